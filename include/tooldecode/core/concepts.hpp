@@ -1,0 +1,88 @@
+/// \file
+/// Every concept of the library on one page: what a part must offer to take part.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include <tooldecode/core/types.hpp>
+
+namespace tooldecode {
+
+/// Words of a token bitmask over V tokens: bit `t % 32` of word `t / 32` is 1 where token t is
+/// allowed; bits at and past V are 0. The layout that engines' mask kernels read.
+using MaskWords = std::span<std::uint32_t>;  // [ceil(V / 32)]
+
+/// A constraint's state: a small value, so that forking a branch is copying it and undoing a token
+/// is forgetting it.
+template <class S>
+concept ConstraintState = std::regular<S> && std::is_trivially_copyable_v<S> && sizeof(S) <= 16;
+
+/// Decides which tokens may follow: immutable, shared, safe from any number of threads.
+///
+/// `advance` gives the state after a token, or nothing where the token is not allowed; `fill_mask`
+/// writes exactly the tokens that `advance` accepts; `is_accepting` says whether the text may end
+/// here (an end token is then allowed); `forced` gives the bytes that every continuation begins
+/// with. A finished state is an ordinary state that allows the end tokens alone.
+template <class C>
+concept Constraint =
+    ConstraintState<typename C::State> &&
+    requires(const C& c, const typename C::State s, TokenId token, MaskWords words) {
+      { c.vocabulary_size() } -> std::convertible_to<std::size_t>;
+      { c.initial() } -> std::same_as<typename C::State>;
+      { c.advance(s, token) } -> std::same_as<std::optional<typename C::State>>;
+      { c.fill_mask(s, words) };
+      { c.is_accepting(s) } -> std::convertible_to<bool>;
+      { c.is_finished(s) } -> std::convertible_to<bool>;
+      { c.forced(s) } -> std::convertible_to<std::string>;
+    };
+
+/// A language model that runs one linear sequence at a time over a cache that the caller owns.
+///
+/// The model is immutable and shared; what a request changes is its `Cache`, a movable value made
+/// by `make_cache`. `forward` appends L tokens and writes the logits after the last one; `fork`
+/// copies a cache by sharing what is there; `truncate` forgets the tokens past a length.
+template <class M>
+concept Model = std::movable<typename M::Cache> &&
+                requires(const M& m, typename M::Cache& cache, const typename M::Cache& shared,
+                         std::span<const TokenId> tokens, std::span<float> logits, std::size_t n) {
+                  { m.vocabulary_size() } -> std::convertible_to<std::size_t>;
+                  { m.make_cache() } -> std::same_as<typename M::Cache>;
+                  { m.length(shared) } -> std::convertible_to<std::size_t>;
+                  { m.forward(cache, tokens, logits) };  // tokens [L], logits [V]
+                  { m.fork(shared) } -> std::same_as<typename M::Cache>;
+                  { m.truncate(cache, n) };
+                };
+
+/// A model that runs a draft tree in one forward pass and keeps one path of it.
+///
+/// `forward_tree` runs N <= 64 tokens on top of the cache: node i attends to the cache and to the
+/// nodes whose bits are set in `ancestors[i]` (its own included), at position length + depth(i).
+/// `commit` keeps the cache rows of one root path, in order, and forgets the other nodes.
+template <class M>
+concept TreeModel =
+    Model<M> && requires(const M& m, typename M::Cache& cache, std::span<const TokenId> tokens,
+                         std::span<const std::uint64_t> ancestors, std::span<float> logits,
+                         std::span<const std::size_t> path) {
+      {
+        m.forward_tree(cache, tokens, ancestors, logits)
+      };                          // tokens [N], ancestors [N], logits [N, V]
+      { m.commit(cache, path) };  // path: node indices, ascending
+    };
+
+/// A model that also gives its last hidden states and its LM head's matrix, so that only the rows
+/// that matter need be multiplied.
+template <class M>
+concept HeadModel = Model<M> && requires(const M& m, typename M::Cache& cache,
+                                         std::span<const TokenId> tokens, std::span<float> hidden) {
+  { m.hidden_size() } -> std::convertible_to<std::size_t>;
+  { m.forward_hidden(cache, tokens, hidden) };  // tokens [L], hidden [L, H]
+  { m.lm_head() };                              // a view of [V, H]
+};
+
+}  // namespace tooldecode

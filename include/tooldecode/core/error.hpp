@@ -1,0 +1,98 @@
+/// \file
+/// Error: what bad input gets, before decoding starts: a stable code, a place and a sentence.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace tooldecode {
+
+/// What went wrong; stable, so that callers may switch on it.
+enum class Errc {
+  file_unreadable,       ///< missing, not a regular file, or cut short
+  malformed_json,        ///< not JSON; the place is a byte offset
+  malformed_file,        ///< GGUF, safetensors or another binary form that contradicts itself
+  malformed_vocabulary,  ///< a tokenizer that contradicts itself or lacks a part
+  malformed_document,    ///< a tool document that is none of the known forms
+  malformed_schema,      ///< a JSON Schema keyword with a value that it cannot have
+  unsupported_keyword,   ///< a JSON Schema keyword that is not implemented; never ignored
+  unsatisfiable_schema,  ///< a JSON Schema that no value satisfies
+  malformed_pattern,     ///< a regular expression with a syntax error
+  unsupported_pattern,   ///< a regular expression that is not regular (look-around, references)
+  limit_exceeded,        ///< a construct that would need more memory than its limit allows
+  duplicate_tool,        ///< two tools with one name
+  unknown_tool,          ///< a tool choice that names no tool
+  unknown_format,        ///< a call format or a tensor type that is not known
+  malformed_call,        ///< text that is no call of its format; the place is a byte offset
+  unknown_token,         ///< text that the vocabulary cannot write, or an id that it lacks
+  shape_mismatch,        ///< a tensor or a buffer of another shape than required
+  invalid_option,        ///< an option outside its range
+};
+
+/// The code's name, as written in messages and in machine-readable output.
+[[nodiscard]] constexpr std::string_view name(Errc code) noexcept {
+  switch (code) {
+    case Errc::file_unreadable:
+      return "file_unreadable";
+    case Errc::malformed_json:
+      return "malformed_json";
+    case Errc::malformed_file:
+      return "malformed_file";
+    case Errc::malformed_vocabulary:
+      return "malformed_vocabulary";
+    case Errc::malformed_document:
+      return "malformed_document";
+    case Errc::malformed_schema:
+      return "malformed_schema";
+    case Errc::unsupported_keyword:
+      return "unsupported_keyword";
+    case Errc::unsatisfiable_schema:
+      return "unsatisfiable_schema";
+    case Errc::malformed_pattern:
+      return "malformed_pattern";
+    case Errc::unsupported_pattern:
+      return "unsupported_pattern";
+    case Errc::limit_exceeded:
+      return "limit_exceeded";
+    case Errc::duplicate_tool:
+      return "duplicate_tool";
+    case Errc::unknown_tool:
+      return "unknown_tool";
+    case Errc::unknown_format:
+      return "unknown_format";
+    case Errc::malformed_call:
+      return "malformed_call";
+    case Errc::unknown_token:
+      return "unknown_token";
+    case Errc::shape_mismatch:
+      return "shape_mismatch";
+    case Errc::invalid_option:
+      return "invalid_option";
+  }
+  return "unknown";
+}
+
+/// Bad input, reported before decoding starts; decoding itself does not throw.
+///
+/// `what()` is one line, "<place>: <sentence>". The place is what helps to find the cause: a JSON
+/// pointer ("#/properties/a"), "byte 17", a tensor's name, a file.
+class Error : public std::runtime_error {
+ public:
+  /// \param code   what went wrong
+  /// \param where  place in the input; empty where the whole input is meant
+  /// \param what   one sentence without a full stop
+  Error(Errc code, std::string where, std::string_view what)
+      : std::runtime_error(where.empty() ? std::string(what) : where + ": " + std::string(what)),
+        code_(code),
+        where_(std::move(where)) {}
+
+  [[nodiscard]] Errc code() const noexcept { return code_; }
+  [[nodiscard]] const std::string& where() const noexcept { return where_; }
+
+ private:
+  Errc code_;
+  std::string where_;
+};
+
+}  // namespace tooldecode

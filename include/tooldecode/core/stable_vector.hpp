@@ -1,0 +1,58 @@
+/// \file
+/// StableVector: an append-only array whose elements never move, read without a lock.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace tooldecode {
+
+/// Append-only storage for caches that many threads read while one thread at a time extends them.
+///
+/// Elements live in chunks of doubling size, so an index stays valid and its element stays put. A
+/// reader may touch element i once i has been published to it (through an atomic, or a lock).
+///
+/// \par Complexity  O(1) per access; at most twice the memory of the elements
+/// \par Threads     appends must be serialised by the caller; reads of published elements need no
+/// lock \par Errors      std::bad_alloc
+template <class T>
+class StableVector {
+ public:
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  [[nodiscard]] T& operator[](std::size_t i) noexcept { return *at(i); }
+  [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return *at(i); }
+
+  /// Appends an element and gives its index.
+  template <class... Arguments>
+  std::size_t emplace(Arguments&&... arguments) {
+    const auto [chunk, offset] = place(size_);
+    if (!chunks_[chunk]) {
+      chunks_[chunk] = std::make_unique<std::optional<T>[]>(first_chunk << chunk);
+    }
+    chunks_[chunk][offset].emplace(std::forward<Arguments>(arguments)...);
+    return size_++;
+  }
+
+ private:
+  static constexpr std::size_t first_chunk = 64;
+
+  static std::pair<std::size_t, std::size_t> place(std::size_t i) noexcept {
+    const auto chunk = static_cast<std::size_t>(std::bit_width(i / first_chunk + 1) - 1);
+    return {chunk, i - first_chunk * ((std::size_t{1} << chunk) - 1)};
+  }
+  T* at(std::size_t i) const noexcept {
+    const auto [chunk, offset] = place(i);
+    return &*chunks_[chunk][offset];
+  }
+
+  std::array<std::unique_ptr<std::optional<T>[]>, 48> chunks_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace tooldecode
