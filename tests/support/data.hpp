@@ -1,0 +1,87 @@
+/// \file
+/// Where test data lies and how it is read; plain and gzip files alike.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <support/catch.hpp>
+#include <zlib.h>
+
+namespace tooldecode::test {
+
+/// The root of the source tree, from this header's own path.
+inline std::filesystem::path source_root() {
+  return std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
+}
+
+/// A file of tests/data, which is part of the repository.
+inline std::filesystem::path own_data(std::string_view relative) {
+  return source_root() / "tests" / "data" / relative;
+}
+
+/// A file of examples/data, which is part of the repository.
+inline std::filesystem::path example_data(std::string_view relative) {
+  return source_root() / "examples" / "data" / relative;
+}
+
+/// A file of the larger collections that are not part of the repository: under the directory that
+/// the environment variable TOOLDECODE_SHARED_DATA names, else under shared/data beside the tree.
+inline std::optional<std::filesystem::path> shared_data(std::string_view relative) {
+  const char* named = std::getenv("TOOLDECODE_SHARED_DATA");
+  const auto root =
+      named != nullptr ? std::filesystem::path(named) : source_root() / ".." / "shared" / "data";
+  auto path = root / relative;
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  return path;
+}
+
+/// The whole file, inflated where it is gzip.
+inline std::string read_text(const std::filesystem::path& path) {
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
+  if (!file) throw std::runtime_error(path.string() + ": cannot be read");
+  std::string text;
+  std::vector<char> buffer(std::size_t{1} << 16);
+  int count = 0;
+  while ((count = gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()))) > 0) {
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  if (count < 0) throw std::runtime_error(path.string() + ": cannot be inflated");
+  return text;
+}
+
+/// One JSON value per non-empty line.
+inline std::vector<nlohmann::json> read_jsonl(const std::filesystem::path& path) {
+  std::vector<nlohmann::json> rows;
+  std::istringstream lines(read_text(path));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty()) rows.push_back(nlohmann::json::parse(line));
+  }
+  return rows;
+}
+
+/// Says on stderr that the running test is left out, and what it lacks.
+inline void report_skip(std::string_view lacks) {
+  std::cerr << "SKIPPED: " << Catch::getResultCapture().getCurrentTestName()
+            << " needs shared data " << lacks << '\n';
+}
+
+}  // namespace tooldecode::test
+
+/// Declares `variable` as the path of a shared file, or reports the skip and leaves the test.
+#define TOOLDECODE_REQUIRE_SHARED(variable, relative)                           \
+  const auto variable##_if_present = ::tooldecode::test::shared_data(relative); \
+  if (!variable##_if_present) {                                                 \
+    ::tooldecode::test::report_skip(relative);                                  \
+    return;                                                                     \
+  }                                                                             \
+  const std::filesystem::path variable = *variable##_if_present

@@ -1,0 +1,6 @@
+#define CATCH_CONFIG_RUNNER  // Catch2 2 is compiled here; Catch2 3 is a library and ignores this
+#include <support/catch.hpp>
+
+int main(int argc, char* argv[]) {
+  return Catch::Session().run(argc, argv);
+}
