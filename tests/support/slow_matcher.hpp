@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -199,7 +200,8 @@ class Matcher {
     std::vector<std::pair<std::string, std::uint32_t>> result;
     std::vector<std::pair<std::uint32_t, std::string>> work{{0, ""}};
     while (!work.empty()) {
-      const auto [position, text] = work.back();
+      const std::uint32_t position = work.back().first;
+      const std::string text       = work.back().second;
       work.pop_back();
       if (trie.positions[position].literal) {
         result.emplace_back(text, *trie.positions[position].literal);
