@@ -1,0 +1,166 @@
+/// \file
+/// Names the first member that a type lacks to meet a concept, with the line to write.
+/// write.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/types.hpp>
+
+/// Compile-time checks that explain themselves; the first member of a class template is
+/// `static_assert(diagnose::is_model<M>());`.
+namespace tooldecode::diagnose {
+
+namespace detail {
+template <class>
+inline constexpr bool never = false;
+}  // namespace detail
+
+/// True where M is a Model; otherwise a compile error that names what M lacks first.
+template <class M>
+consteval bool is_model() {
+  using Tokens = std::span<const TokenId>;
+  if constexpr (Model<M>) {
+  } else if constexpr (!requires { typename M::Cache; }) {
+    static_assert(detail::never<M>,
+                  "Model: add 'using Cache = ...;', the value that holds one sequence");
+  } else if constexpr (!std::movable<typename M::Cache>) {
+    static_assert(
+        detail::never<M>,
+        "Model: make Cache movable: 'Cache(Cache&&) = default; Cache& operator=(Cache&&) = default;'");
+  } else if constexpr (!requires(const M& m) {
+                         { m.vocabulary_size() } -> std::convertible_to<std::size_t>;
+                       }) {
+    static_assert(detail::never<M>,
+                  "Model: add 'std::size_t vocabulary_size() const;', the logits per position");
+  } else if constexpr (!requires(const M& m) {
+                         { m.make_cache() } -> std::same_as<typename M::Cache>;
+                       }) {
+    static_assert(detail::never<M>, "Model: add 'Cache make_cache() const;', an empty sequence");
+  } else if constexpr (!requires(const M& m, const typename M::Cache& cache) {
+                         { m.length(cache) } -> std::convertible_to<std::size_t>;
+                       }) {
+    static_assert(detail::never<M>,
+                  "Model: add 'std::size_t length(const Cache&) const;', the tokens in a cache");
+  } else if constexpr (!requires(const M& m, typename M::Cache& cache, Tokens tokens,
+                                 std::span<float> logits) { m.forward(cache, tokens, logits); }) {
+    static_assert(
+        detail::never<M>,
+        "Model: add 'void forward(Cache&, std::span<const TokenId> tokens, std::span<float> logits) const;'");
+  } else if constexpr (!requires(const M& m, const typename M::Cache& cache) {
+                         { m.fork(cache) } -> std::same_as<typename M::Cache>;
+                       }) {
+    static_assert(detail::never<M>,
+                  "Model: add 'Cache fork(const Cache&) const;', a copy that shares what is there");
+  } else {
+    static_assert(
+        detail::never<M>,
+        "Model: add 'void truncate(Cache&, std::size_t length) const;', which forgets later tokens");
+  }
+  return true;
+}
+
+/// True where M is a TreeModel; otherwise a compile error that names what M lacks first.
+template <class M>
+consteval bool is_tree_model() {
+  if constexpr (TreeModel<M>) {
+  } else if constexpr (!Model<M>) {
+    return is_model<M>();
+  } else if constexpr (!requires(
+                           const M& m, typename M::Cache& cache, std::span<const TokenId> tokens,
+                           std::span<const std::uint64_t> ancestors, std::span<float> logits) {
+                         m.forward_tree(cache, tokens, ancestors, logits);
+                       }) {
+    static_assert(
+        detail::never<M>,
+        "TreeModel: add 'void forward_tree(Cache&, std::span<const TokenId> tokens, std::span<const std::uint64_t> ancestors, std::span<float> logits) const;'");
+  } else {
+    static_assert(
+        detail::never<M>,
+        "TreeModel: add 'void commit(Cache&, std::span<const std::size_t> path) const;', which keeps one path of the tree");
+  }
+  return true;
+}
+
+/// True where M is a HeadModel; otherwise a compile error that names what M lacks first.
+template <class M>
+consteval bool is_head_model() {
+  if constexpr (HeadModel<M>) {
+  } else if constexpr (!Model<M>) {
+    return is_model<M>();
+  } else if constexpr (!requires(const M& m) {
+                         { m.hidden_size() } -> std::convertible_to<std::size_t>;
+                       }) {
+    static_assert(detail::never<M>,
+                  "HeadModel: add 'std::size_t hidden_size() const;', the width of a hidden state");
+  } else if constexpr (!requires(const M& m, typename M::Cache& cache,
+                                 std::span<const TokenId> tokens, std::span<float> hidden) {
+                         m.forward_hidden(cache, tokens, hidden);
+                       }) {
+    static_assert(
+        detail::never<M>,
+        "HeadModel: add 'void forward_hidden(Cache&, std::span<const TokenId> tokens, std::span<float> hidden) const;'");
+  } else {
+    static_assert(
+        detail::never<M>,
+        "HeadModel: add 'lm_head() const', a view of the head's matrix, one row per token");
+  }
+  return true;
+}
+
+/// True where C is a Constraint; otherwise a compile error that names what C lacks first.
+template <class C>
+consteval bool is_constraint() {
+  if constexpr (Constraint<C>) {
+  } else if constexpr (!requires { typename C::State; }) {
+    static_assert(detail::never<C>,
+                  "Constraint: add 'using State = ...;', a regular value of at most 16 bytes");
+  } else if constexpr (!ConstraintState<typename C::State>) {
+    static_assert(detail::never<C>,
+                  "Constraint: make State regular, trivially copyable and at most 16 bytes");
+  } else if constexpr (!requires(const C& c) {
+                         { c.vocabulary_size() } -> std::convertible_to<std::size_t>;
+                       }) {
+    static_assert(detail::never<C>,
+                  "Constraint: add 'std::size_t vocabulary_size() const;', the bits of a mask");
+  } else if constexpr (!requires(const C& c) {
+                         { c.initial() } -> std::same_as<typename C::State>;
+                       }) {
+    static_assert(detail::never<C>, "Constraint: add 'State initial() const;'");
+  } else if constexpr (!requires(const C& c, const typename C::State s, TokenId token) {
+                         { c.advance(s, token) } -> std::same_as<std::optional<typename C::State>>;
+                       }) {
+    static_assert(detail::never<C>,
+                  "Constraint: add 'std::optional<State> advance(State, TokenId) const;'");
+  } else if constexpr (!requires(const C& c, const typename C::State s, MaskWords words) {
+                         c.fill_mask(s, words);
+                       }) {
+    static_assert(
+        detail::never<C>,
+        "Constraint: add 'void fill_mask(State, MaskWords) const;', a bit for each allowed token");
+  } else if constexpr (!requires(const C& c, const typename C::State s) {
+                         { c.is_accepting(s) } -> std::convertible_to<bool>;
+                       }) {
+    static_assert(
+        detail::never<C>,
+        "Constraint: add 'bool is_accepting(State) const;', whether the text may end here");
+  } else if constexpr (!requires(const C& c, const typename C::State s) {
+                         { c.is_finished(s) } -> std::convertible_to<bool>;
+                       }) {
+    static_assert(
+        detail::never<C>,
+        "Constraint: add 'bool is_finished(State) const;', whether only end tokens may follow");
+  } else {
+    static_assert(detail::never<C>,
+                  "Constraint: add 'std::string forced(State) const;', the bytes that must follow");
+  }
+  return true;
+}
+
+}  // namespace tooldecode::diagnose

@@ -1,0 +1,63 @@
+/// \file
+/// Philox4x32-10: the counter-based generator behind every random choice of the library.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include <tooldecode/core/types.hpp>
+
+namespace tooldecode {
+
+/// Four random words for a 128-bit counter and a 64-bit key; no state, so any order of calls and
+/// any subset of them gives the same numbers.
+///
+/// \par Complexity  O(1), twenty multiplications
+/// \par Threads     pure
+/// \par Errors      none
+/// \par Source      Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011
+[[nodiscard]] constexpr std::array<std::uint32_t, 4> philox(
+    std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) noexcept {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t left  = std::uint64_t{0xD2511F53U} * counter[0];
+    const std::uint64_t right = std::uint64_t{0xCD9E8D57U} * counter[2];
+
+    counter = {static_cast<std::uint32_t>(right >> 32) ^ counter[1] ^ key[0],
+               static_cast<std::uint32_t>(right),
+               static_cast<std::uint32_t>(left >> 32) ^ counter[3] ^ key[1],
+               static_cast<std::uint32_t>(left)};
+    key[0] += 0x9E3779B9U;
+    key[1] += 0xBB67AE85U;
+  }
+  return counter;
+}
+
+/// The four noise words of tokens 4 g, ..., 4 g + 3 at an absolute position.
+[[nodiscard]] constexpr std::array<std::uint32_t, 4> noise_words(std::uint64_t seed,
+                                                                 std::uint64_t position,
+                                                                 std::uint32_t group) noexcept {
+  return philox(
+      {group, static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32), 0},
+      {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+}
+
+/// The midpoint of a word's cell in (0, 1): never 0 and never 1, exact in double.
+[[nodiscard]] constexpr double unit_interval(std::uint32_t word) noexcept {
+  return (static_cast<double>(word) + 0.5) * 0x1p-32;
+}
+
+/// The uniform number in (0, 1) that belongs to a seed, an absolute position and a token.
+[[nodiscard]] constexpr double uniform(std::uint64_t seed, std::uint64_t position,
+                                       TokenId token) noexcept {
+  const auto id = static_cast<std::uint32_t>(token);
+  return unit_interval(noise_words(seed, position, id / 4)[id % 4]);
+}
+
+/// A standard Gumbel number from a noise word; lies in [-3.14, 22.88].
+[[nodiscard]] inline double gumbel(std::uint32_t word) noexcept {
+  return -std::log(-std::log(unit_interval(word)));
+}
+
+}  // namespace tooldecode
