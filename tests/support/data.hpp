@@ -69,19 +69,15 @@ inline std::vector<nlohmann::json> read_jsonl(const std::filesystem::path& path)
   return rows;
 }
 
-/// Says on stderr that the running test is left out, and what it lacks.
-inline void report_skip(std::string_view lacks) {
-  std::cerr << "SKIPPED: " << Catch::getResultCapture().getCurrentTestName()
-            << " needs shared data " << lacks << '\n';
-}
-
 }  // namespace tooldecode::test
 
-/// Declares `variable` as the path of a shared file, or reports the skip and leaves the test.
-#define TOOLDECODE_REQUIRE_SHARED(variable, relative)                           \
-  const auto variable##_if_present = ::tooldecode::test::shared_data(relative); \
-  if (!variable##_if_present) {                                                 \
-    ::tooldecode::test::report_skip(relative);                                  \
-    return;                                                                     \
-  }                                                                             \
+/// Declares `variable` as the path of a shared file; without it, says on stderr which test is left
+/// out and leaves the test.
+#define TOOLDECODE_REQUIRE_SHARED(variable, relative)                            \
+  const auto variable##_if_present = ::tooldecode::test::shared_data(relative);  \
+  if (!variable##_if_present) {                                                  \
+    std::cerr << "SKIPPED: " << ::Catch::getResultCapture().getCurrentTestName() \
+              << " needs shared data " << (relative) << '\n';                    \
+    return;                                                                      \
+  }                                                                              \
   const std::filesystem::path variable = *variable##_if_present
