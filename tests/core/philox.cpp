@@ -37,8 +37,8 @@ TEST_CASE("a uniform number depends on seed, position and token alone") {
 TEST_CASE("the unit interval is open and its ends give finite Gumbel numbers") {
   CHECK(td::unit_interval(0) == 0x1p-33);
   CHECK(td::unit_interval(0xffffffff) == 1.0 - 0x1p-33);
-  CHECK(td::gumbel(0) == Approx(-std::log(33.0 * std::log(2.0))));
-  CHECK(td::gumbel(0xffffffff) == Approx(33.0 * std::log(2.0)).epsilon(1e-6));
+  CHECK(std::abs(td::gumbel(0) + std::log(33.0 * std::log(2.0))) < 1e-12);
+  CHECK(std::abs(td::gumbel(0xffffffff) - 33.0 * std::log(2.0)) < 1e-6);
 }
 
 TEST_CASE("neighbouring seeds, positions and tokens do not repeat numbers") {

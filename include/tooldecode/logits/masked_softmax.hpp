@@ -1,0 +1,70 @@
+/// \file
+/// Masked softmax of one row of logits: what a token mask leaves, as probabilities.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/types.hpp>
+
+namespace tooldecode {
+
+/// Whether a mask allows a token; tokens past its last word are not allowed.
+[[nodiscard]] inline bool is_allowed(std::span<const std::uint32_t> mask,
+                                     std::size_t token) noexcept {
+  return token / 32 < mask.size() && (mask[token / 32] >> (token % 32) & 1) != 0;
+}
+
+/// log(sum(exp(logits))) in double; -infinity where every logit is -infinity.
+///
+/// \par Shapes      logits [V], finite or -infinity
+/// \par Complexity  O(V), no allocation
+/// \par Threads     pure
+/// \par Errors      none
+[[nodiscard]] inline double log_sum_exp(std::span<const float> logits) noexcept {
+  constexpr float none = -std::numeric_limits<float>::infinity();
+  float top            = none;
+  for (const float logit : logits) top = std::max(top, logit);
+  if (top == none) return static_cast<double>(none);
+  double sum = 0;
+  for (const float logit : logits) {
+    if (logit != none) sum += std::exp(static_cast<double>(logit) - static_cast<double>(top));
+  }
+  return static_cast<double>(top) + std::log(sum);
+}
+
+/// Writes softmax(logits) over the allowed tokens and 0 elsewhere.
+///
+/// \return false where nothing has a probability (no token is allowed, or all that are have logit
+///         -infinity); the row is then all zeros, and nothing may be drawn from it
+///
+/// \par Shapes      logits [V], finite or -infinity; mask [ceil(V / 32)]; probabilities [V]
+/// \par Complexity  O(V), no allocation; sums in double
+/// \par Threads     pure
+/// \par Errors      none
+[[nodiscard]] inline bool fill_masked_softmax(std::span<const float> logits,
+                                              std::span<const std::uint32_t> mask,
+                                              std::span<float> probabilities) noexcept {
+  TOOLDECODE_ASSERT(probabilities.size() == logits.size());
+  constexpr float none = -std::numeric_limits<float>::infinity();
+  float top            = none;
+  for (std::size_t t = 0; t < logits.size(); ++t) {
+    if (is_allowed(mask, t)) top = std::max(top, logits[t]);
+  }
+  double sum = 0;
+  for (std::size_t t = 0; t < logits.size(); ++t) {
+    const bool drawn = top != none && is_allowed(mask, t);
+    probabilities[t] = drawn ? std::exp(logits[t] - top) : 0.0F;
+    sum += static_cast<double>(probabilities[t]);
+  }
+  if (top == none) return false;
+  for (float& p : probabilities) p = static_cast<float>(static_cast<double>(p) / sum);
+  return true;
+}
+
+}  // namespace tooldecode
