@@ -1,0 +1,48 @@
+/// \file
+/// DecodeOptions: what a caller may ask of one run of a Decoder.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
+
+namespace tooldecode {
+
+/// One emitted token, as a stream sees it.
+struct TokenEvent {
+  TokenId token          = 0;
+  std::size_t index      = 0;      ///< among the emitted tokens
+  double log_probability = 0;      ///< under the law it was chosen from
+  bool forced            = false;  ///< chosen without a forward pass
+};
+
+/// Settings of one run; the defaults are greedy decoding of at most 256 tokens.
+struct DecodeOptions {
+  std::size_t max_tokens                      = 256;
+  float temperature                           = 0.0F;  ///< 0 is greedy
+  std::size_t top_k                           = 0;     ///< as in LogitsOptions, and so on
+  float top_p                                 = 1.0F;
+  float min_p                                 = 0.0F;
+  float repetition_penalty                    = 1.0F;
+  float presence_penalty                      = 0.0F;
+  float frequency_penalty                     = 0.0F;
+  std::vector<std::pair<TokenId, float>> bias = {};
+  std::uint64_t seed                          = 0;  ///< of the noise at temperatures above 0
+  std::vector<TokenId> end_tokens =
+      {};                   ///< end the text where it may end, besides the constraint's
+  bool skip_forced = true;  ///< spares the pass that would choose an only allowed token
+  std::function<void(const TokenEvent&)> on_token = {};  ///< called for each token, in order
+
+  /// The part that makes the law.
+  [[nodiscard]] LogitsOptions logits() const {
+    return {temperature,       top_k, top_p, min_p, repetition_penalty, presence_penalty,
+            frequency_penalty, bias};
+  }
+};
+
+}  // namespace tooldecode

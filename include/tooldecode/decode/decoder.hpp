@@ -1,0 +1,125 @@
+/// \file
+/// Decoder: a model, a constraint and a strategy, put together to answer prompts.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/diagnose.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/output.hpp>
+#include <tooldecode/decode/sequential.hpp>
+#include <tooldecode/decode/unconstrained.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
+
+namespace tooldecode {
+
+/// Continues prompts with a model under a constraint.
+///
+/// Model and constraint are referred to, not copied: they outlive the decoder, and temporaries do
+/// not compile. The strategy says how tokens are found (one after another, or by speculation); it
+/// never changes which.
+///
+/// \par Shapes      prompt [L], L >= 1 and at most the model's context
+/// \par Complexity  as the strategy
+/// \par Threads     immutable; calls may run concurrently where the model's const members may
+/// \par Errors      Error{shape_mismatch} from the constructor for a constraint over more tokens
+/// than
+///                  the model has; Error{invalid_option}, Error{unknown_token} or
+///                  Error{limit_exceeded} from a call, for its prompt and options and before it
+///                  starts
+template <class M, class C = Unconstrained, class S = Sequential>
+class Decoder {
+  static_assert(diagnose::is_model<M>());
+  static_assert(diagnose::is_constraint<C>());
+  static_assert(
+      !Model<M> || !Constraint<C> ||
+          std::is_invocable_r_v<Output, const S&, const M&, const C&, std::span<const TokenId>,
+                                const LogitsPipeline&, const DecodeOptions&>,
+      "Strategy: add 'Output operator()(const M&, const C&, std::span<const TokenId> prompt, const LogitsPipeline&, const DecodeOptions&) const;'");
+
+  static constexpr bool owns_constraint = std::same_as<C, Unconstrained>;
+
+ public:
+  explicit Decoder(const M& model)
+    requires std::same_as<C, Unconstrained>
+      : Decoder(model, Unconstrained{model.vocabulary_size()}) {}
+  Decoder(const M& model, const C& constraint, S strategy = {})
+      : model_(&model), constraint_(held(constraint)), strategy_(std::move(strategy)) {
+    if (constraint.vocabulary_size() > model.vocabulary_size()) {
+      throw Error(Errc::shape_mismatch, "constraint",
+                  "is over " + std::to_string(constraint.vocabulary_size()) +
+                      " tokens, the model has logits for " +
+                      std::to_string(model.vocabulary_size()));
+    }
+  }
+
+  Decoder(const M&&)                   = delete;
+  Decoder(const M&&, const C&, S = {}) = delete;
+  Decoder(const M&, const C&&, S = {})
+    requires(!std::same_as<C, Unconstrained>)
+  = delete;
+  Decoder(const M&&, const C&&, S = {})
+    requires(!std::same_as<C, Unconstrained>)
+  = delete;
+
+  [[nodiscard]] const M& model() const noexcept { return *model_; }
+  [[nodiscard]] const C& constraint() const noexcept {
+    if constexpr (owns_constraint) {
+      return constraint_;
+    } else {
+      return *constraint_;
+    }
+  }
+  [[nodiscard]] const S& strategy() const noexcept { return strategy_; }
+
+  /// Continues a prompt.
+  [[nodiscard]] Output operator()(std::span<const TokenId> prompt,
+                                  const DecodeOptions& options = {}) const {
+    const LogitsPipeline pipeline{options.logits()};
+    check(prompt);
+    return strategy_(model(), constraint(), prompt, pipeline, options);
+  }
+
+ private:
+  // Unconstrained is a small value that the decoder makes itself, so it is kept rather than
+  // referred to.
+  using Held = std::conditional_t<owns_constraint, C, const C*>;
+
+  static Held held(const C& constraint) {
+    if constexpr (owns_constraint) {
+      return constraint;
+    } else {
+      return &constraint;
+    }
+  }
+
+  void check(std::span<const TokenId> prompt) const {
+    if (prompt.empty()) throw Error(Errc::invalid_option, "prompt", "must hold at least one token");
+    if (const std::size_t context = context_length_of(model()); prompt.size() > context) {
+      throw Error(Errc::limit_exceeded, "prompt",
+                  "has " + std::to_string(prompt.size()) + " tokens, the model's context holds " +
+                      std::to_string(context));
+    }
+    for (std::size_t i = 0; i < prompt.size(); ++i) {
+      if (prompt[i] < 0 || static_cast<std::size_t>(prompt[i]) >= model().vocabulary_size()) {
+        throw Error(Errc::unknown_token, "prompt token " + std::to_string(i),
+                    "id " + std::to_string(prompt[i]) + " is not in the model's vocabulary");
+      }
+    }
+  }
+
+  const M* model_;
+  Held constraint_;
+  S strategy_;
+};
+
+}  // namespace tooldecode

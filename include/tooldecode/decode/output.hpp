@@ -1,0 +1,59 @@
+/// \file
+/// Output: what a decode gives, with what it cost.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include <tooldecode/core/types.hpp>
+
+namespace tooldecode {
+
+/// Why decoding ended.
+enum class Finish {
+  end,      ///< an end token was chosen, or nothing else may follow
+  length,   ///< DecodeOptions::max_tokens
+  context,  ///< the model has no position left
+  stuck,    ///< no token may be chosen: a bias forbids all that the constraint allows
+};
+
+/// The reason's name, as written in machine-readable output.
+[[nodiscard]] constexpr std::string_view name(Finish finish) noexcept {
+  switch (finish) {
+    case Finish::end:
+      return "end";
+    case Finish::length:
+      return "length";
+    case Finish::context:
+      return "context";
+    case Finish::stuck:
+      return "stuck";
+  }
+  return "unknown";
+}
+
+/// Where the time of a decode went.
+struct PhaseTimes {
+  std::chrono::nanoseconds prefill{0};     ///< the first forward pass
+  std::chrono::nanoseconds model{0};       ///< the others
+  std::chrono::nanoseconds constraint{0};  ///< masks and state transitions
+  std::chrono::nanoseconds sampling{0};    ///< the logits pipeline and the choice
+
+  [[nodiscard]] std::chrono::nanoseconds total() const noexcept {
+    return prefill + model + constraint + sampling;
+  }
+};
+
+/// The emitted tokens, without the end token, and the account of the run.
+struct Output {
+  std::vector<TokenId> tokens;
+  std::vector<double> log_probabilities;  ///< of each token under the law it was chosen from
+  Finish finish             = Finish::end;
+  std::size_t passes        = 0;  ///< forward passes of the model
+  std::size_t forced_tokens = 0;  ///< chosen without a forward pass, as the only ones allowed
+  PhaseTimes times;
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,108 @@
+#include <cstddef>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <tooldecode/decode/decoder.hpp>
+
+#include <support/catch.hpp>
+#include <support/random_model.hpp>
+
+namespace td = tooldecode;
+using td::test::RandomModel;
+
+namespace {
+
+struct ShortModel : RandomModel {
+  using RandomModel::RandomModel;
+  std::size_t context_length() const { return 8; }
+};
+
+/// A strategy that only says what it was given.
+struct Echo {
+  template <class M, class C>
+  td::Output operator()(const M&, const C& constraint, std::span<const td::TokenId> prompt,
+                        const td::LogitsPipeline& pipeline, const td::DecodeOptions&) const {
+    td::Output out;
+    out.tokens.assign(prompt.begin(), prompt.end());
+    out.passes        = pipeline.options().top_k;
+    out.forced_tokens = constraint.vocabulary_size();
+    return out;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a decoder runs its strategy with its own parts") {
+  const RandomModel model{40};
+  const td::Unconstrained any{30};
+  const td::Decoder decode{model, any, Echo{}};
+  const std::vector<td::TokenId> prompt{1, 2, 3};
+  const auto out = decode(prompt, {.top_k = 5});
+  CHECK(out.tokens == prompt);
+  CHECK(out.passes == 5);
+  CHECK(out.forced_tokens == 30);
+}
+
+TEST_CASE("without a constraint every token of the model is allowed") {
+  const RandomModel model{40};
+  const td::Decoder decode{model};
+  STATIC_REQUIRE(
+      std::is_same_v<decltype(decode), const td::Decoder<RandomModel, td::Unconstrained>>);
+  CHECK(decode.constraint().vocabulary_size() == 40);
+  const std::vector<td::TokenId> prompt{1};
+  const auto copy = decode;
+  CHECK(copy(prompt, {.max_tokens = 7}).tokens == decode(prompt, {.max_tokens = 7}).tokens);
+  CHECK(decode(prompt, {.max_tokens = 0}).tokens.empty());
+}
+
+TEST_CASE("temporaries do not compile") {
+  struct Any : td::Unconstrained {
+    using td::Unconstrained::Unconstrained;
+  };
+  using D = td::Decoder<RandomModel, Any>;
+  STATIC_REQUIRE(std::is_constructible_v<D, RandomModel&, Any&>);
+  STATIC_REQUIRE_FALSE(std::is_constructible_v<D, RandomModel&, Any>);
+  STATIC_REQUIRE_FALSE(std::is_constructible_v<D, RandomModel, Any&>);
+  STATIC_REQUIRE_FALSE(std::is_constructible_v<D, RandomModel, Any>);
+  STATIC_REQUIRE_FALSE(std::is_constructible_v<td::Decoder<RandomModel>, RandomModel>);
+}
+
+TEST_CASE("bad prompts, options and constraints are named before decoding starts") {
+  const ShortModel model{40};
+  const td::Decoder decode{model};
+  const auto failure = [&](const std::vector<td::TokenId>& prompt,
+                           const td::DecodeOptions& options) {
+    try {
+      static_cast<void>(decode(prompt, options));
+    } catch (const td::Error& error) {
+      return std::string(name(error.code())) + " " + error.what();
+    }
+    return std::string("none");
+  };
+  CHECK(failure({}, {}) == "invalid_option prompt: must hold at least one token");
+  CHECK(failure({1, 40}, {}) ==
+        "unknown_token prompt token 1: id 40 is not in the model's vocabulary");
+  CHECK(failure({-1}, {}) ==
+        "unknown_token prompt token 0: id -1 is not in the model's vocabulary");
+  CHECK(failure(std::vector<td::TokenId>(9, 1), {}) ==
+        "limit_exceeded prompt: has 9 tokens, the model's context holds 8");
+  CHECK(failure({1}, {.temperature = -1}) ==
+        "invalid_option temperature: must be 0, or from 1e-6 to 1e6");
+  CHECK(failure(std::vector<td::TokenId>(8, 1), {}) == "none");
+
+  const td::Unconstrained wide{41};
+  CHECK_THROWS_AS((td::Decoder{model, wide}), td::Error);
+}
+
+TEST_CASE("decoding ends where the context does") {
+  const ShortModel model{40};
+  const td::Decoder decode{model};
+  for (std::size_t length = 1; length <= 8; ++length) {
+    const auto out = decode(std::vector<td::TokenId>(length, 1));
+    // The last token is chosen from the logits of the last position and never read itself.
+    CHECK(out.tokens.size() == 9 - length);
+    CHECK(out.finish == td::Finish::context);
+  }
+}
