@@ -17,6 +17,7 @@
 #include <tooldecode/core/stable_vector.hpp>
 #include <tooldecode/grammar/byte_set.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/left_recursion.hpp>
 #include <tooldecode/grammar/stacks.hpp>
 
 namespace tooldecode {
@@ -50,7 +51,9 @@ class Automaton {
   Automaton(Grammar grammar, NodeId root, std::uint32_t horizon = 128)
       : grammar_(std::move(grammar)), horizon_(horizon), live_(grammar_.satisfiable()) {
     if (!live_[root]) throw Error(Errc::unsatisfiable_schema, "", "no text satisfies the grammar");
-    check_left_recursion();
+    if (is_left_recursive(grammar_)) {
+      throw Error(Errc::limit_exceeded, "", "the grammar refers to itself without reading a byte");
+    }
     literals_.resize(grammar_.size());
     for (NodeId id = 0; id < grammar_.size(); ++id) {
       if (!grammar_[id].trie.positions.empty() && !grammar_[id].children.empty()) {
@@ -78,10 +81,54 @@ class Automaton {
     if (const State known = next.load(std::memory_order_acquire); known != unknown) return known;
     const std::lock_guard lock(mutex_);
     std::vector<StackId> positions;
-    for (const StackId position : record.positions) consume(position, byte, positions);
+    for (const StackId position : record.positions) {
+      if (position != 0) finish(find_move(stacks_[position], byte), positions);
+    }
     const State made = intern(std::move(positions));
     next.store(made, std::memory_order_release);
     return made;
+  }
+
+  /// A state that is not yet numbered: what a walk over many short texts passes through. Most steps
+  /// move one frame and make no state at all.
+  class Probe {
+   public:
+    explicit Probe(State state) : state_(state) {}
+
+   private:
+    friend class Automaton;
+    explicit Probe(const StackFrame& frame) : frame_(frame) {}
+    StackFrame frame_{};  // the only position, where state_ is unknown
+    State state_ = unknown;
+  };
+
+  [[nodiscard]] Probe probe(State state) const {
+    const std::vector<StackId>& positions = records_[state].positions;
+    return positions.size() == 1 && positions[0] != 0 ? Probe(stacks_[positions[0]]) : Probe(state);
+  }
+  /// A set that has every byte that may follow.
+  [[nodiscard]] ByteSet candidates(const Probe& probe) const {
+    return probe.state_ != unknown ? allowed(probe.state_) : candidates_at(probe.frame_);
+  }
+  /// The probe after a byte, or nothing where the byte is not allowed.
+  [[nodiscard]] std::optional<Probe> step(const Probe& probe, std::uint8_t byte) const {
+    if (probe.state_ != unknown) {
+      const auto next = step(probe.state_, byte);
+      return next ? std::optional(this->probe(*next)) : std::nullopt;
+    }
+    const Move move = find_move(probe.frame_, byte);
+    if (!move.leaves && !move.stays) return std::nullopt;
+    if (!move.leaves) return Probe(move.frame);
+    const std::lock_guard lock(mutex_);
+    std::vector<StackId> positions;
+    finish(move, positions);
+    return this->probe(intern(std::move(positions)));
+  }
+  /// The number of a probe's state.
+  [[nodiscard]] State settle(const Probe& probe) const {
+    if (probe.state_ != unknown) return probe.state_;
+    const std::lock_guard lock(mutex_);
+    return intern({stacks_.push(probe.frame_)});
   }
 
   /// A state from which the same texts of at most `horizon` bytes are possible: counters that are
@@ -98,6 +145,11 @@ class Automaton {
     const State made = intern(std::move(positions));
     record.representative.store(made, std::memory_order_release);
     return made;
+  }
+
+  /// A pointer per state for the layer above, such as the state's mask; null at first.
+  [[nodiscard]] std::atomic<const void*>& attachment(State state) const noexcept {
+    return records_[state].attachment;
   }
 
   /// The positions that make up a state; 0 is the end of the text.
@@ -158,6 +210,7 @@ class Automaton {
     bool accepting = false;
     std::unique_ptr<std::atomic<State>[]> next;  // [allowed.size()], by rank of the byte
     mutable std::atomic<State> representative{unknown};
+    mutable std::atomic<const void*> attachment{nullptr};
   };
 
   // The literals of a trie in byte order, and the range of them below each position.
@@ -185,7 +238,7 @@ class Automaton {
     return byte == 0 ? 0 : (set & ByteSet::range(0, static_cast<std::uint8_t>(byte - 1))).size();
   }
 
-  // --- entering and leaving nodes: every function adds the positions that can consume a byte -----
+  // Entering and leaving nodes: every function adds the positions that can consume a byte.
 
   void enter(NodeId id, StackId below, std::vector<StackId>& out) const {
     if (!live_[id]) return;
@@ -308,51 +361,63 @@ class Automaton {
     return !missing || *missing >= literal;
   }
 
-  // --- consuming a byte --------------------------------------------------------------------------
+  // What a byte does to one frame: move it, complete what it stands for, or both.
+  struct Move {
+    StackFrame frame{};  // where it stays inside its node
+    bool stays  = false;
+    bool leaves = false;
+    std::optional<std::uint32_t> literal;  // the literal of a trie or keyed set that is complete
+  };
 
-  void consume(StackId id, std::uint8_t byte, std::vector<StackId>& out) const {
-    if (id == 0) return;
-    const StackFrame frame    = stacks_[id];
+  [[nodiscard]] Move find_move(const StackFrame& frame, std::uint8_t byte) const {
     const Grammar::Node& node = grammar_[frame.node];
+    Move move{.frame = frame};
     switch (node.kind) {
       case Grammar::Kind::literal:
-        if (static_cast<std::uint8_t>(node.text[frame.a]) != byte) return;
-        if (frame.a + 1 == node.text.size()) return leave(frame.below, out);
-        out.push_back(stacks_.push({frame.node, frame.a + 1, 0, frame.below}));
-        return;
+        if (static_cast<std::uint8_t>(node.text[frame.a]) != byte) break;
+        move.leaves  = frame.a + 1 == node.text.size();
+        move.stays   = !move.leaves;
+        move.frame.a = frame.a + 1;
+        break;
       case Grammar::Kind::lexeme: {
         const Dfa& dfa        = *node.dfa;
         const Dfa::State next = dfa.next(frame.a, byte);
-        if (next == Dfa::dead || !fits(node, frame, next)) return;
+        if (next == Dfa::dead || !fits(node, frame, next)) break;
         const bool begins = dfa.boundary(frame.a) && !dfa.closing(next);
-        const auto count  = counted(node.occurrences, frame.b + (begins ? 1 : 0));
-        if (dfa.accepting(next)) leave(frame.below, out);
-        if (!dfa.live(next).empty()) {
-          out.push_back(stacks_.push({frame.node, next, count, frame.below}));
-        }
-        return;
+        move.leaves       = dfa.accepting(next);
+        move.stays        = !dfa.live(next).empty();
+        move.frame.a      = next;
+        move.frame.b      = counted(node.occurrences, frame.b + (begins ? 1 : 0));
+        break;
       }
       case Grammar::Kind::trie:
       case Grammar::Kind::keyed_set: {
         const std::uint32_t child = node.trie.child(frame.b, byte);
-        if (child == 0) return;
-        const auto literal = node.trie.positions[child].literal;
-        if (literal && is_available(frame.node, *literal, frame.a)) {
-          StackId below = frame.below;
-          if (node.kind == Grammar::Kind::keyed_set) {
-            const std::uint32_t seen = members_.with(frame.a, *literal, node.documented_order);
-            below                    = stacks_.push({frame.node, seen, in_value, below});
-          }
-          enter(node.children[*literal], below, out);
-        }
-        if (has_more(frame.node, child, frame.a)) {
-          out.push_back(stacks_.push({frame.node, frame.a, child, frame.below}));
-        }
-        return;
+        if (child == 0) break;
+        move.literal = node.trie.positions[child].literal;
+        move.leaves  = move.literal && is_available(frame.node, *move.literal, frame.a);
+        move.stays   = has_more(frame.node, child, frame.a);
+        move.frame.b = child;
+        break;
       }
       default:
-        return;
+        break;
     }
+    return move;
+  }
+
+  // The positions after a move.
+  void finish(const Move& move, std::vector<StackId>& out) const {
+    if (move.stays) out.push_back(stacks_.push(move.frame));
+    if (!move.leaves) return;
+    const Grammar::Node& node = grammar_[move.frame.node];
+    if (!move.literal) return leave(move.frame.below, out);
+    StackId below = move.frame.below;
+    if (node.kind == Grammar::Kind::keyed_set) {
+      const std::uint32_t seen = members_.with(move.frame.a, *move.literal, node.documented_order);
+      below                    = stacks_.push({move.frame.node, seen, in_value, below});
+    }
+    enter(node.children[*move.literal], below, out);
   }
 
   // Whether a lexeme's bounds admit the transition to `next`.
@@ -363,41 +428,32 @@ class Automaton {
                                    : frame.b < node.occurrences.max;
   }
 
-  [[nodiscard]] ByteSet allowed_at(StackId id) const {
-    const StackFrame& frame   = stacks_[id];
+  // The bytes that the frame's node could go on with, its counters and members seen aside.
+  [[nodiscard]] ByteSet candidates_at(const StackFrame& frame) const {
     const Grammar::Node& node = grammar_[frame.node];
-    ByteSet set;
     switch (node.kind) {
       case Grammar::Kind::literal:
-        set.insert(static_cast<std::uint8_t>(node.text[frame.a]));
-        break;
+        return ByteSet::of({&node.text[frame.a], 1});
       case Grammar::Kind::lexeme:
-        set = node.dfa->live(frame.a);
-        if (node.occurrences != Occurrences{} && node.dfa->boundary(frame.a)) {
-          node.dfa->live(frame.a).for_each([&](std::uint8_t byte) {
-            if (!fits(node, frame, node.dfa->next(frame.a, byte))) set.erase(byte);
-          });
-        }
-        break;
-      case Grammar::Kind::trie:
-      case Grammar::Kind::keyed_set:
-        node.trie.positions[frame.b].next.for_each([&](std::uint8_t byte) {
-          const std::uint32_t child = node.trie.child(frame.b, byte);
-          const auto literal        = node.trie.positions[child].literal;
-          if ((literal && is_available(frame.node, *literal, frame.a)) ||
-              has_more(frame.node, child, frame.a)) {
-            set.insert(byte);
-          }
-        });
-        break;
+        return node.dfa->live(frame.a);
       default:
-        break;
+        return node.trie.positions[frame.b].next;
     }
+  }
+  [[nodiscard]] ByteSet allowed_at(const StackFrame& frame) const {
+    const ByteSet candidates  = candidates_at(frame);
+    const Grammar::Node& node = grammar_[frame.node];
+    if (node.kind == Grammar::Kind::literal ||
+        (node.kind == Grammar::Kind::lexeme && node.occurrences == Occurrences{})) {
+      return candidates;
+    }
+    ByteSet set;
+    candidates.for_each([&](std::uint8_t byte) {
+      const Move move = find_move(frame, byte);
+      if (move.stays || move.leaves) set.insert(byte);
+    });
     return set;
   }
-
-  // --- states
-  // --------------------------------------------------------------------------------------
 
   State intern(std::vector<StackId> positions) const {
     std::sort(positions.begin(), positions.end());
@@ -417,7 +473,7 @@ class Automaton {
       if (position == 0) {
         record.accepting = true;
       } else {
-        record.allowed |= allowed_at(position);
+        record.allowed |= allowed_at(stacks_[position]);
       }
     }
     const auto count = static_cast<std::size_t>(record.allowed.size());
@@ -451,73 +507,6 @@ class Automaton {
     if (count < bounds.min) return bounds.min - count > horizon_ ? 0 : count;
     const bool far = bounds.max == Occurrences::unbounded || bounds.max - count > horizon_;
     return far ? bounds.min : count;
-  }
-
-  // --- construction
-  // ----------------------------------------------------------------------------------
-
-  void check_left_recursion() const {
-    std::vector<char> nullable(grammar_.size(), 0);
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (NodeId id = 0; id < grammar_.size(); ++id) {
-        if (!nullable[id] && is_nullable(grammar_[id], nullable)) nullable[id] = 1, changed = true;
-      }
-    }
-    std::vector<char> mark(grammar_.size(), 0);
-    for (NodeId id = 0; id < grammar_.size(); ++id) check_left_recursion(id, nullable, mark);
-  }
-  void check_left_recursion(NodeId id, const std::vector<char>& nullable,
-                            std::vector<char>& mark) const {
-    if (mark[id] == 2) return;
-    if (mark[id] == 1) {
-      throw Error(Errc::limit_exceeded, "", "the grammar refers to itself without reading a byte");
-    }
-    mark[id]                  = 1;
-    const Grammar::Node& node = grammar_[id];
-    switch (node.kind) {
-      case Grammar::Kind::sequence:
-        for (const NodeId child : node.children) {
-          check_left_recursion(child, nullable, mark);
-          if (!nullable[child]) break;
-        }
-        break;
-      case Grammar::Kind::choice:
-      case Grammar::Kind::reference:
-      case Grammar::Kind::tag:
-      case Grammar::Kind::repeat:
-        for (const NodeId child : node.children) check_left_recursion(child, nullable, mark);
-        break;
-      case Grammar::Kind::keyed_set:
-        if (node.additional) check_left_recursion(*node.additional, nullable, mark);
-        break;
-      default:
-        break;
-    }
-    mark[id] = 2;
-  }
-  static bool is_nullable(const Grammar::Node& node, const std::vector<char>& nullable) {
-    const auto child = [&](NodeId id) { return nullable[id] != 0; };
-    switch (node.kind) {
-      case Grammar::Kind::empty:
-        return true;
-      case Grammar::Kind::sequence:
-      case Grammar::Kind::reference:
-      case Grammar::Kind::tag:
-        return !node.children.empty() &&
-               std::all_of(node.children.begin(), node.children.end(), child);
-      case Grammar::Kind::choice:
-        return std::any_of(node.children.begin(), node.children.end(), child);
-      case Grammar::Kind::repeat:
-        return node.occurrences.min == 0;
-      case Grammar::Kind::lexeme:
-        return node.dfa->accepting(0) && node.occurrences.min == 0;
-      case Grammar::Kind::keyed_set:
-        return std::all_of(node.required.begin(), node.required.end(),
-                           [](std::uint64_t word) { return word == 0; });
-      default:
-        return false;
-    }
   }
 
   Grammar grammar_;

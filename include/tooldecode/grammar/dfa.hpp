@@ -33,6 +33,7 @@ class Dfa {
     bool accepting          = false;
     bool boundary           = false;  ///< between two counted units
     bool closing = false;  ///< past the last unit (the closing quote): entering it counts nothing
+    friend bool operator==(const Row&, const Row&) = default;
   };
 
   /// Takes a total table; removes states that are not reachable or cannot reach acceptance.

@@ -1,0 +1,128 @@
+/// \file
+/// LexemeSlice: what every token does inside a string or a free text, found once per vocabulary.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/stable_vector.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+
+namespace tooldecode {
+
+/// Sorts the tokens below one node of the vocabulary's trie by what they do to one lexeme state.
+///
+/// Inside a string most of the vocabulary is allowed, and which part depends on the string alone:
+/// those tokens are one ready mask. What the grammar has a say in is only what comes after the
+/// closing quote; tokens that reach past it are kept in a small trie by the bytes that remain.
+///
+/// \par Shapes      masks over V tokens
+/// \par Complexity  built in O(nodes below + bytes past the lexeme's end); `staying` O(1) once
+/// built \par Threads     every const member may run concurrently \par Errors      none
+class LexemeSlice {
+ public:
+  /// A token that closes the lexeme, and the units that it adds before that.
+  struct Closing {
+    TokenId token       = 0;
+    std::uint32_t units = 0;
+  };
+
+  LexemeSlice(const VocabularyTrie& vocabulary, std::size_t vocabulary_size, const Dfa& dfa,
+              Dfa::State state, VocabularyTrie::NodeIndex node)
+      : vocabulary_size_(vocabulary_size), past_(build(vocabulary, dfa, state, node)) {
+    std::sort(staying_.begin(), staying_.end(),
+              [](const Closing& a, const Closing& b) { return a.units < b.units; });
+    const std::uint32_t most = staying_.empty() ? 0 : staying_.back().units;
+    by_limit_                = std::vector<std::unique_ptr<TokenMask>>(most + 1);
+  }
+
+  /// The tokens that stay inside the lexeme and add at most `limit` units.
+  [[nodiscard]] const TokenMask& staying(std::uint32_t limit) const {
+    const std::lock_guard lock(mutex_);
+    auto& mask = by_limit_[std::min<std::size_t>(limit, by_limit_.size() - 1)];
+    if (!mask) {
+      mask = std::make_unique<TokenMask>(vocabulary_size_);
+      for (const Closing& entry : staying_) {
+        if (entry.units > limit) break;
+        mask->insert(entry.token);
+      }
+    }
+    return *mask;
+  }
+  /// The tokens that end with the lexeme's closing.
+  [[nodiscard]] const std::vector<Closing>& closing() const noexcept { return closing_; }
+  /// The bytes of tokens past the lexeme's end; the trie's values index `past_end`.
+  [[nodiscard]] const VocabularyTrie& past() const noexcept { return past_; }
+  [[nodiscard]] const std::vector<Closing>& past_end() const noexcept { return past_end_; }
+
+ private:
+  struct Visit {
+    VocabularyTrie::NodeIndex node;
+    Dfa::State state;
+    std::uint32_t units;
+  };
+
+  VocabularyTrie build(const VocabularyTrie& vocabulary, const Dfa& dfa, Dfa::State start,
+                       VocabularyTrie::NodeIndex root) {
+    std::vector<std::string> suffixes;
+    std::vector<Visit> work{{root, start, 0}};
+    while (!work.empty()) {
+      const auto [node, state, units] = work.back();
+      work.pop_back();
+      const auto [first, last] = vocabulary.children(node);
+      for (auto child = first; child < last; ++child) {
+        const Dfa::State next = dfa.next(state, vocabulary.label(child));
+        if (next == Dfa::dead) continue;
+        const bool begins        = dfa.boundary(state) && !dfa.closing(next);
+        const std::uint32_t more = units + (begins ? 1 : 0);
+        auto& group              = dfa.closing(next) ? closing_ : staying_;
+        for (const std::uint32_t value : vocabulary.values(child)) {
+          group.push_back({static_cast<TokenId>(value), more});
+        }
+        if (dfa.accepting(next)) collect_past(vocabulary, child, more, suffixes);
+        work.push_back({child, next, more});
+      }
+    }
+    std::vector<VocabularyTrie::Entry> entries;
+    for (std::uint32_t i = 0; i < suffixes.size(); ++i) entries.emplace_back(suffixes[i], i);
+    return VocabularyTrie(std::move(entries));
+  }
+
+  void collect_past(const VocabularyTrie& vocabulary, VocabularyTrie::NodeIndex end,
+                    std::uint32_t units, std::vector<std::string>& suffixes) {
+    std::vector<std::pair<VocabularyTrie::NodeIndex, std::string>> work{{end, ""}};
+    while (!work.empty()) {
+      auto [node, suffix] = std::move(work.back());
+      work.pop_back();
+      const auto [first, last] = vocabulary.children(node);
+      for (auto child = first; child < last; ++child) {
+        std::string longer = suffix + static_cast<char>(vocabulary.label(child));
+        for (const std::uint32_t value : vocabulary.values(child)) {
+          past_end_.push_back({static_cast<TokenId>(value), units});
+          suffixes.push_back(longer);
+        }
+        work.emplace_back(child, std::move(longer));
+      }
+    }
+  }
+
+  std::size_t vocabulary_size_;
+  std::vector<Closing> staying_;  // ascending by units
+  std::vector<Closing> closing_;
+  std::vector<Closing> past_end_;  // indexed by the values of past_
+  VocabularyTrie past_;
+
+  mutable std::mutex mutex_;  // guards by_limit_
+  mutable std::vector<std::unique_ptr<TokenMask>> by_limit_;
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,120 @@
+/// \file
+/// is_left_recursive: whether a grammar can come back to a node without reading a byte.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/grammar/grammar.hpp>
+
+namespace tooldecode {
+
+namespace detail {
+
+inline bool is_nullable(const Grammar::Node& node, const std::vector<char>& nullable) {
+  const auto child = [&](NodeId id) { return nullable[id] != 0; };
+  switch (node.kind) {
+    case Grammar::Kind::empty:
+      return true;
+    case Grammar::Kind::sequence:
+    case Grammar::Kind::reference:
+    case Grammar::Kind::tag:
+      return !node.children.empty() &&
+             std::all_of(node.children.begin(), node.children.end(), child);
+    case Grammar::Kind::choice:
+      return std::any_of(node.children.begin(), node.children.end(), child);
+    case Grammar::Kind::repeat:
+      return node.occurrences.min == 0 || child(node.children[0]);
+    case Grammar::Kind::lexeme:
+      return node.dfa->accepting(0) && node.occurrences.min == 0;
+    case Grammar::Kind::trie: {
+      const auto literal = node.trie.positions[0].literal;
+      return literal && child(node.children[*literal]);
+    }
+    case Grammar::Kind::keyed_set:
+      return std::all_of(node.required.begin(), node.required.end(),
+                         [](std::uint64_t word) { return word == 0; });
+    default:
+      return false;
+  }
+}
+
+// Nodes that may be entered before `node` has read a byte.
+inline std::vector<NodeId> left_children(const Grammar::Node& node,
+                                         const std::vector<char>& nullable) {
+  switch (node.kind) {
+    case Grammar::Kind::sequence: {
+      const auto last = std::find_if(node.children.begin(), node.children.end(),
+                                     [&](NodeId child) { return !nullable[child]; });
+      return {node.children.begin(), last == node.children.end() ? last : last + 1};
+    }
+    case Grammar::Kind::choice:
+    case Grammar::Kind::reference:
+    case Grammar::Kind::tag:
+      return node.children;
+    case Grammar::Kind::repeat:
+      // After an empty item comes the separator, and after that the item again.
+      if (nullable[node.children[0]]) return {node.children[0], node.separator};
+      return node.children;
+    case Grammar::Kind::trie: {
+      const auto literal = node.trie.positions[0].literal;
+      return literal ? std::vector<NodeId>{node.children[*literal]} : std::vector<NodeId>{};
+    }
+    case Grammar::Kind::keyed_set:
+      return node.additional ? std::vector<NodeId>{*node.additional} : std::vector<NodeId>{};
+    default:
+      return {};
+  }
+}
+
+}  // namespace detail
+
+/// Whether some node can be reached from itself without reading a byte: no automaton can run that.
+///
+/// A repetition whose item and separator may both be empty counts as well.
+///
+/// \par Complexity  O(nodes x nesting of empty nodes)
+/// \par Threads     pure
+/// \par Errors      none
+[[nodiscard]] inline bool is_left_recursive(const Grammar& grammar) {
+  std::vector<char> nullable(grammar.size(), 0);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (NodeId id = 0; id < grammar.size(); ++id) {
+      if (nullable[id] || !detail::is_nullable(grammar[id], nullable)) continue;
+      nullable[id] = 1;
+      changed      = true;
+    }
+  }
+  enum Mark : char { unvisited, open, done };
+  std::vector<Mark> marks(grammar.size(), unvisited);
+  std::vector<std::pair<NodeId, std::vector<NodeId>>> path;
+  const auto visit = [&](NodeId id) {
+    marks[id] = open;
+    path.emplace_back(id, detail::left_children(grammar[id], nullable));
+  };
+  for (NodeId root = 0; root < grammar.size(); ++root) {
+    const Grammar::Node& node = grammar[root];
+    if (node.kind == Grammar::Kind::repeat && nullable[node.children[0]] &&
+        nullable[node.separator]) {
+      return true;
+    }
+    if (marks[root] == unvisited) visit(root);
+    while (!path.empty()) {
+      std::vector<NodeId>& children = path.back().second;
+      if (children.empty()) {
+        marks[path.back().first] = done;
+        path.pop_back();
+        continue;
+      }
+      const NodeId child = children.back();
+      children.pop_back();
+      if (marks[child] == open) return true;
+      if (marks[child] == unvisited) visit(child);
+    }
+  }
+  return false;
+}
+
+}  // namespace tooldecode
