@@ -39,10 +39,7 @@ class LexemeSlice {
   LexemeSlice(const VocabularyTrie& vocabulary, std::size_t vocabulary_size, const Dfa& dfa,
               Dfa::State state, VocabularyTrie::NodeIndex node)
       : vocabulary_size_(vocabulary_size), past_(build(vocabulary, dfa, state, node)) {
-    std::sort(staying_.begin(), staying_.end(),
-              [](const Closing& a, const Closing& b) { return a.units < b.units; });
-    const std::uint32_t most = staying_.empty() ? 0 : staying_.back().units;
-    by_limit_                = std::vector<std::unique_ptr<TokenMask>>(most + 1);
+    by_limit_.resize(staying_.size());
   }
 
   /// The tokens that stay inside the lexeme and add at most `limit` units.
@@ -51,9 +48,8 @@ class LexemeSlice {
     auto& mask = by_limit_[std::min<std::size_t>(limit, by_limit_.size() - 1)];
     if (!mask) {
       mask = std::make_unique<TokenMask>(vocabulary_size_);
-      for (const Closing& entry : staying_) {
-        if (entry.units > limit) break;
-        mask->insert(entry.token);
+      for (std::size_t units = 0; units < staying_.size() && units <= limit; ++units) {
+        for (const TokenId token : staying_[units]) mask->insert(token);
       }
     }
     return *mask;
@@ -75,18 +71,22 @@ class LexemeSlice {
                        VocabularyTrie::NodeIndex root) {
     std::vector<std::string> suffixes;
     std::vector<Visit> work{{root, start, 0}};
-    while (!work.empty()) {
-      const auto [node, state, units] = work.back();
-      work.pop_back();
-      const auto [first, last] = vocabulary.children(node);
+    for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, as the trie lies in memory
+      const auto [node, state, units] = work[i];
+      const auto [first, last]        = vocabulary.children(node);
       for (auto child = first; child < last; ++child) {
         const Dfa::State next = dfa.next(state, vocabulary.label(child));
         if (next == Dfa::dead) continue;
         const bool begins        = dfa.boundary(state) && !dfa.closing(next);
         const std::uint32_t more = units + (begins ? 1 : 0);
-        auto& group              = dfa.closing(next) ? closing_ : staying_;
+        if (more >= staying_.size()) staying_.resize(more + 1);
         for (const std::uint32_t value : vocabulary.values(child)) {
-          group.push_back({static_cast<TokenId>(value), more});
+          const auto token = static_cast<TokenId>(value);
+          if (dfa.closing(next)) {
+            closing_.push_back({token, more});
+          } else {
+            staying_[more].push_back(token);
+          }
         }
         if (dfa.accepting(next)) collect_past(vocabulary, child, more, suffixes);
         work.push_back({child, next, more});
@@ -116,7 +116,7 @@ class LexemeSlice {
   }
 
   std::size_t vocabulary_size_;
-  std::vector<Closing> staying_;  // ascending by units
+  std::vector<std::vector<TokenId>> staying_ = std::vector<std::vector<TokenId>>(1);  // by units
   std::vector<Closing> closing_;
   std::vector<Closing> past_end_;  // indexed by the values of past_
   VocabularyTrie past_;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -35,19 +34,18 @@ class VocabularyTrie {
 
   /// The trie of any texts; empty ones are left out. Values of equal texts share a node.
   explicit VocabularyTrie(std::vector<Entry> entries) {
-    std::erase_if(entries, [](const Entry& entry) { return entry.first.empty(); });
-    std::sort(entries.begin(), entries.end());
+    sort(entries);
     struct Range {
       std::uint32_t first, last;  // of the entries below the node
     };
     std::vector<Range> level{{0, static_cast<std::uint32_t>(entries.size())}};
     labels_.push_back(0);
-    below_.push_back(level[0].last);
+    values_.reserve(entries.size());
     for (std::size_t depth = 0; !level.empty(); ++depth) {
       std::vector<Range> next;
       for (auto [first, last] : level) {
-        first_value_.push_back(static_cast<std::uint32_t>(values_.size()));
-        first_child_.push_back(static_cast<NodeIndex>(labels_.size()));
+        nodes_.push_back({static_cast<NodeIndex>(labels_.size()),
+                          static_cast<std::uint32_t>(values_.size()), last - first});
         for (; first < last && entries[first].first.size() == depth; ++first) {
           values_.push_back(entries[first].second);
         }
@@ -56,16 +54,15 @@ class VocabularyTrie {
           std::uint32_t end = first + 1;
           while (end < last && entries[end].first[depth] == byte) ++end;
           labels_.push_back(static_cast<std::uint8_t>(byte));
-          below_.push_back(end - first);
           next.push_back({first, end});
-          longest_ = std::max(longest_, depth + 1);
-          first    = end;
+          first = end;
         }
       }
+      if (!next.empty()) longest_ = depth + 1;
       level = std::move(next);
     }
-    first_value_.push_back(static_cast<std::uint32_t>(values_.size()));
-    first_child_.push_back(static_cast<NodeIndex>(labels_.size()));
+    nodes_.push_back(
+        {static_cast<NodeIndex>(labels_.size()), static_cast<std::uint32_t>(values_.size()), 0});
   }
 
   /// Nodes, the root included.
@@ -76,16 +73,48 @@ class VocabularyTrie {
   [[nodiscard]] std::uint8_t label(NodeIndex node) const noexcept { return labels_[node]; }
   /// A node's children are [first, last).
   [[nodiscard]] std::pair<NodeIndex, NodeIndex> children(NodeIndex node) const noexcept {
-    return {first_child_[node], first_child_[node + 1]};
+    return {nodes_[node].first_child, nodes_[node + 1].first_child};
   }
   /// What the texts that end at a node stand for.
   [[nodiscard]] std::span<const std::uint32_t> values(NodeIndex node) const noexcept {
-    return {values_.data() + first_value_[node], first_value_[node + 1] - first_value_[node]};
+    const std::uint32_t first = nodes_[node].first_value;
+    return {values_.data() + first, nodes_[node + 1].first_value - first};
   }
   /// Texts that end at a node or below it.
-  [[nodiscard]] std::uint32_t count_below(NodeIndex node) const noexcept { return below_[node]; }
+  [[nodiscard]] std::uint32_t count_below(NodeIndex node) const noexcept {
+    return nodes_[node].below;
+  }
 
  private:
+  struct Node {
+    NodeIndex first_child;  // its children end where the next node's begin; so do its values
+    std::uint32_t first_value;
+    std::uint32_t below;
+  };
+
+  // By bytes, then by value; most comparisons are decided by the first eight bytes.
+  static void sort(std::vector<Entry>& entries) {
+    struct Keyed {
+      std::uint64_t head;
+      Entry entry;
+    };
+    std::vector<Keyed> keyed;
+    keyed.reserve(entries.size());
+    for (const Entry& entry : entries) {
+      if (entry.first.empty()) continue;
+      std::uint64_t head = 0;
+      for (std::size_t i = 0; i < 8; ++i) {
+        head = head << 8 | (i < entry.first.size() ? static_cast<std::uint8_t>(entry.first[i]) : 0);
+      }
+      keyed.push_back({head, entry});
+    }
+    std::sort(keyed.begin(), keyed.end(), [](const Keyed& a, const Keyed& b) {
+      return a.head != b.head ? a.head < b.head : a.entry < b.entry;
+    });
+    entries.clear();
+    for (const Keyed& item : keyed) entries.push_back(item.entry);
+  }
+
   static std::vector<Entry> texts(const Vocabulary& vocabulary) {
     std::vector<Entry> entries;
     for (std::size_t id = 0; id < vocabulary.size(); ++id) {
@@ -97,11 +126,9 @@ class VocabularyTrie {
     return entries;
   }
 
-  std::vector<std::uint8_t> labels_;        // [nodes]
-  std::vector<std::uint32_t> below_;        // [nodes]
-  std::vector<NodeIndex> first_child_;      // [nodes + 1]
-  std::vector<std::uint32_t> first_value_;  // [nodes + 1]
-  std::vector<std::uint32_t> values_;       // [texts]
+  std::vector<std::uint8_t> labels_;   // [nodes]
+  std::vector<Node> nodes_;            // [nodes + 1]
+  std::vector<std::uint32_t> values_;  // [texts]
   std::size_t longest_ = 0;
 };
 

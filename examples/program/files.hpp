@@ -1,0 +1,41 @@
+/// \file
+/// Reading of files for the program: whole, inflated where they are gzip, with typed errors.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+
+#include <zlib.h>
+
+namespace program {
+
+/// The whole file; Error{file_unreadable} names it.
+inline std::string read_file(const std::filesystem::path& path) {
+  using tooldecode::Errc;
+  using tooldecode::Error;
+  if (std::filesystem::is_directory(path)) {
+    throw Error(Errc::file_unreadable, path.string(), "is a directory, not a file");
+  }
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
+  if (!file) throw Error(Errc::file_unreadable, path.string(), "cannot be opened");
+  std::string text;
+  std::vector<char> buffer(std::size_t{1} << 16);
+  for (;;) {
+    const int count =
+        gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
+    if (count < 0) throw Error(Errc::file_unreadable, path.string(), "cannot be read to its end");
+    if (count == 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  // A gzip file that is cut short ends like a whole one, save for the state of the stream.
+  int state = Z_OK;
+  gzerror(file.get(), &state);
+  if (state == Z_BUF_ERROR) throw Error(Errc::file_unreadable, path.string(), "is cut short");
+  return text;
+}
+
+}  // namespace program
