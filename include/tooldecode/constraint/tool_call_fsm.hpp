@@ -1,0 +1,138 @@
+/// \file
+/// ToolCallFSM: text mode and tool mode as one constraint: only existing tools, only conforming
+/// arguments.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+
+namespace tooldecode {
+
+/// Constrains a whole answer: free text where that is allowed, and calls in one format.
+///
+/// The machine has two modes. In text mode any token may follow; the format's trigger switches to
+/// tool mode, where a trie yields the names of existing tools and each tool's own machine yields
+/// arguments that conform to its document. Both modes, the edges between them and several calls in a
+/// row are one grammar, so a token may straddle any edge.
+///
+/// \par Shapes      masks [ceil(V / 32)]
+/// \par Complexity  construction O(size of the documents); the rest as GrammarConstraint
+/// \par Threads     every const member may run concurrently; a copy shares everything
+/// \par Errors      from the constructor: what the documents' schemas get wrong (malformed_schema,
+///                  unsupported_keyword, ... with a JSON pointer), Error{unknown_tool} for a named
+///                  choice, Error{invalid_option} where a call is required and there are no tools
+/// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3
+class ToolCallFSM {
+ public:
+  using State = GrammarConstraint::State;
+
+  /// Where a text stands.
+  enum class Mode : std::uint8_t {
+    text,  ///< before or outside a call
+    tool,  ///< inside a call, or nothing but a call may follow
+  };
+
+  /// Where the first byte that cannot follow stands in a text.
+  struct Refusal {
+    std::size_t at = 0;      ///< byte offset; the text's length where only its end is missing
+    bool too_short = false;  ///< every byte can follow, but the text cannot end here
+  };
+
+  /// \param cache   a vocabulary, or the MaskCache that several constraints share
+  /// \param format  a call format: PythonCall{}, JsonCall::hermes(), ...
+  template <class F>
+  ToolCallFSM(MaskCache cache, const ToolSet& tools, const F& format, ChoiceOptions options = {})
+      : shared_(std::make_shared<const Shared>(std::move(cache), tools, format, options)) {}
+
+  [[nodiscard]] std::size_t vocabulary_size() const noexcept {
+    return shared_->constraint.vocabulary_size();
+  }
+  [[nodiscard]] const Vocabulary& vocabulary() const noexcept {
+    return shared_->constraint.vocabulary();
+  }
+  [[nodiscard]] const ToolSet& tools() const noexcept { return shared_->tools; }
+
+  [[nodiscard]] State initial() const noexcept { return shared_->constraint.initial(); }
+  [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
+    return shared_->constraint.advance(state, token);
+  }
+  [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const {
+    return shared_->constraint.advance_bytes(state, bytes);
+  }
+  void fill_mask(State state, MaskWords words) const { shared_->constraint.fill_mask(state, words); }
+  [[nodiscard]] bool is_accepting(State state) const noexcept {
+    return shared_->constraint.is_accepting(state);
+  }
+  [[nodiscard]] bool is_finished(State state) const noexcept {
+    return shared_->constraint.is_finished(state);
+  }
+  [[nodiscard]] std::string forced(State state) const { return shared_->constraint.forced(state); }
+
+  /// Whether a state is inside a call.
+  [[nodiscard]] Mode mode(State state) const {
+    if (is_finished(state)) return Mode::text;
+    const auto tags = shared_->constraint.automaton().tags(state.id);
+    return tags.empty() ? Mode::text : Mode::tool;
+  }
+  /// The tool whose arguments are being written.
+  [[nodiscard]] std::optional<std::size_t> find_tool(State state) const {
+    if (is_finished(state)) return std::nullopt;
+    for (const std::uint32_t tag : shared_->constraint.automaton().tags(state.id)) {
+      if (tag < tools().size()) return tag;
+    }
+    return std::nullopt;
+  }
+
+  /// The first place where a whole text breaks the constraint; nothing where it conforms.
+  [[nodiscard]] std::optional<Refusal> find_refusal(std::string_view text) const {
+    State state = initial();
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const auto next = advance_bytes(state, text.substr(i, 1));
+      if (!next) return Refusal{i, false};
+      state = *next;
+    }
+    return is_accepting(state) ? std::nullopt : std::optional(Refusal{text.size(), true});
+  }
+  /// The calls that a text makes; Error{malformed_call} names the byte where it breaks the format.
+  [[nodiscard]] std::vector<ToolCall> parse(std::string_view text) const {
+    return shared_->parse(text, tools());
+  }
+
+ private:
+  struct Shared {
+    template <class F>
+    Shared(MaskCache cache, ToolSet all, const F& format, const ChoiceOptions& options)
+        : Shared(std::move(cache), std::move(all), format, build_call_grammar(format, all, options)) {}
+    template <class F>
+    Shared(MaskCache cache, ToolSet all, const F& format, CallGrammar grammar)
+        : tools(std::move(all)),
+          constraint(std::move(cache), std::move(grammar.grammar), grammar.root),
+          parse([format](std::string_view text, const ToolSet& set) {
+            return format.parse(text, set);
+          }) {}
+
+    ToolSet tools;
+    GrammarConstraint constraint;
+    std::function<std::vector<ToolCall>(std::string_view, const ToolSet&)> parse;
+  };
+
+  std::shared_ptr<const Shared> shared_;
+};
+static_assert(Constraint<ToolCallFSM>);
+
+}  // namespace tooldecode
