@@ -58,7 +58,7 @@ class Table {
     }
   }
   bool is_accepting(State state) const { return is_finished(state) || accepting_[index(state)]; }
-  bool is_finished(State state) const { return state.row < 0; }
+  bool is_finished(State state) const { return state == State{-1}; }
   std::string forced(State) const { return {}; }
 
  private:

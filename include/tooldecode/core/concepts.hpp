@@ -45,8 +45,9 @@ concept Constraint =
 /// A language model that runs one linear sequence at a time over a cache that the caller owns.
 ///
 /// The model is immutable and shared; what a request changes is its `Cache`, a movable value made
-/// by `make_cache`. `forward` appends L tokens and writes the logits after the last one; `fork`
-/// copies a cache by sharing what is there; `truncate` forgets the tokens past a length.
+/// by `make_cache`. `forward` appends L >= 1 tokens and writes the logits after the last one; `fork`
+/// copies a cache by sharing what is there; `truncate` forgets the tokens past a length. A model may
+/// also say, as `context_length()`, how many tokens a cache can hold.
 template <class M>
 concept Model = std::movable<typename M::Cache> &&
                 requires(const M& m, typename M::Cache& cache, const typename M::Cache& shared,
@@ -62,8 +63,9 @@ concept Model = std::movable<typename M::Cache> &&
 /// A model that runs a draft tree in one forward pass and keeps one path of it.
 ///
 /// `forward_tree` runs N <= 64 tokens on top of the cache: node i attends to the cache and to the
-/// nodes whose bits are set in `ancestors[i]` (its own included), at position length + depth(i).
-/// `commit` keeps the cache rows of one root path, in order, and forgets the other nodes.
+/// nodes whose bits are set in `ancestors[i]` (its own included), at position length + depth(i),
+/// where the depth is the number of its ancestors without itself. The nodes do not count as length:
+/// `commit` appends those of one root path, in order, and any call but it forgets them.
 template <class M>
 concept TreeModel =
     Model<M> && requires(const M& m, typename M::Cache& cache, std::span<const TokenId> tokens,
@@ -76,7 +78,7 @@ concept TreeModel =
     };
 
 /// A model that also gives its last hidden states and its LM head's matrix, so that only the rows
-/// that matter need be multiplied.
+/// that matter need be multiplied. The states are final: the head times a state are the logits.
 template <class M>
 concept HeadModel = Model<M> && requires(const M& m, typename M::Cache& cache,
                                          std::span<const TokenId> tokens, std::span<float> hidden) {

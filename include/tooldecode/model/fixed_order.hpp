@@ -1,0 +1,161 @@
+/// \file
+/// Products of rows whose every element is summed in one fixed order, however many rows there are.
+///
+/// A matrix library picks its blocking by the shape of the operands, so a token's logits change in
+/// the last bits with the number of tokens beside it. Here the order of additions, and which
+/// products are fused into them, depends on the length of a row alone. Decoding alone, in a batch,
+/// in a prefill or in a tree can then be compared by equality.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include <Eigen/Core>
+
+#include <tooldecode/core/config.hpp>
+
+namespace tooldecode {
+
+/// A row-major matrix that someone else owns, rows `stride` numbers apart.
+template <class T>
+struct RowsView {
+  T* data            = nullptr;
+  std::size_t rows   = 0;
+  std::size_t cols   = 0;
+  std::size_t stride = 0;
+
+  [[nodiscard]] T* row(std::size_t i) const noexcept { return data + i * stride; }
+};
+
+namespace detail {
+
+// Eigen's packets, because their multiply-add is an explicit instruction: a compiler that fuses a
+// written-out a * b + c may do so in one copy of a loop and not in another.
+using Packet = Eigen::internal::packet_traits<float>::type;
+
+inline constexpr std::size_t lanes = Eigen::internal::packet_traits<float>::size;
+
+/// Loads the first `count` numbers, zeros in the other lanes.
+inline Packet load_part(const float* from, std::size_t count) noexcept {
+  alignas(64) std::array<float, lanes> part{};
+  std::copy_n(from, count, part.begin());
+  return Eigen::internal::pload<Packet>(part.data());
+}
+
+/// T x R products at once: T rows of x by R rows of w, so that what is loaded is used often enough.
+template <std::size_t T, std::size_t R>
+void fill_tile(const float* x, std::size_t x_stride, const float* w, std::size_t w_stride,
+               std::size_t n, float* y, std::size_t y_stride) noexcept {
+  using Eigen::internal::pmadd;
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    Packet sums[T * R] = {((void)i, Eigen::internal::pset1<Packet>(0.0F))...};
+    const auto add     = [&](const auto& load, std::size_t at) {
+      [&]<std::size_t... t>(std::index_sequence<t...>) {
+        const Packet xs[T] = {load(x + t * x_stride + at)...};
+        [&]<std::size_t... r>(std::index_sequence<r...>) {
+          const Packet ws[R] = {load(w + r * w_stride + at)...};
+          ((sums[i] = pmadd(xs[i / R], ws[i % R], sums[i])), ...);
+        }(std::make_index_sequence<R>{});
+      }(std::make_index_sequence<T>{});
+    };
+    std::size_t at = 0;
+    for (; at + lanes <= n; at += lanes) {
+      add([](const float* from) { return Eigen::internal::ploadu<Packet>(from); }, at);
+    }
+    if (at < n) add([n, at](const float* from) { return load_part(from, n - at); }, at);
+    ((y[i / R * y_stride + i % R] = Eigen::internal::predux(sums[i])), ...);
+  }(std::make_index_sequence<T * R>{});
+}
+
+/// T rows of x by all of w.
+template <std::size_t T>
+void fill_strip(const float* x, std::size_t x_stride, RowsView<const float> w, float* y,
+                std::size_t y_stride) noexcept {
+  constexpr std::size_t R = T == 1   ? 8
+                            : T == 2 ? 4
+                                     : 2;  // eight sums hide a multiply-add's latency
+  std::size_t r           = 0;
+  for (; r + R <= w.rows; r += R) {
+    fill_tile<T, R>(x, x_stride, w.row(r), w.stride, w.cols, y + r, y_stride);
+  }
+  for (; r < w.rows; ++r) fill_tile<T, 1>(x, x_stride, w.row(r), w.stride, w.cols, y + r, y_stride);
+}
+
+}  // namespace detail
+
+/// The dot product of two vectors, in the order that `fill_products` sums.
+[[nodiscard]] inline float dot(std::span<const float> a, std::span<const float> b) noexcept {
+  TOOLDECODE_ASSERT(a.size() == b.size());
+  float sum = 0;
+  detail::fill_tile<1, 1>(a.data(), 0, b.data(), 0, a.size(), &sum, 0);
+  return sum;
+}
+
+/// y = x w^T: every element is the dot product of a row of x and a row of w, and has the same bits
+/// whatever else is multiplied beside it.
+///
+/// \par Shapes      x [L, n], w [m, n] -> y [L, m]
+/// \par Complexity  O(L m n), no allocation; a panel of w stays in cache for all rows of x
+/// \par Threads     pure
+/// \par Errors      none
+inline void fill_products(RowsView<const float> x, RowsView<const float> w,
+                          RowsView<float> y) noexcept {
+  TOOLDECODE_ASSERT(x.cols == w.cols && y.rows == x.rows && y.cols == w.rows);
+  constexpr std::size_t panel = 32;
+  for (std::size_t first = 0; first < w.rows; first += panel) {
+    const RowsView<const float> part{w.row(first), std::min(panel, w.rows - first), w.cols,
+                                     w.stride};
+    std::size_t t = 0;
+    for (; t + 4 <= x.rows; t += 4) {
+      detail::fill_strip<4>(x.row(t), x.stride, part, y.row(t) + first, y.stride);
+    }
+    for (; t + 2 <= x.rows; t += 2) {
+      detail::fill_strip<2>(x.row(t), x.stride, part, y.row(t) + first, y.stride);
+    }
+    if (t < x.rows) detail::fill_strip<1>(x.row(t), x.stride, part, y.row(t) + first, y.stride);
+  }
+}
+
+/// y += factors^T rows, the rows in ascending order; adding them in several calls gives the same
+/// bits as in one.
+///
+/// \par Shapes      factors [n], rows [n, m], y [m]
+/// \par Complexity  O(n m), no allocation
+/// \par Threads     pure
+/// \par Errors      none
+inline void add_weighted_rows(std::span<const float> factors, RowsView<const float> rows,
+                              std::span<float> y) noexcept {
+  TOOLDECODE_ASSERT(factors.size() == rows.rows && y.size() == rows.cols);
+  using Eigen::internal::ploadu, Eigen::internal::pmadd, Eigen::internal::pset1;
+  constexpr std::size_t width = 4;
+  using detail::lanes;
+  using detail::Packet;
+  std::size_t at = 0;
+  for (; at + width * lanes <= y.size(); at += width * lanes) {
+    [&]<std::size_t... i>(std::index_sequence<i...>) {
+      Packet sums[width] = {ploadu<Packet>(y.data() + at + i * lanes)...};
+      for (std::size_t r = 0; r < rows.rows; ++r) {
+        const Packet factor = pset1<Packet>(factors[r]);
+        const float* row    = rows.row(r) + at;
+        ((sums[i] = pmadd(factor, ploadu<Packet>(row + i * lanes), sums[i])), ...);
+      }
+      (Eigen::internal::pstoreu(y.data() + at + i * lanes, sums[i]), ...);
+    }(std::make_index_sequence<width>{});
+  }
+  while (at < y.size()) {
+    const std::size_t count = std::min(lanes, y.size() - at);
+    Packet sum              = detail::load_part(y.data() + at, count);
+    for (std::size_t r = 0; r < rows.rows; ++r) {
+      sum = pmadd(pset1<Packet>(factors[r]), detail::load_part(rows.row(r) + at, count), sum);
+    }
+    alignas(64) std::array<float, lanes> part;
+    Eigen::internal::pstore(part.data(), sum);
+    std::copy_n(part.begin(), count, y.begin() + static_cast<std::ptrdiff_t>(at));
+    at += count;
+  }
+}
+
+}  // namespace tooldecode

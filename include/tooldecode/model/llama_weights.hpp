@@ -1,0 +1,108 @@
+/// \file
+/// LlamaWeights: the matrices of a Llama model, as floats.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/model/llama_config.hpp>
+#include <tooldecode/model/safetensors.hpp>
+
+namespace tooldecode {
+
+/// All weights of a model in row-major order, one row per output; F16 and BF16 are widened when
+/// read, which is exact.
+///
+/// With A = heads * head_size, G = key_value_heads * head_size and F = intermediate_size:
+///
+/// \par Shapes      embedding and head [V, H]; query [A, H]; key, value [G, H]; output [H, A];
+///                  gate, up [F, H]; down [H, F]; every norm [H]
+/// \par Complexity  4 bytes per weight
+/// \par Threads     a value
+/// \par Errors      as SafeTensors::floats from `read`; Error{shape_mismatch} from `check`
+struct LlamaWeights {
+  /// One decoder layer.
+  struct Layer {
+    std::vector<float> attention_norm;
+    std::vector<float> query;
+    std::vector<float> key;
+    std::vector<float> value;
+    std::vector<float> output;
+    std::vector<float> feed_forward_norm;
+    std::vector<float> gate;
+    std::vector<float> up;
+    std::vector<float> down;
+  };
+
+  std::vector<float> embedding;
+  std::vector<Layer> layers;
+  std::vector<float> final_norm;
+  std::vector<float> head;  ///< empty where the config ties it to the embedding
+
+  /// Calls `visit(weights, name, rows, columns)` for every matrix under the name that Hugging Face
+  /// gives it; norms have one row. `layers` must have its size already.
+  template <class Visit>
+  void for_each(const LlamaConfig& config, Visit visit) {
+    const std::size_t hidden  = config.hidden_size;
+    const std::size_t inner   = config.intermediate_size;
+    const std::size_t queries = config.heads * config.head_size;
+    const std::size_t keys    = config.key_value_heads * config.head_size;
+    visit(embedding, "model.embed_tokens.weight", config.vocabulary_size, hidden);
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const std::string prefix = "model.layers." + std::to_string(i) + ".";
+      Layer& layer             = layers[i];
+      visit(layer.attention_norm, prefix + "input_layernorm.weight", 1, hidden);
+      visit(layer.query, prefix + "self_attn.q_proj.weight", queries, hidden);
+      visit(layer.key, prefix + "self_attn.k_proj.weight", keys, hidden);
+      visit(layer.value, prefix + "self_attn.v_proj.weight", keys, hidden);
+      visit(layer.output, prefix + "self_attn.o_proj.weight", hidden, queries);
+      visit(layer.feed_forward_norm, prefix + "post_attention_layernorm.weight", 1, hidden);
+      visit(layer.gate, prefix + "mlp.gate_proj.weight", inner, hidden);
+      visit(layer.up, prefix + "mlp.up_proj.weight", inner, hidden);
+      visit(layer.down, prefix + "mlp.down_proj.weight", hidden, inner);
+    }
+    visit(final_norm, "model.norm.weight", 1, hidden);
+    if (!config.tied_head) visit(head, "lm_head.weight", config.vocabulary_size, hidden);
+  }
+
+  /// Reads every weight that a config asks for.
+  [[nodiscard]] static LlamaWeights read(const SafeTensors& file, const LlamaConfig& config) {
+    LlamaWeights weights;
+    // A layer count that the file does not bear out must not be allocated.
+    std::size_t present = 0;
+    while (present < config.layers &&
+           file.contains("model.layers." + std::to_string(present) + ".input_layernorm.weight")) {
+      ++present;
+    }
+    weights.layers.resize(present < config.layers ? present + 1 : present);
+    weights.for_each(config, [&](std::vector<float>& weight, const std::string& name,
+                                 std::size_t rows, std::size_t columns) {
+      const std::array<std::size_t, 2> shape{rows, columns};
+      weight = file.floats(name, std::span(shape).last(rows == 1 && is_norm(name) ? 1 : 2));
+    });
+    return weights;
+  }
+
+  /// Requires every weight to have the size that a config asks for.
+  void check(const LlamaConfig& config) {
+    const auto require = [](std::size_t size, std::size_t required, const std::string& name) {
+      if (size != required) {
+        throw Error(
+            Errc::shape_mismatch, name,
+            "has " + std::to_string(size) + " elements, required are " + std::to_string(required));
+      }
+    };
+    require(layers.size(), config.layers, "layers");
+    for_each(config, [&](std::vector<float>& weight, const std::string& name, std::size_t rows,
+                         std::size_t columns) { require(weight.size(), rows * columns, name); });
+  }
+
+ private:
+  static bool is_norm(const std::string& name) { return name.ends_with("norm.weight"); }
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,282 @@
+/// \file
+/// SafeTensors: named tensors read from a safetensors file.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode {
+
+/// The number that the 16 bits of a half-precision float mean; NaN stays NaN.
+[[nodiscard]] constexpr float half_to_float(std::uint16_t half) noexcept {
+  const std::uint32_t sign     = static_cast<std::uint32_t>(half & 0x8000U) << 16;
+  const std::uint32_t exponent = half >> 10 & 31U;
+  const std::uint32_t mantissa = half & 0x3ffU;
+  if (exponent == 0) {
+    const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
+  }
+  const std::uint32_t widened = exponent == 31 ? 255 : exponent + 112;
+  return std::bit_cast<float>(sign | widened << 23 | mantissa << 13);
+}
+
+/// The number that the 16 bits of a bfloat16 mean: the upper half of a float.
+[[nodiscard]] constexpr float bfloat16_to_float(std::uint16_t bits) noexcept {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+/// The tensors of one file, checked as a whole when it is read: the header within the file, every
+/// shape equal to its byte range, ranges side by side without gaps up to the end.
+///
+/// \par Shapes      as the file says; `floats` gives a tensor in row-major order
+/// \par Complexity  O(file) memory, the file is held as it is; floats O(elements)
+/// \par Threads     immutable
+/// \par Errors      Error{file_unreadable}, {malformed_file}, {malformed_json}, {unknown_format}
+/// with
+///                  the file and the tensor as place; {shape_mismatch} from `floats`
+/// \par Source      github.com/huggingface/safetensors, README, "Format"
+class SafeTensors {
+ public:
+  /// The greatest header that is read, as in the format's own implementation.
+  static constexpr std::size_t header_limit_bytes = 100'000'000;
+
+  /// A tensor's type as the file writes it ("BF16"), its shape and its bytes.
+  struct Tensor {
+    std::string type;
+    std::vector<std::size_t> shape;
+    std::size_t begin = 0;  ///< offsets into the data after the header
+    std::size_t end   = 0;
+  };
+
+  /// Reads a file.
+  [[nodiscard]] static SafeTensors load(const std::filesystem::path& path) {
+    std::error_code failure;
+    std::ifstream file(path, std::ios::binary);
+    if (!std::filesystem::is_regular_file(path, failure) || !file) {
+      throw Error(Errc::file_unreadable, path.string(), "is not a file that can be read");
+    }
+    const auto size = std::filesystem::file_size(path, failure);
+    std::string bytes(failure ? 0 : static_cast<std::size_t>(size), '\0');
+    if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
+      throw Error(Errc::file_unreadable, path.string(), "ended while it was read");
+    }
+    return parse(std::move(bytes), path.string());
+  }
+
+  /// Takes the bytes of a file; `place` names it in errors.
+  [[nodiscard]] static SafeTensors parse(std::string bytes, std::string place = "safetensors") {
+    SafeTensors result(std::move(bytes), std::move(place));
+    result.read_header();
+    return result;
+  }
+
+  [[nodiscard]] const std::map<std::string, Tensor, std::less<>>& tensors() const noexcept {
+    return tensors_;
+  }
+  [[nodiscard]] bool contains(std::string_view name) const { return tensors_.contains(name); }
+
+  /// A tensor of F32, F16 or BF16 as floats; it must be there and have exactly this shape.
+  [[nodiscard]] std::vector<float> floats(std::string_view name,
+                                          std::span<const std::size_t> shape) const {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) {
+      throw Error(Errc::malformed_file, place_of(name), "is not in the file");
+    }
+    const Tensor& tensor = found->second;
+    if (!std::equal(shape.begin(), shape.end(), tensor.shape.begin(), tensor.shape.end())) {
+      throw Error(Errc::shape_mismatch, place_of(name),
+                  "has shape " + written(tensor.shape) + ", required is " + written(shape));
+    }
+    const char* from = data() + tensor.begin;
+    if (tensor.type == "F32") {
+      std::vector<float> result((tensor.end - tensor.begin) / sizeof(float));
+      std::memcpy(result.data(), from, result.size() * sizeof(float));
+      return result;
+    }
+    if (tensor.type == "F16") return widened(tensor, half_to_float);
+    if (tensor.type == "BF16") return widened(tensor, bfloat16_to_float);
+    throw Error(Errc::unknown_format, place_of(name),
+                "has type " + tensor.type + ", only F32, F16 and BF16 can be weights");
+  }
+
+ private:
+  static_assert(std::endian::native == std::endian::little, "the format is little-endian");
+
+  using Json = nlohmann::json;
+
+  static constexpr std::array<std::pair<std::string_view, std::size_t>, 15> widths{{{"BOOL", 1},
+                                                                                    {"U8", 1},
+                                                                                    {"I8", 1},
+                                                                                    {"F8_E5M2", 1},
+                                                                                    {"F8_E4M3", 1},
+                                                                                    {"I16", 2},
+                                                                                    {"U16", 2},
+                                                                                    {"F16", 2},
+                                                                                    {"BF16", 2},
+                                                                                    {"I32", 4},
+                                                                                    {"U32", 4},
+                                                                                    {"F32", 4},
+                                                                                    {"I64", 8},
+                                                                                    {"U64", 8},
+                                                                                    {"F64", 8}}};
+
+  SafeTensors(std::string bytes, std::string place)
+      : bytes_(std::move(bytes)), place_(std::move(place)) {}
+
+  [[nodiscard]] const char* data() const noexcept { return bytes_.data() + data_begin_; }
+
+  [[nodiscard]] std::string place_of(std::string_view tensor) const {
+    return place_ + ": tensor " + Json(tensor).dump(-1, ' ', true, Json::error_handler_t::replace);
+  }
+  [[nodiscard]] static std::string written(std::span<const std::size_t> shape) {
+    return Json(std::vector<std::size_t>(shape.begin(), shape.end())).dump();
+  }
+
+  template <class Widen>
+  [[nodiscard]] std::vector<float> widened(const Tensor& tensor, Widen widen) const {
+    std::vector<float> result((tensor.end - tensor.begin) / 2);
+    const char* from = data() + tensor.begin;
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, from + 2 * i, sizeof bits);
+      result[i] = widen(bits);
+    }
+    return result;
+  }
+
+  void read_header() {
+    std::uint64_t header_size = 0;
+    if (bytes_.size() < sizeof header_size) {
+      throw Error(Errc::malformed_file, place_, "is shorter than the 8 bytes of a header's size");
+    }
+    std::memcpy(&header_size, bytes_.data(), sizeof header_size);
+    if (header_size > header_limit_bytes || header_size > bytes_.size() - sizeof header_size) {
+      throw Error(Errc::malformed_file, place_,
+                  "says that its header has " + std::to_string(header_size) +
+                      " bytes, the file has " + std::to_string(bytes_.size()));
+    }
+    data_begin_       = sizeof header_size + static_cast<std::size_t>(header_size);
+    const Json header = parse_header();
+    if (!header.is_object())
+      throw Error(Errc::malformed_file, place_, "has a header that is no object");
+    for (const auto& [name, value] : header.items()) {
+      if (name != "__metadata__") tensors_.emplace(name, read_tensor(name, value));
+    }
+    check_ranges();
+  }
+
+  [[nodiscard]] Json parse_header() const {
+    // The parser keeps the last of equal keys; which tensor is meant would be a guess.
+    std::map<std::string, bool, std::less<>> seen;
+    std::string repeated;
+    const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
+      if (depth == 1 && event == Json::parse_event_t::key &&
+          !seen.emplace(parsed.get<std::string>(), true).second) {
+        repeated = parsed.get<std::string>();
+      }
+      return true;
+    };
+    try {
+      Json header = Json::parse(bytes_.data() + sizeof(std::uint64_t), data(), watch);
+      if (!repeated.empty())
+        throw Error(Errc::malformed_file, place_of(repeated), "is there twice");
+      return header;
+    } catch (const Json::parse_error& error) {
+      throw Error(Errc::malformed_json, place_ + ": byte " + std::to_string(error.byte + 7),
+                  "the header is not JSON");
+    } catch (const Json::exception&) {
+      throw Error(Errc::malformed_json, place_, "has a header with a number out of range");
+    }
+  }
+
+  [[nodiscard]] Tensor read_tensor(const std::string& name, const Json& value) const {
+    const auto require = [&](bool met, std::string_view what) {
+      if (!met) throw Error(Errc::malformed_file, place_of(name), what);
+    };
+    const auto is_size = [](const Json& v) { return v.is_number_unsigned(); };
+    require(value.is_object() && value.contains("dtype") && value.contains("shape") &&
+                value.contains("data_offsets"),
+            "must be an object with dtype, shape and data_offsets");
+    const Json& type    = value["dtype"];
+    const Json& shape   = value["shape"];
+    const Json& offsets = value["data_offsets"];
+    require(type.is_string(), "must have a string as dtype");
+    require(shape.is_array() && std::all_of(shape.begin(), shape.end(), is_size),
+            "must have an array of whole numbers as shape");
+    require(offsets.is_array() && offsets.size() == 2 && is_size(offsets[0]) && is_size(offsets[1]),
+            "must have two whole numbers as data_offsets");
+
+    Tensor tensor{type.get<std::string>(), shape.get<std::vector<std::size_t>>(),
+                  offsets[0].get<std::size_t>(), offsets[1].get<std::size_t>()};
+    const std::size_t data_size = bytes_.size() - data_begin_;
+    require(tensor.begin <= tensor.end && tensor.end <= data_size,
+            "has data_offsets [" + std::to_string(tensor.begin) + ", " +
+                std::to_string(tensor.end) + "] outside the " + std::to_string(data_size) +
+                " bytes of data");
+    const auto width = std::find_if(widths.begin(), widths.end(),
+                                    [&](const auto& entry) { return entry.first == tensor.type; });
+    if (width == widths.end()) {
+      throw Error(Errc::unknown_format, place_of(name),
+                  "has the unknown type " + Json(tensor.type).dump(-1, ' ', true));
+    }
+    const std::size_t limit = tensor.end - tensor.begin;
+    const bool is_empty =
+        std::find(tensor.shape.begin(), tensor.shape.end(), 0U) != tensor.shape.end();
+    std::size_t size = is_empty ? 0 : width->second;
+    for (const std::size_t extent : tensor.shape) {
+      require(is_empty || size <= limit / extent,
+              "has a shape that needs more bytes than data_offsets give");
+      size *= extent;
+    }
+    require(size == limit, "has a shape of " + std::to_string(size) + " bytes, data_offsets give " +
+                               std::to_string(limit));
+    return tensor;
+  }
+
+  void check_ranges() const {
+    std::vector<std::pair<const Tensor*, std::string_view>> ordered;
+    for (const auto& [name, tensor] : tensors_) ordered.emplace_back(&tensor, name);
+    std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.first->begin, a.first->end) < std::pair(b.first->begin, b.first->end);
+    });
+    std::size_t end = 0;
+    for (const auto& [tensor, name] : ordered) {
+      if (tensor->begin != end) {
+        throw Error(Errc::malformed_file, place_of(name),
+                    "begins at byte " + std::to_string(tensor->begin) +
+                        " of the data, the one before it ends at " + std::to_string(end));
+      }
+      end = tensor->end;
+    }
+    if (end != bytes_.size() - data_begin_) {
+      throw Error(Errc::malformed_file, place_,
+                  "has " + std::to_string(bytes_.size() - data_begin_) +
+                      " bytes of data, its tensors take " + std::to_string(end));
+    }
+  }
+
+  std::string bytes_;
+  std::string place_;
+  std::size_t data_begin_ = 0;
+  std::map<std::string, Tensor, std::less<>> tensors_;
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,84 @@
+#include <cmath>
+#include <cstddef>
+#include <random>
+#include <span>
+#include <vector>
+
+#include <tooldecode/model/fixed_order.hpp>
+
+#include <support/catch.hpp>
+
+namespace td = tooldecode;
+
+namespace {
+
+std::vector<float> random_row(std::size_t size, std::mt19937& random) {
+  std::normal_distribution<float> normal;
+  std::vector<float> row(size);
+  for (float& x : row) x = normal(random);
+  return row;
+}
+
+}  // namespace
+
+TEST_CASE("products equal a float64 reference and one another, whatever is multiplied beside") {
+  std::mt19937 random{1};
+  for (int round = 0; round < 60; ++round) {
+    INFO("seed 1, round " << round);
+    const std::size_t n = 1 + random() % 70;
+    const std::size_t l = 1 + random() % 12;
+    const std::size_t m = 1 + random() % 75;
+    const auto x        = random_row(l * (n + 3), random);
+    const auto w        = random_row(m * (n + 5), random);
+    std::vector<float> y(l * (m + 2), 7.0F);
+    td::fill_products({x.data(), l, n, n + 3}, {w.data(), m, n, n + 5}, {y.data(), l, m, m + 2});
+    for (std::size_t t = 0; t < l; ++t) {
+      for (std::size_t o = 0; o < m; ++o) {
+        const std::span<const float> a(x.data() + t * (n + 3), n);
+        const std::span<const float> b(w.data() + o * (n + 5), n);
+        CHECK(y[t * (m + 2) + o] == td::dot(a, b));
+        double sum       = 0;
+        double magnitude = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+          sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+          magnitude += std::abs(static_cast<double>(a[i]) * static_cast<double>(b[i]));
+        }
+        CHECK(std::abs(static_cast<double>(y[t * (m + 2) + o]) - sum) <= 1e-6 * magnitude);
+      }
+      CHECK(y[t * (m + 2) + m] == 7.0F);
+    }
+  }
+}
+
+TEST_CASE("weighted rows equal a float64 reference and can be added in pieces") {
+  std::mt19937 random{2};
+  for (int round = 0; round < 60; ++round) {
+    INFO("seed 2, round " << round);
+    const std::size_t n = 1 + random() % 40;
+    const std::size_t m = 1 + random() % 150;
+    const auto factors  = random_row(n, random);
+    const auto rows     = random_row(n * (m + 1), random);
+    const auto start    = random_row(m, random);
+    auto whole          = start;
+    td::add_weighted_rows(factors, {rows.data(), n, m, m + 1}, whole);
+    auto pieces             = start;
+    const std::size_t split = random() % (n + 1);
+    td::add_weighted_rows(std::span(factors).first(split), {rows.data(), split, m, m + 1}, pieces);
+    for (std::size_t r = split; r < n; ++r) {
+      td::add_weighted_rows(std::span(factors).subspan(r, 1),
+                            {rows.data() + r * (m + 1), 1, m, m + 1}, pieces);
+    }
+    CHECK(whole == pieces);
+    for (std::size_t i = 0; i < m; ++i) {
+      auto sum         = static_cast<double>(start[i]);
+      double magnitude = std::abs(sum);
+      for (std::size_t r = 0; r < n; ++r) {
+        const double term =
+            static_cast<double>(factors[r]) * static_cast<double>(rows[r * (m + 1) + i]);
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      CHECK(std::abs(static_cast<double>(whole[i]) - sum) <= 2e-6 * magnitude);
+    }
+  }
+}

@@ -1,0 +1,152 @@
+#include <cstddef>
+#include <random>
+#include <string>
+
+#include <tooldecode/model/llama_config.hpp>
+
+#include <nlohmann/json.hpp>
+#include <support/catch.hpp>
+
+namespace td = tooldecode;
+using Json   = nlohmann::json;
+
+namespace {
+
+Json smallest() {
+  return {{"vocab_size", 100},
+          {"hidden_size", 64},
+          {"intermediate_size", 96},
+          {"num_hidden_layers", 2},
+          {"num_attention_heads", 4}};
+}
+
+td::LlamaConfig parsed(const Json& changes) {
+  Json config = smallest();
+  config.update(changes);
+  return td::LlamaConfig::parse(config.dump());
+}
+
+std::string failure(const Json& changes) {
+  try {
+    static_cast<void>(parsed(changes));
+  } catch (const td::Error& error) {
+    return std::string(name(error.code())) + " " + error.what();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("what a file leaves out has the defaults of the architecture") {
+  const auto config = parsed(Json::object());
+  CHECK(config.vocabulary_size == 100);
+  CHECK(config.hidden_size == 64);
+  CHECK(config.intermediate_size == 96);
+  CHECK(config.layers == 2);
+  CHECK(config.heads == 4);
+  CHECK(config.key_value_heads == 4);
+  CHECK(config.head_size == 16);
+  CHECK(config.context_length == 2048);
+  CHECK(config.norm_epsilon == 1e-6F);
+  CHECK(config.rope_theta == 1e4F);
+  CHECK_FALSE(config.tied_head);
+}
+
+TEST_CASE("values of a file are taken over, nulls are as if left out") {
+  const auto config = parsed({{"num_key_value_heads", 2},
+                              {"head_dim", 32},
+                              {"max_position_embeddings", 77},
+                              {"rms_norm_eps", 1e-5},
+                              {"rope_theta", 5e5},
+                              {"tie_word_embeddings", true},
+                              {"rope_scaling", nullptr},
+                              {"attention_bias", false},
+                              {"hidden_act", "silu"},
+                              {"model_type", "llama"}});
+  CHECK(config.key_value_heads == 2);
+  CHECK(config.head_size == 32);
+  CHECK(config.context_length == 77);
+  CHECK(config.norm_epsilon == 1e-5F);
+  CHECK(config.rope_theta == 5e5F);
+  CHECK(config.tied_head);
+  CHECK(parsed({{"head_dim", nullptr}, {"num_key_value_heads", nullptr}}).head_size == 16);
+}
+
+TEST_CASE("both places of rope's parameters are understood") {
+  CHECK(parsed({{"rope_parameters", {{"rope_theta", 2e4}, {"rope_type", "default"}}}}).rope_theta ==
+        2e4F);
+  CHECK(parsed({{"rope_scaling", {{"type", "default"}}}}).rope_theta == 1e4F);
+  CHECK(failure({{"rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}}}) ==
+        "unsupported_keyword config.json: #/rope_scaling/rope_type: \"llama3\" is not supported, "
+        "only \"default\"");
+  CHECK(failure({{"rope_scaling", {{"type", "linear"}, {"factor", 2.0}}}}) ==
+        "unsupported_keyword config.json: #/rope_scaling/type: \"linear\" is not supported, only "
+        "\"default\"");
+  CHECK(failure({{"rope_scaling", {{"factor", 2.0}}}}) ==
+        "unsupported_keyword config.json: #/rope_scaling/factor: 2.0 is not supported, only 1");
+  CHECK(failure({{"rope_parameters", 3}}) ==
+        "malformed_file config.json: #/rope_parameters: must be an object or null");
+}
+
+TEST_CASE("features that the model does not compute are refused, never ignored") {
+  CHECK(failure({{"attention_bias", true}}) ==
+        "unsupported_keyword config.json: #/attention_bias: true is not supported, only false");
+  CHECK(failure({{"mlp_bias", true}}) ==
+        "unsupported_keyword config.json: #/mlp_bias: true is not supported, only false");
+  CHECK(failure({{"hidden_act", "gelu"}}) ==
+        "unsupported_keyword config.json: #/hidden_act: \"gelu\" is not supported, only \"silu\"");
+  CHECK(
+      failure({{"model_type", "qwen2"}}) ==
+      "unsupported_keyword config.json: #/model_type: \"qwen2\" is not supported, only \"llama\"");
+  CHECK(
+      failure({{"quantization_config", {{"bits", 4}}}}) ==
+      "unsupported_keyword config.json: #/quantization_config: {\"bits\":4} is not supported, only null");
+}
+
+TEST_CASE("impossible values are refused with their pointer") {
+  const std::string size = ": must be a whole number from 1 to 2^20";
+  CHECK(failure({{"vocab_size", nullptr}}) == "malformed_file config.json: #/vocab_size" + size);
+  CHECK(failure({{"hidden_size", 0}}) == "malformed_file config.json: #/hidden_size" + size);
+  CHECK(failure({{"hidden_size", -64}}) == "malformed_file config.json: #/hidden_size" + size);
+  CHECK(failure({{"num_hidden_layers", 1.5}}) ==
+        "malformed_file config.json: #/num_hidden_layers" + size);
+  CHECK(failure({{"intermediate_size", "96"}}) ==
+        "malformed_file config.json: #/intermediate_size" + size);
+  CHECK(failure({{"max_position_embeddings", 1ULL << 40}}) ==
+        "malformed_file config.json: #/max_position_embeddings" + size);
+  CHECK(failure({{"num_attention_heads", 5}}) ==
+        "malformed_file config.json: #/num_attention_heads: must divide hidden_size");
+  CHECK(failure({{"num_attention_heads", 5}, {"head_dim", 16}}) == "none");
+  CHECK(failure({{"num_key_value_heads", 3}}) ==
+        "malformed_file config.json: #/num_key_value_heads: must divide num_attention_heads");
+  CHECK(failure({{"head_dim", 15}}) == "malformed_file config.json: #/head_dim: must be even");
+  CHECK(failure({{"rms_norm_eps", 0}}) ==
+        "malformed_file config.json: #/rms_norm_eps: must be a positive number");
+  CHECK(failure({{"rope_theta", "x"}}) ==
+        "malformed_file config.json: #/rope_theta: must be a positive number");
+  CHECK(failure({{"tie_word_embeddings", 1}}) ==
+        "malformed_file config.json: #/tie_word_embeddings: must be true or false");
+}
+
+TEST_CASE("text that is no config gives an Error and nothing else") {
+  CHECK_THROWS_WITH(td::LlamaConfig::parse("{\"a\":"), "config.json: byte 6: is not JSON");
+  CHECK_THROWS_WITH(td::LlamaConfig::parse("{\"a\":1e999}"),
+                    "config.json: has a number out of range");
+  CHECK_THROWS_WITH(td::LlamaConfig::parse("[1]"), "config.json: must be an object");
+  CHECK_THROWS_WITH(td::LlamaConfig::load("/nowhere/config.json"),
+                    "/nowhere/config.json: is not a file that can be read");
+  const std::string valid = smallest().dump();
+  std::mt19937 random{6};
+  for (int round = 0; round < 3000; ++round) {
+    INFO("seed 6, round " << round);
+    std::string text = valid;
+    for (int edit = 0; edit < 3; ++edit) {
+      text[random() % text.size()] = "{}[]\",:0189-.eEnt\\\xff"[random() % 19];
+    }
+    try {
+      static_cast<void>(td::LlamaConfig::parse(text));
+    } catch (const td::Error& error) {
+      CHECK_FALSE(error.where().empty());
+    }
+  }
+}

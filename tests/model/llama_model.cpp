@@ -1,0 +1,390 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <iostream>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/model/llama_model.hpp>
+
+#include <nlohmann/json.hpp>
+#include <support/catch.hpp>
+#include <support/data.hpp>
+#include <support/random_llama.hpp>
+
+namespace td = tooldecode;
+using td::test::random_llama;
+using Tokens = std::vector<td::TokenId>;
+using Vector = std::vector<double>;
+
+namespace {
+
+Vector times(const std::vector<float>& matrix, const Vector& x) {
+  Vector y(matrix.size() / x.size(), 0);
+  for (std::size_t row = 0; row < y.size(); ++row) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      y[row] += static_cast<double>(matrix[row * x.size() + i]) * x[i];
+    }
+  }
+  return y;
+}
+
+Vector normed(const Vector& x, const std::vector<float>& weight, double epsilon) {
+  double squares = 0;
+  for (const double v : x) squares += v * v;
+  Vector y(x);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    y[i] *= static_cast<double>(weight[i]) /
+            std::sqrt(squares / static_cast<double>(x.size()) + epsilon);
+  }
+  return y;
+}
+
+/// The logits after the last token, in float64, straight from the architecture's definition: all
+/// positions anew, one head at a time.
+Vector slow_logits(const td::LlamaConfig& config, const td::LlamaWeights& weights,
+                   const Tokens& tokens) {
+  const auto epsilon     = static_cast<double>(config.norm_epsilon);
+  const std::size_t size = config.head_size;
+  std::vector<Vector> states;
+  for (const td::TokenId token : tokens) {
+    const auto begin =
+        weights.embedding.begin() + token * static_cast<std::ptrdiff_t>(config.hidden_size);
+    states.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(config.hidden_size));
+  }
+  const auto rotated = [&](Vector heads, std::size_t position) {
+    for (std::size_t h = 0; h < heads.size(); h += size) {
+      for (std::size_t i = 0; i < size / 2; ++i) {
+        const double angle = static_cast<double>(position) *
+                             std::pow(static_cast<double>(config.rope_theta),
+                                      -2.0 * static_cast<double>(i) / static_cast<double>(size));
+        const double a          = heads[h + i];
+        const double b          = heads[h + i + size / 2];
+        heads[h + i]            = a * std::cos(angle) - b * std::sin(angle);
+        heads[h + i + size / 2] = b * std::cos(angle) + a * std::sin(angle);
+      }
+    }
+    return heads;
+  };
+  for (const auto& layer : weights.layers) {
+    std::vector<Vector> queries, keys, values;
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+      const Vector x = normed(states[t], layer.attention_norm, epsilon);
+      queries.push_back(rotated(times(layer.query, x), t));
+      keys.push_back(rotated(times(layer.key, x), t));
+      values.push_back(times(layer.value, x));
+    }
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+      Vector mixed(config.heads * size, 0);
+      for (std::size_t h = 0; h < config.heads; ++h) {
+        const std::size_t k = h / (config.heads / config.key_value_heads);
+        Vector scores;
+        double sum = 0;
+        for (std::size_t s = 0; s <= t; ++s) {
+          double score = 0;
+          for (std::size_t i = 0; i < size; ++i)
+            score += queries[t][h * size + i] * keys[s][k * size + i];
+          scores.push_back(std::exp(score / std::sqrt(static_cast<double>(size))));
+          sum += scores.back();
+        }
+        for (std::size_t s = 0; s <= t; ++s) {
+          for (std::size_t i = 0; i < size; ++i) {
+            mixed[h * size + i] += scores[s] / sum * values[s][k * size + i];
+          }
+        }
+      }
+      const Vector y = times(layer.output, mixed);
+      for (std::size_t i = 0; i < y.size(); ++i) states[t][i] += y[i];
+    }
+    for (auto& state : states) {
+      const Vector x  = normed(state, layer.feed_forward_norm, epsilon);
+      Vector gate     = times(layer.gate, x);
+      const Vector up = times(layer.up, x);
+      for (std::size_t i = 0; i < gate.size(); ++i) gate[i] *= up[i] / (1 + std::exp(-gate[i]));
+      const Vector y = times(layer.down, gate);
+      for (std::size_t i = 0; i < y.size(); ++i) state[i] += y[i];
+    }
+  }
+  return times(config.tied_head ? weights.embedding : weights.head,
+               normed(states.back(), weights.final_norm, epsilon));
+}
+
+Tokens random_tokens(std::size_t count, std::mt19937& random) {
+  Tokens tokens(count);
+  for (auto& token : tokens) token = static_cast<td::TokenId>(random() % 61);
+  return tokens;
+}
+
+std::vector<float> logits_after(const td::LlamaModel& model, td::KvCache& cache,
+                                std::span<const td::TokenId> tokens) {
+  std::vector<float> logits(model.vocabulary_size());
+  model.forward(cache, tokens, logits);
+  return logits;
+}
+
+/// Row t holds the logits after tokens 0, ..., t, each token run alone.
+std::vector<std::vector<float>> one_by_one(const td::LlamaModel& model, const Tokens& tokens) {
+  auto cache = model.make_cache();
+  std::vector<std::vector<float>> rows;
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    rows.push_back(logits_after(model, cache, std::span(tokens).subspan(t, 1)));
+  }
+  return rows;
+}
+
+/// A tree of draft nodes: parents before children, node 0 the root.
+struct Tree {
+  Tokens tokens;
+  std::vector<std::uint64_t> ancestors;
+  std::vector<std::vector<std::size_t>> paths;
+};
+
+Tree random_tree(std::size_t size, std::mt19937& random) {
+  Tree tree{random_tokens(size, random), {1}, {{0}}};
+  for (std::size_t i = 1; i < size; ++i) {
+    const std::size_t parent =
+        random() % 3 == 0 ? random() % i : i - 1 - random() % std::min<std::size_t>(i, 4);
+    tree.ancestors.push_back(tree.ancestors[parent] | std::uint64_t{1} << i);
+    tree.paths.push_back(tree.paths[parent]);
+    tree.paths.back().push_back(i);
+  }
+  return tree;
+}
+
+}  // namespace
+
+TEST_CASE("logits equal a float64 reference") {
+  std::mt19937 random{7};
+  for (const bool tied : {false, true}) {
+    auto config       = td::test::random_llama_config();
+    config.tied_head  = tied;
+    config.rope_theta = 500.0F;
+    auto weights      = td::test::random_llama_weights(config, 7);
+    const td::LlamaModel model{config, weights};
+    for (const std::size_t length : {1U, 2U, 33U, 70U}) {
+      const Tokens tokens = random_tokens(length, random);
+      const auto expected = slow_logits(config, weights, tokens);
+      auto cache          = model.make_cache();
+      const auto actual   = logits_after(model, cache, tokens);
+      double magnitude    = 0;
+      for (const double x : expected) magnitude = std::max(magnitude, std::abs(x));
+      for (std::size_t t = 0; t < expected.size(); ++t) {
+        CHECK(std::abs(static_cast<double>(actual[t]) - expected[t]) <= 2e-5 * magnitude);
+      }
+    }
+  }
+}
+
+TEST_CASE("the embedded model's logits and greedy continuations are PyTorch's") {
+  const auto directory = td::test::example_data("tiny");
+  if (!std::filesystem::exists(directory / "reference_logits.json")) {
+    std::cerr << "SKIPPED: no " << (directory / "reference_logits.json").string() << '\n';
+    return;
+  }
+  const auto model = td::LlamaModel::load(directory);
+  const auto reference =
+      nlohmann::json::parse(td::test::read_text(directory / "reference_logits.json"));
+  for (const auto& row : reference["cases"]) {
+    INFO(row["id"]);
+    auto cache       = model.make_cache();
+    auto logits      = logits_after(model, cache, row["tokens"].get<Tokens>());
+    double magnitude = 0;
+    double worst     = 0;
+    for (std::size_t i = 0; i < reference["probe_tokens"].size(); ++i) {
+      const auto expected = row["logits"][i].get<double>();
+      const auto actual   = logits[reference["probe_tokens"][i].get<std::size_t>()];
+      magnitude           = std::max(magnitude, std::abs(expected));
+      worst               = std::max(worst, std::abs(static_cast<double>(actual) - expected));
+    }
+    CHECK(worst <= 1e-3 * magnitude);
+    for (const auto& expected : row["greedy"]) {
+      const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+      REQUIRE(best == expected.get<std::ptrdiff_t>());
+      logits = logits_after(model, cache, Tokens{static_cast<td::TokenId>(best)});
+    }
+  }
+}
+
+TEST_CASE("a token's logits have the same bits in every prefill") {
+  const auto model = random_llama(8);
+  std::mt19937 random{8};
+  const Tokens tokens = random_tokens(150, random);
+  const auto expected = one_by_one(model, tokens);
+
+  auto cache = model.make_cache();
+  std::vector<float> hidden(tokens.size() * model.hidden_size());
+  model.forward_hidden(cache, tokens, hidden);
+  std::vector<float> all(tokens.size() * model.vocabulary_size());
+  model.fill_logits(hidden, all);
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    const auto row = all.begin() + static_cast<std::ptrdiff_t>(t * model.vocabulary_size());
+    CHECK(std::equal(expected[t].begin(), expected[t].end(), row));
+  }
+  for (int round = 0; round < 20; ++round) {
+    INFO("seed 8, round " << round);
+    auto chunked = model.make_cache();
+    for (std::size_t begin = 0; begin < tokens.size();) {
+      const std::size_t count = std::min<std::size_t>(1 + random() % 90, tokens.size() - begin);
+      const auto logits = logits_after(model, chunked, std::span(tokens).subspan(begin, count));
+      begin += count;
+      CHECK(logits == expected[begin - 1]);
+      CHECK(model.length(chunked) == begin);
+    }
+  }
+}
+
+TEST_CASE("a tree's node has the bits of its own path, and a committed path stays") {
+  const auto model = random_llama(9);
+  std::mt19937 random{9};
+  for (int round = 0; round < 12; ++round) {
+    INFO("seed 9, round " << round);
+    const Tokens prompt = random_tokens(1 + random() % 70, random);
+    auto cache          = model.make_cache();
+    static_cast<void>(logits_after(model, cache, prompt));
+    Tokens sequence = prompt;
+    for (int step = 0; step < 2; ++step) {
+      const std::size_t size = step == 0 && round == 0 ? 64 : 1 + random() % 30;
+      const Tree tree        = random_tree(size, random);
+      std::vector<float> logits(size * model.vocabulary_size());
+      model.forward_tree(cache, tree.tokens, tree.ancestors, logits);
+      CHECK(model.length(cache) == sequence.size());
+      for (std::size_t node = 0; node < size; ++node) {
+        Tokens alone = sequence;
+        for (const std::size_t i : tree.paths[node]) alone.push_back(tree.tokens[i]);
+        auto fresh          = model.make_cache();
+        const auto expected = logits_after(model, fresh, alone);
+        const auto row =
+            logits.begin() + static_cast<std::ptrdiff_t>(node * model.vocabulary_size());
+        CHECK(std::equal(expected.begin(), expected.end(), row));
+      }
+      // A fork sees none of the nodes.
+      auto fork = model.fork(cache);
+      CHECK(model.length(fork) == sequence.size());
+      const auto& path = tree.paths[random() % size];
+      model.commit(cache, path);
+      for (const std::size_t i : path) sequence.push_back(tree.tokens[i]);
+      CHECK(model.length(cache) == sequence.size());
+    }
+    const Tokens more = random_tokens(40, random);
+    const auto actual = logits_after(model, cache, more);
+    sequence.insert(sequence.end(), more.begin(), more.end());
+    auto fresh = model.make_cache();
+    CHECK(actual == logits_after(model, fresh, sequence));
+  }
+}
+
+TEST_CASE("nodes that are not committed leave no trace") {
+  const auto model = random_llama(10);
+  std::mt19937 random{10};
+  const Tokens prompt = random_tokens(40, random);
+  const Tree tree     = random_tree(20, random);
+  std::vector<float> logits(20 * model.vocabulary_size());
+  auto cache = model.make_cache();
+  static_cast<void>(logits_after(model, cache, prompt));
+  auto untouched = model.fork(cache);
+  model.forward_tree(cache, tree.tokens, tree.ancestors, logits);
+  const Tokens more = random_tokens(3, random);
+  CHECK(logits_after(model, cache, more) == logits_after(model, untouched, more));
+}
+
+TEST_CASE("forks and truncated caches have the bits of a fresh run") {
+  const auto model = random_llama(11);
+  std::mt19937 random{11};
+  const Tokens tokens = random_tokens(110, random);
+  const auto expected = one_by_one(model, tokens);
+  auto cache          = model.make_cache();
+  static_cast<void>(logits_after(model, cache, tokens));
+  for (const std::size_t length : {100U, 97U, 96U, 64U, 63U, 33U, 1U}) {
+    auto fork = model.fork(cache);
+    model.truncate(fork, length);
+    const auto rest = std::span(tokens).subspan(length);
+    CHECK(logits_after(model, fork, rest.first(1)) == expected[length]);
+    CHECK(logits_after(model, fork, random_tokens(5, random)) != expected[length]);
+    auto other = model.fork(cache);
+    model.truncate(other, length);
+    CHECK(logits_after(model, other, rest) == expected.back());
+  }
+  model.truncate(cache, 0);
+  CHECK(logits_after(model, cache, tokens) == expected.back());
+}
+
+TEST_CASE("sequences in a batch have the bits of each alone") {
+  const auto model = random_llama(12);
+  std::mt19937 random{12};
+  constexpr std::size_t count = 70;
+  std::vector<td::KvCache> caches, alone;
+  std::vector<td::KvCache*> pointers;
+  for (std::size_t i = 0; i < count; ++i) {
+    caches.push_back(model.make_cache());
+    if (i % 3 != 0)
+      static_cast<void>(logits_after(model, caches.back(), random_tokens(1 + i, random)));
+    alone.push_back(model.fork(caches.back()));
+  }
+  for (auto& cache : caches) pointers.push_back(&cache);
+  for (int step = 0; step < 3; ++step) {
+    const Tokens tokens = random_tokens(count, random);
+    std::vector<float> logits(count * model.vocabulary_size());
+    model.forward_batch(pointers, tokens, logits);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto expected = logits_after(model, alone[i], std::span(tokens).subspan(i, 1));
+      const auto row = logits.begin() + static_cast<std::ptrdiff_t>(i * model.vocabulary_size());
+      CHECK(std::equal(expected.begin(), expected.end(), row));
+      CHECK(model.length(caches[i]) == model.length(alone[i]));
+    }
+  }
+}
+
+TEST_CASE("the head times a hidden state gives the logits") {
+  const auto model    = random_llama(13);
+  const Tokens tokens = {5, 17, 3};
+  auto cache          = model.make_cache();
+  std::vector<float> hidden(3 * model.hidden_size());
+  model.forward_hidden(cache, tokens, hidden);
+  const auto head = model.lm_head();
+  CHECK(head.rows() == 61);
+  CHECK(head.cols() == 36);
+  auto fresh        = model.make_cache();
+  const auto logits = logits_after(model, fresh, tokens);
+  for (Eigen::Index t = 0; t < 61; ++t) {
+    double sum = 0;
+    for (Eigen::Index i = 0; i < 36; ++i) {
+      sum += static_cast<double>(head(t, i)) *
+             static_cast<double>(hidden[2 * 36 + static_cast<std::size_t>(i)]);
+    }
+    CHECK(std::abs(sum - static_cast<double>(logits[static_cast<std::size_t>(t)])) < 1e-4);
+  }
+}
+
+TEST_CASE("tokens and lengths past the model's are refused and change nothing") {
+  const auto model = random_llama(14);
+  auto cache       = model.make_cache();
+  std::vector<float> logits(model.vocabulary_size());
+  model.forward(cache, Tokens(199, 1), logits);
+  CHECK_THROWS_WITH(model.forward(cache, Tokens{1, 2}, logits),
+                    "context: holds 200 tokens, 201 are needed");
+  CHECK_THROWS_WITH(model.forward(cache, Tokens{61}, logits),
+                    "token 61: is not in the model's vocabulary");
+  CHECK_THROWS_WITH(model.forward(cache, Tokens{-1}, logits),
+                    "token -1: is not in the model's vocabulary");
+  std::vector<float> rows(3 * model.vocabulary_size());
+  CHECK_THROWS_AS(
+      model.forward_tree(cache, Tokens{1, 2, 3}, std::vector<std::uint64_t>{1, 3, 5}, rows),
+      td::Error);
+  CHECK(model.length(cache) == 199);
+  // Depth counts, not the number of nodes.
+  model.truncate(cache, 198);
+  CHECK_NOTHROW(
+      model.forward_tree(cache, Tokens{1, 2, 3}, std::vector<std::uint64_t>{1, 3, 5}, rows));
+  model.forward(cache, Tokens{1, 2}, logits);
+  CHECK(model.length(cache) == 200);
+}
+
+TEST_CASE("a directory without a model is named") {
+  CHECK_THROWS_WITH(td::LlamaModel::load("/nowhere"),
+                    "/nowhere/config.json: is not a file that can be read");
+}

@@ -1,0 +1,91 @@
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <tooldecode/model/llama_weights.hpp>
+
+#include <nlohmann/json.hpp>
+#include <support/catch.hpp>
+#include <support/random_llama.hpp>
+
+namespace td = tooldecode;
+using Json   = nlohmann::json;
+
+namespace {
+
+/// A safetensors file of F32 tensors under the names that checkpoints use.
+std::string file_of(td::LlamaWeights weights, const td::LlamaConfig& config) {
+  Json header = Json::object();
+  std::string data;
+  weights.for_each(config, [&](const std::vector<float>& weight, const std::string& name,
+                               std::size_t rows, std::size_t columns) {
+    const std::size_t begin = data.size();
+    data.resize(begin + weight.size() * sizeof(float));
+    std::memcpy(data.data() + begin, weight.data(), weight.size() * sizeof(float));
+    header[name] = {
+        {"dtype", "F32"},
+        {"shape", name.find("norm") != std::string::npos ? Json{columns} : Json{rows, columns}},
+        {"data_offsets", {begin, data.size()}}};
+  });
+  const std::string text   = header.dump();
+  const std::uint64_t size = text.size();
+  std::string file(sizeof size, '\0');
+  std::memcpy(file.data(), &size, sizeof size);
+  return file + text + data;
+}
+
+}  // namespace
+
+TEST_CASE("every weight is read from the tensor of its name") {
+  for (const bool tied : {false, true}) {
+    auto config      = td::test::random_llama_config();
+    config.tied_head = tied;
+    auto weights     = td::test::random_llama_weights(config, 1);
+    auto read = td::LlamaWeights::read(td::SafeTensors::parse(file_of(weights, config)), config);
+    std::vector<std::vector<float>> expected;
+    weights.for_each(config, [&](const std::vector<float>& weight, const std::string&, std::size_t,
+                                 std::size_t) { expected.push_back(weight); });
+    std::size_t index = 0;
+    read.for_each(config, [&](const std::vector<float>& weight, const std::string& name,
+                              std::size_t, std::size_t) {
+      INFO(name);
+      CHECK(weight == expected[index++]);
+    });
+    CHECK(index == expected.size());
+    CHECK(index == 2 + 9 * config.layers + (tied ? 0 : 1));
+    CHECK(read.head.empty() == tied);
+    CHECK_NOTHROW(read.check(config));
+  }
+}
+
+TEST_CASE("a config that the file does not bear out is refused with the tensor's name") {
+  auto config = td::test::random_llama_config();
+  const auto file =
+      td::SafeTensors::parse(file_of(td::test::random_llama_weights(config, 1), config), "f");
+  config.layers = 1 << 20;
+  CHECK_THROWS_WITH(td::LlamaWeights::read(file, config),
+                    "f: tensor \"model.layers.2.input_layernorm.weight\": is not in the file");
+  config = td::test::random_llama_config();
+  config.vocabulary_size++;
+  CHECK_THROWS_WITH(
+      td::LlamaWeights::read(file, config),
+      "f: tensor \"model.embed_tokens.weight\": has shape [61,36], required is [62,36]");
+  config                 = td::test::random_llama_config();
+  config.key_value_heads = 3;
+  CHECK_THROWS_WITH(
+      td::LlamaWeights::read(file, config),
+      "f: tensor \"model.layers.0.self_attn.k_proj.weight\": has shape [20,36], required "
+      "is [30,36]");
+}
+
+TEST_CASE("weights in memory are checked as well") {
+  const auto config = td::test::random_llama_config();
+  auto weights      = td::test::random_llama_weights(config, 1);
+  weights.layers[1].down.pop_back();
+  CHECK_THROWS_WITH(weights.check(config),
+                    "model.layers.1.mlp.down_proj.weight: has 1799 elements, required are 1800");
+  weights.layers.pop_back();
+  CHECK_THROWS_WITH(weights.check(config), "layers: has 1 elements, required are 2");
+}

@@ -1,0 +1,55 @@
+/// \file
+/// A LlamaModel with random weights: small, untrained, and exact in what it computes.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tooldecode/model/llama_config.hpp>
+#include <tooldecode/model/llama_model.hpp>
+#include <tooldecode/model/llama_weights.hpp>
+
+namespace tooldecode::test {
+
+/// A config with everything that can go wrong in it: grouped heads, a head size that is not
+/// hidden_size / heads, sizes that no vector register divides.
+inline LlamaConfig random_llama_config() {
+  LlamaConfig config;
+  config.vocabulary_size   = 61;
+  config.hidden_size       = 36;
+  config.intermediate_size = 50;
+  config.layers            = 2;
+  config.heads             = 6;
+  config.key_value_heads   = 2;
+  config.head_size         = 10;
+  config.context_length    = 200;
+  config.norm_epsilon      = 1e-5F;
+  return config;
+}
+
+/// Weights of such a size that every part of the model matters to its logits.
+inline LlamaWeights random_llama_weights(const LlamaConfig& config, unsigned seed) {
+  std::mt19937 random{seed};
+  LlamaWeights weights;
+  weights.layers.resize(config.layers);
+  weights.for_each(config, [&](std::vector<float>& weight, const std::string& name,
+                               std::size_t rows, std::size_t columns) {
+    const bool is_norm = name.ends_with("norm.weight");
+    std::normal_distribution<float> normal{
+        is_norm ? 1.0F : 0.0F, is_norm ? 0.2F : 2.0F / std::sqrt(static_cast<float>(columns))};
+    weight.resize(rows * columns);
+    for (float& x : weight) x = normal(random);
+  });
+  return weights;
+}
+
+/// A model of random_llama_config with random weights.
+inline LlamaModel random_llama(unsigned seed) {
+  const LlamaConfig config = random_llama_config();
+  return {config, random_llama_weights(config, seed)};
+}
+
+}  // namespace tooldecode::test
