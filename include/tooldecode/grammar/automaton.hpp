@@ -56,7 +56,7 @@ class Automaton {
     }
     literals_.resize(grammar_.size());
     for (NodeId id = 0; id < grammar_.size(); ++id) {
-      if (!grammar_[id].trie.positions.empty() && !grammar_[id].children.empty()) {
+      if (!grammar_[id].trie.positions.empty()) {
         literals_[id] = LiteralRanges(grammar_[id].trie);
       }
     }
@@ -366,7 +366,7 @@ class Automaton {
     StackFrame frame{};  // where it stays inside its node
     bool stays  = false;
     bool leaves = false;
-    std::optional<std::uint32_t> literal;  // the literal of a trie or keyed set that is complete
+    std::optional<std::uint32_t> literal{};  // the literal of a trie or keyed set that is complete
   };
 
   [[nodiscard]] Move find_move(const StackFrame& frame, std::uint8_t byte) const {

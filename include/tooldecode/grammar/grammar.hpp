@@ -73,7 +73,7 @@ class Grammar {
       std::vector<std::uint32_t> children;   ///< ascending by byte
       std::optional<std::uint32_t> literal;  ///< the literal that ends here
     };
-    std::vector<Position> positions{Position{}};
+    std::vector<Position> positions;  ///< empty, or the root and the others
 
     /// The child for a byte, or 0 where there is none.
     [[nodiscard]] std::uint32_t child(std::uint32_t position, std::uint8_t byte) const {
@@ -83,6 +83,7 @@ class Grammar {
     }
     /// Adds a literal under an index; gives false where the literal is already there.
     bool insert(std::string_view literal, std::uint32_t index) {
+      if (positions.empty()) positions.emplace_back();
       std::uint32_t at = 0;
       for (const char c : literal) {
         const auto byte = static_cast<std::uint8_t>(c);
@@ -165,6 +166,7 @@ class Grammar {
   [[nodiscard]] NodeId keyed_set(const KeyedSet& set) {
     Node node{.kind = Kind::keyed_set};
     node.required.resize((set.members.size() + 63) / 64);
+    node.trie.positions.emplace_back();
     for (std::uint32_t i = 0; i < set.members.size(); ++i) {
       node.children.push_back(set.members[i].value);
       if (set.members[i].required) node.required[i / 64] |= std::uint64_t{1} << (i % 64);
@@ -189,12 +191,14 @@ class Grammar {
   [[nodiscard]] const Node& operator[](NodeId id) const { return nodes_[id]; }
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
 
-  /// For each node, whether any text at all matches it. O(nodes x depth of mutual recursion).
-  [[nodiscard]] std::vector<char> satisfiable() const {
+  /// For each node, whether any text at all matches it; nodes before `first` are taken to be
+  /// matched. O(nodes x depth of mutual recursion).
+  [[nodiscard]] std::vector<char> satisfiable(NodeId first = 0) const {
     std::vector<char> live(nodes_.size(), 0);
+    std::fill_n(live.begin(), first, 1);
     for (bool changed = true; changed;) {
       changed = false;
-      for (NodeId id = 0; id < nodes_.size(); ++id) {
+      for (NodeId id = first; id < nodes_.size(); ++id) {
         if (!live[id] && satisfiable(nodes_[id], live)) live[id] = 1, changed = true;
       }
     }

@@ -1,0 +1,268 @@
+/// \file
+/// Numbers as lexemes: integers and decimals within bounds, exact on their values.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/dfa.hpp>
+
+namespace tooldecode {
+
+/// A bound as a decimal: a sign and the digits before and after the point.
+///
+/// \par Complexity  O(digits)
+/// \par Threads     a value
+/// \par Errors      Error{malformed_schema} for a text that is no JSON number,
+/// Error{limit_exceeded}
+///                  where it would have more than 400 digits
+struct Decimal {
+  bool negative = false;
+  std::string integer;   ///< without leading zeros; "0" for none
+  std::string fraction;  ///< without trailing zeros
+
+  /// Reads a JSON number, exponent included.
+  [[nodiscard]] static Decimal parse(std::string_view text) {
+    Decimal result;
+    std::string digits;
+    std::int64_t point = 0, exponent = 0;
+    bool after_point = false;
+    std::size_t i    = 0;
+    if (i < text.size() && text[i] == '-') result.negative = true, ++i;
+    for (; i < text.size() && text[i] != 'e' && text[i] != 'E'; ++i) {
+      if (text[i] == '.') {
+        after_point = true;
+      } else if (text[i] >= '0' && text[i] <= '9') {
+        digits.push_back(text[i]);
+        if (!after_point) ++point;
+      } else {
+        throw Error(Errc::malformed_schema, "", "not a number: " + std::string(text));
+      }
+    }
+    if (i < text.size()) exponent = std::stoll(std::string(text.substr(i + 1)));
+    if (digits.empty())
+      throw Error(Errc::malformed_schema, "", "not a number: " + std::string(text));
+    point += exponent;
+    if (point > 400 || point < -400 || digits.size() > 400) {
+      throw Error(Errc::limit_exceeded, "", "a bound with too many digits: " + std::string(text));
+    }
+    if (point < 0) digits.insert(0, static_cast<std::size_t>(-point), '0'), point = 0;
+    const auto before = static_cast<std::size_t>(point);
+    if (digits.size() < before) digits.append(before - digits.size(), '0');
+    result.integer = digits.substr(0, before);
+    result.integer.erase(0, std::min(result.integer.find_first_not_of('0'), result.integer.size()));
+    if (result.integer.empty()) result.integer = "0";
+    result.fraction = digits.substr(before);
+    result.fraction.erase(result.fraction.find_last_not_of('0') + 1);
+    return result;
+  }
+  [[nodiscard]] bool is_zero() const noexcept { return integer == "0" && fraction.empty(); }
+};
+
+/// Lower and upper bound of a number; nothing is no bound.
+struct NumberBounds {
+  struct Bound {
+    Decimal value;
+    bool exclusive = false;
+  };
+  std::optional<Bound> minimum;
+  std::optional<Bound> maximum;
+};
+
+namespace detail {
+
+// The magnitudes between two bounds that are not negative, digit by digit. A prefix of digits is as
+// good as: how many there are, and how they compare with as many digits of either bound.
+class MagnitudeAutomaton {
+ public:
+  using Bound = std::optional<NumberBounds::Bound>;
+
+  MagnitudeAutomaton(const Bound& least, const Bound& most, bool integer,
+                     std::vector<Dfa::Row>& rows)
+      : least_(least), most_(most), integer_(integer), rows_(rows) {
+    for (const Bound* bound : {&least_, &most_}) {
+      if (!*bound) continue;
+      whole_  = std::max(whole_, (*bound)->value.integer.size());
+      places_ = std::max(places_, (*bound)->value.fraction.size());
+    }
+  }
+
+  // Adds the transitions of the first digit to a row.
+  void attach(Dfa::State from) {
+    for (char digit = '0'; digit <= '9'; ++digit) {
+      const Dfa::State to =
+          whole(Key{0, 1, digit == '0', after(least_, digit, 0), after(most_, digit, 0)});
+      rows_[from].next[static_cast<unsigned char>(digit)] = to;
+    }
+  }
+
+ private:
+  // Phase 0: before the point, 1: the point has been written, 2: after it.
+  struct Key {
+    int phase;
+    std::size_t count;  // digits in this phase
+    bool zero;          // a leading zero: no more digits before the point
+    int least, most;    // the prefix against the bounds' digits: -1 less, 0 equal, 1 greater
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+
+  static int compare(char a, char b) noexcept { return a < b ? -1 : a > b ? 1 : 0; }
+  static int after(const Bound& bound, char digit, std::size_t place) {
+    if (!bound || place >= bound->value.integer.size()) return 0;
+    return compare(digit, bound->value.integer[place]);
+  }
+  // How a whole part of `count` digits compares with the bound's.
+  static int whole_part(const Bound& bound, const Key& key, int prefix) {
+    if (!bound) return 0;
+    const std::size_t size = bound->value.integer.size();
+    return key.count < size ? -1 : key.count > size ? 1 : prefix;
+  }
+  // Digits of the fraction past the last one written are zeros of the number, not of the bound.
+  static bool more_in_bound(const Bound& bound, std::size_t places) {
+    return bound && bound->value.fraction.size() > places;
+  }
+  [[nodiscard]] bool accepts(std::size_t places, int least, int most) const {
+    if (least_) {
+      const int sign = least == 0 && more_in_bound(least_, places) ? -1 : least;
+      if (sign < 0 || (sign == 0 && least_->exclusive)) return false;
+    }
+    if (most_) {
+      const int sign = most == 0 && more_in_bound(most_, places) ? -1 : most;
+      if (sign > 0 || (sign == 0 && most_->exclusive)) return false;
+    }
+    return true;
+  }
+
+  Dfa::State make(const Key& key, bool& fresh) {
+    const auto [entry, is_new] = states_.emplace(key, static_cast<Dfa::State>(rows_.size()));
+    fresh                      = is_new;
+    if (is_new) rows_.emplace_back();
+    return entry->second;
+  }
+
+  Dfa::State whole(Key key) {
+    if (key.count > whole_) key.count = whole_ + 1, key.least = 0, key.most = 0;
+    bool fresh            = false;
+    const Dfa::State here = make(key, fresh);
+    if (!fresh) return here;
+    const int least       = whole_part(least_, key, key.least);
+    const int most        = whole_part(most_, key, key.most);
+    rows_[here].accepting = accepts(0, least, most);
+    if (!key.zero) {
+      for (char digit = '0'; digit <= '9'; ++digit) {
+        Key next = key;
+        ++next.count;
+        if (next.least == 0) next.least = after(least_, digit, key.count);
+        if (next.most == 0) next.most = after(most_, digit, key.count);
+        const Dfa::State to                                 = whole(next);
+        rows_[here].next[static_cast<unsigned char>(digit)] = to;
+      }
+    }
+    if (!integer_) {
+      const Dfa::State to   = fraction({1, 0, false, least, most});
+      rows_[here].next['.'] = to;
+    }
+    return here;
+  }
+
+  Dfa::State fraction(Key key) {
+    key.count             = std::min(key.count, places_ + 1);
+    bool fresh            = false;
+    const Dfa::State here = make(key, fresh);
+    if (!fresh) return here;
+    rows_[here].accepting = key.phase == 2 && accepts(key.count, key.least, key.most);
+    for (char digit = '0'; digit <= '9'; ++digit) {
+      const auto against = [&](const Bound& bound, int prefix) {
+        if (!bound || prefix != 0) return prefix;
+        const std::string& digits = bound->value.fraction;
+        return compare(digit, key.count < digits.size() ? digits[key.count] : '0');
+      };
+      const Dfa::State to =
+          fraction({2, key.count + 1, false, against(least_, key.least), against(most_, key.most)});
+      rows_[here].next[static_cast<unsigned char>(digit)] = to;
+    }
+    return here;
+  }
+
+  const Bound& least_;
+  const Bound& most_;
+  bool integer_;
+  std::size_t whole_ = 0, places_ = 0;
+  std::vector<Dfa::Row>& rows_;
+  std::map<Key, Dfa::State> states_;
+};
+
+// `-?(0|[1-9][0-9]*)`, and for decimals `(\.[0-9]+)?([eE][+-]?[0-9]+)?`.
+inline std::vector<Dfa::Row> unbounded_number(bool integer) {
+  enum : Dfa::State { start, minus, zero, digits, point, places, e, sign, exponent, count };
+  std::vector<Dfa::Row> rows(integer ? point : count);
+  const auto on = [&](Dfa::State from, std::string_view bytes, Dfa::State to) {
+    for (const char c : bytes) rows[from].next[static_cast<unsigned char>(c)] = to;
+  };
+  rows[start].next['-'] = minus;
+  for (const Dfa::State from : {start, minus}) on(from, "0", zero), on(from, "123456789", digits);
+  on(digits, "0123456789", digits);
+  rows[zero].accepting = rows[digits].accepting = true;
+  if (integer) return rows;
+  for (const Dfa::State from : {zero, digits}) on(from, ".", point), on(from, "eE", e);
+  on(point, "0123456789", places), on(places, "0123456789", places), on(places, "eE", e);
+  on(e, "+-", sign);
+  for (const Dfa::State from : {e, sign, exponent}) on(from, "0123456789", exponent);
+  rows[places].accepting = rows[exponent].accepting = true;
+  return rows;
+}
+
+}  // namespace detail
+
+/// Numbers within bounds, as JSON and Python alike write them.
+///
+/// An integer is written without a point (1, never 1.0), a bounded decimal without an exponent; an
+/// unbounded decimal may have one. Where no number lies between the bounds, nothing is accepted.
+///
+/// \par Complexity  O(digits of the bounds) states
+/// \par Threads     pure
+/// \par Errors      none
+[[nodiscard]] inline Dfa number_lexeme(const NumberBounds& bounds, bool integer) {
+  if (!bounds.minimum && !bounds.maximum) return Dfa(detail::unbounded_number(integer));
+  using Bound = detail::MagnitudeAutomaton::Bound;
+  std::vector<Dfa::Row> rows(1);
+  const auto magnitude = [](const Bound& bound) {
+    Bound result = bound;
+    if (result) result->value.negative = false;
+    return result;
+  };
+  const auto negative = [](const Bound& bound) {
+    return bound && bound->value.negative && !bound->value.is_zero();
+  };
+  const auto positive = [](const Bound& bound) {
+    return bound && !bound->value.negative && !bound->value.is_zero();
+  };
+  if (!negative(bounds.maximum)) {  // 0 and up
+    const Bound least = negative(bounds.minimum) ? Bound{} : magnitude(bounds.minimum);
+    const Bound most  = magnitude(bounds.maximum);
+    detail::MagnitudeAutomaton(least, most, integer, rows).attach(0);
+  }
+  if (!positive(bounds.minimum)) {  // -0 and down
+    const Bound least =
+        negative(bounds.maximum) || (bounds.maximum && bounds.maximum->value.is_zero())
+            ? magnitude(bounds.maximum)
+            : Bound{};
+    const Bound most = magnitude(bounds.minimum);
+    rows.emplace_back();
+    rows[0].next['-'] = static_cast<Dfa::State>(rows.size() - 1);
+    detail::MagnitudeAutomaton(least, most, integer, rows).attach(rows[0].next['-']);
+  }
+  return Dfa(std::move(rows));
+}
+
+}  // namespace tooldecode
