@@ -130,6 +130,7 @@ class ConfigReader {
 
 }  // namespace detail
 
+/// Out of line, because it needs the reader above.
 inline LlamaConfig LlamaConfig::parse(std::string_view text, std::string place) {
   const detail::ConfigReader reader(text, std::move(place));
   reader.require("model_type", "llama");

@@ -108,7 +108,7 @@ class SafeTensors {
     const char* from = data() + tensor.begin;
     if (tensor.type == "F32") {
       std::vector<float> result((tensor.end - tensor.begin) / sizeof(float));
-      std::memcpy(result.data(), from, result.size() * sizeof(float));
+      if (!result.empty()) std::memcpy(result.data(), from, result.size() * sizeof(float));
       return result;
     }
     if (tensor.type == "F16") return widened(tensor, half_to_float);
