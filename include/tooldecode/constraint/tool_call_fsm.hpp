@@ -27,8 +27,8 @@ namespace tooldecode {
 ///
 /// The machine has two modes. In text mode any token may follow; the format's trigger switches to
 /// tool mode, where a trie yields the names of existing tools and each tool's own machine yields
-/// arguments that conform to its document. Both modes, the edges between them and several calls in a
-/// row are one grammar, so a token may straddle any edge.
+/// arguments that conform to its document. Both modes, the edges between them and several calls in
+/// a row are one grammar, so a token may straddle any edge.
 ///
 /// \par Shapes      masks [ceil(V / 32)]
 /// \par Complexity  construction O(size of the documents); the rest as GrammarConstraint
@@ -74,7 +74,9 @@ class ToolCallFSM {
   [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const {
     return shared_->constraint.advance_bytes(state, bytes);
   }
-  void fill_mask(State state, MaskWords words) const { shared_->constraint.fill_mask(state, words); }
+  void fill_mask(State state, MaskWords words) const {
+    shared_->constraint.fill_mask(state, words);
+  }
   [[nodiscard]] bool is_accepting(State state) const noexcept {
     return shared_->constraint.is_accepting(state);
   }
@@ -117,7 +119,8 @@ class ToolCallFSM {
   struct Shared {
     template <class F>
     Shared(MaskCache cache, ToolSet all, const F& format, const ChoiceOptions& options)
-        : Shared(std::move(cache), std::move(all), format, build_call_grammar(format, all, options)) {}
+        : Shared(std::move(cache), std::move(all), format,
+                 build_call_grammar(format, all, options)) {}
     template <class F>
     Shared(MaskCache cache, ToolSet all, const F& format, CallGrammar grammar)
         : tools(std::move(all)),

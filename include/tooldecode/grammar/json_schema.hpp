@@ -366,6 +366,7 @@ class SchemaCompiler {
     if (high && (!bounds.maximum || number_of("exclusiveMaximum") <= number_of("maximum"))) {
       bounds.maximum = high;
     }
+    if (!bounds.minimum && !bounds.maximum) return grammar_.lexeme(any_number(integer));
     return grammar_.lexeme(std::make_shared<const Dfa>(number_lexeme(bounds, integer)));
   }
 

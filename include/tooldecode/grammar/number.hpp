@@ -265,4 +265,11 @@ inline std::vector<Dfa::Row> unbounded_number(bool integer) {
   return Dfa(std::move(rows));
 }
 
+/// Any integer or any number; one shared lexeme each for the whole process.
+[[nodiscard]] inline const DfaPointer& any_number(bool integer) {
+  static const DfaPointer integers = std::make_shared<const Dfa>(number_lexeme({}, true));
+  static const DfaPointer numbers  = std::make_shared<const Dfa>(number_lexeme({}, false));
+  return integer ? integers : numbers;
+}
+
 }  // namespace tooldecode

@@ -1,0 +1,457 @@
+/// \file
+/// Readings: how an untidy parameter schema is read, each as a rewrite into plain JSON Schema.
+///
+/// Documents of real tools are not always what JSON Schema says they are. What is done about it is
+/// decided here and nowhere else; every rewrite leaves a Note.
+///
+/// | reading | the document has | it is read as |
+/// | --- | --- | --- |
+/// | null_keyword | `"required": null`, `"properties": null`, ... | the keyword left out |
+/// | type_name | `dict float double tuple list str int long bool none`, any case | JSON's type
+/// names | | | `list(T)`, `list[T]`, `json`, `any`, `union(...)` | array of T; object or array; any
+/// value | | optional_keyword | `"optional": ...` | nothing: `required` decides | | required_flag |
+/// `"required": true` inside a property | the name in the object's `required` | | number_text |
+/// `"minimum": "0"` and other bounds | the number | | array_enum | `enum` of scalars beside
+/// `"type": "array"` | the `enum` of `items` | | enum_over_type | an `enum` member that `type` does
+/// not admit | the `enum` alone, without `type` | | nullable | `"default": null` or `"nullable":
+/// true` | null admitted too | | closed_object | `properties`, but no `additionalProperties` | no
+/// other names are allowed | | no_arguments | a call's parameters without any `properties` | a call
+/// without arguments | | unknown_required | a `required` name that a closed object lacks | the name
+/// not required |
+///
+/// An object below the top without `properties`, or with empty ones, stays free-form. Objects that
+/// are combined with others (`allOf`, `$ref` or `properties` beside a branch that names more) are
+/// not closed, since one part would forbid what the other part names. Keywords that are in no row
+/// are left as they are, for the schema compiler to accept or to refuse.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode {
+
+/// How a part of a document was read; the header's table says what each means.
+enum class Reading : std::uint8_t {
+  null_keyword,
+  type_name,
+  optional_keyword,
+  required_flag,
+  number_text,
+  array_enum,
+  enum_over_type,
+  nullable,
+  closed_object,
+  no_arguments,
+  unknown_required,
+};
+
+/// One place of a document where a reading changed the schema.
+struct Note {
+  Reading reading = Reading::type_name;
+  std::string tool;     ///< the tool's name
+  std::string pointer;  ///< JSON pointer into the document: "#/0/parameters/properties/a"
+  std::string text;     ///< one sentence
+};
+
+/// A JSON pointer, one step longer.
+[[nodiscard]] inline std::string extend_pointer(const std::string& pointer, std::string_view key) {
+  std::string result = pointer + '/';
+  for (const char c : key) {
+    if (c == '~') {
+      result += "~0";
+    } else if (c == '/') {
+      result += "~1";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+/// Rewrites parameter schemas by the readings above, and writes down what it did.
+///
+/// \par Complexity  O(size of the schema x its depth)
+/// \par Threads     one thread; writes to the notes
+/// \par Errors      Error{malformed_schema} where a subschema is neither an object nor a boolean,
+///                  Error{malformed_document} where parameters are not an object's schema
+class DocumentReader {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  DocumentReader(std::string tool, std::vector<Note>& notes)
+      : tool_(std::move(tool)), notes_(notes) {}
+
+  /// The schema of a call's arguments: always an object's.
+  [[nodiscard]] Json parameters(Json schema, const std::string& pointer) {
+    if (!schema.is_object()) {
+      throw Error(Errc::malformed_document, pointer, "parameters must be the schema of an object");
+    }
+    composes_ = composes(schema);
+    if (schema.contains("type") && !schema["type"].is_null()) {
+      map_type(schema, pointer);
+      const Json type   = schema.value("type", Json());
+      const bool object = type == "object" || (type.is_array() && has(type, "object"));
+      if (!object) {
+        throw Error(Errc::malformed_document, extend_pointer(pointer, "type"),
+                    "the arguments of a call are an object");
+      }
+    }
+    schema["type"] = "object";
+    schema.erase("default");  // a call always has arguments
+    schema.erase("nullable");
+    read(schema, pointer, {.top = true});
+    return schema;
+  }
+
+ private:
+  // Where a schema stands.
+  struct Place {
+    bool top      = false;  // the arguments of a call
+    bool composed = false;  // another schema speaks about the same object
+  };
+
+  void note(Reading reading, const std::string& pointer, std::string text) {
+    notes_.push_back({reading, tool_, pointer, std::move(text)});
+  }
+  static bool has(const Json& array, const Json& value) {
+    return std::find(array.begin(), array.end(), value) != array.end();
+  }
+
+  void read(Json& schema, const std::string& pointer, Place place) {
+    if (schema.is_boolean()) return;
+    if (!schema.is_object()) {
+      throw Error(Errc::malformed_schema, pointer, "a schema is an object or a boolean");
+    }
+    drop_nulls(schema, pointer);
+    drop_optional(schema, pointer);
+    if (schema.contains("required") && schema["required"].is_boolean()) {
+      schema.erase("required");
+      note(Reading::required_flag, pointer, "\"required\" is dropped: it is not about a property");
+    }
+    hoist_required(schema, pointer);
+    read_number_texts(schema, pointer);
+    if (schema.contains("type")) map_type(schema, pointer);
+    move_array_enum(schema, pointer);
+    prefer_enum(schema, pointer);
+    close(schema, pointer, place);
+    drop_unknown_required(schema, pointer);
+    read_children(schema, pointer, place);
+    admit_null(schema, pointer);  // last: it may wrap the schema
+  }
+
+  void read_children(Json& schema, const std::string& pointer, Place place) {
+    const bool names = schema.contains("properties") || schema.contains("allOf") ||
+                       schema.contains("$ref") || place.composed;
+    for (const auto& member : schema.items()) {
+      const std::string& key = member.key();
+      Json& value            = member.value();
+      const std::string at   = extend_pointer(pointer, key);
+      const auto one_of      = [&](auto... keys) { return ((key == keys) || ...); };
+      if (one_of("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")) {
+        if (!value.is_object()) continue;  // the schema compiler says what is wrong
+        const bool composed =
+            key == "dependentSchemas" || (one_of("$defs", "definitions") && composes_);
+        for (const auto& child : value.items()) {
+          read(child.value(), extend_pointer(at, child.key()), {.composed = composed});
+        }
+      } else if (one_of("anyOf", "oneOf", "allOf", "prefixItems") ||
+                 (key == "items" && value.is_array())) {
+        if (!value.is_array()) continue;
+        const bool composed = key == "allOf" || (one_of("anyOf", "oneOf") && names);
+        for (std::size_t i = 0; i < value.size(); ++i) {
+          read(value[i], extend_pointer(at, std::to_string(i)), {.composed = composed});
+        }
+      } else if (one_of("if", "then", "else", "not")) {
+        read(value, at, {.composed = true});
+      } else if (one_of("items", "additionalProperties", "additionalItems", "contains",
+                        "propertyNames", "unevaluatedItems", "unevaluatedProperties")) {
+        read(value, at, {});
+      }
+    }
+  }
+
+  void drop_nulls(Json& schema, const std::string& pointer) {
+    for (const char* key :
+         {"type", "properties", "required", "enum", "items", "additionalProperties"}) {
+      if (!schema.contains(key) || !schema[key].is_null()) continue;
+      schema.erase(key);
+      note(Reading::null_keyword, pointer, '"' + std::string(key) + "\" is null and left out");
+    }
+  }
+
+  void drop_optional(Json& schema, const std::string& pointer) {
+    if (schema.erase("optional") == 0) return;
+    note(Reading::optional_keyword, pointer, "\"optional\" is dropped: \"required\" decides");
+  }
+
+  void hoist_required(Json& schema, const std::string& pointer) {
+    if (!schema.contains("properties") || !schema["properties"].is_object()) return;
+    for (const auto& property : schema["properties"].items()) {
+      Json& value = property.value();
+      if (!value.is_object() || !value.contains("required") || !value["required"].is_boolean()) {
+        continue;
+      }
+      const bool required = value["required"].get<bool>();
+      value.erase("required");
+      if (required) {
+        if (!schema.contains("required")) schema["required"] = Json::array();
+        Json& names = schema["required"];
+        if (names.is_array() && !has(names, property.key())) names.push_back(property.key());
+      }
+      note(Reading::required_flag,
+           extend_pointer(extend_pointer(pointer, "properties"), property.key()),
+           required ? "\"required\": true names the property as required in its object"
+                    : "\"required\": false is dropped");
+    }
+  }
+
+  void read_number_texts(Json& schema, const std::string& pointer) {
+    for (const char* key :
+         {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
+          "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}) {
+      if (!schema.contains(key) || !schema[key].is_string()) continue;
+      const std::string text = schema[key].get<std::string>();
+      try {
+        const Json number = parse_json(text);
+        if (!number.is_number()) continue;
+        schema[key] = number;
+      } catch (const Error&) {
+        continue;
+      }
+      note(Reading::number_text, extend_pointer(pointer, key),
+           "the text \"" + text + "\" is read as a number");
+    }
+  }
+
+  // The schema that a type's name stands for; nothing where the name is JSON's own or unknown.
+  static std::optional<Json> meaning_of(std::string name) {
+    for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 19> names{{
+        {"dict", "object"},   {"object", "object"}, {"float", "number"},    {"double", "number"},
+        {"number", "number"}, {"int", "integer"},   {"integer", "integer"}, {"long", "integer"},
+        {"tuple", "array"},   {"list", "array"},    {"array", "array"},     {"str", "string"},
+        {"string", "string"}, {"bool", "boolean"},  {"boolean", "boolean"}, {"none", "null"},
+        {"nonetype", "null"}, {"null", "null"},     {"map", "object"},
+    }};
+    for (const auto& [from, to] : names) {
+      if (name == from) return Json{{"type", to}};
+    }
+    if (name == "json") return Json{{"type", {"object", "array"}}};
+    if (name == "any" || name.starts_with("union(") || name.starts_with("union[")) {
+      return Json::object();
+    }
+    if (name.starts_with("dict(") || name.starts_with("dict[")) return Json{{"type", "object"}};
+    if ((name.starts_with("list(") && name.ends_with(")")) ||
+        (name.starts_with("list[") && name.ends_with("]"))) {
+      const auto items = meaning_of(name.substr(5, name.size() - 6));
+      if (items) return Json{{"type", "array"}, {"items", *items}};
+    }
+    return std::nullopt;
+  }
+
+  void map_type(Json& schema, const std::string& pointer) {
+    const Json before = schema["type"];
+    if (before.is_string()) {
+      const auto meaning = meaning_of(before.get<std::string>());
+      if (!meaning || meaning->value("type", Json()) == before) return;
+      schema.erase("type");
+      for (const auto& member : meaning->items()) {
+        if (!schema.contains(member.key())) schema[member.key()] = member.value();
+      }
+      note(Reading::type_name, extend_pointer(pointer, "type"),
+           "type \"" + before.get<std::string>() + "\" is read as " +
+               (meaning->empty() ? std::string("any value") : meaning->dump()));
+    } else if (before.is_array()) {
+      Json types = Json::array();
+      for (const Json& name : before) {
+        const auto meaning = name.is_string() ? meaning_of(name.get<std::string>()) : std::nullopt;
+        const bool plain   = meaning && meaning->contains("type") && (*meaning)["type"].is_string();
+        const Json type    = plain ? (*meaning)["type"] : name;
+        if (!has(types, type)) types.push_back(type);
+      }
+      if (types == before) return;
+      schema["type"] = types;
+      note(Reading::type_name, extend_pointer(pointer, "type"),
+           "type " + before.dump() + " is read as " + types.dump());
+    }
+  }
+
+  static bool is_of_type(const Json& value, const Json& type) {
+    if (type.is_array()) {
+      return std::any_of(type.begin(), type.end(),
+                         [&](const Json& one) { return is_of_type(value, one); });
+    }
+    if (type == "integer") {
+      return value.is_number() &&
+             (!value.is_number_float() || value.get<double>() == std::trunc(value.get<double>()));
+    }
+    return (type == "string" && value.is_string()) || (type == "number" && value.is_number()) ||
+           (type == "boolean" && value.is_boolean()) || (type == "null" && value.is_null()) ||
+           (type == "array" && value.is_array()) || (type == "object" && value.is_object());
+  }
+
+  void move_array_enum(Json& schema, const std::string& pointer) {
+    if (!schema.contains("enum") || !schema.contains("type") || schema["type"] != "array") return;
+    const Json members = schema["enum"];
+    if (!members.is_array() || members.empty() ||
+        std::any_of(members.begin(), members.end(), [](const Json& m) { return m.is_array(); })) {
+      return;
+    }
+    if (!schema.contains("items")) schema["items"] = Json::object();
+    if (!schema["items"].is_object()) return;
+    if (!schema["items"].contains("enum")) schema["items"]["enum"] = members;
+    schema.erase("enum");
+    note(Reading::array_enum, extend_pointer(pointer, "enum"), "the enum is about the items");
+  }
+
+  void prefer_enum(Json& schema, const std::string& pointer) {
+    if (!schema.contains("enum") || !schema.contains("type") || !schema["enum"].is_array()) return;
+    const Json& members = schema["enum"];
+    const Json type     = schema["type"];
+    const auto outside  = std::find_if(members.begin(), members.end(), [&](const Json& member) {
+      return !is_of_type(member, type);
+    });
+    if (outside == members.end()) return;
+    note(Reading::enum_over_type, extend_pointer(pointer, "enum"),
+         "type " + type.dump() + " is dropped: the enum has " + outside->dump());
+    schema.erase("type");
+  }
+
+  // The names that a schema's branches give to the same object; nothing where one is a reference.
+  static bool collect_names(const Json& schema, std::set<std::string>& names) {
+    for (const auto& [key, value] : schema.items()) {
+      if (key == "$ref" || key == "$dynamicRef") return false;
+      if (key == "anyOf" || key == "oneOf" || key == "allOf") {
+        for (const Json& branch : value) {
+          if (branch.is_object() && !collect_properties(branch, names)) return false;
+        }
+      } else if ((key == "if" || key == "then" || key == "else") && value.is_object()) {
+        if (!collect_properties(value, names)) return false;
+      } else if (key == "dependentSchemas" && value.is_object()) {
+        for (const Json& branch : value) {
+          if (branch.is_object() && !collect_properties(branch, names)) return false;
+        }
+      }
+    }
+    return true;
+  }
+  static bool collect_properties(const Json& schema, std::set<std::string>& names) {
+    if (schema.contains("patternProperties") || schema.contains("additionalProperties"))
+      return false;
+    if (schema.contains("properties") && schema["properties"].is_object()) {
+      for (const auto& property : schema["properties"].items()) names.insert(property.key());
+    }
+    return collect_names(schema, names);
+  }
+
+  // Whether some object is described by two schemas at once, so that $defs may be parts of one.
+  static bool composes(const Json& value) {
+    if (value.is_object() &&
+        (value.contains("allOf") || (value.contains("$ref") && value.contains("properties")))) {
+      return true;
+    }
+    return value.is_structured() && std::any_of(value.begin(), value.end(),
+                                                [](const Json& child) { return composes(child); });
+  }
+
+  void close(Json& schema, const std::string& pointer, Place place) {
+    if (place.composed || schema.contains("additionalProperties") ||
+        schema.contains("unevaluatedProperties")) {
+      return;
+    }
+    const bool named = schema.contains("properties");
+    if (named && !schema["properties"].is_object()) return;
+    const bool empty = !named || schema["properties"].empty();
+    if (empty && (!place.top || schema.contains("patternProperties"))) return;
+    std::set<std::string> names;
+    if (!collect_names(schema, names)) return;
+    for (const std::string& name : names) {
+      if (!named || !schema["properties"].contains(name)) return;
+    }
+    if (!named) schema["properties"] = Json::object();
+    schema["additionalProperties"] = false;
+    if (empty) {
+      note(Reading::no_arguments, pointer, "no properties: the call takes no arguments");
+    } else {
+      note(Reading::closed_object, pointer,
+           "names other than those of \"properties\" are forbidden");
+    }
+  }
+
+  void drop_unknown_required(Json& schema, const std::string& pointer) {
+    if (!schema.contains("required") || !schema["required"].is_array() ||
+        !schema.contains("properties") || schema.contains("patternProperties") ||
+        !schema.contains("additionalProperties") || schema["additionalProperties"] != false) {
+      return;
+    }
+    Json kept = Json::array();
+    for (const Json& name : schema["required"]) {
+      if (!name.is_string() || schema["properties"].contains(name.get<std::string>())) {
+        kept.push_back(name);
+      } else {
+        note(Reading::unknown_required, extend_pointer(pointer, "required"),
+             "the required name " + name.dump() + " is no property and dropped");
+      }
+    }
+    schema["required"] = std::move(kept);
+  }
+
+  static bool admits_null(const Json& schema) {
+    if (schema.is_boolean()) return schema.get<bool>();
+    if (!schema.is_object()) return false;
+    const auto some = [&](const Json& branches) {
+      return branches.is_array() && std::any_of(branches.begin(), branches.end(), admits_null);
+    };
+    const auto every = [&](const Json& branches) {
+      return branches.is_array() && std::all_of(branches.begin(), branches.end(), admits_null);
+    };
+    return !(schema.contains("type") && !is_of_type(nullptr, schema["type"])) &&
+           !(schema.contains("enum") && schema["enum"].is_array() &&
+             !has(schema["enum"], nullptr)) &&
+           !(schema.contains("const") && !schema["const"].is_null()) && !schema.contains("$ref") &&
+           !schema.contains("not") && !schema.contains("if") &&
+           !(schema.contains("anyOf") && !some(schema["anyOf"])) &&
+           !(schema.contains("oneOf") && !some(schema["oneOf"])) &&
+           !(schema.contains("allOf") && !every(schema["allOf"]));
+  }
+
+  void admit_null(Json& schema, const std::string& pointer) {
+    const bool flagged = schema.contains("nullable") && schema["nullable"] == true;
+    schema.erase("nullable");
+    const bool by_default = schema.contains("default") && schema["default"].is_null();
+    if ((!flagged && !by_default) || admits_null(schema)) return;
+    note(Reading::nullable, pointer,
+         by_default ? "null is admitted: it is the default"
+                    : "null is admitted: \"nullable\" is true");
+    Json widened = schema;
+    if (schema.contains("type")) {
+      Json types = schema["type"].is_array() ? schema["type"] : Json::array({schema["type"]});
+      if (!has(types, "null")) types.push_back("null");
+      widened["type"] = std::move(types);
+    }
+    if (schema.contains("enum") && schema["enum"].is_array() && !has(schema["enum"], nullptr)) {
+      widened["enum"].push_back(nullptr);
+    }
+    schema = admits_null(widened) ? std::move(widened)
+                                  : Json{{"anyOf", Json::array({schema, Json{{"type", "null"}}})}};
+  }
+
+  std::string tool_;
+  std::vector<Note>& notes_;
+  bool composes_ = false;
+};
+
+}  // namespace tooldecode

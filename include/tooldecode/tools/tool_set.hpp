@@ -1,0 +1,250 @@
+/// \file
+/// ToolSet: the tools that a model may call, read from any of the common document forms.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/tools/document_readings.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode {
+
+/// The form that a tool's document has, decided for each document by its own members.
+enum class DocumentForm : std::uint8_t {
+  openai,    ///< `{"type": "function", "function": {...}}`, or `{"name", "parameters"}` alone
+  mcp,       ///< `{"name", "inputSchema", "annotations"}`; `input_schema` too
+  bfcl,      ///< `{"name", "parameters"}` with Python's type names: `"type": "dict"`
+  api_bank,  ///< `{"name", "input_parameters": {"p": {"type": "str"}}}`, `json_schema` and
+             ///< `defaults`
+};
+
+/// One tool, as its document describes it.
+struct Tool {
+  std::string name;
+  std::string description;
+  nlohmann::ordered_json
+      parameters{};                  ///< plain JSON Schema of an object, see document_readings.hpp
+  std::string parameters_pointer{};  ///< where the schema stands in the document
+  nlohmann::ordered_json document;   ///< as it was given
+  DocumentForm form = DocumentForm::openai;
+  bool read_only    = false;  ///< MCP's `annotations.readOnlyHint` is true; nothing else says so
+};
+
+/// An ordered set of tools with distinct names.
+///
+/// A document is an array of tools, one tool, or an object with the array under `tools` or
+/// `functions`; forms may be mixed. A tool without parameters takes no arguments.
+///
+/// \par Complexity  construction O(size of the documents x nesting); find O(log tools)
+/// \par Threads     immutable after construction
+/// \par Errors      Error{malformed_json, limit_exceeded, malformed_document, malformed_schema,
+///                  duplicate_tool} from `parse` and `from_json`, each with its place
+class ToolSet {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  ToolSet() = default;
+
+  [[nodiscard]] static ToolSet parse(std::string_view json_text) {
+    return from_json(parse_json(json_text));
+  }
+  [[nodiscard]] static ToolSet from_json(const Json& document) {
+    check_text(document, "#", 0);
+    ToolSet result;
+    result.read(document);
+    return result;
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return tools_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return tools_.empty(); }
+  [[nodiscard]] const Tool& operator[](std::size_t index) const { return tools_[index]; }
+  [[nodiscard]] auto begin() const noexcept { return tools_.begin(); }
+  [[nodiscard]] auto end() const noexcept { return tools_.end(); }
+
+  /// The index of a tool, or nothing.
+  [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const {
+    const auto found = index_.find(name);
+    if (found == index_.end()) return std::nullopt;
+    return found->second;
+  }
+  /// Every place where a document was not taken literally, in the order of the documents.
+  [[nodiscard]] std::span<const Note> notes() const noexcept { return notes_; }
+
+ private:
+  // A value that was not parsed from a text by parse_json has no guarantees yet.
+  static void check_text(const Json& value, const std::string& pointer, std::size_t depth) {
+    if (depth > ValueReader::max_depth) {
+      throw Error(Errc::limit_exceeded, "#", "values are nested too deeply");
+    }
+    const auto check = [&](const std::string& text) {
+      if (!is_utf8(text)) throw Error(Errc::malformed_document, pointer, "a text is not UTF-8");
+    };
+    if (value.is_string()) check(value.get_ref<const std::string&>());
+    if (value.is_object()) {
+      for (const auto& [key, member] : value.items()) {
+        check(key);
+        check_text(member, extend_pointer(pointer, key), depth + 1);
+      }
+    } else if (value.is_array()) {
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        check_text(value[i], extend_pointer(pointer, std::to_string(i)), depth + 1);
+      }
+    }
+  }
+
+  void read(const Json& document) {
+    const auto read_array = [&](const Json& array, const std::string& pointer) {
+      for (std::size_t i = 0; i < array.size(); ++i) {
+        add(array[i], extend_pointer(pointer, std::to_string(i)));
+      }
+    };
+    if (document.is_array()) return read_array(document, "#");
+    if (document.is_object() && !document.contains("name")) {
+      for (const char* key : {"tools", "functions"}) {
+        if (document.contains(key) && document[key].is_array()) {
+          return read_array(document[key], extend_pointer("#", key));
+        }
+      }
+    }
+    add(document, "#");
+  }
+
+  static const Json* member(const Json& object, const char* key) {
+    const auto found = object.find(key);
+    return found == object.end() || found->is_null() ? nullptr : &*found;
+  }
+
+  void add(const Json& document, std::string pointer) {
+    if (!document.is_object()) {
+      throw Error(Errc::malformed_document, pointer, "a tool is described by an object");
+    }
+    const Json* body = &document;
+    if (const Json* function = member(document, "function"); function && function->is_object()) {
+      body    = function;
+      pointer = extend_pointer(pointer, "function");
+    } else if (const Json* type = member(document, "type"); type && !document.contains("name")) {
+      throw Error(Errc::malformed_document, extend_pointer(pointer, "type"),
+                  "not a function that the caller runs: " + type->dump());
+    }
+    Tool tool{.name        = text(*body, "name", pointer),
+              .description = body->contains("description") ? description(*body, pointer) : "",
+              .document    = document};
+    if (tool.name.empty()) {
+      throw Error(Errc::malformed_document, extend_pointer(pointer, "name"), "a name is not empty");
+    }
+    for (const char c : tool.name) {
+      if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) continue;
+      throw Error(Errc::malformed_document, extend_pointer(pointer, "name"),
+                  "a name has no control characters");
+    }
+    const auto [known, fresh] = index_.emplace(tool.name, tools_.size());
+    if (!fresh) {
+      throw Error(Errc::duplicate_tool, extend_pointer(pointer, "name"),
+                  "tool " + std::to_string(known->second) + " has this name too: " + tool.name);
+    }
+    read_parameters(tool, *body, pointer);
+    tools_.push_back(std::move(tool));
+  }
+
+  void read_parameters(Tool& tool, const Json& body, const std::string& pointer) {
+    DocumentReader reader(tool.name, notes_);
+    const auto read = [&](const char* key, const Json& schema) {
+      tool.parameters_pointer = extend_pointer(pointer, key);
+      tool.parameters         = reader.parameters(schema, tool.parameters_pointer);
+    };
+    for (const char* key : {"inputSchema", "input_schema"}) {
+      const Json* schema = member(body, key);
+      if (!schema) continue;
+      tool.form               = DocumentForm::mcp;
+      const Json* annotations = member(body, "annotations");
+      tool.read_only          = annotations && annotations->is_object() &&
+                       annotations->value("readOnlyHint", Json()) == true;
+      return read(key, *schema);
+    }
+    if (const Json* listed = member(body, "input_parameters")) {
+      tool.form = DocumentForm::api_bank;
+      if (const Json* schema = member(body, "json_schema")) return read("json_schema", *schema);
+      return read("input_parameters", schema_of_list(*listed, body, pointer));
+    }
+    if (const Json* schema = member(body, "parameters")) {
+      const bool python = schema->is_object() && schema->value("type", Json()) == "dict";
+      tool.form         = python ? DocumentForm::bfcl : DocumentForm::openai;
+      return read("parameters", *schema);
+    }
+    refuse_other_parameters(body, pointer);
+    tool.parameters_pointer = pointer;
+    tool.parameters =
+        Json{{"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}};
+  }
+
+  // API-Bank: every parameter is required, save those with a default.
+  static Json schema_of_list(const Json& listed, const Json& body, const std::string& pointer) {
+    const std::string at = extend_pointer(pointer, "input_parameters");
+    if (!listed.is_object()) {
+      throw Error(Errc::malformed_document, at, "parameters are an object of names");
+    }
+    const Json* defaults = member(body, "defaults");
+    Json properties      = Json::object();
+    Json required        = Json::array();
+    for (const auto& [name, parameter] : listed.items()) {
+      if (!parameter.is_object()) {
+        throw Error(Errc::malformed_document, extend_pointer(at, name),
+                    "a parameter is described by an object");
+      }
+      properties[name] = parameter;
+      if (defaults && defaults->is_object() && defaults->contains(name)) {
+        const Json& value = (*defaults)[name];  // Python source text
+        if (value == "None" || value.is_null()) properties[name]["default"] = nullptr;
+      } else {
+        required.push_back(name);
+      }
+    }
+    return Json{{"type", "object"}, {"properties", properties}, {"required", required}};
+  }
+
+  // A tool whose parameters go by a name that is not known must not become one without arguments.
+  static void refuse_other_parameters(const Json& body, const std::string& pointer) {
+    for (const auto& [key, value] : body.items()) {
+      const bool result =
+          key.starts_with("output") || key.starts_with("return") || key.starts_with("response");
+      if (result || value.is_null()) continue;
+      for (const char* part :
+           {"param", "Param", "input", "Input", "arg", "Arg", "schema", "Schema"}) {
+        if (key.find(part) == std::string::npos) continue;
+        throw Error(Errc::malformed_document, extend_pointer(pointer, key),
+                    "parameters in a form that is not known");
+      }
+    }
+  }
+
+  static std::string text(const Json& body, const char* key, const std::string& pointer) {
+    const Json* value = member(body, key);
+    if (!value || !value->is_string()) {
+      throw Error(Errc::malformed_document, extend_pointer(pointer, key),
+                  std::string("a tool has a text as \"") + key + '"');
+    }
+    return value->get<std::string>();
+  }
+  static std::string description(const Json& body, const std::string& pointer) {
+    return member(body, "description") ? text(body, "description", pointer) : "";
+  }
+
+  std::vector<Tool> tools_;
+  std::map<std::string, std::size_t, std::less<>> index_;
+  std::vector<Note> notes_;
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,221 @@
+/// \file
+/// Writers of values: JSON as Python's json.dumps writes it, Python literals as its repr does.
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/tools/code_point.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode {
+
+namespace detail {
+
+/// Code points that `str.isprintable` calls not printable and that never will be: controls, format
+/// characters, spaces other than U+0020, line ends and private use. Unassigned code points are left
+/// out, since which ones they are depends on Python's version.
+inline constexpr std::pair<std::uint32_t, std::uint32_t> unprintable[] = {
+    {0x0, 0x1f},        {0x7f, 0xa0},       {0xad, 0xad},       {0x600, 0x605},
+    {0x61c, 0x61c},     {0x6dd, 0x6dd},     {0x70f, 0x70f},     {0x890, 0x891},
+    {0x8e2, 0x8e2},     {0x1680, 0x1680},   {0x180e, 0x180e},   {0x2000, 0x200f},
+    {0x2028, 0x202f},   {0x205f, 0x2064},   {0x2066, 0x206f},   {0x3000, 0x3000},
+    {0xe000, 0xf8ff},   {0xfeff, 0xfeff},   {0xfff9, 0xfffb},   {0x110bd, 0x110bd},
+    {0x110cd, 0x110cd}, {0x13430, 0x13438}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
+    {0xe0001, 0xe0001}, {0xe0020, 0xe007f}, {0xf0000, 0xffffd}, {0x100000, 0x10fffd},
+};
+
+inline bool is_printable(std::uint32_t point) noexcept {
+  for (const auto& [first, last] : unprintable) {
+    if (point <= last) return point < first;
+  }
+  return true;
+}
+
+inline void append_hexadecimal(std::string& text, std::uint32_t value, int digits) {
+  for (int i = digits - 1; i >= 0; --i) text.push_back("0123456789abcdef"[value >> (4 * i) & 15]);
+}
+
+inline CodePoint checked(const std::optional<CodePoint>& point) {
+  if (!point) throw Error(Errc::malformed_call, "", "a string that is not UTF-8 cannot be written");
+  return *point;
+}
+
+/// Values of both languages; they differ in words and strings only.
+struct ValueStyle {
+  std::string_view yes, no, none;
+  void (*append_string)(std::string&, std::string_view);
+};
+
+template <class Json>
+void append_value(std::string& text, const Json& value, const ValueStyle& style);
+
+}  // namespace detail
+
+/// Appends a number as Python's `float.__repr__` writes it: the shortest digits that read back as
+/// the same number, `5.0`, `1e-09`, `1e+16`.
+///
+/// \par Errors  Error{malformed_call} for infinities and NaN, which no literal can write
+inline void append_float(std::string& text, double value) {
+  if (!std::isfinite(value)) {
+    throw Error(Errc::malformed_call, "", "a number that is not finite cannot be written");
+  }
+  std::array<char, 32> buffer{};
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                 std::chars_format::scientific)
+                       .ptr;
+  const std::string_view written(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
+  const std::size_t e = written.find('e');
+  std::string digits(written.substr(0, e));
+  const int exponent = std::atoi(buffer.data() + e + 1);
+  if (digits[0] == '-') text.push_back('-'), digits.erase(0, 1);
+  if (digits.size() > 1) digits.erase(1, 1);  // the point
+  if (exponent < -4 || exponent >= 16) {
+    text.push_back(digits[0]);
+    if (digits.size() > 1) text.append(".").append(digits, 1);
+    text.append(exponent < 0 ? "e-" : "e+");
+    if (std::abs(exponent) < 10) text.push_back('0');
+    text.append(std::to_string(std::abs(exponent)));
+  } else if (exponent < 0) {
+    text.append("0.").append(static_cast<std::size_t>(-exponent - 1), '0').append(digits);
+  } else {
+    const auto whole = static_cast<std::size_t>(exponent) + 1;
+    if (digits.size() < whole) digits.append(whole - digits.size(), '0');
+    text.append(digits, 0, whole).append(".");
+    text.append(digits.size() > whole ? digits.substr(whole) : "0");
+  }
+}
+
+/// Appends a string as `json.dumps(..., ensure_ascii=False)` writes it.
+///
+/// \par Errors  Error{malformed_call} where the string is not UTF-8
+inline void append_json_string(std::string& text, std::string_view string) {
+  constexpr std::string_view from = "\"\\\b\f\n\r\t";
+  constexpr std::string_view to   = "\"\\bfnrt";
+  text.push_back('"');
+  for (std::size_t at = 0; at < string.size();) {
+    const CodePoint point = detail::checked(find_code_point(string, at));
+    if (const auto i = from.find(string[at]); point.bytes == 1 && i != std::string_view::npos) {
+      text.push_back('\\');
+      text.push_back(to[i]);
+    } else if (point.value < 0x20) {
+      text.append("\\u");
+      detail::append_hexadecimal(text, point.value, 4);
+    } else {
+      text.append(string.substr(at, point.bytes));
+    }
+    at += point.bytes;
+  }
+  text.push_back('"');
+}
+
+/// Appends a string as Python's `repr` writes it, save that unassigned code points are not escaped.
+///
+/// \par Errors  Error{malformed_call} where the string is not UTF-8
+inline void append_python_string(std::string& text, std::string_view string) {
+  const bool apostrophe = string.find('\'') != std::string_view::npos;
+  const char quote      = apostrophe && string.find('"') == std::string_view::npos ? '"' : '\'';
+  text.push_back(quote);
+  for (std::size_t at = 0; at < string.size();) {
+    const CodePoint point = detail::checked(find_code_point(string, at));
+    const char c          = string[at];
+    if (point.value == '\n' || point.value == '\r' || point.value == '\t') {
+      text.append(c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t");
+    } else if (point.value == '\\' || (point.bytes == 1 && c == quote)) {
+      text.push_back('\\');
+      text.push_back(c);
+    } else if (detail::is_printable(point.value)) {
+      text.append(string.substr(at, point.bytes));
+    } else {
+      const bool x = point.value < 0x100;
+      const bool u = point.value < 0x10000;
+      text.append(x ? "\\x" : u ? "\\u" : "\\U");
+      detail::append_hexadecimal(text, point.value, x ? 2 : u ? 4 : 8);
+    }
+    at += point.bytes;
+  }
+  text.push_back(quote);
+}
+
+namespace detail {
+
+template <class Json>
+void append_value(std::string& text, const Json& value, const ValueStyle& style) {
+  switch (value.type()) {
+    case Json::value_t::boolean:
+      text.append(value.template get<bool>() ? style.yes : style.no);
+      return;
+    case Json::value_t::number_integer:
+      text.append(std::to_string(value.template get<std::int64_t>()));
+      return;
+    case Json::value_t::number_unsigned:
+      text.append(std::to_string(value.template get<std::uint64_t>()));
+      return;
+    case Json::value_t::number_float:
+      append_float(text, value.template get<double>());
+      return;
+    case Json::value_t::string:
+      style.append_string(text, value.template get_ref<const std::string&>());
+      return;
+    case Json::value_t::array: {
+      text.push_back('[');
+      std::string_view separator;
+      for (const auto& item : value) {
+        text.append(std::exchange(separator, ", "));
+        append_value(text, item, style);
+      }
+      text.push_back(']');
+      return;
+    }
+    case Json::value_t::object: {
+      text.push_back('{');
+      std::string_view separator;
+      for (const auto& [key, member] : value.items()) {
+        text.append(std::exchange(separator, ", "));
+        style.append_string(text, key);
+        text.append(": ");
+        append_value(text, member, style);
+      }
+      text.push_back('}');
+      return;
+    }
+    default:
+      text.append(style.none);
+      return;
+  }
+}
+
+}  // namespace detail
+
+/// A value as `json.dumps(value, ensure_ascii=False)` writes it: `{"a": [1, 2.0]}`.
+///
+/// Members keep the order in which the value holds them.
+///
+/// \par Errors  Error{malformed_call} for what JSON cannot write, see append_float
+template <class Json>
+[[nodiscard]] std::string write_json(const Json& value) {
+  std::string text;
+  detail::append_value(text, value, {"true", "false", "null", append_json_string});
+  return text;
+}
+
+/// A value as Python's `repr` writes it: `{'a': [1, 2.0, None]}`.
+///
+/// \par Errors  Error{malformed_call} for what Python cannot write, see append_float
+template <class Json>
+[[nodiscard]] std::string write_python_literal(const Json& value) {
+  std::string text;
+  detail::append_value(text, value, {"True", "False", "None", append_python_string});
+  return text;
+}
+
+}  // namespace tooldecode

@@ -1,0 +1,12 @@
+/// \file
+/// The library's version; the build reads it from here.
+#pragma once
+
+#include <string_view>
+
+namespace tooldecode {
+
+/// Semantic version, "major.minor.patch".
+inline constexpr std::string_view version = "0.1.0";
+
+}  // namespace tooldecode
