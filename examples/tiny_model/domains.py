@@ -181,19 +181,39 @@ poll: create close: title! days visibility""",
 }
 
 # Kinds of verb: what a tool does to its object decides which parameters it takes.
-LOOK = set("get check show find search compare list track calculate recommend suggest identify "
-           "download export".split())
+LOOK = set(
+    "get check show find search compare list track calculate recommend suggest identify download export".split()
+)
 UNDO = set("cancel delete remove stop close block decline drop leave archive mute clean".split())
 CHANGE = set("update edit change move extend renew restore resell reschedule".split())
 
-LOOK_OPENERS = ("{verb} the {object}", "show me the {object}", "what is the {object}",
-                "look up the {object}", "I want to see the {object}", "tell me the {object}",
-                "{verb} the right {object}", "can you {verb} the {object}")
-ACT_OPENERS = ("{verb} a {object}", "{verb} the {object}", "I need you to {verb} a {object}",
-               "I would like to {verb} a {object}", "can you {verb} a {object}",
-               "help me {verb} the {object}", "I want to {verb} a {object}", "let's {verb} a {object}")
-UNDO_OPENERS = ("{verb} the {object}", "{verb} my {object}", "I need to {verb} the {object}",
-                "can you {verb} my {object}", "I want to {verb} my {object}")
+LOOK_OPENERS = (
+    "{verb} the {object}",
+    "show me the {object}",
+    "what is the {object}",
+    "look up the {object}",
+    "I want to see the {object}",
+    "tell me the {object}",
+    "{verb} the right {object}",
+    "can you {verb} the {object}",
+)
+ACT_OPENERS = (
+    "{verb} a {object}",
+    "{verb} the {object}",
+    "I need you to {verb} a {object}",
+    "I would like to {verb} a {object}",
+    "can you {verb} a {object}",
+    "help me {verb} the {object}",
+    "I want to {verb} a {object}",
+    "let's {verb} a {object}",
+)
+UNDO_OPENERS = (
+    "{verb} the {object}",
+    "{verb} my {object}",
+    "I need to {verb} the {object}",
+    "can you {verb} my {object}",
+    "I want to {verb} my {object}",
+)
 
 CHAT = (
     ("Hello!", "Hello! How can I help you?"),

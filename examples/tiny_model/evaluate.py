@@ -1,6 +1,6 @@
 """Measures plain greedy decoding of an exported model on the held-out dialogues.
 
-    python examples/tiny_model/evaluate.py --threads 1
+python examples/tiny_model/evaluate.py --threads 1
 """
 
 import argparse
@@ -8,13 +8,12 @@ import json
 from collections import Counter
 from pathlib import Path
 
-import torch
-from safetensors.torch import load_file
-from tokenizers import Tokenizer
-
 import prompt
+import torch
 from model import Shape, TinyLlama, greedy
+from safetensors.torch import load_file
 from tokenizer import unspaced_twin
+from tokenizers import Tokenizer
 
 DATA = Path(__file__).parent.parent / "data/tiny"
 BATCH = 25
@@ -24,10 +23,18 @@ def load(directory: Path):
     """The exported model, upcast to float32, and its tokenizer."""
     tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
     config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
-    shape = Shape(vocabulary=config["vocab_size"], hidden=config["hidden_size"], intermediate=config["intermediate_size"],
-                  layers=config["num_hidden_layers"], heads=config["num_attention_heads"],
-                  kv_heads=config["num_key_value_heads"], head_dim=config["head_dim"],
-                  context=config["max_position_embeddings"], rope_theta=config["rope_theta"], epsilon=config["rms_norm_eps"])
+    shape = Shape(
+        vocabulary=config["vocab_size"],
+        hidden=config["hidden_size"],
+        intermediate=config["intermediate_size"],
+        layers=config["num_hidden_layers"],
+        heads=config["num_attention_heads"],
+        kv_heads=config["num_key_value_heads"],
+        head_dim=config["head_dim"],
+        context=config["max_position_embeddings"],
+        rope_theta=config["rope_theta"],
+        epsilon=config["rms_norm_eps"],
+    )
     model = TinyLlama(shape, unspaced_twin(tokenizer))
     model.load_exported(load_file(directory / "model.safetensors"))
     return model.eval(), tokenizer
@@ -82,13 +89,13 @@ def main():
         torch.set_num_threads(options.threads)
     model, tokenizer = load(options.model)
     rows = [json.loads(line) for line in options.rows.open(encoding="utf-8")]
-    rows = rows[:options.limit or len(rows)]
+    rows = rows[: options.limit or len(rows)]
     ids = [tokenizer.encode(row["prompt"]).ids for row in rows]
     stop = tokenizer.token_to_id(prompt.END)
     texts = [""] * len(rows)
     order = sorted(range(len(rows)), key=lambda index: len(ids[index]))
     for start in range(0, len(order), BATCH):
-        part = order[start:start + BATCH]
+        part = order[start : start + BATCH]
         for index, output in zip(part, greedy(model, [ids[index] for index in part], stop, options.max_tokens)):
             texts[index] = tokenizer.decode(output, skip_special_tokens=False)
 
@@ -96,15 +103,24 @@ def main():
     for row, text in zip(rows, texts):
         outcome = verdict(row, text)
         tools = "seen tools" if row["seen"] else "held-out tools"
-        groups = ["no tool needed"] if not row["calls"] else [
-            tools, f"{tools}, {row['format']}", f"{tools}, {'one call' if len(row['calls']) == 1 else 'parallel calls'}"]
+        groups = (
+            ["no tool needed"]
+            if not row["calls"]
+            else [
+                tools,
+                f"{tools}, {row['format']}",
+                f"{tools}, {'one call' if len(row['calls']) == 1 else 'parallel calls'}",
+            ]
+        )
         for group in groups + ["all"]:
             total[group] += 1
             right[group] += outcome == "right"
         if outcome != "right":
             wrong[outcome] += 1
             if sum(wrong.values()) <= options.show:
-                print(f"{row['id']} {outcome}: {row['messages'][-1]['content']}\n  gold {row['text']}\n  said {text}\n")
+                print(
+                    f"{row['id']} {outcome}: {row['messages'][-1]['content']}\n  gold {row['text']}\n  said {text}\n"
+                )
     print("| group | dialogues | exactly right |\n| --- | ---: | ---: |")
     for group in sorted(total):
         print(f"| {group} | {total[group]} | {right[group]} ({100 * right[group] / total[group]:.1f} %) |")

@@ -33,8 +33,10 @@ class Tool:
         required = [key for key, _, needed, _ in self.parameters if needed]
         if required:
             schema["required"] = required
-        self.document = {"type": "function", "function": {
-            "name": self.name, "description": self.description, "parameters": schema}}
+        self.document = {
+            "type": "function",
+            "function": {"name": self.name, "description": self.description, "parameters": schema},
+        }
 
 
 def kind_of(verb: str) -> str:
@@ -83,8 +85,11 @@ def make_tool(verb: str, objects: tuple, slot_names: list[str], style: str, rng:
         key = f"{objects[0].split()[-1].replace('-', '_')}_id"
         identifier = Slot(key, "string", "code", ("{v}", "with the id {v}", "number {v}", "with id {v}"))
         rest = [(name, slot, False) for name, slot, _ in chosen]
-        rest = ([("reason", SLOTS["reason"], False), ("notify", SLOTS["notify"], False)][:rng.randint(0, 2)]
-                if kind == "undo" else rest)
+        rest = (
+            [("reason", SLOTS["reason"], False), ("notify", SLOTS["notify"], False)][: rng.randint(0, 2)]
+            if kind == "undo"
+            else rest
+        )
         chosen = [(key, identifier, True)] + rest
     elif kind == "look":
         first = [name for name, _, needed in chosen if needed] or [chosen[0][0]]
@@ -95,8 +100,14 @@ def make_tool(verb: str, objects: tuple, slot_names: list[str], style: str, rng:
     openers = {"look": LOOK_OPENERS, "act": ACT_OPENERS, "undo": UNDO_OPENERS, "change": UNDO_OPENERS}[kind]
     article = rng.choice(("a", "the")) if kind != "look" else "the"
     tail = rng.choice(("", "", f" by {chosen[0][0].replace('_', ' ')}", " for the user"))
-    return Tool(join_name(style, verb, objects[0]), openers, objects, verb, parameters,
-                f"{verb.capitalize()} {article} {objects[0]}{tail}.")
+    return Tool(
+        join_name(style, verb, objects[0]),
+        openers,
+        objects,
+        verb,
+        parameters,
+        f"{verb.capitalize()} {article} {objects[0]}{tail}.",
+    )
 
 
 def parse_domains():
@@ -147,7 +158,9 @@ class ToolMaker:
         verb, noun = words.made_up(rng), " ".join(words.made_up(rng) for _ in range(rng.choice((1, 1, 2))))
         parameters, used = [], set()
         for index in range(rng.randint(1, 4)):
-            label = rng.choice((words.made_up(rng), rng.choice(self.nouns), f"{rng.choice(self.nouns)} {words.made_up(rng)}"))
+            label = rng.choice(
+                (words.made_up(rng), rng.choice(self.nouns), f"{rng.choice(self.nouns)} {words.made_up(rng)}")
+            )
             key = label.replace(" ", "_").replace("-", "_")
             if key in used:
                 continue
@@ -156,20 +169,39 @@ class ToolMaker:
             needed = index == 0 or rng.random() < 0.4
             parameters.append((key, slot, needed, document_of(slot, needed, rng)))
         style = rng.choice(("snake", "snake", "camel", "dotted"))
-        return Tool(join_name(style, verb, noun), ACT_OPENERS, (noun,), verb, parameters,
-                    f"{verb.capitalize()} {rng.choice(('a', 'the'))} {noun}.")
+        return Tool(
+            join_name(style, verb, noun),
+            ACT_OPENERS,
+            (noun,),
+            verb,
+            parameters,
+            f"{verb.capitalize()} {rng.choice(('a', 'the'))} {noun}.",
+        )
 
     @staticmethod
     def _made_up_slot(key, label, rng):
         kind = rng.choice(("string", "string", "string", "integer", "number", "enum", "boolean", "array"))
-        phrases = (f"with {label} {{v}}", f"with the {label} {{v}}", f"{label} {{v}}", f"using {{v}} as the {label}",
-                   f"{{v}} for the {label}", f"{label}: {{v}}")
+        phrases = (
+            f"with {label} {{v}}",
+            f"with the {label} {{v}}",
+            f"{label} {{v}}",
+            f"using {{v}} as the {label}",
+            f"{{v}} for the {label}",
+            f"{label}: {{v}}",
+        )
         if kind == "boolean":
-            return Slot(key, kind, "boolean", (f"with {label}", f"and {label} please", f"{label} on"),
-                        (f"without {label}", f"no {label}", f"{label} off"))
+            return Slot(
+                key,
+                kind,
+                "boolean",
+                (f"with {label}", f"and {label} please", f"{label} on"),
+                (f"without {label}", f"no {label}", f"{label} off"),
+            )
         if kind == "enum":
-            values = {rng.choice((words.made_up(rng), rng.choice(words.NOUNS), rng.choice(words.ADJECTIVES)))
-                      for _ in range(rng.randint(2, 4))}
+            values = {
+                rng.choice((words.made_up(rng), rng.choice(words.NOUNS), rng.choice(words.ADJECTIVES)))
+                for _ in range(rng.randint(2, 4))
+            }
             return Slot(key, kind, tuple(sorted(values)), phrases)
         source = {"integer": list(words.INTEGERS), "number": list(words.DECIMALS)}.get(kind, list(words.STRINGS))
         return Slot(key, kind, rng.choice(source), phrases)
@@ -271,8 +303,13 @@ class Dialogues:
             tools = []
             for _ in range(count):
                 draw = rng.random()
-                tools.append(rng.choice(self.seen) if draw < 0.45 else
-                             self.maker.recombined(rng) if draw < 0.78 else self.maker.made_up(rng))
+                tools.append(
+                    rng.choice(self.seen)
+                    if draw < 0.45
+                    else self.maker.recombined(rng)
+                    if draw < 0.78
+                    else self.maker.made_up(rng)
+                )
             if compatible(tools):
                 return tools
 
@@ -303,14 +340,26 @@ def held_out_rows(count: int, seed: int) -> list[dict]:
         messages = []
         if rng.random() < 0.12:
             question, calls, reply = turn(tools, rng, 0.1, 0.0)
-            messages += [{"role": "user", "content": question},
-                         {"role": "assistant", "content": prompt.answer_text(calls, style) if calls else reply}]
+            messages += [
+                {"role": "user", "content": question},
+                {"role": "assistant", "content": prompt.answer_text(calls, style) if calls else reply},
+            ]
         question, calls, reply = turn(tools, rng, 0.12, 0.15)
         messages.append({"role": "user", "content": question})
         documents = [tool.document for tool in tools]
-        rows.append({"id": f"tiny-{len(rows):04d}", "format": style, "choice": "auto", "seen": is_seen,
-                     "tools": documents, "messages": messages, "prompt": prompt.render(documents, messages, style),
-                     "calls": calls, "text": prompt.answer_text(calls, style) if calls else reply})
+        rows.append(
+            {
+                "id": f"tiny-{len(rows):04d}",
+                "format": style,
+                "choice": "auto",
+                "seen": is_seen,
+                "tools": documents,
+                "messages": messages,
+                "prompt": prompt.render(documents, messages, style),
+                "calls": calls,
+                "text": prompt.answer_text(calls, style) if calls else reply,
+            }
+        )
     return rows
 
 

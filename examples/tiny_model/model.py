@@ -24,13 +24,29 @@ class Shape:
 
     def config(self, bos: int, eos: int, pad: int) -> dict:
         """The contents of config.json."""
-        return {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": self.hidden,
-                "intermediate_size": self.intermediate, "num_hidden_layers": self.layers,
-                "num_attention_heads": self.heads, "num_key_value_heads": self.kv_heads, "head_dim": self.head_dim,
-                "hidden_act": "silu", "rms_norm_eps": self.epsilon, "rope_theta": self.rope_theta,
-                "rope_scaling": None, "attention_bias": False, "mlp_bias": False, "vocab_size": self.vocabulary,
-                "max_position_embeddings": self.context, "tie_word_embeddings": True, "bos_token_id": bos,
-                "eos_token_id": eos, "pad_token_id": pad, "torch_dtype": "bfloat16"}
+        return {
+            "architectures": ["LlamaForCausalLM"],
+            "model_type": "llama",
+            "hidden_size": self.hidden,
+            "intermediate_size": self.intermediate,
+            "num_hidden_layers": self.layers,
+            "num_attention_heads": self.heads,
+            "num_key_value_heads": self.kv_heads,
+            "head_dim": self.head_dim,
+            "hidden_act": "silu",
+            "rms_norm_eps": self.epsilon,
+            "rope_theta": self.rope_theta,
+            "rope_scaling": None,
+            "attention_bias": False,
+            "mlp_bias": False,
+            "vocab_size": self.vocabulary,
+            "max_position_embeddings": self.context,
+            "tie_word_embeddings": True,
+            "bos_token_id": bos,
+            "eos_token_id": eos,
+            "pad_token_id": pad,
+            "torch_dtype": "bfloat16",
+        }
 
 
 def rotary(shape: Shape) -> tuple[torch.Tensor, torch.Tensor]:
@@ -80,7 +96,7 @@ class Attention(nn.Module):
             cache[:] = [k, v]
         groups = self.shape.heads // self.shape.kv_heads
         k, v = k.repeat_interleave(groups, dim=1), v.repeat_interleave(groups, dim=1)
-        scores = q * self.shape.head_dim ** -0.5 @ k.transpose(2, 3) + mask
+        scores = q * self.shape.head_dim**-0.5 @ k.transpose(2, 3) + mask
         y = scores.softmax(dim=-1).to(v.dtype) @ v
         return self.o_proj(y.transpose(1, 2).reshape(batch, length, -1))
 
@@ -193,5 +209,7 @@ def greedy(model: TinyLlama, prompts: list[list[int]], stop: int, steps: int) ->
         length = width + step + 1
         if not any(alive) or length >= model.shape.context:
             break
-        states = model.hidden(token[:, None], embedding, (length - 1 - pads)[:, None], visible[:, None, None, :length], caches)
+        states = model.hidden(
+            token[:, None], embedding, (length - 1 - pads)[:, None], visible[:, None, None, :length], caches
+        )
     return outputs

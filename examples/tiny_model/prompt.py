@@ -4,7 +4,13 @@ import ast
 import json
 
 BEGIN, TOOLS, USER, ASSISTANT, END, PAD = (
-    "<|begin|>", "<|tools|>", "<|user|>", "<|assistant|>", "<|end|>", "<|pad|>")
+    "<|begin|>",
+    "<|tools|>",
+    "<|user|>",
+    "<|assistant|>",
+    "<|end|>",
+    "<|pad|>",
+)
 CALL_OPEN, CALL_CLOSE = "<tool_call>", "</tool_call>"
 SPECIAL = (BEGIN, TOOLS, USER, ASSISTANT, END, PAD)
 
@@ -34,8 +40,10 @@ def signature(tool: dict) -> str:
     parts = []
     for name, schema in parameters.get("properties", {}).items():
         default = schema.get("default")
-        parts.append(f"{name}{'' if name in required else '?'}: {type_text(schema)}"
-                     + ("" if default is None else f" = {compact(default)}"))
+        parts.append(
+            f"{name}{'' if name in required else '?'}: {type_text(schema)}"
+            + ("" if default is None else f" = {compact(default)}")
+        )
     return f"{function['name']}({', '.join(parts)}): {function.get('description', '')}\n"
 
 
@@ -62,7 +70,7 @@ def render(tools: list[dict], messages: list[dict], style: str) -> str:
     """The exact text of a prompt, up to and including `<|assistant|>`."""
     text = head(tools, style)
     for message in messages:
-        text += (USER + message["content"] + ASSISTANT if message["role"] == "user" else message["content"] + END)
+        text += USER + message["content"] + ASSISTANT if message["role"] == "user" else message["content"] + END
     return text
 
 
@@ -73,8 +81,13 @@ def parse(text: str, style: str):
             return []
         try:
             calls = ast.parse(text, mode="eval").body.elts
-            return [{"name": ast.unparse(call.func),
-                     "arguments": {item.arg: ast.literal_eval(item.value) for item in call.keywords}} for call in calls]
+            return [
+                {
+                    "name": ast.unparse(call.func),
+                    "arguments": {item.arg: ast.literal_eval(item.value) for item in call.keywords},
+                }
+                for call in calls
+            ]
         except (SyntaxError, ValueError, AttributeError):
             return None
     if CALL_OPEN not in text:

@@ -151,19 +151,38 @@ _enum("mode", "eco comfort turbo silent", "in {v} mode", "using {v} mode", "set 
 _enum("diet", "vegan vegetarian halal keto", "that is {v}", "suited to a {v} diet", "in a {v} version")
 _enum("difficulty", "easy medium hard", "that is {v}", "of {v} difficulty", "at an {v} level")
 _enum("transport", "walking cycling driving transit", "by {v}", "while {v}", "using {v}", default="driving")
-_enum("shipping", "standard express overnight", "with {v} shipping", "shipped {v}", "by {v} delivery", default="standard")
+_enum(
+    "shipping",
+    "standard express overnight",
+    "with {v} shipping",
+    "shipped {v}",
+    "by {v} delivery",
+    default="standard",
+)
 _enum("payment", "card cash invoice transfer", "paying by {v}", "with payment by {v}", "using {v}")
 _enum("visibility", "public private friends", "visible to {v}", "kept {v}", "as a {v} one", default="private")
 _enum("quality", "low standard high", "in {v} quality", "at {v} quality", default="standard")
 _enum("period", "today week month quarter", "for the {v}", "over the {v}", "covering this {v}")
 _enum("tone", "formal friendly neutral", "in a {v} tone", "sounding {v}", "that is {v}", default="neutral")
 
-_flag("notify", ("and notify me", "and send me a notification", "yes, notify me"),
-      ("but do not notify me", "without notifying me"), default=False)
-_flag("remind", ("and remind me", "yes please remind me", "with a reminder"),
-      ("with no reminder", "and don't remind me"), default=False)
-_flag("detailed", ("with all the details", "in a detailed form", "and be detailed"),
-      ("without the details", "keep it short"), default=False)
+_flag(
+    "notify",
+    ("and notify me", "and send me a notification", "yes, notify me"),
+    ("but do not notify me", "without notifying me"),
+    default=False,
+)
+_flag(
+    "remind",
+    ("and remind me", "yes please remind me", "with a reminder"),
+    ("with no reminder", "and don't remind me"),
+    default=False,
+)
+_flag(
+    "detailed",
+    ("with all the details", "in a detailed form", "and be detailed"),
+    ("without the details", "keep it short"),
+    default=False,
+)
 _flag("breakfast", ("with breakfast", "including breakfast"), ("without breakfast", "no breakfast please"))
 _flag("pets", ("where pets are allowed", "with pets"), ("without pets", "where no pets are allowed"))
 _flag("direct", ("direct only", "without any stops"), ("stops are fine", "not only direct ones"))

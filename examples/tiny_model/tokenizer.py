@@ -7,9 +7,8 @@ wherever it stands: ` Oslo` in a question and `'Oslo` in a call share their toke
 import json
 from collections import Counter
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-
 import prompt
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 WORDS_ALONE = r"\p{L}+|\p{N}|_|[^\s\p{L}\p{N}_]+|\s"
 WORDS_WITH_SPACE = r" ?\p{L}+|\p{N}|_| ?[^\s\p{L}\p{N}_]+|\s"
@@ -19,8 +18,12 @@ VISIBLE = [prompt.CALL_OPEN, prompt.CALL_CLOSE]
 
 
 def _splitter(pattern: str):
-    return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), "isolated"),
-                                    pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    return pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(pattern), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
 
 
 def build(texts: list[str], size: int = 8192, letter_merges: int = 4800) -> Tokenizer:
@@ -28,7 +31,9 @@ def build(texts: list[str], size: int = 8192, letter_merges: int = 4800) -> Toke
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = _splitter(WORDS_ALONE)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    trainer = trainers.BpeTrainer(vocab_size=letter_merges + len(alphabet), initial_alphabet=alphabet, show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=letter_merges + len(alphabet), initial_alphabet=alphabet, show_progress=False
+    )
     tokenizer.train_from_iterator(texts, trainer)
     model = json.loads(tokenizer.to_str())["model"]
     merges = [tuple(merge) if isinstance(merge, list) else tuple(merge.split(" ")) for merge in model["merges"]]
@@ -37,8 +42,11 @@ def build(texts: list[str], size: int = 8192, letter_merges: int = 4800) -> Toke
     first_pieces = Counter()
     for text in texts:
         encoding = tokenizer.encode(text)
-        first_pieces.update(after for before, after in zip(encoding.tokens, encoding.tokens[1:])
-                            if before == SPACE and after[0] not in "ĠĊ0123456789")
+        first_pieces.update(
+            after
+            for before, after in zip(encoding.tokens, encoding.tokens[1:])
+            if before == SPACE and after[0] not in "ĠĊ0123456789"
+        )
     room = size - len(pieces) - len(CONTROL) - len(VISIBLE)
     spaced = [piece for piece, _ in first_pieces.most_common(room)]
     merges += [(SPACE, piece) for piece in spaced]
@@ -65,6 +73,13 @@ def unspaced_twin(tokenizer: Tokenizer) -> list[int]:
 
 def config() -> dict:
     """The contents of tokenizer_config.json."""
-    return {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": prompt.BEGIN, "eos_token": prompt.END,
-            "pad_token": prompt.PAD, "add_bos_token": False, "add_prefix_space": False,
-            "clean_up_tokenization_spaces": False, "model_max_length": 1024}
+    return {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": prompt.BEGIN,
+        "eos_token": prompt.END,
+        "pad_token": prompt.PAD,
+        "add_bos_token": False,
+        "add_prefix_space": False,
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": 1024,
+    }

@@ -1,6 +1,6 @@
 """Trains the embedded model and exports it; the time given is the budget.
 
-    python examples/tiny_model/train.py --minutes 81 --seed 7 --threads 2
+python examples/tiny_model/train.py --minutes 81 --seed 7 --threads 2
 """
 
 import argparse
@@ -14,15 +14,14 @@ from pathlib import Path
 
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
-import torch
-import torch.nn.functional as F
-from safetensors.torch import save_file
-
 import prompt
 import tokenizer as tokenizers_
+import torch
+import torch.nn.functional as F
 import words
 from generator import Dialogues, held_out_rows
 from model import Shape, TinyLlama, greedy
+from safetensors.torch import save_file
 
 COPY_UNTIL, EASE_UNTIL = 0.06, 0.25
 WARM_UP, DECAY_FROM = 0.01, 0.45
@@ -151,20 +150,37 @@ def reference(model: TinyLlama, tokenizer) -> dict:
             embedding = model.embedding()
             logits = model.hidden(torch.tensor([ids], device=embedding.device), embedding)[0, -1] @ embedding.T
         continuation = greedy(model, [ids], stop=-1, steps=24)[0]
-        cases.append({"id": row["id"], "prompt": row["prompt"], "tokens": ids, "logits": [round(x, 6) for x in logits[probes].tolist()],
-                      "argmax": int(logits.argmax()), "greedy": continuation,
-                      "greedy_text": tokenizer.decode(continuation, skip_special_tokens=False)})
-    return {"dtype": "float32 arithmetic on bfloat16 weights", "probe_tokens": probes, "end_token": stop, "cases": cases}
+        cases.append(
+            {
+                "id": row["id"],
+                "prompt": row["prompt"],
+                "tokens": ids,
+                "logits": [round(x, 6) for x in logits[probes].tolist()],
+                "argmax": int(logits.argmax()),
+                "greedy": continuation,
+                "greedy_text": tokenizer.decode(continuation, skip_special_tokens=False),
+            }
+        )
+    return {
+        "dtype": "float32 arithmetic on bfloat16 weights",
+        "probe_tokens": probes,
+        "end_token": stop,
+        "cases": cases,
+    }
 
 
 def export(model: TinyLlama, tokenizer, twins, out: Path):
     """Writes the model directory; the weights appear in one step."""
     out.mkdir(parents=True, exist_ok=True)
     bos, eos, pad = (tokenizer.token_to_id(token) for token in (prompt.BEGIN, prompt.END, prompt.PAD))
-    write = lambda name, value: (out / name).write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write = lambda name, value: (out / name).write_text(
+        json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     write("config.json", model.shape.config(bos, eos, pad))
     write("tokenizer_config.json", tokenizers_.config())
-    write("generation_config.json", {"bos_token_id": bos, "eos_token_id": eos, "pad_token_id": pad, "do_sample": False})
+    write(
+        "generation_config.json", {"bos_token_id": bos, "eos_token_id": eos, "pad_token_id": pad, "do_sample": False}
+    )
     tokenizer.save(str(out / "tokenizer.json"), pretty=False)
     tensors = model.exported()
     partial = out / "model.safetensors.partial"
@@ -173,19 +189,25 @@ def export(model: TinyLlama, tokenizer, twins, out: Path):
     partial.rename(out / "model.safetensors")
     rounded = TinyLlama(model.shape, twins)
     rounded.load_exported(tensors)
-    (out / "reference_logits.json").write_text(json.dumps(reference(rounded, tokenizer), ensure_ascii=False) + "\n", encoding="utf-8")
+    (out / "reference_logits.json").write_text(
+        json.dumps(reference(rounded, tokenizer), ensure_ascii=False) + "\n", encoding="utf-8"
+    )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=81, help="wall-clock budget of the training (default 81)")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent.parent / "data/tiny")
+    parser.add_argument(
+        "--out", type=Path, help="model directory (default: examples/data/tiny; build/tiny_smoke with --smoke)"
+    )
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (default: PyTorch's choice)")
     parser.add_argument("--batch-tokens", type=int, default=0, help="tokens a step (default 4096, on a GPU 32768)")
     parser.add_argument("--export-every", type=float, default=8, help="minutes between exports (default 8)")
     parser.add_argument("--smoke", action="store_true", help="one minute, to see that everything runs")
     options = parser.parse_args()
+    root = Path(__file__).parents[2]
+    out = options.out or root / ("build/tiny_smoke" if options.smoke else "examples/data/tiny")
     if options.smoke:
         options.minutes = 1
     if options.threads:
@@ -202,9 +224,16 @@ def main():
     model = TinyLlama(shape, twins).to(device)
     matrices = [parameter for parameter in model.layers.parameters() if parameter.ndim == 2]
     norms = [parameter for parameter in model.parameters() if parameter.ndim == 1]
-    optimizers = [Muon(matrices, lr=0.02),
-                  torch.optim.AdamW([{"params": [model.table, model.offset]}, {"params": norms}],
-                                    lr=2e-3, betas=(0.9, 0.97), weight_decay=0.0, fused=True)]
+    optimizers = [
+        Muon(matrices, lr=0.02),
+        torch.optim.AdamW(
+            [{"params": [model.table, model.offset]}, {"params": norms}],
+            lr=2e-3,
+            betas=(0.9, 0.97),
+            weight_decay=0.0,
+            fused=True,
+        ),
+    ]
     bases = [[group["lr"] for group in optimizer.param_groups] for optimizer in optimizers]
     batches = Batches(tokenizer, options.seed, options.batch_tokens or (32768 if device.type == "cuda" else 4096))
     size = sum(tensor.numel() for tensor in model.exported().values())
@@ -231,13 +260,16 @@ def main():
         recent.append(losses.detach()[wanted[wanted > 0] == 2].mean().item())
         now = time.monotonic()
         if now - told > 20:
-            print(f"{elapsed / 60:6.2f} min  step {step:6d}  {tokens / 1e6:7.3f} M tokens  "
-                  f"{tokens / (now - begin):7.0f} tokens/s  assistant loss {sum(recent) / len(recent):.4f}", flush=True)
+            print(
+                f"{elapsed / 60:6.2f} min  step {step:6d}  {tokens / 1e6:7.3f} M tokens  "
+                f"{tokens / (now - begin):7.0f} tokens/s  assistant loss {sum(recent) / len(recent):.4f}",
+                flush=True,
+            )
             recent, told = [], now
         if now - exported > options.export_every * 60:
-            export(model, tokenizer, twins, options.out)
+            export(model, tokenizer, twins, out)
             exported = now
-    export(model, tokenizer, twins, options.out)
+    export(model, tokenizer, twins, out)
     print(f"done: {step} steps, {tokens / 1e6:.2f} M tokens, {(time.monotonic() - begin) / 60:.1f} min", flush=True)
 
 
