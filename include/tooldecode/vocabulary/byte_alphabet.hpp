@@ -1,0 +1,42 @@
+/// \file
+/// The GPT-2 byte alphabet: one printable character for each byte, as merges and vocabularies of
+/// byte-level tokenizers are written.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tooldecode {
+
+/// The bytes that a text in the alphabet stands for; nothing where a character is not in it.
+///
+/// Printable Latin-1 stands for itself; the other bytes follow from U+0100 on, in their order.
+[[nodiscard]] inline std::optional<std::string> find_alphabet_bytes(std::string_view text) {
+  static const auto byte_of = [] {
+    std::array<int, 0x144> table;
+    table.fill(-1);
+    std::uint32_t next = 0x100;
+    for (std::uint32_t b = 0; b < 256; ++b) {
+      const bool printable = (b >= 0x21 && b <= 0x7E) || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+      table[printable ? b : next++] = static_cast<int>(b);
+    }
+    return table;
+  }();
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    auto c = static_cast<std::uint32_t>(static_cast<std::uint8_t>(text[i]));
+    if (c >= 0x80) {
+      if (c < 0xC2 || c > 0xDF || i + 1 == text.size()) return std::nullopt;
+      c = (c & 0x1F) << 6 | (static_cast<std::uint8_t>(text[++i]) & 0x3F);
+    }
+    if (c >= byte_of.size() || byte_of[c] < 0) return std::nullopt;
+    bytes.push_back(static_cast<char>(byte_of[c]));
+  }
+  return bytes;
+}
+
+}  // namespace tooldecode

@@ -1,0 +1,151 @@
+/// \file
+/// The compact JSON form of a tokenizer: token bytes in base64, merges or scores, patterns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/vocabulary/byte_alphabet.hpp>
+#include <tooldecode/vocabulary/tokenizer.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode {
+
+namespace detail {
+
+// Reads members of a JSON object with errors that name their JSON pointers.
+class JsonMembers {
+ public:
+  explicit JsonMembers(const nlohmann::json& object, std::string pointer = "#")
+      : object_(object), pointer_(std::move(pointer)) {
+    if (!object_.is_object()) fail("", "must be an object");
+  }
+  [[noreturn]] void fail(const std::string& key, const std::string& what) const {
+    throw Error(Errc::malformed_vocabulary, key.empty() ? pointer_ : pointer_ + '/' + key, what);
+  }
+  [[nodiscard]] bool has(const char* key) const {
+    return object_.contains(key) && !object_[key].is_null();
+  }
+  [[nodiscard]] const nlohmann::json& array(const char* key) const {
+    if (!has(key) || !object_[key].is_array()) fail(key, "must be an array");
+    return object_[key];
+  }
+  template <class T>
+  [[nodiscard]] T value(const char* key) const {
+    try {
+      return object_.at(key).get<T>();
+    } catch (const nlohmann::json::exception&) {
+      fail(key, "is missing or of another type");
+    }
+  }
+  template <class T>
+  [[nodiscard]] T value_or(const char* key, T otherwise) const {
+    return has(key) ? value<T>(key) : std::move(otherwise);
+  }
+
+ private:
+  const nlohmann::json& object_;
+  std::string pointer_;
+};
+
+inline nlohmann::json parse_json_file(std::string_view text) {
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
+    throw Error(Errc::malformed_json, "byte " + std::to_string(error.byte), "is not JSON");
+  }
+}
+
+inline std::string decode_base64(std::string_view text, const std::string& place) {
+  std::string bytes;
+  std::uint32_t bits = 0;
+  int held           = 0;
+  for (const char c : text) {
+    if (c == '=') break;
+    const std::size_t digit =
+        std::string_view("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+            .find(c);
+    if (digit == std::string_view::npos)
+      throw Error(Errc::malformed_vocabulary, place, "is no base64");
+    bits = bits << 6 | static_cast<std::uint32_t>(digit);
+    if ((held += 6) < 8) continue;
+    held -= 8;
+    bytes.push_back(static_cast<char>(bits >> held & 0xFF));
+  }
+  return bytes;
+}
+
+// "a b" in the byte alphabet.
+inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t rank) {
+  const std::size_t space = text.find(' ', 1);
+  const auto left         = find_alphabet_bytes(text.substr(0, space));
+  const auto right =
+      space == std::string_view::npos ? std::nullopt : find_alphabet_bytes(text.substr(space + 1));
+  if (!left || !right) {
+    throw Error(Errc::malformed_vocabulary, "merge " + std::to_string(rank),
+                "is no pair in the byte alphabet");
+  }
+  return {*left, *right};
+}
+
+}  // namespace detail
+
+/// Reads the compact form: one JSON object with `type` (`bpe-bytelevel` or `spm-bpe`),
+/// `tokens_b64`, `token_types`, `merges` or `scores`, `pre_tokenizer`, `eos_id` and, where logits
+/// are longer than the list of tokens, `model_vocab_size`.
+///
+/// \par Complexity  O(size of the text)
+/// \par Errors      Error{malformed_json, malformed_vocabulary, malformed_pattern} with the place
+[[nodiscard]] inline Tokenizer parse_compact_vocabulary(std::string_view json_text) {
+  const nlohmann::json root = detail::parse_json_file(json_text);
+  const detail::JsonMembers file(root);
+  const nlohmann::json& tokens = file.array("tokens_b64");
+  const nlohmann::json& types  = file.array("token_types");
+  if (tokens.size() != types.size()) file.fail("token_types", "must be as long as tokens_b64");
+  std::vector<Vocabulary::Entry> entries;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const std::string place = "#/tokens_b64/" + std::to_string(i);
+    if (!tokens[i].is_string() || !types[i].is_number_integer()) {
+      throw Error(Errc::malformed_vocabulary, place, "a token is a string and has an integer type");
+    }
+    const auto type = types[i].get<std::int64_t>();
+    if (type < 1 || type > 6)
+      throw Error(Errc::malformed_vocabulary, place, "its type is none of 1 to 6");
+    entries.push_back(
+        {detail::decode_base64(tokens[i].get<std::string>(), place), static_cast<TokenType>(type)});
+  }
+  VocabularyOptions options;
+  if (file.has("eos_id")) options.end_tokens = {file.value<TokenId>("eos_id")};
+  if (file.has("bos_id")) options.begin_token = file.value<TokenId>("bos_id");
+  if (file.has("pad_id")) options.pad_token = file.value<TokenId>("pad_id");
+  if (file.has("model_vocab_size")) options.size = file.value<std::size_t>("model_vocab_size");
+  const Vocabulary vocabulary(entries, options);
+  const auto type = file.value<std::string>("type");
+  if (type == "spm-bpe") {
+    return Tokenizer(vocabulary,
+                     BytePairEncoding(vocabulary, file.value<std::vector<float>>("scores")), {},
+                     file.value_or("add_space_prefix", false));
+  }
+  if (type != "bpe-bytelevel") file.fail("type", "is neither bpe-bytelevel nor spm-bpe");
+  std::vector<BytePairEncoding::Merge> merges;
+  for (const auto& merge : file.value<std::vector<std::string>>("merges")) {
+    merges.push_back(detail::split_merge(merge, merges.size()));
+  }
+  std::vector<std::string> patterns;
+  if (file.has("pre_tokenizer")) {
+    patterns = detail::JsonMembers(root["pre_tokenizer"], "#/pre_tokenizer")
+                   .value<std::vector<std::string>>("regex");
+  }
+  return Tokenizer(
+      vocabulary,
+      BytePairEncoding(vocabulary, merges, {.whole_first = file.value_or("rank_is_id", false)}),
+      PreTokenizer(patterns));
+}
+
+}  // namespace tooldecode

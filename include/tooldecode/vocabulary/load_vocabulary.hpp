@@ -1,0 +1,72 @@
+/// \file
+/// load_tokenizer: a tokenizer from a file of any supported form, told apart by its content.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/vocabulary/compact_vocabulary.hpp>
+#include <tooldecode/vocabulary/gguf.hpp>
+#include <tooldecode/vocabulary/tokenizer.hpp>
+#include <tooldecode/vocabulary/tokenizer_json.hpp>
+
+namespace tooldecode {
+
+namespace detail {
+
+inline std::string read_whole_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file || !std::filesystem::is_regular_file(path)) {
+    throw Error(Errc::file_unreadable, path.string(), "cannot be read");
+  }
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace detail
+
+/// Reads a tokenizer from the content of a file: GGUF, tokenizer.json, or the compact JSON form.
+///
+/// \param name  put before the place in errors
+/// \par Errors  as the parsers; Error{malformed_vocabulary} for gzip, which is to be inflated first
+[[nodiscard]] inline Tokenizer parse_tokenizer(std::string_view bytes, const std::string& name,
+                                               TokenizerFiles files = {}) {
+  try {
+    if (bytes.starts_with("GGUF")) return parse_gguf(bytes);
+    if (bytes.starts_with("\x1F\x8B")) {
+      throw Error(Errc::malformed_vocabulary, "", "is gzip; inflate it first");
+    }
+    // Looking for the key spares a second parse of a file that may be large.
+    if (bytes.find("\"tokens_b64\"") != std::string_view::npos)
+      return parse_compact_vocabulary(bytes);
+    return parse_tokenizer_json(bytes, files);
+  } catch (const Error& error) {
+    throw Error(error.code(), name, error.what());
+  }
+}
+
+/// Reads a tokenizer from a file, or from a directory with a tokenizer.json; the configuration
+/// files beside a tokenizer.json tell which tokens end a text.
+///
+/// \par Errors  as parse_tokenizer; Error{file_unreadable}
+[[nodiscard]] inline Tokenizer load_tokenizer(const std::filesystem::path& path) {
+  const auto file   = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
+  const auto beside = [&](const char* name) {
+    const auto other = file.parent_path() / name;
+    return std::filesystem::exists(other) ? detail::read_whole_file(other) : std::string();
+  };
+  const std::string bytes      = detail::read_whole_file(file);
+  const std::string config     = beside("tokenizer_config.json");
+  const std::string generation = beside("generation_config.json");
+  return parse_tokenizer(bytes, file.string(), {config, generation});
+}
+
+/// The vocabulary alone of what load_tokenizer reads.
+[[nodiscard]] inline Vocabulary load_vocabulary(const std::filesystem::path& path) {
+  return load_tokenizer(path).vocabulary();
+}
+
+}  // namespace tooldecode

@@ -1,0 +1,260 @@
+/// \file
+/// Hugging Face's tokenizer.json: byte-level BPE, and SentencePiece-style BPE with byte fallback.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/vocabulary/byte_alphabet.hpp>
+#include <tooldecode/vocabulary/compact_vocabulary.hpp>
+#include <tooldecode/vocabulary/tokenizer.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode {
+
+/// What stands in the files beside a tokenizer.json.
+struct TokenizerFiles {
+  std::string_view tokenizer_config;   ///< tokenizer_config.json, or empty
+  std::string_view generation_config;  ///< generation_config.json, or empty
+};
+
+namespace detail {
+
+// Splits as GPT-2 does, which is what a ByteLevel pre-tokenizer with `use_regex` means.
+inline constexpr const char* gpt2_pattern =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
+class TokenizerJson {
+ public:
+  TokenizerJson(std::string_view text, const TokenizerFiles& files)
+      : root_(parse_json_file(text)), files_(files) {}
+
+  [[nodiscard]] Tokenizer build() {
+    const JsonMembers file(root_);
+    if (!file.has("model")) file.fail("model", "is missing");
+    const nlohmann::json& model_json = root_["model"];
+    const JsonMembers model(model_json, "#/model");
+    if (model.value_or<std::string>("type", "BPE") != "BPE") {
+      model.fail("type", "only BPE is supported");
+    }
+    byte_fallback_ = model.value_or("byte_fallback", false);
+    read_normalizer();
+    read_pre_tokenizer(file.has("pre_tokenizer") ? root_["pre_tokenizer"] : nlohmann::json(),
+                       "#/pre_tokenizer");
+    if (!byte_level_ && !byte_fallback_) {
+      file.fail("pre_tokenizer", "a tokenizer is byte-level, or its model has byte_fallback");
+    }
+    read_tokens(model_json);
+    const Vocabulary vocabulary(entries_, options());
+    const nlohmann::json& listed = model.array("merges");
+    std::vector<BytePairEncoding::Merge> merges;
+    for (std::size_t i = 0; i < listed.size(); ++i) merges.push_back(merge(listed[i], i));
+    return Tokenizer(vocabulary,
+                     BytePairEncoding(vocabulary, merges,
+                                      {.characters  = !byte_level_,
+                                       .whole_first = model.value_or("ignore_merges", false)}),
+                     PreTokenizer(patterns_), prefixes_space_);
+  }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& pointer, const std::string& what) {
+    throw Error(Errc::malformed_vocabulary, pointer, what);
+  }
+
+  void read_normalizer() {
+    if (!root_.contains("normalizer") || root_["normalizer"].is_null()) return;
+    const nlohmann::json& normalizer = root_["normalizer"];
+    const bool several =
+        normalizer.value("type", "") == "Sequence" && normalizer.contains("normalizers");
+    const nlohmann::json list =
+        several ? normalizer["normalizers"] : nlohmann::json::array({normalizer});
+    for (const nlohmann::json& one : list) {
+      const std::string type = one.is_object() ? one.value("type", "") : "";
+      const bool space       = type == "Replace" && one.contains("pattern") &&
+                         one["pattern"] == nlohmann::json{{"String", " "}} &&
+                         one.value("content", "") == "\u2581";
+      if (type == "Prepend" && one.value("prepend", "") == "\u2581") {
+        prefixes_space_ = true;
+      } else if (!space && type != "NFC") {  // NFC leaves text that is composed already
+        refuse("#/normalizer", "the normalizer \"" + type + "\" is not supported");
+      }
+    }
+  }
+
+  void read_pre_tokenizer(const nlohmann::json& part, const std::string& pointer) {
+    if (part.is_null()) return;
+    const JsonMembers members(part, pointer);
+    const auto type = members.value<std::string>("type");
+    if (type == "Sequence") {
+      const nlohmann::json& list = members.array("pretokenizers");
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        read_pre_tokenizer(list[i], pointer + "/pretokenizers/" + std::to_string(i));
+      }
+    } else if (type == "ByteLevel") {
+      byte_level_ = true;
+      if (members.value_or("use_regex", true)) patterns_.emplace_back(gpt2_pattern);
+      prefixes_space_ = prefixes_space_ || members.value_or("add_prefix_space", false);
+    } else if (type == "Split") {
+      const JsonMembers pattern(part.contains("pattern") ? part["pattern"] : nlohmann::json(),
+                                pointer + "/pattern");
+      const auto behavior = members.value<std::string>("behavior");
+      if (members.value_or("invert", false) != (behavior == "Removed") ||
+          (behavior != "Isolated" && behavior != "Removed")) {
+        refuse(pointer + "/behavior", "only a split that keeps all of the text is supported");
+      }
+      patterns_.push_back(pattern.value<std::string>("Regex"));
+    } else if (type == "Digits") {
+      patterns_.emplace_back(members.value_or("individual_digits", false) ? R"(\p{N})"
+                                                                          : R"(\p{N}+)");
+    } else if (type == "Metaspace") {
+      prefixes_space_ = members.value_or<std::string>("prepend_scheme", "always") != "never";
+    } else {
+      refuse(pointer + "/type", "the pre-tokenizer \"" + type + "\" is not supported");
+    }
+  }
+
+  void read_tokens(const nlohmann::json& model) {
+    if (!model.contains("vocab") || !model["vocab"].is_object())
+      refuse("#/model/vocab", "must be an object");
+    std::size_t count = 0;
+    const auto place  = [&](const nlohmann::json& id, const std::string& pointer) {
+      if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= std::uint64_t{1} << 24) {
+        refuse(pointer, "a token's id is an integer from 0 to 2^24");
+      }
+      count = std::max(count, id.get<std::size_t>() + 1);
+      return id.get<std::size_t>();
+    };
+    const auto put = [&](std::size_t id, Vocabulary::Entry entry) {
+      if (entries_.size() < count) entries_.resize(count, {"", TokenType::unused});
+      entries_[id] = std::move(entry);
+    };
+    for (const auto& [text, id] : model["vocab"].items()) {
+      const std::string pointer = "#/model/vocab/" + text;
+      put(place(id, pointer), entry(text, pointer));
+    }
+    if (!root_.contains("added_tokens")) return;
+    const nlohmann::json& added = JsonMembers(root_).array("added_tokens");
+    for (std::size_t i = 0; i < added.size(); ++i) {
+      const std::string pointer = "#/added_tokens/" + std::to_string(i);
+      const JsonMembers token(added[i], pointer);
+      if (!added[i].contains("id")) token.fail("id", "is missing");
+      put(place(added[i]["id"], pointer + "/id"),
+          {token.value<std::string>("content"),
+           token.value_or("special", false) ? TokenType::control : TokenType::user_defined});
+    }
+  }
+  [[nodiscard]] Vocabulary::Entry entry(const std::string& text, const std::string& pointer) const {
+    if (byte_level_) {
+      const auto bytes = find_alphabet_bytes(text);
+      // Some vocabularies list their special tokens beside the others, as plain text.
+      if (!bytes) return {text, TokenType::control};
+      return {*bytes, TokenType::normal};
+    }
+    if (text.size() == 6 && text.starts_with("<0x") && text.back() == '>') {
+      const auto digit = [&](char c) {
+        const std::size_t at = std::string_view("0123456789ABCDEF").find(c);
+        if (at == std::string_view::npos) refuse(pointer, "is no byte token");
+        return static_cast<unsigned>(at);
+      };
+      return {std::string(1, static_cast<char>(16 * digit(text[3]) + digit(text[4]))),
+              TokenType::byte};
+    }
+    return {with_spaces(text), TokenType::normal};
+  }
+  // U+2581 stands for a space.
+  static std::string with_spaces(std::string text) {
+    constexpr std::string_view mark = "\u2581";
+    for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; ++at) {
+      text.replace(at, mark.size(), " ");
+    }
+    return text;
+  }
+
+  [[nodiscard]] BytePairEncoding::Merge merge(const nlohmann::json& listed,
+                                              std::size_t rank) const {
+    const std::string place = "#/model/merges/" + std::to_string(rank);
+    std::string left, right;
+    if (listed.is_array() && listed.size() == 2 && listed[0].is_string() && listed[1].is_string()) {
+      left  = listed[0];
+      right = listed[1];
+    } else if (listed.is_string()) {
+      const auto text          = listed.get<std::string>();
+      const std::size_t middle = text.find(' ', 1);
+      if (middle == std::string::npos) refuse(place, "is no pair");
+      left  = text.substr(0, middle);
+      right = text.substr(middle + 1);
+    } else {
+      refuse(place, "is no pair");
+    }
+    if (!byte_level_) return {with_spaces(left), with_spaces(right)};
+    const auto a = find_alphabet_bytes(left), b = find_alphabet_bytes(right);
+    if (!a || !b) refuse(place, "is no pair in the byte alphabet");
+    return {*a, *b};
+  }
+
+  [[nodiscard]] VocabularyOptions options() const {
+    VocabularyOptions result;
+    const auto find = [&](const std::string& name) -> std::optional<TokenId> {
+      for (std::size_t i = 0; i < entries_.size(); ++i) {
+        const bool special =
+            entries_[i].type == TokenType::control || entries_[i].type == TokenType::user_defined;
+        if (special && entries_[i].bytes == name) return static_cast<TokenId>(i);
+      }
+      return std::nullopt;
+    };
+    if (!files_.tokenizer_config.empty()) {
+      const nlohmann::json config = parse_json_file(files_.tokenizer_config);
+      const auto named            = [&](const char* key) -> std::optional<TokenId> {
+        if (!config.is_object() || !config.contains(key)) return std::nullopt;
+        const nlohmann::json& token = config[key];
+        if (token.is_string()) return find(token.get<std::string>());
+        if (token.is_object()) return find(token.value("content", ""));
+        return std::nullopt;
+      };
+      if (const auto end = named("eos_token")) result.end_tokens.push_back(*end);
+      result.begin_token = named("bos_token");
+      result.pad_token   = named("pad_token");
+    }
+    if (!files_.generation_config.empty()) {
+      const nlohmann::json config = parse_json_file(files_.generation_config);
+      if (config.is_object() && config.contains("eos_token_id")) {
+        const nlohmann::json& ends = config["eos_token_id"];
+        for (const nlohmann::json& id : ends.is_array() ? ends : nlohmann::json::array({ends})) {
+          if (id.is_number_integer()) result.end_tokens.push_back(id.get<TokenId>());
+        }
+      }
+    }
+    return result;
+  }
+
+  nlohmann::json root_;
+  TokenizerFiles files_;
+  bool byte_level_ = false, byte_fallback_ = false, prefixes_space_ = false;
+  std::vector<std::string> patterns_;
+  std::vector<Vocabulary::Entry> entries_;
+};
+
+}  // namespace detail
+
+/// Reads a tokenizer.json; the files beside it tell which tokens begin and end a text.
+///
+/// Supported: a BPE model with ByteLevel and Split pre-tokenizers, or with byte_fallback and U+2581
+/// for spaces. NFC normalisation is not applied: text is taken to be composed.
+///
+/// \par Complexity  O(size of the text)
+/// \par Errors      Error{malformed_json, malformed_vocabulary, malformed_pattern} with the place
+/// \par Source      huggingface/tokenizers, documentation of components
+[[nodiscard]] inline Tokenizer parse_tokenizer_json(std::string_view text,
+                                                    TokenizerFiles files = {}) {
+  return detail::TokenizerJson(text, files).build();
+}
+
+}  // namespace tooldecode
