@@ -49,7 +49,17 @@ struct Decimal {
         throw Error(Errc::malformed_schema, "", "not a number: " + std::string(text));
       }
     }
-    if (i < text.size()) exponent = std::stoll(std::string(text.substr(i + 1)));
+    if (i < text.size()) {
+      const bool is_signed = i + 1 < text.size() && (text[i + 1] == '+' || text[i + 1] == '-');
+      const bool below     = is_signed && text[i + 1] == '-';
+      i += is_signed ? 2 : 1;
+      if (i == text.size()) digits.clear();
+      for (; i < text.size(); ++i) {
+        if (text[i] < '0' || text[i] > '9') digits.clear();
+        exponent = std::min<std::int64_t>(exponent * 10 + (text[i] - '0'), 1'000'000);
+      }
+      if (below) exponent = -exponent;
+    }
     if (digits.empty())
       throw Error(Errc::malformed_schema, "", "not a number: " + std::string(text));
     point += exponent;
