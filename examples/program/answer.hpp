@@ -41,9 +41,9 @@ struct Assistant {
 struct Answer {
   std::string text;
   std::vector<tooldecode::ToolCall> calls;
-  bool parses = false;               ///< the text is in the format
-  bool valid  = false;               ///< it parses, and every call conforms to its document
-  std::string problem;               ///< why it is not valid
+  bool parses = false;  ///< the text is in the format
+  bool valid  = false;  ///< it parses, and every call conforms to its document
+  std::string problem;  ///< why it is not valid
   tooldecode::Output output;
 };
 
@@ -60,10 +60,10 @@ inline Answer read_answer(const Assistant& assistant, const tooldecode::ToolCall
   }
   if (const auto refusal = calls.find_refusal(answer.text)) {
     if (answer.problem.empty()) {
-      answer.problem = refusal->too_short ? "the text ends too early"
-                                          : "byte " + std::to_string(refusal->at) + ": " +
-                                                answer.text.substr(refusal->at, 1) +
-                                                " cannot follow here";
+      answer.problem = refusal->too_short
+                           ? "the text ends too early"
+                           : "byte " + std::to_string(refusal->at) + ": " +
+                                 answer.text.substr(refusal->at, 1) + " cannot follow here";
     }
   } else {
     answer.valid = answer.parses;

@@ -18,13 +18,13 @@ namespace td = tooldecode;
 using Json   = nlohmann::ordered_json;
 
 struct CallOptions {
-  std::string model    = example_data("tiny").string();
-  std::string tools    = example_data("tools.json").string();
-  std::string format   = "python";
-  std::string choice   = "auto";
-  std::string question = "Please book a table at Luigi's for four people, outside if possible.";
-  float temperature    = 0;
-  std::uint64_t seed   = 1;
+  std::string model      = example_data("tiny").string();
+  std::string tools      = example_data("tools.json").string();
+  std::string format     = "python";
+  std::string choice     = "auto";
+  std::string question   = "Please book a table at Luigi's for four people, outside if possible.";
+  float temperature      = 0;
+  std::uint64_t seed     = 1;
   std::size_t max_tokens = 128;
   bool json              = false;
 };
@@ -58,9 +58,10 @@ void print_answer(const std::string& title, const Answer& answer) {
   std::istringstream lines(answer.text);
   for (std::string line; std::getline(lines, line);) std::cout << "    " << line << '\n';
   std::cout << "    -> "
-            << (answer.valid ? (answer.calls.empty() ? "valid: an answer without a call"
-                                                     : "valid: parses, and conforms to its document")
-                             : "NOT valid: " + answer.problem)
+            << (answer.valid
+                    ? (answer.calls.empty() ? "valid: an answer without a call"
+                                            : "valid: parses, and conforms to its document")
+                    : "NOT valid: " + answer.problem)
             << "\n\n";
 }
 
@@ -94,10 +95,10 @@ void print_report(const CallOptions& options, const td::ToolSet& tools, const An
   print_row("time per token", number(per_token(p.times.total(), p), " us"),
             number(per_token(c.times.total(), c), " us"));
   print_row("of which constraint", "", number(per_token(c.times.constraint, c), " us"));
-  print_row("share of the constraint", "",
-            number(100 * microseconds(c.times.constraint) /
-                       std::max(1.0, microseconds(c.times.total())),
-                   " %"));
+  print_row(
+      "share of the constraint", "",
+      number(100 * microseconds(c.times.constraint) / std::max(1.0, microseconds(c.times.total())),
+             " %"));
   std::cout << "  constraint built in " << number(build, " us") << '\n';
   if (!tools.notes().empty()) {
     std::cout << "\nReadings of the tool documents\n";
@@ -108,7 +109,7 @@ void print_report(const CallOptions& options, const td::ToolSet& tools, const An
 }
 
 void run_call(const CallOptions& options) {
-  const Format& format = format_named(options.format);
+  const Format& format    = format_named(options.format);
   const td::ToolSet tools = [&] {
     try {
       return td::ToolSet::parse(read_file(options.tools));
@@ -124,9 +125,8 @@ void run_call(const CallOptions& options) {
   const double build = microseconds(std::chrono::steady_clock::now() - start);
   const auto prompt =
       make_prompt(assistant.tokenizer, tools, options.format, {{"user", options.question}});
-  const td::DecodeOptions decode{.max_tokens  = options.max_tokens,
-                                 .temperature = options.temperature,
-                                 .seed        = options.seed};
+  const td::DecodeOptions decode{
+      .max_tokens = options.max_tokens, .temperature = options.temperature, .seed = options.seed};
   const Answer plain       = answer_plainly(assistant, calls, prompt, decode);
   const Answer constrained = answer_constrained(assistant, calls, prompt, decode);
   if (!options.json) return print_report(options, tools, plain, constrained, build);
@@ -144,8 +144,9 @@ void add_call(CLI::App& app) {
   auto options  = std::make_shared<CallOptions>();
   CLI::App* sub = app.add_subcommand(
       "call", "Ask the embedded model one question, with and without the constraint");
-  sub->add_option("--model", options->model, "directory with config.json, model.safetensors, "
-                                             "tokenizer.json")
+  sub->add_option("--model", options->model,
+                  "directory with config.json, model.safetensors, "
+                  "tokenizer.json")
       ->capture_default_str();
   sub->add_option("--tools", options->tools, "tool documents: OpenAI, MCP, BFCL or API-Bank JSON")
       ->capture_default_str();

@@ -38,7 +38,7 @@ struct CheckOptions {
   std::string vocabulary;
   std::string format = "python";
   std::vector<std::string> rows;
-  std::string choice = "required";
+  std::string choice    = "required";
   bool documented_order = false;
   bool timing           = false;
 };
@@ -78,8 +78,8 @@ Json walk(const td::ToolCallFSM& calls, const td::Tokenizer& tokenizer, const st
   std::size_t tokens = 0, forced = 0, offset = 0;
   std::vector<double> masks;
   td::TokenMask mask(calls.vocabulary_size());
-  auto state          = calls.initial();
-  const auto fill     = [&] {
+  auto state      = calls.initial();
+  const auto fill = [&] {
     const auto start = Clock::now();
     calls.fill_mask(state, mask.words());
     masks.push_back(microseconds_since(start));
@@ -99,8 +99,9 @@ Json walk(const td::ToolCallFSM& calls, const td::Tokenizer& tokenizer, const st
         if (!after) break;
         s = *after;
       }
-      refuse(offset + good, good < bytes.size() ? quoted(text, offset + good) + " cannot follow here"
-                                                : "the mask and the automaton disagree");
+      refuse(offset + good, good < bytes.size()
+                                ? quoted(text, offset + good) + " cannot follow here"
+                                : "the mask and the automaton disagree");
       break;
     }
     ++tokens;
@@ -125,7 +126,7 @@ Json walk(const td::ToolCallFSM& calls, const td::Tokenizer& tokenizer, const st
   totals.tokens += tokens;
   totals.forced += forced;
   if (timing && !masks.empty()) {
-    const Percentiles p       = percentiles(masks);
+    const Percentiles p      = percentiles(masks);
     verdict["first_mask_us"] = masks[0];
     verdict["mask_us"]       = {{"mean", p.mean}, {"p50", p.p50}, {"p99", p.p99}};
     totals.first.push_back(masks[0]);
@@ -158,7 +159,9 @@ Json check_row(const Json& row, const CheckOptions& options, const td::MaskCache
   Json verdict;
   verdict["id"] = row.contains("id") ? row["id"] : Json();
   try {
-    const char* key = row.contains("functions") ? "functions" : row.contains("tools") ? "tools" : "apis";
+    const char* key = row.contains("functions") ? "functions"
+                      : row.contains("tools")   ? "tools"
+                                                : "apis";
     if (!row.contains(key)) {
       throw td::Error(td::Errc::malformed_document, "", "a row has functions or tools");
     }
@@ -166,8 +169,8 @@ Json check_row(const Json& row, const CheckOptions& options, const td::MaskCache
     const std::string text  = text_of(row, format);
     td::ChoiceOptions choice =
         parse_choice(row.contains("choice") ? row["choice"].get<std::string>() : options.choice);
-    choice.documented_order = options.documented_order;
-    const auto start = Clock::now();
+    choice.documented_order     = options.documented_order;
+    const auto start            = Clock::now();
     const td::ToolCallFSM calls = format.constrain(cache, tools, choice);
     const double build          = microseconds_since(start);
     verdict.update(walk(calls, tokenizer, text, options.timing, totals));
@@ -187,8 +190,8 @@ Json check_row(const Json& row, const CheckOptions& options, const td::MaskCache
                         {"tokens", 0},
                         {"forced_tokens", 0}});
     ++totals.reasons[std::string(name(error.code()))];
-    if (error.code() != td::Errc::unsupported_keyword && error.code() != td::Errc::unsupported_pattern &&
-        !totals.bad_input) {
+    if (error.code() != td::Errc::unsupported_keyword &&
+        error.code() != td::Errc::unsupported_pattern && !totals.bad_input) {
       totals.bad_input = verdict["id"].dump() + ": " + verdict["reason"].get<std::string>();
     }
   }
@@ -270,7 +273,7 @@ void run_check(const CheckOptions& options) {
 }  // namespace
 
 void add_check(CLI::App& app) {
-  auto options   = std::make_shared<CheckOptions>();
+  auto options  = std::make_shared<CheckOptions>();
   CLI::App* sub = app.add_subcommand(
       "check", "Walk texts through the constraint of their tools; one verdict per row on stdout");
   sub->add_option("--vocabulary", options->vocabulary,

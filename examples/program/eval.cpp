@@ -27,10 +27,10 @@ namespace td = tooldecode;
 using Json   = nlohmann::ordered_json;
 
 struct EvalOptions {
-  std::string model = example_data("tiny").string();
-  std::string data  = example_data("tiny/heldout.jsonl").string();
-  std::size_t limit = 0;
-  std::size_t jobs  = 2;
+  std::string model      = example_data("tiny").string();
+  std::string data       = example_data("tiny/heldout.jsonl").string();
+  std::size_t limit      = 0;
+  std::size_t jobs       = 2;
   std::size_t max_tokens = 160;
 };
 
@@ -38,7 +38,7 @@ struct EvalOptions {
 struct Score {
   std::size_t rows = 0, correct = 0, format = 0, tool = 0, key = 0, conforming = 0, tokens = 0,
               passes = 0;
-  double seconds = 0;
+  double seconds     = 0;
 
   void operator+=(const Score& other) {
     rows += other.rows, correct += other.correct, format += other.format, tool += other.tool;
@@ -55,7 +55,7 @@ Score score(const Answer& answer, const std::vector<td::ToolCall>& expected,
                .conforming = answer.valid,
                .tokens     = answer.output.tokens.size(),
                .passes     = answer.output.passes,
-               .seconds = std::chrono::duration<double>(answer.output.times.total()).count()};
+               .seconds    = std::chrono::duration<double>(answer.output.times.total()).count()};
   for (const td::ToolCall& call : answer.calls) {
     const auto tool = tools.find(call.name);
     if (!tool) {
@@ -78,8 +78,8 @@ using Table = std::array<std::array<Score, 3>, 2>;
 void evaluate(const Assistant& assistant, const Json& row, std::size_t max_tokens, Table& table) {
   const Format& format = format_named(row.at("format").get<std::string>());
   const auto tools     = td::ToolSet::from_json(row.at("tools"));
-  const auto calls     = format.constrain(assistant.masks, tools,
-                                          parse_choice(row.at("choice").get<std::string>()));
+  const auto calls =
+      format.constrain(assistant.masks, tools, parse_choice(row.at("choice").get<std::string>()));
   std::vector<Message> messages;
   for (const Json& message : row.at("messages")) {
     messages.push_back({message.at("role"), message.at("content")});
@@ -144,8 +144,8 @@ void run_eval(const EvalOptions& options) {
         evaluate(assistant, rows[i], options.max_tokens, mine);
       } catch (const std::exception& error) {
         const std::lock_guard lock(mutex);
-        failure = std::make_exception_ptr(td::Error(td::Errc::malformed_document,
-                                                    "row " + std::to_string(i), error.what()));
+        failure = std::make_exception_ptr(
+            td::Error(td::Errc::malformed_document, "row " + std::to_string(i), error.what()));
         return;
       }
       const std::lock_guard lock(mutex);

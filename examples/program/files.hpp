@@ -25,8 +25,7 @@ inline std::string read_file(const std::filesystem::path& path) {
   std::string text;
   std::vector<char> buffer(std::size_t{1} << 16);
   for (;;) {
-    const int count =
-        gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
+    const int count = gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
     if (count < 0) throw Error(Errc::file_unreadable, path.string(), "cannot be read to its end");
     if (count == 0) break;
     text.append(buffer.data(), static_cast<std::size_t>(count));

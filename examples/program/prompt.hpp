@@ -45,15 +45,15 @@ inline std::string type_text(const nlohmann::ordered_json& schema) {
 
 /// `name(param: TYPE, opt?: TYPE = DEFAULT): description`, without the newline.
 inline std::string signature(const tooldecode::Tool& tool) {
-  using Json = nlohmann::ordered_json;
-  const Json& document   = tool.document;
-  const Json& function   = document.contains("function") ? document["function"] : document;
-  const Json& parameters = function.contains("parameters") ? function["parameters"]
-                                                           : tool.parameters;
-  const Json required    = parameters.value("required", Json::array());
-  std::string text       = tool.name + '(';
-  bool first             = true;
-  const Json properties  = parameters.value("properties", Json::object());
+  using Json           = nlohmann::ordered_json;
+  const Json& document = tool.document;
+  const Json& function = document.contains("function") ? document["function"] : document;
+  const Json& parameters =
+      function.contains("parameters") ? function["parameters"] : tool.parameters;
+  const Json required   = parameters.value("required", Json::array());
+  std::string text      = tool.name + '(';
+  bool first            = true;
+  const Json properties = parameters.value("properties", Json::object());
   for (const auto& [name, schema] : properties.items()) {
     if (!first) text += ", ";
     first = false;
@@ -67,7 +67,8 @@ inline std::string signature(const tooldecode::Tool& tool) {
   return text + "): " + tool.description;
 }
 
-/// The tokens of the whole prompt. Control tokens are put in by id: a user's text cannot forge them.
+/// The tokens of the whole prompt. Control tokens are put in by id: a user's text cannot forge
+/// them.
 inline std::vector<tooldecode::TokenId> make_prompt(const tooldecode::Tokenizer& tokenizer,
                                                     const tooldecode::ToolSet& tools,
                                                     std::string_view format,

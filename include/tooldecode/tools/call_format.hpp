@@ -34,7 +34,7 @@ enum class ToolChoice : std::uint8_t {
 /// How an answer may call tools.
 struct ChoiceOptions {
   ToolChoice choice = ToolChoice::automatic;
-  std::string name;                  ///< of the tool, where the choice is `named`
+  std::string name{};                ///< of the tool, where the choice is `named`
   bool parallel            = true;   ///< more than one call in an answer
   bool documented_order    = false;  ///< arguments in the document's order only
   std::uint32_t whitespace = 40;     ///< as in SchemaOptions

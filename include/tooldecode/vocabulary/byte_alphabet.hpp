@@ -1,6 +1,5 @@
 /// \file
-/// The GPT-2 byte alphabet: one printable character for each byte, as merges and vocabularies of
-/// byte-level tokenizers are written.
+/// How tokenizer files write bytes: the GPT-2 byte alphabet, and SentencePiece's mark for a space.
 #pragma once
 
 #include <array>
@@ -37,6 +36,18 @@ namespace tooldecode {
     bytes.push_back(static_cast<char>(byte_of[c]));
   }
   return bytes;
+}
+
+/// SentencePiece text with spaces for the marks (U+2581) that stand for them.
+[[nodiscard]] inline std::string replace_space_marks(std::string_view text) {
+  constexpr std::string_view mark = "\u2581";
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool is_mark = text.substr(at).starts_with(mark);
+    result.push_back(is_mark ? ' ' : text[at]);
+    at += is_mark ? mark.size() : 1;
+  }
+  return result;
 }
 
 }  // namespace tooldecode

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/tokenizer_json.hpp>
@@ -208,10 +209,7 @@ inline std::vector<std::string> gguf_patterns(const std::string& name) {
       if (!plain) throw Error(Errc::malformed_vocabulary, place, "is not in the byte alphabet");
       text = *plain;
     } else if (!byte_level) {
-      constexpr std::string_view mark = "\u2581";
-      for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; ++at) {
-        text.replace(at, mark.size(), " ");
-      }
+      text = replace_space_marks(text);
     }
     entries.push_back({std::move(text), type});
   }

@@ -103,8 +103,8 @@ class TokenizerJson {
       if (members.value_or("use_regex", true)) patterns_.emplace_back(gpt2_pattern);
       prefixes_space_ = prefixes_space_ || members.value_or("add_prefix_space", false);
     } else if (type == "Split") {
-      const JsonMembers pattern(part.contains("pattern") ? part["pattern"] : nlohmann::json(),
-                                pointer + "/pattern");
+      if (!part.contains("pattern")) refuse(pointer + "/pattern", "is missing");
+      const JsonMembers pattern(part["pattern"], pointer + "/pattern");
       const auto behavior = members.value<std::string>("behavior");
       if (members.value_or("invert", false) != (behavior == "Removed") ||
           (behavior != "Isolated" && behavior != "Removed")) {
@@ -167,17 +167,8 @@ class TokenizerJson {
       return {std::string(1, static_cast<char>(16 * digit(text[3]) + digit(text[4]))),
               TokenType::byte};
     }
-    return {with_spaces(text), TokenType::normal};
+    return {replace_space_marks(text), TokenType::normal};
   }
-  // U+2581 stands for a space.
-  static std::string with_spaces(std::string text) {
-    constexpr std::string_view mark = "\u2581";
-    for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; ++at) {
-      text.replace(at, mark.size(), " ");
-    }
-    return text;
-  }
-
   [[nodiscard]] BytePairEncoding::Merge merge(const nlohmann::json& listed,
                                               std::size_t rank) const {
     const std::string place = "#/model/merges/" + std::to_string(rank);
@@ -194,7 +185,7 @@ class TokenizerJson {
     } else {
       refuse(place, "is no pair");
     }
-    if (!byte_level_) return {with_spaces(left), with_spaces(right)};
+    if (!byte_level_) return {replace_space_marks(left), replace_space_marks(right)};
     const auto a = find_alphabet_bytes(left), b = find_alphabet_bytes(right);
     if (!a || !b) refuse(place, "is no pair in the byte alphabet");
     return {*a, *b};
