@@ -1,0 +1,122 @@
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <tooldecode/vocabulary/compact_vocabulary.hpp>
+
+#include <support/data.hpp>
+
+namespace td = tooldecode;
+using nlohmann::json;
+
+namespace {
+
+// Every case of a file: the ids are those of the original tokenizer, and they write the text.
+void check_cases(const td::Tokenizer& tokenizer, const std::filesystem::path& path) {
+  std::size_t wrong = 0;
+  std::size_t count = 0;
+  for (const json& row : td::test::read_jsonl(path)) {
+    const auto text = row.at("text").get<std::string>();
+    const auto ids  = row.at("ids").get<std::vector<td::TokenId>>();
+    ++count;
+    if (tokenizer.encode(text, {.add_space_prefix = true}) != ids) {
+      ++wrong;
+      UNSCOPED_INFO("differs: " << json(text).dump().substr(0, 200));
+    }
+    // A space that was put before the text is part of what the tokens write.
+    const std::string decoded = tokenizer.decode(ids);
+    CHECK((decoded == text || decoded == " " + text));
+    CHECK(tokenizer.decode(tokenizer.encode(text)) == text);
+  }
+  CHECK(count > 0);
+  CHECK(wrong == 0);
+}
+
+}  // namespace
+
+TEST_CASE("every published case comes out, for nine vocabularies") {
+  for (const std::string name : {"gpt-2", "mpt", "falcon", "qwen2", "o200k_harmony", "cl100k_base",
+                                 "phi-3", "mistral-v1", "mistral-v3"}) {
+    TOOLDECODE_REQUIRE_SHARED(file, "vocab/" + name + ".json.gz");
+    INFO(name);
+    const td::Tokenizer tokenizer = td::parse_compact_vocabulary(td::test::read_text(file));
+    if (const auto cases = td::test::shared_data("vocab/tests/" + name + ".jsonl")) {
+      check_cases(tokenizer, *cases);
+    }
+    TOOLDECODE_REQUIRE_SHARED(derived, "vocab/tests/derived/" + name + ".jsonl.gz");
+    check_cases(tokenizer, derived);
+  }
+}
+
+TEST_CASE("a model with more logits than tokens has padding") {
+  TOOLDECODE_REQUIRE_SHARED(file, "vocab/qwen2.json.gz");
+  const td::Tokenizer tokenizer = td::parse_compact_vocabulary(td::test::read_text(file));
+  CHECK(tokenizer.vocabulary().size() == 151936);
+  CHECK(tokenizer.vocabulary().token_count() == 151669);
+  CHECK(tokenizer.vocabulary().end_tokens()[0] == 151645);
+  CHECK(tokenizer.encode("<tool_call><|im_end|>").front() == 151657);
+  CHECK(tokenizer.encode("<tool_call><|im_end|>").size() > 2);
+  CHECK(tokenizer.encode("<tool_call><|im_end|>", {.parse_special = true}) ==
+        std::vector<td::TokenId>{151657, 151645});
+}
+
+TEST_CASE("a compact vocabulary that contradicts itself is refused") {
+  const json good               = {{"type", "bpe-bytelevel"},
+                                   {"tokens_b64", {"YQ==", "Yg==", "YWI=", "PGU+"}},
+                                   {"token_types", {1, 1, 1, 3}},
+                                   {"merges", {"a b"}},
+                                   {"eos_id", 3}};
+  const td::Tokenizer tokenizer = td::parse_compact_vocabulary(good.dump());
+  CHECK(tokenizer.encode("aba") == std::vector<td::TokenId>{2, 0});
+  CHECK(tokenizer.vocabulary().is_end(3));
+
+  const auto code = [&](const char* pointer, json value) {
+    json changed                         = good;
+    changed[json::json_pointer(pointer)] = std::move(value);
+    try {
+      static_cast<void>(td::parse_compact_vocabulary(changed.dump()));
+    } catch (const td::Error& error) {
+      CHECK_FALSE(error.where().empty());
+      return std::string(td::name(error.code()));
+    }
+    return std::string("accepted");
+  };
+  CHECK(code("/tokens_b64/1", "Y!==") == "malformed_vocabulary");
+  CHECK(code("/tokens_b64/1", 3) == "malformed_vocabulary");
+  CHECK(code("/token_types/2", 7) == "malformed_vocabulary");
+  CHECK(code("/token_types", json::array({1})) == "malformed_vocabulary");
+  CHECK(code("/merges/0", "a c") == "malformed_vocabulary");
+  CHECK(code("/merges/0", "ab") == "malformed_vocabulary");
+  CHECK(code("/type", "unigram") == "malformed_vocabulary");
+  CHECK(code("/eos_id", -1) == "malformed_vocabulary");
+  CHECK(code("/eos_id", 9) == "malformed_vocabulary");
+  CHECK(code("/pre_tokenizer", {{"regex", {"("}}}) == "malformed_pattern");
+  CHECK_THROWS_AS(td::parse_compact_vocabulary("{"), td::Error);
+}
+
+TEST_CASE("a compact vocabulary cut short or altered gives an Error or a tokenizer") {
+  const std::string good = json{
+      {"type", "bpe-bytelevel"},
+      {"tokens_b64", {"YQ==", "Yg==", "YWI=", "PGU+"}},
+      {"token_types", {1, 1, 1, 3}},
+      {"merges", {"a b"}},
+      {"pre_tokenizer", {{"regex", {"a+|b"}}}},
+      {"eos_id", 3}}.dump();
+  std::uint64_t seed = 11;
+  const auto draw    = [&](std::size_t below) {
+    seed = seed * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::size_t>(seed >> 33) % below;
+  };
+  for (int round = 0; round < 2000; ++round) {
+    std::string text = good;
+    if (round % 2 == 0) text.resize(draw(text.size()));
+    if (!text.empty()) text[draw(text.size())] = static_cast<char>(draw(256));
+    INFO("round " << round << ": " << text);
+    try {
+      const td::Tokenizer tokenizer = td::parse_compact_vocabulary(text);
+      static_cast<void>(tokenizer.encode("a"));
+    } catch (const td::Error&) {
+      // the only exception that there may be
+    }
+  }
+}

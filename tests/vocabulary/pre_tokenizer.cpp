@@ -1,0 +1,73 @@
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tooldecode/vocabulary/pre_tokenizer.hpp>
+
+#include <support/catch.hpp>
+
+namespace td = tooldecode;
+using Pieces = std::vector<std::string_view>;
+
+TEST_CASE("matches are pieces and so is what lies between them") {
+  const td::PreTokenizer digits({"[0-9]+"});
+  CHECK(digits.split("ab12c3") == Pieces{"ab", "12", "c", "3"});
+  CHECK(digits.split("ab") == Pieces{"ab"});
+  CHECK(digits.split("").empty());
+  CHECK(td::PreTokenizer().split("a b") == Pieces{"a b"});
+}
+
+TEST_CASE("each pattern splits what the one before has left") {
+  // The second sees "1234" alone, so that what follows it is no context.
+  const td::PreTokenizer pieces({"[0-9]+", "[0-9]{3}", "a(?=1)"});
+  CHECK(pieces.split("aa12345a") == Pieces{"aa", "123", "45", "a"});
+}
+
+TEST_CASE("patterns know letters, digits and spaces of all scripts") {
+  const td::PreTokenizer gpt2(
+      {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"});
+  CHECK(gpt2.split("it's  \u00E9t\u00E9 \u0663!") ==
+        Pieces{"it", "'s", " ", " \u00E9t\u00E9", " \u0663", "!"});
+  CHECK(gpt2.split("a\u3000b") == Pieces{"a", "\u3000", "b"});
+}
+
+TEST_CASE("bytes that are not UTF-8 are pieces of their own") {
+  const td::PreTokenizer words({"[a-z]+|\\s"});
+  CHECK(words.split("ab\xFF"
+                    "cd") == Pieces{"ab", "\xFF", "cd"});
+  CHECK(words.split("\xC3") == Pieces{"\xC3"});
+  CHECK(words.split("\xE0\x80\x80") == Pieces{"\xE0", "\x80", "\x80"});  // overlong
+  CHECK(words.split("\xED\xA0\x80") == Pieces{"\xED", "\xA0", "\x80"});  // a surrogate
+  CHECK(words.split("\xF4\x90\x80\x80") == Pieces{"\xF4", "\x90", "\x80", "\x80"});
+  CHECK(words.split("\xF0\x9F\x8E\x89") == Pieces{"\xF0\x9F\x8E\x89"});
+
+  std::uint64_t seed = 3;
+  for (int round = 0; round < 2000; ++round) {
+    std::string text;
+    for (int i = 0; i < 12; ++i) {
+      seed = seed * 6364136223846793005U + 1442695040888963407U;
+      text += static_cast<char>(seed >> (seed >> 62 == 0 ? 56 : 40));
+    }
+    std::string joined;
+    for (const std::string_view piece : words.split(text)) {
+      CHECK_FALSE(piece.empty());
+      joined += piece;
+    }
+    INFO("round " << round);
+    CHECK(joined == text);
+  }
+}
+
+TEST_CASE("a pattern that matches nothing at all still lets the text through") {
+  CHECK(td::PreTokenizer({"x*"}).split("ab") == Pieces{"ab"});
+}
+
+TEST_CASE("a broken pattern is refused with its number and byte") {
+  try {
+    static_cast<void>(td::PreTokenizer({"a", "b("}));
+    FAIL("nothing thrown");
+  } catch (const td::Error& error) {
+    CHECK(error.code() == td::Errc::malformed_pattern);
+    CHECK(error.where() == "pre-tokenizer pattern 1, byte 2");
+  }
+}
