@@ -1,0 +1,137 @@
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <tooldecode/vocabulary/gguf.hpp>
+
+#include <support/data.hpp>
+
+namespace td = tooldecode;
+using Ids    = std::vector<td::TokenId>;
+
+namespace {
+
+// Writes the metadata of a GGUF file, as its specification says.
+class Writer {
+ public:
+  template <class T>
+  Writer& put(T value) {
+    const std::size_t at = bytes_.size();
+    bytes_.resize(at + sizeof value);
+    std::memcpy(bytes_.data() + at, &value, sizeof value);
+    return *this;
+  }
+  Writer& put_text(const std::string& text) {
+    put<std::uint64_t>(text.size());
+    bytes_ += text;
+    return *this;
+  }
+  Writer& key(const std::string& name, std::uint32_t type) { return put_text(name).put(type); }
+  Writer& text(const std::string& name, const std::string& value) {
+    return key(name, 8).put_text(value);
+  }
+  Writer& texts(const std::string& name, const std::vector<std::string>& values) {
+    key(name, 9).put<std::uint32_t>(8).put<std::uint64_t>(values.size());
+    for (const std::string& value : values) put_text(value);
+    return *this;
+  }
+  Writer& types(const std::string& name, const std::vector<std::int32_t>& values) {
+    key(name, 9).put<std::uint32_t>(5).put<std::uint64_t>(values.size());
+    for (const std::int32_t value : values) put(value);
+    return *this;
+  }
+  std::string file(std::uint64_t keys, std::uint32_t version = 3) const {
+    Writer head;
+    head.bytes_ = "GGUF";
+    head.put(version).put<std::uint64_t>(0).put(keys);
+    return head.bytes_ + bytes_;
+  }
+
+ private:
+  std::string bytes_;
+};
+
+std::string small(const std::string& model = "gpt2", std::uint32_t version = 3) {
+  return Writer()
+      .text("general.name", "small")
+      .text("tokenizer.ggml.model", model)
+      .text("tokenizer.ggml.pre", "gpt-2")
+      .texts("tokenizer.ggml.tokens", {"a", "\u0120", "b", "\u0120a", "<e>"})
+      .types("tokenizer.ggml.token_type", {1, 1, 1, 1, 3})
+      .texts("tokenizer.ggml.merges", {"\u0120 a"})
+      .key("tokenizer.ggml.eos_token_id", 4)
+      .put<std::uint32_t>(4)
+      .file(7, version);
+}
+
+std::string where(const std::string& bytes) {
+  try {
+    static_cast<void>(td::parse_gguf(bytes));
+  } catch (const td::Error& error) {
+    return error.where();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("a GGUF file gives the published ids") {
+  for (const std::string name : {"gpt-2", "falcon", "phi-3"}) {
+    TOOLDECODE_REQUIRE_SHARED(file, "vocab/gguf/ggml-vocab-" + name + ".gguf");
+    TOOLDECODE_REQUIRE_SHARED(cases, "vocab/tests/" + name + ".jsonl");
+    TOOLDECODE_REQUIRE_SHARED(derived, "vocab/tests/derived/" + name + ".jsonl.gz");
+    const td::Tokenizer tokenizer = td::parse_gguf(td::test::read_text(file));
+    std::size_t count             = 0;
+    for (const auto& path : {cases, derived}) {
+      for (const auto& row : td::test::read_jsonl(path)) {
+        const auto text = row.at("text").get<std::string>();
+        INFO(name << ": " << nlohmann::json(text).dump().substr(0, 200));
+        CHECK(tokenizer.encode(text, {.add_space_prefix = true}) == row.at("ids").get<Ids>());
+        ++count;
+      }
+    }
+    CHECK(count == 486);
+  }
+}
+
+TEST_CASE("a GGUF file is read from its metadata alone") {
+  for (const std::uint32_t version : {2U, 3U}) {
+    const td::Tokenizer tokenizer = td::parse_gguf(small("gpt2", version));
+    CHECK(tokenizer.encode("b a") == Ids{2, 3});
+    CHECK(tokenizer.vocabulary().is_end(4));
+    CHECK(tokenizer.decode(Ids{0, 1, 2, 4}) == "a b");
+  }
+}
+
+TEST_CASE("a broken GGUF file is refused at its place") {
+  CHECK(where("GGML") == "byte 0");
+  CHECK(where(small("gpt2", 1)) == "byte 8");
+  CHECK(where(small("bert")) == "tokenizer.ggml.model");
+  CHECK(where(small().substr(0, 30)) == "byte 24");
+  // Counts that no file could hold are refused before anything is allocated for them.
+  const auto huge = ~std::uint64_t{0};
+  CHECK(where(Writer().put(huge).file(1)) == "byte 32");
+  CHECK(where(Writer().key("k", 9).put<std::uint32_t>(8).put(huge).file(1)) == "byte 49");
+  CHECK(where(Writer().file(huge)) == "byte 24");
+}
+
+TEST_CASE("a GGUF file cut short or altered gives an Error or a tokenizer") {
+  const std::string good = small();
+  std::uint64_t seed     = 5;
+  const auto draw        = [&](std::size_t below) {
+    seed = seed * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::size_t>(seed >> 33) % below;
+  };
+  for (std::size_t size = 0; size < good.size(); ++size)
+    CHECK(where(good.substr(0, size)) != "accepted");
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes         = good;
+    bytes[draw(bytes.size())] = static_cast<char>(draw(256));
+    INFO("round " << round);
+    try {
+      static_cast<void>(td::parse_gguf(bytes).encode("b a"));
+    } catch (const td::Error&) {
+      // the only exception that there may be
+    }
+  }
+}

@@ -1,0 +1,61 @@
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <tooldecode/vocabulary/load_vocabulary.hpp>
+
+#include <support/data.hpp>
+
+namespace td = tooldecode;
+
+TEST_CASE("a directory is read with the files beside its tokenizer.json") {
+  const auto directory          = td::test::example_data("tiny");
+  const td::Tokenizer tokenizer = td::load_tokenizer(directory);
+  CHECK(tokenizer.vocabulary().token_count() == 8192);
+  REQUIRE_FALSE(tokenizer.vocabulary().end_tokens().empty());
+  CHECK(tokenizer.vocabulary().end_tokens()[0] == 4);
+  CHECK(tokenizer.vocabulary().begin_token() == 0);
+  CHECK(td::load_tokenizer(directory / "tokenizer.json").vocabulary().hash() ==
+        tokenizer.vocabulary().hash());
+  CHECK(td::load_vocabulary(directory).hash() == tokenizer.vocabulary().hash());
+}
+
+TEST_CASE("the content decides the form") {
+  const std::string compact = R"({"type": "bpe-bytelevel", "tokens_b64": ["YQ=="],
+                                  "token_types": [1], "merges": []})";
+  CHECK(td::parse_tokenizer(compact, "x").encode("aa").size() == 2);
+  const auto message = [](std::string bytes) {
+    try {
+      static_cast<void>(td::parse_tokenizer(bytes, "the file"));
+    } catch (const td::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  CHECK_THAT(message("\x1F\x8B\x08"), td::test::contains("inflate"));
+  CHECK_THAT(message("GGUF"), td::test::contains("byte 4"));
+  CHECK_THAT(message("{"), td::test::contains("the file"));
+  CHECK_THAT(message(""), td::test::contains("the file"));
+}
+
+TEST_CASE("the same vocabulary in two forms has the same tokens") {
+  TOOLDECODE_REQUIRE_SHARED(gguf, "vocab/gguf/ggml-vocab-gpt-2.gguf");
+  TOOLDECODE_REQUIRE_SHARED(compact, "vocab/gpt-2.json.gz");
+  const td::Tokenizer from_json = td::parse_tokenizer(td::test::read_text(compact), "json");
+  CHECK(td::load_vocabulary(gguf).hash() == from_json.vocabulary().hash());
+}
+
+TEST_CASE("a file that is not there is named") {
+  for (const char* path : {"/nonexistent/tokenizer.json", "/nonexistent"}) {
+    try {
+      static_cast<void>(td::load_tokenizer(path));
+      FAIL("nothing thrown");
+    } catch (const td::Error& error) {
+      CHECK(error.code() == td::Errc::file_unreadable);
+      CHECK_THAT(std::string(error.what()), td::test::contains(path));
+    }
+  }
+  // A directory without a tokenizer.json.
+  CHECK_THROWS_AS(td::load_tokenizer(td::test::own_data("")), td::Error);
+}

@@ -1,0 +1,137 @@
+#include <string>
+#include <vector>
+
+#include <tooldecode/vocabulary/tokenizer_json.hpp>
+
+#include <support/data.hpp>
+
+namespace td = tooldecode;
+using nlohmann::json;
+using Ids = std::vector<td::TokenId>;
+
+namespace {
+
+std::string tiny() {
+  return td::test::read_text(td::test::example_data("tiny/tokenizer.json"));
+}
+
+// The SentencePiece shape: characters, merges, bytes for what has no character.
+json spaced(bool metaspace = false) {
+  json vocab = {{"<unk>", 0}, {"\u2581", 1}, {"a", 2}, {"b", 3}, {"ab", 4}, {"\u2581ab", 5}};
+  for (int byte = 0; byte < 256; ++byte) {
+    constexpr const char* digits                                            = "0123456789ABCDEF";
+    vocab[std::string("<0x") + digits[byte / 16] + digits[byte % 16] + ">"] = 6 + byte;
+  }
+  json file = {{"model",
+                {{"type", "BPE"},
+                 {"byte_fallback", true},
+                 {"vocab", vocab},
+                 {"merges", {"a b", json::array({"\u2581", "ab"})}}}},
+               {"added_tokens",
+                {{{"id", 0}, {"content", "<unk>"}, {"special", true}},
+                 {{"id", 262}, {"content", "[T]"}, {"special", false}}}}};
+  if (metaspace) {
+    file["pre_tokenizer"] = {{"type", "Metaspace"},
+                             {"replacement", "\u2581"},
+                             {"prepend_scheme", "always"},
+                             {"split", false}};
+  } else {
+    file["normalizer"] = {
+        {"type", "Sequence"},
+        {"normalizers",
+         {{{"type", "Prepend"}, {"prepend", "\u2581"}},
+          {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}}}}};
+  }
+  return file;
+}
+
+}  // namespace
+
+// The ids are what the Python package `tokenizers` 0.23.3 gives for the same file. It finds the
+// names of control tokens in every text, hence parse_special.
+TEST_CASE("the embedded model's tokenizer gives the ids of the reference implementation") {
+  const td::Tokenizer tokenizer = td::parse_tokenizer_json(tiny());
+  std::size_t count             = 0;
+  for (const json& row : td::test::read_jsonl(td::test::own_data("vocab/tiny_cases.jsonl"))) {
+    const auto text = row.at("text").get<std::string>();
+    const auto ids  = row.at("ids").get<Ids>();
+    INFO(json(text).dump());
+    CHECK(tokenizer.encode(text, {.parse_special = true}) == ids);
+    const std::string plain = tokenizer.decode(tokenizer.encode(text));
+    CHECK(plain == text);
+    ++count;
+  }
+  CHECK(count == 157);
+}
+
+TEST_CASE("the files beside a tokenizer.json name the tokens that begin and end a text") {
+  const td::Vocabulary named =
+      td::parse_tokenizer_json(
+          tiny(),
+          {.tokenizer_config = R"({"eos_token": {"content": "<|end|>"}, "bos_token": "<|begin|>"})",
+           .generation_config = R"({"eos_token_id": [5, 4]})"})
+          .vocabulary();
+  CHECK(Ids(named.end_tokens().begin(), named.end_tokens().end()) == Ids{4, 5});
+  CHECK(named.begin_token() == 0);
+  CHECK(td::parse_tokenizer_json(tiny()).vocabulary().end_tokens().empty());
+}
+
+TEST_CASE("text in SentencePiece's shape falls back to bytes") {
+  for (const bool metaspace : {false, true}) {
+    INFO(metaspace);
+    const td::Tokenizer tokenizer = td::parse_tokenizer_json(spaced(metaspace).dump());
+    CHECK(tokenizer.encode("ab") == Ids{4});
+    CHECK(tokenizer.encode("ab", {.add_space_prefix = true}) == Ids{5});
+    CHECK(tokenizer.encode("a ab") == Ids{2, 5});
+    CHECK(tokenizer.encode("[T]a") == Ids{262, 2});
+    CHECK(tokenizer.encode("\xC3\xA9") == Ids{6 + 0xC3, 6 + 0xA9});
+    CHECK(tokenizer.encode("\xFF") == Ids{6 + 0xFF});
+    CHECK(tokenizer.decode(tokenizer.encode("a b\xC3\xA9\n")) == "a b\xC3\xA9\n");
+  }
+}
+
+TEST_CASE("a part of another kind is refused at its place") {
+  const auto where = [](const char* pointer, json value) {
+    json file                         = spaced();
+    file[json::json_pointer(pointer)] = std::move(value);
+    try {
+      static_cast<void>(td::parse_tokenizer_json(file.dump()));
+    } catch (const td::Error& error) {
+      return error.where();
+    }
+    return std::string("accepted");
+  };
+  CHECK(where("/model/type", "Unigram") == "#/model/type");
+  CHECK(where("/pre_tokenizer", {{"type", "BertPreTokenizer"}}) == "#/pre_tokenizer/type");
+  CHECK(where("/normalizer", {{"type", "Lowercase"}}) == "#/normalizer");
+  CHECK(where("/model/vocab", json::array()) == "#/model/vocab");
+  CHECK(where("/model/vocab/a", -1) == "#/model/vocab/a");
+  CHECK(where("/model/merges/0", "ab") == "#/model/merges/0");
+  CHECK(where("/model", nullptr) == "#/model");
+  CHECK_THROWS_AS(td::parse_tokenizer_json("[1"), td::Error);
+}
+
+TEST_CASE("a tokenizer.json cut short or altered gives an Error or a tokenizer") {
+  json file = spaced();
+  for (int byte = 8; byte < 256; ++byte) {  // few bytes, so that most changes hit something else
+    constexpr const char* digits = "0123456789ABCDEF";
+    file["model"]["vocab"].erase(std::string("<0x") + digits[byte / 16] + digits[byte % 16] + ">");
+  }
+  const std::string good = file.dump();
+  std::uint64_t seed     = 7;
+  const auto draw        = [&](std::size_t below) {
+    seed = seed * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::size_t>(seed >> 33) % below;
+  };
+  for (int round = 0; round < 2000; ++round) {
+    std::string text = good;
+    if (round % 4 == 0) text.resize(draw(text.size()));
+    if (!text.empty()) text[draw(text.size())] = "0\"{}[]:,anx \xE2"[draw(13)];
+    INFO("round " << round << ": " << text);
+    try {
+      static_cast<void>(td::parse_tokenizer_json(text).encode("ab b"));
+    } catch (const td::Error&) {
+      // the only exception that there may be
+    }
+  }
+}
