@@ -1,0 +1,121 @@
+/// \file
+/// slow::conforms: whether a value conforms to a schema, keyword by keyword.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <regex>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode::slow {
+
+/// The code points of UTF-8 text.
+[[nodiscard]] inline std::wstring code_points(const std::string& text) {
+  std::wstring result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      result.push_back(static_cast<wchar_t>(byte));
+    } else if (byte >= 0xC0) {
+      result.push_back(static_cast<wchar_t>(byte & (byte < 0xE0   ? 0x1F
+                                                    : byte < 0xF0 ? 0x0F
+                                                                  : 0x07)));
+    } else {
+      result.back() = static_cast<wchar_t>(result.back() << 6 | (byte & 0x3F));
+    }
+  }
+  return result;
+}
+
+/// Validates the keywords that SchemaCompiler supports, straight from their definitions.
+///
+/// Only pointer references are followed, and patterns go to std::wregex.
+[[nodiscard]] inline bool conforms(const nlohmann::ordered_json& value,
+                                   const nlohmann::ordered_json& schema,
+                                   const nlohmann::ordered_json& root) {
+  using Json = nlohmann::ordered_json;
+  if (schema.is_boolean()) return schema.get<bool>();
+  const auto has      = [&](const char* keyword) { return schema.contains(keyword); };
+  const auto count    = [&](const char* keyword) { return schema[keyword].get<std::size_t>(); };
+  const auto integral = [&] {
+    return value.is_number() && std::floor(value.get<double>()) == value.get<double>();
+  };
+  const auto is = [&](const std::string& type) {
+    return type == "integer" ? integral() : type == value.type_name();
+  };
+  if (has("$ref")) {
+    const auto pointer = schema["$ref"].get<std::string>().substr(1);
+    if (!conforms(value, root.at(Json::json_pointer(pointer)), root)) return false;
+  }
+  if (has("type")) {
+    const Json types = schema["type"].is_array() ? schema["type"] : Json::array({schema["type"]});
+    if (std::none_of(types.begin(), types.end(), is)) return false;
+  }
+  // Objects are equal whatever the order of their members.
+  const auto equal = [](const Json& a, const Json& b) {
+    return nlohmann::json::parse(a.dump()) == nlohmann::json::parse(b.dump());
+  };
+  if (has("const") && !equal(value, schema["const"])) return false;
+  if (has("enum") && std::none_of(schema["enum"].begin(), schema["enum"].end(),
+                                  [&](const Json& one) { return equal(one, value); })) {
+    return false;
+  }
+  std::size_t matching = 0;
+  const auto count_of  = [&](const char* keyword) {
+    matching = 0;
+    for (const Json& branch : schema[keyword]) matching += conforms(value, branch, root) ? 1 : 0;
+    return matching;
+  };
+  if (has("anyOf") && count_of("anyOf") == 0) return false;
+  if (has("oneOf") && count_of("oneOf") != 1) return false;
+  if (value.is_number()) {
+    const auto number = value.get<double>();
+    if (has("minimum") && number < schema["minimum"].get<double>()) return false;
+    if (has("maximum") && number > schema["maximum"].get<double>()) return false;
+    if (has("exclusiveMinimum") && number <= schema["exclusiveMinimum"].get<double>()) return false;
+    if (has("exclusiveMaximum") && number >= schema["exclusiveMaximum"].get<double>()) return false;
+  }
+  if (value.is_string()) {
+    const auto text          = value.get<std::string>();
+    const std::wstring wide  = code_points(text);
+    const std::size_t length = wide.size();
+    if (has("minLength") && length < count("minLength")) return false;
+    if (has("maxLength") && length > count("maxLength")) return false;
+    if (has("pattern")) {
+      const std::wregex pattern(code_points(schema["pattern"].get<std::string>()));
+      if (!std::regex_search(wide, pattern)) return false;
+    }
+  }
+  if (value.is_array()) {
+    if (has("minItems") && value.size() < count("minItems")) return false;
+    if (has("maxItems") && value.size() > count("maxItems")) return false;
+    const std::size_t places = has("prefixItems") ? schema["prefixItems"].size() : 0;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (i < places && !conforms(value[i], schema["prefixItems"][i], root)) return false;
+      if (i >= places && has("items") && !conforms(value[i], schema["items"], root)) return false;
+    }
+  }
+  if (value.is_object()) {
+    const Json none       = Json::object();
+    const Json properties = has("properties") ? schema["properties"] : none;
+    for (const auto& [key, member] : value.items()) {
+      if (properties.contains(key)) {
+        if (!conforms(member, properties[key], root)) return false;
+      } else if (has("additionalProperties") &&
+                 !conforms(member, schema["additionalProperties"], root)) {
+        return false;
+      }
+    }
+    if (has("required")) {
+      for (const Json& name : schema["required"]) {
+        if (!value.contains(name.get<std::string>())) return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace tooldecode::slow
