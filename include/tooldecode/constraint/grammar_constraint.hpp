@@ -112,9 +112,13 @@ class GrammarConstraint {
 
  private:
   static constexpr State finished{~Automaton::State{0}};
-  // A lexeme state is worth a slice where most bytes are allowed, on a trie node with many tokens.
-  static constexpr int dense_bytes             = 64;
-  static constexpr std::uint32_t dense_subtree = 48;
+  // Where a walk of the trie would stay inside one lexeme for many tokens, a slice pays: inside
+  // strings and free text, and in the small lexemes that all grammars share (white space, digits).
+  static constexpr std::uint32_t sliced_subtree = 48;
+  static bool is_sliced(const Automaton::LexemePosition& lexeme) noexcept {
+    const Dfa& dfa = **lexeme.dfa;
+    return dfa.loops(lexeme.state) && (dfa.size() <= 16 || dfa.live(lexeme.state).size() >= 64);
+  }
 
   // The allowed tokens: `base`, if any, and `extra`.
   struct Entry {
@@ -168,19 +172,21 @@ class GrammarConstraint {
   // The tokens below a trie node that may follow.
   void collect(const Automaton::Probe& probe, VocabularyTrie::NodeIndex node,
                Collected& out) const {
-    if (cache_.trie().count_below(node) < dense_subtree) return walk(probe, node, out);
-    if (automaton_.candidates(probe).size() < dense_bytes) return walk(probe, node, out);
+    if (cache_.trie().count_below(node) < sliced_subtree || !automaton_.loops(probe)) {
+      return walk(probe, node, out);
+    }
     const Automaton::State state = automaton_.settle(probe);
     std::vector<StackId> rest;
     for (const StackId position : automaton_.positions(state)) {
       const auto lexeme = automaton_.find_lexeme(position);
-      if (!lexeme || (*lexeme->dfa)->live(lexeme->state).size() < dense_bytes) {
+      if (!lexeme || !is_sliced(*lexeme)) {
         rest.push_back(position);
         continue;
       }
       collect_slice(cache_.slice(*lexeme->dfa, lexeme->state, node), lexeme->remaining, position,
                     out);
     }
+    if (rest.size() == automaton_.positions(state).size()) return walk(probe, node, out);
     if (const auto other = automaton_.state_of(std::move(rest))) {
       walk(automaton_.probe(*other), node, out);
     }

@@ -7,14 +7,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/token_mask.hpp>
-#include <tooldecode/core/stable_vector.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
@@ -36,9 +36,10 @@ class LexemeSlice {
     std::uint32_t units = 0;
   };
 
-  LexemeSlice(const VocabularyTrie& vocabulary, std::size_t vocabulary_size, const Dfa& dfa,
+  /// \param trie  of the vocabulary; the slice covers the tokens below its node
+  LexemeSlice(const Vocabulary& vocabulary, const VocabularyTrie& trie, const Dfa& dfa,
               Dfa::State state, VocabularyTrie::NodeIndex node)
-      : vocabulary_size_(vocabulary_size), past_(build(vocabulary, dfa, state, node)) {
+      : vocabulary_size_(vocabulary.size()), past_(build(vocabulary, trie, dfa, state, node)) {
     by_limit_.resize(staying_.size());
   }
 
@@ -67,20 +68,20 @@ class LexemeSlice {
     std::uint32_t units;
   };
 
-  VocabularyTrie build(const VocabularyTrie& vocabulary, const Dfa& dfa, Dfa::State start,
-                       VocabularyTrie::NodeIndex root) {
-    std::vector<std::string> suffixes;
+  VocabularyTrie build(const Vocabulary& vocabulary, const VocabularyTrie& trie, const Dfa& dfa,
+                       Dfa::State start, VocabularyTrie::NodeIndex root) {
+    std::vector<VocabularyTrie::Entry> suffixes;
     std::vector<Visit> work{{root, start, 0}};
     for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, as the trie lies in memory
       const auto [node, state, units] = work[i];
-      const auto [first, last]        = vocabulary.children(node);
+      const auto [first, last]        = trie.children(node);
       for (auto child = first; child < last; ++child) {
-        const Dfa::State next = dfa.next(state, vocabulary.label(child));
+        const Dfa::State next = dfa.next(state, trie.label(child));
         if (next == Dfa::dead) continue;
         const bool begins        = dfa.boundary(state) && !dfa.closing(next);
         const std::uint32_t more = units + (begins ? 1 : 0);
         if (more >= staying_.size()) staying_.resize(more + 1);
-        for (const std::uint32_t value : vocabulary.values(child)) {
+        for (const std::uint32_t value : trie.values(child)) {
           const auto token = static_cast<TokenId>(value);
           if (dfa.closing(next)) {
             closing_.push_back({token, more});
@@ -88,29 +89,29 @@ class LexemeSlice {
             staying_[more].push_back(token);
           }
         }
-        if (dfa.accepting(next)) collect_past(vocabulary, child, more, suffixes);
+        if (dfa.accepting(next)) collect_past(vocabulary, trie, child, more, suffixes);
         work.push_back({child, next, more});
       }
     }
-    std::vector<VocabularyTrie::Entry> entries;
-    for (std::uint32_t i = 0; i < suffixes.size(); ++i) entries.emplace_back(suffixes[i], i);
-    return VocabularyTrie(std::move(entries));
+    return VocabularyTrie(std::move(suffixes));
   }
 
-  void collect_past(const VocabularyTrie& vocabulary, VocabularyTrie::NodeIndex end,
-                    std::uint32_t units, std::vector<std::string>& suffixes) {
-    std::vector<std::pair<VocabularyTrie::NodeIndex, std::string>> work{{end, ""}};
-    while (!work.empty()) {
-      auto [node, suffix] = std::move(work.back());
-      work.pop_back();
-      const auto [first, last] = vocabulary.children(node);
+  // The tokens strictly below `end`, by the bytes that they have past it.
+  void collect_past(const Vocabulary& vocabulary, const VocabularyTrie& trie,
+                    VocabularyTrie::NodeIndex end, std::uint32_t units,
+                    std::vector<VocabularyTrie::Entry>& suffixes) {
+    std::vector<std::pair<VocabularyTrie::NodeIndex, std::size_t>> work{{end, 0}};
+    for (std::size_t i = 0; i < work.size(); ++i) {
+      const auto [node, length] = work[i];
+      const auto [first, last]  = trie.children(node);
       for (auto child = first; child < last; ++child) {
-        std::string longer = suffix + static_cast<char>(vocabulary.label(child));
-        for (const std::uint32_t value : vocabulary.values(child)) {
+        for (const std::uint32_t value : trie.values(child)) {
+          const std::string_view bytes = vocabulary.bytes(static_cast<TokenId>(value));
+          suffixes.emplace_back(bytes.substr(bytes.size() - length - 1),
+                                static_cast<std::uint32_t>(past_end_.size()));
           past_end_.push_back({static_cast<TokenId>(value), units});
-          suffixes.push_back(longer);
         }
-        work.emplace_back(child, std::move(longer));
+        work.emplace_back(child, length + 1);
       }
     }
   }

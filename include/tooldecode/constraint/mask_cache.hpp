@@ -3,15 +3,14 @@
 /// constraints.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/constraint/lexeme_slice.hpp>
 #include <tooldecode/grammar/dfa.hpp>
@@ -41,7 +40,7 @@ class MaskCache {
     const std::size_t lexeme = number(dfa);
     auto& slice              = shared_->slices[{lexeme, state, node}];
     if (!slice) {
-      slice = std::make_unique<LexemeSlice>(trie(), vocabulary().size(), *dfa, state, node);
+      slice = std::make_unique<LexemeSlice>(vocabulary(), trie(), *dfa, state, node);
     }
     return *slice;
   }
@@ -52,7 +51,7 @@ class MaskCache {
     Vocabulary vocabulary;
     VocabularyTrie trie;
     std::mutex mutex;  // guards what follows
-    std::vector<DfaPointer> lexemes;
+    std::unordered_multimap<std::uint64_t, std::pair<DfaPointer, std::size_t>> lexemes;
     std::map<std::tuple<std::size_t, Dfa::State, VocabularyTrie::NodeIndex>,
              std::unique_ptr<const LexemeSlice>>
         slices;
@@ -60,12 +59,15 @@ class MaskCache {
 
   // Lexemes are the same when their tables are, whichever grammar made them.
   [[nodiscard]] std::size_t number(const DfaPointer& dfa) const {
-    auto& lexemes    = shared_->lexemes;
-    const auto known = std::find_if(lexemes.begin(), lexemes.end(), [&](const DfaPointer& other) {
-      return other == dfa || (other->hash() == dfa->hash() && other->rows() == dfa->rows());
-    });
-    if (known == lexemes.end()) return lexemes.push_back(dfa), lexemes.size() - 1;
-    return static_cast<std::size_t>(known - lexemes.begin());
+    auto& lexemes            = shared_->lexemes;
+    const auto [first, last] = lexemes.equal_range(dfa->hash());
+    for (auto known = first; known != last; ++known) {
+      const auto& [other, number] = known->second;
+      if (other == dfa || other->rows() == dfa->rows()) return number;
+    }
+    const std::size_t fresh = lexemes.size();
+    lexemes.emplace(dfa->hash(), std::pair(dfa, fresh));
+    return fresh;
   }
 
   std::shared_ptr<Shared> shared_;

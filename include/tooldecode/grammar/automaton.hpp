@@ -110,6 +110,10 @@ class Automaton {
   [[nodiscard]] ByteSet candidates(const Probe& probe) const {
     return probe.state_ != unknown ? allowed(probe.state_) : candidates_at(probe.frame_);
   }
+  /// Whether some position is at a point of its lexeme that bytes lead back to.
+  [[nodiscard]] bool loops(const Probe& probe) const {
+    return probe.state_ != unknown ? records_[probe.state_].loops : loops_at(probe.frame_);
+  }
   /// The probe after a byte, or nothing where the byte is not allowed.
   [[nodiscard]] std::optional<Probe> step(const Probe& probe, std::uint8_t byte) const {
     if (probe.state_ != unknown) {
@@ -208,6 +212,7 @@ class Automaton {
     std::vector<StackId> positions;  // ascending
     ByteSet allowed;
     bool accepting = false;
+    bool loops     = false;
     std::unique_ptr<std::atomic<State>[]> next;  // [allowed.size()], by rank of the byte
     mutable std::atomic<State> representative{unknown};
     mutable std::atomic<const void*> attachment{nullptr};
@@ -440,6 +445,10 @@ class Automaton {
         return node.trie.positions[frame.b].next;
     }
   }
+  [[nodiscard]] bool loops_at(const StackFrame& frame) const {
+    const Grammar::Node& node = grammar_[frame.node];
+    return node.kind == Grammar::Kind::lexeme && node.dfa->loops(frame.a);
+  }
   [[nodiscard]] ByteSet allowed_at(const StackFrame& frame) const {
     const ByteSet candidates  = candidates_at(frame);
     const Grammar::Node& node = grammar_[frame.node];
@@ -474,6 +483,7 @@ class Automaton {
         record.accepting = true;
       } else {
         record.allowed |= allowed_at(stacks_[position]);
+        record.loops = record.loops || loops_at(stacks_[position]);
       }
     }
     const auto count = static_cast<std::size_t>(record.allowed.size());

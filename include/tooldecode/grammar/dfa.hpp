@@ -19,7 +19,7 @@ namespace tooldecode {
 /// characters of a string): a byte that leaves a boundary state for a state that is not `closing`
 /// begins a unit, which is what minLength and maxLength count.
 ///
-/// \par Complexity  next and the predicates O(1); 1 KiB and 36 bytes per state
+/// \par Complexity  next and the predicates O(1); 1 KiB and 64 bytes per state
 /// \par Threads     immutable after construction
 /// \par Errors      none; builders of automata throw, see regex.hpp and number.hpp
 class Dfa {
@@ -39,11 +39,13 @@ class Dfa {
   /// Takes a total table; removes states that are not reachable or cannot reach acceptance.
   explicit Dfa(std::vector<Row> rows) : rows_(trim(std::move(rows))) {
     live_.resize(rows_.size());
+    loops_.resize(rows_.size());
     hash_ = 14695981039346656037ULL;
     for (std::size_t s = 0; s < rows_.size(); ++s) {
       const Row& row = rows_[s];
       for (unsigned b = 0; b < 256; ++b) {
         if (row.next[b] != dead) live_[s].insert(static_cast<std::uint8_t>(b));
+        if (row.next[b] == s) loops_[s] = 1;
         mix(row.next[b]);
       }
       mix((row.accepting ? 1u : 0u) | (row.boundary ? 2u : 0u) | (row.closing ? 4u : 0u));
@@ -60,6 +62,8 @@ class Dfa {
   [[nodiscard]] bool accepting(State state) const noexcept { return rows_[state].accepting; }
   [[nodiscard]] bool boundary(State state) const noexcept { return rows_[state].boundary; }
   [[nodiscard]] bool closing(State state) const noexcept { return rows_[state].closing; }
+  /// Whether some byte leads from a state back to it, as inside a string or a run of digits.
+  [[nodiscard]] bool loops(State state) const noexcept { return loops_[state] != 0; }
   /// The bytes that have a transition.
   [[nodiscard]] const ByteSet& live(State state) const noexcept { return live_[state]; }
   [[nodiscard]] const std::vector<Row>& rows() const noexcept { return rows_; }
@@ -112,6 +116,7 @@ class Dfa {
 
   std::vector<Row> rows_;
   std::vector<ByteSet> live_;
+  std::vector<char> loops_;
   std::uint64_t hash_ = 0;
 };
 

@@ -61,7 +61,7 @@ class SchemaCompiler {
         first_(static_cast<NodeId>(grammar.size())),
         text_(grammar, options.syntax) {
     space_ = options.whitespace == 0 ? grammar_.empty()
-                                     : grammar_.lexeme(whitespace_lexeme(options.whitespace));
+                                     : grammar_.lexeme(any_whitespace(), {0, options.whitespace});
     comma_ = separator(',');
     colon_ = separator(':');
   }

@@ -292,21 +292,16 @@ class SpellingTree {
   return quote == '"' ? twice : single;
 }
 
-/// At most `limit` bytes of JSON's whitespace: a model that loops on spaces is stopped. The last
-/// one asked for is kept, since one limit serves a whole process.
-[[nodiscard]] inline DfaPointer whitespace_lexeme(std::uint32_t limit) {
-  thread_local DfaPointer kept;
-  if (kept && kept->size() == limit + 1) return kept;
-  std::vector<Dfa::Row> rows(limit + 1);
-  for (std::uint32_t i = 0; i <= limit; ++i) {
-    rows[i].accepting = true;
-    if (i == limit) break;
-    for (const char c : std::string_view(" \t\n\r")) {
-      rows[i].next[static_cast<unsigned char>(c)] = i + 1;
-    }
-  }
-  kept = std::make_shared<const Dfa>(std::move(rows));
-  return kept;
+/// JSON's white space, each byte a unit: bound it, so that a model that loops on spaces is stopped.
+[[nodiscard]] inline const DfaPointer& any_whitespace() {
+  static const DfaPointer lexeme = [] {
+    std::vector<Dfa::Row> rows(1);
+    rows[0].accepting = rows[0].boundary = true;
+    for (const char c : std::string_view(" \t\n\r"))
+      rows[0].next[static_cast<unsigned char>(c)] = 0;
+    return std::make_shared<const Dfa>(std::move(rows));
+  }();
+  return lexeme;
 }
 
 }  // namespace tooldecode

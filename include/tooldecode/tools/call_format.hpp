@@ -157,7 +157,7 @@ template <CallFormat F>
   if (options.choice == ToolChoice::named) single.parallel = false;
   const NodeId calls = grammar.tagged(CallGrammar::tool_mode,
                                       format.calls_after_trigger(grammar, tools, chosen, single));
-  const NodeId space = grammar.lexeme(whitespace_lexeme(2));
+  const NodeId space = grammar.lexeme(any_whitespace(), {0, 2});
   if (options.choice != ToolChoice::automatic) {
     const NodeId begin = grammar.tagged(CallGrammar::tool_mode, grammar.literal(trigger));
     result.root        = grammar.sequence({space, begin, calls});
