@@ -1,0 +1,15 @@
+# cmake -DROOT=<repo> -DCLANG_FORMAT=<clang-format 16> -P cmake/CheckFormat.cmake
+if(NOT CLANG_FORMAT)
+  message("SKIPPED: CheckFormat needs clang-format-16")
+  return()
+endif()
+set(files)
+foreach(folder include tests examples benchmarks)
+  file(GLOB_RECURSE found "${ROOT}/${folder}/*.hpp" "${ROOT}/${folder}/*.cpp"
+                          "${ROOT}/${folder}/*.cuh" "${ROOT}/${folder}/*.cu")
+  list(APPEND files ${found})
+endforeach()
+execute_process(COMMAND "${CLANG_FORMAT}" --dry-run --Werror ${files} RESULT_VARIABLE result)
+if(result)
+  message(FATAL_ERROR "run clang-format-16 -i on the files named above")
+endif()

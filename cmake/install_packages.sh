@@ -1,0 +1,18 @@
+# Sourced by examples/run.sh and tests/run.sh: progress lines, and packages on Debian-like systems.
+started=$SECONDS
+say() { printf '== [%3d s] %s\n' "$((SECONDS - started))" "$*" >&2; }
+
+# Installs what is missing; elsewhere CMake fetches the libraries that it does not find.
+install_packages() {
+  command -v apt-get > /dev/null || { say "no apt-get here: CMake will fetch what is missing"; return 0; }
+  local missing=() package
+  for package in "$@"; do
+    dpkg-query -W -f '${Status}' "$package" 2> /dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  say "installing ${missing[*]}"
+  local as_root=()
+  [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+  "${as_root[@]}" apt-get update -qq > /dev/null 2>&1 || true
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}" > /dev/null
+}

@@ -1,0 +1,290 @@
+#include <string>
+#include <vector>
+
+#include <tooldecode/tools/document_readings.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// A schema that stands as property "p" of a call's parameters, after reading, and the notes.
+struct Read {
+  Json schema;
+  std::vector<Note> notes;
+};
+
+Read read_property(std::string_view schema) {
+  Read result;
+  Json parameters{{"type", "object"},
+                  {"properties", {{"p", Json::parse(schema)}}},
+                  {"additionalProperties", false}};
+  result.schema = DocumentReader("f", result.notes).parameters(parameters, "#")["properties"]["p"];
+  return result;
+}
+
+Read read_parameters(std::string_view schema) {
+  Read result;
+  result.schema = DocumentReader("f", result.notes).parameters(Json::parse(schema), "#");
+  return result;
+}
+
+bool same(const Json& a, std::string_view b) {
+  return nlohmann::json(a) == nlohmann::json::parse(b);
+}
+
+}  // namespace
+
+TEST_CASE("one reading at a time") {
+  struct Row {
+    std::string document, schema;
+    std::vector<Reading> readings;
+  };
+  const std::vector<Row> rows = {
+      // nothing to be read otherwise
+      {R"({"type": "string", "enum": ["a"], "default": "a"})",
+       R"({"type": "string", "enum": ["a"], "default": "a"})",
+       {}},
+      {R"({"type": "object"})", R"({"type": "object"})", {}},
+      {R"({"type": "object", "properties": {}})", R"({"type": "object", "properties": {}})", {}},
+      {R"({"type": "integer", "enum": [1, 2.0]})", R"({"type": "integer", "enum": [1, 2.0]})", {}},
+      {R"({"type": ["string", "null"], "default": null})",
+       R"({"type": ["string", "null"], "default": null})",
+       {}},
+      {R"({"default": null})", R"({"default": null})", {}},
+      {R"({"anyOf": [{"type": "string"}, {"type": "null"}], "default": null})",
+       R"({"anyOf": [{"type": "string"}, {"type": "null"}], "default": null})",
+       {}},
+      {"true", "true", {}},
+      {R"({"type": "frobnicate", "x-vendor": 1})", R"({"type": "frobnicate", "x-vendor": 1})", {}},
+      // null_keyword
+      {R"({"type": "object", "required": null})", R"({"type": "object"})", {Reading::null_keyword}},
+      // type_name
+      {R"({"type": "dict"})", R"({"type": "object"})", {Reading::type_name}},
+      {R"({"type": "float"})", R"({"type": "number"})", {Reading::type_name}},
+      {R"({"type": "tuple", "items": {"type": "float"}})",
+       R"({"type": "array", "items": {"type": "number"}})",
+       {Reading::type_name, Reading::type_name}},
+      {R"({"type": "any"})", "{}", {Reading::type_name}},
+      {R"({"type": "String"})", R"({"type": "string"})", {Reading::type_name}},
+      {R"*({"type": "list(str)"})*",
+       R"({"type": "array", "items": {"type": "string"}})",
+       {Reading::type_name}},
+      {R"({"type": "List[List[int]]"})",
+       R"({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}})",
+       {Reading::type_name}},
+      {R"({"type": "json"})", R"({"type": ["object", "array"]})", {Reading::type_name}},
+      {R"({"type": ["str", "string", "float"]})",
+       R"({"type": ["string", "number"]})",
+       {Reading::type_name}},
+      // optional_keyword
+      {R"({"type": "string", "optional": true})",
+       R"({"type": "string"})",
+       {Reading::optional_keyword}},
+      // number_text
+      {R"({"type": "integer", "minimum": "0", "maximum": "9.5"})",
+       R"({"type": "integer", "minimum": 0, "maximum": 9.5})",
+       {Reading::number_text, Reading::number_text}},
+      {R"({"type": "integer", "minimum": "zero"})",
+       R"({"type": "integer", "minimum": "zero"})",
+       {}},
+      // array_enum
+      {R"({"type": "array", "items": {"type": "string"}, "enum": ["a", "b"]})",
+       R"({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}})",
+       {Reading::array_enum}},
+      {R"({"type": "array", "enum": ["a", "b"]})",
+       R"({"type": "array", "items": {"enum": ["a", "b"]}})",
+       {Reading::array_enum}},
+      {R"({"type": "array", "enum": [["a"], ["b"]]})",
+       R"({"type": "array", "enum": [["a"], ["b"]]})",
+       {}},
+      // enum_over_type
+      {R"({"type": "boolean", "enum": ["True", "False", "dontcare"]})",
+       R"({"enum": ["True", "False", "dontcare"]})",
+       {Reading::enum_over_type}},
+      {R"({"type": "integer", "enum": [1, 1.5]})",
+       R"({"enum": [1, 1.5]})",
+       {Reading::enum_over_type}},
+      {R"({"type": "string", "enum": ["a", null]})",
+       R"({"enum": ["a", null]})",
+       {Reading::enum_over_type}},
+      {R"({"type": "array", "items": {"type": "boolean"}, "enum": ["yes"]})",
+       R"({"type": "array", "items": {"enum": ["yes"]}})",
+       {Reading::array_enum, Reading::enum_over_type}},
+      // nullable
+      {R"({"type": "string", "default": null})",
+       R"({"type": ["string", "null"], "default": null})",
+       {Reading::nullable}},
+      {R"({"type": "string", "nullable": true})",
+       R"({"type": ["string", "null"]})",
+       {Reading::nullable}},
+      {R"({"type": "string", "nullable": false})", R"({"type": "string"})", {}},
+      {R"({"type": "string", "enum": ["a"], "default": null})",
+       R"({"type": ["string", "null"], "enum": ["a", null], "default": null})",
+       {Reading::nullable}},
+      {R"({"enum": ["a"], "default": null})",
+       R"({"enum": ["a", null], "default": null})",
+       {Reading::nullable}},
+      {R"({"type": "boolean", "enum": ["True"], "default": null})",
+       R"({"enum": ["True", null], "default": null})",
+       {Reading::enum_over_type, Reading::nullable}},
+      {R"({"$ref": "#/$defs/T", "default": null})",
+       R"({"anyOf": [{"$ref": "#/$defs/T", "default": null}, {"type": "null"}]})",
+       {Reading::nullable}},
+      {R"({"const": 1, "default": null})",
+       R"({"anyOf": [{"const": 1, "default": null}, {"type": "null"}]})",
+       {Reading::nullable}},
+      {R"({"oneOf": [{"type": "string"}, {"type": "integer"}], "nullable": true})",
+       R"({"anyOf": [{"oneOf": [{"type": "string"}, {"type": "integer"}]}, {"type": "null"}]})",
+       {Reading::nullable}},
+      // closed_object, required_flag, unknown_required
+      {R"({"type": "object", "properties": {"a": {}}})",
+       R"({"type": "object", "properties": {"a": {}}, "additionalProperties": false})",
+       {Reading::closed_object}},
+      {R"({"type": "object", "properties": {"a": {}}, "additionalProperties": true})",
+       R"({"type": "object", "properties": {"a": {}}, "additionalProperties": true})",
+       {}},
+      {R"({"type": "object", "properties": {"a": {"required": true}, "b": {"required": false}}})",
+       R"({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"],
+           "additionalProperties": false})",
+       {Reading::required_flag, Reading::required_flag, Reading::closed_object}},
+      {R"({"type": "object", "properties": {"a": {}}, "required": ["a", "b"]})",
+       R"({"type": "object", "properties": {"a": {}}, "required": ["a"],
+           "additionalProperties": false})",
+       {Reading::closed_object, Reading::unknown_required}},
+      {R"({"type": "object", "required": ["a"]})", R"({"type": "object", "required": ["a"]})", {}},
+      {R"({"type": "array", "items": {"type": "string", "required": true}})",
+       R"({"type": "array", "items": {"type": "string"}})",
+       {Reading::required_flag}},
+  };
+  for (const Row& row : rows) {
+    INFO(row.document);
+    const Read read = read_property(row.document);
+    INFO(read.schema.dump());
+    CHECK(same(read.schema, row.schema));
+    std::vector<Reading> readings;
+    for (const Note& note : read.notes) {
+      readings.push_back(note.reading);
+      CHECK(note.tool == "f");
+      CHECK(note.pointer.starts_with("#/properties/p"));
+      CHECK_FALSE(note.text.empty());
+    }
+    CHECK(readings == row.readings);
+  }
+}
+
+TEST_CASE("readings apply at every depth") {
+  for (const std::string around :
+       {R"({"type": "array", "items": $})", R"({"anyOf": [{"type": "null"}, $]})",
+        R"({"type": "object", "properties": {"x": $}, "additionalProperties": false})",
+        R"({"type": "object", "additionalProperties": $})", R"({"prefixItems": [$]})",
+        R"({"items": [$]})", R"({"$defs": {"d": $}})", R"({"definitions": {"d": $}})",
+        R"({"patternProperties": {"^x": $}})", R"({"oneOf": [$]})", R"({"not": $})",
+        R"({"contains": $})", R"({"propertyNames": $})"}) {
+    const auto wrap = [&](const std::string& inner) {
+      std::string text = around;
+      return text.replace(text.find('$', text.find("$defs") == std::string::npos ? 0 : 12), 1,
+                          inner);
+    };
+    const Read read = read_property(wrap(R"({"type": "float", "default": null})"));
+    INFO(around << read.schema.dump());
+    CHECK(same(read.schema, wrap(R"({"type": ["number", "null"], "default": null})")));
+    CHECK(read.notes.size() == 2);
+  }
+}
+
+TEST_CASE("a property may be called like a keyword") {
+  const std::string text = R"({"type": "object", "additionalProperties": false, "properties": {
+      "default": {"type": "string"}, "enum": {"type": "string"}, "type": {"type": "string"},
+      "required": {"type": "boolean"}, "optional": {"type": "string"}, "nullable": {"type": "string"},
+      "properties": {"type": "string"}, "items": {"type": "string"}, "$ref": {"type": "string"},
+      "allOf": {"type": "string"}, "minimum": {"type": "string"}}, "required": ["required"]})";
+  const Read read        = read_parameters(text);
+  CHECK(same(read.schema, text));
+  CHECK(read.notes.empty());
+}
+
+TEST_CASE("values are not schemas") {
+  const std::string text =
+      R"({"type": "object", "default": {"optional": 1, "type": "dict"},
+          "enum": [{"type": "dict"}], "const": {"type": "dict"}, "examples": [{"type": "dict"}]})";
+  CHECK(same(read_property(text).schema, text));
+}
+
+TEST_CASE("a call without properties takes no arguments") {
+  const std::string none = R"({"type": "object", "properties": {}, "additionalProperties": false})";
+  for (const std::string text :
+       {"{}", R"({"type": "object"})", R"({"type": "dict"})", R"({"properties": {}})",
+        R"({"type": "object", "properties": null})", R"({"type": ["object", "null"]})"}) {
+    const Read read = read_parameters(text);
+    CHECK(same(read.schema, none));
+    CHECK(read.notes.back().reading == Reading::no_arguments);
+  }
+  CHECK(same(
+      read_parameters(R"({"required": ["a"]})").schema,
+      R"({"type": "object", "properties": {}, "additionalProperties": false, "required": []})"));
+  for (
+      const std::string text :
+      {R"({"type": "object", "additionalProperties": true})",
+       R"({"type": "object", "additionalProperties": {"type": "string"}})",
+       R"({"type": "object", "patternProperties": {"^x": {"type": "string"}}})",
+       R"({"type": "object", "$ref": "#/$defs/A"})",
+       R"({"type": "object", "anyOf": [{"properties": {"a": {}}, "additionalProperties": false}]})"}) {
+    const Read read = read_parameters(text);
+    CHECK(same(read.schema, text));
+    CHECK(read.notes.empty());
+  }
+}
+
+TEST_CASE("objects in parts are closed only where that forbids no documented name") {
+  const auto closed = [](const Json& schema) {
+    return schema.value("additionalProperties", Json()) == false;
+  };
+  // branches that only require, or only repeat names
+  CHECK(closed(read_property(R"({"properties": {"a": {}, "b": {}},
+      "anyOf": [{"required": ["a"]}, {"properties": {"b": {"const": 1}}}]})")
+                   .schema));
+  // a branch that names more
+  const Json more =
+      read_property(R"({"properties": {"a": {}}, "anyOf": [{"properties": {"b": {}}}]})").schema;
+  CHECK_FALSE(closed(more));
+  CHECK_FALSE(closed(more["anyOf"][0]));
+  // parts of one object
+  const Json parts =
+      read_property(R"({"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]})").schema;
+  CHECK_FALSE(closed(parts["allOf"][0]));
+  CHECK_FALSE(closed(parts["allOf"][1]));
+  CHECK_FALSE(closed(read_property(R"({"properties": {"a": {}}, "$ref": "#/$defs/B"})").schema));
+  // alternatives
+  const Json either =
+      read_property(R"({"anyOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]})").schema;
+  CHECK(closed(either["anyOf"][0]));
+  CHECK(closed(either["anyOf"][1]));
+  // definitions, which may be parts where the document combines anything
+  CHECK(closed(read_parameters(R"({"properties": {"x": {"$ref": "#/$defs/A"}},
+      "$defs": {"A": {"properties": {"a": {}}}}})")
+                   .schema["$defs"]["A"]));
+  CHECK_FALSE(closed(read_parameters(R"({"properties": {"x": {"allOf": [{"$ref": "#/$defs/A"}]}},
+      "$defs": {"A": {"properties": {"a": {}}}}})")
+                         .schema["$defs"]["A"]));
+}
+
+TEST_CASE("what cannot be read is an error with its place") {
+  const auto error = [](std::string_view text) {
+    try {
+      static_cast<void>(read_parameters(text));
+    } catch (const Error& e) {
+      return std::string(name(e.code())) + " " + e.where();
+    }
+    return std::string("none");
+  };
+  CHECK(error("[]") == "malformed_document #");
+  CHECK(error("true") == "malformed_document #");
+  CHECK(error(R"({"type": "string"})") == "malformed_document #/type");
+  CHECK(error(R"({"type": "any"})") == "malformed_document #/type");
+  CHECK(error(R"({"type": 5})") == "malformed_document #/type");
+  CHECK(error(R"({"properties": {"a/b~": "string"}})") == "malformed_schema #/properties/a~1b~0");
+  CHECK(error(R"({"properties": {"a": {"items": 5}}})") == "malformed_schema #/properties/a/items");
+}

@@ -1,0 +1,289 @@
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tooldecode/tools/tool_set.hpp>
+
+#include <support/catch.hpp>
+#include <support/data.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+std::string error_of(std::string_view text) {
+  try {
+    static_cast<void>(ToolSet::parse(text));
+  } catch (const Error& e) {
+    return std::string(name(e.code())) + " " + e.where();
+  }
+  return "none";
+}
+
+constexpr std::string_view weather =
+    R"({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})";
+
+std::string with_parameters(std::string_view pattern) {
+  std::string text(pattern);
+  for (auto at = text.find('$'); at != std::string::npos; at = text.find('$')) {
+    text.replace(at, 1, weather);
+  }
+  return text;
+}
+
+const char* const bfcl_files[] = {"bfcl/exec.jsonl",
+                                  "bfcl/irrelevance.jsonl",
+                                  "bfcl/live_irrelevance.jsonl.gz",
+                                  "bfcl/live_multiple.jsonl.gz",
+                                  "bfcl/live_parallel.jsonl",
+                                  "bfcl/live_parallel_multiple.jsonl",
+                                  "bfcl/live_relevance.jsonl",
+                                  "bfcl/live_simple.jsonl",
+                                  "bfcl/multiple.jsonl",
+                                  "bfcl/parallel.jsonl",
+                                  "bfcl/parallel_multiple.jsonl",
+                                  "bfcl/simple_python.jsonl"};
+
+}  // namespace
+
+TEST_CASE("every form of a document") {
+  struct Row {
+    std::string document;
+    DocumentForm form;
+    std::string pointer;
+    bool read_only;
+  };
+  const std::vector<Row> rows = {
+      {R"([{"type": "function", "function": {"name": "w", "parameters": $}}])",
+       DocumentForm::openai, "#/0/function/parameters", false},
+      {R"({"type": "function", "name": "w", "parameters": $})", DocumentForm::openai,
+       "#/parameters", false},
+      {R"({"tools": [{"name": "w", "parameters": $}]})", DocumentForm::openai,
+       "#/tools/0/parameters", false},
+      {R"({"functions": [{"name": "w", "parameters": $}]})", DocumentForm::openai,
+       "#/functions/0/parameters", false},
+      {R"({"tools": [{"name": "w", "inputSchema": $, "annotations": {"readOnlyHint": true}}]})",
+       DocumentForm::mcp, "#/tools/0/inputSchema", true},
+      {R"([{"name": "w", "inputSchema": $, "annotations": {"readOnlyHint": "true"}}])",
+       DocumentForm::mcp, "#/0/inputSchema", false},
+      {R"([{"name": "w", "inputSchema": $, "annotations": {"idempotentHint": true}}])",
+       DocumentForm::mcp, "#/0/inputSchema", false},
+      {R"([{"name": "w", "input_schema": $}])", DocumentForm::mcp, "#/0/input_schema", false},
+      {R"([{"name": "w", "parameters": $, "annotations": {"readOnlyHint": true}}])",
+       DocumentForm::openai, "#/0/parameters", false},
+      {R"([{"name": "w", "parameters": {"type": "dict", "properties": {"city": {"type": "string"}},
+            "required": ["city"]}}])",
+       DocumentForm::bfcl, "#/0/parameters", false},
+      {R"([{"name": "w", "input_parameters": {"city": {"type": "str"}}, "output_parameters": {}}])",
+       DocumentForm::api_bank, "#/0/input_parameters", false},
+      {R"([{"name": "w", "input_parameters": {"city": {"type": "str"}}, "json_schema": $}])",
+       DocumentForm::api_bank, "#/0/json_schema", false},
+  };
+  const auto expected = nlohmann::json::parse(
+      R"({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"],
+          "additionalProperties": false})");
+  for (const Row& row : rows) {
+    INFO(row.document);
+    const ToolSet tools = ToolSet::parse(with_parameters(row.document));
+    REQUIRE(tools.size() == 1);
+    CHECK(tools[0].name == "w");
+    CHECK(tools[0].form == row.form);
+    CHECK(tools[0].parameters_pointer == row.pointer);
+    CHECK(tools[0].read_only == row.read_only);
+    CHECK(nlohmann::json(tools[0].parameters) == expected);
+    CHECK(tools.find("w") == 0u);
+    CHECK_FALSE(tools.find("x"));
+    CHECK_FALSE(tools.notes().empty());
+  }
+}
+
+TEST_CASE("tools without parameters take no arguments") {
+  for (const std::string text :
+       {R"({"name": "f"})", R"({"name": "f", "description": null, "parameters": null})",
+        R"({"name": "f", "parameters": {}})", R"({"function": {"name": "f"}, "type": "function"})",
+        R"({"name": "f", "inputSchema": {"type": "object"}})",
+        R"({"name": "f", "input_parameters": {}})", R"({"name": "f", "output_schema": {}})"}) {
+    INFO(text);
+    const ToolSet tools = ToolSet::parse(text);
+    CHECK(tools[0].parameters["additionalProperties"] == false);
+    CHECK(tools[0].parameters["properties"].empty());
+  }
+  CHECK(ToolSet::parse("[]").empty());
+  CHECK(ToolSet::parse(R"({"tools": []})").empty());
+}
+
+TEST_CASE(
+    "API-Bank: what has a default is not required, and may be None where that is the default") {
+  const ToolSet tools = ToolSet::parse(
+      R"([{"name": "f", "input_parameters": {"a": {"type": "int"}, "b": {"type": "str"},
+           "c": {"type": "list[str]"}}, "defaults": {"b": "None", "c": "[]"}}])");
+  CHECK(nlohmann::json(tools[0].parameters) ==
+        nlohmann::json::parse(
+            R"({"type": "object", "properties": {"a": {"type": "integer"},
+          "b": {"type": ["string", "null"], "default": null},
+          "c": {"type": "array", "items": {"type": "string"}}},
+          "required": ["a"], "additionalProperties": false})"));
+}
+
+TEST_CASE("bad documents are errors with their place") {
+  CHECK(error_of("") == "malformed_json byte 0");
+  CHECK(error_of("[") == "malformed_json byte 1");
+  CHECK(error_of(R"([{"name": "f", "name": "g"}])") == "malformed_json byte 15");
+  CHECK(error_of("5") == "malformed_document #");
+  CHECK(error_of("null") == "malformed_document #");
+  CHECK(error_of("{}") == "malformed_document #/name");
+  CHECK(error_of("[[]]") == "malformed_document #/0");
+  CHECK(error_of(R"([{"description": "x"}])") == "malformed_document #/0/name");
+  CHECK(error_of(R"([{"name": ""}])") == "malformed_document #/0/name");
+  CHECK(error_of(R"([{"name": 5}])") == "malformed_document #/0/name");
+  CHECK(error_of(R"([{"name": "a\nb"}])") == "malformed_document #/0/name");
+  CHECK(error_of(R"([{"name": "f", "description": 5}])") == "malformed_document #/0/description");
+  CHECK(error_of(R"([{"name": "f"}, {"type": "function", "function": {"name": "f"}}])") ==
+        "duplicate_tool #/1/function/name");
+  CHECK(error_of(R"([{"type": "web_search"}])") == "malformed_document #/0/type");
+  CHECK(error_of(R"([{"name": "f", "parameters": []}])") == "malformed_document #/0/parameters");
+  CHECK(error_of(R"([{"name": "f", "parameters": true}])") == "malformed_document #/0/parameters");
+  CHECK(
+      error_of(R"([{"name": "f", "function": {"name": "g", "parameters": {"type": "string"}}}])") ==
+      "malformed_document #/0/function/parameters/type");
+  CHECK(error_of(R"([{"name": "f", "arguments": {"a": "string"}}])") ==
+        "malformed_document #/0/arguments");
+  CHECK(error_of(R"([{"name": "f", "input-type": ["text"]}])") ==
+        "malformed_document #/0/input-type");
+  CHECK(error_of(R"([{"name": "f", "input_parameters": []}])") ==
+        "malformed_document #/0/input_parameters");
+  CHECK(error_of(R"([{"name": "f", "input_parameters": {"a": "str"}}])") ==
+        "malformed_document #/0/input_parameters/a");
+}
+
+TEST_CASE("hostile documents never crash") {
+  for (const std::string open : {"[", "{\"a\":", "{\"items\":"}) {
+    std::string text = R"([{"name": "f", "parameters": {"properties": {"x": )";
+    for (int i = 0; i < 100000; ++i) text += open;
+    CHECK(error_of(text).starts_with("limit_exceeded byte "));
+  }
+  Json deep = "x";
+  for (int i = 0; i < 1000; ++i) deep = Json{{"items", deep}};
+  CHECK_THROWS_AS(ToolSet::from_json(Json{{"name", "f"}, {"parameters", deep}}), Error);
+  CHECK_THROWS_AS(ToolSet::from_json(Json{{"name", "\xff"}}), Error);
+  CHECK_THROWS_AS(ToolSet::from_json(Json{{"name", "f"}, {"x", {{"\xff", 1}}}}), Error);
+
+  const std::string seed = with_parameters(
+      R"([{"type": "function", "function": {"name": "f", "parameters": $}}, {"name": "g",
+          "inputSchema": {"type": "object", "properties": {"a": {"type": "array", "enum": ["x"],
+          "default": null, "required": true}, "b": {"anyOf": [{"properties": {"c": {}}}]}},
+          "required": ["a", "z"], "$defs": {"d": {"enum": [1], "type": "string"}}}},
+          {"name": "h", "input_parameters": {"p": {"type": "list[str]"}}, "defaults": {"p": "None"}}])");
+  const std::string words[] = {"null",     "true",  "[]",     "{}",        "5",
+                               "\"dict\"", "\"x\"", "[null]", "{\"a\": 1}"};
+  int accepted              = 0;
+  for (unsigned number = 0; number < 5000; ++number) {
+    std::mt19937 random(number);
+    std::string text = seed;
+    for (auto edits = 1 + random() % 3; edits-- > 0;) {
+      const std::size_t at = random() % text.size();
+      if (random() % 3 == 0) {
+        text.erase(at, 1 + random() % 6);
+      } else {  // some member's value becomes another one
+        const std::size_t colon = text.find(": ", at);
+        if (colon == std::string::npos) continue;
+        const std::size_t end = text.find_first_of(",}", colon);
+        text.replace(colon + 2, end == std::string::npos ? 1 : end - colon - 2,
+                     words[random() % 9]);
+      }
+    }
+    CAPTURE(number, text);
+    accepted += error_of(text) == "none" ? 1 : 0;
+  }
+  CHECK(accepted > 100);
+}
+
+TEST_CASE("BFCL documents mean the same as their published conversion") {
+  std::map<Reading, int> notes;
+  int functions = 0, rows = 0;
+  for (const char* file : bfcl_files) {
+    TOOLDECODE_REQUIRE_SHARED(path, file);
+    for (const auto& row : test::read_jsonl(path)) {
+      INFO(row["id"]);
+      Json converted = Json::array(), original = Json::array();
+      for (const Json function : row["functions"]) {
+        converted.push_back(function);
+        original.push_back(
+            {{"name", function["name"]}, {"parameters", function["original_parameters"]}});
+      }
+      const ToolSet a = ToolSet::from_json(converted);
+      const ToolSet b = ToolSet::from_json(original);
+      REQUIRE(a.size() == b.size());
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        CHECK(nlohmann::json(a[i].parameters) == nlohmann::json(b[i].parameters));
+      }
+      for (const Note& note : b.notes()) ++notes[note.reading];
+      functions += static_cast<int>(a.size());
+      ++rows;
+    }
+  }
+  CHECK(rows == 1828);
+  std::string counts = std::to_string(functions) + " functions:";
+  for (const auto& [reading, count] : notes) {
+    counts += " " + std::to_string(static_cast<int>(reading)) + "=" + std::to_string(count);
+  }
+  INFO(counts);
+  CHECK(notes[Reading::type_name] > 5000);
+  CHECK(notes[Reading::nullable] > 500);
+  CHECK(notes[Reading::enum_over_type] == 59);
+  CHECK(notes[Reading::unknown_required] == 3);
+}
+
+TEST_CASE("API-Bank documents mean the same as their published conversion") {
+  TOOLDECODE_REQUIRE_SHARED(path, "apibank/apis.jsonl");
+  int compared = 0;
+  for (const auto& row : test::read_jsonl(path)) {
+    INFO(row["name"]);
+    Json bare = row;
+    bare.erase("json_schema");
+    const ToolSet a = ToolSet::from_json(Json::array({Json(row)}));
+    const ToolSet b = ToolSet::from_json(Json::array({bare}));
+    // Two take **kwargs, and which parameters those are stands in the published schema only; a
+    // default of None stands in `defaults` only.
+    auto expected = nlohmann::json(a[0].parameters), actual = nlohmann::json(b[0].parameters);
+    if (row["name"] == "ForgotPassword" || row["name"] == "Translate") continue;
+    for (auto& property : actual["properties"]) {
+      if (property.erase("default") != 0) property["type"] = property["type"][0];
+    }
+    CHECK(actual == expected);
+    ++compared;
+  }
+  CHECK(compared == 73);
+}
+
+TEST_CASE("every shared inventory is read") {
+  int tools = 0;
+  std::map<std::string, int> refused;
+  const auto count = [&](const nlohmann::json& functions) {
+    try {
+      tools += static_cast<int>(ToolSet::from_json(Json(functions)).size());
+    } catch (const Error& e) {
+      ++refused[std::string(name(e.code()))];
+    }
+  };
+  for (const char* file : {"apibank/level1.jsonl", "apibank/level2.jsonl", "tools/toolalpaca.jsonl",
+                           "tools/toolbench_queries.jsonl.gz"}) {
+    TOOLDECODE_REQUIRE_SHARED(path, file);
+    for (const auto& row : test::read_jsonl(path)) {
+      count(row.contains("apis") ? row["apis"] : row["functions"]);
+    }
+  }
+  for (const char* file :
+       {"tools/restbench_spotify_functions.jsonl", "tools/restbench_tmdb_functions.jsonl"}) {
+    TOOLDECODE_REQUIRE_SHARED(path, file);
+    count(test::read_jsonl(path));
+  }
+  TOOLDECODE_REQUIRE_SHARED(path, "bfcl/multi_turn_functions.jsonl");
+  for (const auto& row : test::read_jsonl(path)) count(nlohmann::json::array({row}));
+  CHECK(tools > 3000);
+  // four rows of ToolBench have two tools with one name
+  CHECK(refused == std::map<std::string, int>{{"duplicate_tool", 4}});
+}

@@ -1,0 +1,177 @@
+#include <random>
+#include <set>
+#include <string>
+
+#include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+
+#include <support/catch.hpp>
+#include <support/data.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// nothing, or the error
+template <class Read>
+std::optional<Error> error_of(Read read) {
+  try {
+    static_cast<void>(read());
+  } catch (const Error& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("Python literals as ast.literal_eval reads them") {
+  // What Python reads and this reader documents that it does not.
+  const std::set<std::string> refused = {"0x10",          "1_000", "0b1", "0o7",
+                                         "'\\N{BULLET}'", "'a',",  "1,"};
+  int read = 0, rejected = 0;
+  for (const auto& row : test::read_jsonl(test::own_data("tools/python_literals.jsonl"))) {
+    const bool is_text     = row.contains("text");
+    const std::string text = row[is_text ? "text" : "repr"];
+    INFO(text);
+    if (!row.contains("value") || refused.count(text) != 0) {
+      const auto error = error_of([&] { return parse_python_literal(text); });
+      REQUIRE(error);
+      CHECK(error->code() == Errc::malformed_call);
+      CHECK(error->where().starts_with("byte "));
+      ++rejected;
+      continue;
+    }
+    const Json value = parse_python_literal(text);
+    CHECK(canonical_value(value).dump() == canonical_value(row["value"]).dump());
+    if (!is_text) {
+      CHECK(value.type() == row["value"].type());
+      CHECK(canonical_value(parse_json(row["dumps"].get<std::string>())) ==
+            canonical_value(row["value"]));
+    }
+    ++read;
+  }
+  CHECK(read > 430);
+  CHECK(rejected > 40);
+}
+
+TEST_CASE("an integer beyond 64 bits becomes the nearest double") {
+  CHECK(parse_python_literal("18446744073709551615") == 18446744073709551615ULL);
+  CHECK(parse_python_literal("-9223372036854775808") == INT64_MIN);
+  CHECK(parse_python_literal("100000000000000000000").is_number_float());
+  CHECK(parse_python_literal("100000000000000000000") == 1e20);
+}
+
+TEST_CASE("errors say which byte") {
+  const auto where = [](std::string_view text) {
+    return error_of([&] { return parse_python_literal(text); })->where();
+  };
+  CHECK(where("[1, 2") == "byte 5");
+  CHECK(where("[1, x]") == "byte 4");
+  CHECK(where("{'a': 1, 'a': 2}") == "byte 9");
+  CHECK(where("'a\xff'") == "byte 2");
+  CHECK(where("1 2") == "byte 2");
+  CHECK(where("12x") == "byte 2");
+  CHECK(where("'\\ud800'") == "byte 1");
+}
+
+TEST_CASE("nesting has a limit, and no depth overflows the stack") {
+  for (const char open : {'[', '(', '{'}) {
+    for (const std::size_t depth : {std::size_t{199}, std::size_t{201}, std::size_t{1'000'000}}) {
+      std::string text;
+      for (std::size_t i = 0; i < depth; ++i) {
+        text += open;
+        if (open == '{') text += "'a':";
+      }
+      const auto error = error_of([&] { return parse_python_literal(text); });
+      REQUIRE(error);
+      CHECK(error->code() == (depth > 200 ? Errc::limit_exceeded : Errc::malformed_call));
+    }
+  }
+  const std::string allowed = std::string(200, '[') + std::string(200, ']');
+  CHECK(parse_json(allowed).dump() == allowed);
+}
+
+TEST_CASE("JSON is strict") {
+  for (const std::string text : {"",
+                                 " ",
+                                 "[1,]",
+                                 "{\"a\":1,}",
+                                 "{a:1}",
+                                 "'a'",
+                                 "01",
+                                 "1.",
+                                 ".5",
+                                 "+1",
+                                 "- 1",
+                                 "1e",
+                                 "-",
+                                 "True",
+                                 "nul",
+                                 "nulls",
+                                 "\"\x01\"",
+                                 "\"\\x41\"",
+                                 "\"\\ud800\"",
+                                 "\"\\ud800\\u0041\"",
+                                 "\"\\udc00\"",
+                                 "\"a\" \"b\"",
+                                 "1 2",
+                                 "[1] x",
+                                 "(1)",
+                                 "1e400",
+                                 "\"\xff\"",
+                                 "{\"a\":1,\"\\u0061\":2}",
+                                 "\f1"}) {
+    INFO(text);
+    const auto error = error_of([&] { return parse_json(text); });
+    REQUIRE(error);
+    CHECK(error->code() == Errc::malformed_json);
+  }
+  CHECK(parse_json(R"( {"a" : [1, -0.5e1 , "\u00e9\ud83d\ude00\/"]} )").dump() ==
+        "{\"a\":[1,-5.0,\"\xC3\xA9\xF0\x9F\x98\x80/\"]}");
+}
+
+TEST_CASE("JSON agrees with nlohmann's parser on mutated texts") {
+  const std::string seeds[] = {
+      R"({"name": "f", "arguments": {"a": [1, -2.5e-3, 0], "b": "x\n\u00e9\ud83d\ude00", "c": {}}})",
+      R"([true, false, null, "", [], [[{}]], 1e5, -0, 0.0, 12345678901234567890123])"};
+  const std::string_view alphabet = "{}[]\",:\\ue0123456789dDbn-+.truefalsn \n\t\x01\xC3\xA9\xff";
+  int read                        = 0;
+  for (unsigned seed = 0; seed < 20000; ++seed) {
+    std::mt19937 random(seed);
+    std::string text = seeds[seed % 2];
+    for (auto edits = random() % 3; edits-- > 0 && !text.empty();) {
+      const std::size_t at = random() % text.size();
+      const char c         = alphabet[random() % alphabet.size()];
+      switch (random() % 4) {
+        case 0:
+          text[at] = c;
+          break;
+        case 1:
+          text.insert(at, 1, c);
+          break;
+        case 2:
+          text.erase(at, 1 + random() % 3);
+          break;
+        default:
+          text.resize(at);
+      }
+    }
+    CAPTURE(seed, text);
+    std::optional<Json> expected;
+    try {
+      expected = Json::parse(text);
+    } catch (const Json::exception&) {}
+    std::optional<Json> actual;
+    const auto error = error_of([&] { return *(actual = parse_json(text)); });
+    if (!actual && expected) {
+      // the one thing that nlohmann lets pass
+      REQUIRE(std::string(error->what()).find("occurs twice") != std::string::npos);
+      continue;
+    }
+    REQUIRE(actual == expected);
+    read += actual ? 1 : 0;
+  }
+  CHECK(read > 5000);
+}

@@ -1,0 +1,60 @@
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+
+#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/tools/value_writer.hpp>
+
+#include <support/catch.hpp>
+#include <support/data.hpp>
+
+using namespace tooldecode;
+
+TEST_CASE("values are written as Python writes them") {
+  int rows = 0;
+  for (const auto& row : test::read_jsonl(test::own_data("tools/python_literals.jsonl"))) {
+    if (!row.contains("repr")) continue;
+    const auto value = nlohmann::ordered_json::parse(row["dumps"].get<std::string>());
+    INFO(row["repr"]);
+    CHECK(write_python_literal(value) == row["repr"]);
+    CHECK(write_json(value) == row["dumps"]);
+    ++rows;
+  }
+  CHECK(rows > 380);
+}
+
+TEST_CASE("every double reads back as itself, in no more than 17 digits") {
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 50000; ++i) {
+    const std::uint64_t bits = random();
+    double value             = 0;
+    std::memcpy(&value, &bits, sizeof value);
+    if (!std::isfinite(value)) continue;
+    std::string text;
+    append_float(text, value);
+    CAPTURE(text);
+    const double back = std::strtod(text.c_str(), nullptr);
+    REQUIRE(std::memcmp(&back, &value, sizeof value) == 0);
+    REQUIRE(parse_python_literal(text).is_number_float());
+  }
+}
+
+TEST_CASE("what cannot be written is an error") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_AS(write_json(nlohmann::json(infinity)), Error);
+  CHECK_THROWS_AS(write_python_literal(nlohmann::json(std::nan(""))), Error);
+  CHECK_THROWS_AS(write_json(nlohmann::json("\xff")), Error);
+  CHECK_THROWS_AS(write_python_literal(nlohmann::json{{"\xff", 1}}), Error);
+}
+
+TEST_CASE("every code point that is written reads back") {
+  std::string all;
+  for (std::uint32_t value = 0; value <= 0x10FFFF; value += value < 0x3100 ? 1 : 97) {
+    if (value < 0xD800 || value > 0xDFFF) append_utf8(all, value);
+  }
+  const std::string python = write_python_literal(nlohmann::json(all));
+  CHECK(parse_python_literal(python) == all);
+  CHECK(parse_json(write_json(nlohmann::json(all))) == all);
+}
