@@ -175,7 +175,7 @@ TEST_CASE("hostile documents never crash") {
       R"([{"type": "function", "function": {"name": "f", "parameters": $}}, {"name": "g",
           "inputSchema": {"type": "object", "properties": {"a": {"type": "array", "enum": ["x"],
           "default": null, "required": true}, "b": {"anyOf": [{"properties": {"c": {}}}]}},
-          "required": ["a", "z"], "$defs": {"d": {"enum": [1], "type": "string"}}}},
+          "required": ["a", "z"], "definitions": {"d": {"enum": [1], "type": "string"}}}},
           {"name": "h", "input_parameters": {"p": {"type": "list[str]"}}, "defaults": {"p": "None"}}])");
   const std::string words[] = {"null",     "true",  "[]",     "{}",        "5",
                                "\"dict\"", "\"x\"", "[null]", "{\"a\": 1}"};
@@ -234,7 +234,7 @@ TEST_CASE("BFCL documents mean the same as their published conversion") {
   CHECK(notes[Reading::type_name] > 5000);
   CHECK(notes[Reading::nullable] > 500);
   CHECK(notes[Reading::enum_over_type] == 59);
-  CHECK(notes[Reading::unknown_required] == 3);
+  CHECK(notes[Reading::array_enum] == 9);
 }
 
 TEST_CASE("API-Bank documents mean the same as their published conversion") {
@@ -253,6 +253,8 @@ TEST_CASE("API-Bank documents mean the same as their published conversion") {
     for (auto& property : actual["properties"]) {
       if (property.erase("default") != 0) property["type"] = property["type"][0];
     }
+    std::sort(actual["required"].begin(), actual["required"].end());
+    std::sort(expected["required"].begin(), expected["required"].end());
     CHECK(actual == expected);
     ++compared;
   }
@@ -261,12 +263,12 @@ TEST_CASE("API-Bank documents mean the same as their published conversion") {
 
 TEST_CASE("every shared inventory is read") {
   int tools = 0;
-  std::map<std::string, int> refused;
+  std::string refused;
   const auto count = [&](const nlohmann::json& functions) {
     try {
       tools += static_cast<int>(ToolSet::from_json(Json(functions)).size());
     } catch (const Error& e) {
-      ++refused[std::string(name(e.code()))];
+      refused += std::string(name(e.code())) + " " + e.where() + "; ";
     }
   };
   for (const char* file : {"apibank/level1.jsonl", "apibank/level2.jsonl", "tools/toolalpaca.jsonl",
@@ -284,6 +286,6 @@ TEST_CASE("every shared inventory is read") {
   TOOLDECODE_REQUIRE_SHARED(path, "bfcl/multi_turn_functions.jsonl");
   for (const auto& row : test::read_jsonl(path)) count(nlohmann::json::array({row}));
   CHECK(tools > 3000);
-  // four rows of ToolBench have two tools with one name
-  CHECK(refused == std::map<std::string, int>{{"duplicate_tool", 4}});
+  // Two rows of ToolBench have two tools with one name.
+  CHECK(refused == "duplicate_tool #/1/name; duplicate_tool #/6/name; ");
 }

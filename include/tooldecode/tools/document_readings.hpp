@@ -199,6 +199,7 @@ class DocumentReader {
 
   void hoist_required(Json& schema, const std::string& pointer) {
     if (!schema.contains("properties") || !schema["properties"].is_object()) return;
+    std::vector<std::string> names;
     for (const auto& property : schema["properties"].items()) {
       Json& value = property.value();
       if (!value.is_object() || !value.contains("required") || !value["required"].is_boolean()) {
@@ -206,15 +207,17 @@ class DocumentReader {
       }
       const bool required = value["required"].get<bool>();
       value.erase("required");
-      if (required) {
-        if (!schema.contains("required")) schema["required"] = Json::array();
-        Json& names = schema["required"];
-        if (names.is_array() && !has(names, property.key())) names.push_back(property.key());
-      }
+      if (required) names.push_back(property.key());
       note(Reading::required_flag,
            extend_pointer(extend_pointer(pointer, "properties"), property.key()),
            required ? "\"required\": true names the property as required in its object"
                     : "\"required\": false is dropped");
+    }
+    if (names.empty()) return;
+    if (!schema.contains("required")) schema["required"] = Json::array();
+    Json& required = schema["required"];
+    for (const std::string& name : names) {
+      if (required.is_array() && !has(required, name)) required.push_back(name);
     }
   }
 
