@@ -7,7 +7,7 @@ source cmake/install_packages.sh
 say "1/3 packages"
 install_packages g++ cmake make pkg-config libeigen3-dev nlohmann-json3-dev libpcre2-dev libcli11-dev zlib1g-dev
 say "2/3 building build/release/examples/tooldecode"
-cmake -S . -B build/release -DCMAKE_BUILD_TYPE=Release -DTOOLDECODE_TESTS=OFF > /dev/null
+cmake --preset release -DTOOLDECODE_TESTS=OFF > /dev/null
 cmake --build build/release --target tooldecode_program -j "$(nproc)"
 say "3/3 tooldecode call $*"
 exec build/release/examples/tooldecode call "$@"

@@ -18,32 +18,26 @@ step() {  # step <name> <command...>
     return 1
   fi
 }
-configure() {  # configure <folder> <options...>
-  local folder=$1
-  shift
-  cmake -S . -B "build/$folder" "$@" > "build/$folder.log" 2>&1 || { cat "build/$folder.log" >&2; return 1; }
+configure() {  # configure <preset>
+  cmake --preset "$1" -DTOOLDECODE_TESTS=ON > "build/$1.log" 2>&1 || { cat "build/$1.log" >&2; return 1; }
 }
 
 install_packages g++ cmake make git pkg-config libeigen3-dev nlohmann-json3-dev catch2 libbenchmark-dev \
   libpcre2-dev libcli11-dev zlib1g-dev clang clang-format-16 python3 python3-jsonschema || exit 1
 mkdir -p build
 
-if step "1/6 g++: configure" configure release -DCMAKE_BUILD_TYPE=Release -DTOOLDECODE_TESTS=ON &&
+if step "1/6 g++: configure" configure release &&
   step "2/6 g++: build" cmake --build build/release -j "$jobs"; then
   step "3/6 g++: tests" ctest --test-dir build/release --output-on-failure
 fi
-if step "4/6 sanitizers: build" configure asan -DCMAKE_BUILD_TYPE=Debug -DTOOLDECODE_TESTS=ON \
-    "-DCMAKE_CXX_FLAGS=-O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all" \
-    -DCMAKE_CXX_FLAGS_DEBUG=-g1 &&
+if step "4/6 sanitizers: build" configure asan &&
   cmake --build build/asan --target unit_tests -j "$jobs"; then
   step "5/6 sanitizers: tests" ctest --test-dir build/asan --output-on-failure -L unit -LE slow
 else
   failed+=("sanitizers")
 fi
 if command -v clang++ > /dev/null; then
-  if step "6/6 clang++: every header and the program" configure clang -DCMAKE_BUILD_TYPE=Debug \
-      -DTOOLDECODE_TESTS=ON -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang \
-      -DCMAKE_CXX_FLAGS_DEBUG=-O0; then
+  if step "6/6 clang++: every header and the program" configure clang; then
     cmake --build build/clang --target header_tests tooldecode_program -j "$jobs" || failed+=("clang++")
   fi
 else

@@ -9,5 +9,6 @@ namespace program {
 void add_call(CLI::App& app);
 void add_check(CLI::App& app);
 void add_eval(CLI::App& app);
+void add_sample(CLI::App& app);
 
 }  // namespace program

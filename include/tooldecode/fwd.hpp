@@ -1,5 +1,5 @@
 /// \file
-/// Forward declarations, and the one place where default template arguments stand.
+/// Forward declarations of what users name most.
 #pragma once
 
 #include <tooldecode/core/types.hpp>
@@ -8,5 +8,29 @@ namespace tooldecode {
 
 enum class Errc;
 class Error;
+
+class Vocabulary;
+class VocabularyTrie;
+
+class Dfa;
+class Grammar;
+class Automaton;
+class SchemaCompiler;
+
+struct ToolCall;
+class ToolSet;
+struct PythonCall;
+struct JsonCall;
+
+class TokenMask;
+class MaskCache;
+class GrammarConstraint;
+class TokenTrie;
+class ToolCallFSM;
+
+class LlamaModel;
+class LogitsPipeline;
+struct DecodeOptions;
+struct Output;
 
 }  // namespace tooldecode

@@ -1,0 +1,224 @@
+// What a constraint costs: building it, its first mask, later masks and advancing, over shared
+// tools.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/vocabulary/load_vocabulary.hpp>
+
+#include <zlib.h>
+
+namespace {
+
+using namespace tooldecode;
+using Json  = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+std::string read_all(const std::filesystem::path& path) {
+  gzFile file = gzopen(path.c_str(), "rb");
+  if (file == nullptr) {
+    std::fprintf(stderr, "needs shared data: %s (set TOOLDECODE_SHARED_DATA)\n", path.c_str());
+    std::exit(1);
+  }
+  std::string text;
+  std::vector<char> buffer(1 << 16);
+  for (int n; (n = gzread(file, buffer.data(), static_cast<unsigned>(buffer.size()))) > 0;) {
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+  gzclose(file);
+  return text;
+}
+
+std::filesystem::path shared(const char* relative) {
+  const char* root = std::getenv("TOOLDECODE_SHARED_DATA");
+  return (root != nullptr ? std::filesystem::path(root) : std::filesystem::path("../shared/data")) /
+         relative;
+}
+
+// One function, one call, as its canonical tokens.
+struct Case {
+  ToolSet tools;
+  std::vector<TokenId> tokens;
+};
+
+struct World {
+  World()
+      : tokenizer(parse_tokenizer(read_all(shared("vocab/qwen2.json.gz")), "qwen2")),
+        cache(tokenizer.vocabulary()) {
+    std::istringstream lines(read_all(shared("bfcl/simple_python.jsonl")));
+    for (std::string line; std::getline(lines, line);) {
+      const Json row = Json::parse(line);
+      if (row.value("call_valid", false) == false) continue;
+      const std::vector<ToolCall> calls{
+          {row["call_json"]["name"].get<std::string>(), row["call_json"]["arguments"]}};
+      cases.push_back({ToolSet::from_json(row["functions"]),
+                       tokenizer.encode(JsonCall::hermes().write(calls))});
+    }
+    // Verified before it is timed: every canonical call passes its own constraint.
+    TokenMask mask(tokenizer.vocabulary().size());
+    for (const Case& one : cases) {
+      const ToolCallFSM calls{
+          cache, one.tools, JsonCall::hermes(), {.choice = ToolChoice::required}};
+      auto state = calls.initial();
+      for (const TokenId token : one.tokens) {
+        calls.fill_mask(state, mask.words());
+        const auto next = calls.advance(state, token);
+        if (!next || !mask.contains(token))
+          std::fprintf(stderr, "a canonical call is refused\n"), std::exit(1);
+        state = *next;
+      }
+      if (!calls.is_accepting(state))
+        std::fprintf(stderr, "a canonical call cannot end\n"), std::exit(1);
+    }
+  }
+  Tokenizer tokenizer;
+  MaskCache cache;
+  std::vector<Case> cases;
+};
+
+const World& world() {
+  static const World all;
+  return all;
+}
+
+double microseconds(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+void report(benchmark::State& state, std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  double total = 0;
+  for (const double value : values) total += value;
+  const auto at = [&](double share) {
+    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+  };
+  state.counters["mean_us"] = total / static_cast<double>(values.size());
+  state.counters["p50_us"]  = at(0.5);
+  state.counters["p99_us"]  = at(0.99);
+}
+
+// The trie of 151,936 tokens: once per vocabulary.
+void vocabulary(benchmark::State& state) {
+  const World& all = world();
+  for (auto _ : state) benchmark::DoNotOptimize(MaskCache(all.tokenizer.vocabulary()));
+}
+BENCHMARK(vocabulary)->Unit(benchmark::kMillisecond)->Iterations(5);
+
+// From a tool document to the first mask, in a vocabulary whose strings nobody has masked yet.
+void first_in_vocabulary(benchmark::State& state) {
+  const World& all = world();
+  TokenMask mask(all.tokenizer.vocabulary().size());
+  std::vector<double> times;
+  for (auto _ : state) {
+    const MaskCache fresh(all.tokenizer.vocabulary());
+    const auto start = Clock::now();
+    const ToolCallFSM calls{
+        fresh, all.cases[0].tools, JsonCall::hermes(), {.choice = ToolChoice::required}};
+    auto at = calls.initial();
+    for (const TokenId token : all.cases[0].tokens) {
+      calls.fill_mask(at, mask.words());
+      at = *calls.advance(at, token);
+    }
+    times.push_back(microseconds(start));
+  }
+  report(state, times);
+}
+BENCHMARK(first_in_vocabulary)->Unit(benchmark::kMillisecond)->Iterations(5);
+
+// A new constraint for one function, and its first mask.
+void build(benchmark::State& state) {
+  const World& all = world();
+  std::vector<double> times;
+  for (auto _ : state) {
+    for (const Case& one : all.cases) {
+      const auto start = Clock::now();
+      const ToolCallFSM calls{
+          all.cache, one.tools, JsonCall::hermes(), {.choice = ToolChoice::required}};
+      times.push_back(microseconds(start));
+    }
+  }
+  report(state, times);
+}
+BENCHMARK(build)->Unit(benchmark::kMillisecond)->Iterations(5);
+
+void build_and_first_mask(benchmark::State& state) {
+  const World& all = world();
+  TokenMask mask(all.tokenizer.vocabulary().size());
+  std::vector<double> times;
+  for (auto _ : state) {
+    for (const Case& one : all.cases) {
+      const auto start = Clock::now();
+      const ToolCallFSM calls{
+          all.cache, one.tools, JsonCall::hermes(), {.choice = ToolChoice::required}};
+      calls.fill_mask(calls.initial(), mask.words());
+      times.push_back(microseconds(start));
+    }
+  }
+  report(state, times);
+}
+BENCHMARK(build_and_first_mask)->Unit(benchmark::kMillisecond)->Iterations(5);
+
+// Masks and advances along a call: `cold`, as a new constraint meets every state for the first
+// time; `warm`, as the second call of a request does.
+void along_calls(benchmark::State& state, bool warm, bool masks) {
+  const World& all = world();
+  TokenMask mask(all.tokenizer.vocabulary().size());
+  std::vector<double> times;
+  for (auto _ : state) {
+    for (const Case& one : all.cases) {
+      const ToolCallFSM calls{
+          all.cache, one.tools, JsonCall::hermes(), {.choice = ToolChoice::required}};
+      for (int pass = warm ? 0 : 1; pass < 2; ++pass) {
+        auto at = calls.initial();
+        for (const TokenId token : one.tokens) {
+          const auto start = Clock::now();
+          calls.fill_mask(at, mask.words());
+          const double filled = microseconds(start);
+          const auto middle   = Clock::now();
+          at                  = *calls.advance(at, token);
+          const double moved  = microseconds(middle);
+          if (pass == 1) times.push_back(masks ? filled : moved);
+        }
+      }
+    }
+  }
+  report(state, times);
+}
+BENCHMARK_CAPTURE(along_calls, mask_cold, false, true)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(5);
+BENCHMARK_CAPTURE(along_calls, mask_warm, true, true)->Unit(benchmark::kMillisecond)->Iterations(5);
+BENCHMARK_CAPTURE(along_calls, advance_cold, false, false)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(5);
+BENCHMARK_CAPTURE(along_calls, advance_warm, true, false)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(5);
+
+// The floor of a mask: writing V bits.
+void copy_of_a_mask(benchmark::State& state) {
+  const std::size_t words = mask_words(world().tokenizer.vocabulary().size());
+  std::vector<std::uint32_t> from(words, 7), to(words);
+  for (auto _ : state) {
+    std::copy(from.begin(), from.end(), to.begin());
+    benchmark::DoNotOptimize(to.data());
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) *
+                          static_cast<std::int64_t>(8 * words));
+}
+BENCHMARK(copy_of_a_mask);
+
+}  // namespace

@@ -1,0 +1,159 @@
+// tooldecode sample: texts drawn from a constraint by made-up logits, for judging the constraint.
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/philox.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/vocabulary/load_vocabulary.hpp>
+
+#include <nlohmann/json.hpp>
+#include <program/commands.hpp>
+#include <program/files.hpp>
+#include <program/formats.hpp>
+
+namespace program {
+namespace {
+
+namespace td = tooldecode;
+using Json   = nlohmann::ordered_json;
+
+struct SampleOptions {
+  std::string vocabulary;
+  std::string format = "python";
+  std::vector<std::string> rows;
+  std::size_t count      = 1000;
+  std::size_t max_tokens = 400;
+  std::uint64_t seed     = 1;
+};
+
+// Three kinds of made-up logits: uniform noise; a few peaks that most often stand on tokens that
+// are not allowed; and an adversary that prefers the longest token, or the one that ends the
+// latest.
+enum class Law : std::uint8_t { random, peaked, adversarial };
+
+// After some tokens every law leans towards what closes texts, or hardly any would end.
+double score(Law law, std::string_view bytes, double noise, bool closing) {
+  double value = law == Law::random   ? noise
+                 : law == Law::peaked ? (noise > 0.999 ? 100 * noise : noise)
+                                      : static_cast<double>(bytes.size()) + noise;
+  if (closing) {
+    const bool ends = bytes.find_first_of("\"'])}>,") != std::string_view::npos;
+    value           = (ends ? 1000.0 : 0.0) + noise - static_cast<double>(bytes.size());
+  }
+  return value;
+}
+
+// One text; empty where it did not end in time.
+std::optional<std::string> sample(const td::ToolCallFSM& calls, Law law, std::uint64_t seed,
+                                  std::size_t max_tokens, td::TokenMask& mask) {
+  std::string text;
+  auto state = calls.initial();
+  for (std::size_t position = 0; position < max_tokens; ++position) {
+    calls.fill_mask(state, mask.words());
+    const bool closing = position >= 24;
+    td::TokenId best   = -1;
+    double best_score  = -1e300;
+    for (std::size_t w = 0; w < mask.words().size(); ++w) {
+      for (std::uint32_t bits = mask.words()[w]; bits != 0; bits &= bits - 1) {
+        const auto token =
+            static_cast<td::TokenId>(32 * w + static_cast<std::size_t>(std::countr_zero(bits)));
+        const auto noise =
+            static_cast<double>(td::uniform(seed, position, static_cast<std::uint32_t>(token)));
+        const bool end     = calls.vocabulary().is_end(token);
+        const double value = end ? (closing ? 2000.0 : noise)
+                                 : score(law, calls.vocabulary().bytes(token), noise, closing);
+        if (value > best_score) best_score = value, best = token;
+      }
+    }
+    if (best < 0) throw td::Error(td::Errc::invalid_option, text, "no token is allowed here");
+    const auto next = calls.advance(state, best);
+    if (!next) throw td::Error(td::Errc::invalid_option, text, "the mask allowed a wrong token");
+    if (calls.is_finished(*next)) return text;
+    text += calls.vocabulary().bytes(best);
+    state = *next;
+  }
+  return std::nullopt;
+}
+
+void run_sample(const SampleOptions& options) {
+  const Format& format = format_named(options.format);
+  const td::Tokenizer tokenizer =
+      td::parse_tokenizer(read_file(options.vocabulary), options.vocabulary);
+  const td::MaskCache cache{tokenizer.vocabulary()};
+  td::TokenMask mask(tokenizer.vocabulary().size());
+  std::vector<td::ToolSet> sets;
+  for (const std::string& path : options.rows) {
+    std::istringstream lines(read_file(path));
+    for (std::string line; std::getline(lines, line);) {
+      if (line.empty()) continue;
+      const Json row  = td::parse_json(line);
+      const char* key = row.contains("functions") ? "functions"
+                        : row.contains("tools")   ? "tools"
+                                                  : "apis";
+      if (row.contains(key) && !row[key].empty()) sets.push_back(td::ToolSet::from_json(row[key]));
+    }
+  }
+  if (sets.empty()) throw td::Error(td::Errc::malformed_document, "rows", "no row has tools");
+  std::size_t done = 0, unfinished = 0;
+  for (std::uint64_t i = 0; done < options.count; ++i) {
+    if (unfinished > options.count)
+      throw td::Error(td::Errc::limit_exceeded, "", "texts do not end");
+    const td::ToolSet& tools = sets[i % sets.size()];
+    const auto law           = static_cast<Law>(i % 3);
+    const auto calls         = format.constrain(
+        cache, tools, {.choice = td::ToolChoice::required, .parallel = i % 2 == 0});
+    const auto text = sample(calls, law, options.seed + i, options.max_tokens, mask);
+    if (!text) {
+      ++unfinished;
+      continue;
+    }
+    ++done;
+    Json parameters = Json::object();
+    for (const td::Tool& tool : tools) parameters[tool.name] = tool.parameters;
+    Json made = Json::array();
+    for (const td::ToolCall& call : calls.parse(*text)) {
+      made.push_back({{"name", call.name}, {"arguments", call.arguments}});
+    }
+    std::cout << Json{{"law", static_cast<int>(law)},
+                      {"seed", options.seed + i},
+                      {"text", *text},
+                      {"calls", made},
+                      {"parameters", parameters}}
+                     .dump(-1, ' ', false, Json::error_handler_t::replace)
+              << '\n';
+    if (done % 1000 == 0) std::cerr << "  " << done << " of " << options.count << " ...\n";
+  }
+  std::cerr << done << " texts, " << unfinished << " more did not end in " << options.max_tokens
+            << " tokens\n";
+}
+
+}  // namespace
+
+void add_sample(CLI::App& app) {
+  auto options  = std::make_shared<SampleOptions>();
+  CLI::App* sub = app.add_subcommand(
+      "sample",
+      "Draw calls from constraints by made-up logits; one JSON object per text on stdout");
+  sub->add_option("--vocabulary", options->vocabulary, "tokenizer.json, GGUF or .json.gz")
+      ->required();
+  sub->add_option("--format", options->format, "call format: python or hermes")
+      ->capture_default_str();
+  sub->add_option("--count", options->count, "how many texts")->capture_default_str();
+  sub->add_option("--max-tokens", options->max_tokens, "most tokens of a text")
+      ->capture_default_str();
+  sub->add_option("--seed", options->seed, "of the made-up logits")->capture_default_str();
+  sub->add_option("rows", options->rows, "JSONL (or .gz) with functions or tools")->required();
+  sub->callback([options] { run_sample(*options); });
+}
+
+}  // namespace program
