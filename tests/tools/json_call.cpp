@@ -1,0 +1,129 @@
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tooldecode/tools/json_call.hpp>
+
+#include <support/catch.hpp>
+#include <support/data.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+const JsonCall hermes = JsonCall::hermes();
+
+std::string error_of(std::string_view text) {
+  try {
+    static_cast<void>(hermes.parse(text, {}));
+  } catch (const Error& e) {
+    return std::string(name(e.code())) + " " + e.where();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("Hermes calls, written as Qwen's template writes them") {
+  const std::vector<ToolCall> calls{{"f", Json::parse(R"({"a": 1, "b": ["é", null]})")}, {"m.g"}};
+  const std::string text =
+      "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1, \"b\": [\"é\", null]}}\n</tool_call>\n"
+      "<tool_call>\n{\"name\": \"m.g\", \"arguments\": {}}\n</tool_call>";
+  CHECK(hermes.write(calls) == text);
+  CHECK(hermes.parse(text, {}) == calls);
+  CHECK(hermes.parse("Let me see.\n" + text + "\n", {}) == calls);
+  CHECK(
+      hermes.parse("<tool_call>{\"arguments\":{\"b\":[\"\\u00e9\",null],\"a\":1e0},\"name\":\"f\"}"
+                   "</tool_call><tool_call> {\"name\":\"m.g\",\"arguments\":{}}</tool_call>",
+                   {}) == calls);
+  CHECK(hermes.parse("no call at all", {}).empty());
+  CHECK(hermes.parse("", {}).empty());
+  CHECK(hermes.write({}).empty());
+}
+
+TEST_CASE("another wrapper is another value") {
+  const JsonCall brackets{"<<", ">>", " "};
+  const std::vector<ToolCall> calls{{"f"}, {"g"}};
+  const std::string text = brackets.write(calls);
+  CHECK(text ==
+        "<< {\"name\": \"f\", \"arguments\": {}} >> << {\"name\": \"g\", \"arguments\": {}} >>");
+  CHECK(brackets.parse(text, {}) == calls);
+}
+
+TEST_CASE("broken Hermes calls are errors with the byte") {
+  const std::map<std::string, std::string> cases = {
+      {"<tool_call>", "byte 11"},
+      {"<tool_call>\n{\"name\": \"f\"", "byte 24"},
+      {"<tool_call>\n{\"name\": \"f\", \"arguments\": {}}", "byte 42"},
+      {"<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call> and more", "byte 56"},
+      {"<tool_call>\n{\"name\": \"f\"}</tool_call>", "byte 12"},
+      {"<tool_call>\n{\"name\": 5, \"arguments\": {}}</tool_call>", "byte 12"},
+      {"<tool_call>\n{\"name\": \"f\", \"arguments\": []}</tool_call>", "byte 12"},
+      {"<tool_call>\n{\"name\": \"f\", \"arguments\": {}, \"x\": 1}</tool_call>", "byte 12"},
+      {"<tool_call>\n[]</tool_call>", "byte 12"},
+      {"<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1, \"a\": 2}}", "byte 48"}};
+  for (const auto& [text, where] : cases) {
+    INFO(text);
+    CHECK(error_of(text) == "malformed_call " + where);
+  }
+}
+
+TEST_CASE("published calls survive writing and reading") {
+  int rows = 0;
+  for (const char* file : {"bfcl/live_multiple.jsonl.gz", "bfcl/parallel_multiple.jsonl",
+                           "bfcl/simple_python.jsonl", "apibank/level1.jsonl"}) {
+    TOOLDECODE_REQUIRE_SHARED(path, file);
+    for (const auto& row : test::read_jsonl(path)) {
+      const auto& json = row["call_json"];
+      std::vector<ToolCall> calls;
+      for (const auto& call : json.is_array() ? json : nlohmann::json::array({json})) {
+        calls.push_back({call["name"], Json(call["arguments"])});
+      }
+      INFO(row["id"]);
+      CHECK(hermes.parse(hermes.write(calls), {}) == calls);
+      ++rows;
+    }
+  }
+  CHECK(rows > 1000);
+}
+
+TEST_CASE("mutated Hermes texts give values or errors, and what is written reads back") {
+  const std::vector<ToolCall> seeds{{"f", Json::parse(R"({"a": {"x": [1, "\n"]}, "b": -2.5})")},
+                                    {"g"}};
+  const std::string seed_text     = hermes.write(seeds);
+  const std::string_view alphabet = "<>{}[]\",:\\ \n/ae0-\xff";
+  int read                        = 0;
+  for (unsigned seed = 0; seed < 10000; ++seed) {
+    std::mt19937 random(seed);
+    std::string text = seed_text;
+    for (auto edits = random() % 4; edits-- > 0 && !text.empty();) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 4) {
+        case 0:
+          text[at] = alphabet[random() % alphabet.size()];
+          break;
+        case 1:
+          text.insert(at, 1, alphabet[random() % alphabet.size()]);
+          break;
+        case 2:
+          text.erase(at, 1 + random() % 3);
+          break;
+        default:
+          text.resize(at);
+      }
+    }
+    CAPTURE(seed, text);
+    std::vector<ToolCall> calls;
+    try {
+      calls = hermes.parse(text, {});
+    } catch (const Error& e) {
+      REQUIRE(e.code() == Errc::malformed_call);
+      continue;
+    }
+    REQUIRE(hermes.parse(hermes.write(calls), {}) == calls);
+    ++read;
+  }
+  CHECK(read > 2500);
+}

@@ -1,0 +1,197 @@
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <tooldecode/tools/python_call.hpp>
+
+#include <support/catch.hpp>
+#include <support/data.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+const PythonCall python;
+
+std::string error_of(std::string_view text, const ToolSet& tools = {}) {
+  try {
+    static_cast<void>(python.parse(text, tools));
+  } catch (const Error& e) {
+    return std::string(name(e.code())) + " " + e.where();
+  }
+  return "none";
+}
+
+std::vector<ToolCall> calls_of(const nlohmann::json& row) {
+  std::vector<ToolCall> calls;
+  const auto& json = row["call_json"];
+  for (const auto& call : json.is_array() ? json : nlohmann::json::array({json})) {
+    calls.push_back({call["name"], Json(call["arguments"])});
+  }
+  return calls;
+}
+
+}  // namespace
+
+TEST_CASE("call lists are read as Python reads them") {
+  const std::vector<ToolCall> expected{{"f", Json::parse(R"({"a": 1, "b": "x"})")}, {"m.g"}};
+  for (const std::string text :
+       {"[f(a=1, b='x'), m.g()]", " \n[f(a=1,b=\"x\"),m.g()]\n",
+        "[ f ( a = 1 , b = 'x' , ) ,\n m.g( ) ]", "[f(b='x', a=1.0), m.g()]"}) {
+    INFO(text);
+    CHECK(python.parse(text, {}) == expected);
+  }
+  CHECK(python.write(expected) == "[f(a=1, b='x'), m.g()]");
+  CHECK(python.parse("[]", {}).empty());
+  CHECK(python.parse("There is no call [f()] here", {}).empty());
+  CHECK(python.parse("", {}).empty());
+  const auto nested = python.parse("[f(a=[1, {'k=': (2, None)}], b='a=1, (]')]", {});
+  CHECK(nested[0].arguments.dump() == R"({"a":[1,{"k=":[2,null]}],"b":"a=1, (]"})");
+}
+
+TEST_CASE("positional arguments take the documented names") {
+  const ToolSet tools = ToolSet::parse(
+      R"([{"name": "sort", "parameters": {"type": "object",
+           "properties": {"file": {"type": "string"}, "down": {"type": "boolean"}}}}])");
+  CHECK(python.parse("[sort('a=b.pdf')]", tools)[0].arguments.dump() == R"({"file":"a=b.pdf"})");
+  CHECK(python.parse("[sort('x', down=True)]", tools)[0].arguments.dump() ==
+        R"({"file":"x","down":true})");
+  CHECK(error_of("[sort('x', file='y')]", tools) == "malformed_call byte 11");
+  CHECK(error_of("[sort(file='y', True)]", tools) == "malformed_call byte 16");
+  CHECK(error_of("[sort('x', True, 3)]", tools).starts_with("malformed_call byte 17"));
+  CHECK(error_of("[other('x')]", tools).starts_with("malformed_call byte 7"));
+}
+
+TEST_CASE("broken call lists are errors with the byte") {
+  const std::map<std::string, std::string> cases = {{"[f(a=1)", "byte 7"},
+                                                    {"[f(a=1", "byte 6"},
+                                                    {"[f(a=", "byte 5"},
+                                                    {"[f", "byte 1"},
+                                                    {"[", "byte 1"},
+                                                    {"[f()] g", "byte 6"},
+                                                    {"[f() g()]", "byte 5"},
+                                                    {"[f(a=1 b=2)]", "byte 7"},
+                                                    {"[f(a=1, a=2)]", "byte 8"},
+                                                    {"[f(a=x)]", "byte 5"},
+                                                    {"[f(a='x)]", "byte 9"},
+                                                    {"[(a=1)]", "byte 1"},
+                                                    {"[f(a=1/6)]", "byte 6"},
+                                                    {"[f(a={'k': 1, 'k': 2})]", "byte 14"}};
+  for (const auto& [text, where] : cases) {
+    INFO(text);
+    CHECK(error_of(text) == "malformed_call " + where);
+  }
+}
+
+TEST_CASE("a name or a key that is not UTF-8 is an error", "[!mayfail]") {
+  CHECK(error_of("[f\xff()]").starts_with("malformed_call byte"));
+  CHECK(error_of("[f(a\xff=1)]").starts_with("malformed_call byte"));
+}
+
+TEST_CASE("published canonical calls: text to values and back") {
+  int rows = 0, texts = 0;
+  for (const char* file :
+       {"bfcl/exec.jsonl", "bfcl/live_multiple.jsonl.gz", "bfcl/live_parallel.jsonl",
+        "bfcl/live_parallel_multiple.jsonl", "bfcl/live_simple.jsonl", "bfcl/multiple.jsonl",
+        "bfcl/parallel.jsonl", "bfcl/parallel_multiple.jsonl", "bfcl/simple_python.jsonl",
+        "apibank/level1.jsonl", "apibank/level2.jsonl"}) {
+    TOOLDECODE_REQUIRE_SHARED(path, file);
+    const bool strings_only = std::string_view(file).starts_with("apibank");
+    for (const auto& row : test::read_jsonl(path)) {
+      if (!row.contains("call_json") || row["call_json"].is_null()) continue;
+      INFO(row["id"]);
+      const std::string text = row["call_python"];
+      const ToolSet tools    = ToolSet::from_json(Json(row[strings_only ? "apis" : "functions"]));
+      const auto calls       = python.parse(text, tools);
+      const auto expected    = calls_of(row);
+      ++rows;
+      if (strings_only) {  // there the text has every value as a string
+        REQUIRE(calls.size() == 1);
+        CHECK(calls[0].arguments.size() == expected[0].arguments.size());
+        CHECK(python.write(calls) == text);
+        ++texts;
+      } else {
+        CHECK(calls == expected);
+        CHECK(python.parse(python.write(calls), tools) == calls);
+        texts += python.write(calls) == text ? 1 : 0;
+      }
+      CHECK(python.parse(python.write(expected), tools) == expected);
+    }
+  }
+  CHECK(rows > 1500);
+  // The executable rows were written by hand: other quotes, spaces, tuples, positions.
+  CHECK(rows - texts < 60);
+}
+
+TEST_CASE("calls of multi-turn dialogues, positional ones among them") {
+  TOOLDECODE_REQUIRE_SHARED(functions, "bfcl/multi_turn_functions.jsonl");
+  TOOLDECODE_REQUIRE_SHARED(calls, "bfcl/multi_turn_calls.jsonl");
+  std::set<std::string> known;
+  Json all = Json::array();
+  std::istringstream lines(test::read_text(functions));
+  for (std::string line; std::getline(lines, line);) {
+    const Json row = parse_json(line);
+    if (known.insert(row["name"]).second) all.push_back(row);
+  }
+  const ToolSet tools = ToolSet::from_json(all);
+  int parsed          = 0;
+  for (const auto& row : test::read_jsonl(calls)) {
+    for (const auto& turn : row["calls_python"]) {
+      for (const auto& call : turn) {
+        INFO(call);
+        const auto read = python.parse("[" + call.get<std::string>() + "]", tools);
+        REQUIRE(read.size() == 1);
+        const auto tool = tools.find(read[0].name);
+        REQUIRE(tool);
+        for (const auto& [key, value] : read[0].arguments.items()) {
+          CHECK(tools[*tool].parameters["properties"].contains(key));
+        }
+        ++parsed;
+      }
+    }
+  }
+  CHECK(parsed > 2000);
+}
+
+TEST_CASE("mutated call lists give values or errors, and what is written reads back") {
+  const std::string seed_text =
+      R"([f(a=1, b='x\n\'"', c=[1.5, None, {'k': (True,)}]), m.g(), h(x="it's", y=-1e-09)])";
+  const std::string_view alphabet = "[]()'\"=,.\\ \n{}:aZ0-";
+  int read                        = 0;
+  for (unsigned seed = 0; seed < 10000; ++seed) {
+    std::mt19937 random(seed);
+    std::string text = seed_text;
+    for (auto edits = random() % 4; edits-- > 0 && !text.empty();) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 4) {
+        case 0:
+          text[at] = alphabet[random() % alphabet.size()];
+          break;
+        case 1:
+          text.insert(at, 1, alphabet[random() % alphabet.size()]);
+          break;
+        case 2:
+          text.erase(at, 1 + random() % 3);
+          break;
+        default:
+          text.resize(at);
+      }
+    }
+    CAPTURE(seed, text);
+    std::vector<ToolCall> calls;
+    try {
+      calls = python.parse(text, {});
+    } catch (const Error& e) {
+      REQUIRE(e.code() == Errc::malformed_call);
+      continue;
+    }
+    REQUIRE(python.parse(python.write(calls), {}) == calls);
+    ++read;
+  }
+  CHECK(read > 2500);
+}
