@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <tooldecode/grammar/schema_text.hpp>
+
+#include <support/catch.hpp>
+#include <support/slow_matcher.hpp>
+
+namespace {
+
+using tooldecode::Grammar;
+using tooldecode::SchemaText;
+using tooldecode::ValueSyntax;
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> spellings(const Json& value, ValueSyntax syntax) {
+  Grammar grammar;
+  std::vector<std::string> texts = SchemaText(grammar, syntax).spellings(value);
+  std::sort(texts.begin(), texts.end());
+  return texts;
+}
+bool has(const std::vector<std::string>& list, const char* text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+}  // namespace
+
+TEST_CASE("Scalars have the texts that both languages' writers give them", "[schema_text]") {
+  CHECK(spellings(Json(), ValueSyntax::json) == std::vector<std::string>{"null"});
+  CHECK(spellings(Json(), ValueSyntax::python) == std::vector<std::string>{"None"});
+  CHECK(spellings(true, ValueSyntax::python) == std::vector<std::string>{"True"});
+  CHECK(spellings(-3, ValueSyntax::json) == std::vector<std::string>{"-3"});
+  CHECK(has(spellings(2.0, ValueSyntax::python), "2.0"));
+  CHECK(has(spellings(2.0, ValueSyntax::json), "2"));
+  CHECK(spellings(0.5, ValueSyntax::json) == std::vector<std::string>{"0.5"});
+  // json.dumps with ensure_ascii=False, and with its default.
+  const auto json = spellings("\xC3\xA9\xF0\x9F\x98\x80\n\"", ValueSyntax::json);
+  CHECK(json.size() == 2);
+  CHECK(has(json, "\"\xC3\xA9\xF0\x9F\x98\x80\\n\\\"\""));
+  CHECK(has(json, "\"\\u00e9\\ud83d\\ude00\\n\\\"\""));
+  // repr and ascii, and the same between the other quote.
+  const auto python = spellings("it's \xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\\", ValueSyntax::python);
+  CHECK(has(python, "\"it's \xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\\\\\""));
+  CHECK(has(python, "\"it's \\xe9\\u20ac\\U0001f600\\\\\""));
+  CHECK(has(python, "'it\\'s \xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\\\\'"));
+}
+
+TEST_CASE("A further key is any but the names, however it is spelt", "[schema_text]") {
+  Grammar grammar;
+  SchemaText text(grammar, ValueSyntax::json);
+  const auto key     = text.other_key({"ab", "\xC3\xA9", ""}, false);
+  const auto accepts = [&](tooldecode::NodeId node, const char* bytes) {
+    return tooldecode::slow::matches(grammar, node, bytes);
+  };
+  for (const char* other : {R"("a")", R"("abc")", R"("b")", R"("e")", R"("\u0061")", R"("\n")"}) {
+    INFO(other);
+    CHECK(accepts(key, other));
+  }
+  for (const char* name : {R"("ab")", R"("a\u0062")", R"("\u0061\u0062")", "\"\xC3\xA9\"",
+                           R"("\u00E9")", R"("")", "ab", "a"}) {
+    INFO(name);
+    CHECK_FALSE(accepts(key, name));
+  }
+  const auto plain = text.other_key({"ab"}, true);
+  for (const char* other : {"a", "abc", "b", "_", "a1"}) CHECK(accepts(plain, other));
+  for (const char* name : {"ab", "1a", "", "a-b", "\"a\"", "a b"})
+    CHECK_FALSE(accepts(plain, name));
+}
+
+TEST_CASE("Strings of a length, and no string where the bounds exclude each other",
+          "[schema_text]") {
+  Grammar grammar;
+  SchemaText text(grammar, ValueSyntax::python);
+  const auto node    = text.string(std::nullopt, {1, 2});
+  const auto accepts = [&](const char* bytes) {
+    return tooldecode::slow::matches(grammar, node, bytes);
+  };
+  CHECK(accepts("'a'"));
+  CHECK(accepts("\"\\u00e9\xC3\xA9\""));
+  CHECK_FALSE(accepts("''"));
+  CHECK_FALSE(accepts("'abc'"));
+  CHECK_FALSE(accepts("'a\""));
+  const auto none = text.string(std::nullopt, {2, 1});
+  CHECK(grammar.satisfiable()[none] == 0);
+}
