@@ -60,6 +60,5 @@
 #include <tooldecode/version.hpp>
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/byte_pair_encoding.hpp>
-#include <tooldecode/vocabulary/split_patterns.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>

@@ -2,4 +2,6 @@
 
 const void* address_seen_by_second();
 
-const void* address_seen_by_second() { return &tooldecode::version; }
+const void* address_seen_by_second() {
+  return &tooldecode::version;
+}

@@ -45,9 +45,9 @@ concept Constraint =
 /// A language model that runs one linear sequence at a time over a cache that the caller owns.
 ///
 /// The model is immutable and shared; what a request changes is its `Cache`, a movable value made
-/// by `make_cache`. `forward` appends L >= 1 tokens and writes the logits after the last one; `fork`
-/// copies a cache by sharing what is there; `truncate` forgets the tokens past a length. A model may
-/// also say, as `context_length()`, how many tokens a cache can hold.
+/// by `make_cache`. `forward` appends L >= 1 tokens and writes the logits after the last one;
+/// `fork` copies a cache by sharing what is there; `truncate` forgets the tokens past a length. A
+/// model may also say, as `context_length()`, how many tokens a cache can hold.
 template <class M>
 concept Model = std::movable<typename M::Cache> &&
                 requires(const M& m, typename M::Cache& cache, const typename M::Cache& shared,

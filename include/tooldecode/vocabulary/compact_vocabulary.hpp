@@ -121,9 +121,16 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
         {detail::decode_base64(tokens[i].get<std::string>(), place), static_cast<TokenType>(type)});
   }
   VocabularyOptions options;
-  if (file.has("eos_id")) options.end_tokens = {file.value<TokenId>("eos_id")};
-  if (file.has("bos_id")) options.begin_token = file.value<TokenId>("bos_id");
-  if (file.has("pad_id")) options.pad_token = file.value<TokenId>("pad_id");
+  const auto id = [&](const char* key) {
+    const auto number = file.value<std::int64_t>(key);
+    if (number < 0 || number >= static_cast<std::int64_t>(tokens.size())) {
+      file.fail(key, "no token has this id");
+    }
+    return static_cast<TokenId>(number);
+  };
+  if (file.has("eos_id")) options.end_tokens = {id("eos_id")};
+  if (file.has("bos_id")) options.begin_token = id("bos_id");
+  if (file.has("pad_id")) options.pad_token = id("pad_id");
   if (file.has("model_vocab_size")) options.size = file.value<std::size_t>("model_vocab_size");
   const Vocabulary vocabulary(entries, options);
   const auto type = file.value<std::string>("type");

@@ -41,10 +41,10 @@ class GgufMetadata {
 
   explicit GgufMetadata(std::string_view bytes) : bytes_(bytes) {
     if (!bytes.starts_with("GGUF")) fail("does not begin with GGUF");
-    at_                = 4;
-    const auto version = read<std::uint32_t>();
-    if (version != 2 && version != 3)
-      fail("is of version " + std::to_string(version) + ", not 2 or 3");
+    at_                 = 4;
+    const auto revision = read<std::uint32_t>();
+    if (revision != 2 && revision != 3)
+      fail("is of version " + std::to_string(revision) + ", not 2 or 3");
     (void)read<std::uint64_t>();  // tensors
     const auto count = read<std::uint64_t>();
     for (std::uint64_t i = 0; i < count; ++i) {

@@ -89,14 +89,16 @@ class TokenizerJson {
     }
   }
 
-  void read_pre_tokenizer(const nlohmann::json& part, const std::string& pointer) {
+  void read_pre_tokenizer(const nlohmann::json& part, const std::string& pointer,
+                          unsigned depth = 0) {
     if (part.is_null()) return;
+    if (depth > 8) refuse(pointer, "pre-tokenizers are nested too deeply");
     const JsonMembers members(part, pointer);
     const auto type = members.value<std::string>("type");
     if (type == "Sequence") {
       const nlohmann::json& list = members.array("pretokenizers");
       for (std::size_t i = 0; i < list.size(); ++i) {
-        read_pre_tokenizer(list[i], pointer + "/pretokenizers/" + std::to_string(i));
+        read_pre_tokenizer(list[i], pointer + "/pretokenizers/" + std::to_string(i), depth + 1);
       }
     } else if (type == "ByteLevel") {
       byte_level_ = true;
@@ -124,10 +126,12 @@ class TokenizerJson {
   void read_tokens(const nlohmann::json& model) {
     if (!model.contains("vocab") || !model["vocab"].is_object())
       refuse("#/model/vocab", "must be an object");
-    std::size_t count = 0;
-    const auto place  = [&](const nlohmann::json& id, const std::string& pointer) {
-      if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= std::uint64_t{1} << 24) {
-        refuse(pointer, "a token's id is an integer from 0 to 2^24");
+    // Gaps between ids exist, but not so many that they would fill the memory.
+    const std::size_t most = 2 * model["vocab"].size() + 65'536;
+    std::size_t count      = 0;
+    const auto place       = [&](const nlohmann::json& id, const std::string& pointer) {
+      if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= most) {
+        refuse(pointer, "a token's id is an integer not far past the number of tokens");
       }
       count = std::max(count, id.get<std::size_t>() + 1);
       return id.get<std::size_t>();
@@ -191,6 +195,14 @@ class TokenizerJson {
     return {*a, *b};
   }
 
+  // A narrower integer would turn a wrong id into a right one.
+  [[nodiscard]] TokenId checked_id(const nlohmann::json& id) const {
+    const auto number = id.get<std::int64_t>();
+    if (number < 0 || number >= static_cast<std::int64_t>(entries_.size())) {
+      refuse("eos_token_id", "no token has the id " + id.dump());
+    }
+    return static_cast<TokenId>(number);
+  }
   [[nodiscard]] VocabularyOptions options() const {
     VocabularyOptions result;
     const auto find = [&](const std::string& name) -> std::optional<TokenId> {
@@ -219,7 +231,7 @@ class TokenizerJson {
       if (config.is_object() && config.contains("eos_token_id")) {
         const nlohmann::json& ends = config["eos_token_id"];
         for (const nlohmann::json& id : ends.is_array() ? ends : nlohmann::json::array({ends})) {
-          if (id.is_number_integer()) result.end_tokens.push_back(id.get<TokenId>());
+          if (id.is_number_integer()) result.end_tokens.push_back(checked_id(id));
         }
       }
     }
@@ -245,7 +257,11 @@ class TokenizerJson {
 /// \par Source      huggingface/tokenizers, documentation of components
 [[nodiscard]] inline Tokenizer parse_tokenizer_json(std::string_view text,
                                                     TokenizerFiles files = {}) {
-  return detail::TokenizerJson(text, files).build();
+  try {
+    return detail::TokenizerJson(text, files).build();
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(Errc::malformed_vocabulary, "#", error.what());
+  }
 }
 
 }  // namespace tooldecode
