@@ -6,6 +6,7 @@
 
 namespace tooldecode {
 
+/// Stable codes of bad input.
 enum class Errc;
 class Error;
 

@@ -239,8 +239,10 @@ class Automaton {
   static constexpr std::uint32_t in_value     = 0x8000'0000;
   static constexpr std::uint32_t in_separator = 0x8000'0001;
 
-  static int rank(const ByteSet& set, std::uint8_t byte) noexcept {
-    return byte == 0 ? 0 : (set & ByteSet::range(0, static_cast<std::uint8_t>(byte - 1))).size();
+  static std::size_t rank(const ByteSet& set, std::uint8_t byte) noexcept {
+    if (byte == 0) return 0;
+    const ByteSet before = set & ByteSet::range(0, static_cast<std::uint8_t>(byte - 1));
+    return static_cast<std::size_t>(before.size());
   }
 
   // Entering and leaving nodes: every function adds the positions that can consume a byte.

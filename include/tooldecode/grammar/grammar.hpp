@@ -79,7 +79,7 @@ class Grammar {
     [[nodiscard]] std::uint32_t child(std::uint32_t position, std::uint8_t byte) const {
       const Position& at = positions[position];
       if (!at.next.contains(byte)) return 0;
-      return at.children[rank(at.next, byte)];
+      return at.children[static_cast<std::size_t>(rank(at.next, byte))];
     }
     /// Adds a literal under an index; gives false where the literal is already there.
     bool insert(std::string_view literal, std::uint32_t index) {
@@ -141,7 +141,7 @@ class Grammar {
   [[nodiscard]] NodeId optional(NodeId node) { return choice({node, empty()}); }
   /// Items that are not empty texts, `separator` between each two.
   [[nodiscard]] NodeId repeat(NodeId item, Occurrences occurrences, NodeId separator) {
-    if (occurrences.max == 0) return empty();
+    if (occurrences.max == 0) return occurrences.min == 0 ? empty() : nothing();
     return add({.kind        = Kind::repeat,
                 .children    = {item},
                 .occurrences = occurrences,

@@ -85,7 +85,7 @@ class TextDfa {
         }
       }
     }
-    std::vector<std::size_t> longest(states, 0);  // end at least as long as what is missing
+
     std::vector<std::vector<char>> reached(top + 1, std::vector<char>(states, 0));
     reached[0][0] = 1;
     for (std::size_t n = 0; n < top; ++n) {

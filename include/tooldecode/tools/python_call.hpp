@@ -13,6 +13,7 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/json_schema.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/code_point.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -55,6 +56,7 @@ struct PythonCall {
     std::vector<ToolCall> calls;
     reader.skip_space();
     if (!reader.accept("[")) return calls;
+    if (!is_utf8(text)) reader.fail("the calls are not UTF-8");
     reader.skip_space();
     while (!reader.accept("]")) {
       if (!calls.empty()) {

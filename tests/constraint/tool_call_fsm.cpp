@@ -1,0 +1,89 @@
+#include <string>
+
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+MaskCache bytes() {
+  std::vector<Vocabulary::Entry> entries;
+  for (int b = 0; b < 256; ++b)
+    entries.push_back({std::string(1, static_cast<char>(b)), TokenType::normal});
+  entries.push_back({"<end>", TokenType::control});
+  return Vocabulary(entries, {.end_tokens = {256}});
+}
+
+const ToolSet& tools() {
+  static const ToolSet set = ToolSet::parse(R"([
+    {"name": "get", "parameters": {"type": "object", "properties": {
+      "city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}},
+    {"name": "get_time", "parameters": {"type": "object", "properties": {}}}])");
+  return set;
+}
+
+// The byte of the first refusal, or -1.
+template <class F>
+int refused(const F& format, const std::string& text, ChoiceOptions options = {}) {
+  const ToolCallFSM calls{bytes(), tools(), format, options};
+  const auto refusal = calls.find_refusal(text);
+  return refusal ? static_cast<int>(refusal->at) : -1;
+}
+
+}  // namespace
+
+TEST_CASE("A wrong Python call is refused at the byte where it first becomes impossible") {
+  const PythonCall format;
+  const ChoiceOptions required{.choice = ToolChoice::required};
+  CHECK(refused(format, "[get(city='Oslo')]", required) == -1);
+  CHECK(refused(format, "[get(days=2, city=\"Oslo\"), get_time()]", required) == -1);
+  CHECK(refused(format, "[got(city='Oslo')]", required) == 2);          // unknown tool
+  CHECK(refused(format, "[get(days=2)]", required) == 11);              // missing key
+  CHECK(refused(format, "[get(town='Oslo')]", required) == 5);          // unknown key
+  CHECK(refused(format, "[get(city='a', city='b')]", required) == 15);  // key given twice
+  CHECK(refused(format, "[get(city=5)]", required) == 10);              // wrong type
+  CHECK(refused(format, "[get(city='Oslo')", required) == 17);          // cut
+  CHECK(refused(format, "no call", required) == 0);
+  CHECK(refused(format, "[get(days=2, city='x')]", {.documented_order = true}) == 5);
+  CHECK(refused(format, "[get_time(), get_time()]", {.parallel = false}) == 11);
+}
+
+TEST_CASE("Tool choice decides between text and calls") {
+  const JsonCall format  = JsonCall::hermes();
+  const std::string call = "<tool_call>\n{\"name\": \"get_time\", \"arguments\": {}}\n</tool_call>";
+  const std::string other =
+      "<tool_call>\n{\"name\": \"get\", \"arguments\": {\"city\": \"x\"}}\n</tool_call>";
+  CHECK(refused(format, "plain text") == -1);
+  CHECK(refused(format, "text with <tool_cal inside") == -1);
+  CHECK(refused(format, "Let me see. " + call + '\n' + other) == -1);
+  CHECK(refused(format, call + "more") == static_cast<int>(call.size()));
+  CHECK(refused(format, call, {.choice = ToolChoice::none}) == 10);  // the trigger's last byte
+  CHECK(refused(format, "text", {.choice = ToolChoice::required}) == 0);
+  CHECK(refused(format, call, {.choice = ToolChoice::named, .name = "get_time"}) == -1);
+  CHECK(refused(format, other, {.choice = ToolChoice::named, .name = "get_time"}) > 20);
+  CHECK_THROWS_AS(refused(format, call, {.choice = ToolChoice::named, .name = "set"}), Error);
+  CHECK(refused(PythonCall{}, "see [1]") == -1);
+  CHECK(refused(PythonCall{}, "[1]") == 1);
+}
+
+TEST_CASE("Mode and tool follow the text, and calls are read back") {
+  const ToolCallFSM calls{bytes(), tools(), JsonCall::hermes()};
+  const auto at = [&](const std::string& text) {
+    return *calls.advance_bytes(calls.initial(), text);
+  };
+  CHECK(calls.mode(at("hello <tool")) == ToolCallFSM::Mode::text);
+  const std::string begin = "hello <tool_call>\n{\"name\": \"get";
+  CHECK(calls.mode(at(begin)) == ToolCallFSM::Mode::tool);
+  CHECK_FALSE(calls.find_tool(at(begin)));
+  CHECK(calls.find_tool(at(begin + "\", \"arguments\": {")) == std::optional<std::size_t>(0));
+  CHECK(calls.find_tool(at(begin + "_time\", ")) == std::optional<std::size_t>(1));
+  CHECK(calls.forced(at(begin + "_")) == "time\"");
+  const auto read = calls.parse(begin + "\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>");
+  REQUIRE(read.size() == 1);
+  CHECK(read[0] == ToolCall{"get", {{"city", "Oslo"}}});
+  CHECK(calls.is_finished(*calls.advance(at("text"), 256)));
+}

@@ -1,0 +1,13 @@
+#include <tooldecode/core/config.hpp>
+
+#include <support/catch.hpp>
+
+TEST_CASE("TOOLDECODE_ASSERT lets a true condition pass and evaluates no side effect twice") {
+  int evaluated = 0;
+  TOOLDECODE_ASSERT(++evaluated == 1);
+#ifdef NDEBUG
+  CHECK(evaluated == 0);
+#else
+  CHECK(evaluated == 1);
+#endif
+}

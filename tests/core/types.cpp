@@ -1,0 +1,11 @@
+#include <limits>
+#include <type_traits>
+
+#include <tooldecode/core/types.hpp>
+
+#include <support/catch.hpp>
+
+TEST_CASE("A token id is what engines' kernels index with") {
+  CHECK(std::is_same_v<tooldecode::TokenId, std::int32_t>);
+  CHECK(std::numeric_limits<tooldecode::TokenId>::max() > 262'144);
+}

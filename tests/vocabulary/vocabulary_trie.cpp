@@ -1,0 +1,64 @@
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+TEST_CASE("The trie holds each text under its path, and counts what is below") {
+  std::mt19937 random(21);
+  for (int round = 0; round < 50; ++round) {
+    INFO("round " << round);
+    std::vector<std::string> texts;
+    for (int i = 0; i < 300; ++i) {
+      std::string text;
+      for (std::size_t n = random() % 12; n > 0; --n)
+        text.push_back(static_cast<char>(random() % 4 * 85));
+      texts.push_back(text);
+    }
+    std::vector<VocabularyTrie::Entry> entries;
+    std::map<std::string, std::multiset<std::uint32_t>> expected;
+    for (std::uint32_t i = 0; i < texts.size(); ++i) {
+      entries.emplace_back(texts[i], i);
+      if (!texts[i].empty()) expected[texts[i]].insert(i);
+    }
+    const VocabularyTrie trie(entries);
+    std::map<std::string, std::multiset<std::uint32_t>> found;
+    std::size_t longest = 0, visited = 0;
+    const auto visit = [&](auto&& self, VocabularyTrie::NodeIndex node,
+                           const std::string& path) -> std::uint32_t {
+      ++visited;
+      longest             = std::max(longest, path.size());
+      std::uint32_t below = 0;
+      for (const std::uint32_t value : trie.values(node)) found[path].insert(value), ++below;
+      const auto [first, last] = trie.children(node);
+      for (auto child = first; child < last; ++child) {
+        if (child > first) REQUIRE(trie.label(child - 1) < trie.label(child));
+        below += self(self, child, path + static_cast<char>(trie.label(child)));
+      }
+      REQUIRE(trie.count_below(node) == below);
+      return below;
+    };
+    visit(visit, 0, "");
+    REQUIRE(found == expected);
+    REQUIRE(trie.longest() == longest);
+    REQUIRE(trie.size() == visited);
+  }
+}
+
+TEST_CASE("Only tokens that write text are in a vocabulary's trie") {
+  const Vocabulary vocabulary({{"a", TokenType::normal},
+                               {"<end>", TokenType::control},
+                               {"", TokenType::unused},
+                               {"a", TokenType::byte},
+                               {"<call>", TokenType::user_defined}},
+                              {.end_tokens = {1}, .size = 9});
+  const VocabularyTrie trie(vocabulary);
+  CHECK(trie.count_below(0) == 3);
+  CHECK(trie.longest() == 6);
+}
