@@ -7,7 +7,7 @@
 function(tooldecode_add_header_tests target)
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR}/include CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/include/tooldecode/*.hpp)
-  set(directory ${CMAKE_CURRENT_BINARY_DIR}/${target})
+  set(directory ${CMAKE_CURRENT_BINARY_DIR}/${target}_sources)
   set(sources)
   set(includes)
   set(foreign)
