@@ -67,8 +67,7 @@ std::optional<std::string> sample(const td::ToolCallFSM& calls, Law law, std::ui
       for (std::uint32_t bits = mask.words()[w]; bits != 0; bits &= bits - 1) {
         const auto token =
             static_cast<td::TokenId>(32 * w + static_cast<std::size_t>(std::countr_zero(bits)));
-        const auto noise =
-            static_cast<double>(td::uniform(seed, position, static_cast<std::uint32_t>(token)));
+        const auto noise   = static_cast<double>(td::uniform(seed, position, token));
         const bool end     = calls.vocabulary().is_end(token);
         const double value = end ? (closing ? 2000.0 : noise)
                                  : score(law, calls.vocabulary().bytes(token), noise, closing);
