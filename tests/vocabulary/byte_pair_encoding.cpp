@@ -93,6 +93,11 @@ TEST_CASE("merges by score take the best piece, the leftmost of equals") {
   CHECK(encode(pairs, "").empty());
 }
 
+TEST_CASE("a merged text may be listed as user-defined") {
+  const td::Vocabulary vocabulary({{"a"}, {"ab", TokenType::user_defined}, {"b"}, {"abb"}});
+  CHECK(encode({vocabulary, Merges{{"a", "b"}, {"ab", "b"}}, {}}, "aabb") == Ids{0, 3});
+}
+
 TEST_CASE("a piece that is a token may go before its merges") {
   const td::Vocabulary vocabulary({{"a"}, {"b"}, {"c"}, {"bc"}, {"abc"}, {"ab"}});
   const Merges merges{{"a", "b"}, {"b", "c"}};

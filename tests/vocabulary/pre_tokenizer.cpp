@@ -71,3 +71,13 @@ TEST_CASE("a broken pattern is refused with its number and byte") {
     CHECK(error.where() == "pre-tokenizer pattern 1, byte 2");
   }
 }
+
+TEST_CASE("a pattern that backtracks without end is an error, not a wrong split") {
+  const td::PreTokenizer nested({"(?:(?:x+x+)+)+y"});
+  try {
+    static_cast<void>(nested.split(std::string(64, 'x')));
+    FAIL("nothing thrown");
+  } catch (const td::Error& error) {
+    CHECK(error.code() == td::Errc::limit_exceeded);
+  }
+}

@@ -90,6 +90,25 @@ TEST_CASE("text in SentencePiece's shape falls back to bytes") {
   }
 }
 
+// The ids are what the Python package `tokenizers` 0.23.3 gives for the same file.
+TEST_CASE("a Metaspace that splits keeps merges within its words") {
+  for (const bool split : {true, false}) {
+    INFO(split);
+    json file                              = spaced(true);
+    file["pre_tokenizer"]["split"]         = split;
+    file["model"]["vocab"]["\u2581\u2581"] = 263;
+    file["model"]["vocab"]["b\u2581"]      = 264;
+    file["model"]["merges"].push_back({"\u2581", "\u2581"});
+    file["model"]["merges"].push_back({"b", "\u2581"});
+    const td::Tokenizer tokenizer = td::parse_tokenizer_json(file.dump());
+    CHECK(tokenizer.encode("ab  ab") == Ids{4, 1, 5});
+    CHECK(tokenizer.encode(" ab") == Ids{5});
+    CHECK(tokenizer.encode("  ") == (split ? Ids{1, 1} : Ids{263}));
+    CHECK(tokenizer.encode("a   b b b ") ==
+          (split ? Ids{2, 1, 1, 1, 3, 1, 3, 1, 3, 1} : Ids{2, 263, 1, 264, 264, 264}));
+  }
+}
+
 TEST_CASE("a part of another kind is refused at its place") {
   const auto where = [](const char* pointer, json value) {
     json file                         = spaced();

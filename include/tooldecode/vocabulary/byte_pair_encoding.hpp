@@ -44,14 +44,19 @@ class BytePairEncoding {
       : vocabulary_(std::move(vocabulary)), options_(options) {
     index_tokens();
     ranks_.reserve(merges.size());
+    // Some files list a merged text once more, as a token to be matched before anything else.
+    const auto any_token = [&](const std::string& text) {
+      const TokenId token = token_of(text);
+      return token >= 0 ? token : vocabulary_.find(text).value_or(-1);
+    };
     for (std::size_t rank = 0; rank < merges.size(); ++rank) {
       const auto& [left, right] = merges[rank];
-      const auto a = tokens_.find(left), b = tokens_.find(right), ab = tokens_.find(left + right);
-      if (a == tokens_.end() || b == tokens_.end() || ab == tokens_.end()) {
+      const TokenId a = any_token(left), b = any_token(right), ab = any_token(left + right);
+      if (a < 0 || b < 0 || ab < 0) {
         throw Error(Errc::malformed_vocabulary, "merge " + std::to_string(rank),
                     "merges texts that are not tokens");
       }
-      ranks_.try_emplace(pair(a->second, b->second), Found{static_cast<double>(rank), ab->second});
+      ranks_.try_emplace(pair(a, b), Found{static_cast<double>(rank), ab});
     }
   }
   /// \param scores  one per token; the pair whose text has the highest score is merged first

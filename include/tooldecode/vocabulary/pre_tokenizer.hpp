@@ -28,7 +28,8 @@ namespace tooldecode {
 ///
 /// \par Complexity  as PCRE2's just-in-time matcher
 /// \par Threads     immutable after construction; a copy shares the compiled patterns
-/// \par Errors      Error{malformed_pattern} from the constructor, with the pattern's number
+/// \par Errors      Error{malformed_pattern} from the constructor, with the pattern's number;
+///                  Error{limit_exceeded} from `split` where a pattern backtracks without end
 class PreTokenizer {
  public:
   PreTokenizer() = default;
@@ -86,7 +87,11 @@ class PreTokenizer {
     for (std::size_t at = 0; at < text.size();) {
       const int found = pcre2_match(pattern, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
                                     at, PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, match.get(), nullptr);
-      if (found < 0) break;
+      if (found == PCRE2_ERROR_NOMATCH) break;
+      if (found < 0) {
+        throw Error(Errc::limit_exceeded, "byte " + std::to_string(at),
+                    "matching the pre-tokenizer pattern takes too much memory or too many steps");
+      }
       const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(match.get());
       if (bounds[0] > done) pieces.push_back(text.substr(done, bounds[0] - done));
       pieces.push_back(text.substr(bounds[0], bounds[1] - bounds[0]));

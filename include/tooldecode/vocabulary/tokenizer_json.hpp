@@ -118,6 +118,7 @@ class TokenizerJson {
                                                                           : R"(\p{N}+)");
     } else if (type == "Metaspace") {
       prefixes_space_ = members.value_or<std::string>("prepend_scheme", "always") != "never";
+      if (members.value_or("split", true)) patterns_.emplace_back(" [^ ]*");
     } else {
       refuse(pointer + "/type", "the pre-tokenizer \"" + type + "\" is not supported");
     }
