@@ -58,3 +58,10 @@ TEST_CASE("A token may follow exactly where some name goes on with it") {
   const std::vector<std::vector<TokenId>> wrong{{0, 9}};
   CHECK_THROWS_AS(TokenTrie(vocabulary, wrong), Error);
 }
+
+TEST_CASE("A name may not hold an end token") {
+  const Vocabulary vocabulary({{"a", TokenType::normal}, {"<end>", TokenType::control}},
+                              {.end_tokens = {1}});
+  const std::vector<std::vector<TokenId>> names{{0, 1}};
+  CHECK_THROWS_AS(TokenTrie(vocabulary, names), Error);
+}

@@ -87,3 +87,23 @@ TEST_CASE("Mode and tool follow the text, and calls are read back") {
   CHECK(read[0] == ToolCall{"get", {{"city", "Oslo"}}});
   CHECK(calls.is_finished(*calls.advance(at("text"), 256)));
 }
+
+TEST_CASE("What conforms can be read: no number beyond double, a repeated free key") {
+  const ToolSet free = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"x": {"type": "number"}, "n": {"type": "integer", "minimum": 3},
+                   "o": {"type": "object", "additionalProperties": true}}}}])");
+  const ToolCallFSM calls{bytes(), free, PythonCall{}, {.choice = ToolChoice::required}};
+  const auto conforms = [&](const std::string& argument) {
+    const std::string text = "[f(" + argument + ")]";
+    const bool result      = !calls.find_refusal(text);
+    if (result) REQUIRE(calls.parse(text).size() == 1);
+    return result;
+  };
+  CHECK(conforms("x=" + std::string(201, '9') + "e99"));
+  CHECK_FALSE(conforms("x=" + std::string(202, '9')));
+  CHECK_FALSE(conforms("x=1e999"));
+  CHECK(conforms("n=" + std::string(200, '9')));
+  CHECK_FALSE(conforms("n=" + std::string(400, '9')));
+  CHECK(conforms("o={'': 1, 'a': 2, '': 3}"));
+  CHECK(calls.parse("[f(o={'': 1, '': 3})]")[0].arguments.dump() == R"({"o":{"":3}})");
+}

@@ -213,3 +213,26 @@ TEST_CASE("Brackets may nest as deep as a model likes") {
   for (int i = 0; i < 100'000; ++i) state = *automaton.step(state, ']');
   CHECK(automaton.is_accepting(state));
 }
+
+TEST_CASE("A lexeme without a closing byte ends only after its least number of units") {
+  Dfa::Row row;
+  row.next['a']  = 0;
+  row.accepting  = true;
+  row.boundary   = true;
+  const auto dfa = std::make_shared<const Dfa>(std::vector{row});
+  Grammar grammar;
+  const NodeId root = grammar.sequence({grammar.lexeme(dfa, {2, 3}), grammar.literal("b")});
+  const Automaton automaton(std::move(grammar), root);
+  const auto accepts = [&](std::string_view text) {
+    std::optional state = automaton.initial();
+    for (const char c : text) {
+      if (state) state = automaton.step(*state, static_cast<std::uint8_t>(c));
+    }
+    return state && automaton.is_accepting(*state);
+  };
+  CHECK_FALSE(accepts("b"));
+  CHECK_FALSE(accepts("ab"));
+  CHECK(accepts("aab"));
+  CHECK(accepts("aaab"));
+  CHECK_FALSE(accepts("aaaab"));
+}

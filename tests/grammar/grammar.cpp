@@ -49,3 +49,18 @@ TEST_CASE("A trie finds each literal under its index") {
   CHECK_FALSE(find("get_"));
   CHECK_FALSE(find("set"));
 }
+
+TEST_CASE(
+    "A required member without a spelling of its own, or without a separator, is impossible") {
+  Grammar g;
+  const NodeId a = g.literal("a"), never = g.nothing();
+  const auto live = [&](NodeId id) { return g.satisfiable()[id] != 0; };
+  const auto set  = [&](bool second_required, NodeId separator) {
+    return g.keyed_set({.members    = {{{"k"}, a, false}, {{"k"}, a, second_required}},
+                         .separator  = separator,
+                         .additional = {}});
+  };
+  CHECK(live(set(false, a)));
+  CHECK_FALSE(live(set(true, a)));
+  CHECK_FALSE(live(set(false, never)));
+}

@@ -333,12 +333,16 @@ TEST_CASE("sequences in a batch have the bits of each alone") {
     alone.push_back(model.fork(caches.back()));
   }
   for (auto& cache : caches) pointers.push_back(&cache);
-  for (int step = 0; step < 3; ++step) {
-    const Tokens tokens = random_tokens(count, random);
-    std::vector<float> logits(count * model.vocabulary_size());
-    model.forward_batch(pointers, tokens, logits);
+  for (int step = 0; step < 4; ++step) {
+    std::vector<Tokens> tokens;
     for (std::size_t i = 0; i < count; ++i) {
-      const auto expected = logits_after(model, alone[i], std::span(tokens).subspan(i, 1));
+      tokens.push_back(random_tokens(step == 0 ? 1 : 1 + random() % (i == 7 ? 80 : 5), random));
+    }
+    const std::vector<std::span<const td::TokenId>> views(tokens.begin(), tokens.end());
+    std::vector<float> logits(count * model.vocabulary_size());
+    model.forward_batch(pointers, views, logits);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto expected = logits_after(model, alone[i], tokens[i]);
       const auto row = logits.begin() + static_cast<std::ptrdiff_t>(i * model.vocabulary_size());
       CHECK(std::equal(expected.begin(), expected.end(), row));
       CHECK(model.length(caches[i]) == model.length(alone[i]));

@@ -58,6 +58,14 @@ class RandomModel {
     fill_row(history(cache.tokens), logits);
   }
 
+  void forward_batch(std::span<Cache* const> caches,
+                     std::span<const std::span<const TokenId>> tokens,
+                     std::span<float> logits) const {
+    for (std::size_t i = 0; i < caches.size(); ++i) {
+      forward(*caches[i], tokens[i], logits.subspan(i * vocabulary_size_, vocabulary_size_));
+    }
+  }
+
   void forward_tree(Cache& cache, std::span<const TokenId> tokens,
                     std::span<const std::uint64_t> ancestors, std::span<float> logits) const {
     cache.nodes.assign(tokens.begin(), tokens.end());
@@ -123,6 +131,6 @@ class RandomModel {
   std::vector<float> head_;
 };
 
-static_assert(TreeModel<RandomModel> && HeadModel<RandomModel>);
+static_assert(BatchModel<RandomModel> && TreeModel<RandomModel> && HeadModel<RandomModel>);
 
 }  // namespace tooldecode::test

@@ -175,3 +175,12 @@ TEST_CASE("JSON agrees with nlohmann's parser on mutated texts") {
   }
   CHECK(read > 5000);
 }
+
+TEST_CASE("A repeated key is an error, or its last value counts", "[tools]") {
+  const std::string text = R"({"a": 1, "b": 2, "a": {"": 0, "": 3}})";
+  ValueReader strict(text, ValueReader::Language::json, Errc::malformed_document);
+  CHECK_THROWS_AS(strict.value(), Error);
+  ValueReader lenient(text, ValueReader::Language::json, Errc::malformed_document);
+  lenient.allow_repeated_keys();
+  CHECK(lenient.value().dump() == R"({"a":{"":3},"b":2})");
+}

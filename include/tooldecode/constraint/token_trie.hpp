@@ -30,7 +30,8 @@ namespace tooldecode {
 /// \par Shapes      masks [ceil(V / 32)]
 /// \par Complexity  advance O(log children), fill_mask O(V / 32 + children)
 /// \par Threads     immutable after construction
-/// \par Errors      Error{unknown_token} for an empty name or a token past V, from the constructor
+/// \par Errors      Error{unknown_token} for an empty name, an end token or one past V, from the
+///                  constructor
 /// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3.2
 class TokenTrie {
  public:
@@ -102,6 +103,9 @@ class TokenTrie {
     for (const TokenId token : tokens) {
       if (token < 0 || static_cast<std::size_t>(token) >= vocabulary_.size()) {
         throw Error(Errc::unknown_token, place, "no token " + std::to_string(token));
+      }
+      if (vocabulary_.is_end(token)) {
+        throw Error(Errc::unknown_token, place, "end token " + std::to_string(token));
       }
       const auto fresh           = static_cast<std::uint32_t>(nodes_.size());
       const auto [child, is_new] = nodes_[node].next.try_emplace(token, fresh);

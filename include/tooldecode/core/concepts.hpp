@@ -60,6 +60,17 @@ concept Model = std::movable<typename M::Cache> &&
                   { m.truncate(cache, n) };
                 };
 
+/// A model that runs several sequences in one forward pass.
+///
+/// `forward_batch` appends L_i >= 1 tokens to each of B different caches and writes the logits
+/// after the last token of each.
+template <class M>
+concept BatchModel = Model<M> && requires(const M& m, std::span<typename M::Cache* const> caches,
+                                          std::span<const std::span<const TokenId>> tokens,
+                                          std::span<float> logits) {
+  { m.forward_batch(caches, tokens, logits) };  // caches [B], tokens [B][L_i], logits [B, V]
+};
+
 /// A model that runs a draft tree in one forward pass and keeps one path of it.
 ///
 /// `forward_tree` runs N <= 64 tokens on top of the cache: node i attends to the cache and to the

@@ -391,10 +391,11 @@ class Automaton {
         const Dfa::State next = dfa.next(frame.a, byte);
         if (next == Dfa::dead || !fits(node, frame, next)) break;
         const bool begins = dfa.boundary(frame.a) && !dfa.closing(next);
-        move.leaves       = dfa.accepting(next);
         move.stays        = !dfa.live(next).empty();
         move.frame.a      = next;
         move.frame.b      = counted(node.occurrences, frame.b + (begins ? 1 : 0));
+        move.leaves =
+            dfa.accepting(next) && (dfa.closing(next) || move.frame.b >= node.occurrences.min);
         break;
       }
       case Grammar::Kind::trie:

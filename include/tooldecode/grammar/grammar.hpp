@@ -30,6 +30,9 @@ struct Occurrences {
 };
 
 /// Members in any order, each at most once: an object's properties, a call's keyword arguments.
+///
+/// No text matches where the separator cannot be matched, or where each spelling of a required
+/// member is an earlier member's too.
 struct KeyedSet {
   struct Member {
     std::vector<std::string> spellings;  ///< the key as written, quotes included; one or more
@@ -170,7 +173,11 @@ class Grammar {
     for (std::uint32_t i = 0; i < set.members.size(); ++i) {
       node.children.push_back(set.members[i].value);
       if (set.members[i].required) node.required[i / 64] |= std::uint64_t{1} << (i % 64);
-      for (const std::string& spelling : set.members[i].spellings) node.trie.insert(spelling, i);
+      bool has_spelling = false;
+      for (const std::string& spelling : set.members[i].spellings) {
+        has_spelling |= node.trie.insert(spelling, i);
+      }
+      if (!has_spelling) node.children[i] = nothing();
     }
     node.separator        = set.separator;
     node.additional       = set.additional;
@@ -234,13 +241,11 @@ class Grammar {
                (node.occurrences.min == 0 || is_live(node.children[0])) &&
                (node.occurrences.min <= 1 || is_live(node.separator));
       case Kind::keyed_set: {
-        std::size_t needed = 0;
         for (std::uint32_t i = 0; i < node.children.size(); ++i) {
-          if (!(node.required[i / 64] >> (i % 64) & 1)) continue;
-          ++needed;
-          if (!is_live(node.children[i])) return false;
+          const bool required = (node.required[i / 64] >> (i % 64) & 1) != 0;
+          if (required && !is_live(node.children[i])) return false;
         }
-        return needed <= 1 || is_live(node.separator);
+        return is_live(node.separator);
       }
     }
     return false;

@@ -366,8 +366,9 @@ class SchemaCompiler {
     if (high && (!bounds.maximum || number_of("exclusiveMaximum") <= number_of("maximum"))) {
       bounds.maximum = high;
     }
-    if (!bounds.minimum && !bounds.maximum) return grammar_.lexeme(any_number(integer));
-    return grammar_.lexeme(std::make_shared<const Dfa>(number_lexeme(bounds, integer)));
+    constexpr Occurrences units{0, max_open_digits};
+    if (!bounds.minimum && !bounds.maximum) return grammar_.lexeme(any_number(integer), units);
+    return grammar_.lexeme(std::make_shared<const Dfa>(number_lexeme(bounds, integer)), units);
   }
 
   [[nodiscard]] static Occurrences bounds_of(const Json& schema, const char* least,

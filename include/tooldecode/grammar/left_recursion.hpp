@@ -25,7 +25,8 @@ inline bool is_nullable(const Grammar::Node& node, const std::vector<char>& null
     case Grammar::Kind::choice:
       return std::any_of(node.children.begin(), node.children.end(), child);
     case Grammar::Kind::repeat:
-      return node.occurrences.min == 0 || child(node.children[0]);
+      return node.occurrences.min == 0 ||
+             (child(node.children[0]) && (node.occurrences.min == 1 || child(node.separator)));
     case Grammar::Kind::lexeme:
       return node.dfa->accepting(0) && node.occurrences.min == 0;
     case Grammar::Kind::trie: {
@@ -62,7 +63,9 @@ inline std::vector<NodeId> left_children(const Grammar::Node& node,
       return literal ? std::vector<NodeId>{node.children[*literal]} : std::vector<NodeId>{};
     }
     case Grammar::Kind::keyed_set:
-      return node.additional ? std::vector<NodeId>{*node.additional} : std::vector<NodeId>{};
+      if (!node.additional) return {};
+      if (nullable[*node.additional]) return {*node.additional, node.separator};
+      return {*node.additional};
     default:
       return {};
   }
@@ -72,7 +75,8 @@ inline std::vector<NodeId> left_children(const Grammar::Node& node,
 
 /// Whether some node can be reached from itself without reading a byte: no automaton can run that.
 ///
-/// A repetition whose item and separator may both be empty counts as well.
+/// A repetition whose item and separator may both be empty counts as well, and a keyed set with
+/// such additional members.
 ///
 /// \par Complexity  O(nodes x nesting of empty nodes)
 /// \par Threads     pure
@@ -96,10 +100,10 @@ inline std::vector<NodeId> left_children(const Grammar::Node& node,
   };
   for (NodeId root = 0; root < grammar.size(); ++root) {
     const Grammar::Node& node = grammar[root];
-    if (node.kind == Grammar::Kind::repeat && nullable[node.children[0]] &&
-        nullable[node.separator]) {
-      return true;
-    }
+    const auto again          = node.kind == Grammar::Kind::repeat ? std::optional(node.children[0])
+                                : node.kind == Grammar::Kind::keyed_set ? node.additional
+                                                                        : std::nullopt;
+    if (again && nullable[*again] && nullable[node.separator]) return true;
     if (marks[root] == unvisited) visit(root);
     while (!path.empty()) {
       std::vector<NodeId>& children = path.back().second;

@@ -168,6 +168,7 @@ class MagnitudeAutomaton {
     const int least       = whole_part(least_, key, key.least);
     const int most        = whole_part(most_, key, key.most);
     rows_[here].accepting = accepts(0, least, most);
+    rows_[here].boundary  = key.count > whole_;
     if (!key.zero) {
       for (char digit = '0'; digit <= '9'; ++digit) {
         Key next = key;
@@ -212,32 +213,58 @@ class MagnitudeAutomaton {
   std::map<Key, Dfa::State> states_;
 };
 
-// `-?(0|[1-9][0-9]*)`, and for decimals `(\.[0-9]+)?([eE][+-]?[0-9]+)?`.
+// `-?(0|[1-9][0-9]*)`, and for decimals `(\.[0-9]+)?([eE]([+]?[0-9]{1,2}|-[0-9]{1,3}))?`.
 inline std::vector<Dfa::Row> unbounded_number(bool integer) {
-  enum : Dfa::State { start, minus, zero, digits, point, places, e, sign, exponent, count };
+  enum : Dfa::State {
+    start,
+    minus,
+    zero,
+    digits,
+    point,
+    places,
+    e,
+    plus,
+    up_1,
+    up_2,
+    below,
+    down_1,
+    down_2,
+    down_3,
+    count
+  };
   std::vector<Dfa::Row> rows(integer ? point : count);
   const auto on = [&](Dfa::State from, std::string_view bytes, Dfa::State to) {
     for (const char c : bytes) rows[from].next[static_cast<unsigned char>(c)] = to;
   };
-  rows[start].next['-'] = minus;
+  constexpr std::string_view digit = "0123456789";
+  rows[start].next['-']            = minus;
   for (const Dfa::State from : {start, minus}) on(from, "0", zero), on(from, "123456789", digits);
-  on(digits, "0123456789", digits);
+  on(digits, digit, digits);
+  rows[digits].boundary = true;
   rows[zero].accepting = rows[digits].accepting = true;
   if (integer) return rows;
   for (const Dfa::State from : {zero, digits}) on(from, ".", point), on(from, "eE", e);
-  on(point, "0123456789", places), on(places, "0123456789", places), on(places, "eE", e);
-  on(e, "+-", sign);
-  for (const Dfa::State from : {e, sign, exponent}) on(from, "0123456789", exponent);
-  rows[places].accepting = rows[exponent].accepting = true;
+  on(point, digit, places), on(places, digit, places), on(places, "eE", e);
+  on(e, "+", plus), on(e, digit, up_1), on(plus, digit, up_1), on(up_1, digit, up_2);
+  on(e, "-", below), on(below, digit, down_1), on(down_1, digit, down_2);
+  on(down_2, digit, down_3);
+  for (const Dfa::State end : {places, up_1, up_2, down_1, down_2, down_3}) {
+    rows[end].accepting = true;
+  }
   return rows;
 }
 
 }  // namespace detail
 
+/// How many units of a number lexeme may follow one another; see `number_lexeme`.
+inline constexpr std::uint32_t max_open_digits = 200;
+
 /// Numbers within bounds, as JSON and Python alike write them.
 ///
 /// An integer is written without a point (1, never 1.0), a bounded decimal without an exponent; an
-/// unbounded decimal may have one. Where no number lies between the bounds, nothing is accepted.
+/// unbounded decimal may have one, from -999 to 99. Digits before the point that no bound limits
+/// count as units: with at most `max_open_digits` of them every number is finite as a double. Where
+/// no number lies between the bounds, nothing is accepted.
 ///
 /// \par Complexity  O(digits of the bounds) states
 /// \par Threads     pure

@@ -130,27 +130,48 @@ class LlamaModel {
     fill_logits(hidden, logits);
   }
 
-  /// Appends one token to each of B different sequences and writes the logits after each.
-  void forward_batch(std::span<Cache* const> caches, std::span<const TokenId> tokens,
+  /// Appends L_i >= 1 tokens to each of B different sequences and writes the logits after the last
+  /// token of each.
+  void forward_batch(std::span<Cache* const> caches,
+                     std::span<const std::span<const TokenId>> tokens,
                      std::span<float> logits) const {
     TOOLDECODE_ASSERT(caches.size() == tokens.size());
     TOOLDECODE_ASSERT(logits.size() == tokens.size() * vocabulary_size());
+    std::vector<std::size_t> lengths;  // [B], after the pass
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-      check(tokens.subspan(i, 1), caches[i]->length() + 1);
+      TOOLDECODE_ASSERT(!tokens[i].empty());
+      lengths.push_back(caches[i]->length() + tokens[i].size());
+      check(tokens[i], lengths[i]);
     }
-    for (std::size_t first = 0; first < tokens.size(); first += chunk) {
-      const std::size_t count = std::min(chunk, tokens.size() - first);
-      std::vector<Row> rows;
-      for (std::size_t i = first; i < first + count; ++i) {
-        const std::size_t slot = caches[i]->length();
-        caches[i]->open(1);
-        rows.push_back({caches[i], tokens[i], slot, slot, slot + 1, 0});
+    std::vector<Row> rows;
+    std::vector<float> states, last(tokens.size() * hidden_size());  // last [B, H]
+    std::size_t done       = 0;                                      // sequences
+    const auto run_pending = [&] {
+      for (std::size_t i = 0, end = 0; i < rows.size(); i = end) {
+        while (end < rows.size() && rows[end].cache == rows[i].cache) ++end;
+        rows[i].cache->open(end - i);
       }
-      std::vector<float> hidden(count * hidden_size());
-      run(rows, hidden);
-      for (std::size_t i = first; i < first + count; ++i) caches[i]->close(1);
-      fill_logits(hidden, logits.subspan(first * vocabulary_size(), count * vocabulary_size()));
+      states.resize(rows.size() * hidden_size());
+      run(rows, states);
+      for (std::size_t i = 0, end = 0; i < rows.size(); i = end) {
+        while (end < rows.size() && rows[end].cache == rows[i].cache) ++end;
+        rows[i].cache->close(end - i);
+        std::ranges::copy(part(states, end - 1, hidden_size()),
+                          part(last, done, hidden_size()).begin());
+        if (rows[i].cache->length() == lengths[done]) ++done;
+      }
+      rows.clear();
+    };
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const std::size_t length = caches[i]->length();
+      for (std::size_t j = 0; j < tokens[i].size(); ++j) {
+        const std::size_t slot = length + j;
+        rows.push_back({caches[i], tokens[i][j], slot, slot, slot + 1, 0});
+        if (rows.size() == chunk) run_pending();
+      }
     }
+    if (!rows.empty()) run_pending();
+    fill_logits(last, logits);
   }
 
   /// Multiplies final hidden states [n, H] by the head: logits [n, V].

@@ -56,6 +56,7 @@ struct JsonCall {
     const std::size_t first = text.find(begin);
     if (first == std::string_view::npos) return calls;
     ValueReader reader(text, ValueReader::Language::json, Errc::malformed_call);
+    reader.allow_repeated_keys();
     for (reader.skip(first); !reader.at_end(); reader.skip_space()) {
       reader.expect(begin);
       reader.skip_space();

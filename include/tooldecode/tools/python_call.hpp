@@ -53,6 +53,7 @@ struct PythonCall {
   /// The calls of an answer; none where it does not begin with a call list.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const {
     ValueReader reader(text, ValueReader::Language::python, Errc::malformed_call);
+    reader.allow_repeated_keys();
     std::vector<ToolCall> calls;
     reader.skip_space();
     if (!reader.accept("[")) return calls;

@@ -23,9 +23,9 @@ namespace tooldecode {
 /// JSON is read as RFC 8259 has it. Python is what `ast.literal_eval` reads, as far as the value
 /// has a JSON form: True, False, None, decimal numbers, strings without a prefix (adjacent ones are
 /// joined), lists, tuples (as lists) and dicts with string keys; not sets, bytes, complex numbers,
-/// other bases, underscores in numbers, `\N{...}` and comments. In both, a key that an object has
-/// twice, text that is not UTF-8 and a number beyond double are errors; an integer beyond 64 bits
-/// becomes the nearest double.
+/// other bases, underscores in numbers, `\N{...}` and comments. In both, text that is not UTF-8, a
+/// number beyond double and, unless `allow_repeated_keys`, a key that an object has twice are
+/// errors; an integer beyond 64 bits becomes the nearest double.
 ///
 /// \par Complexity  O(bytes read), O(log keys) more per key
 /// \par Threads     a value; one thread at a time
@@ -42,6 +42,9 @@ class ValueReader {
   /// \param code  what errors are reported as
   ValueReader(std::string_view text, Language language, Errc code)
       : text_(text), language_(language), code_(code) {}
+
+  /// Lets an object have a key again, and takes its last value, as languages' own readers do.
+  void allow_repeated_keys() noexcept { unique_keys_ = false; }
 
   [[nodiscard]] std::size_t position() const noexcept { return at_; }
   [[nodiscard]] std::string_view rest() const noexcept { return text_.substr(at_); }
@@ -134,11 +137,16 @@ class ValueReader {
       skip_space();
       const std::size_t start = at_;
       std::string key         = string();
-      if (!keys.insert(key).second) fail_at(start, "the key '" + key + "' occurs twice");
+      const bool is_new       = keys.insert(key).second;
+      if (!is_new && unique_keys_) fail_at(start, "the key '" + key + "' occurs twice");
       skip_space();
       expect(":");
       Json member = value();
-      members.emplace_back(std::move(key), std::move(member));
+      if (is_new) {
+        members.emplace_back(std::move(key), std::move(member));
+      } else {
+        result[key] = std::move(member);
+      }
       skip_space();
       if (accept("}")) return result;
       expect_or(",", "expected ',' or '}'");
@@ -342,6 +350,7 @@ class ValueReader {
   std::string_view text_;
   Language language_;
   Errc code_;
+  bool unique_keys_  = true;
   std::size_t at_    = 0;
   std::size_t depth_ = 0;
 };

@@ -1,0 +1,42 @@
+#include <vector>
+
+#include <tooldecode/model/forward_batch.hpp>
+
+#include <support/catch.hpp>
+#include <support/random_model.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+// A model that runs one sequence at a time.
+struct OneByOne {
+  using Cache = test::RandomModel::Cache;
+  const test::RandomModel& model;
+  std::size_t vocabulary_size() const { return model.vocabulary_size(); }
+  Cache make_cache() const { return model.make_cache(); }
+  std::size_t length(const Cache& cache) const { return model.length(cache); }
+  Cache fork(const Cache& cache) const { return model.fork(cache); }
+  void truncate(Cache& cache, std::size_t length) const { model.truncate(cache, length); }
+  void forward(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits) const {
+    model.forward(cache, tokens, logits);
+  }
+};
+static_assert(Model<OneByOne> && !BatchModel<OneByOne>);
+
+}  // namespace
+
+TEST_CASE("A model without batches gives the same rows, one pass each") {
+  const test::RandomModel model(11);
+  const OneByOne single{model};
+  std::vector<test::RandomModel::Cache> a(3), b(3);
+  std::vector<test::RandomModel::Cache*> to_a{&a[0], &a[1], &a[2]}, to_b{&b[0], &b[1], &b[2]};
+  const std::vector<std::vector<TokenId>> tokens{{1}, {2, 3}, {4, 5, 6}};
+  const std::vector<std::span<const TokenId>> views(tokens.begin(), tokens.end());
+  std::vector<float> rows_a(33), rows_b(33);
+  CHECK(forward_batch(model, to_a, views, rows_a) == 1);
+  CHECK(forward_batch(single, to_b, views, rows_b) == 3);
+  CHECK(rows_a == rows_b);
+  CHECK(b[2].tokens == tokens[2]);
+  CHECK(forward_batch(model, {}, {}, {}) == 0);
+}
