@@ -3,9 +3,11 @@
     python tests/generations.py PROGRAM [COUNT]
 
 Draws calls over shared tools by random, peaked and adversarial logits, reads each text back with ast or
-json, and validates the arguments. Says why it is skipped, with exit code 77, where something is missing.
+json, and validates the arguments; the formats side by side, one process each. Says why it is skipped, with
+exit code 77, where something is missing.
 """
 import ast
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -38,9 +40,36 @@ def read_hermes(text: str) -> list:
     return calls
 
 
+def judge(form: str, command: list) -> tuple:
+    """Runs one sampler and judges its lines: how many, how many calls, what is wrong."""
+    import jsonschema
+    judged = calls = 0
+    problems = []
+    validators = {}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as program:
+        for line in program.stdout:
+            row = json.loads(line)
+            judged += 1
+            try:
+                made = read_python(row["text"]) if form == "python" else read_hermes(row["text"])
+                assert made, "no call"
+                for call in made:
+                    calls += 1
+                    schema = row["parameters"][call["name"]]
+                    key = json.dumps(schema, sort_keys=True)
+                    if key not in validators:
+                        validators[key] = jsonschema.Draft202012Validator(schema)
+                    validators[key].validate(call["arguments"])
+            except Exception as error:  # every kind of failure is one to report
+                problems.append(f"{form} seed {row['seed']}: {row['text'][:200]!r}: {error!r:.300}")
+    if program.returncode != 0:
+        problems.append(f"{form}: the program ended with {program.returncode}")
+    return judged, calls, problems
+
+
 def main() -> int:
     try:
-        import jsonschema
+        import jsonschema  # noqa: F401
     except ImportError:
         skip("needs the Python package jsonschema")
     root = pathlib.Path(__file__).resolve().parent.parent
@@ -51,30 +80,13 @@ def main() -> int:
         if not path.exists():
             skip(f"needs shared data {path.name}")
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
-    judged = calls = 0
-    problems = []
-    validators = {}
-    for form in FORMATS:
-        command = [sys.argv[1], "sample", "--vocabulary", str(vocabulary), "--format", form,
-                   "--count", str(count // len(FORMATS)), *map(str, rows)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as program:
-            for line in program.stdout:
-                row = json.loads(line)
-                judged += 1
-                try:
-                    made = read_python(row["text"]) if form == "python" else read_hermes(row["text"])
-                    assert made, "no call"
-                    for call in made:
-                        calls += 1
-                        schema = row["parameters"][call["name"]]
-                        key = json.dumps(schema, sort_keys=True)
-                        if key not in validators:
-                            validators[key] = jsonschema.Draft202012Validator(schema)
-                        validators[key].validate(call["arguments"])
-                except Exception as error:  # every kind of failure is one to report
-                    problems.append(f"{form} seed {row['seed']}: {row['text'][:200]!r}: {error!r:.300}")
-        if program.returncode != 0:
-            problems.append(f"{form}: the program ended with {program.returncode}")
+    commands = [[sys.argv[1], "sample", "--vocabulary", str(vocabulary), "--format", form,
+                 "--count", str(count // len(FORMATS)), *map(str, rows)] for form in FORMATS]
+    with concurrent.futures.ProcessPoolExecutor(len(FORMATS)) as pool:
+        results = list(pool.map(judge, FORMATS, commands))
+    judged = sum(result[0] for result in results)
+    calls = sum(result[1] for result in results)
+    problems = [problem for result in results for problem in result[2]]
     for problem in problems[:10]:
         print(problem)
     print(f"{judged} generations, {calls} calls, {len(problems)} problems")

@@ -73,7 +73,8 @@ struct Maker {
         KeyedSet set{.members          = {},
                      .separator        = grammar.literal(","),
                      .additional       = {},
-                     .documented_order = below(2) == 0};
+                     .documented_order = below(2) == 0,
+                     .leading          = below(3) == 0 ? below(4) : 0};
         std::vector<std::string> keys{"a", "b", "ab"};
         for (std::uint32_t i = 0; i < 3; ++i) {
           set.members.push_back({{keys[i]}, node(depth - 1), below(3) == 0});

@@ -260,8 +260,14 @@ class Matcher {
       std::set<std::size_t> starts{position};
       std::vector<std::pair<Members, NodeId>> options;
       std::vector<std::string> texts;
+      std::size_t leading = 0;  // members of the leading ones that have been written, in order
+      const auto leads    = [&](std::size_t i) {
+        return i / 64 < node.leading.size() && (node.leading[i / 64] >> (i % 64) & 1) != 0;
+      };
+      while (leads(leading) && seen[leading]) ++leading;
       for (const auto& [text, i] : keys) {
         bool available = !seen[i] && !tail && live_[node.children[i]];
+        available      = available && (!leads(leading) || i == leading);
         if (node.documented_order) {
           available = available && !missing(seen, i);
           for (std::size_t j = i; j < count; ++j) available = available && !seen[j];
@@ -271,7 +277,7 @@ class Matcher {
         options.back().first[i] = true;
         texts.push_back(text);
       }
-      const bool adds = node.additional && live_[*node.additional] &&
+      const bool adds = node.additional && live_[*node.additional] && !leads(leading) &&
                         !(node.documented_order && missing(seen, count));
       if (adds) options.emplace_back(seen, *node.additional), texts.emplace_back();
       if (!first) {

@@ -189,8 +189,12 @@ class Automaton {
   /// The marks (Grammar::tagged) that a state is inside of, innermost first; where positions
   /// disagree, those of the first position.
   [[nodiscard]] std::vector<std::uint32_t> tags(State state) const {
+    return tags_at(records_[state].positions.front());
+  }
+  /// The marks that one of a state's positions is inside of, innermost first.
+  [[nodiscard]] std::vector<std::uint32_t> tags_at(StackId position) const {
     std::vector<std::uint32_t> result;
-    for (StackId id = records_[state].positions.front(); id != 0; id = stacks_[id].below) {
+    for (StackId id = position; id != 0; id = stacks_[id].below) {
       const Grammar::Node& node = grammar_[stacks_[id].node];
       if (node.kind == Grammar::Kind::tag) result.push_back(node.tag);
     }
@@ -317,6 +321,7 @@ class Automaton {
 
   [[nodiscard]] bool may_add(const Grammar::Node& node, std::uint32_t seen) const {
     return node.additional && live_[*node.additional] &&
+           !members_.find_missing(seen, node.leading) &&
            !(node.documented_order && members_.find_missing(seen, node.required));
   }
 
@@ -363,6 +368,7 @@ class Automaton {
     if (!live_[node.children[literal]]) return false;
     if (node.kind == Grammar::Kind::trie) return true;
     if (members_.contains(seen, literal)) return false;
+    if (const auto next = members_.find_missing(seen, node.leading)) return literal == *next;
     if (!node.documented_order) return true;
     const auto missing = members_.find_missing(seen, node.required);
     return !missing || *missing >= literal;

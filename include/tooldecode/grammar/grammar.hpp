@@ -43,6 +43,7 @@ struct KeyedSet {
   NodeId separator = 0;              ///< between two members
   std::optional<NodeId> additional;  ///< a whole further member: key, colon and value, repeatable
   bool documented_order = false;     ///< members only in the order listed, additional ones last
+  std::size_t leading   = 0;  ///< the first so many are required, and written first, in order
 };
 
 /// A grammar under construction: every function adds a node and gives its index.
@@ -118,6 +119,7 @@ class Grammar {
     Occurrences occurrences{};              ///< repeat: items; lexeme: units
     Trie trie{};                            ///< trie and keyed_set
     std::vector<std::uint64_t> required{};  ///< keyed_set: bit set of the members
+    std::vector<std::uint64_t> leading{};   ///< keyed_set: bit set of those that come first
     NodeId separator = 0;                   ///< repeat and keyed_set
     std::optional<NodeId> additional{};     ///< keyed_set
     bool documented_order = false;          ///< keyed_set
@@ -169,10 +171,13 @@ class Grammar {
   [[nodiscard]] NodeId keyed_set(const KeyedSet& set) {
     Node node{.kind = Kind::keyed_set};
     node.required.resize((set.members.size() + 63) / 64);
+    node.leading.resize((set.leading + 63) / 64);
     node.trie.positions.emplace_back();
     for (std::uint32_t i = 0; i < set.members.size(); ++i) {
       node.children.push_back(set.members[i].value);
-      if (set.members[i].required) node.required[i / 64] |= std::uint64_t{1} << (i % 64);
+      const std::uint64_t bit = std::uint64_t{1} << (i % 64);
+      if (set.members[i].required || i < set.leading) node.required[i / 64] |= bit;
+      if (i < set.leading) node.leading[i / 64] |= bit;
       bool has_spelling = false;
       for (const std::string& spelling : set.members[i].spellings) {
         has_spelling |= node.trie.insert(spelling, i);

@@ -31,7 +31,11 @@ struct SchemaOptions {
   ValueSyntax syntax       = ValueSyntax::json;
   bool documented_order    = false;  ///< properties in the order of the schema only
   std::uint32_t whitespace = 40;     ///< most bytes of optional whitespace; 0: ", " and ": " only
+  std::vector<std::string> leading_keys{};  ///< of the root object: required, first, in this order
 };
+
+/// The mark, `argument_tag + i`, on the value of the root object's i-th property.
+inline constexpr std::uint32_t argument_tag = 0x8000'0000;
 
 /// Adds the values of schemas to a Grammar.
 ///
@@ -459,9 +463,12 @@ class SchemaCompiler {
                  .separator        = comma_,
                  .additional       = {},
                  .documented_order = options_.documented_order};
+    const bool is_root = &schema == &root_;
     std::vector<std::string> names;
     const auto add = [&](const std::string& name, NodeId content, bool needed) {
       const auto spellings = keys == Keys::plain ? std::vector{name} : text_.spellings(Json(name));
+      const auto index     = static_cast<std::uint32_t>(names.size());
+      if (is_root) content = grammar_.tagged(argument_tag + index, content);
       set.members.push_back({spellings, grammar_.sequence({assign, content}), needed});
       names.push_back(name);
     };
@@ -479,7 +486,19 @@ class SchemaCompiler {
       const NodeId key = text_.other_key(names, keys == Keys::plain);
       set.additional   = grammar_.sequence({key, assign, compile(extra, extra_pointer)});
     }
+    if (is_root) put_leading_first(set, names);
     return grammar_.keyed_set(set);
+  }
+  void put_leading_first(KeyedSet& set, std::vector<std::string>& names) const {
+    for (const std::string& name : options_.leading_keys) {
+      const auto from = static_cast<std::ptrdiff_t>(set.leading);
+      const auto at   = std::find(names.begin() + from, names.end(), name);
+      if (at == names.end()) throw Error(Errc::invalid_option, name, "no other property leads");
+      const auto member = set.members.begin() + (at - names.begin());
+      std::rotate(set.members.begin() + from, member, member + 1);
+      std::rotate(names.begin() + from, at, at + 1);
+      ++set.leading;
+    }
   }
   [[nodiscard]] static std::vector<std::string> required_of(const Json& schema,
                                                             const std::string& pointer) {

@@ -34,10 +34,11 @@ enum class ToolChoice : std::uint8_t {
 /// How an answer may call tools.
 struct ChoiceOptions {
   ToolChoice choice = ToolChoice::automatic;
-  std::string name{};                ///< of the tool, where the choice is `named`
-  bool parallel            = true;   ///< more than one call in an answer
-  bool documented_order    = false;  ///< arguments in the document's order only
-  std::uint32_t whitespace = 40;     ///< as in SchemaOptions
+  std::string name{};                       ///< of the tool, where the choice is `named`
+  bool parallel            = true;          ///< more than one call in an answer
+  bool documented_order    = false;         ///< arguments in the document's order only
+  std::uint32_t whitespace = 40;            ///< as in SchemaOptions
+  std::vector<std::string> leading_keys{};  ///< arguments that come first, of a named tool only
 };
 
 /// A grammar and the node of it that a whole answer matches. While a text is inside a call, the
@@ -154,7 +155,11 @@ template <CallFormat F>
     return result;
   }
   ChoiceOptions single = options;
-  if (options.choice == ToolChoice::named) single.parallel = false;
+  if (options.choice == ToolChoice::named) {
+    single.parallel = false;
+  } else {
+    single.leading_keys.clear();
+  }
   const NodeId calls = grammar.tagged(CallGrammar::tool_mode,
                                       format.calls_after_trigger(grammar, tools, chosen, single));
   const NodeId space = grammar.lexeme(any_whitespace(), {0, 2});

@@ -78,7 +78,8 @@ struct JsonCall {
   [[nodiscard]] NodeId calls_after_trigger(Grammar& grammar, const ToolSet& tools,
                                            std::span<const std::size_t> chosen,
                                            const ChoiceOptions& options) const {
-    const SchemaOptions written{ValueSyntax::json, options.documented_order, options.whitespace};
+    const SchemaOptions written{ValueSyntax::json, options.documented_order, options.whitespace,
+                                options.leading_keys};
     std::vector<std::pair<std::string, NodeId>> names;
     const NodeId key = grammar.literal("\"arguments\"");
     NodeId space = 0, colon = 0;

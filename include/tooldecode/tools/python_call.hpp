@@ -76,7 +76,8 @@ struct PythonCall {
   [[nodiscard]] NodeId calls_after_trigger(Grammar& grammar, const ToolSet& tools,
                                            std::span<const std::size_t> chosen,
                                            const ChoiceOptions& options) const {
-    const SchemaOptions written{ValueSyntax::python, options.documented_order, options.whitespace};
+    const SchemaOptions written{ValueSyntax::python, options.documented_order, options.whitespace,
+                                options.leading_keys};
     std::vector<std::pair<std::string, NodeId>> names;
     NodeId space = 0, comma = 0;
     for (const std::size_t i : chosen) {
