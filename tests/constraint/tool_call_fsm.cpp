@@ -99,11 +99,44 @@ TEST_CASE("What conforms can be read: no number beyond double, a repeated free k
     if (result) REQUIRE(calls.parse(text).size() == 1);
     return result;
   };
-  CHECK(conforms("x=" + std::string(201, '9') + "e99"));
+  CHECK(conforms("x=" + std::string(200, '9') + "e99"));
   CHECK_FALSE(conforms("x=" + std::string(202, '9')));
   CHECK_FALSE(conforms("x=1e999"));
   CHECK(conforms("n=" + std::string(200, '9')));
   CHECK_FALSE(conforms("n=" + std::string(400, '9')));
   CHECK(conforms("o={'': 1, 'a': 2, '': 3}"));
   CHECK(calls.parse("[f(o={'': 1, '': 3})]")[0].arguments.dump() == R"({"o":{"":3}})");
+}
+
+TEST_CASE("A single call has its leading keys supplied in their order, then any optional ones") {
+  const ToolSet one = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"a": {"type": "string"}, "b": {"type": "integer"}, "c": {"type": "boolean"},
+                   "d": {"type": "null"}}, "required": ["b", "a"]}}])");
+  CHECK(argument_names(one[0]) == std::vector<std::string>{"a", "b", "c", "d"});
+  CHECK(required_names(one[0]) == std::vector<std::string>{"a", "b"});
+  const ToolCallFSM all{bytes(), one, PythonCall{}};
+  const ToolCallFSM calls = all.single_call(0, {"b", "a"});
+  const auto at           = [&](const std::string& text) {
+    return *calls.advance_bytes(calls.initial(), text);
+  };
+  CHECK(calls.forced(at("[")) == "f(b=");
+  CHECK(calls.forced(at("[f(b=5,")) == " a=");
+  CHECK_FALSE(calls.find_argument(at("[f(")));
+  CHECK(calls.find_argument(at("[f(b=")) == std::optional<std::size_t>(1));
+  CHECK(calls.find_argument(at("[f(b=5")) == std::optional<std::size_t>(1));
+  CHECK_FALSE(calls.find_argument(at("[f(b=5,")));
+  CHECK(calls.find_argument(at("[f(b=5, a='x")) == std::optional<std::size_t>(0));
+  CHECK_FALSE(calls.find_argument(at("[f(b=5, a='x'")));
+  CHECK_FALSE(calls.find_refusal("[f(b=5, a='x', d=None, c=True)]"));
+  CHECK(calls.find_refusal("[f(b=5, c=True, a='x')]")->at == 8);
+  CHECK(calls.find_refusal("[f(b=5, a='x'), f(b=1, a='')]")->at == 14);
+  CHECK_THROWS_AS(all.single_call(0, {"z"}), Error);
+  CHECK_THROWS_AS(all.single_call(0, {"a", "a"}), Error);
+  CHECK(calls.write(calls.parse("[f(b=5, a=\"x\")]")) == "[f(b=5, a='x')]");
+  CHECK(calls.parse_value("'x'") == "x");
+
+  const ToolCallFSM json = ToolCallFSM(bytes(), one, JsonCall::hermes()).single_call(0, {"b", "a"});
+  const auto start       = *json.advance_bytes(json.initial(), "<tool_call>\n{\"name\": \"f\"");
+  CHECK(json.find_tool(start) == std::optional<std::size_t>(0));
+  CHECK(json.forced(start) == ", \"arguments\": {\"b\": ");
 }

@@ -49,6 +49,7 @@ class GrammarConstraint {
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return vocabulary().size(); }
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return cache_.vocabulary(); }
+  [[nodiscard]] const MaskCache& mask_cache() const noexcept { return cache_; }
   [[nodiscard]] const Automaton& automaton() const noexcept { return automaton_; }
 
   [[nodiscard]] State initial() const noexcept { return {automaton_.initial()}; }

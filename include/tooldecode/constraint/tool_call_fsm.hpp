@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,9 +18,13 @@
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+
+#include <nlohmann/json.hpp>
 
 namespace tooldecode {
 
@@ -57,7 +62,7 @@ class ToolCallFSM {
   /// \param format  a call format: PythonCall{}, JsonCall::hermes(), ...
   template <class F>
   ToolCallFSM(MaskCache cache, const ToolSet& tools, const F& format, ChoiceOptions options = {})
-      : shared_(std::make_shared<const Shared>(std::move(cache), tools, format, options)) {}
+      : ToolCallFSM(std::move(cache), std::make_shared<const ToolSet>(tools), format, options) {}
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept {
     return shared_->constraint.vocabulary_size();
@@ -65,7 +70,10 @@ class ToolCallFSM {
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept {
     return shared_->constraint.vocabulary();
   }
-  [[nodiscard]] const ToolSet& tools() const noexcept { return shared_->tools; }
+  [[nodiscard]] const MaskCache& mask_cache() const noexcept {
+    return shared_->constraint.mask_cache();
+  }
+  [[nodiscard]] const ToolSet& tools() const noexcept { return *shared_->tools; }
 
   [[nodiscard]] State initial() const noexcept { return shared_->constraint.initial(); }
   [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
@@ -100,6 +108,33 @@ class ToolCallFSM {
     return std::nullopt;
   }
 
+  /// The argument whose value is being written, or may still go on, by its place in
+  /// `argument_names`.
+  [[nodiscard]] std::optional<std::size_t> find_argument(State state) const {
+    if (is_finished(state)) return std::nullopt;
+    const Automaton& automaton = shared_->constraint.automaton();
+    for (const StackId position : automaton.positions(state.id)) {
+      std::optional<std::size_t> outermost;
+      for (const std::uint32_t tag : automaton.tags_at(position)) {
+        if (tag >= argument_tag && tag != CallGrammar::tool_mode) outermost = tag - argument_tag;
+      }
+      if (outermost) return outermost;
+    }
+    return std::nullopt;
+  }
+
+  /// The machine of one call to one tool and nothing else, written as `write` writes it, with some
+  /// of the arguments supplied first, in this order.
+  ///
+  /// Errors: Error{invalid_option} where a leading key is not one of the tool's.
+  [[nodiscard]] ToolCallFSM single_call(std::size_t tool,
+                                        std::vector<std::string> leading_keys = {}) const {
+    return shared_->format.remake({.choice       = ToolChoice::named,
+                                   .name         = tools()[tool].name,
+                                   .whitespace   = 0,
+                                   .leading_keys = std::move(leading_keys)});
+  }
+
   /// The first place where a whole text breaks the constraint; nothing where it conforms.
   [[nodiscard]] std::optional<Refusal> find_refusal(std::string_view text) const {
     State state = initial();
@@ -112,26 +147,55 @@ class ToolCallFSM {
   }
   /// The calls that a text makes; Error{malformed_call} names the byte where it breaks the format.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text) const {
-    return shared_->parse(text, tools());
+    return shared_->format.parse(text, tools());
+  }
+  /// Calls as text; Error{malformed_call} for numbers that are not finite.
+  [[nodiscard]] std::string write(std::span<const ToolCall> calls) const {
+    return shared_->format.write(calls);
+  }
+  /// One value as the format writes it; Error{malformed_call} names the byte that breaks it.
+  [[nodiscard]] nlohmann::ordered_json parse_value(std::string_view text) const {
+    ValueReader reader(text, shared_->format.language, Errc::malformed_call);
+    reader.allow_repeated_keys();
+    return reader.value();
   }
 
  private:
+  template <class F>
+  ToolCallFSM(MaskCache cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
+              const ChoiceOptions& options)
+      : shared_(std::make_shared<const Shared>(std::move(cache), tools, format,
+                                               build_call_grammar(format, *tools, options))) {}
+
+  // What is needed of a format, whichever it is.
+  struct Format {
+    ValueReader::Language language;
+    std::function<std::vector<ToolCall>(std::string_view, const ToolSet&)> parse;
+    std::function<std::string(std::span<const ToolCall>)> write;
+    std::function<ToolCallFSM(const ChoiceOptions&)> remake;
+  };
   struct Shared {
     template <class F>
-    Shared(MaskCache cache, ToolSet all, const F& format, const ChoiceOptions& options)
-        : Shared(std::move(cache), std::move(all), format,
-                 build_call_grammar(format, all, options)) {}
-    template <class F>
-    Shared(MaskCache cache, ToolSet all, const F& format, CallGrammar grammar)
+    Shared(MaskCache cache, std::shared_ptr<const ToolSet> all, const F& from, CallGrammar grammar)
         : tools(std::move(all)),
           constraint(std::move(cache), std::move(grammar.grammar), grammar.root),
-          parse([format](std::string_view text, const ToolSet& set) {
-            return format.parse(text, set);
-          }) {}
+          format{.language = F::language,
+                 .parse    = [from](std::string_view text,
+                                 const ToolSet& set) { return from.parse(text, set); },
+                 .write    = [from](std::span<const ToolCall> calls) { return from.write(calls); },
+                 .remake =
+                     [from, this](const ChoiceOptions& other) {
+                       return ToolCallFSM(constraint.mask_cache(), tools, from, other);
+                     }} {}
+    Shared(const Shared&)            = delete;
+    Shared& operator=(const Shared&) = delete;
+    Shared(Shared&&)                 = delete;
+    Shared& operator=(Shared&&)      = delete;
+    ~Shared()                        = default;
 
-    ToolSet tools;
+    std::shared_ptr<const ToolSet> tools;
     GrammarConstraint constraint;
-    std::function<std::vector<ToolCall>(std::string_view, const ToolSet&)> parse;
+    Format format;
   };
 
   std::shared_ptr<const Shared> shared_;

@@ -20,6 +20,7 @@
 #include <tooldecode/grammar/string_lexeme.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/tools/value_reader.hpp>
 
 namespace tooldecode {
 
@@ -56,6 +57,7 @@ concept CallFormat = std::copy_constructible<F> &&
                      requires(const F& format, Grammar& grammar, const ToolSet& tools,
                               std::span<const std::size_t> chosen, const ChoiceOptions& options,
                               std::span<const ToolCall> calls, std::string_view text) {
+                       { F::language } -> std::convertible_to<ValueReader::Language>;
                        { format.trigger() } -> std::convertible_to<std::string_view>;
                        { format.only_at_start() } -> std::convertible_to<bool>;
                        {

@@ -34,6 +34,9 @@ struct JsonCall {
   std::string end;        ///< closes it
   std::string separator;  ///< between the marks and the object, and between calls
 
+  /// What values are written in.
+  static constexpr ValueReader::Language language = ValueReader::Language::json;
+
   [[nodiscard]] static JsonCall hermes() { return {"<tool_call>", "</tool_call>", "\n"}; }
 
   [[nodiscard]] std::string_view trigger() const noexcept { return begin; }

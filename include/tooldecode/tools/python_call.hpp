@@ -32,6 +32,9 @@ namespace tooldecode {
 ///                  that are not finite
 /// \par Source      Li et al., API-Bank, arXiv:2304.08244; Patil et al., Gorilla, arXiv:2305.15334
 struct PythonCall {
+  /// What values are written in.
+  static constexpr ValueReader::Language language = ValueReader::Language::python;
+
   [[nodiscard]] static std::string_view trigger() noexcept { return "["; }
   [[nodiscard]] static bool only_at_start() noexcept { return true; }
 

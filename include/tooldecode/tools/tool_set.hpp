@@ -2,6 +2,7 @@
 /// ToolSet: the tools that a model may call, read from any of the common document forms.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -42,6 +43,32 @@ struct Tool {
   DocumentForm form = DocumentForm::openai;
   bool read_only    = false;  ///< MCP's `annotations.readOnlyHint` is true; nothing else says so
 };
+
+/// The keys of a tool's arguments in the order of its document; required keys that the document
+/// does not describe come last. SchemaCompiler's `argument_tag` counts in this order.
+[[nodiscard]] inline std::vector<std::string> argument_names(const Tool& tool) {
+  std::vector<std::string> names;
+  if (const auto listed = tool.parameters.find("properties"); listed != tool.parameters.end()) {
+    for (const auto& [name, schema] : listed->items()) names.push_back(name);
+  }
+  if (const auto listed = tool.parameters.find("required"); listed != tool.parameters.end()) {
+    for (const auto& name : *listed) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+/// Those of the keys that a call must have, in the same order.
+[[nodiscard]] inline std::vector<std::string> required_names(const Tool& tool) {
+  const auto listed = tool.parameters.find("required");
+  if (listed == tool.parameters.end()) return {};
+  std::vector<std::string> names = argument_names(tool);
+  std::erase_if(names, [&](const std::string& name) {
+    return std::find(listed->begin(), listed->end(), name) == listed->end();
+  });
+  return names;
+}
 
 /// An ordered set of tools with distinct names.
 ///
