@@ -6,12 +6,14 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
+#include <nlohmann/json.hpp>
 #include <properties/random_walk.hpp>
 #include <support/catch.hpp>
 #include <support/data.hpp>
@@ -124,6 +126,27 @@ void judge(const Vocabulary& vocabulary, std::vector<ToolSet> sets) {
   CHECK(sum.single > 0);
 }
 
+// Bounds of every kind, which documents seldom have.
+std::vector<ToolSet> bounded_tools() {
+  std::vector<ToolSet> sets;
+  for (unsigned i = 0; i < 60; ++i) {
+    const unsigned bound = i % 12;
+    const nlohmann::ordered_json text{
+        {"type", "string"}, {"minLength", bound / 3}, {"maxLength", bound}};
+    const nlohmann::ordered_json list{
+        {"type", "array"}, {"items", text}, {"minItems", 1}, {"maxItems", 1 + i % 4}};
+    const nlohmann::ordered_json number{{"type", "integer"}, {"minimum", -7}, {"maximum", 10 * i}};
+    const nlohmann::ordered_json code{{"type", "string"}, {"pattern", "^[a-z]{2,5}-[0-9]+$"}};
+    sets.push_back(ToolSet::from_json(nlohmann::ordered_json{
+        {"name", "bounded_" + std::to_string(i)},
+        {"parameters",
+         {{"type", "object"},
+          {"properties", {{"text", text}, {"list", list}, {"number", number}, {"code", code}}},
+          {"required", {"text"}}}}}));
+  }
+  return sets;
+}
+
 void judge_shared(const std::string& name) {
   TOOLDECODE_REQUIRE_SHARED(vocabulary, "vocab/" + name + ".json.gz");
   std::vector<ToolSet> sets;
@@ -138,7 +161,7 @@ void judge_shared(const std::string& name) {
 }  // namespace
 
 TEST_CASE("A mask is what trying every token gives: the embedded model's vocabulary") {
-  std::vector<ToolSet> sets;
+  std::vector<ToolSet> sets = bounded_tools();
   test::add_tool_sets(test::example_data("tiny/heldout.jsonl"), "tools", sets);
   judge(load_vocabulary(test::example_data("tiny")), std::move(sets));
 }
