@@ -89,19 +89,7 @@ class Decoder {
     return strategy_(model(), constraint(), prompt, pipeline, options);
   }
 
- private:
-  // Unconstrained is a small value that the decoder makes itself, so it is kept rather than
-  // referred to.
-  using Held = std::conditional_t<owns_constraint, C, const C*>;
-
-  static Held held(const C& constraint) {
-    if constexpr (owns_constraint) {
-      return constraint;
-    } else {
-      return &constraint;
-    }
-  }
-
+  /// Throws what a call would throw for its prompt.
   void check(std::span<const TokenId> prompt) const {
     if (prompt.empty()) throw Error(Errc::invalid_option, "prompt", "must hold at least one token");
     if (const std::size_t context = context_length_of(model()); prompt.size() > context) {
@@ -114,6 +102,19 @@ class Decoder {
         throw Error(Errc::unknown_token, "prompt token " + std::to_string(i),
                     "id " + std::to_string(prompt[i]) + " is not in the model's vocabulary");
       }
+    }
+  }
+
+ private:
+  // Unconstrained is a small value that the decoder makes itself, so it is kept rather than
+  // referred to.
+  using Held = std::conditional_t<owns_constraint, C, const C*>;
+
+  static Held held(const C& constraint) {
+    if constexpr (owns_constraint) {
+      return constraint;
+    } else {
+      return &constraint;
     }
   }
 
