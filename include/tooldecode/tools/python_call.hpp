@@ -2,7 +2,9 @@
 /// PythonCall: calls as a Python list, `[f(a=1, b='x'), g()]`.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,9 +26,10 @@ namespace tooldecode {
 /// The format of API-Bank, BFCL and Llama 3.2: a list of calls with keyword arguments.
 ///
 /// An answer is a call list from its first byte that is not white space, or it makes no call. When
-/// reading, positional arguments take the documented names in their order.
+/// reading, positional arguments take the documented names in their order, and a documented name
+/// may hold what ends any other: `GET /users/{id}(date from='today')`.
 ///
-/// \par Complexity  write and parse O(length of the text)
+/// \par Complexity  write O(length of the text); parse O(tools) more per call
 /// \par Threads     stateless
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
 ///                  that are not finite
@@ -104,15 +107,27 @@ struct PythonCall {
  private:
   static ToolCall parse_call(ValueReader& reader, const ToolSet& tools) {
     ToolCall call;
-    const std::size_t end = reader.rest().find_first_of("([]{}=,'\" \t\r\n)");
-    if (end == 0 || end == std::string_view::npos) reader.fail("expected the name of a tool");
-    call.name = reader.rest().substr(0, end);
-    reader.skip(end);
-    reader.skip_space();
-    reader.expect("(");
-    call.arguments       = nlohmann::ordered_json::object();
-    std::size_t position = 0;
-    bool named           = false;
+    std::size_t longest = 0;
+    for (const Tool& tool : tools) {
+      const std::size_t end = end_of(reader.rest(), tool.name, '(');
+      if (end > longest) longest = end, call.name = tool.name;
+    }
+    if (longest != 0) {
+      reader.skip(longest);
+    } else {
+      const std::size_t end = reader.rest().find_first_of("([]{}=,'\" \t\r\n)");
+      if (end == 0 || end == std::string_view::npos) reader.fail("expected the name of a tool");
+      call.name = reader.rest().substr(0, end);
+      reader.skip(end);
+      reader.skip_space();
+      reader.expect("(");
+    }
+    const auto known       = tools.find(call.name);
+    const Tool* const tool = known ? &tools[*known] : nullptr;
+    const auto names       = tool != nullptr ? argument_names(*tool) : std::vector<std::string>();
+    call.arguments         = nlohmann::ordered_json::object();
+    std::size_t position   = 0;
+    bool named             = false;
     for (bool first = true;; first = false) {
       reader.skip_space();
       if (reader.accept(")")) return call;
@@ -122,36 +137,53 @@ struct PythonCall {
         if (reader.accept(")")) return call;
       }
       const std::size_t at = reader.position();
-      std::string key      = keyword(reader);
-      if (key.empty()) {
-        if (named) reader.fail_at(at, "a positional argument follows a named one");
-        key = documented_name(reader, tools, call.name, position++);
-      } else {
+      auto key             = keyword(reader, names);
+      if (key) {
         named = true;
+      } else {
+        if (named) reader.fail_at(at, "a positional argument follows a named one");
+        key = documented_name(reader, tool, position++);
       }
-      if (call.arguments.contains(key)) {
-        reader.fail_at(at, "the argument \"" + key + "\" is given twice");
+      if (call.arguments.contains(*key)) {
+        reader.fail_at(at, "the argument \"" + *key + "\" is given twice");
       }
-      call.arguments[key] = reader.value();
+      call.arguments[*key] = reader.value();
     }
   }
+  // Where a documented name and the mark behind it end; 0 where they do not come next. Space before
+  // the name has been skipped.
+  static std::size_t end_of(std::string_view rest, std::string_view name, char mark) {
+    name.remove_prefix(std::min(name.find_first_not_of(" \t\r\n\f"), name.size()));
+    if (!rest.starts_with(name)) return 0;
+    const std::size_t end = rest.find_first_not_of(" \t\r\n", name.size());
+    return end != std::string_view::npos && rest[end] == mark ? end + 1 : 0;
+  }
   // `name=` at the cursor, or nothing where a value stands alone.
-  static std::string keyword(ValueReader& reader) {
+  static std::optional<std::string> keyword(ValueReader& reader,
+                                            std::span<const std::string> names) {
     const std::string_view rest = reader.rest();
-    const std::size_t end       = rest.find_first_of("=,()[]{}'\"");
-    if (end == std::string_view::npos || rest[end] != '=' || end == 0) return {};
+    std::size_t longest         = 0;
+    std::string documented;
+    for (const std::string& name : names) {
+      const std::size_t end = end_of(rest, name, '=');
+      if (end > longest) longest = end, documented = name;
+    }
+    if (longest != 0) {
+      reader.skip(longest);
+      return documented;
+    }
+    const std::size_t end = rest.find_first_of("=,()[]{}'\"");
+    if (end == std::string_view::npos || rest[end] != '=' || end == 0) return std::nullopt;
     const std::size_t last = rest.find_last_not_of(" \t\r\n", end - 1);
-    if (last == std::string_view::npos) return {};
+    if (last == std::string_view::npos) return std::nullopt;
     reader.skip(end + 1);
     return std::string(rest.substr(0, last + 1));
   }
-  static std::string documented_name(const ValueReader& reader, const ToolSet& tools,
-                                     const std::string& name, std::size_t position) {
-    const auto tool = tools.find(name);
-    if (!tool) reader.fail("a positional argument of a tool that is not documented");
-    const auto& parameters = tools[*tool].parameters;
-    if (parameters.contains("properties")) {
-      for (const auto& [key, schema] : parameters["properties"].items()) {
+  static std::string documented_name(const ValueReader& reader, const Tool* tool,
+                                     std::size_t position) {
+    if (tool == nullptr) reader.fail("a positional argument of a tool that is not documented");
+    if (tool->parameters.contains("properties")) {
+      for (const auto& [key, schema] : tool->parameters["properties"].items()) {
         if (position-- == 0) return key;
       }
     }
