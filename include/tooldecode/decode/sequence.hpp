@@ -1,0 +1,223 @@
+/// \file
+/// Sequence: one answer while it is decoded, for strategies that decode one or several.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/output.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/logits/masked_softmax.hpp>
+#include <tooldecode/logits/selection.hpp>
+
+namespace tooldecode {
+
+/// The most tokens that a model's sequence can hold: its `context_length()`, or no limit where it
+/// has no such member.
+template <Model M>
+[[nodiscard]] std::size_t context_length_of(const M& model) {
+  if constexpr (requires {
+                  { model.context_length() } -> std::convertible_to<std::size_t>;
+                }) {
+    return model.context_length();
+  } else {
+    return std::numeric_limits<std::size_t>::max();
+  }
+}
+
+/// The only token of a mask; nothing where there are none or several.
+[[nodiscard]] inline std::optional<TokenId> find_only_token(
+    std::span<const std::uint32_t> mask) noexcept {
+  std::optional<TokenId> only;
+  for (std::size_t w = 0; w < mask.size(); ++w) {
+    if (mask[w] == 0) continue;
+    if (only || !std::has_single_bit(mask[w])) return std::nullopt;
+    only = static_cast<TokenId>(32 * w + static_cast<std::size_t>(std::countr_zero(mask[w])));
+  }
+  return only;
+}
+
+/// Chooses from a law: greedy at temperature 0, else by the position's Gumbel noise.
+[[nodiscard]] inline std::optional<TokenId> find_token(std::span<const float> law,
+                                                       float temperature, NoiseKey key) noexcept {
+  return temperature == 0 ? find_greedy(law) : find_gumbel(law, key);
+}
+
+/// Time since it was made or last asked.
+class Stopwatch {
+ public:
+  void add_to(std::chrono::nanoseconds& phase) {
+    const auto now = std::chrono::steady_clock::now();
+    phase += now - last_;
+    last_ = now;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+/// What all sequences of a run share; it outlives them.
+template <Constraint C>
+struct Run {
+  const C& constraint;
+  std::span<const TokenId> prompt;
+  const LogitsPipeline& pipeline;
+  const DecodeOptions& options;
+  std::size_t context = std::numeric_limits<std::size_t>::max();  ///< tokens that a cache holds
+
+  /// The most tokens that can be chosen, an end token included.
+  [[nodiscard]] std::size_t most_tokens() const noexcept {
+    return std::min(options.max_tokens, context - prompt.size() + 1);
+  }
+};
+
+/// One answer to a prompt: its constraint's state, what it has emitted, what its model's cache has
+/// yet to read, and whether it has ended.
+///
+/// Each token is found, by `find_forced` or else by `make_law` and a choice, and then taken; the
+/// strategy runs the model in between. A copy is a branch.
+///
+/// \par Shapes      law [V]; keeps a mask [ceil(V / 32)]
+/// \par Complexity  find_forced and take as the constraint, the rest O(V); a copy O(L + V / 32)
+/// \par Threads     a value
+/// \par Errors      none
+template <Constraint C>
+class Sequence {
+ public:
+  /// \param run   what the sequences of a run share
+  /// \param seed  of the noise
+  Sequence(const Run<C>& run, std::uint64_t seed)
+      : run_(&run),
+        seed_(seed),
+        state_(run.constraint.initial()),
+        mask_(run.constraint.vocabulary_size()),
+        unread_(run.prompt.begin(), run.prompt.end()) {
+    look_for_end();
+  }
+
+  /// Whether it has ended, and `output().finish` says why.
+  [[nodiscard]] bool is_finished() const noexcept { return finished_; }
+  /// Tokens chosen so far, an end token included.
+  [[nodiscard]] std::size_t length() const noexcept { return output_.tokens.size() + end_chosen_; }
+  /// What is emitted; the strategy accounts for passes and times.
+  [[nodiscard]] Output& output() noexcept { return output_; }
+  [[nodiscard]] const Output& output() const noexcept { return output_; }
+  /// Tokens that the model has yet to read before it gives the next law.
+  [[nodiscard]] std::span<const TokenId> unread() const noexcept { return unread_; }
+  /// Says that the model has read them.
+  void mark_read() noexcept { unread_.clear(); }
+
+  /// The next token where it is the only one and the options spare its pass; fills the mask for
+  /// `make_law` in any case.
+  [[nodiscard]] std::optional<TokenEvent> find_forced() {
+    run_->constraint.fill_mask(state_, mask_.words());
+    if (!run_->options.skip_forced) return std::nullopt;
+    const auto token = find_only_token(mask_.words());
+    if (!token || run_->pipeline.is_banned(*token)) return std::nullopt;
+    return TokenEvent{.token = *token, .index = output_.tokens.size(), .forced = true};
+  }
+
+  /// Makes the law of the next token from the model's logits, in place.
+  void make_law(std::span<float> row) const {
+    run_->pipeline.apply(row, mask_.words(),
+                         {.prompt = run_->prompt, .generated = output_.tokens, .branch = {}});
+  }
+
+  /// Makes the law and chooses by it; nothing where no token may be chosen, and it is then stuck.
+  [[nodiscard]] std::optional<TokenEvent> draw(std::span<float> row) {
+    make_law(row);
+    const std::uint64_t position = run_->prompt.size() + output_.tokens.size();
+    const auto token =
+        find_token(row, run_->options.temperature, {.seed = seed_, .position = position});
+    if (!token) {
+      stop(Finish::stuck);
+      return std::nullopt;
+    }
+    return TokenEvent{
+        .token = *token,
+        .index = output_.tokens.size(),
+        .log_probability =
+            static_cast<double>(row[static_cast<std::size_t>(*token)]) - log_sum_exp(row)};
+  }
+
+  /// Goes on with a token, or ends with it.
+  void take(const TokenEvent& event) {
+    const C& constraint    = run_->constraint;
+    const auto& end_tokens = run_->options.end_tokens;
+    const bool is_stop =
+        std::find(end_tokens.begin(), end_tokens.end(), event.token) != end_tokens.end();
+    if (is_stop && constraint.is_accepting(state_)) return end();
+    const auto next = constraint.advance(state_, event.token);
+    if (!next) return stop(Finish::stuck);
+    if (constraint.is_finished(*next)) {
+      // A finished state allows the end tokens alone, which tells them from a last token of text.
+      constraint.fill_mask(*next, mask_.words());
+      if (mask_.contains(event.token)) return end();
+    }
+    state_ = *next;
+    output_.tokens.push_back(event.token);
+    output_.log_probabilities.push_back(event.log_probability);
+    output_.forced_tokens += event.forced;
+    forced_.push_back(event.forced);
+    unread_.push_back(event.token);
+    look_for_end();
+  }
+
+  /// Ends it.
+  void stop(Finish reason) noexcept {
+    output_.finish = reason;
+    finished_      = true;
+  }
+
+  /// Tells the run's listener of the tokens since the last report.
+  void report() {
+    const auto& listener = run_->options.on_token;
+    for (; listener && reported_ < output_.tokens.size(); ++reported_) {
+      listener({.token           = output_.tokens[reported_],
+                .index           = reported_,
+                .log_probability = output_.log_probabilities[reported_],
+                .forced          = forced_[reported_]});
+    }
+  }
+
+ private:
+  void end() noexcept {
+    end_chosen_ = true;
+    stop(Finish::end);
+  }
+  void look_for_end() {
+    const std::size_t emitted = output_.tokens.size();
+    if (run_->constraint.is_finished(state_)) {
+      stop(Finish::end);
+    } else if (emitted >= run_->options.max_tokens) {
+      stop(Finish::length);
+    } else if (run_->prompt.size() + emitted > run_->context) {
+      stop(Finish::context);
+    }
+  }
+
+  const Run<C>* run_;
+  std::uint64_t seed_;
+  typename C::State state_;
+  TokenMask mask_;  // [ceil(V / 32)]
+  Output output_;
+  std::vector<bool> forced_;
+  std::vector<TokenId> unread_;
+  std::size_t reported_ = 0;
+  bool finished_        = false;
+  bool end_chosen_      = false;
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,124 @@
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/sequence.hpp>
+#include <tooldecode/decode/unconstrained.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
+
+#include <support/catch.hpp>
+
+namespace td = tooldecode;
+
+namespace {
+
+using Tokens = std::vector<td::TokenId>;
+
+/// A run over four tokens, of which the last ends the text.
+struct Four {
+  explicit Four(td::DecodeOptions settings = {}, std::size_t context = 100)
+      : options(std::move(settings)), run{any, prompt, pipeline, options, context} {}
+
+  td::Unconstrained any{4, {3}};
+  Tokens prompt{0, 1};
+  td::DecodeOptions options;
+  td::LogitsPipeline pipeline{options.logits()};
+  td::Run<td::Unconstrained> run;
+};
+
+std::vector<td::TokenId> read(const td::Sequence<td::Unconstrained>& sequence) {
+  return {sequence.unread().begin(), sequence.unread().end()};
+}
+
+}  // namespace
+
+TEST_CASE("a copied sequence is a branch of its own") {
+  const Four four;
+  td::Sequence a{four.run, 0};
+  CHECK(read(a) == Tokens{0, 1});
+  a.mark_read();
+  a.take({.token = 1, .log_probability = -0.5});
+  td::Sequence b = a;
+  a.take({.token = 2, .log_probability = -1});
+  b.take({.token = 0, .log_probability = -2, .forced = true});
+  b.take({.token = 3, .log_probability = -3});
+  CHECK(a.output().tokens == Tokens{1, 2});
+  CHECK(a.output().log_probabilities == std::vector{-0.5, -1.0});
+  CHECK(read(a) == Tokens{1, 2});
+  CHECK(a.length() == 2);
+  CHECK_FALSE(a.is_finished());
+  CHECK(b.output().tokens == Tokens{1, 0});
+  CHECK(b.output().forced_tokens == 1);
+  CHECK(b.length() == 3);
+  CHECK(b.is_finished());
+  CHECK(b.output().finish == td::Finish::end);
+}
+
+TEST_CASE("a sequence ends by its options, its context, or for lack of a token") {
+  const Four none{{.max_tokens = 0}};
+  CHECK(td::Sequence{none.run, 0}.output().finish == td::Finish::length);
+  CHECK(td::Sequence{none.run, 0}.is_finished());
+
+  const Four narrow{{}, 3};
+  CHECK(narrow.run.most_tokens() == 2);
+  td::Sequence sequence{narrow.run, 0};
+  sequence.take({.token = 0});
+  CHECK_FALSE(sequence.is_finished());
+  sequence.take({.token = 0});
+  CHECK(sequence.is_finished());
+  CHECK(sequence.output().finish == td::Finish::context);
+
+  const Four endless{{.max_tokens = 7}, std::numeric_limits<std::size_t>::max()};
+  CHECK(endless.run.most_tokens() == 7);
+
+  td::DecodeOptions banned;
+  for (td::TokenId t = 0; t < 4; ++t) {
+    banned.bias.emplace_back(t, -std::numeric_limits<float>::infinity());
+  }
+  const Four dry{banned};
+  td::Sequence stuck{dry.run, 0};
+  CHECK_FALSE(stuck.find_forced());
+  std::vector<float> row(4);
+  CHECK_FALSE(stuck.draw(row));
+  CHECK(stuck.is_finished());
+  CHECK(stuck.output().finish == td::Finish::stuck);
+}
+
+TEST_CASE("each sequence of a run has the noise of its own seed") {
+  const Four four{{.temperature = 1}};
+  std::vector<bool> seen(4);
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    td::Sequence sequence{four.run, seed};
+    CHECK_FALSE(sequence.find_forced());
+    std::vector<float> row(4);
+    const auto drawn = sequence.draw(row);
+    REQUIRE(drawn);
+    CHECK(drawn->token == td::find_gumbel(std::vector<float>(4), {.seed = seed, .position = 2}));
+    seen[static_cast<std::size_t>(drawn->token)] = true;
+  }
+  CHECK(seen == std::vector<bool>(4, true));
+}
+
+TEST_CASE("a report tells what was not told before") {
+  std::vector<td::TokenEvent> events;
+  const Four four{{.on_token = [&](const td::TokenEvent& event) { events.push_back(event); }}};
+  td::Sequence sequence{four.run, 0};
+  sequence.report();
+  CHECK(events.empty());
+  sequence.take({.token = 2, .log_probability = -1});
+  sequence.take({.token = 1, .forced = true});
+  sequence.report();
+  sequence.report();
+  REQUIRE(events.size() == 2);
+  CHECK(events[0].token == 2);
+  CHECK(events[0].log_probability == -1);
+  CHECK_FALSE(events[0].forced);
+  CHECK(events[1].index == 1);
+  CHECK(events[1].forced);
+  sequence.take({.token = 0});
+  sequence.report();
+  REQUIRE(events.size() == 3);
+  CHECK(events[2].index == 2);
+}
