@@ -64,7 +64,7 @@ class Machine {
     }
   }
   bool is_accepting(State state) const { return is_finished(state) || accepting_[index(state)]; }
-  bool is_finished(State state) const { return state.row == 0; }
+  bool is_finished(State state) const { return state == State{0}; }
   std::string forced(State) const { return {}; }
 
  private:
