@@ -1,172 +1,166 @@
-// tooldecode eval: the dialogues held out from training, answered plainly and under the constraint.
-#include <algorithm>
-#include <array>
+// tooldecode eval: decoding methods side by side on rows with known answers, and what goes wrong.
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
-#include <iomanip>
+#include <cstdint>
+#include <exception>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <mutex>
-#include <sstream>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/tools/classify.hpp>
 
 #include <nlohmann/json.hpp>
 #include <program/answer.hpp>
 #include <program/commands.hpp>
-#include <program/files.hpp>
+#include <program/methods.hpp>
+#include <program/progress.hpp>
+#include <program/reports.hpp>
+#include <program/rows.hpp>
+#include <program/scores.hpp>
 
 namespace program {
 namespace {
 
 namespace td = tooldecode;
-using Json   = nlohmann::ordered_json;
+
+using Clock = std::chrono::steady_clock;
 
 struct EvalOptions {
-  std::string model      = example_data("tiny").string();
-  std::string data       = example_data("tiny/heldout.jsonl").string();
+  std::string model = example_data("tiny").string();
+  std::vector<std::string> data{example_data("tiny/heldout.jsonl").string()};
+  std::vector<std::string> methods{"greedy", "beam", "constrained", "tool-decoding"};
+  std::vector<std::size_t> orders{1, 4, 6, 9, 12};
+  std::string json, plot;
+  std::size_t jobs       = 1;
   std::size_t limit      = 0;
-  std::size_t jobs       = 2;
   std::size_t max_tokens = 160;
+  std::uint64_t seed     = 1;
 };
 
-// One row of the table, summed over dialogues.
-struct Score {
-  std::size_t rows = 0, correct = 0, format = 0, tool = 0, key = 0, conforming = 0, tokens = 0,
-              passes = 0;
-  double seconds     = 0;
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
-  void operator+=(const Score& other) {
-    rows += other.rows, correct += other.correct, format += other.format, tool += other.tool;
-    key += other.key, conforming += other.conforming, tokens += other.tokens;
-    passes += other.passes, seconds += other.seconds;
+// One row's answers, one for each method; none where the row cannot be used.
+struct RowResult {
+  std::vector<Result> results{};
+  double building = 0;  // seconds that the constraint took
+};
+
+// The methods take turns, another one first in each row, so that none is always the one to find the
+// model's weights cold. A constrained method runs twice, and the second run counts: what its
+// machine makes of the documents it makes once, however many prompts follow.
+RowResult evaluate(const Assistant& assistant, const std::vector<Method>& methods, const Row& row,
+                   std::size_t index, const td::DecodeOptions& options) {
+  const auto prompt = make_prompt(assistant.tokenizer, row.tools, row.format->name, row.messages);
+  if (prompt.size() >= td::context_length_of(assistant.model)) {
+    throw td::Error(td::Errc::limit_exceeded, "", "the prompt is longer than the model's context");
   }
-};
-
-Score score(const Answer& answer, const std::vector<td::ToolCall>& expected,
-            const td::ToolSet& tools) {
-  Score result{.rows       = 1,
-               .correct    = answer.parses && answer.calls == expected,
-               .format     = !answer.parses,
-               .conforming = answer.valid,
-               .tokens     = answer.output.tokens.size(),
-               .passes     = answer.output.passes,
-               .seconds    = std::chrono::duration<double>(answer.output.times.total()).count()};
-  for (const td::ToolCall& call : answer.calls) {
-    const auto tool = tools.find(call.name);
-    if (!tool) {
-      result.tool = 1;
-      continue;
-    }
-    const Json& parameters = tools[*tool].parameters;
-    const Json properties  = parameters.value("properties", Json::object());
-    for (const auto& [key, value] : call.arguments.items()) {
-      if (!properties.contains(key)) result.key = 1;
-    }
+  RowResult result{std::vector<Result>(methods.size())};
+  auto start       = Clock::now();
+  const auto calls = row.format->constrain(assistant.masks, row.tools, row.choice);
+  result.building  = seconds_since(start);
+  const td::Decoder warm_up{assistant.model, calls};
+  result.building +=
+      std::chrono::duration<double>(warm_up(prompt, options).times.constraint).count();
+  for (std::size_t turn = 0; turn < methods.size(); ++turn) {
+    const std::size_t m              = (index + turn) % methods.size();
+    const Run run                    = methods[m].prepare(assistant, calls);
+    td::DecodeOptions method_options = options;
+    method_options.temperature       = methods[m].temperature;
+    if (methods[m].constrained) (void)run(prompt, method_options);
+    start                   = Clock::now();
+    const td::Output output = run(prompt, method_options);
+    const double seconds    = seconds_since(start);
+    const auto text         = assistant.tokenizer.vocabulary().decode(output.tokens);
+    const auto verdict      = td::classify(row.expected, text, *row.format, row.tools);
+    result.results[m]       = {verdict.error, seconds, output.passes, output.tokens.size()};
   }
   return result;
 }
 
-enum Method : std::size_t { plain, constrained };
-enum Group : std::size_t { seen, held_out, no_call };
-using Table = std::array<std::array<Score, 3>, 2>;
-
-void evaluate(const Assistant& assistant, const Json& row, std::size_t max_tokens, Table& table) {
-  const Format& format = format_named(row.at("format").get<std::string>());
-  const auto tools     = td::ToolSet::from_json(row.at("tools"));
-  const auto calls =
-      format.constrain(assistant.masks, tools, parse_choice(row.at("choice").get<std::string>()));
-  std::vector<Message> messages;
-  for (const Json& message : row.at("messages")) {
-    messages.push_back({message.at("role"), message.at("content")});
-  }
-  const auto prompt = make_prompt(assistant.tokenizer, tools, format.name, messages);
-  std::vector<td::ToolCall> expected;
-  for (const Json& call : row.at("calls")) {
-    expected.push_back({call.at("name").get<std::string>(), call.at("arguments")});
-  }
-  const Group group = expected.empty() ? no_call : row.at("seen") == true ? seen : held_out;
-  const td::DecodeOptions options{.max_tokens = max_tokens};
-  table[plain][group] += score(answer_plainly(assistant, calls, prompt, options), expected, tools);
-  table[constrained][group] +=
-      score(answer_constrained(assistant, calls, prompt, options), expected, tools);
-}
-
-void print_table(const Table& table) {
-  const std::array<const char*, 2> methods{"plain greedy", "constrained"};
-  const std::array<const char*, 3> groups{"seen tools", "held-out tools", "no call needed"};
-  std::cout << "| method | dialogues | rows | correct | format errors | unknown tools | unknown "
-               "keys | conforming | tokens | passes | ms per answer |\n"
-               "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
-  std::cout << std::fixed << std::setprecision(1);
-  const auto line = [&](const char* method, const char* group, const Score& s) {
-    if (s.rows == 0) return;
-    const auto rows = static_cast<double>(s.rows);
-    std::cout << "| " << method << " | " << group << " | " << s.rows << " | " << s.correct << " ("
-              << 100.0 * static_cast<double>(s.correct) / rows << " %) | " << s.format << " | "
-              << s.tool << " | " << s.key << " | " << s.conforming << " | " << s.tokens << " | "
-              << s.passes << " | " << 1000.0 * s.seconds / rows << " |\n";
-  };
-  for (const Method method : {plain, constrained}) {
-    Score all;
-    for (const Group group : {seen, held_out, no_call}) {
-      line(methods[method], groups[group], table[method][group]);
-      all += table[method][group];
-    }
-    line(methods[method], "all", all);
-  }
-}
-
-void run_eval(const EvalOptions& options) {
-  if (options.jobs == 0) throw td::Error(td::Errc::invalid_option, "--jobs", "must be 1 or more");
-  const Assistant assistant(options.model);
-  std::vector<Json> rows;
-  std::istringstream lines(read_file(options.data));
-  for (std::string line; std::getline(lines, line);) {
-    if (options.limit != 0 && rows.size() == options.limit) break;
-    if (!line.empty()) rows.push_back(td::parse_json(line));
-  }
-  std::cerr << rows.size() << " dialogues, " << options.jobs << " threads\n";
-  Table table;
+// All rows, by `jobs` threads; what cannot be used is left out.
+std::vector<RowResult> evaluate_all(const Assistant& assistant, const std::vector<Method>& methods,
+                                    const std::vector<Row>& rows, const EvalOptions& options,
+                                    LeftOut& left_out) {
+  std::vector<RowResult> results(rows.size());
+  Progress progress(rows.size());
   std::mutex mutex;
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
-  const auto start = std::chrono::steady_clock::now();
-  auto shown       = start;
-  const auto work  = [&] {
-    Table mine;
+  const auto work = [&] {
     for (std::size_t i = next++; i < rows.size(); i = next++) {
       try {
-        evaluate(assistant, rows[i], options.max_tokens, mine);
-      } catch (const std::exception& error) {
+        results[i] = evaluate(assistant, methods, rows[i], i,
+                              {.max_tokens = options.max_tokens, .seed = options.seed + 1000 * i});
+      } catch (const td::Error& error) {
         const std::lock_guard lock(mutex);
-        failure = std::make_exception_ptr(
-            td::Error(td::Errc::malformed_document, "row " + std::to_string(i), error.what()));
+        left_out.add(error, rows[i].id);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        failure = std::current_exception();
         return;
       }
       const std::lock_guard lock(mutex);
-      if (std::chrono::steady_clock::now() - shown > std::chrono::seconds(2)) {
-        shown = std::chrono::steady_clock::now();
-        std::cerr << "  " << i + 1 << " of " << rows.size() << " ...\n";
-      }
-    }
-    const std::lock_guard lock(mutex);
-    for (std::size_t m = 0; m < table.size(); ++m) {
-      for (std::size_t g = 0; g < table[m].size(); ++g) table[m][g] += mine[m][g];
+      progress.advance();
     }
   };
   std::vector<std::thread> threads;
   for (std::size_t j = 0; j < options.jobs; ++j) threads.emplace_back(work);
   for (std::thread& thread : threads) thread.join();
+  progress.finish();
   if (failure) std::rethrow_exception(failure);
-  print_table(table);
-  std::cerr << "done in "
-            << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()
-            << " s\n";
+  return results;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  if (!file.flush()) {
+    throw td::Error(td::Errc::file_unreadable, path, "cannot be written");
+  }
+}
+
+void run_eval(const EvalOptions& options) {
+  if (options.jobs == 0) throw td::Error(td::Errc::invalid_option, "--jobs", "must be 1 or more");
+  const auto methods = make_methods(options.methods, options.orders);
+  const Assistant assistant(options.model);
+  std::vector<Row> rows;
+  LeftOut left_out;
+  for (const std::string& path : options.data) read_rows(path, options.limit, rows, left_out);
+  for (const std::string& path : {options.json, options.plot}) {
+    if (!path.empty()) write_file(path, "");  // before the work, not after it
+  }
+  const auto results = evaluate_all(assistant, methods, rows, options, left_out);
+
+  Report report{.seed = options.seed, .left_out = left_out.count()};
+  for (const Method& method : methods) report.scores.push_back({method.name, method.orders});
+  double building = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (results[i].results.empty()) continue;
+    report.groups.push_back(rows[i].group);
+    building += results[i].building;
+    for (std::size_t m = 0; m < methods.size(); ++m) {
+      report.scores[m].rows.push_back(results[i].results[m]);
+    }
+  }
+  if (report.groups.empty()) {
+    throw td::Error(td::Errc::malformed_document, "", "no row can be used\n" + left_out.report());
+  }
+  std::cout << tables(report) << "\nbuilding the constraint: "
+            << detail::rounded(1000 * building / static_cast<double>(report.groups.size()), "%.2f")
+            << " ms per sample, in no method's time\n"
+            << left_out.report();
+  if (!options.json.empty()) write_file(options.json, to_json(report).dump(2) + '\n');
+  if (!options.plot.empty()) write_file(options.plot, draw_svg(to_plot(report)));
 }
 
 }  // namespace
@@ -174,12 +168,27 @@ void run_eval(const EvalOptions& options) {
 void add_eval(CLI::App& app) {
   auto options  = std::make_shared<EvalOptions>();
   CLI::App* sub = app.add_subcommand(
-      "eval", "Answer the held-out dialogues plainly and constrained; print one table");
+      "eval", "Compare decoding methods on rows with known answers: accuracy, errors, cost");
+  sub->add_option("--data", options->data,
+                  "JSONL (or .gz) rows: dialogues, BFCL or API-Bank; default: the embedded model's "
+                  "held-out dialogues");
+  sub->add_option("--method", options->methods,
+                  "greedy, sampling, beam, constrained, tool-decoding")
+      ->delimiter(',')
+      ->capture_default_str();
+  sub->add_option("--oc", options->orders, "at most so many orders, for tool-decoding")
+      ->delimiter(',')
+      ->capture_default_str();
   sub->add_option("--model", options->model, "model directory")->capture_default_str();
-  sub->add_option("--data", options->data, "JSONL of dialogues")->capture_default_str();
-  sub->add_option("--limit", options->limit, "first dialogues only; 0: all")->capture_default_str();
-  sub->add_option("--jobs", options->jobs, "threads")->capture_default_str();
+  sub->add_option("--json", options->json, "write the numbers to this file");
+  sub->add_option("--plot", options->plot, "draw accuracy against time into this SVG file");
+  sub->add_option("--jobs", options->jobs, "threads; times mean something with 1 only")
+      ->capture_default_str();
+  sub->add_option("--limit", options->limit, "first rows of each file only; 0: all")
+      ->capture_default_str();
   sub->add_option("--max-tokens", options->max_tokens, "most tokens of an answer")
+      ->capture_default_str();
+  sub->add_option("--seed", options->seed, "of sampling, orders and resampling")
       ->capture_default_str();
   sub->callback([options] { run_eval(*options); });
 }

@@ -1,0 +1,126 @@
+/// \file
+/// The decoding methods that are compared, by name.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/consistency/order_consistency_sampler.hpp>
+#include <tooldecode/decode/beam_search.hpp>
+#include <tooldecode/decode/decoder.hpp>
+
+#include <program/answer.hpp>
+
+namespace program {
+
+/// Answers a prompt.
+using Run = std::function<tooldecode::Output(std::span<const tooldecode::TokenId>,
+                                             tooldecode::DecodeOptions)>;
+
+/// A way to decode. What `prepare` gives refers to the model and the constraint of its arguments.
+struct Method {
+  std::string name;
+  bool constrained  = false;
+  float temperature = 0;
+  std::function<Run(const Assistant&, const tooldecode::ToolCallFSM&)> prepare;
+  std::size_t orders = 0;  ///< of tool-decoding: at most so many orders
+};
+
+namespace detail {
+
+// Without a constraint, with a strategy that sees the answer's end by the model's end tokens.
+template <class S>
+Run decode_freely(const Assistant& assistant, S strategy) {
+  const auto ends = assistant.tokenizer.vocabulary().end_tokens();
+  return [&model = assistant.model, strategy = std::move(strategy),
+          ends = std::vector(ends.begin(), ends.end())](auto prompt, auto options) {
+    options.end_tokens = ends;
+    const tooldecode::Unconstrained free{model.vocabulary_size()};
+    return tooldecode::Decoder{model, free, strategy}(prompt, options);
+  };
+}
+
+template <class S>
+Run decode_constrained(const Assistant& assistant, const tooldecode::ToolCallFSM& calls,
+                       S strategy) {
+  return [decode = tooldecode::Decoder{assistant.model, calls, std::move(strategy)}](
+             auto prompt, auto options) { return decode(prompt, options); };
+}
+
+inline Run decode_in_orders(const Assistant& assistant, const tooldecode::ToolCallFSM& calls,
+                            std::size_t orders) {
+  using Decoder = tooldecode::Decoder<tooldecode::LlamaModel, tooldecode::ToolCallFSM>;
+  struct Parts {
+    Decoder decoder;
+    tooldecode::OrderConsistencySampler<tooldecode::LlamaModel> sampler;
+    Parts(const Assistant& a, const tooldecode::ToolCallFSM& calls, std::size_t orders)
+        : decoder(a.model, calls),
+          sampler(decoder, {.max_orders = orders, .encode = [&a](std::string_view text) {
+                              return a.tokenizer.encode(text);
+                            }}) {}
+  };
+  return [parts = std::make_shared<const Parts>(assistant, calls, orders)](
+             auto prompt, auto options) { return parts->sampler(prompt, options).output; };
+}
+
+}  // namespace detail
+
+/// The methods of these names; tool-decoding once for each of `orders`. Error{invalid_option} for
+/// another name, or for no orders.
+inline std::vector<Method> make_methods(const std::vector<std::string>& names,
+                                        const std::vector<std::size_t>& orders) {
+  using tooldecode::ToolCallFSM;
+  constexpr std::size_t width = 6;  // beams
+  const std::vector<Method> plain{
+      {"greedy", false, 0,
+       [](const Assistant& a, const ToolCallFSM&) {
+         return detail::decode_freely(a, tooldecode::Sequential{});
+       }},
+      {"sampling", false, 1,
+       [](const Assistant& a, const ToolCallFSM&) {
+         return detail::decode_freely(a, tooldecode::Sequential{});
+       }},
+      {"beam", false, 0,
+       [](const Assistant& a, const ToolCallFSM&) {
+         return detail::decode_freely(a, tooldecode::BeamSearch{.width = width});
+       }},
+      {"constrained", true, 0,
+       [](const Assistant& a, const ToolCallFSM& calls) {
+         return detail::decode_constrained(a, calls, tooldecode::Sequential{});
+       }},
+  };
+  std::vector<Method> methods;
+  for (const std::string& name : names) {
+    if (name == "tool-decoding") {
+      for (const std::size_t n : orders) {
+        if (n == 0) {
+          throw tooldecode::Error(tooldecode::Errc::invalid_option, "--oc", "must be 1 or more");
+        }
+        methods.push_back({"tool-decoding-oc" + std::to_string(n), true, 0,
+                           [n](const Assistant& a, const ToolCallFSM& calls) {
+                             return detail::decode_in_orders(a, calls, n);
+                           },
+                           n});
+      }
+      continue;
+    }
+    const auto found = std::find_if(plain.begin(), plain.end(),
+                                    [&](const Method& method) { return method.name == name; });
+    if (found == plain.end()) {
+      throw tooldecode::Error(tooldecode::Errc::invalid_option, name,
+                              "no such method; there are greedy, sampling, beam, constrained "
+                              "and tool-decoding");
+    }
+    methods.push_back(*found);
+  }
+  return methods;
+}
+
+}  // namespace program

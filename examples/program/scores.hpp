@@ -1,0 +1,117 @@
+/// \file
+/// What is known of a method after many rows: shares, costs, and how sure they are.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tooldecode/tools/classify.hpp>
+
+namespace program {
+
+/// One method's answer to one row.
+struct Result {
+  tooldecode::ErrorClass error = tooldecode::ErrorClass::correct;
+  double seconds               = 0;
+  std::size_t passes           = 0;
+  std::size_t tokens           = 0;
+};
+
+/// One method's answers to all rows.
+struct Scores {
+  std::string name;
+  std::size_t orders = 0;  ///< of tool-decoding
+  std::vector<Result> rows{};
+
+  [[nodiscard]] std::size_t count(tooldecode::ErrorClass error) const {
+    return static_cast<std::size_t>(std::count_if(
+        rows.begin(), rows.end(), [&](const Result& row) { return row.error == error; }));
+  }
+  [[nodiscard]] double share(tooldecode::ErrorClass error) const {
+    return per_row(static_cast<double>(count(error)));
+  }
+  [[nodiscard]] double seconds() const {
+    double sum = 0;
+    for (const Result& row : rows) sum += row.seconds;
+    return sum;
+  }
+  [[nodiscard]] double passes() const {
+    double sum = 0;
+    for (const Result& row : rows) sum += static_cast<double>(row.passes);
+    return sum;
+  }
+  [[nodiscard]] double per_row(double sum) const {
+    return rows.empty() ? 0 : sum / static_cast<double>(rows.size());
+  }
+};
+
+/// A 95 % interval.
+struct Interval {
+  double low = 0, high = 0;
+};
+
+/// The percentile bootstrap: 1,000 resamples of the rows, drawn with replacement. Resamples for
+/// which `statistic`, a function of row indices, is not defined do not count.
+template <class F>
+Interval bootstrap(std::size_t rows, std::uint64_t seed, F statistic) {
+  constexpr std::size_t resamples = 1000;
+  std::mt19937_64 random(seed);
+  std::vector<std::size_t> drawn(rows);
+  std::vector<double> values;
+  for (std::size_t i = 0; i < resamples && rows > 0; ++i) {
+    for (std::size_t& row : drawn) row = random() % rows;
+    const std::optional<double> value = statistic(std::span<const std::size_t>(drawn));
+    if (value) values.push_back(*value);
+  }
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  const auto quantile = [&](double share) {
+    return values[static_cast<std::size_t>(
+        std::lround(share * static_cast<double>(values.size() - 1)))];
+  };
+  return {quantile(0.025), quantile(0.975)};
+}
+
+/// The interval of the share of correct rows.
+inline Interval accuracy_interval(const Scores& scores, std::uint64_t seed) {
+  return bootstrap(scores.rows.size(), seed, [&](auto drawn) -> std::optional<double> {
+    const auto correct = std::count_if(drawn.begin(), drawn.end(), [&](std::size_t row) {
+      return scores.rows[row].error == tooldecode::ErrorClass::correct;
+    });
+    return static_cast<double>(correct) / static_cast<double>(drawn.size());
+  });
+}
+
+/// By which share value errors are fewer than those of another method on the same rows; nothing
+/// where that has none.
+struct Reduction {
+  std::optional<double> share;
+  Interval interval;
+};
+
+/// Of the value errors of `before`, with the interval over pairs.
+inline Reduction value_error_reduction(const Scores& before, const Scores& after,
+                                       std::uint64_t seed) {
+  const auto share = [&](const auto& rows) -> std::optional<double> {
+    std::ptrdiff_t errors = 0, left = 0;
+    for (const std::size_t row : rows) {
+      errors += before.rows[row].error == tooldecode::ErrorClass::value;
+      left += after.rows[row].error == tooldecode::ErrorClass::value;
+    }
+    if (errors == 0) return std::nullopt;
+    return 1 - static_cast<double>(left) / static_cast<double>(errors);
+  };
+  std::vector<std::size_t> all(before.rows.size());
+  for (std::size_t row = 0; row < all.size(); ++row) all[row] = row;
+  return {share(all), bootstrap(all.size(), seed, share)};
+}
+
+}  // namespace program
