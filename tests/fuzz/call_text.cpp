@@ -1,0 +1,62 @@
+// A model's text gives a typed error, or calls and values that are the same once written and read.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/tools/value_writer.hpp>
+
+#include <fuzz/fuzz.hpp>
+
+namespace {
+
+using namespace tooldecode;
+
+template <class F>
+void calls(const F& format, std::string_view text) {
+  static const ToolSet tools = ToolSet::parse(
+      R"([{"name": "f", "parameters": {"type": "object",
+           "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}}])");
+  try {
+    const auto read = format.parse(text, tools);
+    if (read.empty()) return;
+    const std::string written = format.write(read);
+    const auto again          = fuzz::must_read(
+        written, [&](std::string_view calls) { return format.parse(calls, tools); });
+    fuzz::demand(read == again, "calls change when written", written);
+  } catch (const Error&) {
+    return;
+  }
+}
+
+template <class Read, class Write>
+void values(std::string_view text, Read read, Write write) {
+  try {
+    const auto value          = read(text);
+    const std::string written = write(value);
+    const auto again          = fuzz::must_read(written, read);
+    fuzz::demand(value == again, "a value changes when written", written);
+    fuzz::demand(write(again) == written, "a text changes when written again", written);
+  } catch (const Error&) {
+    return;
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text = fuzz::text_of(data, size);
+  calls(PythonCall{}, text);
+  calls(JsonCall::hermes(), text);
+  using Json = nlohmann::ordered_json;
+  values(
+      text, [](std::string_view json) { return parse_json(json); },
+      [](const Json& value) { return write_json(value); });
+  values(
+      text, [](std::string_view python) { return parse_python_literal(python); },
+      [](const Json& value) { return write_python_literal(value); });
+  return 0;
+}

@@ -1,0 +1,55 @@
+// A JSON Schema gives a typed error, or a machine whose texts are values that can be read.
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string_view>
+#include <utility>
+
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+
+#include <fuzz/fuzz.hpp>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using namespace tooldecode;
+
+void walk(const nlohmann::ordered_json& schema, const SchemaOptions& options, std::uint32_t seed) {
+  Grammar grammar;
+  SchemaCompiler compiler(grammar, schema, options);
+  const NodeId root = compiler.value(schema, "#");
+  const Automaton automaton(std::move(grammar), root);
+  std::mt19937 random(seed);
+  const bool json = options.syntax == ValueSyntax::json;
+  for (int i = 0; i < 4; ++i) {
+    const auto text = fuzz::random_text(automaton, random);
+    if (!text) continue;
+    fuzz::must_read(*text, [&](std::string_view value) {
+      ValueReader reader(value, json ? ValueReader::Language::json : ValueReader::Language::python,
+                         Errc::malformed_call);
+      reader.allow_repeated_keys();
+      static_cast<void>(reader.value());
+      fuzz::demand(reader.at_end(), "more than a value", value);
+    });
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text = fuzz::text_of(data, size);
+  for (const bool json : {true, false}) {
+    try {
+      walk(parse_json(text),
+           {.syntax           = json ? ValueSyntax::json : ValueSyntax::python,
+            .documented_order = !json,
+            .whitespace       = json ? 40U : 0U},
+           fuzz::seed_of(text));
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return 0;
+}

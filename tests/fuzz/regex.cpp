@@ -1,0 +1,50 @@
+// A pattern gives a typed error, or a machine whose literals read back as texts that it accepts.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/code_points.hpp>
+#include <tooldecode/grammar/regex.hpp>
+#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+
+#include <fuzz/fuzz.hpp>
+
+namespace {
+
+using namespace tooldecode;
+
+void walk(const TextDfa& pattern, ValueSyntax syntax, std::mt19937& random) {
+  Grammar grammar;
+  const NodeId root =
+      grammar.lexeme(std::make_shared<const Dfa>(string_lexeme(pattern, syntax, '"')));
+  const Automaton automaton(std::move(grammar), root);
+  for (int i = 0; i < 4; ++i) {
+    const auto literal = fuzz::random_text(automaton, random);
+    if (!literal) continue;
+    const auto value = fuzz::must_read(*literal, [&](std::string_view text) {
+      return syntax == ValueSyntax::json ? parse_json(text) : parse_python_literal(text);
+    });
+    fuzz::demand(pattern.accepts(decode_utf8(value.get<std::string>())), "not matched", *literal);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text = fuzz::text_of(data, size);
+  std::mt19937 random(fuzz::seed_of(text));
+  try {
+    const TextDfa pattern = compile_pattern(text);
+    walk(pattern, ValueSyntax::json, random);
+    walk(pattern, ValueSyntax::python, random);
+  } catch (const Error&) {
+    return 0;
+  }
+  return 0;
+}

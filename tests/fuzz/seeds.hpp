@@ -1,0 +1,177 @@
+/// \file
+/// What the fuzz targets start from: fixtures of this repository, and shared data where it is.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <support/data.hpp>
+
+namespace tooldecode::fuzz {
+
+/// Inputs of one target.
+using Seeds = std::vector<std::string>;
+
+/// The rows of a file, some of them: every `stride`-th.
+inline std::vector<nlohmann::ordered_json> some_rows(const std::filesystem::path& path,
+                                                     std::size_t stride) {
+  std::vector<nlohmann::ordered_json> rows;
+  std::istringstream lines(test::read_text(path));
+  std::size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (number++ % stride == 0) rows.push_back(nlohmann::ordered_json::parse(line));
+  }
+  return rows;
+}
+
+/// Schemas: one for each group of keywords, those of tools, and the official suite's.
+inline Seeds schema_seeds() {
+  Seeds seeds{
+      R"({"type": "string", "minLength": 2, "maxLength": 5, "pattern": "^[a-c]+(é|x)?$"})",
+      R"({"type": ["integer", "null"], "minimum": -5, "exclusiveMaximum": 120})",
+      R"({"type": "number", "exclusiveMinimum": -0.25, "maximum": 1.5})",
+      R"({"enum": ["a", 1, null, {"k": [true]}, "é"], "type": ["string", "object", "null"]})",
+      R"({"type": "array", "prefixItems": [{"const": 1}, {}], "items": false, "minItems": 1})",
+      R"({"type": "array", "items": {"$ref": "#"}, "maxItems": 3})",
+      R"({"type": "object", "properties": {"a": {"$ref": "#/$defs/t"}, "b": true},
+          "required": ["a", "c"], "additionalProperties": {"type": "boolean"},
+          "$defs": {"t": {"anyOf": [{"type": "null"}, {"type": "object",
+            "properties": {"next": {"$ref": "#/$defs/t"}}, "additionalProperties": false}]}}})",
+      R"({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]})"};
+  for (const auto& row : some_rows(test::example_data("tiny/heldout.jsonl"), 30)) {
+    for (const auto& tool : row["tools"]) seeds.push_back(tool["function"]["parameters"].dump());
+  }
+  for (const char* file : {"enum", "items", "properties", "ref", "pattern", "oneOf"}) {
+    const auto path =
+        test::shared_data("jsonschema/test-suite/draft2020-12/" + std::string(file) + ".json");
+    if (!path) continue;
+    for (const auto& group : nlohmann::ordered_json::parse(test::read_text(*path))) {
+      seeds.push_back(group["schema"].dump());
+    }
+  }
+  return seeds;
+}
+
+/// Patterns: every construct of the syntax.
+inline Seeds pattern_seeds() {
+  return {"^[a-z]{2,5}-[0-9]+$", "(a|b)*c",      "\\d{4}-\\d{2}",  "^\\S+@\\S+\\.\\w$",
+          "[^\\x00-\\x1f]",      "(?:ab)+?|\\.", "^$|^(a(b)?)?$",  "a{0,3}b{2,}",
+          "\\W\\s\\D\\cA\\0\\t", "[\\]\\-a\\b]", "\\u0041\\u{e9}", "é.[à-ü]"};
+}
+
+/// Calls and values in both languages.
+inline Seeds call_seeds() {
+  Seeds seeds{"[f(1, b=2), f(a='x')]", "[f(a=(1,), b={'k': [None, -1.5e-9]})]",
+              "'a' \"b\" '''c\n''' '\\x41\\N'", R"({"a": "\ud83d\ude00", "b": [1e5, -0.0]})"};
+  for (const auto& row : some_rows(test::example_data("tiny/heldout.jsonl"), 10)) {
+    seeds.push_back(row["text"]);
+  }
+  for (const auto& row : some_rows(test::own_data("tools/python_literals.jsonl"), 10)) {
+    for (const char* key : {"repr", "dumps"}) {
+      if (row.contains(key)) seeds.push_back(row[key]);
+    }
+  }
+  return seeds;
+}
+
+/// Tool documents of every form.
+inline Seeds document_seeds() {
+  Seeds seeds{
+      test::read_text(test::example_data("tools.json")),
+      R"([{"name": "m", "inputSchema": {"type": "object", "properties": {"a b": {"type": "array",
+           "items": {"type": "number", "minimum": 0}}}}, "annotations": {"readOnlyHint": true}}])",
+      R"({"functions": [{"name": "GET /x/{id}", "parameters": {"type": "dict", "properties": {
+           "t": {"type": "tuple", "items": {"type": "float"}}, "o": {"type": "any"}},
+           "required": ["t"]}}]})",
+      R"({"name": "A", "input_parameters": {"k": {"type": "str"}, "n": {"type": "int"}},
+          "defaults": {"n": "None"}, "output_parameters": {}})"};
+  for (const auto& row : some_rows(test::example_data("tiny/heldout.jsonl"), 20)) {
+    seeds.push_back(row["tools"].dump());
+  }
+  for (const char* file : {"bfcl/multiple.jsonl", "bfcl/live_simple.jsonl"}) {
+    const auto path = test::shared_data(file);
+    if (!path) continue;
+    for (const auto& row : some_rows(*path, 20)) seeds.push_back(row["functions"].dump());
+  }
+  if (const auto path = test::shared_data("apibank/apis.jsonl")) {
+    for (const auto& row : some_rows(*path, 5)) seeds.push_back(row.dump());
+  }
+  return seeds;
+}
+
+/// The metadata of a small GGUF file.
+inline std::string small_gguf(bool byte_level) {
+  std::string bytes = "GGUF";
+  const auto number = [&](std::uint64_t value, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) bytes.push_back(static_cast<char>(value >> 8 * i));
+  };
+  const auto text = [&](std::string_view value) {
+    number(value.size(), 8);
+    bytes += value;
+  };
+  const auto array = [&](std::string_view key, std::uint64_t type, std::size_t count) {
+    text(key);
+    number(9, 4);
+    number(type, 4);
+    number(count, 8);
+  };
+  number(3, 4);
+  number(0, 8);
+  number(5, 8);
+  text("tokenizer.ggml.model");
+  number(8, 4);
+  text(byte_level ? "gpt2" : "llama");
+  text("tokenizer.ggml.eos_token_id");
+  number(4, 4);
+  number(0, 4);
+  const std::size_t count = byte_level ? 4 : 260;
+  array("tokenizer.ggml.tokens", 8, count);
+  for (std::size_t i = 0; i < count; ++i) {
+    static constexpr std::string_view digits = "0123456789ABCDEF", few[] = {"<e>", "x", "y", "xy"};
+    text(i < 4 ? few[i] : "<0x" + std::string{digits[(i - 4) / 16], digits[(i - 4) % 16]} + '>');
+  }
+  array("tokenizer.ggml.token_type", 5, count);
+  for (std::size_t i = 0; i < count; ++i) number(i == 0 ? 3 : i < 4 ? 1 : 6, 4);
+  if (byte_level) {
+    array("tokenizer.ggml.merges", 8, 1);
+    text("x y");
+  } else {
+    array("tokenizer.ggml.scores", 6, count);
+    for (std::size_t i = 0; i < count; ++i) {
+      number(std::bit_cast<std::uint32_t>(-static_cast<float>(i)), 4);
+    }
+  }
+  return bytes;
+}
+
+/// Tokenizers of every form, with few tokens.
+inline Seeds tokenizer_seeds() {
+  auto tiny =
+      nlohmann::ordered_json::parse(test::read_text(test::example_data("tiny/tokenizer.json")));
+  auto& model = tiny["model"];
+  auto vocab  = nlohmann::ordered_json::object();
+  auto merges = nlohmann::ordered_json::array();
+  for (const auto& [text, id] : model["vocab"].items()) {
+    if (id < 320) vocab[text] = id;
+  }
+  for (const auto& merge : model["merges"]) {
+    std::string text = merge.is_array() ? merge[0].get<std::string>() + merge[1].get<std::string>()
+                                        : merge.get<std::string>();
+    std::erase(text, ' ');
+    if (vocab.contains(text)) merges.push_back(merge);
+  }
+  model["vocab"]  = vocab;
+  model["merges"] = merges;
+  return {tiny.dump(), small_gguf(true), small_gguf(false),
+          R"({"type": "bpe-bytelevel", "tokens_b64": ["YQ==", "Yg==", "YWI="], "eos_id": 0,
+              "token_types": [3, 1, 1], "merges": ["a b"], "pre_tokenizer": {"regex": ["\\p{L}+|."]}})"};
+}
+
+}  // namespace tooldecode::fuzz
