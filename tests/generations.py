@@ -13,6 +13,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 FORMATS = ("python", "hermes")
 
@@ -43,13 +44,16 @@ def read_hermes(text: str) -> list:
 def judge(form: str, command: list) -> tuple:
     """Runs one sampler and judges its lines: how many, how many calls, what is wrong."""
     import jsonschema
+    started = time.monotonic()
     judged = calls = 0
+    seeds = set()
     problems = []
     validators = {}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as program:
         for line in program.stdout:
             row = json.loads(line)
             judged += 1
+            seeds.add(row["seed"])
             try:
                 made = read_python(row["text"]) if form == "python" else read_hermes(row["text"])
                 assert made, "no call"
@@ -64,6 +68,8 @@ def judge(form: str, command: list) -> tuple:
                 problems.append(f"{form} seed {row['seed']}: {row['text'][:200]!r}: {error!r:.300}")
     if program.returncode != 0:
         problems.append(f"{form}: the program ended with {program.returncode}")
+    print(f"{form}: {judged} generations, seeds {min(seeds, default=0)} to {max(seeds, default=0)}, "
+          f"{calls} calls, {time.monotonic() - started:.1f} s", flush=True)
     return judged, calls, problems
 
 
@@ -79,6 +85,7 @@ def main() -> int:
     for path in (vocabulary, *rows):
         if not path.exists():
             skip(f"needs shared data {path.name}")
+    started = time.monotonic()
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
     commands = [[sys.argv[1], "sample", "--vocabulary", str(vocabulary), "--format", form,
                  "--count", str(count // len(FORMATS)), *map(str, rows)] for form in FORMATS]
@@ -89,7 +96,8 @@ def main() -> int:
     problems = [problem for result in results for problem in result[2]]
     for problem in problems[:10]:
         print(problem)
-    print(f"{judged} generations, {calls} calls, {len(problems)} problems")
+    print(f"{judged} generations, {calls} calls, {len(problems)} problems, "
+          f"{time.monotonic() - started:.1f} s")
     return 1 if problems or judged < count // len(FORMATS) * len(FORMATS) else 0
 
 
