@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All tests: an optimised g++ build, one with address and undefined-behaviour sanitizers, and a clang++
-# build of every header and the program.
+# All tests: an optimised g++ build, one with address and undefined-behaviour sanitizers, one test with
+# the thread sanitizer, and a clang++ build of every header and the program.
 #   bash tests/run.sh
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -26,18 +26,25 @@ install_packages g++ cmake make git pkg-config libeigen3-dev nlohmann-json3-dev 
   libpcre2-dev libcli11-dev zlib1g-dev clang clang-format-16 python3 python3-jsonschema || exit 1
 mkdir -p build
 
-if step "1/6 g++: configure" configure release &&
-  step "2/6 g++: build" cmake --build build/release -j "$jobs"; then
-  step "3/6 g++: tests" ctest --test-dir build/release --output-on-failure
+if step "1/8 g++: configure" configure release &&
+  step "2/8 g++: build" cmake --build build/release -j "$jobs"; then
+  step "3/8 g++: tests" ctest --test-dir build/release --output-on-failure -j "$jobs"
 fi
-if step "4/6 sanitizers: build" configure asan &&
+if step "4/8 sanitizers: build" configure asan &&
   cmake --build build/asan --target unit_tests -j "$jobs"; then
-  step "5/6 sanitizers: tests" ctest --test-dir build/asan --output-on-failure -L unit -LE slow
+  step "5/8 sanitizers: tests" \
+    ctest --test-dir build/asan --output-on-failure -j "$jobs" -L unit -LE slow
 else
   failed+=("sanitizers")
 fi
+if step "6/8 thread sanitizer: build" configure tsan &&
+  cmake --build build/tsan --target test_threads -j "$jobs"; then
+  step "7/8 thread sanitizer: test" ctest --test-dir build/tsan --output-on-failure -R '^threads$'
+else
+  failed+=("thread sanitizer")
+fi
 if command -v clang++ > /dev/null; then
-  if step "6/6 clang++: every header and the program" configure clang; then
+  if step "8/8 clang++: every header and the program" configure clang; then
     cmake --build build/clang --target header_tests tooldecode_program -j "$jobs" || failed+=("clang++")
   fi
 else
