@@ -216,6 +216,16 @@ TEST_CASE("a key of one's own replaces the vote, and nothing is no vote") {
   }
 }
 
+TEST_CASE("where all is equal the first sample wins") {
+  const RandomModel model{9, {.distort = +[](float, std::size_t) { return 0.0F; }}};
+  const td::Unconstrained any{9};
+  const td::DecodeOptions options{.max_tokens = 6, .temperature = 1, .seed = 5};
+  const auto out   = td::Decoder{model, any, td::SelfConsistency{}}(Tokens{1}, options);
+  const auto drawn = samples(model, any, {1}, options, 2);
+  CHECK(drawn[0].tokens != drawn[1].tokens);
+  check_equal(out, drawn[0]);
+}
+
 TEST_CASE("samples of a language model in one pass are the same one by one") {
   for (unsigned seed = 0; seed < 4; ++seed) {
     INFO("seed " << seed);

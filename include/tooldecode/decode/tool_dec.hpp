@@ -1,0 +1,193 @@
+/// \file
+/// ToolDec: the strategy that masks inside calls only, after a transition token of the model's own.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/output.hpp>
+#include <tooldecode/decode/sequential.hpp>
+#include <tooldecode/decode/unconstrained.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+namespace tooldecode {
+
+/// The two modes of ToolDec over a ToolCallFSM, whose modes change between tokens only.
+///
+/// Text mode allows every token, and an end token ends the answer. It ends with the transition:
+/// with a token that brings the ToolCallFSM from its text mode into a call by its last byte, or, if
+/// one is named, with that token alone; where it does not write the format's trigger itself, the
+/// trigger then is the first that tool mode allows. Tool mode allows what the ToolCallFSM allows
+/// inside a call and ends after the first token after which the calls may be complete; text mode
+/// begins anew. A token that holds the trigger and more is text, and the trigger is looked for
+/// behind it. Where the ToolCallFSM allows nothing but calls, all is tool mode and this machine is
+/// the ToolCallFSM; where it allows no call, all is text mode.
+///
+/// \par Shapes      masks [ceil(V / 32)]
+/// \par Complexity  text mode O(V / 32), tool mode as ToolCallFSM
+/// \par Threads     every const member may run concurrently; refers to the ToolCallFSM
+/// \par Errors      Error{unknown_token} from the constructor for a transition not in the
+/// vocabulary \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3
+class ToolDecMachine {
+ public:
+  /// Where an answer stands.
+  enum class Phase : std::uint8_t {
+    text,     ///< text mode
+    trigger,  ///< tool mode, the trigger is being written
+    calls,    ///< tool mode
+  };
+  /// The phase, the ToolCallFSM's state, and the bytes of the trigger that are written.
+  struct State {
+    ToolCallFSM::State calls                           = {};
+    std::uint32_t written                              = 0;
+    Phase phase                                        = Phase::text;
+    friend bool operator==(const State&, const State&) = default;
+  };
+
+  explicit ToolDecMachine(const ToolCallFSM& calls, std::optional<TokenId> transition = {})
+      : calls_(&calls), transition_(transition), only_calls_(!calls.is_accepting(calls.initial())) {
+    if (transition && !contains(*transition)) {
+      throw Error(Errc::unknown_token, "transition",
+                  "id " + std::to_string(*transition) + " is not in the vocabulary");
+    }
+    if (!only_calls_) find_trigger();
+  }
+  explicit ToolDecMachine(const ToolCallFSM&&, std::optional<TokenId> = {}) = delete;
+
+  [[nodiscard]] std::size_t vocabulary_size() const noexcept { return calls_->vocabulary_size(); }
+  [[nodiscard]] State initial() const noexcept {
+    return {.calls = calls_->initial(), .phase = only_calls_ ? Phase::calls : Phase::text};
+  }
+  [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
+    if (!contains(token)) return std::nullopt;
+    if (state.phase == Phase::trigger) return advance_trigger(state, token);
+    const bool is_end = calls_->vocabulary().is_end(token);
+    if (state.phase == Phase::text && !is_end && !is_finished(state)) {
+      return advance_text(state, token);
+    }
+    const auto next = calls_->advance(state.calls, token);
+    if (!next) return std::nullopt;
+    if (state.phase == Phase::calls && !only_calls_ && calls_->is_accepting(*next)) {
+      return initial();
+    }
+    return State{.calls = *next, .phase = state.phase};
+  }
+  void fill_mask(State state, MaskWords words) const {
+    if (state.phase == Phase::calls || is_finished(state)) {
+      calls_->fill_mask(state.calls, words);
+    } else if (state.phase == Phase::text) {
+      Unconstrained{vocabulary_size()}.fill_mask({}, words);
+    } else {
+      std::fill(words.begin(), words.end(), 0U);
+      for (std::size_t t = 0; t < vocabulary_size(); ++t) {
+        if (advance_trigger(state, static_cast<TokenId>(t))) words[t / 32] |= 1U << (t % 32);
+      }
+    }
+  }
+  [[nodiscard]] bool is_accepting(State state) const noexcept {
+    if (state.phase == Phase::calls) return calls_->is_accepting(state.calls);
+    return state.phase == Phase::text;
+  }
+  [[nodiscard]] bool is_finished(State state) const noexcept {
+    return calls_->is_finished(state.calls);
+  }
+  [[nodiscard]] std::string forced(State state) const {
+    if (state.phase == Phase::calls) return calls_->forced(state.calls);
+    return state.phase == Phase::text ? std::string() : trigger_.substr(state.written);
+  }
+
+ private:
+  // The trigger is the least beginning of a written call that brings the machine into one.
+  void find_trigger() {
+    if (calls_->tools().size() == 0) return;
+    const ToolCall call{.name = calls_->tools()[0].name};
+    const std::string text = calls_->write(std::span(&call, 1));
+    auto state             = std::optional(calls_->initial());
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      state = calls_->advance_bytes(*state, std::string_view(text).substr(i, 1));
+      if (!state) return;
+      if (calls_->mode(*state) == ToolCallFSM::Mode::tool) {
+        trigger_        = text.substr(0, i + 1);
+        behind_trigger_ = *state;
+        return;
+      }
+    }
+  }
+
+  [[nodiscard]] bool contains(TokenId token) const noexcept {
+    return token >= 0 && static_cast<std::size_t>(token) < vocabulary_size();
+  }
+
+  [[nodiscard]] State advance_text(State state, TokenId token) const {
+    const Vocabulary& vocabulary = calls_->vocabulary();
+    if (transition_) {
+      if (token != *transition_ || trigger_.empty()) return state;
+      if (!vocabulary.name(token).ends_with(trigger_)) return {.phase = Phase::trigger};
+      return {.calls = behind_trigger_, .phase = Phase::calls};
+    }
+    const std::string_view bytes = vocabulary.bytes(token);
+    if (bytes.empty()) return state;
+    const auto before = calls_->advance_bytes(state.calls, bytes.substr(0, bytes.size() - 1));
+    if (!before || calls_->mode(*before) == ToolCallFSM::Mode::tool) return initial();
+    const auto next = calls_->advance_bytes(*before, bytes.substr(bytes.size() - 1));
+    if (!next) return initial();
+    const bool begins = calls_->mode(*next) == ToolCallFSM::Mode::tool;
+    return {.calls = *next, .phase = begins ? Phase::calls : Phase::text};
+  }
+
+  [[nodiscard]] std::optional<State> advance_trigger(State state, TokenId token) const {
+    const std::string_view bytes = calls_->vocabulary().bytes(token);
+    const auto rest              = std::string_view(trigger_).substr(state.written);
+    if (bytes.empty() || calls_->vocabulary().is_end(token) || !rest.starts_with(bytes)) {
+      return std::nullopt;
+    }
+    if (bytes.size() == rest.size()) return State{.calls = behind_trigger_, .phase = Phase::calls};
+    state.written += static_cast<std::uint32_t>(bytes.size());
+    return state;
+  }
+
+  const ToolCallFSM* calls_;
+  std::optional<TokenId> transition_;
+  bool only_calls_;
+  std::string trigger_;  // empty where no call is allowed
+  ToolCallFSM::State behind_trigger_{};
+};
+static_assert(Constraint<ToolDecMachine>);
+
+/// Decodes free text without a mask until the model itself writes the transition, and calls under
+/// the ToolCallFSM, one token after another.
+///
+/// It differs from Sequential under the same ToolCallFSM in what it lets through: text may follow a
+/// call, and a trigger whose token goes on past it is text, so that only what stands between a
+/// transition and the end of its call is sure to conform.
+///
+/// \par Shapes      prompt [L]
+/// \par Complexity  as Sequential
+/// \par Threads     a value; runs may be concurrent
+/// \par Errors      Error{unknown_token} for a transition that is not in the vocabulary
+/// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3
+struct ToolDec {
+  std::optional<TokenId> transition = {};  ///< begins a call; by default the format's trigger does
+
+  template <Model M>
+  [[nodiscard]] Output operator()(const M& model, const ToolCallFSM& calls,
+                                  std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
+                                  const DecodeOptions& options) const {
+    const ToolDecMachine machine{calls, transition};
+    return Sequential{}(model, machine, prompt, pipeline, options);
+  }
+};
+
+}  // namespace tooldecode
