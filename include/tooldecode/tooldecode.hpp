@@ -19,10 +19,14 @@
 #include <tooldecode/core/philox.hpp>
 #include <tooldecode/core/stable_vector.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/beam_search.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/output.hpp>
+#include <tooldecode/decode/self_consistency.hpp>
+#include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/sequential.hpp>
+#include <tooldecode/decode/tool_dec.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/fwd.hpp>
 #include <tooldecode/grammar/automaton.hpp>
@@ -43,6 +47,7 @@
 #include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/logits/selection.hpp>
 #include <tooldecode/model/fixed_order.hpp>
+#include <tooldecode/model/forward_batch.hpp>
 #include <tooldecode/model/kv_cache.hpp>
 #include <tooldecode/model/llama_config.hpp>
 #include <tooldecode/model/llama_model.hpp>
