@@ -52,7 +52,7 @@ void replay(Target target, const fuzz::Seeds& seeds, unsigned mutations) {
 }  // namespace
 
 TEST_CASE("Mutated schemas give an Error or a machine") {
-  replay(fuzz_json_schema, fuzz::schema_seeds(), 300);
+  replay(fuzz_json_schema, fuzz::schema_seeds(), 200);
 }
 TEST_CASE("Mutated patterns give an Error or a machine") {
   replay(fuzz_regex, fuzz::pattern_seeds(), 300);

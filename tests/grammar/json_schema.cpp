@@ -153,6 +153,8 @@ TEST_CASE("Errors name the keyword's place", "[json_schema]") {
   CHECK(error_of(R"({"properties":[]})") == "malformed_schema #/properties");
   CHECK(error_of(R"({"required":"a"})") == "malformed_schema #/required");
   CHECK(error_of("3") == "malformed_schema #");
+  CHECK(error_of(R"({"type":"string","oneOf":["string",{}]})") == "malformed_schema #/oneOf/0");
+  CHECK(error_of(R"({"type":"string","anyOf":[{},[]]})") == "malformed_schema #/anyOf/1");
   CHECK(error_of(R"({"x-order":1,"title":3,"description":"not a keyword: not"})") == "none");
 }
 

@@ -234,8 +234,8 @@ class SchemaCompiler {
   // A branch with its types cut down to those of the schema around it.
   const Json& narrowed(const Json& branch, const std::vector<std::string>& outer,
                        const std::string& pointer) {
-    if (branch.is_object() &&
-        (branch.contains("$ref") || branch.contains("anyOf") || branch.contains("oneOf"))) {
+    if (!branch.is_object()) malformed(pointer, "a schema is an object or a boolean");
+    if (branch.contains("$ref") || branch.contains("anyOf") || branch.contains("oneOf")) {
       const Json& target = resolved(branch, pointer);
       for (const std::string& type : types_of(target, pointer)) {
         const bool has =
