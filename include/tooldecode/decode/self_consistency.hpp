@@ -138,13 +138,17 @@ struct SelfConsistency {
         watch.add_to(cost.times.model);
       }
 
+      std::vector<std::optional<TokenEvent>> drawn;
       for (std::size_t b = 0; b < asked.size(); ++b) {
-        Sequence<C>& sequence = sequences[asked[b]];
-        sequence.mark_read();
-        const auto token = sequence.draw(std::span(rows).subspan(b * vocabulary, vocabulary));
-        if (token) sequence.take(*token);
+        sequences[asked[b]].mark_read();
+        drawn.push_back(
+            sequences[asked[b]].draw(std::span(rows).subspan(b * vocabulary, vocabulary)));
       }
       watch.add_to(cost.times.sampling);
+      for (std::size_t b = 0; b < asked.size(); ++b) {
+        if (drawn[b]) sequences[asked[b]].take(*drawn[b]);
+      }
+      watch.add_to(cost.times.constraint);
     }
   }
 

@@ -38,8 +38,8 @@ namespace tooldecode {
 /// \par Shapes      masks [ceil(V / 32)]
 /// \par Complexity  text mode O(V / 32), tool mode as ToolCallFSM
 /// \par Threads     every const member may run concurrently; refers to the ToolCallFSM
-/// \par Errors      Error{unknown_token} from the constructor for a transition not in the
-/// vocabulary \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3
+/// \par Errors      Error{unknown_token} from the constructor for a transition that does not exist
+/// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3
 class ToolDecMachine {
  public:
   /// Where an answer stands.
