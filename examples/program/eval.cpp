@@ -36,7 +36,8 @@ using Clock = std::chrono::steady_clock;
 struct EvalOptions {
   std::string model = example_data("tiny").string();
   std::vector<std::string> data{example_data("tiny/heldout.jsonl").string()};
-  std::vector<std::string> methods{"greedy", "beam", "constrained", "tool-decoding"};
+  std::vector<std::string> methods{"greedy",  "beam",        "self-consistency",
+                                   "tooldec", "constrained", "tool-decoding"};
   std::vector<std::size_t> orders{1, 4, 6, 9, 12};
   std::string json, plot;
   std::size_t jobs       = 1;
@@ -173,7 +174,7 @@ void add_eval(CLI::App& app) {
                   "JSONL (or .gz) rows: dialogues, BFCL or API-Bank; default: the embedded model's "
                   "held-out dialogues");
   sub->add_option("--method", options->methods,
-                  "greedy, sampling, beam, constrained, tool-decoding")
+                  "greedy, sampling, beam, self-consistency, tooldec, constrained, tool-decoding")
       ->delimiter(',')
       ->capture_default_str();
   sub->add_option("--oc", options->orders, "at most so many orders, for tool-decoding")
@@ -188,7 +189,7 @@ void add_eval(CLI::App& app) {
       ->capture_default_str();
   sub->add_option("--max-tokens", options->max_tokens, "most tokens of an answer")
       ->capture_default_str();
-  sub->add_option("--seed", options->seed, "of sampling, orders and resampling")
+  sub->add_option("--seed", options->seed, "of sampling and of the intervals")
       ->capture_default_str();
   sub->callback([options] { run_eval(*options); });
 }

@@ -15,6 +15,8 @@
 #include <tooldecode/consistency/order_consistency_sampler.hpp>
 #include <tooldecode/decode/beam_search.hpp>
 #include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/self_consistency.hpp>
+#include <tooldecode/decode/tool_dec.hpp>
 
 #include <program/answer.hpp>
 
@@ -77,7 +79,7 @@ inline Run decode_in_orders(const Assistant& assistant, const tooldecode::ToolCa
 inline std::vector<Method> make_methods(const std::vector<std::string>& names,
                                         const std::vector<std::size_t>& orders) {
   using tooldecode::ToolCallFSM;
-  constexpr std::size_t width = 6;  // beams
+  constexpr std::size_t width = 6;  // beams and samples
   const std::vector<Method> plain{
       {"greedy", false, 0,
        [](const Assistant& a, const ToolCallFSM&) {
@@ -90,6 +92,16 @@ inline std::vector<Method> make_methods(const std::vector<std::string>& names,
       {"beam", false, 0,
        [](const Assistant& a, const ToolCallFSM&) {
          return detail::decode_freely(a, tooldecode::BeamSearch{.width = width});
+       }},
+      {"self-consistency", false, 0.7F,
+       [](const Assistant& a, const ToolCallFSM& calls) {
+         return detail::decode_freely(
+             a, tooldecode::SelfConsistency{
+                    width, [&calls](auto tokens) { return tooldecode::find_vote(calls, tokens); }});
+       }},
+      {"tooldec", true, 0,
+       [](const Assistant& a, const ToolCallFSM& calls) {
+         return detail::decode_constrained(a, calls, tooldecode::ToolDec{});
        }},
       {"constrained", true, 0,
        [](const Assistant& a, const ToolCallFSM& calls) {
@@ -115,8 +127,8 @@ inline std::vector<Method> make_methods(const std::vector<std::string>& names,
                                     [&](const Method& method) { return method.name == name; });
     if (found == plain.end()) {
       throw tooldecode::Error(tooldecode::Errc::invalid_option, name,
-                              "no such method; there are greedy, sampling, beam, constrained "
-                              "and tool-decoding");
+                              "no such method; there are greedy, sampling, beam, "
+                              "self-consistency, tooldec, constrained and tool-decoding");
     }
     methods.push_back(*found);
   }

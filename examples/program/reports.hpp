@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -159,6 +160,7 @@ inline nlohmann::ordered_json to_json(const Report& report) {
                    {"errors", errors},
                    {"seconds_per_sample", method.per_row(method.seconds())},
                    {"passes_per_sample", method.per_row(method.passes())},
+                   {"tokens_per_sample", method.per_row(method.tokens())},
                    {"left_out", report.left_out}};
     if (const auto relative = report.relative_time(method)) entry["time_to_greedy"] = *relative;
     for (const auto& [name, rows] : groups) {

@@ -48,6 +48,11 @@ struct Scores {
     for (const Result& row : rows) sum += static_cast<double>(row.passes);
     return sum;
   }
+  [[nodiscard]] double tokens() const {
+    double sum = 0;
+    for (const Result& row : rows) sum += static_cast<double>(row.tokens);
+    return sum;
+  }
   [[nodiscard]] double per_row(double sum) const {
     return rows.empty() ? 0 : sum / static_cast<double>(rows.size());
   }

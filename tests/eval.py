@@ -1,0 +1,148 @@
+"""The program's comparison of methods, judged by rows whose outcome the constraint alone decides.
+
+    python tests/eval.py PROGRAM
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+CLASSES = {"awareness", "selection", "format", "key", "value"}
+
+
+def run(*arguments, data=None, status=0):
+    """Runs eval; what it prints, its JSON and its plot."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        command = [sys.argv[1], "eval", *arguments, "--json", str(folder / "out.json"),
+                   "--plot", str(folder / "out.svg")]
+        if data is not None:
+            (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in data), encoding="utf-8")
+            command += ["--data", str(folder / "rows.jsonl")]
+        done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=300)
+        assert done.returncode == status, (command, done.returncode, done.stderr)
+        if status != 0:
+            return done.stderr
+        plot = xml.etree.ElementTree.parse(folder / "out.svg").getroot()
+        return done.stdout, json.loads((folder / "out.json").read_text(encoding="utf-8")), " ".join(plot.itertext())
+
+
+def only(document: dict, error: str, method: str = "constrained"):
+    """All of a method's rows are of one class."""
+    result = document[method]
+    assert set(result["errors"]) == CLASSES
+    for kind, share in result["errors"].items():
+        assert share == (1 if kind == error else 0), (error, result)
+    assert result["accuracy"] == (1 if error == "correct" else 0), (error, result)
+    assert result["ci95"] == [result["accuracy"]] * 2, result
+
+
+def tool(name: str, properties: dict) -> dict:
+    return {"name": name, "parameters": {"type": "object", "properties": properties, "required": list(properties)}}
+
+
+TOOLS = [tool("f", {"a": {"type": "string", "enum": ["q"]}}), tool("g", {})]
+
+
+def dialogue(choice: str, calls: list, form: str = "python", tools: list = TOOLS) -> dict:
+    return {"id": "own", "format": form, "choice": choice, "seen": True, "tools": tools,
+            "messages": [{"role": "user", "content": "Please."}],
+            "calls": [{"name": name, "arguments": arguments} for name, arguments in calls]}
+
+
+def test_classes():
+    """A named tool of one enum value can be called in one way only."""
+    for form in ("python", "hermes"):
+        for choice, calls, error in (
+                ("f", [("f", {"a": "q"})], "correct"), ("none", [], "correct"), ("g", [("g", {})], "correct"),
+                ("none", [("g", {})], "awareness"), ("f", [], "awareness"),
+                ("f", [("g", {})], "selection"), ("f", [("f", {"a": "q"})] * 2, "selection"),
+                ("f", [("f", {})], "key"), ("f", [("f", {"a": "q", "b": 1})], "key"),
+                ("f", [("f", {"a": "r"})], "value")):
+            _, document, _ = run("--method", "constrained", data=[dialogue(choice, calls, form)] * 2)
+            only(document, error)
+            assert document["constrained"]["samples"] == 2
+    _, document, _ = run("--method", "constrained,tool-decoding", "--oc", "1", "--max-tokens", "1",
+                         data=[dialogue("f", [("f", {"a": "q"})])])
+    only(document, "format")
+
+
+def test_shares():
+    rows = [dialogue("f", [("f", {"a": "q"})])] * 7 + [dialogue("f", [("f", {"a": "r"})])] * 3
+    text, document, _ = run("--method", "tool-decoding", "--oc", "1,2", data=rows)
+    assert list(document) == ["tool-decoding-oc1", "tool-decoding-oc2"], document
+    for result in document.values():
+        assert abs(result["accuracy"] - 0.7) < 1e-9 and abs(result["errors"]["value"] - 0.3) < 1e-9, result
+        low, high = result["ci95"]
+        # The binomial law of 10 rows at 0.7 has its 2.5 % and 97.5 % points at 4 and 9.
+        assert low in (0.4, 0.5) and high in (0.9, 1.0), result
+    # A pair of equal methods: nothing is reduced, in any resample.
+    assert document["tool-decoding-oc2"]["value_error_reduction"] == {"share": 0, "ci95": [0, 0]}, document
+    assert "| 2 | 3 | 0.0 % | 0.0 to 0.0 % |" in text, text
+    assert "| tool-decoding-oc1 | 10 | 70.0 % |" in text, text
+
+
+def test_rows():
+    """BFCL and API-Bank rows are read; what cannot be used is counted by reason."""
+    question = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Please."}]
+    bfcl = {"id": "b", "category": "own_bfcl", "question": question, "functions": TOOLS}
+    bad = tool("h", {"a": {"type": "object", "unevaluatedProperties": False}})
+    bank = {"id": "a", "level": 1, "input": "User: Please.\nGenerate API Request:\n", "call_python": "[f(a='1')]",
+            "call_json": {"name": "f", "arguments": {"a": 1}},
+            "apis": [{"name": "f", "description": "", "input_parameters": {"a": {"type": "int"}},
+                      "json_schema": {"type": "object", "properties": {"a": {"enum": [1]}}, "required": ["a"]}}]}
+    typed = json.loads(json.dumps(bank))
+    typed["apis"][0]["json_schema"]["properties"]["a"] = {"enum": ["1"]}
+    text, document, _ = run("--method", "constrained", data=[bank, typed])
+    only(document, "correct")
+    text, document, _ = run(
+        "--method", "constrained",
+        data=[bank, dialogue("none", []), {**bfcl, "expects_call": False},
+              {**bfcl, "expects_call": True, "answers": [{"g": {}}]},
+              {**bfcl, "expects_call": True, "functions": [bad], "answers": [{"h": {"a": [1]}}]},
+              {**bfcl, "expects_call": True}, {**bfcl, "expects_call": True, "call_json": None},
+              {"id": "other", "x": 1}, {**dialogue("f", []), "messages": 1},
+              {**dialogue("f", []), "messages": [{"role": "user", "content": "word " * 3000}]}])
+    assert document["constrained"]["samples"] == 4 and document["constrained"]["left_out"] == 6, text
+    assert {name: group["samples"] for name, group in document["constrained"]["groups"].items()} == {
+        "API-Bank level 1": 1, "no call needed": 1, "own_bfcl": 2}, document
+    for reason in ("1 row, unsupported_keyword", "2 rows, a call is expected, but not known which", "model's context",
+                   "no row of a form that is known (other)"):
+        assert reason in text, text
+
+
+def test_methods():
+    text, document, plot = run("--limit", "4", "--max-tokens", "50", "--oc", "1,4", "--jobs", "2")
+    names = ["greedy", "beam", "self-consistency", "tooldec", "constrained", "tool-decoding-oc1", "tool-decoding-oc4"]
+    assert list(document) == names, document
+    for name, result in document.items():
+        assert result["samples"] == 4
+        assert abs(result["accuracy"] + sum(result["errors"].values()) - 1) < 1e-9, result
+        assert 0 <= result["ci95"][0] <= result["accuracy"] <= result["ci95"][1] <= 1, result
+        assert result["seconds_per_sample"] > 0 and result["passes_per_sample"] > 1, result
+        assert f"| {name} | 4 |" in text and name.split("-oc")[0] in plot, text
+    assert "oc 4" in plot and "building the constraint: " in text
+    assert document["greedy"]["time_to_greedy"] == 1
+    again = run("--limit", "3", "--max-tokens", "40", "--method", "sampling,self-consistency", "--seed", "3")[1]
+    other = run("--limit", "3", "--max-tokens", "40", "--method", "sampling,self-consistency", "--seed", "3", "--jobs",
+                "2")[1]
+    for name in again:  # the same seed gives the same answers, however many threads
+        for key in ("accuracy", "ci95", "errors", "passes_per_sample"):
+            assert again[name][key] == other[name][key], (name, again, other)
+
+
+def test_refusals():
+    assert "invalid_option" in run("--method", "guessing", status=2)
+    assert "invalid_option" in run("--method", "tool-decoding", "--oc", "0", status=2)
+    assert "invalid_option" in run("--jobs", "0", status=2)
+    assert "file_unreadable" in run("--data", "no-such-file", status=2)
+    assert "no row can be used" in run("--method", "greedy", data=[{"id": "x"}], status=2)
+
+
+if __name__ == "__main__":
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            test()
+            print(f"{name}: passed")
