@@ -410,7 +410,7 @@ inline bool find_partner(std::size_t i, const std::vector<std::vector<bool>>& fi
 
 namespace detail {
 
-// The key for which PythonCall refuses a text whose calls are otherwise in its format.
+// The key for which PythonCall refused a text; what follows it is not known.
 inline std::optional<std::string> find_repeated_key(std::string_view refusal) {
   constexpr std::string_view before = "the argument \"", after = "\" is given twice";
   const std::size_t at = refusal.find(before);
