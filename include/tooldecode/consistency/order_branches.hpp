@@ -32,8 +32,9 @@ namespace tooldecode {
 
 /// One order's way through the arguments of a call.
 struct OrderBranch {
-  ToolCallFSM calls;         ///< of this call and this order
-  ToolCallFSM::State state;  ///< after the tokens
+  ToolCallFSM calls;                        ///< of this call and this order, open-ended
+  ToolCallFSM::State state;                 ///< after the tokens
+  std::optional<ToolCallFSM::State> outer;  ///< the answer's, as long as it takes this order
   std::vector<TokenId> tokens{};
   std::vector<double> log_probabilities{};
   std::vector<bool> forced{};          ///< put in, not chosen
@@ -72,6 +73,7 @@ class OrderBranches {
   /// What is the same for all branches.
   struct Setting {
     const M& model;
+    const ToolCallFSM& answer;  ///< says what may follow the call
     const LogitsPipeline& pipeline;
     const DecodeOptions& options;
     std::span<const TokenId> prompt;
@@ -94,7 +96,8 @@ class OrderBranches {
       : setting_(std::move(setting)),
         base_(unread.begin(), unread.end()),
         branches_(std::move(branches)),
-        mask_(branches_.front().calls.vocabulary_size()),
+        mask_(setting_.answer.vocabulary_size()),
+        outer_mask_(setting_.answer.vocabulary_size()),
         row_(setting_.model.vocabulary_size()) {
     TOOLDECODE_ASSERT(!base_.empty());
     std::vector<std::size_t> all(branches_.size());
@@ -178,24 +181,22 @@ class OrderBranches {
       const auto [text, closes]         = forced_arguments(branch);
       const std::vector<TokenId> tokens = setting_.encode(text);
       if (!tokens.empty()) {
-        const std::string_view whole = text;
-        const std::string_view last =
-            whole.substr(whole.size() - bytes(branch, tokens.back()).size());
-        std::size_t settled = tokens.size();
-        if (closes || may_go_on(branch, whole.substr(0, whole.size() - last.size()), last))
-          --settled;
-        for (std::size_t i = 0; i < settled && has_room(branch); ++i) {
-          take(branch, tokens[i], 0, true);
+        std::string_view rest = text;
+        std::size_t settled   = 0;
+        while (settled < tokens.size() && has_room(branch) &&
+               !may_go_on(branch, rest, closes, settled + 1 == tokens.size())) {
+          rest.remove_prefix(bytes(branch, tokens[settled]).size());
+          take(branch, tokens[settled++], 0, true);
         }
         if (branch.is_over) break;
         if (closes) {
-          read(branch, last, 0);
-          branch.closing     = last;
+          read(branch, rest, 0);
+          branch.closing     = rest;
           branch.is_complete = branch.is_over = true;
         }
         if (closes || settled > 0) continue;
       }
-      branch.calls.fill_mask(branch.state, mask_.words());
+      fill_mask(branch);
       const auto only = find_only_token(mask_.words());
       if (!setting_.options.skip_forced || !only || setting_.pipeline.is_banned(*only)) return;
       take(branch, *only, 0, true);
@@ -216,10 +217,24 @@ class OrderBranches {
     return {std::move(text), false};
   }
 
-  // Whether a token may reach beyond the end of a forced text.
-  bool may_go_on(const OrderBranch& branch, std::string_view before, std::string_view last) {
-    branch.calls.fill_mask(*branch.calls.advance_bytes(branch.state, before), mask_.words());
-    return mask_.count() > setting_.text.count_prefixes(last);
+  // What the order allows; what may follow the call, inside the same token, the answer says. An
+  // answer that wants another order has no say.
+  void fill_mask(const OrderBranch& branch) {
+    branch.calls.fill_mask(branch.state, mask_.words());
+    if (!branch.outer) return;
+    setting_.answer.fill_mask(*branch.outer, outer_mask_.words());
+    outer_mask_ &= mask_;
+    if (outer_mask_.count() > 0) mask_ = outer_mask_;
+  }
+
+  // Whether the model might write a token that begins here and reaches beyond a forced text. What
+  // follows the arguments is not for the branch to say, so there any token counts.
+  bool may_go_on(const OrderBranch& branch, std::string_view rest, bool closes, bool is_last) {
+    if (closes && is_last) return true;
+    if (!setting_.text.is_within_token(rest)) return false;
+    if (closes) return true;
+    fill_mask(branch);
+    return mask_.count() > setting_.text.count_prefixes(rest);
   }
 
   // Whether another token may be written; ends the branch where not.
@@ -240,7 +255,7 @@ class OrderBranches {
   void choose(OrderBranch& branch, std::size_t index, std::size_t group,
               std::span<const float> raw) {
     std::copy(raw.begin(), raw.end(), row_.begin());
-    branch.calls.fill_mask(branch.state, mask_.words());
+    fill_mask(branch);
     setting_.pipeline.apply(row_, mask_.words(),
                             {setting_.prompt, setting_.generated, branch.tokens});
     const std::size_t position =
@@ -257,7 +272,7 @@ class OrderBranches {
   }
 
   // Appends a token, or, where the arguments end inside it, the bytes up to there as `closing`.
-  static void take(OrderBranch& branch, TokenId token, double log_probability, bool forced) {
+  void take(OrderBranch& branch, TokenId token, double log_probability, bool forced) {
     const std::string_view text = bytes(branch, token);
     const std::size_t taken     = read(branch, text, log_probability);
     if (taken < text.size() || !branch.calls.find_tool(branch.state)) {
@@ -266,6 +281,7 @@ class OrderBranches {
       branch.is_complete = branch.is_over = true;
       return;
     }
+    if (branch.outer) branch.outer = setting_.answer.advance(*branch.outer, token);
     branch.tokens.push_back(token);
     branch.log_probabilities.push_back(log_probability);
     branch.forced.push_back(forced);
@@ -349,7 +365,7 @@ class OrderBranches {
   std::vector<OrderBranch> branches_;
   std::vector<Group> groups_;
   std::optional<Kept> kept_;
-  TokenMask mask_;
+  TokenMask mask_, outer_mask_;
   std::vector<float> row_;     // [V], of one branch
   std::vector<float> logits_;  // [groups, V]
   std::size_t passes_ = 0;

@@ -122,6 +122,8 @@ class OrderConsistencySampler {
 
   // The machines of a tool's orders. Each begins where the tool's arguments do, after `opening`.
   struct Orders {
+    explicit Orders(ToolCallFSM one) : whole(std::move(one)) {}
+    ToolCallFSM whole;                  // of one call, in any order
     std::vector<std::string> names;     // of all parameters
     std::vector<std::string> required;  // in the document's order
     std::vector<ToolCallFSM> calls;     // by order
@@ -144,22 +146,21 @@ class OrderConsistencySampler {
   }
   [[nodiscard]] Orders make_orders(std::size_t tool) const {
     const Tool& document = calls().tools()[tool];
-    Orders result;
+    Orders result{calls().single_call(tool)};
     result.names    = argument_names(document);
     result.required = required_names(document);
     for (const auto& order :
          parameter_orders(result.required.size(), options_.max_orders, options_.seed)) {
       std::vector<std::string> keys;
       for (const std::size_t place : order) keys.push_back(result.required[place]);
-      result.calls.push_back(calls().single_call(tool, std::move(keys)));
+      result.calls.push_back(calls().single_call(tool, std::move(keys), true));
     }
-    const std::string empty  = write({document.name, nlohmann::ordered_json::object()});
-    const ToolCallFSM& first = result.calls.front();
-    State state              = first.initial();
-    while (!first.find_tool(state)) {
+    const std::string empty = write({document.name, nlohmann::ordered_json::object()});
+    State state             = result.whole.initial();
+    while (!result.whole.find_tool(state)) {
       const std::size_t at = result.opening.size();
       result.opening += empty[at];
-      state = *first.advance_bytes(state, std::string_view(empty).substr(at, 1));
+      state = *result.whole.advance_bytes(state, std::string_view(empty).substr(at, 1));
     }
     for (const ToolCallFSM& machine : result.calls) {
       result.opened.push_back(*machine.advance_bytes(machine.initial(), result.opening));
@@ -243,7 +244,6 @@ class OrderConsistencySampler<M, S>::Answer {
         unread_.clear();
         watch.add_to(out.passes++ == 0 ? out.times.prefill : out.times.model);
       }
-      row_is_current_ = false;
       pipeline_.apply(row_, mask_.words(), {prompt_, out.tokens, {}});
       token = find_token(row_, options_.temperature, {.seed = options_.seed, .position = position});
       if (!token) return end(Finish::stuck);
@@ -280,6 +280,7 @@ class OrderConsistencySampler<M, S>::Answer {
     out.log_probabilities.push_back(log_probability);
     out.forced_tokens += forced;
     unread_.push_back(token);
+    row_is_current_ = false;
     if (options_.on_token) options_.on_token(event);
   }
 
@@ -318,8 +319,9 @@ class OrderConsistencySampler<M, S>::Answer {
     }
     pending_.clear();
     Stopwatch watch;
+    for (OrderBranch& branch : branches) branch.outer = state_;
     OrderBranches<M> running{
-        {model_, pipeline_, options_, prompt_, result_.output.tokens, sampler_.text_,
+        {model_, calls_, pipeline_, options_, prompt_, result_.output.tokens, sampler_.text_,
          [this](std::string_view text) { return sampler_.encode(text); }},
         model_.fork(cache_),
         unread_,
@@ -347,7 +349,7 @@ class OrderConsistencySampler<M, S>::Answer {
       const ToolCallFSM& machine = orders.calls[i];
       const auto state           = machine.advance_bytes(orders.opened[i], within);
       if (!state || !machine.find_tool(*state)) return {};
-      branches.push_back({.calls = machine, .state = orders.opened[i]});
+      branches.push_back({.calls = machine, .state = orders.opened[i], .outer = std::nullopt});
       OrderBranches<M>::begin(branches.back(), within, log_probability);
     }
     return branches;
@@ -405,8 +407,9 @@ class OrderConsistencySampler<M, S>::Answer {
            known ? written->log_probability / static_cast<double>(written->tokens) : 0.0});
     };
     if (branch.is_complete) {
-      const auto calls =
-          branch.calls.parse(orders.opening + branch.text + branch.calls.forced(branch.state));
+      std::string text = orders.opening + branch.text;
+      text += orders.whole.forced(*orders.whole.advance_bytes(orders.whole.initial(), text));
+      const auto calls = orders.whole.parse(text);
       for (const auto& [key, value] : calls.front().arguments.items()) note(key, value);
       return result;
     }
@@ -508,20 +511,20 @@ class OrderConsistencySampler<M, S>::Answer {
     return push_text(text, true);
   }
 
-  // Writes a text; the bytes of its last token may be left for the model to write.
-  bool push_text(std::string_view text, bool but_for_last = false) {
-    std::vector<TokenId> tokens = sampler_.encode(text);
-    if (tokens.empty()) return false;
-    if (but_for_last) {
-      pending_ = calls_.vocabulary().bytes(tokens.back());
-      tokens.pop_back();
+  // Writes a text; its end may be left for the model to write, inside a longer token or not.
+  bool push_text(std::string_view text, bool leave_end = false) {
+    const std::vector<TokenId> tokens = sampler_.encode(text);
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (result_.output.tokens.size() >= options_.max_tokens) return true;
+      if (leave_end && (i + 1 == tokens.size() || sampler_.text_.is_within_token(text))) {
+        pending_ = text;
+        return true;
+      }
+      text.remove_prefix(calls_.vocabulary().bytes(tokens[i]).size());
+      state_ = *calls_.advance(state_, tokens[i]);
+      push(tokens[i], 0, true);
     }
-    for (const TokenId token : tokens) {
-      if (result_.output.tokens.size() >= options_.max_tokens) break;
-      state_ = *calls_.advance(state_, token);
-      push(token, 0, true);
-    }
-    return true;
+    return !tokens.empty();
   }
 
   const OrderConsistencySampler& sampler_;

@@ -18,8 +18,8 @@ namespace tooldecode {
 /// What the tokens of a vocabulary have to do with a given text.
 ///
 /// A text that is put in for the model may end in the middle of a token that the model would have
-/// written. So its last token is best left to the model, among the tokens that agree with the text
-/// as far as both go.
+/// written. So its end, from where such a token could begin, is best left to the model, among the
+/// tokens that agree with the text as far as both go.
 ///
 /// \par Shapes      masks [ceil(V / 32)]
 /// \par Complexity  O(bytes of the text x children of a node), and the agreeing tokens
@@ -55,6 +55,16 @@ class ForcedText {
     walk(text,
          [&](std::size_t, VocabularyTrie::NodeIndex node) { count += trie_->values(node).size(); });
     return count;
+  }
+
+  /// Whether some token begins with the text and is longer.
+  [[nodiscard]] bool is_within_token(std::string_view text) const {
+    bool longer = false;
+    walk(text, [&](std::size_t depth, VocabularyTrie::NodeIndex node) {
+      const auto [first, last] = trie_->children(node);
+      longer                   = depth == text.size() && first != last;
+    });
+    return longer;
   }
 
   /// Keeps those tokens of a mask that are a prefix of the text, or begin with all of it.

@@ -44,6 +44,10 @@ class TokenMask {
     for (std::size_t w = 0; w < words_.size(); ++w) words_[w] |= other.words_[w];
     return *this;
   }
+  TokenMask& operator&=(const TokenMask& other) noexcept {
+    for (std::size_t w = 0; w < words_.size(); ++w) words_[w] &= other.words_[w];
+    return *this;
+  }
   /// Number of tokens in the set.
   [[nodiscard]] std::size_t count() const noexcept {
     std::size_t total = 0;

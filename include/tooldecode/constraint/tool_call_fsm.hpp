@@ -126,13 +126,17 @@ class ToolCallFSM {
   /// The machine of one call to one tool and nothing else, written as `write` writes it, with some
   /// of the arguments supplied first, in this order.
   ///
+  /// \param open_ended  anything may follow the arguments, for use beside a machine that says what
+  ///
   /// Errors: Error{invalid_option} where a leading key is not one of the tool's.
   [[nodiscard]] ToolCallFSM single_call(std::size_t tool,
-                                        std::vector<std::string> leading_keys = {}) const {
+                                        std::vector<std::string> leading_keys = {},
+                                        bool open_ended                       = false) const {
     return shared_->format.remake({.choice       = ToolChoice::named,
                                    .name         = tools()[tool].name,
                                    .whitespace   = 0,
-                                   .leading_keys = std::move(leading_keys)});
+                                   .leading_keys = std::move(leading_keys),
+                                   .open_ended   = open_ended});
   }
 
   /// The first place where a whole text breaks the constraint; nothing where it conforms.

@@ -106,10 +106,20 @@ class LogitsPipeline {
     penalise(logits, path);
     std::size_t remaining = 0;
     const float scale     = options_.temperature == 0 ? 1.0F : options_.temperature;
-    for (std::size_t t = 0; t < logits.size(); ++t) {
-      const bool drawn = (mask.empty() || is_allowed(mask, t)) && logits[t] != none;
-      logits[t]        = drawn ? tame(logits[t]) / scale : none;
-      remaining += drawn;
+    for (std::size_t first = 0; first < logits.size(); first += 32) {
+      const std::uint32_t allowed = mask.empty()               ? ~std::uint32_t{0}
+                                    : first / 32 < mask.size() ? mask[first / 32]
+                                                               : 0;
+      const auto part = logits.subspan(first, std::min<std::size_t>(32, logits.size() - first));
+      if (allowed == 0) {
+        std::fill(part.begin(), part.end(), none);
+        continue;
+      }
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        const bool drawn = (allowed >> i & 1) != 0 && part[i] != none;
+        part[i]          = drawn ? tame(part[i]) / scale : none;
+        remaining += drawn;
+      }
     }
     const bool cuts = options_.top_p < 1 || (options_.top_k != 0 && options_.top_k < remaining);
     if (cuts && remaining > 1) remaining = keep_best(logits, remaining);
@@ -121,8 +131,8 @@ class LogitsPipeline {
   static constexpr float none = -std::numeric_limits<float>::infinity();
 
   static float tame(float logit) noexcept {
-    if (std::isnan(logit)) return -logit_limit;
-    return std::clamp(logit, -logit_limit, logit_limit);
+    if (logit != logit) return -logit_limit;
+    return std::min(std::max(logit, -logit_limit), logit_limit);
   }
 
   void penalise(std::span<float> logits, const TokenPath& path) const {

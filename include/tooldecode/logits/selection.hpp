@@ -2,6 +2,7 @@
 /// Choice of a token from its law: greedy, or by Gumbel noise that belongs to its position.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -10,6 +11,7 @@
 
 #include <tooldecode/core/philox.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/logits/masked_softmax.hpp>
 
 namespace tooldecode {
 
@@ -27,15 +29,9 @@ struct NoiseKey {
 /// \par Threads     pure
 /// \par Errors      none
 [[nodiscard]] inline std::optional<TokenId> find_greedy(std::span<const float> law) noexcept {
-  std::optional<TokenId> best;
-  float best_logit = -std::numeric_limits<float>::infinity();
-  for (std::size_t t = 0; t < law.size(); ++t) {
-    if (law[t] > best_logit) {
-      best_logit = law[t];
-      best       = static_cast<TokenId>(t);
-    }
-  }
-  return best;
+  const float top = greatest(law);
+  if (top == -std::numeric_limits<float>::infinity()) return std::nullopt;
+  return static_cast<TokenId>(std::find(law.begin(), law.end(), top) - law.begin());
 }
 
 /// Draws a token from softmax(law): the greatest logit plus Gumbel noise, the lowest id among

@@ -40,6 +40,7 @@ struct ChoiceOptions {
   bool documented_order    = false;         ///< arguments in the document's order only
   std::uint32_t whitespace = 40;            ///< as in SchemaOptions
   std::vector<std::string> leading_keys{};  ///< arguments that come first, of a named tool only
+  bool open_ended = false;  ///< anything may follow the arguments, of a named tool only
 };
 
 /// A grammar and the node of it that a whole answer matches. While a text is inside a call, the
@@ -116,6 +117,14 @@ inline DfaPointer text_not_beginning(std::string_view trigger) {
   return std::make_shared<const Dfa>(std::move(rows));
 }
 
+// Any bytes.
+inline DfaPointer any_text() {
+  std::vector<Dfa::Row> rows(1);
+  std::fill(rows[0].next.begin(), rows[0].next.end(), Dfa::State{0});
+  rows[0].accepting = true;
+  return std::make_shared<const Dfa>(std::move(rows));
+}
+
 inline std::vector<std::size_t> chosen_tools(const ToolSet& tools, const ChoiceOptions& options) {
   std::vector<std::size_t> chosen;
   if (options.choice == ToolChoice::none) return chosen;
@@ -161,6 +170,7 @@ template <CallFormat F>
     single.parallel = false;
   } else {
     single.leading_keys.clear();
+    single.open_ended = false;
   }
   const NodeId calls = grammar.tagged(CallGrammar::tool_mode,
                                       format.calls_after_trigger(grammar, tools, chosen, single));

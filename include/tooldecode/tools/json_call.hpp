@@ -102,9 +102,13 @@ struct JsonCall {
     }
     // With whitespace 0 the marks' own separators stand where whitespace may.
     const NodeId gap = options.whitespace == 0 ? grammar.literal(separator) : space;
-    const NodeId call =
+    const NodeId object =
         grammar.sequence({gap, grammar.literal("{"), space, grammar.literal("\"name\""), colon,
-                          grammar.trie(names), gap, grammar.literal(end)});
+                          grammar.trie(names)});
+    if (options.open_ended) {
+      return grammar.sequence({object, grammar.lexeme(detail::any_text())});
+    }
+    const NodeId call = grammar.sequence({object, gap, grammar.literal(end)});
     const NodeId next = grammar.sequence({gap, grammar.literal(begin)});
     const Occurrences count{1, options.parallel ? Occurrences::unbounded : 1};
     return grammar.sequence(

@@ -99,6 +99,9 @@ struct PythonCall {
       names.emplace_back(tool.name + '(', arguments);
     }
     const NodeId call = grammar.trie(names);
+    if (options.open_ended) {
+      return grammar.sequence({space, call, grammar.lexeme(detail::any_text())});
+    }
     const Occurrences count{1, options.parallel ? Occurrences::unbounded : 1};
     return grammar.sequence(
         {space, grammar.repeat(call, count, comma), space, grammar.literal("]")});

@@ -1,0 +1,270 @@
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tooldecode/consistency/order_consistency_sampler.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+
+#include <support/catch.hpp>
+#include <support/random_model.hpp>
+#include <support/random_tools.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+// Draws that favour the end of strings and lists, so that random answers come to an end.
+float favour_marks(float logit, std::size_t token) {
+  return token < 256 && std::string_view("',\")]}").find(static_cast<char>(token)) ==
+                            std::string_view::npos
+             ? logit - 1
+             : logit;
+}
+
+// The same model without a pass for several sequences.
+struct OneByOne {
+  using Cache = test::RandomModel::Cache;
+  const test::RandomModel& model;
+  [[nodiscard]] std::size_t vocabulary_size() const { return model.vocabulary_size(); }
+  [[nodiscard]] Cache make_cache() const { return model.make_cache(); }
+  [[nodiscard]] std::size_t length(const Cache& cache) const { return model.length(cache); }
+  [[nodiscard]] Cache fork(const Cache& cache) const { return model.fork(cache); }
+  void truncate(Cache& cache, std::size_t length) const { model.truncate(cache, length); }
+  void forward(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits) const {
+    model.forward(cache, tokens, logits);
+  }
+};
+static_assert(Model<OneByOne> && !BatchModel<OneByOne>);
+
+struct Case {
+  ToolSet tools;
+  ToolCallFSM calls;
+  test::RandomModel model;
+  DecodeOptions options;
+  std::vector<TokenId> prompt;
+};
+
+const MaskCache& masks() {
+  static const MaskCache cache{test::call_vocabulary()};
+  return cache;
+}
+
+Case make_case(unsigned seed) {
+  std::mt19937 random(seed);
+  ToolSet tools = test::random_tools(random);
+  ChoiceOptions choice{.choice = ToolChoice::required};
+  choice.parallel         = random() % 3 == 0;
+  choice.documented_order = random() % 8 == 0;
+  if (random() % 4 == 0) choice.whitespace = 0;
+  if (random() % 6 == 0) choice.choice = ToolChoice::automatic;
+  ToolCallFSM calls = random() % 2 == 0 ? ToolCallFSM(masks(), tools, PythonCall{}, choice)
+                                        : ToolCallFSM(masks(), tools, JsonCall::hermes(), choice);
+  test::RandomModel model(masks().vocabulary().size(),
+                          {.seed = seed, .spread = 3, .peak = 4, .distort = favour_marks});
+  DecodeOptions options{.max_tokens = 60 + random() % 200, .seed = seed};
+  if (random() % 3 == 0) options.temperature = 0.8F;
+  if (random() % 5 == 0) options.repetition_penalty = 1.2F;
+  return {tools, calls, model, options, {1, 2, static_cast<TokenId>(seed % 50)}};
+}
+
+std::string text_of(const ToolCallFSM& calls, const Consensus& answer) {
+  return calls.vocabulary().decode(answer.output.tokens);
+}
+
+bool same_candidates(const CallVote& a, const CallVote& b) {
+  return std::equal(a.candidates.begin(), a.candidates.end(), b.candidates.begin(),
+                    b.candidates.end(), [](const Candidate& x, const Candidate& y) {
+                      return x.order == y.order && x.tokens == y.tokens &&
+                             x.is_complete == y.is_complete &&
+                             x.log_probability == y.log_probability;
+                    });
+}
+
+}  // namespace
+
+TEST_CASE("Answers conform, and the calls in them are the winners") {
+  std::size_t ended = 0, voted = 0, disputed = 0, rewritten = 0;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    INFO("seed " << seed);
+    const Case c = make_case(seed);
+    const Decoder decode{c.model, c.calls};
+    const Consensus answer =
+        OrderConsistencySampler{decode, {.max_orders = 6}}(c.prompt, c.options);
+    const std::string text = text_of(c.calls, answer);
+    INFO(text);
+    CHECK(answer.output.tokens.size() == answer.output.log_probabilities.size());
+    CHECK(answer.output.tokens.size() <= c.options.max_tokens);
+    const auto refusal = c.calls.find_refusal(text);
+    if (answer.output.finish != Finish::end) {
+      CHECK((!refusal || refusal->too_short));
+      continue;
+    }
+    ++ended;
+    REQUIRE_FALSE(refusal);
+    const auto calls = c.calls.parse(text);
+    REQUIRE(calls.size() == answer.calls.size());
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const CallVote& decided = answer.calls[i];
+      CHECK(calls[i] == decided.call);
+      CHECK(decided.tool == c.tools.find(calls[i].name));
+      for (const ParameterVote& parameter : decided.parameters) {
+        ++voted;
+        disputed += parameter.choices.size() > 1;
+        const auto& winner = parameter.choices.front().value;
+        CHECK(winner.has_value() == calls[i].arguments.contains(parameter.key));
+        CHECK(parameter.agreement() > 0);
+        CHECK(parameter.agreement() <= 1);
+      }
+      const auto& first = decided.candidates.front();
+      CHECK(first.order == 0);
+      ToolCall documented{calls[i].name};
+      for (const CandidateValue& value : first.values)
+        documented.arguments[value.key] = value.value;
+      rewritten += !(documented == decided.call);
+    }
+  }
+  INFO(ended << " answers ended, " << voted << " votes, " << disputed << " disputed");
+  CHECK(ended > 200);
+  CHECK(voted > 400);
+  CHECK(disputed > 50);
+  CHECK(rewritten > 20);
+}
+
+TEST_CASE("Sparing orders does not change the answer") {
+  std::size_t spared = 0;
+  for (unsigned seed = 1000; seed < 1300; ++seed) {
+    const Case c = make_case(seed);
+    const Decoder decode{c.model, c.calls};
+    for (const VoteRule rule :
+         {VoteRule::majority, VoteRule::log_probability, VoteRule::first_order}) {
+      INFO("seed " << seed << ", rule " << static_cast<int>(rule));
+      OrderConsistencyOptions options{.max_orders = 8, .vote = rule, .seed = seed};
+      const Consensus quick = OrderConsistencySampler{decode, options}(c.prompt, c.options);
+      options.adaptive      = false;
+      const Consensus whole = OrderConsistencySampler{decode, options}(c.prompt, c.options);
+      CHECK(quick.output.tokens == whole.output.tokens);
+      CHECK(quick.output.log_probabilities == whole.output.log_probabilities);
+      CHECK(quick.output.finish == whole.output.finish);
+      REQUIRE(quick.calls.size() == whole.calls.size());
+      for (std::size_t i = 0; i < quick.calls.size(); ++i) {
+        CHECK(quick.calls[i].call == whole.calls[i].call);
+        CHECK(whole.calls[i].candidates.size() == whole.calls[i].orders);
+        spared += whole.calls[i].candidates.size() - quick.calls[i].candidates.size();
+      }
+      CHECK(quick.sampled_tokens <= whole.sampled_tokens);
+    }
+  }
+  CHECK(spared > 200);
+}
+
+TEST_CASE("Orders side by side are the orders one by one, token for token") {
+  std::size_t candidates = 0;
+  for (unsigned seed = 2000; seed < 2300; ++seed) {
+    INFO("seed " << seed);
+    const Case c = make_case(seed);
+    const Decoder decode{c.model, c.calls};
+    OrderConsistencyOptions options{.max_orders = 6, .adaptive = false, .seed = seed};
+    const Consensus together = OrderConsistencySampler{decode, options}(c.prompt, c.options);
+    options.batched          = false;
+    const Consensus apart    = OrderConsistencySampler{decode, options}(c.prompt, c.options);
+    const OneByOne model{c.model};
+    const Decoder slow{model, c.calls};
+    const Consensus single = OrderConsistencySampler{slow, options}(c.prompt, c.options);
+    CHECK(together.output.tokens == apart.output.tokens);
+    CHECK(together.output.tokens == single.output.tokens);
+    CHECK(together.output.passes <= apart.output.passes);
+    REQUIRE(together.calls.size() == apart.calls.size());
+    REQUIRE(together.calls.size() == single.calls.size());
+    for (std::size_t i = 0; i < together.calls.size(); ++i) {
+      CHECK(same_candidates(together.calls[i], apart.calls[i]));
+      CHECK(same_candidates(together.calls[i], single.calls[i]));
+      candidates += together.calls[i].candidates.size();
+    }
+  }
+  CHECK(candidates > 800);
+}
+
+TEST_CASE("A tool with one required parameter has one order; its key costs no pass") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f0", "parameters": {"type": "object",
+    "properties": {"a": {"type": "boolean"}, "b": {"type": "boolean"}}, "required": ["a"]}}])");
+  const ToolCallFSM calls{
+      masks(), tools, PythonCall{}, {.choice = ToolChoice::named, .name = "f0"}};
+  const test::RandomModel model(masks().vocabulary().size(), {.seed = 4});
+  const Decoder decode{model, calls};
+  const std::vector<TokenId> prompt{5};
+  const Consensus answer = OrderConsistencySampler{decode}(prompt);
+  REQUIRE(answer.calls.size() == 1);
+  CHECK(answer.calls[0].orders == 1);
+  CHECK(answer.calls[0].candidates.size() == 1);
+  CHECK(answer.calls[0].parameters[0].agreement() == 1);
+  CHECK(answer.output.passes <= answer.output.tokens.size() - answer.output.forced_tokens + 1);
+  CHECK(answer.output.forced_tokens > 0);
+}
+
+TEST_CASE("Answers without a call are the decoder's own") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f0", "parameters": {"type": "object",
+    "properties": {"a": {"type": "boolean"}}}}])");
+  const ToolCallFSM calls{masks(), tools, JsonCall::hermes(), {.choice = ToolChoice::none}};
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const test::RandomModel model(masks().vocabulary().size(), {.seed = seed});
+    const Decoder decode{model, calls};
+    const std::vector<TokenId> prompt{5, 6};
+    const DecodeOptions options{.max_tokens = 40, .temperature = 1, .seed = seed};
+    const Output plain     = decode(prompt, options);
+    const Consensus answer = OrderConsistencySampler{decode}(prompt, options);
+    CHECK(answer.output.tokens == plain.tokens);
+    CHECK(answer.output.log_probabilities == plain.log_probabilities);
+    CHECK(answer.output.passes == plain.passes);
+    CHECK(answer.output.finish == plain.finish);
+    CHECK(answer.calls.empty());
+  }
+}
+
+TEST_CASE("A tokenizer may write what is supplied; one that does not fit is passed over") {
+  std::size_t asked = 0;
+  for (unsigned seed = 3000; seed < 3060; ++seed) {
+    INFO("seed " << seed);
+    const Case c = make_case(seed);
+    const Decoder decode{c.model, c.calls};
+    const auto bytes = [&asked](std::string_view text) {
+      ++asked;
+      std::vector<TokenId> tokens;
+      for (const char byte : text) tokens.push_back(static_cast<unsigned char>(byte));
+      return tokens;
+    };
+    const Consensus answer =
+        OrderConsistencySampler{decode, {.max_orders = 3, .encode = bytes}}(c.prompt, c.options);
+    const auto refusal = c.calls.find_refusal(text_of(c.calls, answer));
+    CHECK((!refusal || (refusal->too_short && answer.output.finish != Finish::end)));
+    const auto wrong = [](std::string_view) { return std::vector<TokenId>{7}; };
+    const Consensus passed =
+        OrderConsistencySampler{decode, {.max_orders = 3, .encode = wrong}}(c.prompt, c.options);
+    const Consensus plain = OrderConsistencySampler{decode, {.max_orders = 3}}(c.prompt, c.options);
+    CHECK(passed.output.tokens == plain.output.tokens);
+  }
+  CHECK(asked > 50);
+}
+
+TEST_CASE("Every token is heard of once, in order") {
+  const Case c = make_case(17);
+  const Decoder decode{c.model, c.calls};
+  std::vector<TokenId> heard;
+  DecodeOptions options = c.options;
+  options.on_token      = [&](const TokenEvent& event) {
+    CHECK(event.index == heard.size());
+    heard.push_back(event.token);
+  };
+  const Consensus answer = OrderConsistencySampler{decode, {.max_orders = 4}}(c.prompt, options);
+  CHECK(heard == answer.output.tokens);
+}
+
+TEST_CASE("No orders, and prompts that a decoder refuses, are errors") {
+  const Case c = make_case(1);
+  const Decoder decode{c.model, c.calls};
+  CHECK_THROWS_AS((OrderConsistencySampler{decode, {.max_orders = 0}}), Error);
+  const OrderConsistencySampler sample{decode};
+  CHECK_THROWS_AS(sample({}), Error);
+  CHECK_THROWS_AS(sample(std::vector<TokenId>{100000}), Error);
+}
