@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/consistency/votes.hpp>
+#include <tooldecode/consistency/order_branch.hpp>
 #include <tooldecode/constraint/forced_text.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
@@ -29,32 +29,6 @@
 #include <tooldecode/model/forward_batch.hpp>
 
 namespace tooldecode {
-
-/// One order's way through the arguments of a call.
-struct OrderBranch {
-  ToolCallFSM calls;                        ///< of this call and this order, open-ended
-  ToolCallFSM::State state;                 ///< after the tokens
-  std::optional<ToolCallFSM::State> outer;  ///< the answer's, as long as it takes this order
-  std::vector<TokenId> tokens{};
-  std::vector<double> log_probabilities{};
-  std::vector<bool> forced{};          ///< put in, not chosen
-  std::string closing{};               ///< bytes after the tokens, up to the end of the arguments
-  double closing_log_probability = 0;  ///< of the token that closed the arguments
-  bool is_over                   = false;
-  bool is_complete               = false;        ///< the arguments came to their end
-  Finish finish                  = Finish::end;  ///< why it is over, where it is not complete
-
-  std::string text{};  ///< all bytes of the arguments, `closing` included
-
-  /// An argument's text so far; a number's holds the byte that ended it.
-  struct Value {
-    std::size_t argument = 0;  ///< as in `argument_names`
-    std::string text{};
-    double log_probability = 0;  ///< sum over the tokens
-    std::size_t tokens     = 0;
-  };
-  std::vector<Value> values{};
-};
 
 /// Decodes a call's arguments under several orders at once.
 ///
@@ -110,11 +84,6 @@ class OrderBranches {
   [[nodiscard]] std::optional<Kept>& kept() noexcept { return kept_; }
   [[nodiscard]] std::size_t passes() const noexcept { return passes_; }
   [[nodiscard]] std::chrono::nanoseconds model_time() const noexcept { return model_time_; }
-
-  /// Takes account of bytes that stand before a branch's first token and belong to its arguments.
-  static void begin(OrderBranch& branch, std::string_view bytes, double log_probability) {
-    read(branch, bytes, log_probability);
-  }
 
   /// Runs the branches [0, count) to their ends, or until `is_enough()` after a step.
   template <class Enough>
@@ -190,7 +159,7 @@ class OrderBranches {
         }
         if (branch.is_over) break;
         if (closes) {
-          read(branch, rest, 0);
+          branch.read(rest, 0);
           branch.closing     = rest;
           branch.is_complete = branch.is_over = true;
         }
@@ -274,7 +243,7 @@ class OrderBranches {
   // Appends a token, or, where the arguments end inside it, the bytes up to there as `closing`.
   void take(OrderBranch& branch, TokenId token, double log_probability, bool forced) {
     const std::string_view text = bytes(branch, token);
-    const std::size_t taken     = read(branch, text, log_probability);
+    const std::size_t taken     = branch.read(text, log_probability);
     if (taken < text.size() || !branch.calls.find_tool(branch.state)) {
       branch.closing                 = text.substr(0, taken);
       branch.closing_log_probability = log_probability;
@@ -285,30 +254,6 @@ class OrderBranches {
     branch.tokens.push_back(token);
     branch.log_probabilities.push_back(log_probability);
     branch.forced.push_back(forced);
-  }
-
-  // Follows bytes as far as the arguments go, and notes which belong to which argument.
-  static std::size_t read(OrderBranch& branch, std::string_view text, double log_probability) {
-    std::vector<std::size_t> seen;
-    std::size_t at = 0;
-    while (at < text.size() && branch.calls.find_tool(branch.state)) {
-      if (const auto argument = branch.calls.find_argument(branch.state)) {
-        auto value = std::find_if(branch.values.begin(), branch.values.end(),
-                                  [&](const auto& v) { return v.argument == *argument; });
-        if (value == branch.values.end()) {
-          value = branch.values.insert(value, OrderBranch::Value{.argument = *argument});
-        }
-        value->text += text[at];
-        if (std::find(seen.begin(), seen.end(), *argument) == seen.end()) {
-          seen.push_back(*argument);
-          value->log_probability += log_probability;
-          ++value->tokens;
-        }
-      }
-      branch.text += text[at];
-      branch.state = *branch.calls.advance_bytes(branch.state, text.substr(at++, 1));
-    }
-    return at;
   }
 
   static std::string_view bytes(const OrderBranch& branch, TokenId token) {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include <tooldecode/consistency/order_branches.hpp>
-#include <tooldecode/consistency/parameter_orders.hpp>
+#include <tooldecode/consistency/tool_orders.hpp>
 #include <tooldecode/consistency/votes.hpp>
 #include <tooldecode/constraint/forced_text.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
@@ -120,52 +120,21 @@ class OrderConsistencySampler {
  private:
   using State = ToolCallFSM::State;
 
-  // The machines of a tool's orders. Each begins where the tool's arguments do, after `opening`.
-  struct Orders {
-    explicit Orders(ToolCallFSM one) : whole(std::move(one)) {}
-    ToolCallFSM whole;                  // of one call, in any order
-    std::vector<std::string> names;     // of all parameters
-    std::vector<std::string> required;  // in the document's order
-    std::vector<ToolCallFSM> calls;     // by order
-    std::vector<State> opened;          // by order
-    std::string opening;
-  };
   struct Known {
     std::mutex mutex;
-    std::unordered_map<std::size_t, std::unique_ptr<const Orders>> orders;  // by tool
+    std::unordered_map<std::size_t, std::unique_ptr<const ToolOrders>> orders;  // by tool
   };
   class Answer;
 
   [[nodiscard]] const ToolCallFSM& calls() const noexcept { return decoder_->constraint(); }
 
-  [[nodiscard]] const Orders& orders_of(std::size_t tool) const {
+  [[nodiscard]] const ToolOrders& orders_of(std::size_t tool) const {
     const std::lock_guard lock(known_->mutex);
     auto& known = known_->orders[tool];
-    if (!known) known = std::make_unique<const Orders>(make_orders(tool));
+    if (!known) {
+      known = std::make_unique<const ToolOrders>(calls(), tool, options_.max_orders, options_.seed);
+    }
     return *known;
-  }
-  [[nodiscard]] Orders make_orders(std::size_t tool) const {
-    const Tool& document = calls().tools()[tool];
-    Orders result{calls().single_call(tool)};
-    result.names    = argument_names(document);
-    result.required = required_names(document);
-    for (const auto& order :
-         parameter_orders(result.required.size(), options_.max_orders, options_.seed)) {
-      std::vector<std::string> keys;
-      for (const std::size_t place : order) keys.push_back(result.required[place]);
-      result.calls.push_back(calls().single_call(tool, std::move(keys), true));
-    }
-    const std::string empty = write({document.name, nlohmann::ordered_json::object()});
-    State state             = result.whole.initial();
-    while (!result.whole.find_tool(state)) {
-      const std::size_t at = result.opening.size();
-      result.opening += empty[at];
-      state = *result.whole.advance_bytes(state, std::string_view(empty).substr(at, 1));
-    }
-    for (const ToolCallFSM& machine : result.calls) {
-      result.opened.push_back(*machine.advance_bytes(machine.initial(), result.opening));
-    }
-    return result;
   }
   [[nodiscard]] std::string write(const ToolCall& call) const {
     return calls().write(std::span(&call, 1));
@@ -302,16 +271,17 @@ class OrderConsistencySampler<M, S>::Answer {
   // Samples the call that a token opens, under all orders; puts the winner into the answer.
   bool decide(TokenId token, std::size_t opening, double log_probability, bool forced) {
     const std::string_view bytes = calls_.vocabulary().bytes(token);
-    const std::size_t tool =
-        *calls_.find_tool(*calls_.advance_bytes(state_, bytes.substr(0, opening)));
-    const Orders& orders = sampler_.orders_of(tool);
+    const State opened           = *calls_.advance_bytes(state_, bytes.substr(0, opening));
+    const std::size_t tool       = *calls_.find_tool(opened);
+    const ToolOrders& orders     = sampler_.orders_of(tool);
 
     // A token that reaches into the arguments stays whole where every order can go on from it.
-    std::string_view within           = bytes.substr(opening);
-    std::vector<OrderBranch> branches = begin(orders, within, log_probability);
+    std::string_view within = bytes.substr(opening);
+    std::vector<OrderBranch> branches =
+        orders.begin(within, log_probability, *calls_.advance(state_, token));
     if (branches.empty()) {
       within   = {};
-      branches = begin(orders, within, log_probability);
+      branches = orders.begin(within, log_probability, opened);
       if (!push_text(bytes.substr(0, opening))) return end(Finish::stuck);
     } else {
       state_ = *calls_.advance(state_, token);
@@ -319,14 +289,13 @@ class OrderConsistencySampler<M, S>::Answer {
     }
     pending_.clear();
     Stopwatch watch;
-    for (OrderBranch& branch : branches) branch.outer = state_;
     OrderBranches<M> running{
         {model_, calls_, pipeline_, options_, prompt_, result_.output.tokens, sampler_.text_,
          [this](std::string_view text) { return sampler_.encode(text); }},
         model_.fork(cache_),
         unread_,
         std::move(branches)};
-    CallVote decided{.tool = tool, .orders = orders.calls.size()};
+    CallVote decided{.tool = tool, .orders = orders.size()};
     sample(orders, running, decided);
     settle(orders, running, decided, within);
     result_.output.passes += running.passes();
@@ -341,22 +310,8 @@ class OrderConsistencySampler<M, S>::Answer {
     return true;
   }
 
-  // The branches after the opening and some more bytes; none where an order cannot go that way.
-  static std::vector<OrderBranch> begin(const Orders& orders, std::string_view within,
-                                        double log_probability) {
-    std::vector<OrderBranch> branches;
-    for (std::size_t i = 0; i < orders.calls.size(); ++i) {
-      const ToolCallFSM& machine = orders.calls[i];
-      const auto state           = machine.advance_bytes(orders.opened[i], within);
-      if (!state || !machine.find_tool(*state)) return {};
-      branches.push_back({.calls = machine, .state = orders.opened[i], .outer = std::nullopt});
-      OrderBranches<M>::begin(branches.back(), within, log_probability);
-    }
-    return branches;
-  }
-
   // Runs as many orders as it takes.
-  void sample(const Orders& orders, OrderBranches<M>& running, CallVote& decided) const {
+  void sample(const ToolOrders& orders, OrderBranches<M>& running, CallVote& decided) const {
     const OrderConsistencyOptions& options = sampler_.options_;
     const auto& branches                   = running.branches();
     std::vector<bool> known(branches.size());
@@ -366,9 +321,9 @@ class OrderConsistencySampler<M, S>::Answer {
         if (!branches[i].is_over || known[i]) continue;
         known[i] = true;
         ++finished;
-        decided.candidates.push_back(candidate(i, branches[i], orders));
+        decided.candidates.push_back(orders.read(i, branches[i]));
       }
-      return votes_needed(decided.candidates, orders.names, options.vote,
+      return votes_needed(decided.candidates, orders.names(), options.vote,
                              branches.size() - finished);
     };
     const auto is_enough = [&] {
@@ -391,53 +346,10 @@ class OrderConsistencySampler<M, S>::Answer {
               [](const Candidate& a, const Candidate& b) { return a.order < b.order; });
   }
 
-  [[nodiscard]] Candidate candidate(std::size_t order, const OrderBranch& branch,
-                                    const Orders& orders) const {
-    Candidate result{.order           = order,
-                     .is_complete     = branch.is_complete,
-                     .log_probability = branch.closing_log_probability,
-                     .tokens          = branch.tokens};
-    const auto note = [&](const std::string& key, const nlohmann::ordered_json& value) {
-      const auto written = std::find_if(
-          branch.values.begin(), branch.values.end(),
-          [&](const OrderBranch::Value& v) { return orders.names[v.argument] == key; });
-      const bool known = written != branch.values.end();  // keys that no document has are not
-      result.values.push_back(
-          {key, value,
-           known ? written->log_probability / static_cast<double>(written->tokens) : 0.0});
-    };
-    if (branch.is_complete) {
-      std::string text = orders.opening + branch.text;
-      text += orders.whole.forced(*orders.whole.advance_bytes(orders.whole.initial(), text));
-      const auto calls = orders.whole.parse(text);
-      for (const auto& [key, value] : calls.front().arguments.items()) note(key, value);
-      return result;
-    }
-    const auto unfinished = branch.calls.find_argument(branch.state);
-    for (const OrderBranch::Value& value : branch.values) {
-      if (value.argument == unfinished) continue;
-      if (const auto read = read_value(branch.calls, value.text)) {
-        note(orders.names[value.argument], *read);
-      }
-    }
-    return result;
-  }
-  static std::optional<nlohmann::ordered_json> read_value(const ToolCallFSM& calls,
-                                                          std::string_view text) {
-    for (const std::string_view part : {text, text.substr(0, text.size() - 1)}) {
-      try {
-        return calls.parse_value(part);
-      } catch (const Error&) {
-        continue;  // the last byte ended a number, and is none of it
-      }
-    }
-    return std::nullopt;
-  }
-
   // Counts the votes, and goes on behind the winning call.
-  void settle(const Orders& orders, OrderBranches<M>& running, CallVote& decided,
+  void settle(const ToolOrders& orders, OrderBranches<M>& running, CallVote& decided,
               std::string_view within) {
-    decided.parameters      = vote(decided.candidates, orders.names, sampler_.options_.vote);
+    decided.parameters      = vote(decided.candidates, orders.names(), sampler_.options_.vote);
     const std::string& name = calls_.tools()[decided.tool].name;
     const auto call_of_keys = [&](std::span<const std::string> keys) {
       ToolCall call{name};
@@ -449,7 +361,7 @@ class OrderConsistencySampler<M, S>::Answer {
       }
       return call;
     };
-    std::vector<std::string> documented, required_first = orders.required;
+    std::vector<std::string> documented, required_first = orders.required();
     for (const ParameterVote& parameter : decided.parameters) {
       documented.push_back(parameter.key);
       if (std::find(required_first.begin(), required_first.end(), parameter.key) ==
@@ -459,7 +371,7 @@ class OrderConsistencySampler<M, S>::Answer {
     }
     decided.call = call_of_keys(documented);
     const bool is_won =
-        std::all_of(orders.required.begin(), orders.required.end(),
+        std::all_of(orders.required().begin(), orders.required().end(),
                     [&](const std::string& key) { return decided.call.arguments.contains(key); });
     const OrderBranch& first = running.branches().front();
     if (is_won &&
@@ -497,10 +409,10 @@ class OrderConsistencySampler<M, S>::Answer {
   }
 
   // Goes on with a call as the format writes it, where the constraint takes it so.
-  bool write(const ToolCall& call, const Orders& orders, std::string_view within) {
+  bool write(const ToolCall& call, const ToolOrders& orders, std::string_view within) {
     std::string text = sampler_.write(call);
-    if (!text.starts_with(orders.opening + std::string(within))) return false;
-    text.erase(0, orders.opening.size() + within.size());
+    if (!text.starts_with(orders.opening() + std::string(within))) return false;
+    text.erase(0, orders.opening().size() + within.size());
     State state = state_;
     for (std::size_t i = 0; i < text.size() && calls_.find_tool(state); ++i) {
       const auto next = calls_.advance_bytes(state, std::string_view(text).substr(i, 1));

@@ -1,0 +1,73 @@
+/// \file
+/// OrderBranch: one order's way through the arguments of a call.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/output.hpp>
+
+namespace tooldecode {
+
+/// One order's way through the arguments of a call: what is written, and which bytes of it are
+/// whose value.
+///
+/// \par Complexity  read O(bytes)
+/// \par Threads     a value
+/// \par Errors      none
+struct OrderBranch {
+  ToolCallFSM calls;                        ///< of this call and this order, open-ended
+  ToolCallFSM::State state;                 ///< after the tokens
+  std::optional<ToolCallFSM::State> outer;  ///< the answer's, as long as it takes this order
+  std::vector<TokenId> tokens{};
+  std::vector<double> log_probabilities{};
+  std::vector<bool> forced{};          ///< put in, not chosen
+  std::string closing{};               ///< bytes after the tokens, up to the end of the arguments
+  double closing_log_probability = 0;  ///< of the token that closed the arguments
+  bool is_over                   = false;
+  bool is_complete               = false;        ///< the arguments came to their end
+  Finish finish                  = Finish::end;  ///< why it is over, where it is not complete
+
+  std::string text{};  ///< all bytes of the arguments, `closing` included
+
+  /// An argument's text so far; a number's holds the byte that ended it.
+  struct Value {
+    std::size_t argument = 0;  ///< as in `argument_names`
+    std::string text{};
+    double log_probability = 0;  ///< sum over the tokens
+    std::size_t tokens     = 0;
+  };
+  std::vector<Value> values{};
+
+  /// Follows bytes as far as the arguments go, and notes which belong to which argument.
+  ///
+  /// \return how many bytes belong to the arguments, the last of which may close them
+  std::size_t read(std::string_view bytes, double token_log_probability) {
+    std::vector<std::size_t> seen;
+    std::size_t at = 0;
+    while (at < bytes.size() && calls.find_tool(state)) {
+      if (const auto argument = calls.find_argument(state)) {
+        auto value = std::find_if(values.begin(), values.end(),
+                                  [&](const Value& v) { return v.argument == *argument; });
+        if (value == values.end()) value = values.insert(value, Value{.argument = *argument});
+        value->text += bytes[at];
+        if (std::find(seen.begin(), seen.end(), *argument) == seen.end()) {
+          seen.push_back(*argument);
+          value->log_probability += token_log_probability;
+          ++value->tokens;
+        }
+      }
+      text += bytes[at];
+      state = *calls.advance_bytes(state, bytes.substr(at++, 1));
+    }
+    return at;
+  }
+};
+
+}  // namespace tooldecode
