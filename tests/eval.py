@@ -123,7 +123,7 @@ def test_methods():
         assert 0 <= result["ci95"][0] <= result["accuracy"] <= result["ci95"][1] <= 1, result
         assert result["seconds_per_sample"] > 0 and result["passes_per_sample"] > 1, result
         assert f"| {name} | 4 |" in text and name.split("-oc")[0] in plot, text
-    assert "oc 4" in plot and "building the constraint: " in text
+    assert "oc 4" in plot
     assert document["greedy"]["time_to_greedy"] == 1
     again = run("--limit", "3", "--max-tokens", "40", "--method", "sampling,self-consistency", "--seed", "3")[1]
     other = run("--limit", "3", "--max-tokens", "40", "--method", "sampling,self-consistency", "--seed", "3", "--jobs",

@@ -46,53 +46,41 @@ struct EvalOptions {
   std::uint64_t seed     = 1;
 };
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// One row's answers, one for each method; none where the row cannot be used.
-struct RowResult {
-  std::vector<Result> results{};
-  double building = 0;  // seconds that the constraint took
-};
-
-// The methods take turns, another one first in each row, so that none is always the one to find the
-// model's weights cold. A constrained method runs twice, and the second run counts: what its
-// machine makes of the documents it makes once, however many prompts follow.
-RowResult evaluate(const Assistant& assistant, const std::vector<Method>& methods, const Row& row,
-                   std::size_t index, const td::DecodeOptions& options) {
+// One row's answers, one for each method; none where the row cannot be used. The methods take
+// turns, another one first in each row. What a constrained method builds of the documents, it
+// builds anew for each row and in its own time.
+std::vector<Result> evaluate(const Assistant& assistant, const std::vector<Method>& methods,
+                             const Row& row, std::size_t index, const td::DecodeOptions& options) {
   const auto prompt = make_prompt(assistant.tokenizer, row.tools, row.format->name, row.messages);
   if (prompt.size() >= td::context_length_of(assistant.model)) {
     throw td::Error(td::Errc::limit_exceeded, "", "the prompt is longer than the model's context");
   }
-  RowResult result{std::vector<Result>(methods.size())};
-  auto start       = Clock::now();
-  const auto calls = row.format->constrain(assistant.masks, row.tools, row.choice);
-  result.building  = seconds_since(start);
-  const td::Decoder warm_up{assistant.model, calls};
-  result.building +=
-      std::chrono::duration<double>(warm_up(prompt, options).times.constraint).count();
+  std::vector<Result> results(methods.size());
+  const auto constrain = [&] {
+    return row.format->constrain(assistant.masks, row.tools, row.choice);
+  };
   for (std::size_t turn = 0; turn < methods.size(); ++turn) {
     const std::size_t m              = (index + turn) % methods.size();
-    const Run run                    = methods[m].prepare(assistant, calls);
     td::DecodeOptions method_options = options;
     method_options.temperature       = methods[m].temperature;
-    if (methods[m].constrained) (void)run(prompt, method_options);
-    start                   = Clock::now();
-    const td::Output output = run(prompt, method_options);
-    const double seconds    = seconds_since(start);
+    const auto judge        = constrain();  // reads calls for a method without a constraint
+    const auto start        = Clock::now();
+    const auto calls        = methods[m].constrained ? constrain() : judge;
+    const td::Output output = methods[m].prepare(assistant, calls)(prompt, method_options);
+    const double seconds    = std::chrono::duration<double>(Clock::now() - start).count();
     const auto text         = assistant.tokenizer.vocabulary().decode(output.tokens);
     const auto verdict      = td::classify(row.expected, text, *row.format, row.tools);
-    result.results[m]       = {verdict.error, seconds, output.passes, output.tokens.size()};
+    results[m]              = {verdict.error, seconds, output.passes, output.tokens.size()};
   }
-  return result;
+  return results;
 }
 
 // All rows, by `jobs` threads; what cannot be used is left out.
-std::vector<RowResult> evaluate_all(const Assistant& assistant, const std::vector<Method>& methods,
-                                    const std::vector<Row>& rows, const EvalOptions& options,
-                                    LeftOut& left_out) {
-  std::vector<RowResult> results(rows.size());
+std::vector<std::vector<Result>> evaluate_all(const Assistant& assistant,
+                                              const std::vector<Method>& methods,
+                                              const std::vector<Row>& rows,
+                                              const EvalOptions& options, LeftOut& left_out) {
+  std::vector<std::vector<Result>> results(rows.size());
   Progress progress(rows.size());
   std::mutex mutex;
   std::atomic<std::size_t> next{0};
@@ -144,22 +132,17 @@ void run_eval(const EvalOptions& options) {
 
   Report report{.seed = options.seed, .left_out = left_out.count()};
   for (const Method& method : methods) report.scores.push_back({method.name, method.orders});
-  double building = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (results[i].results.empty()) continue;
+    if (results[i].empty()) continue;
     report.groups.push_back(rows[i].group);
-    building += results[i].building;
     for (std::size_t m = 0; m < methods.size(); ++m) {
-      report.scores[m].rows.push_back(results[i].results[m]);
+      report.scores[m].rows.push_back(results[i][m]);
     }
   }
   if (report.groups.empty()) {
     throw td::Error(td::Errc::malformed_document, "", "no row can be used\n" + left_out.report());
   }
-  std::cout << tables(report) << "\nbuilding the constraint: "
-            << detail::rounded(1000 * building / static_cast<double>(report.groups.size()), "%.2f")
-            << " ms per sample, in no method's time\n"
-            << left_out.report();
+  std::cout << tables(report) << left_out.report();
   if (!options.json.empty()) write_file(options.json, to_json(report).dump(2) + '\n');
   if (!options.plot.empty()) write_file(options.plot, draw_svg(to_plot(report)));
 }

@@ -5,6 +5,13 @@
 /// <tooldecode/vocabulary/load_vocabulary.hpp>.
 #pragma once
 
+#include <tooldecode/consistency/order_branch.hpp>
+#include <tooldecode/consistency/order_branches.hpp>
+#include <tooldecode/consistency/order_consistency_sampler.hpp>
+#include <tooldecode/consistency/parameter_orders.hpp>
+#include <tooldecode/consistency/tool_orders.hpp>
+#include <tooldecode/consistency/votes.hpp>
+#include <tooldecode/constraint/forced_text.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/lexeme_slice.hpp>
 #include <tooldecode/constraint/mask_cache.hpp>
@@ -54,6 +61,7 @@
 #include <tooldecode/model/llama_weights.hpp>
 #include <tooldecode/model/safetensors.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/classify.hpp>
 #include <tooldecode/tools/code_point.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/tools/json_call.hpp>

@@ -82,3 +82,46 @@ TEST_CASE("weighted rows equal a float64 reference and can be added in pieces") 
     }
   }
 }
+
+TEST_CASE("softened scores and activations equal a float64 reference") {
+  std::mt19937 random{3};
+  for (int round = 0; round < 60; ++round) {
+    INFO("seed 3, round " << round);
+    const std::size_t n = 1 + random() % 70;
+    const auto scores   = random_row(n, random);
+    const float scale   = 0.1F + static_cast<float>(random() % 40);
+    auto soft           = scores;
+    td::soften(soft, scale);
+    double sum = 0;
+    for (const float x : scores)
+      sum += std::exp(static_cast<double>(x) * static_cast<double>(scale));
+    for (std::size_t i = 0; i < n; ++i) {
+      const double expected =
+          std::exp(static_cast<double>(scores[i]) * static_cast<double>(scale)) / sum;
+      CHECK(std::abs(static_cast<double>(soft[i]) - expected) <= 1e-6 + 2e-5 * expected);
+    }
+    auto gate     = random_row(n, random);
+    const auto up = random_row(n, random);
+    auto active   = gate;
+    td::activate(active, up);
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto g          = static_cast<double>(gate[i]);
+      const double expected = g / (1 + std::exp(-g)) * static_cast<double>(up[i]);
+      CHECK(std::abs(static_cast<double>(active[i]) - expected) <=
+            1e-6 * std::abs(expected) + 1e-9);
+      // The same bits wherever an element stands.
+      std::vector<float> alone{gate[i]};
+      td::activate(alone, std::span(up).subspan(i, 1));
+      CHECK(alone[0] == active[i]);
+    }
+  }
+}
+
+TEST_CASE("softened scores are a law, however far apart the scores are") {
+  std::vector<float> scores{-1e30F, 0.0F, 1e30F, 1e30F};
+  td::soften(scores, 1.0F);
+  CHECK(scores == std::vector<float>{0.0F, 0.0F, 0.5F, 0.5F});
+  std::vector<float> one{5.0F};
+  td::soften(one, 3.0F);
+  CHECK(one[0] == 1.0F);
+}

@@ -45,6 +45,26 @@ inline Packet load_part(const float* from, std::size_t count) noexcept {
   return Eigen::internal::pload<Packet>(part.data());
 }
 
+/// Stores the first `count` numbers.
+inline void store_part(float* to, Packet packet, std::size_t count) noexcept {
+  alignas(64) std::array<float, lanes> part;
+  Eigen::internal::pstore(part.data(), packet);
+  std::copy_n(part.begin(), count, to);
+}
+
+/// Replaces numbers by `change(packet)`, elementwise; the last packet's spare lanes hold zeros.
+template <class Change>
+void transform(std::span<float> numbers, Change change) noexcept {
+  std::size_t at = 0;
+  for (; at + lanes <= numbers.size(); at += lanes) {
+    Eigen::internal::pstoreu(numbers.data() + at,
+                             change(Eigen::internal::ploadu<Packet>(numbers.data() + at), at));
+  }
+  if (const std::size_t rest = numbers.size() - at; rest > 0) {
+    store_part(numbers.data() + at, change(load_part(numbers.data() + at, rest), at), rest);
+  }
+}
+
 /// T x R products at once: T rows of x by R rows of w, so that what is loaded is used often enough.
 template <std::size_t T, std::size_t R>
 void fill_tile(const float* x, std::size_t x_stride, const float* w, std::size_t w_stride,
@@ -151,11 +171,62 @@ inline void add_weighted_rows(std::span<const float> factors, RowsView<const flo
     for (std::size_t r = 0; r < rows.rows; ++r) {
       sum = pmadd(pset1<Packet>(factors[r]), detail::load_part(rows.row(r) + at, count), sum);
     }
-    alignas(64) std::array<float, lanes> part;
-    Eigen::internal::pstore(part.data(), sum);
-    std::copy_n(part.begin(), count, y.begin() + static_cast<std::ptrdiff_t>(at));
+    detail::store_part(y.data() + at, sum, count);
     at += count;
   }
+}
+
+/// Replaces scores by softmax(scale x scores), summed in an order that their number alone sets.
+///
+/// \par Shapes      scores [n], n >= 1
+/// \par Complexity  O(n), no allocation
+/// \par Threads     pure
+/// \par Errors      none
+inline void soften(std::span<float> scores, float scale) noexcept {
+  using Eigen::internal::pset1;
+  auto tops        = pset1<detail::Packet>(scores[0]);
+  std::size_t seen = 0;
+  for (; seen + detail::lanes <= scores.size(); seen += detail::lanes) {
+    tops =
+        Eigen::internal::pmax(tops, Eigen::internal::ploadu<detail::Packet>(scores.data() + seen));
+  }
+  float top = Eigen::internal::predux_max(tops);
+  for (; seen < scores.size(); ++seen) top = std::max(top, scores[seen]);
+  const auto shift = pset1<detail::Packet>(-top * scale);
+  detail::transform(scores, [&](const detail::Packet& x, std::size_t) {
+    return Eigen::internal::pexp(Eigen::internal::pmadd(x, pset1<detail::Packet>(scale), shift));
+  });
+  auto sums      = pset1<detail::Packet>(0.0F);
+  std::size_t at = 0;
+  for (; at + detail::lanes <= scores.size(); at += detail::lanes) {
+    sums = Eigen::internal::padd(sums, Eigen::internal::ploadu<detail::Packet>(scores.data() + at));
+  }
+  if (at < scores.size()) {
+    sums = Eigen::internal::padd(sums, detail::load_part(scores.data() + at, scores.size() - at));
+  }
+  const auto sum = pset1<detail::Packet>(Eigen::internal::predux(sums));
+  detail::transform(
+      scores, [&](const detail::Packet& x, std::size_t) { return Eigen::internal::pdiv(x, sum); });
+}
+
+/// gate = gate / (1 + exp(-gate)) x up, elementwise: the same bits wherever an element stands.
+///
+/// \par Shapes      gate [n], up [n]
+/// \par Complexity  O(n), no allocation
+/// \par Threads     pure
+/// \par Errors      none
+inline void activate(std::span<float> gate, std::span<const float> up) noexcept {
+  using Eigen::internal::padd, Eigen::internal::pdiv, Eigen::internal::pexp;
+  using Eigen::internal::pmul, Eigen::internal::pnegate;
+  TOOLDECODE_ASSERT(gate.size() == up.size());
+  const auto one = Eigen::internal::pset1<detail::Packet>(1.0F);
+  detail::transform(gate, [&](const detail::Packet& x, std::size_t at) {
+    const std::size_t count = up.size() - at;
+    const auto factor       = count < detail::lanes
+                                  ? detail::load_part(up.data() + at, count)
+                                  : Eigen::internal::ploadu<detail::Packet>(up.data() + at);
+    return pmul(pdiv(x, padd(one, pexp(pnegate(x)))), factor);
+  });
 }
 
 }  // namespace tooldecode

@@ -347,12 +347,6 @@ class LlamaModel {
   }
 
   /// gate = silu(gate) * up.
-  [[gnu::noinline]] static void activate(std::span<float> gate, std::span<const float> up) {
-    for (std::size_t i = 0; i < gate.size(); ++i) {
-      gate[i] = gate[i] / (1.0F + std::exp(-gate[i])) * up[i];
-    }
-  }
-
   /// Calls `visit(first slot, count)` for the runs of slots that a row sees, ascending, each within
   /// one block.
   template <class Visit>
@@ -385,13 +379,7 @@ class LlamaModel {
       });
       for (std::size_t g = 0; g < group; ++g) {
         const std::span<float> weights(scores.data() + g * seen, seen);
-        const float top = *std::ranges::max_element(weights) * scale;
-        float sum       = 0;
-        for (float& weight : weights) {
-          weight = std::exp(weight * scale - top);
-          sum += weight;
-        }
-        for (float& weight : weights) weight /= sum;
+        soften(weights, scale);
         column = 0;
         for_each_run(row, [&](std::size_t first, std::size_t count) {
           const auto values = row.cache->values(layer, first, count);
