@@ -13,6 +13,7 @@ from slots import SLOTS, Slot
 
 HELD_OUT_SHARE = 0.2
 CATALOGUE_SEED = 20
+REORDERED_SHARE = 0.4
 
 
 @dataclass
@@ -146,7 +147,7 @@ class ToolMaker:
             first, second = (rng.choice(self.nouns) if rng.random() < 0.7 else words.made_up(rng) for _ in range(2))
             objects = (first if rng.random() < 0.4 or first == second else f"{first} {second}",)
             names = rng.sample(self.slots, rng.randint(1, 5))
-            needed = rng.randint(1, min(3, len(names)))
+            needed = rng.randint(1, len(names))
             names = [name + ("!" if i < needed else "") for i, name in enumerate(names)]
             style = rng.choice(("snake", "snake", "snake", "camel", "dotted"))
             tool = make_tool(rng.choice(self.verbs), objects, names, style, rng)
@@ -281,6 +282,14 @@ def turn(tools: list[Tool], rng: random.Random, none_share: float, parallel_shar
     return polish(joint.join(texts), rng), calls, None
 
 
+def reordered(call: dict, rng: random.Random) -> dict:
+    """The call with its arguments in another order, now and then."""
+    items = list(call["arguments"].items())
+    if rng.random() < REORDERED_SHARE:
+        rng.shuffle(items)
+    return {"name": call["name"], "arguments": dict(items)}
+
+
 def compatible(tools: list[Tool]) -> bool:
     """Whether no two tools answer the same request."""
     keys = [(tool.objects[0], kind_of(tool.verb)) for tool in tools]
@@ -321,6 +330,7 @@ class Dialogues:
         pieces = [(prompt.head([tool.document for tool in tools], style), False)]
         for _ in range(rng.randint(3, 6)):
             question, calls, reply = turn(tools, rng, 0.08, 0.06 if ease > 0.5 else 0.12)
+            calls = [reordered(call, rng) for call in calls]
             pieces.append((prompt.USER + question + prompt.ASSISTANT, False))
             pieces.append(((prompt.answer_text(calls, style) if calls else reply) + prompt.END, True))
         return pieces
@@ -363,15 +373,63 @@ def held_out_rows(count: int, seed: int) -> list[dict]:
     return rows
 
 
+def all_required(tool: Tool) -> Tool:
+    """The tool with every parameter required, so that none has a default."""
+    parameters = [
+        (key, slot, True, {word: value for word, value in document.items() if word != "default"})
+        for key, slot, _, document in tool.parameters
+    ]
+    return Tool(tool.name, tool.openers, tool.objects, tool.verb, parameters, tool.description)
+
+
+def many_required_rows(count: int, seed: int) -> list[dict]:
+    """Evaluation dialogues whose calls have three to five required parameters, with tools that no
+    training dialogue shows: held-out ones, and ones made up from known words for one dialogue."""
+    rng = random.Random(seed)
+    _, held_out = catalogue()
+    maker = ToolMaker({tool.name for tool in held_out})
+    pool = [tool for tool in held_out if 3 <= len(tool.parameters) <= 5]
+    rows = []
+    while len(rows) < count:
+        tools, shown = [], rng.choice((1, 2, 3))
+        while len(tools) < shown:
+            tool = rng.choice(pool) if rng.random() < 0.5 else maker.recombined(rng)
+            if len(tool.parameters) >= 3:
+                tools.append(all_required(tool))
+        if not compatible(tools):
+            continue
+        style = rng.choice(("python", "hermes"))
+        question, call = request(rng.choice(tools), rng)
+        messages = [{"role": "user", "content": polish(question, rng)}]
+        documents = [tool.document for tool in tools]
+        rows.append(
+            {
+                "id": f"many-{len(rows):04d}",
+                "format": style,
+                "choice": "auto",
+                "seen": False,
+                "tools": documents,
+                "messages": messages,
+                "prompt": prompt.render(documents, messages, style),
+                "calls": [call],
+                "text": prompt.answer_text([call], style),
+            }
+        )
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description="Write the held-out dialogues.")
-    parser.add_argument("--count", type=int, default=600)
     parser.add_argument("--seed", type=int, default=977)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent.parent / "data/tiny/heldout.jsonl")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent.parent / "data/tiny")
     options = parser.parse_args()
-    with options.out.open("w", encoding="utf-8") as file:
-        for row in held_out_rows(options.count, options.seed):
-            file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
+    for name, rows in (
+        ("heldout", held_out_rows(600, options.seed)),
+        ("heldout_many", many_required_rows(300, options.seed)),
+    ):
+        with (options.out / f"{name}.jsonl").open("w", encoding="utf-8") as file:
+            for row in rows:
+                file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Trains the embedded model and exports it; the time given is the budget.
 
 python examples/tiny_model/train.py --minutes 81 --seed 7 --threads 2
+python examples/tiny_model/train.py --minutes 21 --seed 8 --threads 2 --resume examples/data/tiny
 """
 
 import argparse
@@ -21,11 +22,13 @@ import torch.nn.functional as F
 import words
 from generator import Dialogues, held_out_rows
 from model import Shape, TinyLlama, greedy
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
 
 COPY_UNTIL, EASE_UNTIL = 0.06, 0.25
 WARM_UP, DECAY_FROM = 0.01, 0.45
 PROMPT_SHARE = 0.1
+RESUMED_RATE = 0.3
 LONGEST = 700
 
 
@@ -204,6 +207,9 @@ def main():
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (default: PyTorch's choice)")
     parser.add_argument("--batch-tokens", type=int, default=0, help="tokens a step (default 4096, on a GPU 32768)")
     parser.add_argument("--export-every", type=float, default=8, help="minutes between exports (default 8)")
+    parser.add_argument(
+        "--resume", type=Path, help="go on from this model directory, at a falling rate and without the easy beginning"
+    )
     parser.add_argument("--smoke", action="store_true", help="one minute, to see that everything runs")
     options = parser.parse_args()
     root = Path(__file__).parents[2]
@@ -216,12 +222,18 @@ def main():
     torch.manual_seed(options.seed)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
-    source = Dialogues(options.seed + 100)
-    texts = ["".join(text for text, _ in source.next()) for _ in range(2000 if options.smoke else 20000)]
-    tokenizer = tokenizers_.build(texts)
+    if options.resume:
+        tokenizer = Tokenizer.from_file(str(options.resume / "tokenizer.json"))
+    else:
+        source = Dialogues(options.seed + 100)
+        texts = ["".join(text for text, _ in source.next()) for _ in range(2000 if options.smoke else 20000)]
+        tokenizer = tokenizers_.build(texts)
     twins = tokenizers_.unspaced_twin(tokenizer)
     shape = Shape(vocabulary=tokenizer.get_vocab_size())
-    model = TinyLlama(shape, twins).to(device)
+    model = TinyLlama(shape, twins)
+    if options.resume:
+        model.load_exported(load_file(options.resume / "model.safetensors"))
+    model = model.to(device)
     matrices = [parameter for parameter in model.layers.parameters() if parameter.ndim == 2]
     norms = [parameter for parameter in model.parameters() if parameter.ndim == 1]
     optimizers = [
@@ -244,7 +256,8 @@ def main():
     recent, told = [], begin
     while (elapsed := time.monotonic() - begin) < options.minutes * 60:
         progress = elapsed / (options.minutes * 60)
-        ids, targets, wanted = (tensor.to(device) for tensor in batches.next(progress))
+        ease_at, factor = (1.0, RESUMED_RATE * (1 - progress)) if options.resume else (progress, rate(progress))
+        ids, targets, wanted = (tensor.to(device) for tensor in batches.next(ease_at))
         with torch.autocast(device.type, torch.bfloat16):
             embedding = model.embedding()
             states = model.hidden(ids, embedding)[wanted > 0]
@@ -253,7 +266,7 @@ def main():
         losses.mean().backward()
         for optimizer, base in zip(optimizers, bases):
             for group, lr in zip(optimizer.param_groups, base):
-                group["lr"] = lr * rate(progress)
+                group["lr"] = lr * factor
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         step, tokens = step + 1, tokens + ids.numel()

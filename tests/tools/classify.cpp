@@ -170,12 +170,12 @@ TEST_CASE("one class for each output, the coarsest that applies") {
       {"[f(a=1)]", "[f(a=one)]", format},
       {"[f(a=1)]", "[f(a=true)]", format},
       {"[f(a=1)]", "[unknown(1)]", format},
-      {"[f(a=1)]", "[f(a=1, b='x')]", key},
+      {"[f(a=1)]", "[f(a=1, b='x')]", value},
       {"[f(a=1)]", "[f(a=1, z=2)]", key},
       {"[f(a=1)]", "[f()]", key},
       {"[f(a=1)]", "[f(b='x')]", key},
       {"[f(a=1)]", "[f(a=1, a=1)]", key},
-      {"[f(a=1, b='x')]", "[f(a=2)]", key},
+      {"[f(a=1, b='x')]", "[f(a=2)]", value},
       {"[f(a=1)]", "[f(a=2)]", value},
       {"[f(a=1)]", "[f(a='1')]", value},
       {"[f(a=1)]", "[f(a=True)]", value},
@@ -341,9 +341,11 @@ TEST_CASE("the leaderboard's optional arguments") {
     return classify({&expected, 1}, text, python, tools).error;
   };
   CHECK(error(R"({"f": {"a": ["x"], "b": [1, ""]}})", "[f(a='x')]") == ErrorClass::correct);
-  CHECK(error(R"({"f": {"a": ["x"], "b": [1]}})", "[f(a='x')]") == ErrorClass::key);
+  CHECK(error(R"({"f": {"a": ["x"], "b": [1]}})", "[f(a='x')]") == ErrorClass::value);
   CHECK(error(R"({"f": {"a": ["x", ""], "b": [1, ""]}})", "[f(b=1)]") == ErrorClass::key);
-  CHECK(error(R"({"f": {"a": ["x"]}})", "[f(a='x', b=1)]") == ErrorClass::key);
+  CHECK(error(R"({"f": {"a": ["x"]}})", "[f(a='x', b=1)]") == ErrorClass::value);
+  CHECK(error(R"({"f": {"a": ["x"]}})", "[f(b=1)]") == ErrorClass::key);
+  CHECK(error(R"({"f": {"a": ["x"]}})", "[f(a='x', z=1, b=1)]") == ErrorClass::key);
   CHECK(error(R"({"f": {"a": ["x"], "c": [1]}})", "[f(a='x', c=1)]") == ErrorClass::correct);
   for (const char* answer :
        {"[]", "{}", R"({"f": 1})", R"({"f": {}, "g": {}})", R"({"f": {"a": 1}})"}) {
@@ -553,13 +555,18 @@ class Mutator {
         return text.insert(text.find('(') + 1, "qz=yes, ");
     }
   }
+  // Without a document every argument is needed.
+  [[nodiscard]] std::vector<std::string> required_of(const ToolCall& call) const {
+    if (const auto tool = row_.tools.find(call.name)) return required_names(row_.tools[*tool]);
+    std::vector<std::string> names;
+    for (const auto& [key, value] : call.arguments.items()) names.push_back(key);
+    return names;
+  }
   std::string other_keys() {
-    const std::size_t chosen = below(calls_.size());
-    Json& arguments          = calls_[chosen].arguments;
-    std::vector<std::string> needed, given;
-    for (const ExpectedArgument& argument : row_.expected[chosen].arguments) {
-      if (!argument.optional) needed.push_back(argument.key);
-    }
+    const std::size_t chosen        = below(calls_.size());
+    Json& arguments                 = calls_[chosen].arguments;
+    std::vector<std::string> needed = required_of(calls_[chosen]), given;
+    std::erase_if(needed, [&](const std::string& key) { return !arguments.contains(key); });
     for (const auto& [key, value] : arguments.items()) given.push_back(key);
     const std::size_t kind = below(4);
     if (kind == 0 && !needed.empty()) {
@@ -591,7 +598,17 @@ class Mutator {
     }
     const auto [call, key] = pick(places);
     key_                   = key;
-    change(calls_[call].arguments[key]);
+    // An optional argument that the answer has may also be left out.
+    const auto& expected = row_.expected[call].arguments;
+    const auto needed    = required_of(calls_[call]);
+    const bool is_free =
+        std::none_of(expected.begin(), expected.end(),
+                     [&, &k = key](const auto& a) { return a.key == k && a.optional; });
+    if (is_free && std::count(needed.begin(), needed.end(), key) == 0 && below(3) == 0) {
+      calls_[call].arguments.erase(key);
+    } else {
+      change(calls_[call].arguments[key]);
+    }
   }
   void change(Json& value) {
     if (below(4) == 0 || value.is_null() || value.is_boolean()) {

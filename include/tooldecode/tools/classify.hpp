@@ -26,8 +26,8 @@ enum class ErrorClass : std::uint8_t {
   awareness,  ///< a call where none was expected, or none where one was
   selection,  ///< other tools were called, or the right ones another number of times
   format,     ///< the text is not in the call format, so that no call can be read from it
-  key,        ///< an unknown, missing or repeated argument
-  value,      ///< an argument with another value, or of another type
+  key,        ///< an argument that the tool lacks, a required one missing, or one given twice
+  value,      ///< an argument with another value, or an optional one left out or put in
 };
 
 /// The class's name, as written in tables and in machine-readable output.
@@ -297,21 +297,32 @@ inline Verdict compare(const ExpectedCall& expected, const ToolCall& call, const
     return std::find_if(expected.arguments.begin(), expected.arguments.end(),
                         [&](const ExpectedArgument& argument) { return argument.key == key; });
   };
+  Verdict result;
+  const auto note = [&](bool is_key, const std::string& key, const char* difference) {
+    const ErrorClass error = is_key ? ErrorClass::key : ErrorClass::value;
+    if (result.error == ErrorClass::correct || error < result.error) {
+      result = {error, 0, key, "", difference};
+    }
+  };
   for (const auto& [key, value] : call.arguments.items()) {
     if (find(key) != expected.arguments.end()) continue;
     const bool known = !documented(tool, key).is_null();
-    return {ErrorClass::key, 0, key, "",
-            known ? "an argument that was not expected" : "an argument that the tool lacks"};
+    note(!known, key,
+         known ? "an argument that was not expected" : "an argument that the tool lacks");
   }
+  std::vector<std::string> required;
+  if (tool) required = required_names(*tool);
   for (const ExpectedArgument& argument : expected.arguments) {
     if (call.arguments.contains(argument.key)) continue;
-    bool optional = argument.optional;
-    if (optional && tool && tool->parameters.contains("required")) {
-      const auto& required = tool->parameters["required"];
-      optional = std::find(required.begin(), required.end(), argument.key) == required.end();
+    const bool must =
+        !tool || std::find(required.begin(), required.end(), argument.key) != required.end();
+    if (must && (tool || !argument.optional)) {
+      note(true, argument.key, "the argument is missing");
+    } else if (!argument.optional) {
+      note(false, argument.key, "an argument that was expected is left out");
     }
-    if (!optional) return {ErrorClass::key, 0, argument.key, "", "the argument is missing"};
   }
+  if (result.error != ErrorClass::correct) return result;
   for (const auto& [key, value] : call.arguments.items()) {
     const ExpectedArgument& argument = *find(key);
     const auto place                 = expected.matching == Matching::bfcl
