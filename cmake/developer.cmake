@@ -11,7 +11,8 @@ target_compile_options(tooldecode_developer INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms inside std::string, std::regex and Catch2 (GCC bug 105651).
-  target_compile_options(tooldecode_developer INTERFACE -Wno-maybe-uninitialized -Wno-restrict)
+  target_compile_options(tooldecode_developer INTERFACE
+    -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow)
 else()
   target_compile_options(tooldecode_developer INTERFACE -Werror)
 endif()

@@ -165,7 +165,7 @@ class OrderConsistencySampler {
   std::unique_ptr<Known> known_;
 };
 
-// One answer in the making.
+/// One answer in the making.
 template <Model M, class S>
 class OrderConsistencySampler<M, S>::Answer {
  public:
