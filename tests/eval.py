@@ -59,7 +59,7 @@ def test_classes():
                 ("f", [("f", {"a": "q"})], "correct"), ("none", [], "correct"), ("g", [("g", {})], "correct"),
                 ("none", [("g", {})], "awareness"), ("f", [], "awareness"),
                 ("f", [("g", {})], "selection"), ("f", [("f", {"a": "q"})] * 2, "selection"),
-                ("f", [("f", {})], "key"), ("f", [("f", {"a": "q", "b": 1})], "key"),
+                ("f", [("f", {})], "value"), ("f", [("f", {"a": "q", "b": 1})], "key"),
                 ("f", [("f", {"a": "r"})], "value")):
             _, document, _ = run("--method", "constrained", data=[dialogue(choice, calls, form)] * 2)
             only(document, error)

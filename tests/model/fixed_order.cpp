@@ -120,7 +120,10 @@ TEST_CASE("softened scores and activations equal a float64 reference") {
 TEST_CASE("softened scores are a law, however far apart the scores are") {
   std::vector<float> scores{-1e30F, 0.0F, 1e30F, 1e30F};
   td::soften(scores, 1.0F);
-  CHECK(scores == std::vector<float>{0.0F, 0.0F, 0.5F, 0.5F});
+  CHECK(scores[0] < 1e-30F);
+  CHECK(scores[1] < 1e-30F);
+  CHECK(scores[2] == 0.5F);
+  CHECK(scores[3] == 0.5F);
   std::vector<float> one{5.0F};
   td::soften(one, 3.0F);
   CHECK(one[0] == 1.0F);

@@ -555,11 +555,16 @@ class Mutator {
         return text.insert(text.find('(') + 1, "qz=yes, ");
     }
   }
-  // Without a document every argument is needed.
+  // Those that the document requires, or does not know.
   [[nodiscard]] std::vector<std::string> required_of(const ToolCall& call) const {
-    if (const auto tool = row_.tools.find(call.name)) return required_names(row_.tools[*tool]);
-    std::vector<std::string> names;
-    for (const auto& [key, value] : call.arguments.items()) names.push_back(key);
+    std::vector<std::string> names, known;
+    if (const auto tool = row_.tools.find(call.name)) {
+      names = required_names(row_.tools[*tool]);
+      known = argument_names(row_.tools[*tool]);
+    }
+    for (const auto& [key, value] : call.arguments.items()) {
+      if (std::count(known.begin(), known.end(), key) == 0) names.push_back(key);
+    }
     return names;
   }
   std::string other_keys() {

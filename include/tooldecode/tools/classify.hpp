@@ -314,9 +314,9 @@ inline Verdict compare(const ExpectedCall& expected, const ToolCall& call, const
   if (tool) required = required_names(*tool);
   for (const ExpectedArgument& argument : expected.arguments) {
     if (call.arguments.contains(argument.key)) continue;
-    const bool must =
-        !tool || std::find(required.begin(), required.end(), argument.key) != required.end();
-    if (must && (tool || !argument.optional)) {
+    const bool must  = std::find(required.begin(), required.end(), argument.key) != required.end();
+    const bool known = !documented(tool, argument.key).is_null();
+    if (must || (!known && !argument.optional)) {
       note(true, argument.key, "the argument is missing");
     } else if (!argument.optional) {
       note(false, argument.key, "an argument that was expected is left out");
