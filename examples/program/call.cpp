@@ -22,7 +22,7 @@ struct CallOptions {
   std::string tools      = example_data("tools.json").string();
   std::string format     = "python";
   std::string choice     = "auto";
-  std::string question   = "Please book a table at Luigi's for four people, outside if possible.";
+  std::string question   = "Please book a table at Luigi's for four people, outdoors.";
   float temperature      = 0;
   std::uint64_t seed     = 1;
   std::size_t max_tokens = 128;
