@@ -332,7 +332,7 @@ class OrderConsistencySampler<M, S>::Answer {
     };
     const std::size_t all = branches.size();
     std::size_t started   = 0;
-    for (std::size_t wanted = options.adaptive ? all / 2 + 1 : all; started < all && wanted > 0;
+    for (std::size_t wanted = options.adaptive ? needed() : all; started < all && wanted > 0;
          wanted             = options.adaptive ? needed() : 0) {
       const std::size_t last = std::min(all, started + wanted);
       while (started < last) {
