@@ -8,6 +8,7 @@
 #include <tooldecode/tools/python_call.hpp>
 
 #include <support/catch.hpp>
+#include <support/one_by_one.hpp>
 #include <support/random_model.hpp>
 #include <support/random_tools.hpp>
 
@@ -22,21 +23,6 @@ float favour_marks(float logit, std::size_t token) {
              ? logit - 1
              : logit;
 }
-
-// The same model without a pass for several sequences.
-struct OneByOne {
-  using Cache = test::RandomModel::Cache;
-  const test::RandomModel& model;
-  [[nodiscard]] std::size_t vocabulary_size() const { return model.vocabulary_size(); }
-  [[nodiscard]] Cache make_cache() const { return model.make_cache(); }
-  [[nodiscard]] std::size_t length(const Cache& cache) const { return model.length(cache); }
-  [[nodiscard]] Cache fork(const Cache& cache) const { return model.fork(cache); }
-  void truncate(Cache& cache, std::size_t length) const { model.truncate(cache, length); }
-  void forward(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits) const {
-    model.forward(cache, tokens, logits);
-  }
-};
-static_assert(Model<OneByOne> && !BatchModel<OneByOne>);
 
 struct Case {
   ToolSet tools;
@@ -169,7 +155,7 @@ TEST_CASE("Orders side by side are the orders one by one, token for token") {
     const Consensus together = OrderConsistencySampler{decode, options}(c.prompt, c.options);
     options.batched          = false;
     const Consensus apart    = OrderConsistencySampler{decode, options}(c.prompt, c.options);
-    const OneByOne model{c.model};
+    const test::OneByOne model{c.model};
     const Decoder slow{model, c.calls};
     const Consensus single = OrderConsistencySampler{slow, options}(c.prompt, c.options);
     CHECK(together.output.tokens == apart.output.tokens);

@@ -16,10 +16,12 @@
 #include <tooldecode/decode/unconstrained.hpp>
 
 #include <support/catch.hpp>
+#include <support/one_by_one.hpp>
 #include <support/random_llama.hpp>
 #include <support/random_model.hpp>
 
 namespace td = tooldecode;
+using td::test::OneByOne;
 using td::test::RandomModel;
 
 namespace {
@@ -186,22 +188,6 @@ void check_answer(const td::Output& out, const std::optional<Answer>& best) {
   for (const double log_probability : out.log_probabilities) sum += log_probability;
   if (best->length == best->tokens.size()) CHECK(std::abs(sum - best->sum) < 1e-4);
 }
-
-/// A model that hides that it can run batches.
-template <class M>
-struct OneByOne {
-  using Cache = typename M::Cache;
-  const M& model;
-  std::size_t vocabulary_size() const { return model.vocabulary_size(); }
-  std::size_t context_length() const { return model.context_length(); }
-  Cache make_cache() const { return model.make_cache(); }
-  std::size_t length(const Cache& cache) const { return model.length(cache); }
-  Cache fork(const Cache& cache) const { return model.fork(cache); }
-  void truncate(Cache& cache, std::size_t length) const { model.truncate(cache, length); }
-  void forward(Cache& cache, std::span<const td::TokenId> tokens, std::span<float> logits) const {
-    model.forward(cache, tokens, logits);
-  }
-};
 
 td::Output decoded(const auto& strategy, const auto& model, const auto& constraint,
                    const Tokens& prompt, const td::DecodeOptions& options) {

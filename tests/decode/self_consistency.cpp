@@ -16,10 +16,12 @@
 #include <tooldecode/tools/python_call.hpp>
 
 #include <support/catch.hpp>
+#include <support/one_by_one.hpp>
 #include <support/random_llama.hpp>
 #include <support/random_model.hpp>
 
 namespace td = tooldecode;
+using td::test::OneByOne;
 using td::test::RandomModel;
 
 namespace {
@@ -48,20 +50,6 @@ const td::ToolSet& switches() {
       "a": {"type": "boolean"}, "b": {"type": "boolean"}}, "required": ["b"]}}])");
   return set;
 }
-
-template <class M>
-struct OneByOne {
-  using Cache = typename M::Cache;
-  const M& model;
-  std::size_t vocabulary_size() const { return model.vocabulary_size(); }
-  Cache make_cache() const { return model.make_cache(); }
-  std::size_t length(const Cache& cache) const { return model.length(cache); }
-  Cache fork(const Cache& cache) const { return model.fork(cache); }
-  void truncate(Cache& cache, std::size_t length) const { model.truncate(cache, length); }
-  void forward(Cache& cache, std::span<const td::TokenId> tokens, std::span<float> logits) const {
-    model.forward(cache, tokens, logits);
-  }
-};
 
 /// The samples, each on its own.
 std::vector<td::Output> samples(const auto& model, const auto& constraint, const Tokens& prompt,

@@ -3,32 +3,15 @@
 #include <tooldecode/model/forward_batch.hpp>
 
 #include <support/catch.hpp>
+#include <support/one_by_one.hpp>
 #include <support/random_model.hpp>
 
 using namespace tooldecode;
 
-namespace {
-
-// A model that runs one sequence at a time.
-struct OneByOne {
-  using Cache = test::RandomModel::Cache;
-  const test::RandomModel& model;
-  std::size_t vocabulary_size() const { return model.vocabulary_size(); }
-  Cache make_cache() const { return model.make_cache(); }
-  std::size_t length(const Cache& cache) const { return model.length(cache); }
-  Cache fork(const Cache& cache) const { return model.fork(cache); }
-  void truncate(Cache& cache, std::size_t length) const { model.truncate(cache, length); }
-  void forward(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits) const {
-    model.forward(cache, tokens, logits);
-  }
-};
-static_assert(Model<OneByOne> && !BatchModel<OneByOne>);
-
-}  // namespace
-
 TEST_CASE("A model without batches gives the same rows, one pass each") {
   const test::RandomModel model(11);
-  const OneByOne single{model};
+  const test::OneByOne single{model};
+  static_assert(!BatchModel<test::OneByOne<test::RandomModel>>);
   std::vector<test::RandomModel::Cache> a(3), b(3);
   std::vector<test::RandomModel::Cache*> to_a{&a[0], &a[1], &a[2]}, to_b{&b[0], &b[1], &b[2]};
   const std::vector<std::vector<TokenId>> tokens{{1}, {2, 3}, {4, 5, 6}};
