@@ -59,18 +59,18 @@ std::vector<Result> evaluate(const Assistant& assistant, const std::vector<Metho
   const auto constrain = [&] {
     return row.format->constrain(assistant.masks, row.tools, row.choice);
   };
+  const auto judge = constrain();  // reads calls for a method without a constraint
   for (std::size_t turn = 0; turn < methods.size(); ++turn) {
     const std::size_t m              = (index + turn) % methods.size();
     td::DecodeOptions method_options = options;
     method_options.temperature       = methods[m].temperature;
-    const auto judge        = constrain();  // reads calls for a method without a constraint
-    const auto start        = Clock::now();
-    const auto calls        = methods[m].constrained ? constrain() : judge;
-    const td::Output output = methods[m].prepare(assistant, calls)(prompt, method_options);
-    const double seconds    = std::chrono::duration<double>(Clock::now() - start).count();
-    const auto text         = assistant.tokenizer.vocabulary().decode(output.tokens);
-    const auto verdict      = td::classify(row.expected, text, *row.format, row.tools);
-    results[m]              = {verdict.error, seconds, output.passes, output.tokens.size()};
+    const auto start                 = Clock::now();
+    const auto calls                 = methods[m].constrained ? constrain() : judge;
+    const td::Output output          = methods[m].prepare(assistant, calls)(prompt, method_options);
+    const double seconds             = std::chrono::duration<double>(Clock::now() - start).count();
+    const auto text                  = assistant.tokenizer.vocabulary().decode(output.tokens);
+    const auto verdict               = td::classify(row.expected, text, *row.format, row.tools);
+    results[m] = {verdict.error, seconds, output.passes, output.tokens.size()};
   }
   return results;
 }
