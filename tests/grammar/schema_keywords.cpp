@@ -88,3 +88,22 @@ TEST_CASE("Schemas are called disjoint only where they are", "[schema_keywords]"
   CHECK_FALSE(disjoint(R"({"type":"object","properties":{"k":{"const":"a"}}})",
                        R"({"type":"object","required":["k"],"properties":{"k":{"const":"b"}}})"));
 }
+
+TEST_CASE("Required names are read once each, and nothing else stands among them",
+          "[schema_keywords]") {
+  const auto names = [](const char* schema) {
+    return tooldecode::required_of(nlohmann::ordered_json::parse(schema), "#/p");
+  };
+  CHECK(names("{}").empty());
+  CHECK(names(R"({"required": ["b", "a", "b"]})") == std::vector<std::string>{"b", "a"});
+  for (const char* wrong : {R"({"required": "a"})", R"({"required": ["a", 1]})"}) {
+    INFO(wrong);
+    try {
+      (void)names(wrong);
+      FAIL("no error");
+    } catch (const tooldecode::Error& error) {
+      CHECK(error.code() == tooldecode::Errc::malformed_schema);
+      CHECK(error.where() == "#/p/required");
+    }
+  }
+}

@@ -46,6 +46,24 @@ TEST_CASE("Scalars have the texts that both languages' writers give them", "[sch
   CHECK(has(python, "'it\\'s \xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\\\\'"));
 }
 
+TEST_CASE("A constant array or object is written in its order, with the separators between",
+          "[schema_text]") {
+  Grammar grammar;
+  const auto value = nlohmann::ordered_json::parse(R"({"b": [1, true], "a": {}})");
+  SchemaText loose(grammar, ValueSyntax::json);
+  SchemaText canonical(grammar, ValueSyntax::python, 0);
+  const auto accepts = [&](tooldecode::NodeId node, const char* bytes) {
+    return tooldecode::slow::matches(grammar, node, bytes);
+  };
+  const auto any = loose.constant(value), one = canonical.constant(value);
+  CHECK(accepts(any, R"({"b": [1, true], "a": {}})"));
+  CHECK(accepts(any, R"({ "b":[1 ,true],"a" : { } })"));
+  CHECK_FALSE(accepts(any, R"({"a": {}, "b": [1, true]})"));
+  CHECK(accepts(one, "{'b': [1, True], \"a\": {}}"));
+  CHECK_FALSE(accepts(one, "{'b':[1, True], 'a': {}}"));
+  CHECK_FALSE(accepts(one, "{'b': [1, True], 'a': { }}"));
+}
+
 TEST_CASE("A further key is any but the names, however it is spelt", "[schema_text]") {
   Grammar grammar;
   SchemaText text(grammar, ValueSyntax::json);

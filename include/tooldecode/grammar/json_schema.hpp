@@ -63,12 +63,7 @@ class SchemaCompiler {
         root_(root),
         options_(options),
         first_(static_cast<NodeId>(grammar.size())),
-        text_(grammar, options.syntax) {
-    space_ = options.whitespace == 0 ? grammar_.empty()
-                                     : grammar_.lexeme(any_whitespace(), {0, options.whitespace});
-    comma_ = separator(',');
-    colon_ = separator(':');
-  }
+        text_(grammar, options.syntax, options.whitespace) {}
 
   /// Any value that conforms; `pointer` is where the schema stands in the root document.
   [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer) {
@@ -82,7 +77,7 @@ class SchemaCompiler {
   /// The properties of an object schema as a call's keyword arguments: `a=1, b='x'`.
   [[nodiscard]] NodeId keyword_arguments(const Json& schema, const std::string& pointer) {
     check_keywords(schema, pointer);
-    const NodeId equals = grammar_.sequence({space_, grammar_.literal("="), space_});
+    const NodeId equals = grammar_.sequence({text_.space(), grammar_.literal("="), text_.space()});
     const NodeId node   = members(schema, pointer, equals, Keys::plain);
     if (!grammar_.satisfiable(first_)[node]) {
       throw Error(Errc::unsatisfiable_schema, pointer, "no arguments conform to this schema");
@@ -91,10 +86,10 @@ class SchemaCompiler {
   }
 
   /// Optional whitespace, as this compiler writes it between values.
-  [[nodiscard]] NodeId whitespace() const noexcept { return space_; }
+  [[nodiscard]] NodeId whitespace() const noexcept { return text_.space(); }
   /// A comma between values, and a colon after a key.
-  [[nodiscard]] NodeId comma() const noexcept { return comma_; }
-  [[nodiscard]] NodeId colon() const noexcept { return colon_; }
+  [[nodiscard]] NodeId comma() const noexcept { return text_.comma(); }
+  [[nodiscard]] NodeId colon() const noexcept { return text_.colon(); }
 
  private:
   enum class Keys : std::uint8_t { quoted, plain };
@@ -104,12 +99,6 @@ class SchemaCompiler {
 
   [[noreturn]] static void malformed(const std::string& pointer, const std::string& what) {
     throw Error(Errc::malformed_schema, pointer, what);
-  }
-
-  NodeId separator(char mark) {
-    const std::string canonical = std::string(1, mark) + ' ';
-    if (options_.whitespace == 0) return grammar_.literal(canonical);
-    return grammar_.sequence({space_, grammar_.literal({&mark, 1}), space_});
   }
 
   // One node per place, made before its content, so that recursion finds it.
@@ -289,7 +278,7 @@ class SchemaCompiler {
     for (const Json& value : values) {
       if (!admits(schema, value, pointer)) continue;
       if (value.is_structured()) {
-        structures.push_back(structure(value));
+        structures.push_back(text_.constant(value));
       } else {
         for (std::string& text : text_.spellings(value))
           texts.emplace_back(std::move(text), text_.end());
@@ -297,20 +286,6 @@ class SchemaCompiler {
     }
     if (!texts.empty()) structures.push_back(grammar_.trie(texts));
     return grammar_.choice(std::move(structures));
-  }
-  // One array or object, with its members in their order.
-  NodeId structure(const Json& value) {
-    if (!value.is_structured()) return text_.constant(value);
-    std::vector<NodeId> parts{grammar_.literal(value.is_array() ? "[" : "{"), space_};
-    bool first = true;
-    for (const auto& [key, member] : value.items()) {
-      if (!first) parts.push_back(comma_);
-      first = false;
-      if (value.is_object()) parts.insert(parts.end(), {text_.constant(Json(key)), colon_});
-      parts.push_back(structure(member));
-    }
-    parts.insert(parts.end(), {space_, grammar_.literal(value.is_array() ? "]" : "}")});
-    return grammar_.sequence(std::move(parts));
   }
 
   // Whether the siblings of an enum admit one of its values.
@@ -420,10 +395,11 @@ class SchemaCompiler {
         tuple && std::string_view(tuple) == "items" ? "additionalItems" : "items";
     const bool has_rest = schema.contains(rest_keyword) && !schema[rest_keyword].is_array();
     const Json& rest    = has_rest ? schema[rest_keyword] : truth();
-    const NodeId open   = grammar_.sequence({grammar_.literal("["), space_});
-    const NodeId close  = grammar_.sequence({space_, grammar_.literal("]")});
+    const NodeId open   = grammar_.sequence({grammar_.literal("["), text_.space()});
+    const NodeId close  = grammar_.sequence({text_.space(), grammar_.literal("]")});
     const NodeId item   = compile(rest, pointer + '/' + rest_keyword);
-    if (!tuple) return grammar_.sequence({open, grammar_.repeat(item, length, comma_), close});
+    if (!tuple)
+      return grammar_.sequence({open, grammar_.repeat(item, length, text_.comma()), close});
     // From the last place of the tuple to the first: what may follow once that item is written.
     const Json& places = schema[tuple];
     const auto count   = static_cast<std::uint32_t>(places.size());
@@ -431,12 +407,13 @@ class SchemaCompiler {
       return bound == Occurrences::unbounded ? bound : bound > count ? bound - count : 0;
     };
     const Occurrences more{left(length.min), left(length.max)};
-    NodeId tail = grammar_.repeat(grammar_.sequence({comma_, item}), more, grammar_.empty());
+    NodeId tail = grammar_.repeat(grammar_.sequence({text_.comma(), item}), more, grammar_.empty());
     for (std::uint32_t i = count; i-- > 0;) {
       const NodeId place = compile(places[i], pointer + '/' + tuple + '/' + std::to_string(i));
-      NodeId here        = length.max <= i
-                               ? grammar_.nothing()
-                               : grammar_.sequence({i == 0 ? grammar_.empty() : comma_, place, tail});
+      NodeId here =
+          length.max <= i
+              ? grammar_.nothing()
+              : grammar_.sequence({i == 0 ? grammar_.empty() : text_.comma(), place, tail});
       if (length.min <= i) here = grammar_.optional(here);
       tail = here;
     }
@@ -444,8 +421,8 @@ class SchemaCompiler {
   }
 
   NodeId object(const Json& schema, const std::string& pointer) {
-    return grammar_.sequence({grammar_.literal("{"), space_,
-                              members(schema, pointer, colon_, Keys::quoted), space_,
+    return grammar_.sequence({grammar_.literal("{"), text_.space(),
+                              members(schema, pointer, text_.colon(), Keys::quoted), text_.space(),
                               grammar_.literal("}")});
   }
 
@@ -460,7 +437,7 @@ class SchemaCompiler {
       return std::find(required.begin(), required.end(), name) != required.end();
     };
     KeyedSet set{.members          = {},
-                 .separator        = comma_,
+                 .separator        = text_.comma(),
                  .additional       = {},
                  .documented_order = options_.documented_order};
     const bool is_root = &schema == &root_;
@@ -500,25 +477,12 @@ class SchemaCompiler {
       ++set.leading;
     }
   }
-  [[nodiscard]] static std::vector<std::string> required_of(const Json& schema,
-                                                            const std::string& pointer) {
-    std::vector<std::string> names;
-    if (!schema.contains("required")) return names;
-    if (!schema["required"].is_array())
-      malformed(pointer + "/required", "must be an array of names");
-    for (const Json& name : schema["required"]) {
-      if (!name.is_string()) malformed(pointer + "/required", "must be an array of names");
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    }
-    return names;
-  }
 
   Grammar& grammar_;
   const Json& root_;
   SchemaOptions options_;
   NodeId first_;  // the grammar's first node of this compiler
   SchemaText text_;
-  NodeId space_ = 0, comma_ = 0, colon_ = 0;
   std::uint32_t depth_ = 0;
   std::optional<NodeId> any_;
   std::map<const Json*, NodeId> nodes_;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <tooldecode/core/error.hpp>
 
@@ -135,6 +136,25 @@ namespace tooldecode {
   } catch (const nlohmann::json::exception&) {
     throw Error(Errc::malformed_schema, pointer, "nothing is at \"" + text + '"');
   }
+}
+
+/// The names that a schema's `required` lists, each once; Error{malformed_schema} where it is no
+/// list of names.
+///
+/// \param pointer  where the schema stands, for the error
+[[nodiscard]] inline std::vector<std::string> required_of(const nlohmann::ordered_json& schema,
+                                                          const std::string& pointer) {
+  const auto malformed = [&] {
+    throw Error(Errc::malformed_schema, pointer + "/required", "must be an array of names");
+  };
+  std::vector<std::string> names;
+  if (!schema.contains("required")) return names;
+  if (!schema["required"].is_array()) malformed();
+  for (const nlohmann::ordered_json& name : schema["required"]) {
+    if (!name.is_string()) malformed();
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
 }
 
 /// Whether no value can conform to both schemas, as far as their types, and the constants of a

@@ -1,10 +1,12 @@
 /// \file
-/// SchemaText: how a schema's constants, strings and free keys are written in either syntax.
+/// SchemaText: how a schema's constants, separators, strings and free keys are written in either
+/// syntax.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,19 +24,32 @@
 
 namespace tooldecode {
 
-/// Adds the texts of scalar values to a Grammar.
+/// Adds the texts of known values, and of what stands between values, to a Grammar.
 ///
 /// \par Complexity  O(size of the value); a key of a free-form object O(bytes of the names it
-/// avoids) \par Threads     one at a time per Grammar \par Errors      none
+///                  avoids)
+/// \par Threads     one at a time per Grammar
+/// \par Errors      none
 class SchemaText {
  public:
   using Json = nlohmann::ordered_json;
 
-  SchemaText(Grammar& grammar, ValueSyntax syntax)
-      : grammar_(grammar), syntax_(syntax), end_(grammar.empty()) {}
+  /// \param whitespace  most bytes of optional whitespace; 0: ", " and ": " only
+  SchemaText(Grammar& grammar, ValueSyntax syntax, std::uint32_t whitespace = 40)
+      : grammar_(grammar),
+        syntax_(syntax),
+        end_(grammar.empty()),
+        space_(whitespace == 0 ? end_ : grammar.lexeme(any_whitespace(), {0, whitespace})),
+        comma_(separator(',')),
+        colon_(separator(':')) {}
 
   /// The empty text.
   [[nodiscard]] NodeId end() const noexcept { return end_; }
+  /// Optional whitespace.
+  [[nodiscard]] NodeId space() const noexcept { return space_; }
+  /// A comma between values, and a colon after a key.
+  [[nodiscard]] NodeId comma() const noexcept { return comma_; }
+  [[nodiscard]] NodeId colon() const noexcept { return colon_; }
 
   /// The ways in which a scalar is written: strings plainly and with every non-ASCII character
   /// escaped, in Python between either quote; an integral number with and without a point.
@@ -67,8 +82,9 @@ class SchemaText {
     texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
     return texts;
   }
-  /// A scalar in any of its spellings.
+  /// A scalar in any of its spellings; an array or object with its members in their order.
   [[nodiscard]] NodeId constant(const Json& value) {
+    if (value.is_structured()) return structure(value);
     const std::vector<std::string> texts = spellings(value);
     if (texts.size() == 1) return grammar_.literal(texts[0]);
     std::vector<std::pair<std::string, NodeId>> alternatives;
@@ -113,6 +129,24 @@ class SchemaText {
   }
 
  private:
+  NodeId separator(char mark) {
+    if (space_ == end_) return grammar_.literal(std::string(1, mark) + ' ');
+    return grammar_.sequence({space_, grammar_.literal({&mark, 1}), space_});
+  }
+
+  NodeId structure(const Json& value) {
+    std::vector<NodeId> parts{grammar_.literal(value.is_array() ? "[" : "{"), space_};
+    bool first = true;
+    for (const auto& [key, member] : value.items()) {
+      if (!first) parts.push_back(comma_);
+      first = false;
+      if (value.is_object()) parts.insert(parts.end(), {constant(Json(key)), colon_});
+      parts.push_back(constant(member));
+    }
+    parts.insert(parts.end(), {space_, grammar_.literal(value.is_array() ? "]" : "}")});
+    return grammar_.sequence(std::move(parts));
+  }
+
   static std::string python_string(const std::string& text, char quote, bool ascii) {
     const auto hexadecimal = [](char32_t c, int digits) {
       std::string result(static_cast<std::size_t>(digits), '0');
@@ -180,7 +214,7 @@ class SchemaText {
 
   Grammar& grammar_;
   ValueSyntax syntax_;
-  NodeId end_;
+  NodeId end_, space_, comma_, colon_;
 };
 
 }  // namespace tooldecode
