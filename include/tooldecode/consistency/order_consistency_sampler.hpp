@@ -314,34 +314,30 @@ class OrderConsistencySampler<M, S>::Answer {
   void sample(const ToolOrders& orders, OrderBranches<M>& running, CallVote& decided) const {
     const OrderConsistencyOptions& options = sampler_.options_;
     const auto& branches                   = running.branches();
-    std::vector<bool> known(branches.size());
-    std::size_t finished = 0;
-    const auto needed    = [&] {
-      for (std::size_t i = 0; i < branches.size(); ++i) {
+    const std::size_t all                  = branches.size();
+    std::vector<bool> known(all);
+    const auto needed_of = [&] {
+      return votes_needed(decided.candidates, orders.names(), options.vote,
+                          all - decided.candidates.size());
+    };
+    std::size_t needed = needed_of();
+    // Reads what has come to its end; whether that is enough.
+    const auto collect = [&] {
+      const std::size_t before = decided.candidates.size();
+      for (std::size_t i = 0; i < all; ++i) {
         if (!branches[i].is_over || known[i]) continue;
         known[i] = true;
-        ++finished;
         decided.candidates.push_back(orders.read(i, branches[i]));
       }
-      return votes_needed(decided.candidates, orders.names(), options.vote,
-                             branches.size() - finished);
+      if (decided.candidates.size() > before) needed = needed_of();
+      return options.adaptive && known[0] && needed == 0;
     };
-    const auto is_enough = [&] {
-      if (!options.adaptive || !branches[0].is_over) return false;
-      return needed() == 0;
-    };
-    const std::size_t all = branches.size();
-    std::size_t started   = 0;
-    for (std::size_t wanted = options.adaptive ? needed() : all; started < all && wanted > 0;
-         wanted             = options.adaptive ? needed() : 0) {
-      const std::size_t last = std::min(all, started + wanted);
-      while (started < last) {
-        started = options.batched ? last : started + 1;
-        running.run(started, is_enough);
-        if (is_enough()) break;
-      }
+    for (std::size_t started = 0, last = 0; started < all && !collect();) {
+      if (started == last) last = options.adaptive ? std::min(all, started + needed) : all;
+      started = options.batched ? last : started + 1;
+      running.run(started, collect);
     }
-    needed();
+    collect();
     std::sort(decided.candidates.begin(), decided.candidates.end(),
               [](const Candidate& a, const Candidate& b) { return a.order < b.order; });
   }
