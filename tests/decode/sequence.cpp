@@ -1,4 +1,5 @@
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -54,6 +55,36 @@ TEST_CASE("a copied sequence is a branch of its own") {
   CHECK(b.length() == 3);
   CHECK(b.is_finished());
   CHECK(b.output().finish == td::Finish::end);
+}
+
+TEST_CASE("a caller may forbid further tokens") {
+  const Four four;
+  td::Sequence sequence{four.run, 0};
+  const auto allow = [](std::uint32_t tokens) {
+    return [tokens](td::MaskWords mask) { mask[0] &= tokens; };
+  };
+  CHECK_FALSE(sequence.find_forced(allow(0b0110)));
+  std::vector<float> row{5, 1, 2, 5};
+  const auto drawn = sequence.draw(row);
+  REQUIRE(drawn);
+  CHECK(drawn->token == 2);
+  const auto only = sequence.find_forced(allow(0b0010));
+  REQUIRE(only);
+  CHECK(only->token == 1);
+  CHECK(only->forced);
+  CHECK_FALSE(sequence.find_forced());
+}
+
+TEST_CASE("a model may have read a part of what there is") {
+  const Four four;
+  td::Sequence sequence{four.run, 0};
+  sequence.take({.token = 2});
+  CHECK(sequence.state() == four.any.initial());
+  CHECK(read(sequence) == Tokens{0, 1, 2});
+  sequence.mark_read(2);
+  CHECK(read(sequence) == Tokens{2});
+  sequence.mark_read(1);
+  CHECK(read(sequence).empty());
 }
 
 TEST_CASE("a sequence ends by its options, its context, or for lack of a token") {

@@ -22,7 +22,6 @@
 #include <tooldecode/consistency/tool_orders.hpp>
 #include <tooldecode/consistency/votes.hpp>
 #include <tooldecode/constraint/forced_text.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
@@ -33,7 +32,6 @@
 #include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/sequential.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
-#include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
@@ -174,91 +172,62 @@ class OrderConsistencySampler<M, S>::Answer {
       : sampler_(sampler),
         calls_(sampler.calls()),
         model_(sampler.decoder_->model()),
-        pipeline_(pipeline),
-        options_(options),
-        prompt_(prompt),
+        run_{calls_, prompt, pipeline, options, context_length_of(model_)},
+        sequence_(run_, options.seed),
         cache_(model_.make_cache()),
-        unread_(prompt.begin(), prompt.end()),
-        state_(calls_.initial()),
-        row_(model_.vocabulary_size()),
-        mask_(calls_.vocabulary_size()) {}
+        row_(model_.vocabulary_size()) {}
 
   [[nodiscard]] Consensus finish() {
-    while (step()) continue;
+    while (!sequence_.is_finished()) step();
+    result_.output = std::move(sequence_.output());
     return std::move(result_);
   }
 
  private:
   // As Sequential, save that a call's arguments are left to `decide`.
-  bool step() {
-    Output& out = result_.output;
-    if (pending_.empty() && calls_.is_finished(state_)) return end(Finish::end);
-    if (out.tokens.size() >= options_.max_tokens) return end(Finish::length);
-    const std::size_t position = prompt_.size() + out.tokens.size();
-    if (position > context_length_of(model_)) return end(Finish::context);
-
+  void step() {
+    Output& out = sequence_.output();
     Stopwatch watch;
-    calls_.fill_mask(state_, mask_.words());
-    if (!pending_.empty()) sampler_.text_.keep_agreeing(pending_, mask_.words());
-    std::optional<TokenId> token;
-    if (options_.skip_forced) token = find_only_token(mask_.words());
-    if (token && pipeline_.is_banned(*token)) token.reset();
+    auto next = sequence_.find_forced([this](MaskWords mask) {
+      if (!pending_.empty()) sampler_.text_.keep_agreeing(pending_, mask);
+    });
     watch.add_to(out.times.constraint);
-
-    const bool forced      = token.has_value();
-    double log_probability = 0;
-    if (!token) {
+    if (!next) {
       if (!row_is_current_) {
-        model_.forward(cache_, unread_, row_);
-        unread_.clear();
+        model_.forward(cache_, sequence_.unread(), row_);
+        sequence_.mark_read();
         watch.add_to(out.passes++ == 0 ? out.times.prefill : out.times.model);
       }
-      pipeline_.apply(row_, mask_.words(), {prompt_, out.tokens, {}});
-      token = find_token(row_, options_.temperature, {.seed = options_.seed, .position = position});
-      if (!token) return end(Finish::stuck);
-      log_probability =
-          static_cast<double>(row_[static_cast<std::size_t>(*token)]) - log_sum_exp(row_);
+      next = sequence_.draw(row_);
       watch.add_to(out.times.sampling);
     }
-    const auto next = calls_.advance(state_, *token);
-    const bool stop = std::find(options_.end_tokens.begin(), options_.end_tokens.end(), *token) !=
-                      options_.end_tokens.end();
-    if ((stop && calls_.is_accepting(state_)) || calls_.vocabulary().is_end(*token)) {
-      return end(Finish::end);
+    if (!next) return;
+    if (const auto opening = find_opening(next->token)) {
+      decide(*next, *opening);
+    } else {
+      take(*next);
+      pending_.erase(0, calls_.vocabulary().bytes(next->token).size());
+      watch.add_to(out.times.constraint);
     }
-    if (!next) return end(Finish::stuck);
-    if (const auto opening = find_opening(*token)) {
-      return decide(*token, *opening, log_probability, forced);
-    }
-    state_ = *next;
-    push(*token, log_probability, forced);
-    pending_.erase(0, calls_.vocabulary().bytes(*token).size());
-    watch.add_to(out.times.constraint);
-    return true;
+    sequence_.report();
   }
 
-  bool end(Finish finish) {
-    result_.output.finish = finish;
-    return false;
-  }
-
-  void push(TokenId token, double log_probability, bool forced) {
-    Output& out = result_.output;
-    const TokenEvent event{token, out.tokens.size(), log_probability, forced};
-    out.tokens.push_back(token);
-    out.log_probabilities.push_back(log_probability);
-    out.forced_tokens += forced;
-    unread_.push_back(token);
+  void take(const TokenEvent& event) {
+    sequence_.take(event);
     row_is_current_ = false;
-    if (options_.on_token) options_.on_token(event);
   }
 
   // Where in a token, behind what is pending, the arguments of a call begin.
   [[nodiscard]] std::optional<std::size_t> find_opening(TokenId token) const {
+    const auto& end_tokens = run_.options.end_tokens;
+    const bool is_stop = std::find(end_tokens.begin(), end_tokens.end(), token) != end_tokens.end();
+    const auto next    = calls_.advance(sequence_.state(), token);
+    if (!next || calls_.is_finished(*next)) return std::nullopt;
+    if (is_stop && calls_.is_accepting(sequence_.state())) return std::nullopt;
     const std::string_view bytes = calls_.vocabulary().bytes(token);
     const std::size_t before     = std::min(pending_.size(), bytes.size());
-    State state                  = *calls_.advance_bytes(state_, bytes.substr(0, before));
-    bool inside                  = calls_.find_tool(state).has_value();
+    State state = *calls_.advance_bytes(sequence_.state(), bytes.substr(0, before));
+    bool inside = calls_.find_tool(state).has_value();
     for (std::size_t i = before; i < bytes.size(); ++i) {
       state             = *calls_.advance_bytes(state, bytes.substr(i, 1));
       const bool within = calls_.find_tool(state).has_value();
@@ -269,45 +238,44 @@ class OrderConsistencySampler<M, S>::Answer {
   }
 
   // Samples the call that a token opens, under all orders; puts the winner into the answer.
-  bool decide(TokenId token, std::size_t opening, double log_probability, bool forced) {
-    const std::string_view bytes = calls_.vocabulary().bytes(token);
-    const State opened           = *calls_.advance_bytes(state_, bytes.substr(0, opening));
-    const std::size_t tool       = *calls_.find_tool(opened);
-    const ToolOrders& orders     = sampler_.orders_of(tool);
+  void decide(const TokenEvent& event, std::size_t opening) {
+    const std::string_view bytes = calls_.vocabulary().bytes(event.token);
+    const State opened       = *calls_.advance_bytes(sequence_.state(), bytes.substr(0, opening));
+    const std::size_t tool   = *calls_.find_tool(opened);
+    const ToolOrders& orders = sampler_.orders_of(tool);
 
     // A token that reaches into the arguments stays whole where every order can go on from it.
-    std::string_view within = bytes.substr(opening);
-    std::vector<OrderBranch> branches =
-        orders.begin(within, log_probability, *calls_.advance(state_, token));
+    std::string_view within           = bytes.substr(opening);
+    std::vector<OrderBranch> branches = orders.begin(
+        within, event.log_probability, *calls_.advance(sequence_.state(), event.token));
     if (branches.empty()) {
       within   = {};
-      branches = orders.begin(within, log_probability, opened);
-      if (!push_text(bytes.substr(0, opening))) return end(Finish::stuck);
+      branches = orders.begin(within, event.log_probability, opened);
+      if (!push_text(bytes.substr(0, opening))) return sequence_.stop(Finish::stuck);
     } else {
-      state_ = *calls_.advance(state_, token);
-      push(token, log_probability, forced);
+      take(event);
     }
     pending_.clear();
+    Output& out = sequence_.output();
     Stopwatch watch;
     OrderBranches<M> running{
-        {model_, calls_, pipeline_, options_, prompt_, result_.output.tokens, sampler_.text_,
+        {model_, calls_, run_.pipeline, run_.options, run_.prompt, out.tokens, sampler_.text_,
          [this](std::string_view text) { return sampler_.encode(text); }},
         model_.fork(cache_),
-        unread_,
+        sequence_.unread(),
         std::move(branches)};
     CallVote decided{.tool = tool, .orders = orders.size()};
     sample(orders, running, decided);
     settle(orders, running, decided, within);
-    result_.output.passes += running.passes();
-    result_.output.times.model += running.model_time();
+    out.passes += running.passes();
+    out.times.model += running.model_time();
     std::chrono::nanoseconds spent{0};
     watch.add_to(spent);
-    result_.output.times.constraint += spent - running.model_time();
+    out.times.constraint += spent - running.model_time();
     for (const OrderBranch& branch : running.branches()) {
       result_.sampled_tokens += branch.tokens.size();
     }
     result_.calls.push_back(std::move(decided));
-    return true;
   }
 
   // Runs as many orders as it takes.
@@ -385,7 +353,7 @@ class OrderConsistencySampler<M, S>::Answer {
 
   // Goes on with a branch as it was decoded; its closing bytes are for the model to write.
   void adopt(const OrderBranch& branch, typename OrderBranches<M>::Kept& kept) {
-    State state = state_;
+    State state = sequence_.state();
     for (const TokenId token : branch.tokens) {
       const auto next = calls_.advance(state, token);
       if (!next) return;
@@ -393,12 +361,13 @@ class OrderConsistencySampler<M, S>::Answer {
     }
     if (!calls_.advance_bytes(state, branch.closing)) return;
     for (std::size_t i = 0; i < branch.tokens.size(); ++i) {
-      push(branch.tokens[i], branch.log_probabilities[i], branch.forced[i]);
+      take({.token           = branch.tokens[i],
+            .log_probability = branch.log_probabilities[i],
+            .forced          = branch.forced[i]});
     }
-    state_   = state;
     pending_ = branch.closing;
     cache_   = std::move(kept.cache);
-    unread_.erase(unread_.begin(), unread_.begin() + static_cast<std::ptrdiff_t>(kept.read));
+    sequence_.mark_read(kept.read);
     if (kept.row.empty()) return;
     row_            = std::move(kept.row);
     row_is_current_ = true;
@@ -409,7 +378,7 @@ class OrderConsistencySampler<M, S>::Answer {
     std::string text = sampler_.write(call);
     if (!text.starts_with(orders.opening() + std::string(within))) return false;
     text.erase(0, orders.opening().size() + within.size());
-    State state = state_;
+    State state = sequence_.state();
     for (std::size_t i = 0; i < text.size() && calls_.find_tool(state); ++i) {
       const auto next = calls_.advance_bytes(state, std::string_view(text).substr(i, 1));
       if (!next) return false;
@@ -423,14 +392,13 @@ class OrderConsistencySampler<M, S>::Answer {
   bool push_text(std::string_view text, bool leave_end = false) {
     const std::vector<TokenId> tokens = sampler_.encode(text);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-      if (result_.output.tokens.size() >= options_.max_tokens) return true;
+      if (sequence_.is_finished()) return true;
       if (leave_end && (i + 1 == tokens.size() || sampler_.text_.is_within_token(text))) {
         pending_ = text;
         return true;
       }
       text.remove_prefix(calls_.vocabulary().bytes(tokens[i]).size());
-      state_ = *calls_.advance(state_, tokens[i]);
-      push(tokens[i], 0, true);
+      take({.token = tokens[i], .forced = true});
     }
     return !tokens.empty();
   }
@@ -438,18 +406,14 @@ class OrderConsistencySampler<M, S>::Answer {
   const OrderConsistencySampler& sampler_;
   const ToolCallFSM& calls_;
   const M& model_;
-  const LogitsPipeline& pipeline_;
-  const DecodeOptions& options_;
-  std::span<const TokenId> prompt_;
+  Run<ToolCallFSM> run_;
+  Sequence<ToolCallFSM> sequence_;
 
   Consensus result_;
   typename M::Cache cache_;
-  std::vector<TokenId> unread_;  // tokens that the cache does not hold yet
-  State state_;
   std::string pending_;          // bytes that the next tokens begin with, or are the beginning of
   std::vector<float> row_;       // [V]
   bool row_is_current_ = false;  // the row holds the raw logits of the next token
-  TokenMask mask_;
 };
 
 }  // namespace tooldecode

@@ -114,15 +114,26 @@ class Sequence {
   /// What is emitted; the strategy accounts for passes and times.
   [[nodiscard]] Output& output() noexcept { return output_; }
   [[nodiscard]] const Output& output() const noexcept { return output_; }
+  /// The constraint's state after what is emitted.
+  [[nodiscard]] typename C::State state() const noexcept { return state_; }
   /// Tokens that the model has yet to read before it gives the next law.
   [[nodiscard]] std::span<const TokenId> unread() const noexcept { return unread_; }
-  /// Says that the model has read them.
+  /// Says that the model has read them, or the first so many.
   void mark_read() noexcept { unread_.clear(); }
+  void mark_read(std::size_t count) {
+    unread_.erase(unread_.begin(), unread_.begin() + static_cast<std::ptrdiff_t>(count));
+  }
 
   /// The next token where it is the only one and the options spare its pass; fills the mask for
   /// `make_law` in any case.
   [[nodiscard]] std::optional<TokenEvent> find_forced() {
+    return find_forced([](MaskWords) {});
+  }
+  /// The same, where `narrow(mask)` may forbid further tokens.
+  template <class Narrow>
+  [[nodiscard]] std::optional<TokenEvent> find_forced(Narrow narrow) {
     run_->constraint.fill_mask(state_, mask_.words());
+    narrow(mask_.words());
     if (!run_->options.skip_forced) return std::nullopt;
     const auto token = find_only_token(mask_.words());
     if (!token || run_->pipeline.is_banned(*token)) return std::nullopt;
