@@ -1,0 +1,144 @@
+/// \file
+/// DraftTree: up to 64 guessed tokens, as a tree that one forward pass of the target verifies.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/types.hpp>
+
+namespace tooldecode {
+
+/// A law over few tokens: what a drafter drew the children of a node from.
+struct ProposalLaw {
+  std::vector<TokenId> tokens;        ///< all different
+  std::vector<double> probabilities;  ///< of each; their sum is 1
+};
+
+/// A tree of draft tokens below the last emitted one, in the form that tree attention reads.
+///
+/// Node 0 is the last emitted token. A parent's index is less than its children's, siblings hold
+/// different tokens and keep the order in which they were added, and
+/// `ancestors[i] = ancestors[parent] | 1 << i`, so that a node's depth is the number of its
+/// ancestors without itself. A score is the natural logarithm of the probability that the drafter
+/// gives to the path from the root.
+///
+/// A drafter that draws children at random from a law that it knows says which by `set_proposal`;
+/// rules that compare the target's law with the draft's read it there.
+///
+/// \par Shapes      tokens [N], ancestors [N], 1 <= N <= 64
+/// \par Complexity  find_child O(N), the rest O(1)
+/// \par Threads     a value
+/// \par Errors      none; what breaks an invariant is a broken precondition
+/// \par Source      Miao et al., SpecInfer, arXiv:2305.09781, section 4; the masks are those of
+///                  Zhao et al., FR-Spec, arXiv:2502.14856
+class DraftTree {
+ public:
+  /// The bits of an ancestor mask.
+  static constexpr std::size_t most_nodes = 64;
+
+  explicit DraftTree(TokenId root) { push(root, 0, 1, 0); }
+
+  /// Nodes, the root included.
+  [[nodiscard]] std::size_t size() const noexcept { return tokens_.size(); }
+  [[nodiscard]] std::span<const TokenId> tokens() const noexcept { return tokens_; }  // [N]
+  [[nodiscard]] std::span<const std::uint64_t> ancestors() const noexcept {
+    return ancestors_;
+  }  // [N]
+  [[nodiscard]] TokenId token(std::size_t node) const noexcept { return tokens_[node]; }
+  /// The root is its own parent.
+  [[nodiscard]] std::size_t parent(std::size_t node) const noexcept { return parents_[node]; }
+  [[nodiscard]] std::size_t depth(std::size_t node) const noexcept {
+    return static_cast<std::size_t>(std::popcount(ancestors_[node])) - 1;
+  }
+  [[nodiscard]] float score(std::size_t node) const noexcept { return scores_[node]; }
+
+  /// Adds a child whose token no sibling holds, and gives its index.
+  std::size_t add(std::size_t parent, TokenId token, float score = 0) {
+    TOOLDECODE_ASSERT(size() < most_nodes && parent < size() && !find_child(parent, token));
+    push(token, parent, ancestors_[parent] | std::uint64_t{1} << size(), score);
+    return size() - 1;
+  }
+
+  /// The child that holds a token.
+  [[nodiscard]] std::optional<std::size_t> find_child(std::size_t node,
+                                                      TokenId token) const noexcept {
+    for (std::size_t i = node + 1; i < size(); ++i) {
+      if (parents_[i] == node && tokens_[i] == token) return i;
+    }
+    return std::nullopt;
+  }
+  /// The tokens of a node's children, in the order in which they were added.
+  [[nodiscard]] std::vector<TokenId> children(std::size_t node) const {
+    std::vector<TokenId> tokens;
+    for (std::size_t i = node + 1; i < size(); ++i) {
+      if (parents_[i] == node) tokens.push_back(tokens_[i]);
+    }
+    return tokens;
+  }
+
+  /// Says that the children of a node are drawn, one after another and without replacement, from a
+  /// law.
+  void set_proposal(std::size_t node, ProposalLaw law) {
+    TOOLDECODE_ASSERT(node < size() && law.tokens.size() == law.probabilities.size());
+    if (proposals_.size() <= node) proposals_.resize(node + 1);
+    proposals_[node] = std::move(law);
+  }
+  /// The law that a node's children were drawn from; empty where none was said.
+  [[nodiscard]] const ProposalLaw& proposal(std::size_t node) const noexcept {
+    static const ProposalLaw none;
+    return node < proposals_.size() ? proposals_[node] : none;
+  }
+
+ private:
+  void push(TokenId token, std::size_t parent, std::uint64_t ancestors, float score) {
+    tokens_.push_back(token);
+    parents_.push_back(parent);
+    ancestors_.push_back(ancestors);
+    scores_.push_back(score);
+  }
+
+  std::vector<TokenId> tokens_;
+  std::vector<std::size_t> parents_;
+  std::vector<std::uint64_t> ancestors_;
+  std::vector<float> scores_;
+  std::vector<ProposalLaw> proposals_;
+};
+
+/// A tree in Graphviz's language; `label(token)` gives a node's text, and the nodes of `path` are
+/// drawn bold.
+template <class Label>
+[[nodiscard]] std::string to_graphviz(const DraftTree& tree, Label label,
+                                      std::span<const std::size_t> path = {}) {
+  std::ostringstream out;
+  out << "digraph draft {\n  rankdir=LR;\n  node [shape=box, fontname=monospace];\n";
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    out << "  n" << i << " [label=\"";
+    for (const char c : std::string(label(tree.token(i)))) {
+      if (c == '\n') {
+        out << "\\\\n";
+      } else {
+        if (c == '"' || c == '\\') out << '\\';
+        out << c;
+      }
+    }
+    if (i > 0) out << "\\n" << tree.score(i);
+    out << '"';
+    if (std::find(path.begin(), path.end(), i) != path.end()) out << ", style=bold";
+    out << "];\n";
+    if (i > 0) out << "  n" << tree.parent(i) << " -> n" << i << ";\n";
+  }
+  out << "}\n";
+  return out.str();
+}
+
+}  // namespace tooldecode
