@@ -98,4 +98,39 @@ concept HeadModel = Model<M> && requires(const M& m, typename M::Cache& cache,
   { m.lm_head() };                              // a view of [V, H]
 };
 
+/// A model that runs a draft tree and gives the hidden states of its nodes, so that drafters may
+/// read them and only the rows of the head that a mask leaves need be multiplied.
+template <class M>
+concept HeadTreeModel =
+    TreeModel<M> && HeadModel<M> &&
+    requires(const M& m, typename M::Cache& cache, std::span<const TokenId> tokens,
+             std::span<const std::uint64_t> ancestors, std::span<float> hidden) {
+      {
+        m.forward_tree_hidden(cache, tokens, ancestors, hidden)
+      };  // as forward_tree, hidden [N, H]
+    };
+
+/// A small autoregressive model that predicts a target's hidden states: entry i of its cache reads
+/// the target's state at position i and the token at position i + 1, and gives its guess of the
+/// state at i + 1, which the target's head turns into logits of the token at i + 2.
+///
+/// `forward` appends L entries of known states and forgets nodes; `forward_nodes` runs n draft
+/// nodes behind the nodes that are there, each with its parent's guess as its state, where
+/// `ancestors` numbers all nodes since the last `forward`.
+template <class D>
+concept DraftModel = std::movable<typename D::Cache> &&
+                     requires(const D& d, typename D::Cache& cache, const typename D::Cache& shared,
+                              std::span<const TokenId> tokens, std::span<const float> states,
+                              std::span<const std::uint64_t> ancestors, std::span<float> guesses) {
+                       { d.hidden_size() } -> std::convertible_to<std::size_t>;
+                       { d.make_cache() } -> std::same_as<typename D::Cache>;
+                       { d.length(shared) } -> std::convertible_to<std::size_t>;
+                       {
+                         d.forward(cache, tokens, states, guesses)
+                       };  // tokens [L], states [L, H], guesses [L, H]
+                       {
+                         d.forward_nodes(cache, tokens, states, ancestors, guesses)
+                       };  // tokens [n], states [n, H], ancestors [n], guesses [n, H]
+                     };
+
 }  // namespace tooldecode

@@ -79,6 +79,13 @@ class KvCache {
   }
   /// Makes draft nodes of the first `count` open slots.
   void close_nodes(std::size_t count) noexcept { nodes_ = count; }
+  /// Makes room for `count` more draft nodes behind those that are there, and gives the first slot.
+  std::size_t open_nodes(std::size_t count) {
+    const std::size_t before = nodes_;
+    open(before + count);
+    nodes_ = before + count;
+    return length_ + before;
+  }
 
   /// Makes tokens of the draft nodes of a path, which ascends, and forgets the others.
   void commit(std::span<const std::size_t> path) noexcept {

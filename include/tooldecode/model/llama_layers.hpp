@@ -1,0 +1,213 @@
+/// \file
+/// LlamaLayers: the arithmetic of decoder layers, for a model and for draft models made of the same
+/// layers.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <tooldecode/model/fixed_order.hpp>
+#include <tooldecode/model/kv_cache.hpp>
+#include <tooldecode/model/llama_config.hpp>
+#include <tooldecode/model/llama_weights.hpp>
+
+namespace tooldecode {
+
+/// One token on its way through the layers; it sees the slots below `prefix` and, of those from
+/// there on, the ones in `nodes`.
+struct LlamaRow {
+  KvCache* cache       = nullptr;
+  std::size_t position = 0;
+  std::size_t slot     = 0;
+  std::size_t prefix   = 0;
+  std::uint64_t nodes  = 0;
+};
+
+/// Runs tokens through decoder layers, each with the same bits whatever stands beside it.
+///
+/// A layer without an attention norm reads its input as it is, and a layer's feed-forward width is
+/// that of its own matrices.
+///
+/// \par Shapes      states [n, H], in place
+/// \par Complexity  O(weights) per token, weights read once per call
+/// \par Threads     immutable; const members may run concurrently on different caches
+/// \par Errors      none
+class LlamaLayers {
+ public:
+  explicit LlamaLayers(const LlamaConfig& config) : config_(config) {
+    const std::size_t half = config_.head_size / 2;
+    for (std::size_t i = 0; i < half; ++i) {
+      frequencies_.push_back(
+          std::pow(config_.rope_theta, -static_cast<float>(i) / static_cast<float>(half)));
+    }
+  }
+
+  [[nodiscard]] std::size_t key_width() const noexcept {
+    return config_.key_value_heads * config_.head_size;
+  }
+
+  // The functions of one row are not inlined: one copy of their code, and so one choice of fused
+  // multiply-adds, serves a row wherever it stands.
+
+  /// y = x / rms(x) weight.
+  [[gnu::noinline]] void normalise(std::span<const float> x, std::span<const float> weight,
+                                   std::span<float> y) const {
+    const float mean  = dot(x, x) / static_cast<float>(x.size());
+    const float scale = 1.0F / std::sqrt(mean + config_.norm_epsilon);
+    for (std::size_t i = 0; i < x.size(); ++i) y[i] = x[i] * scale * weight[i];
+  }
+
+  /// Runs rows through layers; their keys and values go to their slots.
+  void run(std::span<const LlamaWeights::Layer> layers, std::span<const LlamaRow> rows,
+           std::span<float> states) const {
+    const std::size_t n           = rows.size();
+    const std::size_t width       = config_.hidden_size;
+    const std::size_t query_width = config_.heads * config_.head_size;
+    const std::size_t key_width   = this->key_width();
+    std::vector<float> normed(n * width);             // [n, H]
+    std::vector<float> query(n * query_width);        // [n, A]
+    std::vector<float> attended(n * query_width);     // [n, A]
+    std::vector<float> key(n * key_width);            // [n, G]
+    std::vector<float> value(n * key_width);          // [n, G]
+    std::vector<float> gate, up;                      // [n, F]
+    std::vector<float> turns(n * config_.head_size);  // [n, 2, head_size / 2]
+    std::vector<float> scores;
+
+    for (std::size_t i = 0; i < n; ++i) {
+      fill_turns(rows[i].position, part(turns, i, config_.head_size));
+    }
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      const LlamaWeights::Layer& layer = layers[l];
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto state = states.subspan(i * width, width);
+        if (layer.attention_norm.empty()) {
+          std::ranges::copy(state, part(normed, i, width).begin());
+        } else {
+          normalise(state, layer.attention_norm, part(normed, i, width));
+        }
+      }
+      multiply(normed, layer.query, n, query);
+      multiply(normed, layer.key, n, key);
+      multiply(normed, layer.value, n, value);
+      for (std::size_t i = 0; i < n; ++i) {
+        rotate(part(query, i, query_width), part(turns, i, config_.head_size));
+        rotate(part(key, i, key_width), part(turns, i, config_.head_size));
+        std::ranges::copy(part(key, i, key_width), rows[i].cache->key(l, rows[i].slot).begin());
+        std::ranges::copy(part(value, i, key_width), rows[i].cache->value(l, rows[i].slot).begin());
+      }
+      for (std::size_t i = 0; i < n; ++i) {
+        attend(rows[i], l, part(query, i, query_width), part(attended, i, query_width), scores);
+      }
+      multiply(attended, layer.output, n, normed);
+      add(normed, states);
+      for (std::size_t i = 0; i < n; ++i) {
+        normalise(states.subspan(i * width, width), layer.feed_forward_norm,
+                  part(normed, i, width));
+      }
+      const std::size_t inner = layer.gate.size() / width;
+      gate.resize(n * inner);
+      up.resize(n * inner);
+      multiply(normed, layer.gate, n, gate);
+      multiply(normed, layer.up, n, up);
+      for (std::size_t i = 0; i < n; ++i) activate(part(gate, i, inner), part(up, i, inner));
+      multiply(gate, layer.down, n, normed);
+      add(normed, states);
+    }
+  }
+
+ private:
+  static std::span<float> part(std::vector<float>& rows, std::size_t i, std::size_t width) {
+    return {rows.data() + i * width, width};
+  }
+
+  static void multiply(const std::vector<float>& x, const std::vector<float>& w, std::size_t n,
+                       std::vector<float>& y) {
+    const std::size_t columns = x.size() / n;
+    const std::size_t rows    = y.size() / n;
+    fill_products({x.data(), n, columns, columns}, {w.data(), rows, columns, columns},
+                  {y.data(), n, rows, rows});
+  }
+
+  static void add(const std::vector<float>& x, std::span<float> y) {
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] += x[i];
+  }
+
+  /// Cosines, then sines, of a position's angles; the angle is rounded as the models are trained.
+  [[gnu::noinline]] void fill_turns(std::size_t position, std::span<float> turns) const {
+    const std::size_t half = frequencies_.size();
+    for (std::size_t i = 0; i < half; ++i) {
+      const float angle = static_cast<float>(position) * frequencies_[i];
+      turns[i]          = std::cos(angle);
+      turns[half + i]   = std::sin(angle);
+    }
+  }
+
+  /// Turns each head's pairs (i, i + half) by their angles.
+  [[gnu::noinline]] void rotate(std::span<float> heads, std::span<const float> turns) const {
+    const std::size_t half = turns.size() / 2;
+    for (std::size_t h = 0; h < heads.size(); h += 2 * half) {
+      for (std::size_t i = 0; i < half; ++i) {
+        const float a       = heads[h + i];
+        const float b       = heads[h + half + i];
+        heads[h + i]        = a * turns[i] - b * turns[half + i];
+        heads[h + half + i] = b * turns[i] + a * turns[half + i];
+      }
+    }
+  }
+
+  /// Calls `visit(first slot, count)` for the runs of slots that a row sees, ascending, each within
+  /// one block.
+  template <class Visit>
+  static void for_each_run(const LlamaRow& row, Visit visit) {
+    for (std::size_t slot = 0; slot < row.prefix; slot += KvCache::block_size) {
+      visit(slot, std::min(KvCache::block_size, row.prefix - slot));
+    }
+    for (std::uint64_t bits = row.nodes; bits != 0; bits &= bits - 1) {
+      visit(row.prefix + static_cast<std::size_t>(std::countr_zero(bits)), std::size_t{1});
+    }
+  }
+
+  /// Attention of one token: the heads of a group share a key head and are scored together.
+  [[gnu::noinline]] void attend(const LlamaRow& row, std::size_t layer,
+                                std::span<const float> query, std::span<float> out,
+                                std::vector<float>& scores) const {
+    const std::size_t size  = config_.head_size;
+    const std::size_t group = config_.heads / config_.key_value_heads;
+    const std::size_t seen  = row.prefix + static_cast<std::size_t>(std::popcount(row.nodes));
+    const float scale       = 1.0F / std::sqrt(static_cast<float>(size));
+    scores.resize(std::max(scores.size(), group * seen));  // [group, seen]
+    std::ranges::fill(out, 0.0F);
+    for (std::size_t k = 0; k < config_.key_value_heads; ++k) {
+      const float* heads = query.data() + k * group * size;
+      std::size_t column = 0;
+      for_each_run(row, [&](std::size_t first, std::size_t count) {
+        const auto keys = row.cache->keys(layer, first, count);
+        fill_products({heads, group, size, size}, {keys.data + k * size, count, size, keys.stride},
+                      {scores.data() + column, group, count, seen});
+        column += count;
+      });
+      for (std::size_t g = 0; g < group; ++g) {
+        const std::span<float> weights(scores.data() + g * seen, seen);
+        soften(weights, scale);
+        column = 0;
+        for_each_run(row, [&](std::size_t first, std::size_t count) {
+          const auto values = row.cache->values(layer, first, count);
+          add_weighted_rows(weights.subspan(column, count),
+                            {values.data + k * size, count, size, values.stride},
+                            out.subspan((k * group + g) * size, size));
+          column += count;
+        });
+      }
+    }
+  }
+
+  LlamaConfig config_;
+  std::vector<float> frequencies_;  // [head_size / 2]
+};
+
+}  // namespace tooldecode
