@@ -34,13 +34,21 @@ namespace tooldecode {
   return counter;
 }
 
+/// What noise is for: numbers of different streams are independent, so that a draft or a coin never
+/// knows what the target is about to draw.
+enum class NoiseStream : std::uint32_t {
+  target,  ///< draws from the target's law
+  coins,   ///< whether a draft token is accepted
+  drafts,  ///< draws from a drafter's law
+};
+
 /// The four noise words of tokens 4 g, ..., 4 g + 3 at an absolute position.
-[[nodiscard]] constexpr std::array<std::uint32_t, 4> noise_words(std::uint64_t seed,
-                                                                 std::uint64_t position,
-                                                                 std::uint32_t group) noexcept {
-  return philox(
-      {group, static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32), 0},
-      {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+[[nodiscard]] constexpr std::array<std::uint32_t, 4> noise_words(
+    std::uint64_t seed, std::uint64_t position, std::uint32_t group,
+    NoiseStream stream = NoiseStream::target) noexcept {
+  return philox({group, static_cast<std::uint32_t>(position),
+                 static_cast<std::uint32_t>(position >> 32), static_cast<std::uint32_t>(stream)},
+                {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
 }
 
 /// The midpoint of a word's cell in (0, 1): never 0 and never 1, exact in double.
@@ -49,10 +57,10 @@ namespace tooldecode {
 }
 
 /// The uniform number in (0, 1) that belongs to a seed, an absolute position and a token.
-[[nodiscard]] constexpr double uniform(std::uint64_t seed, std::uint64_t position,
-                                       TokenId token) noexcept {
+[[nodiscard]] constexpr double uniform(std::uint64_t seed, std::uint64_t position, TokenId token,
+                                       NoiseStream stream = NoiseStream::target) noexcept {
   const auto id = static_cast<std::uint32_t>(token);
-  return unit_interval(noise_words(seed, position, id / 4)[id % 4]);
+  return unit_interval(noise_words(seed, position, id / 4, stream)[id % 4]);
 }
 
 /// A standard Gumbel number from a noise word; lies in [-3.14, 22.88].

@@ -1,0 +1,71 @@
+/// \file
+/// PositionNoise: the random choices that a rule makes at one position.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include <tooldecode/core/philox.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/logits/selection.hpp>
+#include <tooldecode/verify/target_law.hpp>
+
+namespace tooldecode {
+
+/// Draws and coins for the token at one absolute position; a rule makes at most one draw there.
+///
+/// A draw from the target's law is the one that plain decoding makes. Each coin is a number of its
+/// own, of a stream that no draw reads.
+///
+/// \par Shapes      weights [V]
+/// \par Complexity  a draw O(V), a coin O(1); no allocation
+/// \par Threads     a value
+/// \par Errors      none
+/// \par Source      Maddison et al., A* sampling, arXiv:1411.0030, section 2
+class PositionNoise {
+ public:
+  PositionNoise(NoiseKey key, float temperature) noexcept : key_(key), temperature_(temperature) {}
+
+  /// A token of the law; nothing where none is possible.
+  [[nodiscard]] std::optional<TokenId> draw(const TargetLaw& law) const noexcept {
+    return temperature_ == 0 ? find_greedy(law.logits) : find_gumbel(law.logits, key_);
+  }
+
+  /// A token with probability proportional to its weight; nothing where no weight is positive.
+  [[nodiscard]] std::optional<TokenId> draw(std::span<const double> weights) const noexcept {
+    constexpr double most_speed = 0x1p33;  // 1 / -log(unit_interval(2^32 - 1)) is less
+    std::optional<TokenId> first;          // to arrive, of exponential clocks with these rates
+    double best = 0;
+    for (std::size_t group = 0; group * 4 < weights.size(); ++group) {
+      const auto four =
+          weights.subspan(group * 4, std::min<std::size_t>(4, weights.size() - group * 4));
+      const auto can_win = [&best](double weight) { return weight * most_speed > best; };
+      if (std::none_of(four.begin(), four.end(), can_win)) continue;
+      const auto words = noise_words(key_.seed, key_.position, static_cast<std::uint32_t>(group));
+      for (std::size_t i = 0; i < four.size(); ++i) {
+        if (!can_win(four[i])) continue;
+        const double speed = four[i] / -std::log(unit_interval(words[i]));
+        if (speed <= best) continue;
+        best  = speed;
+        first = static_cast<TokenId>(group * 4 + i);
+      }
+    }
+    return first;
+  }
+
+  /// The next coin: true with this probability, never at 0 or less, always at 1 or more.
+  [[nodiscard]] bool accept(double probability) noexcept {
+    return uniform(key_.seed, key_.position, coins_++, NoiseStream::coins) < probability;
+  }
+
+ private:
+  NoiseKey key_;
+  float temperature_;
+  TokenId coins_ = 0;
+};
+
+}  // namespace tooldecode

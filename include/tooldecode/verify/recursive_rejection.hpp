@@ -1,0 +1,37 @@
+/// \file
+/// RecursiveRejection: the acceptance rule for siblings drawn without replacement.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/draft_tree.hpp>
+#include <tooldecode/verify/rejection.hpp>
+#include <tooldecode/verify/target_law.hpp>
+
+namespace tooldecode {
+
+/// Tries a node's children in the order of their draws, each against what those before it left.
+///
+/// The law is kept if the children were drawn without replacement from `tree.proposal(node)`, added
+/// in that order, and none was dropped or added for its value; the tree's shape may depend on
+/// anything but what was drawn.
+///
+/// \par Complexity  as choose_by_rejection
+/// \par Threads     immutable
+/// \par Errors      none; a child without a proposal is a broken precondition
+/// \par Source      Jeon et al., Recursive Speculative Decoding, arXiv:2402.14160, section 3
+struct RecursiveRejection {
+  static constexpr bool is_lossless        = true;
+  static constexpr bool needs_proposal_law = true;
+
+  /// The token after a node; nothing where the law allows none.
+  template <class Noise>
+  [[nodiscard]] std::optional<TokenId> choose(const TargetLaw& law, const DraftTree& tree,
+                                              std::size_t node, Noise& noise) const {
+    return choose_by_rejection(law, tree.children(node), tree.proposal(node), noise);
+  }
+};
+
+}  // namespace tooldecode

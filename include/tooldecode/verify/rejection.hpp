@@ -1,0 +1,71 @@
+/// \file
+/// Rejection sampling against the law that draft tokens were drawn from.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/draft_tree.hpp>
+#include <tooldecode/verify/target_law.hpp>
+
+namespace tooldecode {
+
+/// Chooses among drafts that were drawn one after another, without replacement, from a proposal q:
+/// each is accepted with probability p / q, and a rejected one leaves (p - q)+ as the law p that is
+/// still owed and q without it, both renormalised. Where none is accepted, what is owed is drawn.
+///
+/// A token that the law p forbids is never chosen. A draft that q does not hold breaks the
+/// precondition; without assertions all drafts are then ignored and p is drawn, which is right for
+/// whatever drafts. What rounding leaves of an empty debt is not drawn from either, but p.
+///
+/// \param drafts  in the order of their draws
+///
+/// \par Shapes      law [V]; proposal and drafts of any length
+/// \par Complexity  O(V) for each rejected draft, and O(V) memory
+/// \par Threads     pure but for the noise
+/// \par Errors      none
+/// \par Source      Leviathan et al., arXiv:2211.17192, section 2.3; Chen et al., arXiv:2302.01318;
+///                  without replacement Jeon et al., Recursive Speculative Decoding,
+///                  arXiv:2402.14160, section 3
+template <class Noise>
+[[nodiscard]] std::optional<TokenId> choose_by_rejection(const TargetLaw& law,
+                                                         std::span<const TokenId> drafts,
+                                                         ProposalLaw proposal, Noise& noise) {
+  const auto& tokens = proposal.tokens;
+  auto& q            = proposal.probabilities;
+  const auto find    = [&tokens](TokenId token) {
+    return static_cast<std::size_t>(std::find(tokens.begin(), tokens.end(), token) -
+                                    tokens.begin());
+  };
+  const bool is_drawn = std::all_of(drafts.begin(), drafts.end(), [&](TokenId draft) {
+    const std::size_t i = find(draft);
+    return i < q.size() && q[i] > 0;
+  });
+  TOOLDECODE_ASSERT(is_drawn);
+  std::vector<double> owed(law.logits.size());  // [V]
+  if (drafts.empty() || !is_drawn || !law.fill_probabilities(owed)) return noise.draw(law);
+
+  double debt = 1;
+  for (const TokenId draft : drafts) {
+    const std::size_t drawn = find(draft);
+    const double scale      = debt / std::accumulate(q.begin(), q.end(), 0.0);
+    const auto t            = static_cast<std::size_t>(draft);
+    if (noise.accept(t < owed.size() ? owed[t] / (q[drawn] * scale) : 0)) return draft;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const auto token = static_cast<std::size_t>(tokens[i]);
+      if (token < owed.size()) owed[token] = std::max(owed[token] - q[i] * scale, 0.0);
+    }
+    debt = std::accumulate(owed.begin(), owed.end(), 0.0);
+    if (debt == 0) return noise.draw(law);
+    q[drawn] = 0;
+  }
+  return noise.draw(std::span<const double>(owed));
+}
+
+}  // namespace tooldecode

@@ -1,0 +1,62 @@
+/// \file
+/// TargetLaw: the law that the next token must have, as a row of processed logits.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/logits/masked_softmax.hpp>
+#include <tooldecode/logits/selection.hpp>
+
+namespace tooldecode {
+
+/// A row that a LogitsPipeline made, and how tokens are drawn from it: softmax of the logits, or,
+/// at temperature 0, the greatest of them alone.
+///
+/// \par Shapes      logits [V], finite or -infinity; probabilities [V]
+/// \par Complexity  O(V), no allocation; sums in double
+/// \par Threads     a view
+/// \par Errors      none; a token outside the row has probability 0
+struct TargetLaw {
+  std::span<const float> logits;  ///< [V], already divided by the temperature
+  float temperature;              ///< 0 means greedy; else it was applied and only says so
+
+  [[nodiscard]] double probability(TokenId token) const noexcept {
+    const auto t = static_cast<std::size_t>(token);
+    if (t >= logits.size() || logits[t] == none) return 0;
+    if (temperature == 0) return find_greedy(logits) == token ? 1 : 0;
+    return std::exp(static_cast<double>(logits[t]) - log_sum_exp(logits));
+  }
+
+  /// Writes all probabilities.
+  ///
+  /// \return false where no token is possible; they are then all 0
+  bool fill_probabilities(std::span<double> probabilities) const noexcept {
+    TOOLDECODE_ASSERT(probabilities.size() == logits.size());
+    std::fill(probabilities.begin(), probabilities.end(), 0.0);
+    const float top = greatest(logits);
+    if (top == none) return false;
+    if (temperature == 0) {
+      probabilities[static_cast<std::size_t>(*find_greedy(logits))] = 1;
+      return true;
+    }
+    double sum = 0;
+    for (std::size_t t = 0; t < logits.size(); ++t) {
+      if (logits[t] == none) continue;
+      probabilities[t] = std::exp(static_cast<double>(logits[t]) - static_cast<double>(top));
+      sum += probabilities[t];
+    }
+    for (double& p : probabilities) p /= sum;
+    return true;
+  }
+
+ private:
+  static constexpr float none = -std::numeric_limits<float>::infinity();
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,55 @@
+/// \file
+/// Thresholded: the acceptance rule with two thresholds that buy speed; changes the law.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/draft_tree.hpp>
+#include <tooldecode/verify/target_law.hpp>
+
+namespace tooldecode {
+
+/// Accepts a child x where p(x) reaches one threshold, or else by a coin, as if the law's whole
+/// mass were the other; draws from p without the children where none is accepted.
+///
+/// **The output does not have the target's law** unless both thresholds are 1, where it is Walk in
+/// law: below, children are taken more often than the target would.
+///
+/// \par Complexity  O(V) time and memory
+/// \par Threads     immutable
+/// \par Errors      none
+/// \par Source      SGLang, options speculative_accept_threshold_single and _acc
+struct Thresholded {
+  static constexpr bool is_lossless        = false;
+  static constexpr bool needs_proposal_law = false;
+
+  double threshold_single      = 1;  ///< a child at least this likely is accepted, in (0, 1]
+  double threshold_accumulated = 1;  ///< children that hold this much are never all rejected, ditto
+
+  /// The token after a node; nothing where the law allows none.
+  template <class Noise>
+  [[nodiscard]] std::optional<TokenId> choose(const TargetLaw& law, const DraftTree& tree,
+                                              std::size_t node, Noise& noise) const {
+    const std::vector<TokenId> children = tree.children(node);
+    std::vector<double> rest(law.logits.size());  // [V]
+    if (children.empty() || !law.fill_probabilities(rest)) return noise.draw(law);
+    double left = threshold_accumulated;
+    for (const TokenId child : children) {
+      const auto t   = static_cast<std::size_t>(child);
+      const double p = t < rest.size() ? rest[t] : 0;
+      if (p == 0) continue;
+      if (p >= threshold_single || noise.accept(left > 0 ? p / left : 1)) return child;
+      left -= p;
+      rest[t] = 0;
+    }
+    const bool is_empty = std::all_of(rest.begin(), rest.end(), [](double p) { return p == 0; });
+    return is_empty ? noise.draw(law) : noise.draw(std::span<const double>(rest));
+  }
+};
+
+}  // namespace tooldecode

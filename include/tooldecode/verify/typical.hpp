@@ -1,0 +1,53 @@
+/// \file
+/// Typical: the acceptance rule that takes any draft the target finds plausible; changes the law.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/draft_tree.hpp>
+#include <tooldecode/verify/target_law.hpp>
+
+namespace tooldecode {
+
+/// Accepts the first child x with p(x) > min(epsilon, delta exp(-H(p))), H the entropy of p; draws
+/// from p where there is none.
+///
+/// **The output does not have the target's law**: a plausible draft is taken always, not as often
+/// as the target would, so that output leans to what the drafter likes. At temperature 0 the output
+/// is the greedy one for epsilon and delta below 1.
+///
+/// \par Complexity  O(V) time and memory
+/// \par Threads     immutable
+/// \par Errors      none
+/// \par Source      Cai et al., Medusa, arXiv:2401.10774, section 2.3.1
+struct Typical {
+  static constexpr bool is_lossless        = false;
+  static constexpr bool needs_proposal_law = false;
+
+  double epsilon = 0.3;   ///< what is always enough, in [0, 1)
+  double delta   = 0.09;  ///< a share of exp(-H), which is 1 / n for n equally likely tokens
+
+  /// The token after a node; nothing where the law allows none.
+  template <class Noise>
+  [[nodiscard]] std::optional<TokenId> choose(const TargetLaw& law, const DraftTree& tree,
+                                              std::size_t node, Noise& noise) const {
+    const std::vector<TokenId> children = tree.children(node);
+    std::vector<double> p(law.logits.size());  // [V]
+    if (children.empty() || !law.fill_probabilities(p)) return noise.draw(law);
+    double entropy = 0;
+    for (const double x : p) entropy -= x > 0 ? x * std::log(x) : 0;
+    const double enough = std::min(epsilon, delta * std::exp(-entropy));
+    for (const TokenId child : children) {
+      const auto t = static_cast<std::size_t>(child);
+      if (t < p.size() && p[t] > enough) return child;
+    }
+    return noise.draw(law);
+  }
+};
+
+}  // namespace tooldecode
