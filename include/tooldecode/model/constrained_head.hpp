@@ -1,0 +1,94 @@
+/// \file
+/// ConstrainedHead: the logits of allowed tokens alone, without the product of the whole head.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/diagnose.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/model/fixed_order.hpp>
+#include <tooldecode/model/head_products.hpp>
+
+namespace tooldecode {
+
+/// Calls `visit(token)` for the tokens of a mask, ascending.
+///
+/// \par Shapes      mask [ceil(V / 32)]
+/// \par Complexity  O(V / 32 + tokens), no allocation
+/// \par Threads     pure
+/// \par Errors      none
+template <class Visit>
+void for_each_allowed(std::span<const std::uint32_t> mask, Visit visit) {
+  for (std::size_t w = 0; w < mask.size(); ++w) {
+    for (std::uint32_t bits = mask[w]; bits != 0; bits &= bits - 1) {
+      visit(static_cast<TokenId>(w * 32 + static_cast<std::size_t>(std::countr_zero(bits))));
+    }
+  }
+}
+
+/// Multiplies those rows of a model's head that a mask allows, and only those.
+///
+/// A constraint that leaves twelve tokens of 150,000 makes the head as good as free. The allowed
+/// logits are those of the whole product, to the bit where the model's own product is
+/// `fill_products` (as LlamaModel's is), so that what is decoded from them is the same text.
+///
+/// \par Shapes      hidden [H], mask [ceil(V / 32)] -> logits [V]
+/// \par Complexity  O(H) per allowed token, O(V) to clear the rest; the head itself is not copied
+/// \par Threads     const members may run concurrently; the model must outlive the head
+/// \par Errors      none
+/// \par Source      the constraint in the head that Tool Decoding proposes, appendix C
+template <class M>
+class ConstrainedHead {
+  static_assert(diagnose::is_head_model<M>());
+
+ public:
+  explicit ConstrainedHead(const M& model) : rows_(head_rows(model.lm_head())) {}
+  explicit ConstrainedHead(const M&& model) = delete;
+
+  [[nodiscard]] std::size_t vocabulary_size() const noexcept { return rows_.rows; }
+  [[nodiscard]] std::size_t hidden_size() const noexcept { return rows_.cols; }
+
+  /// Writes the logits of the allowed tokens and -infinity elsewhere.
+  void fill_logits(std::span<const float> hidden, std::span<const std::uint32_t> mask,
+                   std::span<float> logits) const {
+    TOOLDECODE_ASSERT(hidden.size() == hidden_size() && logits.size() == vocabulary_size());
+    const HeadStates<Weight> state(hidden, hidden_size());
+    std::ranges::fill(logits, -std::numeric_limits<float>::infinity());
+    std::array<TokenId, panel> tokens;
+    std::array<const Weight*, panel> rows;
+    std::size_t count = 0;
+    const auto flush  = [&] {
+      std::array<float, panel> products;
+      fill_head_products(state, std::span(rows).first(count), {products.data(), 1, count, count});
+      for (std::size_t i = 0; i < count; ++i) {
+        logits[static_cast<std::size_t>(tokens[i])] = products[i];
+      }
+      count = 0;
+    };
+    for_each_allowed(mask, [&](TokenId token) {
+      tokens[count] = token;
+      rows[count++] = rows_.row(static_cast<std::size_t>(token));
+      if (count == panel) flush();
+    });
+    flush();
+  }
+
+ private:
+  using Rows   = decltype(head_rows(std::declval<const M&>().lm_head()));
+  using Weight = std::remove_const_t<std::remove_pointer_t<decltype(Rows::data)>>;
+  static constexpr std::size_t panel = 64;
+
+  Rows rows_;  // [V, H]
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,138 @@
+#include <cmath>
+#include <cstddef>
+#include <random>
+#include <span>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include <tooldecode/model/fixed_order.hpp>
+#include <tooldecode/model/head_products.hpp>
+
+#include <support/catch.hpp>
+
+namespace td = tooldecode;
+
+namespace {
+
+template <class W>
+std::vector<W> random_numbers(std::size_t size, std::mt19937& random) {
+  std::normal_distribution<float> normal;
+  std::vector<W> numbers(size);
+  for (W& x : numbers) x = static_cast<W>(normal(random));
+  return numbers;
+}
+
+template <class W>
+std::vector<float> products_of(std::span<const float> hidden, std::size_t width,
+                               const std::vector<const W*>& rows) {
+  const td::HeadStates<W> states(hidden, width);
+  std::vector<float> logits(states.size() * rows.size());
+  td::fill_head_products(states, rows, {logits.data(), states.size(), rows.size(), rows.size()});
+  return logits;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("logits equal a float64 reference and one another, whatever stands beside them",
+                   "", float, Eigen::bfloat16) {
+  std::mt19937 random{1};
+  for (int round = 0; round < 40; ++round) {
+    const std::size_t n     = 1 + static_cast<std::size_t>(round) % 16;
+    const std::size_t width = 1 + random() % 150;
+    const std::size_t m     = 1 + random() % 75;
+    INFO("seed 1, round " << round << ": " << n << " states, " << m << " rows of " << width);
+    const auto hidden  = random_numbers<float>(n * width, random);
+    const auto weights = random_numbers<TestType>(m * (width + 3), random);
+    std::vector<const TestType*> rows;  // in order, a gap after each
+    for (std::size_t r = 0; r < m; ++r) rows.push_back(weights.data() + r * (width + 3));
+    const auto logits = products_of(hidden, width, rows);
+
+    // Any rows, in any order, elsewhere in memory; one state alone.
+    const auto copy = weights;
+    for (std::size_t t = 0; t < n; ++t) {
+      std::vector<const TestType*> some;
+      std::vector<std::size_t> indices;
+      for (std::size_t i = 0; i < 1 + random() % 9; ++i) {
+        indices.push_back(random() % m);
+        some.push_back(copy.data() + indices.back() * (width + 3));
+      }
+      const auto few = products_of(std::span(hidden).subspan(t * width, width), width, some);
+      for (std::size_t i = 0; i < some.size(); ++i) CHECK(few[i] == logits[t * m + indices[i]]);
+    }
+
+    for (std::size_t t = 0; t < n; ++t) {
+      for (std::size_t r = 0; r < m; ++r) {
+        double sum       = 0;
+        double magnitude = 0;
+        for (std::size_t i = 0; i < width; ++i) {
+          const double term = static_cast<double>(hidden[t * width + i]) *
+                              static_cast<double>(static_cast<float>(rows[r][i]));
+          sum += term;
+          magnitude += std::abs(term);
+        }
+        CHECK(std::abs(static_cast<double>(logits[t * m + r]) - sum) <= 1e-6 * magnitude);
+      }
+    }
+  }
+}
+
+TEST_CASE("logits of F32 rows have the bits of fill_products") {
+  std::mt19937 random{2};
+  for (int round = 0; round < 40; ++round) {
+    INFO("seed 2, round " << round);
+    const std::size_t n     = 1 + static_cast<std::size_t>(round) % 16;
+    const std::size_t width = 1 + random() % 150;
+    const std::size_t m     = 1 + random() % 40;
+    const auto hidden       = random_numbers<float>(n * width, random);
+    const auto weights      = random_numbers<float>(m * width, random);
+    std::vector<const float*> rows;
+    for (std::size_t r = 0; r < m; ++r) rows.push_back(weights.data() + r * width);
+    std::vector<float> expected(n * m);
+    td::fill_products({hidden.data(), n, width, width}, {weights.data(), m, width, width},
+                      {expected.data(), n, m, m});
+    CHECK(products_of(hidden, width, rows) == expected);
+  }
+}
+
+TEST_CASE("every BF16 weight is widened exactly, in both halves of a register's lanes") {
+  for (std::size_t place = 0; place < 2; ++place) {
+    std::vector<Eigen::bfloat16> weights;
+    std::vector<const Eigen::bfloat16*> rows;
+    for (unsigned bits = 0; bits < 0x7f80; ++bits) {  // every finite number of the positive sign
+      weights.resize(weights.size() + 2, Eigen::bfloat16(0.0F));
+      weights[2 * bits + place] =
+          Eigen::numext::bit_cast<Eigen::bfloat16>(static_cast<std::uint16_t>(bits));
+    }
+    for (std::size_t r = 0; r < weights.size() / 2; ++r) rows.push_back(weights.data() + 2 * r);
+    std::vector<float> hidden(2);
+    hidden[place]     = -1.0F;
+    const auto logits = products_of<Eigen::bfloat16>(hidden, 2, rows);
+    std::size_t wrong = 0;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (logits[r] != -static_cast<float>(rows[r][place])) ++wrong;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("rows of a view: a matrix, a map with a stride") {
+  using Matrix        = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const Matrix matrix = Matrix::Random(5, 7);
+  const auto whole    = td::head_rows(matrix);
+  CHECK(whole.rows == 5);
+  CHECK(whole.cols == 7);
+  CHECK(whole.row(2)[3] == matrix(2, 3));
+  const auto part = td::head_rows(matrix.leftCols(4));
+  CHECK(part.cols == 4);
+  CHECK(part.row(4)[1] == matrix(4, 1));
+  const Eigen::Map<const Matrix, 0, Eigen::OuterStride<>> map(matrix.data(), 2, 7,
+                                                              Eigen::OuterStride<>(14));
+  CHECK(td::head_rows(map).row(1)[5] == matrix(2, 5));
+}
+
+TEST_CASE("no rows, no states") {
+  CHECK(products_of<float>(std::vector<float>(6), 3, {}).empty());
+  const float row[3] = {1, 2, 3};
+  CHECK(products_of<float>({}, 3, {row, row}).empty());
+}
