@@ -2,6 +2,7 @@
 /// Output: what a decode gives, with what it cost.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <string_view>
@@ -40,9 +41,32 @@ struct PhaseTimes {
   std::chrono::nanoseconds model{0};       ///< the others
   std::chrono::nanoseconds constraint{0};  ///< masks and state transitions
   std::chrono::nanoseconds sampling{0};    ///< the logits pipeline and the choice
+  std::chrono::nanoseconds drafting{0};    ///< guesses of what follows, by a drafter
 
   [[nodiscard]] std::chrono::nanoseconds total() const noexcept {
-    return prefill + model + constraint + sampling;
+    return prefill + model + constraint + sampling + drafting;
+  }
+};
+
+/// How far drafts were right.
+struct DraftCounts {
+  std::size_t rounds = 0;          ///< passes with a draft of at least one token
+  std::size_t nodes  = 0;          ///< draft tokens that were verified
+  std::vector<std::size_t> tried;  ///< [D] rounds that could have accepted a token at depth d + 1
+  std::vector<std::size_t> accepted;  ///< [D] rounds that did
+
+  /// Adds the counts of another run.
+  DraftCounts& operator+=(const DraftCounts& other) {
+    rounds += other.rounds;
+    nodes += other.nodes;
+    const std::size_t depth = std::max(tried.size(), other.tried.size());
+    tried.resize(depth);
+    accepted.resize(depth);
+    for (std::size_t d = 0; d < other.tried.size(); ++d) {
+      tried[d] += other.tried[d];
+      accepted[d] += other.accepted[d];
+    }
+    return *this;
   }
 };
 
@@ -53,6 +77,7 @@ struct Output {
   Finish finish             = Finish::end;
   std::size_t passes        = 0;  ///< forward passes of the model
   std::size_t forced_tokens = 0;  ///< chosen without a forward pass, as the only ones allowed
+  DraftCounts drafts;             ///< of a strategy that drafts
   PhaseTimes times;
 };
 

@@ -140,6 +140,9 @@ class Sequence {
     return TokenEvent{.token = *token, .index = output_.tokens.size(), .forced = true};
   }
 
+  /// The tokens that `find_forced` found allowed.
+  [[nodiscard]] std::span<const std::uint32_t> mask() const noexcept { return mask_.words(); }
+
   /// Makes the law of the next token from the model's logits, in place.
   void make_law(std::span<float> row) const {
     run_->pipeline.apply(row, mask_.words(),
@@ -148,10 +151,17 @@ class Sequence {
 
   /// Makes the law and chooses by it; nothing where no token may be chosen, and it is then stuck.
   [[nodiscard]] std::optional<TokenEvent> draw(std::span<float> row) {
+    return draw(row, [this](std::span<const float> law, NoiseKey key) {
+      return find_token(law, run_->options.temperature, key);
+    });
+  }
+  /// The same, where `choose(law, key)` chooses.
+  template <class Choose>
+  [[nodiscard]] std::optional<TokenEvent> draw(std::span<float> row, Choose choose) {
     make_law(row);
     const std::uint64_t position = run_->prompt.size() + output_.tokens.size();
-    const auto token =
-        find_token(row, run_->options.temperature, {.seed = seed_, .position = position});
+    const std::optional<TokenId> token =
+        choose(std::span<const float>(row), NoiseKey{.seed = seed_, .position = position});
     if (!token) {
       stop(Finish::stuck);
       return std::nullopt;

@@ -13,6 +13,7 @@
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/sequence.hpp>
+#include <tooldecode/decode/target_pass.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 
 namespace tooldecode {
@@ -21,7 +22,8 @@ namespace tooldecode {
 ///
 /// A token that is the only one allowed is emitted without asking the model, and joins the tokens
 /// of the next forward pass; the output is the same as without this shortcut, for the law of such a
-/// token is certainty. Nothing throws for what a model can produce.
+/// token is certainty. Of a head in the host's memory only the rows that the mask allows are
+/// multiplied. Nothing throws for what a model can produce.
 ///
 /// \par Shapes      prompt [L]; one row of logits [V] and one mask [ceil(V / 32)] are kept
 /// \par Complexity  at most max_tokens + 1 forward passes
@@ -36,6 +38,7 @@ struct Sequential {
     Sequence<C> sequence{run, options.seed};
     Output& out = sequence.output();
     auto cache  = model.make_cache();
+    TargetPass<M> pass{model};
     std::vector<float> row(model.vocabulary_size());  // [V]
 
     while (!sequence.is_finished()) {
@@ -43,7 +46,8 @@ struct Sequential {
       std::optional<TokenEvent> next = sequence.find_forced();
       watch.add_to(out.times.constraint);
       if (!next) {
-        model.forward(cache, sequence.unread(), row);
+        pass.read(cache, sequence.unread());
+        pass.fill_row(0, sequence.mask(), row);
         sequence.mark_read();
         watch.add_to(out.passes++ == 0 ? out.times.prefill : out.times.model);
         next = sequence.draw(row);

@@ -77,6 +77,10 @@ class DraftTree {
     }
     return std::nullopt;
   }
+  [[nodiscard]] bool is_leaf(std::size_t node) const noexcept {
+    return std::find(parents_.begin() + static_cast<std::ptrdiff_t>(node) + 1, parents_.end(),
+                     node) == parents_.end();
+  }
   /// The tokens of a node's children, in the order in which they were added.
   [[nodiscard]] std::vector<TokenId> children(std::size_t node) const {
     std::vector<TokenId> tokens;

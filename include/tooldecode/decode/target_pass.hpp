@@ -1,0 +1,95 @@
+/// \file
+/// TargetPass: one forward pass of a model, and the logits that are asked of it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/model/constrained_head.hpp>
+
+namespace tooldecode {
+
+/// A HeadModel whose head lies in the host's memory, as a row-major matrix.
+template <class M>
+concept HostHeadModel = HeadModel<M> && requires(const M& m) {
+  m.lm_head().data();
+  m.lm_head().rows();
+  m.lm_head().cols();
+};
+
+/// Runs tokens through a model and gives the logits after those that are asked for.
+///
+/// Where the model gives hidden states and a head in the host's memory, a row of logits is
+/// multiplied only when it is asked for, and only the rows of the head that its mask allows: what
+/// the mask forbids is never read. Else the model makes whole rows itself.
+///
+/// \par Shapes      mask [ceil(V / 32)], row [V]; keeps [n, H] or [n, V] for n tokens
+/// \par Complexity  as the model; fill_row O(allowed H), else O(V)
+/// \par Threads     a value of one request; refers to the model
+/// \par Errors      as the model's
+template <Model M>
+class TargetPass {
+ public:
+  explicit TargetPass(const M& model) : model_(&model) {}
+  explicit TargetPass(const M&&) = delete;
+
+  /// Appends tokens to a sequence; row 0 is then that after the last one.
+  void read(typename M::Cache& cache, std::span<const TokenId> tokens) {
+    if constexpr (HostHeadModel<M>) {
+      states_.resize(tokens.size() * model_->hidden_size());
+      model_->forward_hidden(cache, tokens, states_);
+      first_ = tokens.size() - 1;
+    } else {
+      logits_.resize(model_->vocabulary_size());
+      model_->forward(cache, tokens, logits_);
+    }
+  }
+
+  /// Runs a draft tree; row i is then that after node i.
+  void read_tree(typename M::Cache& cache, std::span<const TokenId> tokens,
+                 std::span<const std::uint64_t> ancestors)
+    requires TreeModel<M>
+  {
+    if constexpr (HeadTreeModel<M> && HostHeadModel<M>) {
+      states_.resize(tokens.size() * model_->hidden_size());
+      model_->forward_tree_hidden(cache, tokens, ancestors, states_);
+      first_ = 0;
+    } else {
+      states_.clear();
+      logits_.resize(tokens.size() * model_->vocabulary_size());
+      model_->forward_tree(cache, tokens, ancestors, logits_);
+    }
+  }
+
+  /// Writes a row of logits, at least where the mask allows a token.
+  void fill_row(std::size_t i, std::span<const std::uint32_t> mask, std::span<float> row) const {
+    if constexpr (HostHeadModel<M>) {
+      if (!states_.empty()) {
+        return ConstrainedHead<M>{*model_}.fill_logits(hidden(first_ + i), mask, row);
+      }
+    }
+    const auto from = std::span(logits_).subspan(i * row.size(), row.size());
+    std::copy(from.begin(), from.end(), row.begin());
+  }
+
+  /// The final hidden state of a token of the pass.
+  [[nodiscard]] std::span<const float> hidden(std::size_t i) const
+    requires HeadModel<M>
+  {
+    const std::size_t width = model_->hidden_size();
+    return std::span(states_).subspan(i * width, width);
+  }
+
+ private:
+  const M* model_;
+  std::vector<float> states_;  // [n, H], empty where the model made the logits itself
+  std::vector<float> logits_;  // [n, V]
+  std::size_t first_ = 0;      // token of row 0
+};
+
+}  // namespace tooldecode

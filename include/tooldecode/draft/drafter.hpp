@@ -1,0 +1,87 @@
+/// \file
+/// What a drafter is: it guesses what follows, from what one request has read so far.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/draft_candidates.hpp>
+#include <tooldecode/draft/draft_tree.hpp>
+
+namespace tooldecode {
+
+/// What a drafter is told before each pass of the target.
+///
+/// \par Shapes  hidden [n, H]: the target's final states of the n tokens that it has read since the
+///              last draft of this request; empty for a drafter that reads none
+template <Constraint C>
+struct DraftContext {
+  const C& constraint;
+  typename C::State state;             ///< of the constraint, after all that is emitted
+  std::span<const TokenId> prompt;     ///< [L]
+  std::span<const TokenId> generated;  ///< emitted so far
+  std::size_t unread = 1;              ///< last tokens that the target has not read, at least one
+  std::span<const float> hidden;       ///< [n, H]
+  std::size_t most_depth = 0;          ///< deeper drafts could not be used
+  std::size_t most_nodes = 0;          ///< of the tree, the root included
+
+  /// A token of prompt and generated text together.
+  [[nodiscard]] TokenId token(std::size_t position) const noexcept {
+    return position < prompt.size() ? prompt[position] : generated[position - prompt.size()];
+  }
+  [[nodiscard]] std::size_t length() const noexcept { return prompt.size() + generated.size(); }
+  /// The last token, below which drafts grow.
+  [[nodiscard]] TokenId root() const noexcept { return token(length() - 1); }
+};
+
+/// Guesses tokens by a rule that does not look at the target's noise: immutable and shared, with
+/// what belongs to a request in its `Request`, made by `begin(prompt)`.
+///
+/// `propose` adds guesses with their probabilities; how many of them are verified is decided after,
+/// so that several drafters can share one tree. `reads_hidden` says whether it needs the target's
+/// hidden states.
+template <class D, class C>
+concept CandidateDrafter =
+    requires(const D& d, typename D::Request& request, const DraftContext<C>& context,
+             DraftCandidates<C>& candidates, std::span<const TokenId> prompt) {
+      { D::reads_hidden } -> std::convertible_to<bool>;
+      { d.begin(prompt) } -> std::same_as<typename D::Request>;
+      { d.propose(request, context, candidates) };
+      { d.budget() } -> std::convertible_to<std::size_t>;
+    };
+
+/// Guesses tokens by drawing them from a law that it records, in a tree whose shape does not depend
+/// on what is drawn: what rules that compare two laws require.
+template <class D, class C>
+concept LawDrafter = D::preserves_proposal_law &&
+                     requires(const D& d, typename D::Request& request,
+                              const DraftContext<C>& context, std::span<const TokenId> prompt) {
+                       { D::reads_hidden } -> std::convertible_to<bool>;
+                       { d.begin(prompt) } -> std::same_as<typename D::Request>;
+                       { d.draft(request, context) } -> std::same_as<DraftTree>;
+                     };
+
+/// Either kind.
+template <class D, class C>
+concept Drafter = CandidateDrafter<D, C> || LawDrafter<D, C>;
+
+/// The tree of one round.
+template <Constraint C, Drafter<C> D>
+[[nodiscard]] DraftTree draft_tree(const D& drafter, typename D::Request& request,
+                                   const DraftContext<C>& context) {
+  if constexpr (CandidateDrafter<D, C>) {
+    DraftCandidates<C> candidates(context.constraint, context.state, context.root(),
+                                  context.most_depth);
+    drafter.propose(request, context, candidates);
+    return candidates.best(std::min(drafter.budget() + 1, context.most_nodes));
+  } else {
+    return drafter.draft(request, context);
+  }
+}
+
+}  // namespace tooldecode

@@ -1,0 +1,60 @@
+/// \file
+/// Drafters: several drafters that share one tree under one budget.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/draft_candidates.hpp>
+#include <tooldecode/draft/drafter.hpp>
+
+namespace tooldecode {
+
+/// Settings of Drafters.
+struct DraftersOptions {
+  std::size_t budget = 32;  ///< draft tokens of a tree, whoever guessed them
+};
+
+/// Lets each drafter add its guesses, in the order given, and verifies the likeliest of them all.
+///
+/// What two guess is one node. A later drafter sees what earlier ones added: a ForcedDrafter at the
+/// end goes on below all leaves.
+///
+/// \par Complexity  the sum of the drafters'
+/// \par Threads     immutable; const members may run concurrently
+/// \par Errors      none
+template <class... Ds>
+class Drafters {
+ public:
+  static constexpr bool reads_hidden = (Ds::reads_hidden || ...);
+
+  using Request = std::tuple<typename Ds::Request...>;
+
+  explicit Drafters(Ds... drafters) : Drafters(DraftersOptions{}, std::move(drafters)...) {}
+  explicit Drafters(DraftersOptions options, Ds... drafters)
+      : drafters_(std::move(drafters)...), options_(options) {}
+
+  [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
+  [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
+    return std::apply([prompt](const Ds&... each) { return Request{each.begin(prompt)...}; },
+                      drafters_);
+  }
+
+  template <Constraint C>
+  void propose(Request& request, const DraftContext<C>& context,
+               DraftCandidates<C>& candidates) const {
+    [&]<std::size_t... i>(std::index_sequence<i...>) {
+      (std::get<i>(drafters_).propose(std::get<i>(request), context, candidates), ...);
+    }(std::index_sequence_for<Ds...>{});
+  }
+
+ private:
+  std::tuple<Ds...> drafters_;
+  DraftersOptions options_;
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,154 @@
+/// \file
+/// EagleModel: EAGLE's draft layer, which guesses a target's next hidden state.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/model/fixed_order.hpp>
+#include <tooldecode/model/kv_cache.hpp>
+#include <tooldecode/model/llama_layers.hpp>
+#include <tooldecode/model/llama_model.hpp>
+#include <tooldecode/model/safetensors.hpp>
+
+namespace tooldecode {
+
+/// What an EagleModel adds to its target, whose embedding and head it shares.
+struct EagleWeights {
+  std::vector<float> projection;  ///< [H, 2 H]: reads a token's embedding, then a hidden state
+  std::vector<float> bias;        ///< [H], or empty
+  LlamaWeights::Layer layer;      ///< without an attention norm
+
+  /// Reads a checkpoint of EAGLE or EAGLE-2 for a target of this shape.
+  [[nodiscard]] static EagleWeights read(const SafeTensors& file, const LlamaConfig& config) {
+    const std::size_t hidden  = config.hidden_size;
+    const std::size_t queries = config.heads * config.head_size;
+    const std::size_t keys    = config.key_value_heads * config.head_size;
+    const auto found          = file.tensors().find("layers.0.mlp.gate_proj.weight");
+    const bool has_shape      = found != file.tensors().end() && !found->second.shape.empty();
+    const std::size_t inner   = has_shape ? found->second.shape[0] : config.intermediate_size;
+    const auto matrix         = [&](const char* name, std::size_t rows, std::size_t columns) {
+      return file.floats(name, std::array{rows, columns});
+    };
+    EagleWeights weights;
+    weights.projection = matrix("fc.weight", hidden, 2 * hidden);
+    if (file.contains("fc.bias")) weights.bias = file.floats("fc.bias", std::array{hidden});
+    LlamaWeights::Layer& layer = weights.layer;
+    layer.query                = matrix("layers.0.self_attn.q_proj.weight", queries, hidden);
+    layer.key                  = matrix("layers.0.self_attn.k_proj.weight", keys, hidden);
+    layer.value                = matrix("layers.0.self_attn.v_proj.weight", keys, hidden);
+    layer.output               = matrix("layers.0.self_attn.o_proj.weight", hidden, queries);
+    layer.feed_forward_norm =
+        file.floats("layers.0.post_attention_layernorm.weight", std::array{hidden});
+    layer.gate = matrix("layers.0.mlp.gate_proj.weight", inner, hidden);
+    layer.up   = matrix("layers.0.mlp.up_proj.weight", inner, hidden);
+    layer.down = matrix("layers.0.mlp.down_proj.weight", hidden, inner);
+    return weights;
+  }
+};
+
+/// One decoder layer over (token, hidden state) pairs, whose output is a guess of the target's next
+/// final hidden state; the target's own head turns it into logits.
+///
+/// It has no input norm and no final norm, as EAGLE-2's published checkpoints for Llama have it.
+/// The target outlives it.
+///
+/// \par Shapes      states and guesses [L, H] for L tokens
+/// \par Complexity  O(weights) per entry, about one layer of the target
+/// \par Threads     immutable; const members may run concurrently on different caches
+/// \par Errors      `load` as SafeTensors
+/// \par Source      Li et al., EAGLE, arXiv:2401.15077, section 3.1
+class EagleModel {
+ public:
+  using Cache = KvCache;
+
+  EagleModel(const LlamaModel& target, EagleWeights weights)
+      : target_(&target),
+        layers_(target.config()),
+        projection_(std::move(weights.projection)),
+        bias_(std::move(weights.bias)),
+        layer_{std::move(weights.layer)} {
+    const std::size_t width = hidden_size();
+    if (projection_.size() != 2 * width * width || (!bias_.empty() && bias_.size() != width)) {
+      throw Error(Errc::shape_mismatch, "fc", "must be [H, 2 H] with a bias of [H] or none");
+    }
+  }
+  EagleModel(const LlamaModel&&, EagleWeights) = delete;
+
+  /// Reads a checkpoint.
+  [[nodiscard]] static EagleModel load(const LlamaModel& target,
+                                       const std::filesystem::path& path) {
+    return {target, EagleWeights::read(SafeTensors::load(path), target.config())};
+  }
+
+  [[nodiscard]] std::size_t hidden_size() const noexcept { return target_->hidden_size(); }
+  [[nodiscard]] Cache make_cache() const { return {1, layers_.key_width()}; }
+  [[nodiscard]] std::size_t length(const Cache& cache) const noexcept { return cache.length(); }
+
+  /// Appends L entries whose states are the target's own, and forgets nodes.
+  void forward(Cache& cache, std::span<const TokenId> tokens, std::span<const float> states,
+               std::span<float> guesses) const {
+    cache.open(tokens.size());
+    std::vector<LlamaRow> rows;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const std::size_t slot = cache.length() + i;
+      rows.push_back({&cache, slot, slot, slot + 1, 0});
+    }
+    run(tokens, states, rows, guesses);
+    cache.close(tokens.size());
+  }
+
+  /// Runs n nodes behind those that are there; bit i of `ancestors` is node i since `forward`.
+  void forward_nodes(Cache& cache, std::span<const TokenId> tokens, std::span<const float> states,
+                     std::span<const std::uint64_t> ancestors, std::span<float> guesses) const {
+    TOOLDECODE_ASSERT(ancestors.size() == tokens.size());
+    const std::size_t first = cache.open_nodes(tokens.size());
+    std::vector<LlamaRow> rows;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const auto level = static_cast<std::size_t>(std::popcount(ancestors[i]));
+      rows.push_back({&cache, cache.length() + level - 1, first + i, cache.length(), ancestors[i]});
+    }
+    run(tokens, states, rows, guesses);
+  }
+
+ private:
+  void run(std::span<const TokenId> tokens, std::span<const float> states,
+           std::span<const LlamaRow> rows, std::span<float> guesses) const {
+    const std::size_t width = hidden_size();
+    const std::size_t n     = tokens.size();
+    TOOLDECODE_ASSERT(states.size() == n * width && guesses.size() == n * width);
+    std::vector<float> pairs(n * 2 * width);  // [n, 2 H]
+    for (std::size_t i = 0; i < n; ++i) {
+      float* pair = pairs.data() + i * 2 * width;
+      std::ranges::copy(target_->embedding(tokens[i]), pair);
+      std::ranges::copy(states.subspan(i * width, width), pair + width);
+    }
+    fill_products({pairs.data(), n, 2 * width, 2 * width},
+                  {projection_.data(), width, 2 * width, 2 * width},
+                  {guesses.data(), n, width, width});
+    for (std::size_t i = 0; !bias_.empty() && i < guesses.size(); ++i) {
+      guesses[i] += bias_[i % width];
+    }
+    layers_.run(std::span(&layer_, 1), rows, guesses);
+  }
+
+  const LlamaModel* target_;
+  LlamaLayers layers_;
+  std::vector<float> projection_;  // [H, 2 H]
+  std::vector<float> bias_;        // [H], or empty
+  LlamaWeights::Layer layer_;
+};
+static_assert(DraftModel<EagleModel>);
+
+}  // namespace tooldecode
