@@ -1,0 +1,188 @@
+/// \file
+/// TokenCounts: how often each token occurs in a text, counted as it streams by on all cores.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <istream>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+
+namespace tooldecode {
+
+/// Occurrences of every token of a vocabulary.
+///
+/// \par Shapes      V counts
+/// \par Complexity  O(L) to add L tokens, O(V) to add other counts
+/// \par Threads     a value
+/// \par Errors      Error{unknown_token} for a token outside the vocabulary, of which then nothing
+///                  is counted; Error{shape_mismatch} for counts of another vocabulary's size
+class TokenCounts {
+ public:
+  explicit TokenCounts(std::size_t vocabulary_size) : counts_(vocabulary_size) {}
+
+  /// Counts the tokens of one more text of so many bytes.
+  void add(std::span<const TokenId> tokens, std::size_t bytes = 0) {  // [L]
+    for (const TokenId token : tokens) {
+      if (token < 0 || static_cast<std::size_t>(token) >= counts_.size()) {
+        throw Error(Errc::unknown_token, "token " + std::to_string(token),
+                    "not one of the " + std::to_string(counts_.size()) + " tokens counted");
+      }
+    }
+    for (const TokenId token : tokens) ++counts_[static_cast<std::size_t>(token)];
+    total_ += tokens.size();
+    bytes_ += bytes;
+  }
+  /// Adds what another part of the text holds.
+  TokenCounts& operator+=(const TokenCounts& other) {
+    if (other.counts_.size() != counts_.size()) {
+      throw Error(Errc::shape_mismatch, "counts",
+                  std::to_string(other.counts_.size()) + " tokens, expected " +
+                      std::to_string(counts_.size()));
+    }
+    for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+    total_ += other.total_;
+    bytes_ += other.bytes_;
+    return *this;
+  }
+
+  /// V.
+  [[nodiscard]] std::size_t vocabulary_size() const noexcept { return counts_.size(); }
+  /// By token.
+  [[nodiscard]] std::span<const std::uint64_t> counts() const noexcept { return counts_; }  // [V]
+  /// Tokens counted.
+  [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
+  /// Tokens that occur at all; O(V).
+  [[nodiscard]] std::size_t distinct() const noexcept {
+    return counts_.size() -
+           static_cast<std::size_t>(std::count(counts_.begin(), counts_.end(), std::uint64_t{0}));
+  }
+  /// Length of the text counted.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+
+  friend bool operator==(const TokenCounts&, const TokenCounts&) = default;
+
+ private:
+  std::vector<std::uint64_t> counts_;  // [V]
+  std::uint64_t total_ = 0, bytes_ = 0;
+};
+
+/// How count_tokens goes about it.
+struct CountOptions {
+  std::size_t threads     = 0;       ///< 0: as many as there are cores
+  std::size_t piece_bytes = 65'536;  ///< the text is encoded in pieces of at most this length
+  /// Called with the bytes counted so far after every piece, by one thread at a time.
+  std::function<void(std::uint64_t)> on_progress = {};
+};
+
+namespace detail {
+
+// Reads a text in pieces.
+class TextPieces {
+ public:
+  TextPieces(std::istream& text, std::size_t size) : text_(text), size_(size) {}
+
+  // The next piece; false at the end.
+  bool next(std::string& piece) {
+    const std::size_t held = rest_.size();
+    rest_.resize(size_);
+    text_.read(rest_.data() + held, static_cast<std::streamsize>(size_ - held));
+    rest_.resize(held + static_cast<std::size_t>(text_.gcount()));
+    read_ += rest_.size() - held;
+    if (text_.bad()) {
+      throw Error(Errc::file_unreadable, "byte " + std::to_string(read_), "cannot be read");
+    }
+    const std::size_t end = rest_.size() < size_ ? rest_.size() : place_to_cut(rest_);
+    piece.assign(rest_, 0, end);
+    rest_.erase(0, end);
+    return end > 0;
+  }
+
+ private:
+  // The best place to end a piece, and among equals the last. A new line between two visible
+  // characters is where pre-tokenizers split whatever comes before or after; blank lines, leading
+  // spaces and a slash (a comment's first) may be one piece with the new line.
+  static std::size_t place_to_cut(std::string_view text) {
+    const auto visible = [](char c) { return c > ' ' && c < '\x7F'; };
+    for (std::size_t i = text.size() - 1; i > 1; --i) {
+      if (text[i - 1] == '\n' && visible(text[i - 2]) && visible(text[i]) && text[i] != '/') {
+        return i;
+      }
+    }
+    if (const auto line = text.rfind('\n'); line != text.npos) return line + 1;
+    if (const auto word = text.rfind(' '); word != text.npos && word > 0) return word;
+    std::size_t end = text.size() - 1;
+    while (end + 4 > text.size() && (static_cast<std::uint8_t>(text[end]) & 0xC0) == 0x80) --end;
+    return end;
+  }
+
+  std::istream& text_;
+  std::size_t size_;
+  std::string rest_;
+  std::uint64_t read_ = 0;
+};
+
+}  // namespace detail
+
+/// Counts the tokens of a text of any length, in memory that does not grow with it.
+///
+/// The text is cut into pieces where that does not change its tokens: at the end of a line, between
+/// words where no line ends within a piece. Names of control tokens are read as text. The result
+/// does not depend on the number of threads.
+///
+/// \param tokenizer  a Tokenizer, or any object whose `encode(std::string_view)` gives tokens and
+///                   whose `vocabulary().size()` is V; used by several threads at once
+/// \par Complexity   that of `encode`; O(threads (V + piece_bytes)) memory
+/// \par Errors       Error{file_unreadable} where the stream breaks; Error{invalid_option} for
+///                   pieces of less than 8 bytes; whatever `encode` or `on_progress` throws
+template <class Encoder>
+[[nodiscard]] TokenCounts count_tokens(const Encoder& tokenizer, std::istream& text,
+                                       const CountOptions& options = {}) {
+  if (options.piece_bytes < 8) {
+    throw Error(Errc::invalid_option, "piece_bytes", "must be 8 or more");
+  }
+  TokenCounts counts(tokenizer.vocabulary().size());
+  detail::TextPieces pieces(text, options.piece_bytes);
+  std::mutex mutex;  // of counts, pieces, done and failure
+  std::uint64_t done = 0;
+  std::exception_ptr failure;
+  const auto work = [&, size = counts.vocabulary_size()] {
+    try {
+      TokenCounts own(size);
+      for (std::string piece;;) {
+        {
+          const std::lock_guard lock(mutex);
+          if (failure || !pieces.next(piece)) break;
+        }
+        own.add(tokenizer.encode(piece), piece.size());
+        const std::lock_guard lock(mutex);
+        done += piece.size();
+        if (options.on_progress) options.on_progress(done);
+      }
+      const std::lock_guard lock(mutex);
+      counts += own;
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  {
+    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    std::vector<std::jthread> threads(options.threads == 0 ? cores : options.threads);
+    for (std::jthread& thread : threads) thread = std::jthread(work);
+  }
+  if (failure) std::rethrow_exception(failure);
+  return counts;
+}
+
+}  // namespace tooldecode
