@@ -263,7 +263,7 @@ class FrequencyRanks {
   std::shared_ptr<const detail::RankTable> table_;
 };
 
-/// Out of line, because they are long.
+/// Out of line, because it is long.
 inline std::string FrequencyRanks::to_json() const {
   using Json = nlohmann::ordered_json;
   Json ids = Json::array(), counts = Json::array(), shares = Json::array();
@@ -283,6 +283,7 @@ inline std::string FrequencyRanks::to_json() const {
          '\n';
 }
 
+/// Out of line, because it is long.
 inline FrequencyRanks FrequencyRanks::parse(std::string_view text, const std::string& place) {
   using Json      = nlohmann::json;
   const auto fail = [&](const std::string& pointer, std::string_view what) {
