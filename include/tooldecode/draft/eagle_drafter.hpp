@@ -1,0 +1,96 @@
+/// \file
+/// EagleDrafter: drafts with a small autoregressive model over the target's hidden states.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/draft_candidates.hpp>
+#include <tooldecode/draft/draft_head.hpp>
+#include <tooldecode/draft/draft_state.hpp>
+#include <tooldecode/draft/drafter.hpp>
+#include <tooldecode/draft/grow_tree.hpp>
+
+namespace tooldecode {
+
+/// Settings of an EagleDrafter.
+struct EagleOptions {
+  std::size_t depth  = 6;      ///< levels of the tree
+  std::size_t width  = 8;      ///< nodes of a level that get children, and children of each
+  std::size_t budget = 32;     ///< draft tokens of a tree
+  bool with_context  = false;  ///< the head has the prompt's tokens too, for each request
+};
+
+/// EAGLE-2's drafter: a dynamic tree whose nodes are ranked by the draft model's own confidence.
+///
+/// The draft model reads the target's hidden states of what was accepted and its own guesses from
+/// there on; the head turns guesses into logits of as many tokens as it has rows, and of no more
+/// than a node's mask allows.
+///
+/// \par Shapes      at most 64 nodes are run per tree, those emitted without a pass included
+/// \par Complexity  `depth` passes of the draft model per round, over `width` nodes each
+/// \par Threads     immutable; const members may run concurrently; refers to the model
+/// \par Errors      none
+/// \par Source      Li et al., EAGLE-2, arXiv:2406.16858, section 4
+template <DraftModel D, DraftHead H>
+class EagleDrafter {
+ public:
+  static constexpr bool reads_hidden = true;
+
+  /// What a request keeps.
+  struct Request {
+    DraftState<D> state;
+    H head;
+  };
+
+  EagleDrafter(const D& model, H head, EagleOptions options = {})
+      : model_(&model), head_(std::move(head)), options_(options) {}
+  EagleDrafter(const D&&, H, EagleOptions = {}) = delete;
+
+  [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
+  [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
+    return {DraftState<D>(*model_), options_.with_context ? head_.with_context(prompt) : head_};
+  }
+
+  template <Constraint C>
+  void propose(Request& request, const DraftContext<C>& context,
+               DraftCandidates<C>& candidates) const {
+    DraftState<D>& state     = request.state;
+    const std::size_t hidden = model_->hidden_size();
+    const auto known         = state.follow(*model_, context);
+    std::vector<float> guesses(known.begin(), known.end());  // [n, H]
+    std::vector<std::uint64_t> ancestors{state.above()};     // [n]
+    const auto states_of = [&](std::size_t level, std::span<const FrontierNode> frontier) {
+      if (level == 0) return std::span<const float>(guesses);
+      frontier = frontier.first(std::min(frontier.size(), state.room()));
+      std::vector<TokenId> tokens;
+      std::vector<std::uint64_t> parents;
+      std::vector<float> from;
+      for (const FrontierNode& at : frontier) {
+        tokens.push_back(candidates.token(at.node));
+        parents.push_back(ancestors[at.parent]);
+        const auto guess = std::span(guesses).subspan(at.parent * hidden, hidden);
+        from.insert(from.end(), guess.begin(), guess.end());
+      }
+      guesses.resize(from.size());
+      ancestors = state.run(*model_, tokens, parents, from, guesses);
+      return std::span<const float>(guesses);
+    };
+    grow_tree(
+        candidates, request.head, std::min(options_.depth, context.most_depth), options_.width,
+        [this](std::size_t) { return options_.width; }, states_of);
+  }
+
+ private:
+  const D* model_;
+  H head_;
+  EagleOptions options_;
+};
+
+}  // namespace tooldecode

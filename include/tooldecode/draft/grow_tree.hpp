@@ -1,0 +1,72 @@
+/// \file
+/// grow_tree: the dynamic draft tree of EAGLE-2, level by level, under the constraint.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/draft_candidates.hpp>
+#include <tooldecode/draft/draft_head.hpp>
+
+namespace tooldecode {
+
+/// A node of the level that is grown next.
+struct FrontierNode {
+  std::size_t node   = 0;  ///< among the candidates
+  std::size_t parent = 0;  ///< its parent's place in the level before
+};
+
+/// Grows candidates from their root: every node of a level gets its best children, and the best
+/// `width` of all these children are the next level.
+///
+/// The head multiplies only the rows that a node's mask allows, and log-probabilities are those of
+/// what it multiplies, so that what the constraint forbids takes no probability from what it
+/// allows.
+///
+/// \param depth      levels
+/// \param children   children(level) gives how many children a node of that level gets
+/// \param states_of  states_of(level, frontier) gives the hidden states [n, H] whose logits are
+///                   those of the frontier's children; fewer rows than nodes end the growth after
+///                   as many nodes
+/// \par Complexity   depth products of at most `width` states with the head
+/// \par Threads      as states_of
+/// \par Errors       none
+/// \par Source       Li et al., EAGLE-2, arXiv:2406.16858, section 4.1
+template <Constraint C, DraftHead H, class Children, class StatesOf>
+void grow_tree(DraftCandidates<C>& candidates, const H& head, std::size_t depth, std::size_t width,
+               Children children, StatesOf states_of) {
+  const C& constraint = candidates.constraint();
+  std::vector<FrontierNode> frontier{{}};
+  for (std::size_t level = 0; level < depth && !frontier.empty(); ++level) {
+    const std::span<const float> states = states_of(level, std::span<const FrontierNode>(frontier));
+    frontier.resize(std::min(frontier.size(), states.size() / head.hidden_size()));
+    std::vector<TokenMask> masks;
+    for (const FrontierNode& at : frontier) {
+      masks.emplace_back(constraint.vocabulary_size());
+      constraint.fill_mask(candidates.state(at.node), masks.back().words());
+    }
+    const auto best = head.project_topk(states, children(level), masks);
+    std::vector<FrontierNode> grown;
+    for (std::size_t i = 0; i < frontier.size(); ++i) {
+      for (const auto& [token, logit] : best[i].tokens) {
+        const double log_probability = static_cast<double>(logit) - best[i].log_sum_exp;
+        const auto child =
+            candidates.add(frontier[i].node, token, static_cast<float>(log_probability));
+        if (child) grown.push_back({*child, i});
+      }
+    }
+    std::sort(grown.begin(), grown.end(), [&](const FrontierNode& a, const FrontierNode& b) {
+      const float first = candidates.score(a.node), second = candidates.score(b.node);
+      return first > second || (first == second && a.node < b.node);
+    });
+    if (grown.size() > width) grown.resize(width);
+    frontier = std::move(grown);
+  }
+}
+
+}  // namespace tooldecode
