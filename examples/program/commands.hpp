@@ -9,6 +9,7 @@ namespace program {
 void add_call(CLI::App& app);
 void add_check(CLI::App& app);
 void add_eval(CLI::App& app);
+void add_ranks(CLI::App& app);
 void add_sample(CLI::App& app);
 
 }  // namespace program

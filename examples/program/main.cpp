@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   program::add_call(app);
   program::add_check(app);
   program::add_eval(app);
+  program::add_ranks(app);
   program::add_sample(app);
   try {
     app.parse(argc, argv);

@@ -1,5 +1,5 @@
 /// \file
-/// Charts as SVG: series of points with error bars, on two linear axes.
+/// Charts as SVG: series of points with error bars, or curves, on linear and logarithmic axes.
 #pragma once
 
 #include <algorithm>
@@ -24,13 +24,17 @@ struct PlotPoint {
 /// Points of one colour; a line joins them where there are several.
 struct PlotSeries {
   std::string name;
-  std::vector<PlotPoint> points;
+  std::vector<PlotPoint> points{};
+  bool is_curve    = false;  ///< the line alone, without marks
+  bool is_on_right = false;  ///< belongs to the axis on the right
 };
 
 /// What a chart shows.
 struct Plot {
   std::string title, x_label, y_label;
   std::vector<PlotSeries> series;
+  bool x_is_logarithmic   = false;
+  std::string right_label = {};  ///< of a logarithmic axis on the right
 };
 
 namespace detail {
@@ -49,9 +53,11 @@ inline std::string rounded(double value, const char* format = "%.1f") {
   return text.data();
 }
 
-// An axis over some values, with steps of 1, 2 or 5 times a power of ten.
+// An axis over some values, with steps of 1, 2 or 5 times a power of ten; or one over their
+// logarithms.
 struct Axis {
   double low = 0, high = 1, step = 1;
+  bool is_logarithmic = false;
 
   Axis(double least, double greatest) {
     const double range = std::max(greatest - least, 1e-9 + 1e-3 * std::abs(greatest));
@@ -63,15 +69,29 @@ struct Axis {
     high = std::ceil((greatest + 0.03 * range) / step) * step;
     if (least >= 0) low = std::max(low, 0.0);
   }
-  [[nodiscard]] double at(double value) const { return (value - low) / (high - low); }
+  static Axis of_powers(double least, double greatest) {
+    Axis axis(0, 1);
+    axis.low            = least > 0 ? std::floor(std::log10(least)) : 0;
+    axis.high           = std::max(std::ceil(std::log10(greatest)), axis.low + 1);
+    axis.step           = 1;
+    axis.is_logarithmic = true;
+    return axis;
+  }
+  [[nodiscard]] double at(double value) const {
+    return ((is_logarithmic ? std::log10(value) : value) - low) / (high - low);
+  }
   [[nodiscard]] std::vector<double> ticks() const {
     std::vector<double> result;
     for (double i = std::round(low / step); i * step < high + step / 2; ++i) {
-      result.push_back(i * step);
+      result.push_back(is_logarithmic ? std::pow(10, i) : i * step);
     }
     return result;
   }
   [[nodiscard]] std::string text(double tick) const {
+    if (is_logarithmic) {
+      const double digits = std::max(0.0, -std::round(std::log10(tick)));
+      return rounded(tick, ("%." + rounded(digits, "%.0f") + 'f').c_str());
+    }
     return rounded(tick, step >= 0.99 ? "%.0f" : step >= 0.099 ? "%.1f" : "%.3g");
   }
 };
@@ -120,18 +140,32 @@ inline std::string draw_svg(const Plot& plot) {
   constexpr std::array<const char*, 8> colours{"#000000", "#0072b2", "#d55e00", "#009e73",
                                                "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f"};
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  double x_low = infinity, x_high = -infinity, y_low = infinity, y_high = -infinity;
+  // Least and greatest across, up, and up on the right.
+  std::array<double, 3> low{infinity, infinity, infinity}, high{-infinity, -infinity, -infinity};
+  const auto take = [&](std::size_t axis, double value) {
+    low[axis] = std::min(low[axis], value), high[axis] = std::max(high[axis], value);
+  };
   for (const PlotSeries& series : plot.series) {
     for (const PlotPoint& point : series.points) {
-      x_low = std::min(x_low, point.x), x_high = std::max(x_high, point.x);
-      y_low  = std::min({y_low, point.y, point.low});
-      y_high = std::max({y_high, point.y, point.high});
+      take(0, point.x);
+      const std::size_t axis = series.is_on_right ? 2 : 1;
+      take(axis, point.y);
+      if (!series.is_curve) take(axis, point.low), take(axis, point.high);
     }
   }
-  if (x_low > x_high) x_low = y_low = 0, x_high = y_high = 1;
-  const detail::Axis across(x_low, x_high), up(y_low, y_high);
-  const auto x_of = [&](double x) { return left + (right - left) * across.at(x); };
-  const auto y_of = [&](double y) { return bottom - (bottom - top) * up.at(y); };
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (low[axis] > high[axis]) low[axis] = 0, high[axis] = 1;
+  }
+  const auto across = plot.x_is_logarithmic ? detail::Axis::of_powers(low[0], high[0])
+                                            : detail::Axis(low[0], high[0]);
+  const detail::Axis up(low[1], high[1]);
+  const auto up_right = detail::Axis::of_powers(low[2], high[2]);
+  const auto x_of     = [&](double x) { return left + (right - left) * across.at(x); };
+  const auto y_at     = [&](const detail::Axis& axis, double y) {
+    return bottom - (bottom - top) * axis.at(y);
+  };
+  const auto y_of        = [&](double y) { return y_at(up, y); };
+  const double legend_at = right + (plot.right_label.empty() ? 22 : 92);
 
   std::string svg;
   const auto line = [&](double x1, double y1, double x2, double y2, const std::string& stroke) {
@@ -156,6 +190,16 @@ inline std::string draw_svg(const Plot& plot) {
     line(left, y_of(tick), right, y_of(tick), grid);
     text(left - 8, y_of(tick) + 4, "text-anchor=\"end\"", up.text(tick));
   }
+  if (!plot.right_label.empty()) {
+    for (const double tick : up_right.ticks()) {
+      const double y = y_at(up_right, tick);
+      line(right, y, right + 5, y, "stroke=\"#444444\"");
+      text(right + 8, y + 4, "", up_right.text(tick));
+    }
+    line(right, top, right, bottom, "stroke=\"#444444\"");
+    text((top + bottom) / 2, -right - 66, "text-anchor=\"middle\" transform=\"rotate(90)\"",
+         plot.right_label);
+  }
   line(left, bottom, right, bottom, "stroke=\"#444444\"");
   line(left, top, left, bottom, "stroke=\"#444444\"");
   text((left + right) / 2, bottom + 42, "text-anchor=\"middle\"", plot.x_label);
@@ -163,6 +207,7 @@ inline std::string draw_svg(const Plot& plot) {
 
   detail::Labels labels;
   for (const PlotSeries& series : plot.series) {
+    if (series.is_curve) continue;
     for (const PlotPoint& p : series.points) {
       labels.keep_free(x_of(p.x) - 5, y_of(p.y) - 5, x_of(p.x) + 5, y_of(p.y) + 5);
     }
@@ -172,18 +217,25 @@ inline std::string draw_svg(const Plot& plot) {
     const std::string colour = colours[i % colours.size()];
     const std::string stroke = "stroke=\"" + colour + "\" stroke-width=\"1.5\"";
     const double legend      = top + 10 + 22 * static_cast<double>(i);
+    const detail::Axis& axis = series.is_on_right ? up_right : up;
     for (std::size_t j = 0; j < series.points.size(); ++j) {
       const PlotPoint& p = series.points[j];
-      const double x = x_of(p.x), y = y_of(p.y);
-      if (j > 0) line(x_of(series.points[j - 1].x), y_of(series.points[j - 1].y), x, y, stroke);
-      line(x, y_of(p.low), x, y_of(p.high), stroke);
-      for (const double end : {p.low, p.high}) line(x - 4, y_of(end), x + 4, y_of(end), stroke);
+      const double x = x_of(p.x), y = y_at(axis, p.y);
+      if (j > 0) {
+        const PlotPoint& before = series.points[j - 1];
+        line(x_of(before.x), y_at(axis, before.y), x, y, stroke);
+      }
+      if (series.is_curve) continue;
+      line(x, y_at(axis, p.low), x, y_at(axis, p.high), stroke);
+      for (const double end : {p.low, p.high}) {
+        line(x - 4, y_at(axis, end), x + 4, y_at(axis, end), stroke);
+      }
       svg += "<circle cx=\"" + rounded(x) + "\" cy=\"" + rounded(y) + "\" r=\"4.5\" fill=\"" +
              colour + "\"/>\n";
     }
-    svg += "<circle cx=\"" + rounded(right + 22) + "\" cy=\"" + rounded(legend) +
+    svg += "<circle cx=\"" + rounded(legend_at) + "\" cy=\"" + rounded(legend) +
            "\" r=\"4.5\" fill=\"" + colour + "\"/>\n";
-    text(right + 34, legend + 4, "", series.name);
+    text(legend_at + 12, legend + 4, "", series.name);
   }
   // Last, and with a white rim, so that they can be read across lines.
   for (const PlotSeries& series : plot.series) {
