@@ -18,7 +18,7 @@
 namespace tooldecode {
 
 /// What verification makes of a draft tree.
-struct Verdict {
+struct TreeVerdict {
   std::vector<std::size_t> path;  ///< accepted nodes, ascending, without the root
   std::optional<TokenId> token;   ///< the one after them; nothing where the law there allows none
 };
@@ -38,7 +38,8 @@ class TreeVerifier {
   static constexpr bool is_lossless        = Rule::is_lossless;
   static constexpr bool needs_proposal_law = Rule::needs_proposal_law;
 
-  explicit TreeVerifier(Rule rule = {}) : rule_(rule) {}
+  explicit TreeVerifier(Rule rule) : rule_(rule) {}
+  TreeVerifier() = default;
 
   /// The token after one node; nothing where the law allows none.
   template <class Noise>
@@ -53,9 +54,9 @@ class TreeVerifier {
   /// \param key          of the token after the root; d nodes deeper its position is d greater
   /// \param temperature  0 for greedy choice; the logits are divided by any other
   template <class LawOf>
-  [[nodiscard]] Verdict operator()(const DraftTree& tree, LawOf law_of, NoiseKey key,
-                                   float temperature) const {
-    Verdict verdict;
+  [[nodiscard]] TreeVerdict operator()(const DraftTree& tree, LawOf law_of, NoiseKey key,
+                                       float temperature) const {
+    TreeVerdict verdict;
     for (std::size_t node = 0;; ++key.position) {
       PositionNoise noise{key, temperature};
       verdict.token    = choose({law_of(node), temperature}, tree, node, noise);

@@ -1,0 +1,53 @@
+#include <optional>
+
+#include <tooldecode/verify/acceptance_rule.hpp>
+#include <tooldecode/verify/chain_rejection.hpp>
+#include <tooldecode/verify/recursive_rejection.hpp>
+#include <tooldecode/verify/thresholded.hpp>
+#include <tooldecode/verify/tree_verifier.hpp>
+#include <tooldecode/verify/typical.hpp>
+#include <tooldecode/verify/walk.hpp>
+
+#include <support/catch.hpp>
+
+namespace td = tooldecode;
+
+namespace {
+
+struct RankingDrafter {};
+struct DrawingDrafter {
+  static constexpr bool preserves_proposal_law = true;
+};
+struct PruningDrafter {
+  static constexpr bool preserves_proposal_law = false;
+};
+
+struct RuleWithoutClaim {
+  static constexpr bool needs_proposal_law = false;
+  std::optional<td::TokenId> choose(const td::TargetLaw&, const td::DraftTree&, std::size_t,
+                                    td::PositionNoise&) const {
+    return std::nullopt;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("every rule of the library, and a verifier with it, is an AcceptanceRule") {
+  STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::Walk>());
+  STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::ChainRejection>());
+  STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::RecursiveRejection>());
+  STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::Typical>());
+  STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::Thresholded>());
+  STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::TreeVerifier<td::ChainRejection>>());
+  STATIC_REQUIRE_FALSE(td::AcceptanceRule<RuleWithoutClaim>);
+}
+
+TEST_CASE("rules that read the proposal verify only drafters that keep it") {
+  STATIC_REQUIRE(td::PreservesProposalLaw<DrawingDrafter>);
+  STATIC_REQUIRE_FALSE(td::PreservesProposalLaw<RankingDrafter>);
+  STATIC_REQUIRE_FALSE(td::PreservesProposalLaw<PruningDrafter>);
+  STATIC_REQUIRE(td::diagnose::is_rule_for<RankingDrafter, td::Walk>());
+  STATIC_REQUIRE(td::diagnose::is_rule_for<PruningDrafter, td::TreeVerifier<td::Typical>>());
+  STATIC_REQUIRE(td::diagnose::is_rule_for<DrawingDrafter, td::RecursiveRejection>());
+  STATIC_REQUIRE(td::diagnose::is_rule_for<DrawingDrafter, td::TreeVerifier<td::ChainRejection>>());
+}

@@ -1,0 +1,59 @@
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include <tooldecode/verify/chain_rejection.hpp>
+#include <tooldecode/verify/recursive_rejection.hpp>
+
+#include <support/catch.hpp>
+#include <support/rule_checks.hpp>
+
+namespace td = tooldecode;
+
+namespace {
+
+template <class Rule>
+auto choose_by(Rule rule) {
+  return [rule](const td::test::NodeCase& node, auto& noise) {
+    const td::DraftTree tree = td::test::drawn_children(node, noise);
+    return rule.choose(node.law(), tree, 0, noise);
+  };
+}
+
+/// How often the choice is a child.
+template <class Rule>
+double acceptance(const td::test::NodeCase& node, Rule rule) {
+  const auto law = td::test::enumerate(1, [&](td::test::BranchNoise& noise) {
+    const td::DraftTree tree = td::test::drawn_children(node, noise);
+    const auto token         = rule.choose(node.law(), tree, 0, noise);
+    const bool is_child      = token && tree.find_child(0, *token);
+    return is_child ? std::optional<td::TokenId>(0) : std::nullopt;
+  });
+  return law[0];
+}
+
+}  // namespace
+
+TEST_CASE("RecursiveRejection keeps the law exactly for drafts drawn without replacement") {
+  CHECK(td::test::worst_distance(choose_by(td::RecursiveRejection{})) < 1e-12);
+  STATIC_REQUIRE(td::RecursiveRejection::is_lossless);
+  STATIC_REQUIRE(td::RecursiveRejection::needs_proposal_law);
+}
+
+TEST_CASE("RecursiveRejection gives nothing impossible with coins at their bounds") {
+  CHECK_FALSE(
+      td::test::leaves_support<td::test::BoundaryNoise<>>(choose_by(td::RecursiveRejection{})));
+}
+
+TEST_CASE("RecursiveRejection accepts no less often than ChainRejection does") {
+  double recursive = 0;
+  double chain     = 0;
+  for (const auto& node : td::test::node_cases()) {
+    const double most = acceptance(node, td::RecursiveRejection{});
+    const double one  = acceptance(node, td::ChainRejection{});
+    CHECK(most > one - 1e-12);
+    recursive += most;
+    chain += one;
+  }
+  CHECK(recursive > 1.03 * chain);
+}
