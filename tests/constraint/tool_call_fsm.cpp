@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
@@ -139,4 +140,20 @@ TEST_CASE("A single call has its leading keys supplied in their order, then any 
   const auto start       = *json.advance_bytes(json.initial(), "<tool_call>\n{\"name\": \"f\"");
   CHECK(json.find_tool(start) == std::optional<std::size_t>(0));
   CHECK(json.forced(start) == ", \"arguments\": {\"b\": ");
+}
+
+TEST_CASE("Structural tokens write every call but its values") {
+  const ToolCallFSM calls{bytes(), tools(), JsonCall::hermes()};
+  const auto tokens = calls.structural_tokens();
+  std::string letters;  // the vocabulary has single bytes alone
+  for (const TokenId token : tokens) letters.push_back(static_cast<char>(token));
+  CHECK(std::is_sorted(tokens.begin(), tokens.end()));
+  for (const char byte :
+       std::string("<tool_call>\n{\"name\": \"get_time\", \"arguments\": {\"city\"")) {
+    CHECK(letters.find(byte) != std::string::npos);
+  }
+  for (const char byte : std::string("'[]-.0123456789")) {
+    CHECK(letters.find(byte) != std::string::npos);
+  }
+  CHECK(letters.find('z') == std::string::npos);
 }

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/constraint/forced_text.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/core/concepts.hpp>
@@ -137,6 +138,26 @@ class ToolCallFSM {
                                    .whitespace   = 0,
                                    .leading_keys = std::move(leading_keys),
                                    .open_ended   = open_ended});
+  }
+
+  /// Tokens that the syntax of calls is written with: those of every call without values, and the
+  /// single bytes that values begin and end with. For a draft vocabulary, ascending.
+  [[nodiscard]] std::vector<TokenId> structural_tokens() const {
+    const ForcedText text{mask_cache().trie()};
+    std::vector<TokenId> tokens;
+    for (const char byte : std::string_view("\"'[]{}(),:-.0123456789")) {
+      const auto single = text.encode(std::string_view(&byte, 1));
+      tokens.insert(tokens.end(), single.begin(), single.end());
+    }
+    for (const Tool& tool : tools()) {
+      ToolCall call{.name = tool.name};
+      for (const std::string& key : argument_names(tool)) call.arguments[key] = nullptr;
+      const auto more = text.encode(write(std::span(&call, 1)));
+      tokens.insert(tokens.end(), more.begin(), more.end());
+    }
+    std::sort(tokens.begin(), tokens.end());
+    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+    return tokens;
   }
 
   /// The first place where a whole text breaks the constraint; nothing where it conforms.

@@ -61,13 +61,15 @@ class DraftCandidates {
 
   /// Adds a child, or finds it; nothing where it may not or need not be drafted.
   ///
-  /// \param log_probability  of the token after its parent; more than 0 counts as 0
+  /// \param log_probability  of the token after its parent; what is no such thing counts as 0 or
+  ///                         as hardly possible
   std::optional<std::size_t> add(std::size_t parent, TokenId token, float log_probability) {
-    const float sure = std::min(log_probability, 0.0F);
+    constexpr float least = -1e6F;  // sums of them are still finite, and so in order
+    const float likely    = log_probability > least ? std::min(log_probability, 0.0F) : least;
     for (std::size_t child = nodes_[parent].first_child; child != none;
          child             = nodes_[child].next_sibling) {
       if (nodes_[child].token == token) {
-        nodes_[child].log_probability = std::max(nodes_[child].log_probability, sure);
+        nodes_[child].log_probability = std::max(nodes_[child].log_probability, likely);
         return child;
       }
     }
@@ -76,7 +78,7 @@ class DraftCandidates {
     if (!state || constraint_->is_finished(*state)) return std::nullopt;
     nodes_.push_back({.token           = token,
                       .state           = *state,
-                      .log_probability = sure,
+                      .log_probability = likely,
                       .parent          = parent,
                       .depth           = nodes_[parent].depth + 1,
                       .next_sibling    = nodes_[parent].first_child});

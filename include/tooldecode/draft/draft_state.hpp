@@ -26,35 +26,29 @@ class DraftState {
  public:
   explicit DraftState(const D& model) : cache_(model.make_cache()) {}
 
-  /// Reads what the target has read since, then the emitted tokens that it has yet to read, for
-  /// whose states guesses stand in.
+  /// Reads what the target has read since the last round, at least one token, then the emitted
+  /// tokens that it has yet to read, for whose states guesses stand in.
   ///
   /// \return the guess whose logits are those of the token after the last emitted one, [H]
   template <Constraint C>
-  std::span<const float> follow(const D& model, const DraftContext<C>& context) {
+  [[nodiscard]] std::vector<float> follow(const D& model, const DraftContext<C>& context) {
     const std::size_t width = model.hidden_size();
     const std::size_t count = context.hidden.size() / width;
-    nodes_                  = 0;
-    if (count > 0) {
-      std::vector<TokenId> tokens;
-      for (std::size_t i = 0; i < count; ++i) tokens.push_back(context.token(read_ + i + 1));
-      guesses_.resize(count * width);
-      model.forward(cache_, tokens, context.hidden, guesses_);
-      known_.assign(guesses_.end() - static_cast<std::ptrdiff_t>(width), guesses_.end());
-      read_ += count;
-    }
-    TOOLDECODE_ASSERT(read_ + context.unread == context.length());
-    above_   = 0;
-    guesses_ = known_;
+    TOOLDECODE_ASSERT(count > 0 && read_ + count + context.unread == context.length());
+    std::vector<TokenId> tokens;
+    for (std::size_t i = 0; i < count; ++i) tokens.push_back(context.token(read_ + i + 1));
+    std::vector<float> guesses(count * width);  // [n, H]
+    model.forward(cache_, tokens, context.hidden, guesses);
+    read_ += count;
+    nodes_ = 0;
+    above_ = 0;
+    guesses.erase(guesses.begin(), guesses.end() - static_cast<std::ptrdiff_t>(width));
     for (std::size_t i = 1; i < context.unread; ++i) {
       const TokenId token           = context.token(read_ + i);
-      const std::uint64_t chain     = above_ | std::uint64_t{1} << nodes_;
-      const std::vector<float> from = guesses_;
-      model.forward_nodes(cache_, std::span(&token, 1), from, std::span(&chain, 1), guesses_);
-      above_ = chain;
-      ++nodes_;
+      const std::vector<float> from = guesses;
+      above_ = run(model, std::span(&token, 1), std::span(&above_, 1), from, guesses).front();
     }
-    return guesses_;
+    return guesses;
   }
 
   /// How many nodes can still be run.
@@ -84,9 +78,7 @@ class DraftState {
   typename D::Cache cache_;
   std::size_t read_    = 0;  // hidden states read: those of the first positions
   std::size_t nodes_   = 0;  // draft nodes in the cache
-  std::uint64_t above_ = 0;
-  std::vector<float> known_;    // [H], the guess after what is known
-  std::vector<float> guesses_;  // [n, H]
+  std::uint64_t above_ = 0;  // ancestors of the root that are nodes
 };
 
 }  // namespace tooldecode

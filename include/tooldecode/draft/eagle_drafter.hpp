@@ -55,17 +55,16 @@ class EagleDrafter {
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
   [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
-    return {DraftState<D>(*model_), options_.with_context ? head_.with_context(prompt) : head_};
+    return {DraftState<D>(*model_), options_.with_context ? head_.with(prompt) : head_};
   }
 
   template <Constraint C>
   void propose(Request& request, const DraftContext<C>& context,
                DraftCandidates<C>& candidates) const {
-    DraftState<D>& state     = request.state;
-    const std::size_t hidden = model_->hidden_size();
-    const auto known         = state.follow(*model_, context);
-    std::vector<float> guesses(known.begin(), known.end());  // [n, H]
-    std::vector<std::uint64_t> ancestors{state.above()};     // [n]
+    DraftState<D>& state       = request.state;
+    const std::size_t hidden   = model_->hidden_size();
+    std::vector<float> guesses = state.follow(*model_, context);  // [n, H]
+    std::vector<std::uint64_t> ancestors{state.above()};          // [n]
     const auto states_of = [&](std::size_t level, std::span<const FrontierNode> frontier) {
       if (level == 0) return std::span<const float>(guesses);
       frontier = frontier.first(std::min(frontier.size(), state.room()));

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/token_mask.hpp>
@@ -45,18 +47,18 @@ void grow_tree(DraftCandidates<C>& candidates, const H& head, std::size_t depth,
   for (std::size_t level = 0; level < depth && !frontier.empty(); ++level) {
     const std::span<const float> states = states_of(level, std::span<const FrontierNode>(frontier));
     frontier.resize(std::min(frontier.size(), states.size() / head.hidden_size()));
-    std::vector<TokenMask> masks;
-    for (const FrontierNode& at : frontier) {
-      masks.emplace_back(constraint.vocabulary_size());
-      constraint.fill_mask(candidates.state(at.node), masks.back().words());
+    std::vector<TokenMask> allowed(frontier.size(), TokenMask(constraint.vocabulary_size()));
+    std::vector<std::span<const std::uint32_t>> masks;
+    for (std::size_t i = 0; i < frontier.size(); ++i) {
+      constraint.fill_mask(candidates.state(frontier[i].node), allowed[i].words());
+      masks.push_back(std::as_const(allowed[i]).words());
     }
     const auto best = head.project_topk(states, children(level), masks);
     std::vector<FrontierNode> grown;
     for (std::size_t i = 0; i < frontier.size(); ++i) {
-      for (const auto& [token, logit] : best[i].tokens) {
-        const double log_probability = static_cast<double>(logit) - best[i].log_sum_exp;
+      for (std::size_t t = 0; t < best[i].tokens.size(); ++t) {
         const auto child =
-            candidates.add(frontier[i].node, token, static_cast<float>(log_probability));
+            candidates.add(frontier[i].node, best[i].tokens[t].token, best[i].log_probability(t));
         if (child) grown.push_back({*child, i});
       }
     }

@@ -54,7 +54,7 @@ class MedusaDrafter {
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
   [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
-    return {options_.with_context ? head_.with_context(prompt) : head_, {}};
+    return {options_.with_context ? head_.with(prompt) : head_, {}};
   }
 
   template <Constraint C>
