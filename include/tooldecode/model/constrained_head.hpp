@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <type_traits>
 #include <utility>
 
 #include <tooldecode/core/concepts.hpp>
@@ -84,11 +83,10 @@ class ConstrainedHead {
   }
 
  private:
-  using Rows   = decltype(head_rows(std::declval<const M&>().lm_head()));
-  using Weight = std::remove_const_t<std::remove_pointer_t<decltype(Rows::data)>>;
+  using Weight                       = HeadWeightOf<decltype(std::declval<const M&>().lm_head())>;
   static constexpr std::size_t panel = 64;
 
-  Rows rows_;  // [V, H]
+  RowsView<const Weight> rows_;  // [V, H]
 };
 
 }  // namespace tooldecode

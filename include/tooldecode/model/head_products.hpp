@@ -215,6 +215,10 @@ void fill_head_products(const HeadStates<W>& states,
   }
 }
 
+/// What the weights of a matrix or a map of one are.
+template <class View>
+using HeadWeightOf = std::remove_cvref_t<decltype(*std::declval<const View&>().data())>;
+
 /// The rows of a head that someone else holds.
 ///
 /// \param view  row-major, with `data()`, `rows()`, `cols()` and, where rows are further apart than
@@ -225,7 +229,7 @@ void fill_head_products(const HeadStates<W>& states,
 /// \par Errors      none
 template <class View>
 [[nodiscard]] auto head_rows(const View& view) noexcept {
-  using W = std::remove_cvref_t<decltype(*view.data())>;
+  using W = HeadWeightOf<View>;
   static_assert(HeadWeight<W>, "a head's weights must be float or Eigen::bfloat16");
   const auto cols    = static_cast<std::size_t>(view.cols());
   std::size_t stride = cols;

@@ -1,0 +1,119 @@
+/// \file
+/// MappedHead: a draft's own LM head over a vocabulary of its own, as EAGLE-3 trains it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/draft_head.hpp>
+#include <tooldecode/draft/top_k.hpp>
+#include <tooldecode/model/head_products.hpp>
+
+namespace tooldecode {
+
+/// Maps hidden states to logits over a draft's own K tokens, each of which is one of the target's.
+///
+/// The matrix was trained for these tokens and is no part of the target's head, so a token that is
+/// not among them has no row, whatever a mask allows. A copy shares the weights.
+///
+/// \par Shapes      d2t [K], weights [K, H]; hidden [n, H], logits [n, K], masks [ceil(V / 32)]
+/// \par Complexity  as FrequencyRankedHead; 4 bytes per token of the target beside the weights
+/// \par Threads     immutable after construction; const members may run concurrently
+/// \par Errors      Error{shape_mismatch}, {unknown_token} and {malformed_file} from the
+///                  constructor, nothing afterwards
+/// \par Source      Li et al., EAGLE-3, arXiv:2503.01840; the tensors `d2t` and `lm_head.weight` of
+///                  its checkpoints
+template <HeadWeight W>
+class MappedHead {
+ public:
+  /// \param vocabulary_size  of the target
+  /// \param d2t              row i is the target's token i + d2t[i]
+  /// \param weights          row-major
+  MappedHead(std::size_t vocabulary_size, std::span<const std::int64_t> d2t,
+             std::vector<W> weights) {
+    if (d2t.empty() || weights.empty() || weights.size() % d2t.size() != 0) {
+      throw Error(Errc::shape_mismatch, "lm_head.weight",
+                  "has " + std::to_string(weights.size()) + " numbers, not some for each of " +
+                      std::to_string(d2t.size()) + " rows");
+    }
+    Table table{.hidden_size = weights.size() / d2t.size(),
+                .tokens      = {},
+                .rows        = std::vector<std::uint32_t>(vocabulary_size, none),
+                .weights     = std::move(weights)};
+    for (std::size_t i = 0; i < d2t.size(); ++i) {
+      // In unsigned arithmetic, where a sum past the range is one that is not a token.
+      const std::uint64_t token = i + static_cast<std::uint64_t>(d2t[i]);
+      const std::string place   = "d2t[" + std::to_string(i) + ']';
+      if (token >= vocabulary_size) {
+        throw Error(Errc::unknown_token, place,
+                    "maps to none of the target's " + std::to_string(vocabulary_size) + " tokens");
+      }
+      if (table.rows[token] != none) {
+        throw Error(Errc::malformed_file, place,
+                    "maps to token " + std::to_string(token) + ", as row " +
+                        std::to_string(table.rows[token]) + " does");
+      }
+      table.rows[token] = static_cast<std::uint32_t>(i);
+      table.tokens.push_back(static_cast<TokenId>(token));
+    }
+    table_ = std::make_shared<const Table>(std::move(table));
+  }
+
+  [[nodiscard]] std::size_t vocabulary_size() const noexcept { return table_->rows.size(); }
+  [[nodiscard]] std::size_t hidden_size() const noexcept { return table_->hidden_size; }
+  [[nodiscard]] std::size_t size() const noexcept { return table_->tokens.size(); }
+  [[nodiscard]] TokenId token(std::size_t i) const noexcept { return table_->tokens[i]; }
+
+  /// Logits of all rows, in their order.
+  void fill_logits(std::span<const float> hidden, std::span<float> logits) const {
+    detail::fill_row_logits(*this, hidden, logits);
+  }
+  /// The k likeliest tokens of each state and the log-sum-exp of all, of those that its mask
+  /// leaves.
+  [[nodiscard]] std::vector<TopTokens> project_topk(
+      std::span<const float> hidden, std::size_t k,
+      std::span<const std::span<const std::uint32_t>> masks = {}) const {
+    return detail::project_topk(*this, hidden, k, masks);
+  }
+  /// All tokens that a mask leaves, with their logits.
+  [[nodiscard]] TokenLogits project(std::span<const float> hidden,
+                                    std::span<const std::uint32_t> mask = {}) const {
+    return detail::project_all(*this, hidden, mask);
+  }
+
+  /// The weights of row i < K.
+  [[nodiscard]] const W* row(std::size_t i) const noexcept {  // [H]
+    return table_->weights.data() + i * hidden_size();
+  }
+  /// The weights of a token, null where it has none.
+  [[nodiscard]] const W* find_row(TokenId token) const noexcept {  // [H]
+    const auto t = static_cast<std::size_t>(token);
+    return t < vocabulary_size() && table_->rows[t] != none ? row(table_->rows[t]) : nullptr;
+  }
+
+ private:
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+  struct Table {
+    std::size_t hidden_size;
+    std::vector<TokenId> tokens;      // [K]
+    std::vector<std::uint32_t> rows;  // [V]
+    std::vector<W> weights;           // [K, H]
+  };
+
+  std::shared_ptr<const Table> table_;
+};
+
+static_assert(DraftHead<MappedHead<float>> && DraftHead<MappedHead<Eigen::bfloat16>>);
+
+}  // namespace tooldecode

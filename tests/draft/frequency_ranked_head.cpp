@@ -1,0 +1,282 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <span>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/draft/frequency_ranked_head.hpp>
+#include <tooldecode/model/llama_model.hpp>
+#include <tooldecode/vocabulary/frequency_ranks.hpp>
+
+#include <support/catch.hpp>
+#include <support/data.hpp>
+
+namespace td = tooldecode;
+
+namespace {
+
+using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Half   = Eigen::bfloat16;
+using Words  = std::span<const std::uint32_t>;
+
+/// Whole numbers so small that every sum of products is exact in float: equality is meant, and ties
+/// are many.
+float whole_number(std::mt19937& random) {
+  return static_cast<float>(static_cast<int>(random() % 7)) - 3.0F;
+}
+
+td::FrequencyRanks random_ranks(std::size_t size, std::mt19937& random) {
+  std::vector<std::uint64_t> counts(size);
+  for (auto& count : counts) count = random() % 50;
+  return td::FrequencyRanks(counts);
+}
+
+/// What the head must give, by a sort of exact logits of every token.
+struct Expected {
+  std::vector<td::ScoredToken> tokens;  // all, the likeliest first
+  double log_sum_exp = 0;
+};
+
+Expected expect(const Matrix& head, const std::vector<td::TokenId>& active,
+                std::span<const float> hidden, const td::TokenMask* mask) {
+  std::vector<td::TokenId> tokens = active;
+  if (mask != nullptr) {
+    if (mask->count() < active.size()) {
+      tokens.resize(static_cast<std::size_t>(head.rows()));
+      for (std::size_t t = 0; t < tokens.size(); ++t) tokens[t] = static_cast<td::TokenId>(t);
+    }
+    std::erase_if(tokens, [&](td::TokenId token) { return !mask->contains(token); });
+  }
+  Expected result;
+  double sum = 0;
+  for (const td::TokenId token : tokens) {
+    double logit = 0;
+    for (std::size_t i = 0; i < hidden.size(); ++i) {
+      logit += static_cast<double>(hidden[i]) *
+               static_cast<double>(head(token, static_cast<Eigen::Index>(i)));
+    }
+    sum += std::exp(logit);
+    result.tokens.push_back({token, static_cast<float>(logit)});
+  }
+  std::sort(result.tokens.begin(), result.tokens.end(), [](const auto& a, const auto& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+  });
+  result.log_sum_exp = std::log(sum);
+  return result;
+}
+
+/// A mask of one of the kinds that matter: nothing, one token, all, the unranked alone, some.
+td::TokenMask random_mask(std::size_t size, const std::vector<td::TokenId>& active,
+                          std::mt19937& random) {
+  td::TokenMask mask(size);
+  const auto kind   = random() % 7;
+  const auto chance = random() % 100;
+  for (std::size_t t = 0; t < size; ++t) {
+    const auto token     = static_cast<td::TokenId>(t);
+    const bool is_active = std::find(active.begin(), active.end(), token) != active.end();
+    if (kind == 2 || (kind == 3 && !is_active) || (kind > 3 && random() % 100 < chance)) {
+      mask.insert(token);
+    }
+  }
+  if (kind == 1) mask.insert(static_cast<td::TokenId>(random() % size));
+  return mask;
+}
+
+template <class Head>
+void check_head(const Head& head, const Matrix& matrix, const std::vector<td::TokenId>& active,
+                std::size_t n, std::mt19937& random) {
+  const std::size_t width = head.hidden_size();
+  const std::size_t size  = head.vocabulary_size();
+  REQUIRE(head.size() == active.size());
+  for (std::size_t i = 0; i < active.size(); ++i) CHECK(head.token(i) == active[i]);
+
+  std::vector<float> hidden(n * width);
+  for (float& x : hidden) x = whole_number(random);
+  std::vector<td::TokenMask> masks;
+  std::vector<Words> words;
+  for (std::size_t t = 0; t < n; ++t) masks.push_back(random_mask(size, active, random));
+  for (const td::TokenMask& mask : masks) {
+    words.push_back(random() % 4 == 0 ? Words{} : Words(mask.words()));
+  }
+  const bool is_masked = random() % 4 != 0;
+  const std::size_t k  = 1 + random() % 12;
+  const auto tops      = head.project_topk(hidden, k, is_masked ? words : std::vector<Words>{});
+  REQUIRE(tops.size() == n);
+  std::vector<float> logits(n * active.size());
+  head.fill_logits(hidden, logits);
+
+  for (std::size_t t = 0; t < n; ++t) {
+    INFO("state " << t << " of " << n << ", width " << width << ", rows " << active.size());
+    const std::span<const float> state(hidden.data() + t * width, width);
+    const Words mask       = is_masked ? words[t] : Words{};
+    const auto expected    = expect(matrix, active, state, mask.empty() ? nullptr : &masks[t]);
+    const std::size_t most = std::min(k, expected.tokens.size());
+    CHECK(tops[t].tokens ==
+          std::vector(expected.tokens.begin(), expected.tokens.begin() + static_cast<int>(most)));
+    if (expected.tokens.empty()) {
+      CHECK(tops[t].log_sum_exp == -std::numeric_limits<double>::infinity());
+    } else {
+      CHECK(std::abs(tops[t].log_sum_exp - expected.log_sum_exp) < 1e-5);
+    }
+
+    const td::TokenLogits law = head.project(state, mask);
+    REQUIRE(law.tokens.size() == law.logits.size());
+    std::vector<td::ScoredToken> all;
+    for (std::size_t i = 0; i < law.tokens.size(); ++i) {
+      all.push_back({law.tokens[i], law.logits[i]});
+    }
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+      return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+    });
+    CHECK(all == expected.tokens);
+
+    const auto unmasked = expect(matrix, active, state, nullptr);
+    std::size_t wrong   = 0;
+    for (const auto& [token, logit] : unmasked.tokens) {
+      const auto row =
+          static_cast<std::size_t>(std::find(active.begin(), active.end(), token) - active.begin());
+      if (logits[t * active.size() + row] != logit) ++wrong;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE(
+    "top k, log-sum-exp and law equal brute force for any rows, masks and numbers of states") {
+  std::mt19937 random{1};
+  for (std::size_t round = 0; round < 32; ++round) {
+    INFO("seed 1, round " << round);
+    const std::size_t n     = 1 + round % 16;
+    const std::size_t width = 1 + random() % 60;
+    const std::size_t size  = round % 3 == 0 ? 1 + random() % 9 : 257 + random() % 400;
+    const std::size_t k     = round % 5 == 0 ? 1 : 1 + random() % size;
+    Matrix matrix(static_cast<Eigen::Index>(size), static_cast<Eigen::Index>(width));
+    for (auto& weight : matrix.reshaped()) weight = whole_number(random);
+    const td::RankedTokens ranks = random_ranks(size, random).first(k);
+    std::vector<td::TokenId> active(ranks.ranked().begin(), ranks.ranked().end());
+
+    const td::FrequencyRankedHead<float> gathered{matrix, ranks};
+    const td::FrequencyRankedHead in_place{matrix, ranks, {.gather = false}};
+    const td::FrequencyRankedHead<Half, float> halved{matrix, ranks};
+    check_head(gathered, matrix, active, n, random);
+    check_head(in_place, matrix, active, n, random);
+    check_head(halved, matrix, active, n, random);
+
+    // Fewer ranked rows, then rows added to them, repeated and ranked ones among these.
+    active.resize(random() % (k + 1));
+    const std::size_t left = active.size();
+    std::vector<td::TokenId> extra;
+    for (int i = 0; i < 9; ++i) {
+      extra.push_back(static_cast<td::TokenId>(random() % size));
+      if (std::find(active.begin(), active.end(), extra.back()) == active.end()) {
+        active.push_back(extra.back());
+      }
+    }
+    check_head(gathered.first(left).with(extra), matrix, active, n, random);
+    check_head(in_place.first(left).with(extra), matrix, active, n, random);
+    check_head(halved.first(left).with(extra), matrix, active, n, random);
+    // What the ranking adds is what the head adds.
+    const auto ranked_with = ranks.with(extra);
+    const td::FrequencyRankedHead from_ranks{matrix, ranked_with};
+    const auto from_head = gathered.with(extra);
+    REQUIRE(from_ranks.size() == from_head.size());
+    for (std::size_t i = 0; i < from_head.size(); ++i) {
+      CHECK(from_ranks.token(i) == from_head.token(i));
+    }
+  }
+}
+
+TEST_CASE("a token's logit has one value, whatever states, rows and copies are beside it") {
+  std::mt19937 random{2};
+  const Matrix matrix = Matrix::Random(400, 37);
+  const auto ranks    = random_ranks(400, random).first(300);
+  const std::vector<float> hidden(matrix.data(), matrix.data() + 16 * 37);
+  const td::FrequencyRankedHead gathered{matrix, ranks};
+  const td::FrequencyRankedHead in_place{matrix, ranks, {.gather = false}};
+  const auto together  = gathered.project_topk(hidden, 20);
+  const auto elsewhere = in_place.project_topk(hidden, 20);
+  for (std::size_t t = 0; t < 16; ++t) {
+    const auto state = std::span(hidden).subspan(t * 37, 37);
+    const auto alone = gathered.project_topk(state, 20);
+    CHECK(alone[0].tokens == together[t].tokens);
+    CHECK(alone[0].log_sum_exp == together[t].log_sum_exp);
+    CHECK(elsewhere[t].tokens == together[t].tokens);
+    CHECK(elsewhere[t].log_sum_exp == together[t].log_sum_exp);
+    const auto law = gathered.project(state);
+    for (const auto& [token, logit] : together[t].tokens) {
+      const auto at = std::find(law.tokens.begin(), law.tokens.end(), token) - law.tokens.begin();
+      CHECK(law.logits[static_cast<std::size_t>(at)] == logit);
+    }
+  }
+}
+
+TEST_CASE("the embedded model's head: half the bytes, the same weights, the same tokens") {
+  const auto model       = td::LlamaModel::load(td::test::example_data("tiny"));
+  const std::size_t size = model.vocabulary_size();
+  const td::FrequencyRanks ranks{std::vector<std::uint64_t>(size)};
+  const td::FrequencyRankedHead whole{model.lm_head(), ranks.first(size), {.gather = false}};
+  const td::FrequencyRankedHead<Half, float> halved{model.lm_head(), ranks.first(size)};
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    for (std::size_t j = 0; j < model.hidden_size(); ++j) {
+      if (static_cast<float>(halved.row(i)[j]) != whole.row(i)[j]) ++wrong;
+    }
+  }
+  CHECK(wrong == 0);
+
+  std::vector<td::TokenId> tokens;
+  for (std::size_t i = 0; i < 12; ++i) tokens.push_back(static_cast<td::TokenId>(i * 37 % size));
+  auto cache = model.make_cache();
+  std::vector<float> hidden(tokens.size() * model.hidden_size());
+  model.forward_hidden(cache, tokens, hidden);
+  std::vector<float> logits(tokens.size() * size);
+  model.fill_logits(hidden, logits);
+  const auto exact = whole.project_topk(hidden, 5);
+  const auto close = halved.project_topk(hidden, 5);
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    for (std::size_t i = 0; i < 5; ++i) {
+      const auto [token, logit] = exact[t].tokens[i];
+      CHECK(logit == logits[t * size + static_cast<std::size_t>(token)]);
+      CHECK(close[t].tokens[i].token == token);
+      CHECK(std::abs(close[t].tokens[i].logit - logit) < 1e-4F);
+    }
+    CHECK(exact[t].tokens[0].logit ==
+          *std::max_element(logits.begin() + static_cast<std::ptrdiff_t>(t * size),
+                            logits.begin() + static_cast<std::ptrdiff_t>((t + 1) * size)));
+    CHECK(std::abs(close[t].log_sum_exp - exact[t].log_sum_exp) < 1e-4);
+  }
+}
+
+TEST_CASE("heads and tokens that do not fit are refused by name") {
+  std::mt19937 random{3};
+  const auto ranks   = random_ranks(20, random).first(10);
+  const auto code_of = [](auto&& build) {
+    try {
+      build();
+    } catch (const td::Error& error) {
+      return error.code();
+    }
+    return td::Errc::malformed_json;  // none of those expected
+  };
+  const Matrix small = Matrix::Random(19, 4), none = Matrix(20, 0), good = Matrix::Random(24, 4);
+  CHECK(code_of([&] { td::FrequencyRankedHead{small, ranks}; }) == td::Errc::shape_mismatch);
+  CHECK(code_of([&] { td::FrequencyRankedHead{none, ranks}; }) == td::Errc::shape_mismatch);
+  CHECK(code_of([&] {
+          td::FrequencyRankedHead<Half, float>{good, ranks, {.gather = false}};
+        }) == td::Errc::invalid_option);
+  const td::FrequencyRankedHead head{good, ranks};
+  CHECK(code_of([&] { (void)head.first(11); }) == td::Errc::invalid_option);
+  for (const td::TokenId token : {-1, 24}) {
+    CHECK(code_of([&] { (void)head.with(std::vector{token}); }) == td::Errc::unknown_token);
+  }
+  CHECK(head.with(std::vector<td::TokenId>{23}).size() == 11);  // past the ranks, in the head
+}

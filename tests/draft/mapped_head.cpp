@@ -1,0 +1,93 @@
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <span>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/draft/mapped_head.hpp>
+#include <tooldecode/model/fixed_order.hpp>
+
+#include <support/catch.hpp>
+
+namespace td = tooldecode;
+
+namespace {
+
+using Words = std::span<const std::uint32_t>;
+
+}  // namespace
+
+TEST_CASE("rows are the tokens that offsets name, and a mask leaves those it allows") {
+  // Rows for tokens 2, 3 and 8 of ten.
+  const td::MappedHead head(10, std::vector<std::int64_t>{2, 2, 6},
+                            std::vector<float>{1, 0, 0, 1, 1, 1});
+  CHECK(head.size() == 3);
+  CHECK(head.hidden_size() == 2);
+  CHECK(head.vocabulary_size() == 10);
+  CHECK(head.token(2) == 8);
+  const std::vector<float> hidden{5, 3, 1, 2};
+  const auto tops = head.project_topk(hidden, 2);
+  CHECK(tops[0].tokens == std::vector<td::ScoredToken>{{8, 8.0F}, {2, 5.0F}});
+  CHECK(tops[1].tokens == std::vector<td::ScoredToken>{{8, 3.0F}, {3, 2.0F}});
+
+  td::TokenMask few(10), foreign(10), many(10);
+  few.insert(3);
+  few.insert(7);
+  foreign.insert(7);
+  for (const td::TokenId token : {0, 2, 3, 7}) many.insert(token);
+  const std::vector<float> three{5, 3, 5, 3, 5, 3};
+  const auto masked =
+      head.project_topk(three, 9, std::vector<Words>{few.words(), foreign.words(), many.words()});
+  CHECK(masked[0].tokens == std::vector<td::ScoredToken>{{3, 3.0F}});
+  CHECK(masked[0].log_probability(0) == 0.0F);
+  CHECK(masked[1].tokens.empty());
+  CHECK(masked[1].log_sum_exp == -std::numeric_limits<double>::infinity());
+  CHECK(masked[2].tokens == std::vector<td::ScoredToken>{{2, 5.0F}, {3, 3.0F}});
+  CHECK(head.project(std::span(three).first(2)).tokens == std::vector<td::TokenId>{2, 3, 8});
+}
+
+TEST_CASE("logits are products of its own rows") {
+  std::mt19937 random{4};
+  std::normal_distribution<float> normal;
+  const std::size_t rows = 300, width = 41, n = 7;
+  std::vector<float> weights(rows * width), hidden(n * width), logits(n * rows);
+  for (float& x : weights) x = normal(random);
+  for (float& x : hidden) x = normal(random);
+  const td::MappedHead head(1000, std::vector<std::int64_t>(rows, 100), weights);
+  head.fill_logits(hidden, logits);
+  std::size_t wrong = 0;
+  for (std::size_t t = 0; t < n; ++t) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      if (logits[t * rows + r] != td::dot(std::span(hidden).subspan(t * width, width),
+                                          std::span(weights).subspan(r * width, width))) {
+        ++wrong;
+      }
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("offsets and weights that do not fit are refused by place") {
+  const auto build = [](std::vector<std::int64_t> d2t, std::size_t numbers) {
+    try {
+      td::MappedHead head(10, d2t, std::vector<float>(numbers));
+    } catch (const td::Error& error) {
+      return std::pair(error.code(), error.where());
+    }
+    return std::pair(td::Errc::malformed_json, std::string("nothing thrown"));
+  };
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  CHECK(build({0, 0, 0}, 7).first == td::Errc::shape_mismatch);
+  CHECK(build({0, 0}, 0).first == td::Errc::shape_mismatch);
+  CHECK(build({}, 4).first == td::Errc::shape_mismatch);
+  for (const std::int64_t offset : {std::int64_t{9}, std::int64_t{-2}, most, -most}) {
+    CHECK(build({0, offset}, 4) == std::pair(td::Errc::unknown_token, std::string("d2t[1]")));
+  }
+  CHECK(build({0, 8}, 4).second == "nothing thrown");
+  CHECK(build({5, 0, 3}, 3) == std::pair(td::Errc::malformed_file, std::string("d2t[2]")));
+}
