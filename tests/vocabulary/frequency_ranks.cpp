@@ -265,6 +265,13 @@ TEST_CASE("a malformed file is an error that names the place") {
   check_error(td::Errc::malformed_json, "#", [] { return FrequencyRanks::parse("[1e999]"); });
 }
 
+TEST_CASE("the embedded model's ranks are of its own vocabulary and domain") {
+  const auto ranks = FrequencyRanks::load(td::test::example_data("tiny/ranks.json"));
+  CHECK(ranks.size() == 8192);
+  CHECK(ranks.always_count() == 8);
+  CHECK(ranks.coverage(ranks.size() / 4) > 0.9);
+}
+
 TEST_CASE("a quarter of Qwen2's vocabulary covers at least 95 % of every kind of text") {
   TOOLDECODE_REQUIRE_SHARED(path, "corpus/freq/qwen2.json.gz");
   const auto published       = nlohmann::json::parse(td::test::read_text(path));
