@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -178,7 +179,7 @@ class ToyTarget {
         draft[t] = logits_.back() + 0.7F * normal(random);
       }
       draft.resize(4);
-      drafts_.push_back({{0, 1, 2, 3}, softmax({draft, 1})});
+      drafts_.push_back({{0, 1, 2, 3}, softmax({draft, 1})});  // one group of noise
     }
   }
 
@@ -273,10 +274,10 @@ class ToyTarget {
   DraftTree tree(tokens.back());
   for (std::size_t node = 0; node < tree.size() && tree.depth(node) < shape.size(); ++node) {
     const ProposalLaw& q = target.draft(tokens, tree, node);
-    std::vector<std::pair<double, TokenId>> order;  // by exponential clocks
-    for (std::size_t i = 0; i < q.tokens.size(); ++i) {
-      const double u = uniform(key.seed, key.position + tree.depth(node), q.tokens[i], stream);
-      order.emplace_back(-std::log(u) / q.probabilities[i], q.tokens[i]);
+    const auto words     = noise_words(key.seed, key.position + tree.depth(node), 0, stream);
+    std::array<std::pair<double, TokenId>, 4> order;  // by exponential clocks
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      order[i] = {-std::log(unit_interval(words[i])) / q.probabilities[i], q.tokens[i]};
     }
     std::sort(order.begin(), order.end());
     for (std::size_t i = 0; i < shape[tree.depth(node)]; ++i) tree.add(node, order[i].second);

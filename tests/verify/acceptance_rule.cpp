@@ -1,3 +1,4 @@
+#include <cstddef>
 #include <optional>
 
 #include <tooldecode/verify/acceptance_rule.hpp>
@@ -39,6 +40,7 @@ TEST_CASE("every rule of the library, and a verifier with it, is an AcceptanceRu
   STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::Typical>());
   STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::Thresholded>());
   STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::TreeVerifier<td::ChainRejection>>());
+  STATIC_REQUIRE_FALSE(RuleWithoutClaim::needs_proposal_law);
   STATIC_REQUIRE_FALSE(td::AcceptanceRule<RuleWithoutClaim>);
 }
 

@@ -259,15 +259,13 @@ TEST_CASE("chi-squared on the joint law of three tokens rejects what goes wrong 
               key);
     });
   };
-  using enum BrokenRejection::Fault;
   CHECK(pruned(td::Walk{}) > limit);
-  CHECK(drawn(BrokenRejection{none}) > limit);
+  CHECK(drawn(td::RecursiveRejection{}) > limit);
 
   CHECK(pruned(td::Walk{}, Bonus::of_the_parent) < limit);
   CHECK(pruned(td::Thresholded{.threshold_single = 0.3}) < limit);
   CHECK(pruned(td::Thresholded{.threshold_accumulated = 0.9}) < limit);
-  CHECK(drawn(BrokenRejection{no_residual}) < limit);
-  CHECK(drawn(BrokenRejection{stale_proposal}) < limit);
+  CHECK(drawn(BrokenRejection{BrokenRejection::Fault::no_residual}) < limit);
   // Drafts that know the noise of the draw after them; Walk alone does not mind.
   CHECK(drawn(td::RecursiveRejection{}, td::NoiseStream::target) < limit);
   CHECK(drawn(td::Walk{}, td::NoiseStream::target) > limit);
