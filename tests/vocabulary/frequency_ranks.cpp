@@ -156,6 +156,18 @@ TEST_CASE("a subset takes other tokens beside its ranks, each once") {
   }
 }
 
+TEST_CASE("a context's words are there with and without the space before them") {
+  const td::Vocabulary vocabulary({{"a"}, {" Oslo"}, {"Oslo"}, {" "}, {" b"}, {"  c"}, {" c"}});
+  const auto one = FrequencyRanks(Counts(7)).first(1);
+  CHECK(listed(one.with_context(Ids{1, 3, 4, 1, 5}, vocabulary).added()) == Ids{1, 3, 4, 5, 2, 6});
+  CHECK(one.with_context(Ids{}, vocabulary).added().empty());
+  check_error(td::Errc::unknown_token, "token 7", [&] {
+    return one.with_context(Ids{1, 7}, vocabulary);
+  });
+  check_error(td::Errc::shape_mismatch, "vocabulary",
+              [&] { return one.with_context(Ids{1}, vocabulary.with_size(8)); });
+}
+
 TEST_CASE("subsets share what they are taken from and outlive it") {
   std::vector<td::RankedTokens> subsets;
   {

@@ -98,6 +98,24 @@ class RankedTokens {
   [[nodiscard]] RankedTokens with_context(std::span<const TokenId> tokens) const {
     return with(tokens);
   }
+  /// The same, and each token that begins with a space also without it: what follows a space in a
+  /// prompt often follows a quote in a call. Error{shape_mismatch} for another vocabulary's size.
+  [[nodiscard]] RankedTokens with_context(std::span<const TokenId> tokens,
+                                          const Vocabulary& vocabulary) const {
+    if (vocabulary.size() != vocabulary_size()) {
+      throw Error(Errc::shape_mismatch, "vocabulary",
+                  std::to_string(vocabulary.size()) + " tokens, expected " +
+                      std::to_string(vocabulary_size()));
+    }
+    const RankedTokens known = with(tokens);
+    std::vector<TokenId> twins;
+    for (const TokenId token : tokens) {
+      const std::string_view text = vocabulary.bytes(token);
+      if (!text.starts_with(' ')) continue;
+      if (const auto twin = vocabulary.find(text.substr(1))) twins.push_back(*twin);
+    }
+    return known.with(twins);
+  }
 
  private:
   friend class FrequencyRanks;
