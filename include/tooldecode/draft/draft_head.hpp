@@ -37,13 +37,15 @@ struct TokenLogits {
 /// tokens come in that the head lacks, where their rows are at hand. No mask is an empty span.
 template <class T>
 concept DraftHead =
-    std::copyable<T> && requires(const T& head, std::size_t i, std::span<const float> hidden,
-                                 std::span<float> logits, std::span<const std::uint32_t> mask,
+    std::copyable<T> && requires(const T& head, std::size_t i, std::span<const TokenId> tokens,
+                                 std::span<const float> hidden, std::span<float> logits,
+                                 std::span<const std::uint32_t> mask,
                                  std::span<const std::span<const std::uint32_t>> masks) {
       { head.vocabulary_size() } -> std::convertible_to<std::size_t>;
       { head.hidden_size() } -> std::convertible_to<std::size_t>;
       { head.size() } -> std::convertible_to<std::size_t>;  // K
       { head.token(i) } -> std::convertible_to<TokenId>;    // of row i < K
+      { head.with(tokens) } -> std::same_as<T>;             // with rows for these, where it can
       { head.fill_logits(hidden, logits) };                 // hidden [n, H], logits [n, K]
       {
         head.project_topk(hidden, i, masks)
@@ -91,89 +93,105 @@ void fill_row_logits(const Rows& rows, std::span<const float> hidden, std::span<
   });
 }
 
-/// Whether a mask, if it is one, allows fewer than `size` tokens.
-inline bool is_narrow(std::span<const std::uint32_t> mask, std::size_t size) noexcept {
-  if (mask.empty()) return false;
+/// Tokens that a mask allows.
+inline std::size_t count_allowed(std::span<const std::uint32_t> mask) noexcept {
   std::size_t count = 0;
   for (const std::uint32_t word : mask) count += static_cast<std::size_t>(std::popcount(word));
-  return count < size;
+  return count;
 }
 
-/// The products of one state that a mask leaves: `visit(tokens, logits)` panel by panel.
-template <class Rows, class Visit>
-void project_narrow(const Rows& rows, std::span<const float> hidden,
-                    std::span<const std::uint32_t> mask, Visit visit) {
+/// Multiplies some states by `count` rows, together, and calls `visit(state, tokens, logits)` with
+/// those that the state's mask allows; `which` are the states among all.
+template <HeadWeight W, class TokenAt, class RowAt, class MaskOf, class Visit>
+void project_rows(std::span<const float> hidden, std::size_t width,
+                  std::span<const std::size_t> which, std::size_t count, TokenAt token_at,
+                  RowAt row_at, MaskOf mask_of, Visit visit) {
+  std::vector<float> some;
+  for (const std::size_t t : which) {
+    const auto state = hidden.subspan(t * width, width);
+    some.insert(some.end(), state.begin(), state.end());
+  }
+  std::array<TokenId, head_panel> tokens, kept;
+  std::array<float, head_panel> logits;
+  const HeadStates<W> states(some, width);
+  for_each_panel(states, count, row_at, [&](std::size_t first, RowsView<float> panel) {
+    for (std::size_t i = 0; i < panel.cols; ++i) tokens[i] = token_at(first + i);
+    for (std::size_t s = 0; s < which.size(); ++s) {
+      const std::span<const std::uint32_t> mask = mask_of(which[s]);
+      if (mask.empty()) {
+        visit(which[s], std::span<const TokenId>(tokens).first(panel.cols),
+              std::span<const float>(panel.row(s), panel.cols));
+        continue;
+      }
+      std::size_t left = 0;
+      for (std::size_t i = 0; i < panel.cols; ++i) {
+        kept[left]   = tokens[i];
+        logits[left] = panel.row(s)[i];
+        left += is_allowed(mask, static_cast<std::size_t>(tokens[i])) ? 1 : 0;
+      }
+      visit(which[s], std::span<const TokenId>(kept).first(left),
+            std::span<const float>(logits).first(left));
+    }
+  });
+}
+
+/// The same with the rows of all tokens that one mask, which includes the states' own, allows.
+template <class Rows, class MaskOf, class Visit>
+void project_allowed(const Rows& rows, std::span<const float> hidden,
+                     std::span<const std::size_t> which, std::span<const std::uint32_t> allowed,
+                     MaskOf mask_of, Visit visit) {
   using W = WeightOfFound<Rows>;
   std::vector<TokenId> tokens;
   std::vector<const W*> found;
-  for_each_allowed(mask, [&](TokenId token) {
+  for_each_allowed(allowed, [&](TokenId token) {
     if (const W* row = rows.find_row(token); row != nullptr) {
       tokens.push_back(token);
       found.push_back(row);
     }
   });
-  for_each_panel(
-      HeadStates<W>(hidden, rows.hidden_size()), found.size(),
-      [&](std::size_t i) { return found[i]; },
-      [&](std::size_t first, RowsView<float> panel) {
-        visit(std::span<const TokenId>(tokens).subspan(first, panel.cols),
-              std::span<const float>(panel.data, panel.cols));
-      });
+  project_rows<W>(
+      hidden, rows.hidden_size(), which, tokens.size(), [&](std::size_t i) { return tokens[i]; },
+      [&](std::size_t i) { return found[i]; }, mask_of, visit);
 }
 
-/// The products of n states by all rows: `visit(state, tokens, logits)` of what its mask allows.
+/// All that a head does with n states: `visit(state, tokens, logits)`, in parts.
 template <class Rows, class MaskOf, class Visit>
-void project_wide(const Rows& rows, std::span<const float> hidden, MaskOf mask_of, Visit visit) {
-  std::array<TokenId, head_panel> tokens, kept;
-  std::array<float, head_panel> logits;
-  const auto row_at = [&](std::size_t i) { return rows.row(i); };
-  for_each_panel(HeadStates<WeightOfRow<Rows>>(hidden, rows.hidden_size()), rows.size(), row_at,
-                 [&](std::size_t first, RowsView<float> panel) {
-                   for (std::size_t i = 0; i < panel.cols; ++i) tokens[i] = rows.token(first + i);
-                   for (std::size_t t = 0; t < panel.rows; ++t) {
-                     const std::span<const std::uint32_t> mask = mask_of(t);
-                     if (mask.empty()) {
-                       visit(t, std::span<const TokenId>(tokens).first(panel.cols),
-                             std::span<const float>(panel.row(t), panel.cols));
-                       continue;
-                     }
-                     std::size_t count = 0;
-                     for (std::size_t i = 0; i < panel.cols; ++i) {
-                       if (!is_allowed(mask, static_cast<std::size_t>(tokens[i]))) continue;
-                       kept[count]     = tokens[i];
-                       logits[count++] = panel.row(t)[i];
-                     }
-                     visit(t, std::span<const TokenId>(kept).first(count),
-                           std::span<const float>(logits).first(count));
-                   }
-                 });
+void project(const Rows& rows, std::span<const float> hidden, MaskOf mask_of, Visit visit) {
+  std::vector<std::size_t> wide, narrow;  // states by whether the mask allows as many as the rows
+  std::vector<std::uint32_t> either;      // what the narrow masks allow together
+  std::size_t alone = 0;                  // rows that these take one by one
+  for (std::size_t t = 0; t < hidden.size() / rows.hidden_size(); ++t) {
+    const std::span<const std::uint32_t> mask = mask_of(t);
+    const std::size_t count                   = count_allowed(mask);
+    (mask.empty() || count >= rows.size() ? wide : narrow).push_back(t);
+    if (narrow.empty() || narrow.back() != t) continue;
+    alone += count;
+    either.resize(std::max(either.size(), mask.size()));
+    for (std::size_t w = 0; w < mask.size(); ++w) either[w] |= mask[w];
+  }
+  project_rows<WeightOfRow<Rows>>(
+      hidden, rows.hidden_size(), wide, rows.size(), [&](std::size_t i) { return rows.token(i); },
+      [&](std::size_t i) { return rows.row(i); }, mask_of, visit);
+  // A row costs each further state that it is multiplied with about an eighth of reading it
+  // (benchmarks/results/ranked_head.json), and masks of neighbours are mostly alike.
+  if (count_allowed(either) * (8 + narrow.size()) <= 8 * alone) {
+    project_allowed(rows, hidden, narrow, either, mask_of, visit);
+  } else {
+    for (const std::size_t t : narrow) {
+      project_allowed(rows, hidden, std::span(&t, 1), mask_of(t), mask_of, visit);
+    }
+  }
 }
 
 template <class Rows>
 std::vector<TopTokens> project_topk(const Rows& rows, std::span<const float> hidden, std::size_t k,
                                     std::span<const std::span<const std::uint32_t>> masks) {
-  const std::size_t width = rows.hidden_size();
-  const std::size_t n     = hidden.size() / width;
-  TOOLDECODE_ASSERT(masks.empty() || masks.size() == n);
-  const auto mask_of = [&](std::size_t t) {
-    return masks.empty() ? std::span<const std::uint32_t>{} : masks[t];
-  };
-  std::vector<TopK> tops(n, TopK(k));
-  std::vector<std::size_t> wide;  // states that go through all rows, together
-  std::vector<float> wide_hidden;
-  for (std::size_t t = 0; t < n; ++t) {
-    const auto state = hidden.subspan(t * width, width);
-    if (is_narrow(mask_of(t), rows.size())) {
-      project_narrow(rows, state, mask_of(t),
-                     [&](auto tokens, auto logits) { tops[t].add(tokens, logits); });
-    } else {
-      wide.push_back(t);
-      wide_hidden.insert(wide_hidden.end(), state.begin(), state.end());
-    }
-  }
-  project_wide(
-      rows, wide_hidden, [&](std::size_t i) { return mask_of(wide[i]); },
-      [&](std::size_t i, auto tokens, auto logits) { tops[wide[i]].add(tokens, logits); });
+  TOOLDECODE_ASSERT(masks.empty() || masks.size() * rows.hidden_size() == hidden.size());
+  std::vector<TopK> tops(hidden.size() / rows.hidden_size(), TopK(k));
+  project(
+      rows, hidden,
+      [&](std::size_t t) { return masks.empty() ? std::span<const std::uint32_t>{} : masks[t]; },
+      [&](std::size_t t, auto tokens, auto logits) { tops[t].add(tokens, logits); });
   std::vector<TopTokens> result;
   for (TopK& top : tops) result.push_back(std::move(top).take());
   return result;
@@ -184,17 +202,12 @@ TokenLogits project_all(const Rows& rows, std::span<const float> hidden,
                         std::span<const std::uint32_t> mask) {
   TOOLDECODE_ASSERT(hidden.size() == rows.hidden_size());
   TokenLogits all;
-  const auto append = [&](auto tokens, auto logits) {
-    all.tokens.insert(all.tokens.end(), tokens.begin(), tokens.end());
-    all.logits.insert(all.logits.end(), logits.begin(), logits.end());
-  };
-  if (is_narrow(mask, rows.size())) {
-    project_narrow(rows, hidden, mask, append);
-  } else {
-    project_wide(
-        rows, hidden, [&](std::size_t) { return mask; },
-        [&](std::size_t, auto tokens, auto logits) { append(tokens, logits); });
-  }
+  project(
+      rows, hidden, [&](std::size_t) { return mask; },
+      [&](std::size_t, auto tokens, auto logits) {
+        all.tokens.insert(all.tokens.end(), tokens.begin(), tokens.end());
+        all.logits.insert(all.logits.end(), logits.begin(), logits.end());
+      });
   return all;
 }
 

@@ -74,6 +74,9 @@ class MappedHead {
   [[nodiscard]] std::size_t size() const noexcept { return table_->tokens.size(); }
   [[nodiscard]] TokenId token(std::size_t i) const noexcept { return table_->tokens[i]; }
 
+  /// The same: no rows can be added to a matrix of its own.
+  [[nodiscard]] MappedHead with(std::span<const TokenId>) const { return *this; }
+
   /// Logits of all rows, in their order.
   void fill_logits(std::span<const float> hidden, std::span<float> logits) const {
     detail::fill_row_logits(*this, hidden, logits);
