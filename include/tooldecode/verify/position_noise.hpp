@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -37,21 +38,23 @@ class PositionNoise {
 
   /// A token with probability proportional to its weight; nothing where no weight is positive.
   [[nodiscard]] std::optional<TokenId> draw(std::span<const double> weights) const noexcept {
-    constexpr double most_speed = 0x1p33;  // 1 / -log(unit_interval(2^32 - 1)) is less
-    std::optional<TokenId> first;          // to arrive, of exponential clocks with these rates
+    std::optional<TokenId> first;  // to arrive, of exponential clocks with these rates
     double best = 0;
     for (std::size_t group = 0; group * 4 < weights.size(); ++group) {
-      const auto four =
-          weights.subspan(group * 4, std::min<std::size_t>(4, weights.size() - group * 4));
-      const auto can_win = [&best](double weight) { return weight * most_speed > best; };
-      if (std::none_of(four.begin(), four.end(), can_win)) continue;
+      const std::size_t begin = group * 4;
+      const auto four   = weights.subspan(begin, std::min<std::size_t>(4, weights.size() - begin));
+      const double most = *std::max_element(four.begin(), four.end());
+      if (most * 0x1p33 <= best) continue;
       const auto words = noise_words(key_.seed, key_.position, static_cast<std::uint32_t>(group));
       for (std::size_t i = 0; i < four.size(); ++i) {
-        if (!can_win(four[i])) continue;
+        // -log(u) > 1 - u, and that above the inverse of this power of 2: few tokens need a
+        // logarithm.
+        const auto bound = static_cast<double>(std::uint64_t{2} << std::countl_one(words[i]));
+        if (four[i] * bound <= best) continue;
         const double speed = four[i] / -std::log(unit_interval(words[i]));
         if (speed <= best) continue;
         best  = speed;
-        first = static_cast<TokenId>(group * 4 + i);
+        first = static_cast<TokenId>(begin + i);
       }
     }
     return first;

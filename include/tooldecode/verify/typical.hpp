@@ -39,8 +39,14 @@ struct Typical {
     const std::vector<TokenId> children = tree.children(node);
     std::vector<double> p(law.logits.size());  // [V]
     if (children.empty() || !law.fill_probabilities(p)) return noise.draw(law);
-    double entropy = 0;
-    for (const double x : p) entropy -= x > 0 ? x * std::log(x) : 0;
+    // log(p) of a token is that of the likeliest and the difference of their logits.
+    const auto likeliest = std::max_element(p.begin(), p.end());
+    const auto top =
+        static_cast<double>(law.logits[static_cast<std::size_t>(likeliest - p.begin())]);
+    double entropy = -std::log(*likeliest);
+    for (std::size_t t = 0; t < p.size(); ++t) {
+      if (p[t] > 0) entropy -= p[t] * (static_cast<double>(law.logits[t]) - top);
+    }
     const double enough = std::min(epsilon, delta * std::exp(-entropy));
     for (const TokenId child : children) {
       const auto t = static_cast<std::size_t>(child);
