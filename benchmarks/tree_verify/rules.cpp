@@ -123,8 +123,8 @@ void verify(benchmark::State& state, Rule rule, float temperature) {
       floor += microseconds(start);
     }
   }
-  const auto count               = static_cast<double>(rounds * state.iterations());
-  state.counters["rows"]         = rows / rounds;
+  const auto count       = static_cast<double>(rounds) * static_cast<double>(state.iterations());
+  state.counters["rows"] = rows / rounds;
   state.counters["us_per_round"] = spent / count;
   state.counters["floor_us"]     = floor / count;
   state.counters["ratio"]        = spent / floor;

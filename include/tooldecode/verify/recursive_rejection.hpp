@@ -15,8 +15,8 @@ namespace tooldecode {
 /// Tries a node's children in the order of their draws, each against what those before it left.
 ///
 /// The law is kept if the children were drawn without replacement from `tree.proposal(node)`, added
-/// in that order, and none was dropped or added for its value; the tree's shape may depend on
-/// anything but what was drawn.
+/// in that order, and none was dropped or added for its value: how many children a node has may
+/// depend on its path and its proposal, not on what was drawn for it.
 ///
 /// \par Complexity  as choose_by_rejection
 /// \par Threads     immutable

@@ -1,0 +1,191 @@
+/// \file
+/// SampledDrafter: draws its drafts from the draft's law, for rules that compare it with the
+/// target's.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/philox.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/draft_head.hpp>
+#include <tooldecode/draft/draft_state.hpp>
+#include <tooldecode/draft/draft_tree.hpp>
+#include <tooldecode/draft/drafter.hpp>
+#include <tooldecode/logits/masked_softmax.hpp>
+#include <tooldecode/logits/selection.hpp>
+
+namespace tooldecode {
+
+/// Settings of a SampledDrafter.
+struct SampledOptions {
+  std::vector<std::size_t> shape = {3, 2, 1, 1};  ///< children of a node, by its depth
+  float temperature              = 1;             ///< of the draft's law, greater than 0
+  std::uint64_t seed             = 0;  ///< of the draws; each run of a model needs its own
+  bool with_context = false;           ///< the head has the prompt's tokens too, for each request
+};
+
+/// The weights of some tokens as a law, of which some are drawn without replacement.
+///
+/// Draw i at a position takes number i of the draft's noise there: nodes of one depth share
+/// numbers, which no rule can notice, for it visits only one of them.
+///
+/// \param drawn  receives the places in the law of what is drawn, in this order
+/// \return the law; empty where nothing can be drawn
+///
+/// \par Shapes      logits [K], finite; those of -infinity or NaN are never drawn
+/// \par Complexity  O(K) for the law and for each draw
+/// \par Threads     pure
+/// \par Errors      none
+[[nodiscard]] inline ProposalLaw draw_drafts(TokenLogits logits, float temperature,
+                                             std::size_t count, NoiseKey key,
+                                             std::vector<std::size_t>& drawn) {
+  ProposalLaw law{std::move(logits.tokens), std::vector<double>(logits.logits.size())};
+  std::vector<double>& q = law.probabilities;  // [K]
+  const auto top         = static_cast<double>(greatest(logits.logits));
+  for (std::size_t i = 0; i < q.size(); ++i) {
+    const double weight =
+        std::exp((static_cast<double>(logits.logits[i]) - top) / static_cast<double>(temperature));
+    q[i] = weight > 0 ? weight : 0;
+  }
+  double sum = std::accumulate(q.begin(), q.end(), 0.0);
+  if (!(sum > 0)) return {};
+  for (double& weight : q) weight /= sum;
+
+  std::vector<double> left = q;
+  for (std::size_t draw = 0; draw < count; ++draw) {
+    sum = std::accumulate(left.begin(), left.end(), 0.0);
+    if (sum == 0) break;
+    double at =
+        sum * uniform(key.seed, key.position, static_cast<TokenId>(draw), NoiseStream::drafts);
+    std::size_t chosen = 0;
+    for (std::size_t i = 0; i < left.size() && at >= 0; ++i) {
+      if (left[i] == 0) continue;
+      chosen = i;
+      at -= left[i];
+    }
+    left[chosen] = 0;
+    drawn.push_back(chosen);
+  }
+  return law;
+}
+
+/// Drafts a tree of fixed shape whose children are drawn without replacement from the draft
+/// model's law, which the tree records: what RecursiveRejection and ChainRejection need.
+///
+/// The law is that of the tokens that the constraint allows after a node, so that no draw is
+/// dropped. How many children a node gets depends on its depth and its law, never on a draw for it.
+///
+/// \par Shapes      at most 64 nodes are run per tree, those emitted without a pass included
+/// \par Complexity  a pass of the draft model per level and round, and O(K) per draw
+/// \par Threads     immutable; const members may run concurrently; refers to the model
+/// \par Errors      Error{invalid_option} from the constructor, nothing afterwards
+/// \par Source      Jeon et al., Recursive Speculative Decoding, arXiv:2402.14160, section 3.2
+template <DraftModel D, DraftHead H>
+class SampledDrafter {
+ public:
+  static constexpr bool reads_hidden           = true;
+  static constexpr bool preserves_proposal_law = true;
+
+  /// What a request keeps.
+  struct Request {
+    DraftState<D> state;
+    H head;
+  };
+
+  SampledDrafter(const D& model, H head, SampledOptions options = {})
+      : model_(&model), head_(std::move(head)), options_(std::move(options)) {
+    if (!(options_.temperature > 0)) {
+      throw Error(Errc::invalid_option, "temperature", "must be greater than 0");
+    }
+  }
+  SampledDrafter(const D&&, H, SampledOptions = {}) = delete;
+
+  [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
+    return {DraftState<D>(*model_), options_.with_context ? head_.with(prompt) : head_};
+  }
+
+  /// The tree of one round.
+  template <Constraint C>
+  [[nodiscard]] DraftTree draft(Request& request, const DraftContext<C>& context) const {
+    const C& constraint     = context.constraint;
+    const std::size_t width = model_->hidden_size();
+    const std::size_t depth = std::min(options_.shape.size(), context.most_depth);
+    Level<C> level{
+        {{0, 0, context.state}}, request.state.follow(*model_, context), {request.state.above()}};
+    DraftTree tree(context.root());
+    TokenMask mask(constraint.vocabulary_size());
+    for (std::size_t d = 0; d < depth && !level.nodes.empty(); ++d) {
+      if (d > 0) run(request.state, tree, level);
+      std::vector<Open<C>> next;
+      for (std::size_t i = 0; i < level.nodes.size(); ++i) {
+        const Open<C>& at = level.nodes[i];
+        constraint.fill_mask(at.state, mask.words());
+        const auto guess = std::span<const float>(level.guesses).subspan(i * width, width);
+        std::vector<std::size_t> drawn;
+        const std::size_t room = context.most_nodes - tree.size();
+        ProposalLaw law        = draw_drafts(request.head.project(guess, mask.words()),
+                                             options_.temperature, std::min(options_.shape[d], room),
+                                             {options_.seed, context.length() + d}, drawn);
+        for (const std::size_t one : drawn) {
+          const TokenId token    = law.tokens[one];
+          const auto surprise    = static_cast<float>(-std::log(law.probabilities[one]));
+          const std::size_t node = tree.add(at.node, token, tree.score(at.node) - surprise);
+          const auto state       = constraint.advance(at.state, token);
+          if (state && !constraint.is_finished(*state)) next.push_back({node, i, *state});
+        }
+        tree.set_proposal(at.node, std::move(law));
+      }
+      level.nodes = std::move(next);
+    }
+    return tree;
+  }
+
+ private:
+  // A node that may get children.
+  template <class C>
+  struct Open {
+    std::size_t node;
+    std::size_t parent;  // its place in the level before
+    typename C::State state;
+  };
+  template <class C>
+  struct Level {
+    std::vector<Open<C>> nodes;
+    std::vector<float> guesses;            // [n, H]
+    std::vector<std::uint64_t> ancestors;  // [n]
+  };
+
+  // Guesses and ancestors of a level's nodes, in place of those of the level before.
+  template <class C>
+  void run(DraftState<D>& state, const DraftTree& tree, Level<C>& level) const {
+    level.nodes.resize(std::min(level.nodes.size(), state.room()));
+    const std::size_t width = model_->hidden_size();
+    std::vector<TokenId> tokens;
+    std::vector<std::uint64_t> parents;
+    std::vector<float> from;
+    for (const Open<C>& at : level.nodes) {
+      tokens.push_back(tree.token(at.node));
+      parents.push_back(level.ancestors[at.parent]);
+      const auto guess = std::span(level.guesses).subspan(at.parent * width, width);
+      from.insert(from.end(), guess.begin(), guess.end());
+    }
+    level.guesses.resize(from.size());
+    level.ancestors = state.run(*model_, tokens, parents, from, level.guesses);
+  }
+
+  const D* model_;
+  H head_;
+  SampledOptions options_;
+};
+
+}  // namespace tooldecode
