@@ -84,10 +84,11 @@ inline constexpr std::size_t tile_rows = T == 1                        ? 8
                                          : T < 4 || has_many_registers ? 4
                                                                        : 2;
 
-/// T states by `count` of R rows; rows past `count` repeat one that is there.
+/// T states by `count` of R rows, rows past `count` repeat one that is there; fetches the rows
+/// `ahead` where memory would else wait for arithmetic.
 template <HeadWeight W, std::size_t T, std::size_t R>
-void fill_head_tile(const float* x, std::array<const W*, R> rows, std::size_t count, std::size_t n,
-                    float* y, std::size_t y_stride) noexcept {
+void fill_head_tile(const float* x, std::array<const W*, R> rows, std::array<const W*, R> ahead,
+                    std::size_t count, std::size_t n, float* y, std::size_t y_stride) noexcept {
   using Weights = WeightPacket<W>;
   [&]<std::size_t... i, std::size_t... r, std::size_t... p>(
       std::index_sequence<i...>, std::index_sequence<r...>, std::index_sequence<p...>) {
@@ -95,6 +96,7 @@ void fill_head_tile(const float* x, std::array<const W*, R> rows, std::size_t co
     const auto add_columns = [&](std::size_t end, const auto&... row)
         __attribute__((always_inline)) {
       for (std::size_t at = 0; at < end; at += packed<W>) {
+        if constexpr (T > 1) (__builtin_prefetch(ahead[r] + at, 0, 2), ...);
         const typename Weights::Raw raws[R] = {Weights::load(row + at)...};
         const auto add = [&]<std::size_t part>() __attribute__((always_inline)) {
           const Packet ws[R] = {Weights::template widen<part>(raws[r])...};
@@ -122,16 +124,20 @@ void fill_head_tile(const float* x, std::array<const W*, R> rows, std::size_t co
     std::make_index_sequence<Weights::parts>{});
 }
 
-/// T states by all of the rows.
+/// T states by all of the rows; `ahead` has as many.
 template <HeadWeight W, std::size_t T>
-void fill_head_strip(const float* x, std::span<const W* const> rows, std::size_t n, float* y,
+void fill_head_strip(const float* x, std::span<const W* const> rows,
+                     std::span<const W* const> ahead, std::size_t n, float* y,
                      std::size_t y_stride) noexcept {
   constexpr std::size_t R = tile_rows<T>;
   for (std::size_t first = 0; first < rows.size(); first += R) {
     const std::size_t count = std::min(R, rows.size() - first);
-    std::array<const W*, R> tile;
-    for (std::size_t r = 0; r < R; ++r) tile[r] = rows[first + std::min(r, count - 1)];
-    fill_head_tile<W, T, R>(x, tile, count, n, y + first, y_stride);
+    std::array<const W*, R> tile, fetched;
+    for (std::size_t r = 0; r < R; ++r) {
+      tile[r]    = rows[first + std::min(r, count - 1)];
+      fetched[r] = ahead[first + std::min(r, count - 1)];
+    }
+    fill_head_tile<W, T, R>(x, tile, fetched, count, n, y + first, y_stride);
   }
 }
 
@@ -152,7 +158,7 @@ class HeadStates {
     TOOLDECODE_ASSERT(hidden.size() == size_ * hidden_size);
     constexpr std::size_t parts = detail::WeightPacket<W>::parts;
     numbers_.resize(size_ * padded_size());
-    for_each_group([&](std::size_t first, std::size_t count, const float* numbers) {
+    for_each_group([&](std::size_t, std::size_t first, std::size_t count, const float* numbers) {
       const auto to = numbers_.begin() + (numbers - numbers_.data());
       for (std::size_t t = 0; t < count; ++t) {
         const float* from = hidden.data() + (first + t) * hidden_size;
@@ -168,14 +174,17 @@ class HeadStates {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t hidden_size() const noexcept { return hidden_size_; }
 
-  /// Calls `visit(index of the first, count, numbers)` for the groups that pass a row together:
-  /// numbers [registers, count, lanes], zeros past the end of a state.
+  /// How many groups pass a row one after another, their states together.
+  [[nodiscard]] std::size_t groups() const noexcept {
+    return (size_ + detail::tile_states - 1) / detail::tile_states;
+  }
+  /// Calls `visit(group, index of its first state, count, numbers)`: numbers
+  /// [registers, count, lanes], zeros past the end of a state.
   template <class Visit>
   void for_each_group(Visit visit) const {
-    const std::size_t groups = (size_ + detail::tile_states - 1) / detail::tile_states;
-    for (std::size_t g = 0; g < groups; ++g) {
-      const std::size_t first = g * size_ / groups;
-      visit(first, (g + 1) * size_ / groups - first, numbers_.data() + first * padded_size());
+    for (std::size_t g = 0; g < groups(); ++g) {
+      const std::size_t first = g * size_ / groups();
+      visit(g, first, (g + 1) * size_ / groups() - first, numbers_.data() + first * padded_size());
     }
   }
 
@@ -200,18 +209,26 @@ void fill_head_products(const HeadStates<W>& states,
                         std::type_identity_t<std::span<const W* const>> rows,
                         RowsView<float> logits) noexcept {
   TOOLDECODE_ASSERT(logits.rows == states.size() && logits.cols == rows.size());
-  constexpr std::size_t panel = 32;
+  constexpr std::size_t panel = 16;
+  const std::size_t groups    = states.groups();
   for (std::size_t start = 0; start < rows.size(); start += panel) {
     const auto part = rows.subspan(start, std::min(panel, rows.size() - start));
-    states.for_each_group([&](std::size_t first, std::size_t count, const float* numbers) {
-      [&]<std::size_t... t>(std::index_sequence<t...>) {
-        ((count == t + 1
-              ? detail::fill_head_strip<W, t + 1>(numbers, part, states.hidden_size(),
-                                                  logits.row(first) + start, logits.stride)
-              : void()),
-         ...);
-      }(std::make_index_sequence<detail::tile_states>{});
-    });
+    states.for_each_group(
+        [&](std::size_t group, std::size_t first, std::size_t count, const float* numbers) {
+          // Each group of states fetches its share of the next panel.
+          std::array<const W*, panel> ahead;
+          for (std::size_t r = 0; r < part.size(); ++r) {
+            const bool is_mine = r % groups == group && start + panel + r < rows.size();
+            ahead[r]           = is_mine ? rows[start + panel + r] : part[r];
+          }
+          [&]<std::size_t... t>(std::index_sequence<t...>) {
+            ((count == t + 1 ? detail::fill_head_strip<W, t + 1>(
+                                   numbers, part, std::span(ahead).first(part.size()),
+                                   states.hidden_size(), logits.row(first) + start, logits.stride)
+                             : void()),
+             ...);
+          }(std::make_index_sequence<detail::tile_states>{});
+        });
   }
 }
 
