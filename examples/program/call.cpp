@@ -1,15 +1,17 @@
-// tooldecode call: one question, answered plainly and under the constraint, side by side.
+// tooldecode call: one question, answered plainly, under the constraint, and with speculation.
 #include <chrono>
 #include <iomanip>
 #include <iostream>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 #include <program/answer.hpp>
 #include <program/commands.hpp>
 #include <program/files.hpp>
+#include <program/speculation.hpp>
 
 namespace program {
 namespace {
@@ -26,7 +28,9 @@ struct CallOptions {
   float temperature      = 0;
   std::uint64_t seed     = 1;
   std::size_t max_tokens = 128;
-  bool json              = false;
+  std::string ranks      = example_data("tiny/ranks.json").string();
+  DraftSettings drafts{.drafter = "none", .k = 2048};
+  bool json = false;
 };
 
 double microseconds(std::chrono::nanoseconds time) {
@@ -53,6 +57,25 @@ Json report_json(const Answer& answer) {
           {"passes", answer.output.passes}};
 }
 
+// How many tokens a forward pass gave, an end token included.
+double tokens_per_pass(const td::Output& output) {
+  const std::size_t tokens = output.tokens.size() + (output.finish == td::Finish::end ? 1 : 0);
+  return static_cast<double>(tokens) / static_cast<double>(std::max<std::size_t>(1, output.passes));
+}
+
+Json drafts_json(const td::Output& output) {
+  Json depths = Json::array();
+  for (std::size_t d = 0; d < output.drafts.tried.size(); ++d) {
+    depths.push_back({{"depth", d + 1},
+                      {"tried", output.drafts.tried[d]},
+                      {"accepted", output.drafts.accepted[d]}});
+  }
+  return {{"tokens_per_pass", tokens_per_pass(output)},
+          {"rounds", output.drafts.rounds},
+          {"drafted_tokens", output.drafts.nodes},
+          {"acceptance_by_depth", depths}};
+}
+
 void print_answer(const std::string& title, const Answer& answer) {
   std::cout << title << '\n';
   std::istringstream lines(answer.text);
@@ -65,9 +88,10 @@ void print_answer(const std::string& title, const Answer& answer) {
             << "\n\n";
 }
 
-void print_row(const char* what, const std::string& plain, const std::string& constrained) {
-  std::cout << "  " << std::left << std::setw(30) << what << std::right << std::setw(12) << plain
-            << std::setw(14) << constrained << '\n';
+void print_row(const char* what, const std::vector<std::string>& cells) {
+  std::cout << "  " << std::left << std::setw(28) << what << std::right;
+  for (const std::string& cell : cells) std::cout << std::setw(14) << cell;
+  std::cout << '\n';
 }
 
 std::string number(double value, const char* unit) {
@@ -76,36 +100,76 @@ std::string number(double value, const char* unit) {
   return out.str();
 }
 
-void print_report(const CallOptions& options, const td::ToolSet& tools, const Answer& plain,
-                  const Answer& constrained, double build) {
+// One way of decoding, and what it wrote.
+struct Column {
+  std::string name;
+  std::string title;
+  Answer answer;
+};
+
+void print_depths(const td::Output& output) {
+  std::cout << "\nDrafts accepted, by depth\n  ";
+  for (std::size_t d = 0; d < output.drafts.tried.size(); ++d) {
+    std::cout << (d ? ",  " : "") << d + 1 << ": " << output.drafts.accepted[d] << " of "
+              << output.drafts.tried[d];
+  }
+  std::cout << (output.drafts.tried.empty() ? "nothing was drafted\n" : "\n");
+}
+
+void print_report(const CallOptions& options, const td::ToolSet& tools,
+                  const std::vector<Column>& columns, double build) {
   std::cout << "Question  " << options.question << "\nTools     ";
   for (std::size_t i = 0; i < tools.size(); ++i) std::cout << (i ? ", " : "") << tools[i].name;
   std::cout << "\nFormat    " << options.format << ", tool choice " << options.choice << "\n\n";
-  print_answer("Plain decoding", plain);
-  print_answer("Constrained decoding", constrained);
+  for (const Column& column : columns) print_answer(column.title, column.answer);
+  const auto row = [&columns](const char* what, auto cell) {
+    std::vector<std::string> cells;
+    for (const Column& column : columns) cells.push_back(cell(column.answer, column.answer.output));
+    print_row(what, cells);
+  };
   const auto yes = [](bool value) { return std::string(value ? "yes" : "no"); };
-  const auto& p  = plain.output;
-  const auto& c  = constrained.output;
-  print_row("", "plain", "constrained");
-  print_row("parses", yes(plain.parses), yes(constrained.parses));
-  print_row("conforms", yes(plain.valid), yes(constrained.valid));
-  print_row("tokens", std::to_string(p.tokens.size()), std::to_string(c.tokens.size()));
-  print_row("forced tokens", "0", std::to_string(c.forced_tokens));
-  print_row("forward passes", std::to_string(p.passes), std::to_string(c.passes));
-  print_row("time per token", number(per_token(p.times.total(), p), " us"),
-            number(per_token(c.times.total(), c), " us"));
-  print_row("of which constraint", "", number(per_token(c.times.constraint, c), " us"));
-  print_row(
-      "share of the constraint", "",
-      number(100 * microseconds(c.times.constraint) / std::max(1.0, microseconds(c.times.total())),
-             " %"));
+  std::vector<std::string> names;
+  for (const Column& column : columns) names.push_back(column.name);
+  print_row("", names);
+  row("parses", [&](const Answer& a, const auto&) { return yes(a.parses); });
+  row("conforms", [&](const Answer& a, const auto&) { return yes(a.valid); });
+  row("tokens", [](const auto&, const td::Output& o) { return std::to_string(o.tokens.size()); });
+  row("forced tokens",
+      [](const auto&, const td::Output& o) { return std::to_string(o.forced_tokens); });
+  row("forward passes", [](const auto&, const td::Output& o) { return std::to_string(o.passes); });
+  row("tokens per pass",
+      [](const auto&, const td::Output& o) { return number(tokens_per_pass(o), ""); });
+  row("time per token", [](const auto&, const td::Output& o) {
+    return number(per_token(o.times.total(), o), " us");
+  });
+  row("of which constraint", [](const auto&, const td::Output& o) {
+    return number(per_token(o.times.constraint, o), " us");
+  });
+  const bool drafted = columns.back().name == "speculative";
+  if (drafted) {
+    row("of which drafting", [](const auto&, const td::Output& o) {
+      return number(per_token(o.times.drafting, o), " us");
+    });
+  }
   std::cout << "  constraint built in " << number(build, " us") << '\n';
+  if (drafted) {
+    const td::Output& output = columns.back().answer.output;
+    print_depths(output);
+    std::cout << "The speculative answer is "
+              << (output.tokens == columns[1].answer.output.tokens ? "" : "NOT ")
+              << "the constrained one, token for token.\n";
+  }
   if (!tools.notes().empty()) {
     std::cout << "\nReadings of the tool documents\n";
     for (const td::Note& note : tools.notes()) {
       std::cout << "  " << note.tool << ' ' << note.pointer << ": " << note.text << '\n';
     }
   }
+}
+
+td::FrequencyRanks read_ranks(const CallOptions& options, const Assistant& assistant) {
+  if (options.ranks == "none") return uncounted_ranks(assistant.tokenizer.vocabulary());
+  return td::FrequencyRanks::load(options.ranks);
 }
 
 void run_call(const CallOptions& options) {
@@ -119,22 +183,39 @@ void run_call(const CallOptions& options) {
     }
   }();
   const Assistant assistant(options.model);
-  const auto start = std::chrono::steady_clock::now();
-  const td::ToolCallFSM calls =
-      format.constrain(assistant.masks, tools, parse_choice(options.choice));
-  const double build = microseconds(std::chrono::steady_clock::now() - start);
+  const auto start            = std::chrono::steady_clock::now();
+  td::ChoiceOptions choice    = parse_choice(options.choice);
+  choice.whitespace           = 0;  // as the model writes calls, which leaves more of them forced
+  const td::ToolCallFSM calls = format.constrain(assistant.masks, tools, choice);
+  const double build          = microseconds(std::chrono::steady_clock::now() - start);
   const auto prompt =
       make_prompt(assistant.tokenizer, tools, options.format, {{"user", options.question}});
   const td::DecodeOptions decode{
       .max_tokens = options.max_tokens, .temperature = options.temperature, .seed = options.seed};
-  const Answer plain       = answer_plainly(assistant, calls, prompt, decode);
-  const Answer constrained = answer_constrained(assistant, calls, prompt, decode);
-  if (!options.json) return print_report(options, tools, plain, constrained, build);
-  Json report{{"question", options.question},
-              {"plain", report_json(plain)},
-              {"constrained", report_json(constrained)}};
-  report["constrained"]["constraint_us_per_token"] =
-      per_token(constrained.output.times.constraint, constrained.output);
+  std::vector<Column> columns{
+      {"plain", "Plain decoding", answer_plainly(assistant, calls, prompt, decode)},
+      {"constrained", "Constrained decoding",
+       answer_constrained(assistant, calls, prompt, decode)}};
+  if (options.drafts.drafter != "none") {
+    DraftSettings drafts = options.drafts;
+    if (options.ranks == "none") drafts.k = 0;
+    const Speculation speculate{assistant, options.model, read_ranks(options, assistant)};
+    columns.push_back(
+        {"speculative", "Speculative decoding, " + options.drafts.drafter,
+         read_answer(assistant, calls, speculate(assistant.model, calls, prompt, decode, drafts))});
+  }
+  if (!options.json) return print_report(options, tools, columns, build);
+  Json report{{"question", options.question}};
+  for (const Column& column : columns) {
+    report[column.name] = report_json(column.answer);
+    if (column.name == "constrained") {
+      report[column.name]["constraint_us_per_token"] =
+          per_token(column.answer.output.times.constraint, column.answer.output);
+    } else if (column.name == "speculative") {
+      report[column.name]["drafter"] = options.drafts.drafter;
+      report[column.name].update(drafts_json(column.answer.output));
+    }
+  }
   std::cout << report.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 
@@ -143,7 +224,7 @@ void run_call(const CallOptions& options) {
 void add_call(CLI::App& app) {
   auto options  = std::make_shared<CallOptions>();
   CLI::App* sub = app.add_subcommand(
-      "call", "Ask the embedded model one question, with and without the constraint");
+      "call", "Ask the embedded model one question: plainly, constrained, speculatively");
   sub->add_option("--model", options->model,
                   "directory with config.json, model.safetensors, "
                   "tokenizer.json")
@@ -158,6 +239,16 @@ void add_call(CLI::App& app) {
   sub->add_option("--seed", options->seed, "of the sampling noise")->capture_default_str();
   sub->add_option("--max-tokens", options->max_tokens, "most tokens of an answer")
       ->capture_default_str();
+  sub->add_option("--speculation", options->drafts.drafter,
+                  "none, forced, lookup, forced+lookup, eagle, medusa or all")
+      ->capture_default_str();
+  sub->add_option("--ranks", options->ranks,
+                  "frequency ranks of the draft's vocabulary, or none for all of it")
+      ->capture_default_str();
+  sub->add_option("--k", options->drafts.k, "tokens of the draft's vocabulary; 0 is all")
+      ->capture_default_str();
+  sub->add_flag("--context", options->drafts.with_context,
+                "draft with the prompt's tokens too, however rare");
   sub->add_flag("--json", options->json, "print one JSON object and nothing else");
   sub->add_option("question", options->question, "what to ask")->capture_default_str();
   sub->callback([options] { run_call(*options); });

@@ -47,6 +47,7 @@ struct Oracle {
   std::size_t nodes      = 63;  ///< of the tree
 
   std::size_t budget() const { return nodes; }
+  double least_probability() const { return 0; }
   Request begin(std::span<const td::TokenId>) const { return {std::mt19937{seed}}; }
 
   template <class C>

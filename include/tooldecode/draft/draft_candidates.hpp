@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -52,11 +53,9 @@ class DraftCandidates {
   [[nodiscard]] bool is_leaf(std::size_t node) const noexcept {
     return nodes_[node].first_child == none;
   }
-  /// The logarithm of the probability of a node's path.
+  /// The logarithm of the probability of a node's path, added up from the root.
   [[nodiscard]] float score(std::size_t node) const noexcept {
-    float sum = 0;
-    for (; node != 0; node = nodes_[node].parent) sum += nodes_[node].log_probability;
-    return sum;
+    return node == 0 ? 0 : score(nodes_[node].parent) + nodes_[node].log_probability;
   }
 
   /// Adds a child, or finds it; nothing where it may not or need not be drafted.
@@ -87,7 +86,8 @@ class DraftCandidates {
   }
 
   /// The nodes, at most so many and the root among them, that `best` takes, ascending.
-  [[nodiscard]] std::vector<std::size_t> best_nodes(std::size_t count) const {
+  [[nodiscard]] std::vector<std::size_t> best_nodes(std::size_t count,
+                                                    double least_probability = 0) const {
     struct Ranked {
       float score;
       std::size_t node;
@@ -100,8 +100,9 @@ class DraftCandidates {
       return a.score > b.score || (a.score == b.score && a.node < b.node);
     });
     std::vector<std::size_t> chosen;
+    const auto least = static_cast<float>(std::log(least_probability));
     for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i) {
-      chosen.push_back(ranked[i].node);
+      if (ranked[i].score >= least) chosen.push_back(ranked[i].node);
     }
     std::sort(chosen.begin(), chosen.end());
     return chosen;
@@ -109,12 +110,13 @@ class DraftCandidates {
 
   /// The tree of the most probable nodes.
   ///
-  /// \param count  nodes, the root included; from 1 to 64
-  [[nodiscard]] DraftTree best(std::size_t count) const {
+  /// \param count              nodes, the root included; from 1 to 64
+  /// \param least_probability  of a node's path; what is less likely costs more than it is worth
+  [[nodiscard]] DraftTree best(std::size_t count, double least_probability = 0) const {
     TOOLDECODE_ASSERT(count >= 1 && count <= DraftTree::most_nodes);
     DraftTree tree(token(0));
     std::vector<std::size_t> places(size());  // in the tree, of nodes that are in it
-    for (const std::size_t node : best_nodes(count)) {
+    for (const std::size_t node : best_nodes(count, least_probability)) {
       if (node != 0) places[node] = tree.add(places[parent(node)], token(node), score(node));
     }
     return tree;

@@ -42,9 +42,10 @@ struct DraftContext {
 /// Guesses tokens by a rule that does not look at the target's noise: immutable and shared, with
 /// what belongs to a request in its `Request`, made by `begin(prompt)`.
 ///
-/// `propose` adds guesses with their probabilities; how many of them are verified is decided after,
-/// so that several drafters can share one tree. `reads_hidden` says whether it needs the target's
-/// hidden states.
+/// `propose` adds guesses with their probabilities; which of them are verified is decided after, so
+/// that several drafters can share one tree: at most `budget` tokens, none whose path is less
+/// likely than `least_probability`. `reads_hidden` says whether it needs the target's hidden
+/// states.
 template <class D, class C>
 concept CandidateDrafter =
     requires(const D& d, typename D::Request& request, const DraftContext<C>& context,
@@ -53,6 +54,7 @@ concept CandidateDrafter =
       { d.begin(prompt) } -> std::same_as<typename D::Request>;
       { d.propose(request, context, candidates) };
       { d.budget() } -> std::convertible_to<std::size_t>;
+      { d.least_probability() } -> std::convertible_to<double>;
     };
 
 /// Guesses tokens by drawing them from a law that it records, in a tree whose shape does not depend
@@ -78,7 +80,8 @@ template <Constraint C, Drafter<C> D>
     DraftCandidates<C> candidates(context.constraint, context.state, context.root(),
                                   context.most_depth);
     drafter.propose(request, context, candidates);
-    return candidates.best(std::min(drafter.budget() + 1, context.most_nodes));
+    return candidates.best(std::min(drafter.budget() + 1, context.most_nodes),
+                           drafter.least_probability());
   } else {
     return drafter.draft(request, context);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,15 +17,19 @@
 #include <tooldecode/draft/draft_state.hpp>
 #include <tooldecode/draft/drafter.hpp>
 #include <tooldecode/draft/grow_tree.hpp>
+#include <tooldecode/vocabulary/frequency_ranks.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 
 /// Settings of an EagleDrafter.
 struct EagleOptions {
-  std::size_t depth  = 6;      ///< levels of the tree
-  std::size_t width  = 8;      ///< nodes of a level that get children, and children of each
-  std::size_t budget = 32;     ///< draft tokens of a tree
-  bool with_context  = false;  ///< the head has the prompt's tokens too, for each request
+  std::size_t depth        = 6;     ///< levels of the tree
+  std::size_t width        = 8;     ///< nodes of a level that get children, and children of each
+  std::size_t budget       = 32;    ///< draft tokens of a tree
+  double least_probability = 0.02;  ///< of a path that is verified, as the draft sees it
+  /// Of the prompt: its tokens, however rare, are rows of the head too, for each request.
+  std::optional<Vocabulary> context = {};
 };
 
 /// EAGLE-2's drafter: a dynamic tree whose nodes are ranked by the draft model's own confidence.
@@ -54,8 +59,10 @@ class EagleDrafter {
   EagleDrafter(const D&&, H, EagleOptions = {}) = delete;
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
+  [[nodiscard]] double least_probability() const noexcept { return options_.least_probability; }
   [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
-    return {DraftState<D>(*model_), options_.with_context ? head_.with(prompt) : head_};
+    return {DraftState<D>(*model_),
+            options_.context ? head_.with(context_tokens(prompt, *options_.context)) : head_};
   }
 
   template <Constraint C>
@@ -68,6 +75,7 @@ class EagleDrafter {
     const auto states_of = [&](std::size_t level, std::span<const FrontierNode> frontier) {
       if (level == 0) return std::span<const float>(guesses);
       frontier = frontier.first(std::min(frontier.size(), state.room()));
+      if (frontier.empty()) return std::span<const float>();
       std::vector<TokenId> tokens;
       std::vector<std::uint64_t> parents;
       std::vector<float> from;
@@ -83,7 +91,7 @@ class EagleDrafter {
     };
     grow_tree(
         candidates, request.head, std::min(options_.depth, context.most_depth), options_.width,
-        [this](std::size_t) { return options_.width; }, states_of);
+        options_.least_probability, [this](std::size_t) { return options_.width; }, states_of);
   }
 
  private:

@@ -58,6 +58,7 @@ class ForcedDrafter {
   explicit ForcedDrafter(const VocabularyTrie&&, ForcedDrafterOptions = {}) = delete;
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
+  [[nodiscard]] double least_probability() const noexcept { return 0; }
   [[nodiscard]] Request begin(std::span<const TokenId>) const { return {}; }
 
   template <Constraint C>

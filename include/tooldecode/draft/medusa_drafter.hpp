@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -15,6 +16,8 @@
 #include <tooldecode/draft/drafter.hpp>
 #include <tooldecode/draft/grow_tree.hpp>
 #include <tooldecode/model/medusa_model.hpp>
+#include <tooldecode/vocabulary/frequency_ranks.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 
@@ -23,7 +26,9 @@ struct MedusaOptions {
   std::vector<std::size_t> choices = {8, 6, 4};  ///< children of a node, by its depth
   std::size_t width                = 8;          ///< nodes of a level that get children
   std::size_t budget               = 32;         ///< draft tokens of a tree
-  bool with_context = false;  ///< the head has the prompt's tokens too, for each request
+  double least_probability         = 0.02;  ///< of a path that is verified, as the heads see it
+  /// Of the prompt: its tokens, however rare, are rows of the head too, for each request.
+  std::optional<Vocabulary> context = {};
 };
 
 /// Drafts the combinations of what Medusa's heads guess, the likeliest first.
@@ -53,8 +58,9 @@ class MedusaDrafter {
   MedusaDrafter(const MedusaModel&&, H, MedusaOptions = {}) = delete;
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
+  [[nodiscard]] double least_probability() const noexcept { return options_.least_probability; }
   [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
-    return {options_.with_context ? head_.with(prompt) : head_, {}};
+    return {options_.context ? head_.with(context_tokens(prompt, *options_.context)) : head_, {}};
   }
 
   template <Constraint C>
@@ -65,8 +71,8 @@ class MedusaDrafter {
       const auto last = context.hidden.last(width);
       request.hidden.assign(last.begin(), last.end());
     }
-    // The first head guesses the second token after the last that was read; that is the root where
-    // one token is unread.
+    // The first head guesses the second token after the last that was read: where one token is
+    // unread, the one after the root.
     const std::size_t skipped = context.unread - 1;
     if (skipped >= model_->heads()) return;
     std::vector<float> all(model_->heads() * width);  // [heads, H]
@@ -83,7 +89,7 @@ class MedusaDrafter {
     const std::size_t depth =
         std::min({model_->heads() - skipped, options_.choices.size(), context.most_depth});
     grow_tree(
-        candidates, request.head, depth, options_.width,
+        candidates, request.head, depth, options_.width, options_.least_probability,
         [this](std::size_t level) { return options_.choices[level]; }, states_of);
   }
 

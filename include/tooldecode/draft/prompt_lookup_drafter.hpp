@@ -56,6 +56,7 @@ class PromptLookupDrafter {
       : cache_(std::move(cache)), options_(options) {}
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
+  [[nodiscard]] double least_probability() const noexcept { return 0; }
   [[nodiscard]] Request begin(std::span<const TokenId>) const { return {}; }
 
   template <Constraint C>

@@ -50,6 +50,19 @@ struct RankTable {
 
 }  // namespace detail
 
+/// The tokens of a request's text, and each that begins with a space also without it: what follows
+/// a space in a prompt often follows a quote in a call.
+[[nodiscard]] inline std::vector<TokenId> context_tokens(std::span<const TokenId> text,
+                                                         const Vocabulary& vocabulary) {
+  std::vector<TokenId> tokens(text.begin(), text.end());
+  for (const TokenId token : text) {
+    const std::string_view bytes = vocabulary.bytes(token);
+    if (!bytes.starts_with(' ')) continue;
+    if (const auto twin = vocabulary.find(bytes.substr(1))) tokens.push_back(*twin);
+  }
+  return tokens;
+}
+
 /// The tokens that a draft may propose: the first K of a ranking, and others beside them.
 ///
 /// Rows of a head built from it stand in this order, so that a larger K only appends rows to the
@@ -98,8 +111,7 @@ class RankedTokens {
   [[nodiscard]] RankedTokens with_context(std::span<const TokenId> tokens) const {
     return with(tokens);
   }
-  /// The same, and each token that begins with a space also without it: what follows a space in a
-  /// prompt often follows a quote in a call. Error{shape_mismatch} for another vocabulary's size.
+  /// The same with `context_tokens`; Error{shape_mismatch} for another vocabulary's size.
   [[nodiscard]] RankedTokens with_context(std::span<const TokenId> tokens,
                                           const Vocabulary& vocabulary) const {
     if (vocabulary.size() != vocabulary_size()) {
@@ -107,14 +119,7 @@ class RankedTokens {
                   std::to_string(vocabulary.size()) + " tokens, expected " +
                       std::to_string(vocabulary_size()));
     }
-    const RankedTokens known = with(tokens);
-    std::vector<TokenId> twins;
-    for (const TokenId token : tokens) {
-      const std::string_view text = vocabulary.bytes(token);
-      if (!text.starts_with(' ')) continue;
-      if (const auto twin = vocabulary.find(text.substr(1))) twins.push_back(*twin);
-    }
-    return known.with(twins);
+    return with(tokens).with(context_tokens(tokens, vocabulary));
   }
 
  private:
