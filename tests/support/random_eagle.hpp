@@ -1,0 +1,57 @@
+/// \file
+/// Draft models with random weights, for the models of random_llama.hpp.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/model/eagle_model.hpp>
+#include <tooldecode/model/llama_config.hpp>
+#include <tooldecode/model/medusa_model.hpp>
+
+#include <support/random_llama.hpp>
+
+namespace tooldecode::test {
+
+/// Numbers of a normal law.
+inline std::vector<float> random_numbers(std::size_t count, float deviation, std::mt19937& random) {
+  std::normal_distribution<float> normal{0, deviation};
+  std::vector<float> numbers(count);
+  for (float& x : numbers) x = normal(random);
+  return numbers;
+}
+
+/// Weights whose feed-forward width is not the target's.
+inline EagleWeights random_eagle_weights(LlamaConfig config, unsigned seed) {
+  std::mt19937 random{seed};
+  const std::size_t width  = config.hidden_size;
+  config.layers            = 1;
+  config.intermediate_size = config.intermediate_size + 7;
+  EagleWeights weights;
+  weights.projection =
+      random_numbers(2 * width * width, 1 / std::sqrt(static_cast<float>(width)), random);
+  weights.bias  = random_numbers(width, 0.3F, random);
+  weights.layer = std::move(random_llama_weights(config, seed + 1).layers.front());
+  weights.layer.attention_norm.clear();
+  return weights;
+}
+
+/// Heads of two blocks each.
+inline std::vector<MedusaModel::Head> random_medusa_heads(std::size_t width, std::size_t heads,
+                                                          unsigned seed) {
+  std::mt19937 random{seed};
+  std::vector<MedusaModel::Head> all(heads);
+  for (auto& head : all) {
+    for (int block = 0; block < 2; ++block) {
+      head.push_back(
+          {random_numbers(width * width, 1.5F / std::sqrt(static_cast<float>(width)), random),
+           random_numbers(width, 0.5F, random)});
+    }
+  }
+  return all;
+}
+
+}  // namespace tooldecode::test
