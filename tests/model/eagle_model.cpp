@@ -1,0 +1,342 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <iostream>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/model/eagle_model.hpp>
+
+#include <nlohmann/json.hpp>
+#include <support/catch.hpp>
+#include <support/data.hpp>
+#include <support/make_safetensors.hpp>
+#include <support/random_eagle.hpp>
+#include <support/random_llama.hpp>
+#include <support/slow_layer.hpp>
+
+namespace td = tooldecode;
+using td::test::make_safetensors;
+using td::test::random_eagle_weights;
+using td::test::random_llama;
+using td::test::random_llama_config;
+using td::test::Vector;
+using Tokens = std::vector<td::TokenId>;
+using Floats = std::vector<float>;
+
+namespace {
+
+constexpr std::size_t width = 36;
+
+/// Tokens and the states that are read with them.
+struct Pairs {
+  Tokens tokens;
+  Floats states;  // [n, H]
+
+  std::size_t size() const { return tokens.size(); }
+  std::span<const float> state(std::size_t i) const {
+    return std::span(states).subspan(i * width, width);
+  }
+  void append(const Pairs& from, std::size_t i) {
+    tokens.push_back(from.tokens[i]);
+    states.insert(states.end(), from.state(i).begin(), from.state(i).end());
+  }
+};
+
+Pairs random_pairs(std::size_t count, std::mt19937& random) {
+  Pairs pairs;
+  for (std::size_t i = 0; i < count; ++i) {
+    pairs.tokens.push_back(static_cast<td::TokenId>(random() % 61));
+  }
+  pairs.states = td::test::random_numbers(count * width, 1, random);
+  return pairs;
+}
+
+Floats appended(const td::EagleModel& model, td::KvCache& cache, const Pairs& pairs) {
+  Floats guesses(pairs.size() * width);
+  model.forward(cache, pairs.tokens, pairs.states, guesses);
+  return guesses;
+}
+
+/// The guess after the last of some pairs, each appended by itself.
+Floats one_by_one(const td::EagleModel& model, const Pairs& pairs) {
+  auto cache = model.make_cache();
+  Floats guess(width);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    model.forward(cache, std::span(pairs.tokens).subspan(i, 1), pairs.state(i), guess);
+  }
+  return guess;
+}
+
+/// Several trees of nodes: ancestors by bits, and paths from a root.
+struct Forest {
+  Pairs pairs;
+  std::vector<std::uint64_t> ancestors;
+  std::vector<std::vector<std::size_t>> paths;
+};
+
+Forest random_forest(std::size_t size, std::mt19937& random) {
+  Forest forest{random_pairs(size, random), {}, {}};
+  for (std::size_t i = 0; i < size; ++i) {
+    const bool is_root       = i == 0 || random() % 6 == 0;
+    const std::size_t parent = is_root             ? 0
+                               : random() % 2 == 0 ? i - 1
+                                                   : static_cast<std::size_t>(random() % i);
+    forest.ancestors.push_back((is_root ? 0 : forest.ancestors[parent]) | std::uint64_t{1} << i);
+    forest.paths.push_back(is_root ? std::vector<std::size_t>{} : forest.paths[parent]);
+    forest.paths.back().push_back(i);
+  }
+  return forest;
+}
+
+/// Runs a forest in calls of at most `step` nodes.
+Floats run_nodes(const td::EagleModel& model, td::KvCache& cache, const Forest& forest,
+                 std::size_t step) {
+  Floats guesses(forest.pairs.size() * width);
+  for (std::size_t first = 0; first < forest.pairs.size(); first += step) {
+    const std::size_t count = std::min(step, forest.pairs.size() - first);
+    model.forward_nodes(cache, std::span(forest.pairs.tokens).subspan(first, count),
+                        std::span(forest.pairs.states).subspan(first * width, count * width),
+                        std::span(forest.ancestors).subspan(first, count),
+                        std::span(guesses).subspan(first * width, count * width));
+  }
+  return guesses;
+}
+
+/// The tensors of a checkpoint for random_llama_config.
+td::test::FloatTensors tensors_of(const td::EagleWeights& weights) {
+  const td::LlamaWeights::Layer& layer = weights.layer;
+  const std::size_t inner              = layer.gate.size() / width;
+  const std::string prefix             = "layers.0.";
+  return {{"fc.weight", {{width, 2 * width}, weights.projection}},
+          {"fc.bias", {{width}, weights.bias}},
+          {prefix + "self_attn.q_proj.weight", {{60, width}, layer.query}},
+          {prefix + "self_attn.k_proj.weight", {{20, width}, layer.key}},
+          {prefix + "self_attn.v_proj.weight", {{20, width}, layer.value}},
+          {prefix + "self_attn.o_proj.weight", {{width, 60}, layer.output}},
+          {prefix + "post_attention_layernorm.weight", {{width}, layer.feed_forward_norm}},
+          {prefix + "mlp.gate_proj.weight", {{inner, width}, layer.gate}},
+          {prefix + "mlp.up_proj.weight", {{inner, width}, layer.up}},
+          {prefix + "mlp.down_proj.weight", {{width, inner}, layer.down}}};
+}
+
+}  // namespace
+
+TEST_CASE("guesses equal a float64 reference, in a line and in a tree") {
+  const auto config = random_llama_config();
+  const auto target = random_llama(1);
+  for (const bool has_bias : {true, false}) {
+    auto weights = random_eagle_weights(config, 2);
+    if (!has_bias) weights.bias.clear();
+    const td::EagleModel model{target, weights};
+    std::mt19937 random{3};
+    const std::size_t prefix = 35;
+    const Pairs line         = random_pairs(prefix, random);
+    const Forest forest      = random_forest(20, random);
+    std::vector<td::test::SlowRow> rows;
+    const auto push = [&](const Pairs& pairs, std::size_t i) {
+      const auto embedding = target.embedding(pairs.tokens[i]);
+      Vector pair(embedding.begin(), embedding.end());
+      pair.insert(pair.end(), pairs.state(i).begin(), pairs.state(i).end());
+      Vector state = td::test::times(weights.projection, pair);
+      for (std::size_t h = 0; has_bias && h < width; ++h) {
+        state[h] += static_cast<double>(weights.bias[h]);
+      }
+      rows.push_back({state, 0, {}});
+    };
+    for (std::size_t i = 0; i < prefix; ++i) {
+      push(line, i);
+      rows[i].position = i;
+      for (std::size_t s = 0; s <= i; ++s) rows[i].sees.push_back(s);
+    }
+    for (std::size_t i = 0; i < forest.paths.size(); ++i) {
+      push(forest.pairs, i);
+      rows.back().position = prefix + forest.paths[i].size() - 1;
+      rows.back().sees     = rows[prefix - 1].sees;
+      for (const std::size_t node : forest.paths[i]) rows.back().sees.push_back(prefix + node);
+    }
+    const auto expected = td::test::slow_layer(config, weights.layer, rows);
+    auto cache          = model.make_cache();
+    Floats guesses      = appended(model, cache, line);
+    const Floats nodes  = run_nodes(model, cache, forest, 64);
+    guesses.insert(guesses.end(), nodes.begin(), nodes.end());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      INFO("bias " << has_bias << ", row " << i);
+      CHECK(td::test::relative_error(guesses.data() + i * width, expected[i]) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("each path of a tree has the bits of the same pairs appended one by one") {
+  const auto target = random_llama(4);
+  const td::EagleModel model{target, random_eagle_weights(target.config(), 5)};
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const Pairs line = random_pairs(1 + random() % 60, random);
+    Forest forest    = random_forest(seed == 0 ? 64 : 1 + random() % 40, random);
+    if (seed == 1) {  // a chain
+      for (std::size_t i = 0; i < forest.paths.size(); ++i) {
+        forest.ancestors[i] = (std::uint64_t{2} << i) - 1;
+        forest.paths[i].resize(i + 1);
+        for (std::size_t j = 0; j <= i; ++j) forest.paths[i][j] = j;
+      }
+    }
+    auto cache = model.make_cache();
+    appended(model, cache, line);
+    const Floats guesses = run_nodes(model, cache, forest, 64);
+    CHECK(model.length(cache) == line.size());
+    for (std::size_t i = 0; i < forest.paths.size(); ++i) {
+      Pairs path = line;
+      for (const std::size_t node : forest.paths[i]) path.append(forest.pairs, node);
+      const auto from = guesses.begin() + static_cast<std::ptrdiff_t>(i * width);
+      REQUIRE(Floats(from, from + width) == one_by_one(model, path));
+    }
+  }
+}
+
+TEST_CASE("nodes added in several calls are those added in one, and forward forgets them") {
+  const auto target = random_llama(6);
+  const td::EagleModel model{target, random_eagle_weights(target.config(), 7)};
+  std::mt19937 random{8};
+  const Pairs line    = random_pairs(30, random);
+  const Pairs next    = random_pairs(5, random);
+  const Forest forest = random_forest(40, random);
+  auto plain          = model.make_cache();
+  appended(model, plain, line);
+  const Floats after = appended(model, plain, next);
+  Floats whole;
+  for (const std::size_t step : {40U, 1U, 3U, 16U}) {
+    INFO("nodes per call: " << step);
+    auto cache = model.make_cache();
+    appended(model, cache, line);
+    const Floats nodes = run_nodes(model, cache, forest, step);
+    if (whole.empty()) whole = nodes;
+    CHECK(nodes == whole);
+    CHECK(appended(model, cache, next) == after);
+    CHECK(model.length(cache) == 35);
+    // Nodes count from 0 again.
+    const Floats again = run_nodes(model, cache, forest, step);
+    auto fresh         = model.make_cache();
+    appended(model, fresh, line);
+    appended(model, fresh, next);
+    CHECK(again == run_nodes(model, fresh, forest, 40));
+  }
+}
+
+TEST_CASE("entries appended together have the bits of entries appended alone") {
+  const auto target = random_llama(9);
+  const td::EagleModel model{target, random_eagle_weights(target.config(), 10)};
+  std::mt19937 random{11};
+  const Pairs line   = random_pairs(70, random);
+  auto cache         = model.make_cache();
+  const Floats whole = appended(model, cache, line);
+  CHECK(Floats(whole.end() - width, whole.end()) == one_by_one(model, line));
+}
+
+TEST_CASE("a checkpoint is read by the names of EAGLE, its feed-forward width from its shape") {
+  const auto target  = random_llama(12);
+  const auto config  = target.config();
+  const auto weights = random_eagle_weights(config, 13);
+  auto tensors       = tensors_of(weights);
+  const auto read    = td::EagleWeights::read(make_safetensors(tensors), config);
+  CHECK(read.projection == weights.projection);
+  CHECK(read.bias == weights.bias);
+  CHECK(read.layer.attention_norm.empty());
+  CHECK(read.layer.query == weights.layer.query);
+  CHECK(read.layer.key == weights.layer.key);
+  CHECK(read.layer.value == weights.layer.value);
+  CHECK(read.layer.output == weights.layer.output);
+  CHECK(read.layer.feed_forward_norm == weights.layer.feed_forward_norm);
+  CHECK(read.layer.gate == weights.layer.gate);
+  CHECK(read.layer.up == weights.layer.up);
+  CHECK(read.layer.down == weights.layer.down);
+  tensors.erase("fc.bias");
+  tensors["embed_tokens.weight"] = {{1, 1}, {0}};  // some checkpoints repeat the target's
+  CHECK(td::EagleWeights::read(make_safetensors(tensors), config).bias.empty());
+}
+
+TEST_CASE("a checkpoint that does not fit the target is refused by name") {
+  const auto config  = random_llama_config();
+  const auto tensors = tensors_of(random_eagle_weights(config, 14));
+  const auto failure = [&](const auto& changed) {
+    try {
+      static_cast<void>(td::EagleWeights::read(make_safetensors(changed), config));
+    } catch (const td::Error& error) {
+      return std::pair(error.code(), std::string(error.what()));
+    }
+    return std::pair(td::Errc::invalid_option, std::string("none"));
+  };
+  for (const auto& [name, tensor] : tensors) {
+    INFO(name);
+    auto missing = tensors;
+    missing.erase(name);
+    const auto absent = failure(missing);
+    if (name == "fc.bias") {
+      CHECK(absent.second == "none");
+    } else {
+      CHECK_THAT(absent.second, td::test::contains(name));
+    }
+    auto narrow = tensors;
+    narrow[name].shape[0] += 1;
+    const std::size_t others = narrow[name].shape.size() == 2 ? narrow[name].shape[1] : 1;
+    narrow[name].numbers.resize(narrow[name].shape[0] * others);
+    const auto wrong = failure(narrow);
+    CHECK(wrong.first == td::Errc::shape_mismatch);
+    // The gate says how wide the layer is, so it is the others that do not fit it.
+    CHECK_THAT(wrong.second,
+               td::test::contains(name == "layers.0.mlp.gate_proj.weight" ? "up_proj" : name));
+  }
+}
+
+TEST_CASE("weights given by hand are checked too") {
+  const auto target = random_llama(15);
+  const auto code   = [&](auto change) {
+    auto weights = random_eagle_weights(target.config(), 16);
+    change(weights);
+    try {
+      td::EagleModel model{target, std::move(weights)};
+    } catch (const td::Error& error) {
+      return error.code();
+    }
+    return td::Errc::invalid_option;
+  };
+  CHECK(code([](td::EagleWeights&) {}) == td::Errc::invalid_option);
+  CHECK(code([](td::EagleWeights& w) { w.projection.pop_back(); }) == td::Errc::shape_mismatch);
+  CHECK(code([](td::EagleWeights& w) { w.bias.pop_back(); }) == td::Errc::shape_mismatch);
+}
+
+TEST_CASE("the embedded model's draft states are PyTorch's") {
+  const auto directory = td::test::example_data("tiny");
+  if (!std::filesystem::exists(directory / "reference_draft.json")) {
+    std::cerr << "SKIPPED: no " << (directory / "reference_draft.json").string() << '\n';
+    return;
+  }
+  const auto target = td::LlamaModel::load(directory);
+  const auto model  = td::EagleModel::load(target, directory / "eagle.safetensors");
+  const auto reference =
+      nlohmann::json::parse(td::test::read_text(directory / "reference_draft.json"));
+  CHECK(!reference["cases"].empty());
+  for (const auto& row : reference["cases"]) {
+    INFO(row["id"]);
+    const std::size_t hidden = target.hidden_size();
+    Tokens tokens            = row["tokens"].get<Tokens>();
+    const Tokens given       = row["given"].get<Tokens>();
+    Floats states(tokens.size() * hidden), guesses(states.size());
+    auto target_cache = target.make_cache();
+    target.forward_hidden(target_cache, tokens, states);
+    tokens.push_back(given[0]);
+    auto cache = model.make_cache();
+    model.forward(cache, std::span(tokens).subspan(1), states, guesses);
+    const Floats first(guesses.end() - static_cast<std::ptrdiff_t>(hidden), guesses.end());
+    Floats second(hidden);
+    const std::uint64_t root = 1;
+    model.forward_nodes(cache, std::span(given).subspan(1, 1), first, std::span(&root, 1), second);
+    CHECK(td::test::relative_error(first, row["eagle"][0].get<Vector>()) < 2e-5);
+    CHECK(td::test::relative_error(second, row["eagle"][1].get<Vector>()) < 2e-5);
+  }
+}
