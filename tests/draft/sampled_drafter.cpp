@@ -168,15 +168,16 @@ TEST_CASE(
 }
 
 TEST_CASE("decoded with RecursiveRejection, three tokens have the target's joint law") {
-  constexpr std::size_t v  = 5;
-  auto config              = td::test::random_llama_config();
-  config.vocabulary_size   = v;
-  config.hidden_size       = 12;
-  config.layers            = 1;
-  config.heads             = 2;
-  config.key_value_heads   = 1;
-  config.head_size         = 6;
-  config.intermediate_size = 10;
+  constexpr std::size_t v     = 5;
+  constexpr float temperature = 4;  // at which no token is nearly certain
+  auto config                 = td::test::random_llama_config();
+  config.vocabulary_size      = v;
+  config.hidden_size          = 12;
+  config.layers               = 1;
+  config.heads                = 2;
+  config.key_value_heads      = 1;
+  config.head_size            = 6;
+  config.intermediate_size    = 10;
   const td::LlamaModel target{config, td::test::random_llama_weights(config, 3)};
   const td::EagleModel model{target, td::test::random_eagle_weights(config, 4)};
   const std::vector<std::uint64_t> counted{5, 4, 3, 2, 1};
@@ -188,7 +189,8 @@ TEST_CASE("decoded with RecursiveRejection, three tokens have the target's joint
     std::vector<float> logits(v);
     auto cache = target.make_cache();
     target.forward(cache, tokens, logits);
-    return td::test::softmax({logits, 1});
+    for (float& logit : logits) logit /= temperature;
+    return td::test::softmax({logits, temperature});
   };
   std::vector<double> law;  // [V, V, V]
   for (td::TokenId a = 0; a < 5; ++a) {
@@ -204,11 +206,14 @@ TEST_CASE("decoded with RecursiveRejection, three tokens have the target's joint
   for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
     const td::Decoder decode{
         target, any,
-        td::TreeSpeculation{td::SampledDrafter{model, head, {.shape = {2, 2}, .seed = seed}},
-                            td::TreeVerifier{td::RecursiveRejection{}}}};
+        td::TreeSpeculation{
+            td::SampledDrafter{
+                model, head, {.shape = {2, 2}, .temperature = temperature, .seed = seed}},
+            td::TreeVerifier{td::RecursiveRejection{}}}};
     // The first token comes with the prompt's pass; of four, three are drafted for.
-    const td::Output out = decode(prompt, {.max_tokens = 4, .temperature = 1, .seed = seed});
-    const auto& t        = out.tokens;
+    const td::Output out =
+        decode(prompt, {.max_tokens = 4, .temperature = temperature, .seed = seed});
+    const auto& t = out.tokens;
     ++counts[static_cast<std::size_t>((t[0] * 5 + t[1]) * 5 + t[2])];
     for (const std::size_t count : out.drafts.accepted) accepted += count;
   }
