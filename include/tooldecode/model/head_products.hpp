@@ -84,8 +84,8 @@ inline constexpr std::size_t tile_rows = T == 1                        ? 8
                                          : T < 4 || has_many_registers ? 4
                                                                        : 2;
 
-/// T states by `count` of R rows, rows past `count` repeat one that is there; fetches the rows
-/// `ahead` where memory would else wait for arithmetic.
+/// T states by `count` of R rows, rows past `count` repeat one that is there. Several states, which
+/// keep memory waiting, fetch the rows `ahead`; one state fetches its own eight registers ahead.
 template <HeadWeight W, std::size_t T, std::size_t R>
 void fill_head_tile(const float* x, std::array<const W*, R> rows, std::array<const W*, R> ahead,
                     std::size_t count, std::size_t n, float* y, std::size_t y_stride) noexcept {
@@ -96,7 +96,12 @@ void fill_head_tile(const float* x, std::array<const W*, R> rows, std::array<con
     const auto add_columns = [&](std::size_t end, const auto&... row)
         __attribute__((always_inline)) {
       for (std::size_t at = 0; at < end; at += packed<W>) {
-        if constexpr (T > 1) (__builtin_prefetch(ahead[r] + at, 0, 2), ...);
+        if constexpr (T > 1) {
+          (__builtin_prefetch(ahead[r] + at, 0, 2), ...);
+        } else {
+          const std::size_t soon = std::min(at + 8 * packed<W>, end - 1);
+          (__builtin_prefetch(row + soon), ...);
+        }
         const typename Weights::Raw raws[R] = {Weights::load(row + at)...};
         const auto add = [&]<std::size_t part>() __attribute__((always_inline)) {
           const Packet ws[R] = {Weights::template widen<part>(raws[r])...};
