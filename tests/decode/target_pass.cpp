@@ -24,6 +24,10 @@ using Floats = std::vector<float>;
 static_assert(td::HostHeadModel<td::LlamaModel>);
 static_assert(!td::HostHeadModel<RandomModel>);  // its head has no shape, and is not its logits'
 
+template <class M>
+concept GivesHidden = requires(const td::TargetPass<M>& pass) { pass.hidden(0); };
+static_assert(GivesHidden<td::LlamaModel> && !GivesHidden<RandomModel>);
+
 namespace {
 
 struct Tree {

@@ -308,6 +308,14 @@ TEST_CASE("weights given by hand are checked too") {
   CHECK(code([](td::EagleWeights&) {}) == td::Errc::invalid_option);
   CHECK(code([](td::EagleWeights& w) { w.projection.pop_back(); }) == td::Errc::shape_mismatch);
   CHECK(code([](td::EagleWeights& w) { w.bias.pop_back(); }) == td::Errc::shape_mismatch);
+  using Layer = td::LlamaWeights::Layer;
+  for (const auto part : {&Layer::query, &Layer::key, &Layer::value, &Layer::output,
+                          &Layer::feed_forward_norm, &Layer::gate, &Layer::up, &Layer::down}) {
+    CHECK(code([part](td::EagleWeights& w) { (w.layer.*part).pop_back(); }) ==
+          td::Errc::shape_mismatch);
+  }
+  CHECK(code([](td::EagleWeights& w) { w.layer.attention_norm = {1}; }) ==
+        td::Errc::shape_mismatch);
 }
 
 TEST_CASE("the embedded model's draft states are PyTorch's") {

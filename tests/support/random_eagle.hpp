@@ -31,8 +31,9 @@ inline EagleWeights random_eagle_weights(LlamaConfig config, unsigned seed) {
   config.layers            = 1;
   config.intermediate_size = config.intermediate_size + 7;
   EagleWeights weights;
+  // So small that guesses made from guesses do not grow.
   weights.projection =
-      random_numbers(2 * width * width, 1 / std::sqrt(static_cast<float>(width)), random);
+      random_numbers(2 * width * width, 0.1F / std::sqrt(static_cast<float>(width)), random);
   weights.bias  = random_numbers(width, 0.3F, random);
   weights.layer = std::move(random_llama_weights(config, seed + 1).layers.front());
   weights.layer.attention_norm.clear();

@@ -79,7 +79,7 @@ class TargetPass {
 
   /// The final hidden state of a token of the pass.
   [[nodiscard]] std::span<const float> hidden(std::size_t i) const
-    requires HeadModel<M>
+    requires HostHeadModel<M>
   {
     const std::size_t width = model_->hidden_size();
     return std::span(states_).subspan(i * width, width);

@@ -67,7 +67,7 @@ struct EagleWeights {
 /// \par Shapes      states and guesses [L, H] for L tokens
 /// \par Complexity  O(weights) per entry, about one layer of the target
 /// \par Threads     immutable; const members may run concurrently on different caches
-/// \par Errors      `load` as SafeTensors
+/// \par Errors      `load` as SafeTensors; Error{shape_mismatch} from the constructor
 /// \par Source      Li et al., EAGLE, arXiv:2401.15077, section 3.1
 class EagleModel {
  public:
@@ -82,6 +82,16 @@ class EagleModel {
     const std::size_t width = hidden_size();
     if (projection_.size() != 2 * width * width || (!bias_.empty() && bias_.size() != width)) {
       throw Error(Errc::shape_mismatch, "fc", "must be [H, 2 H] with a bias of [H] or none");
+    }
+    const std::size_t queries = target.config().heads * target.config().head_size * width;
+    const std::size_t keys    = layers_.key_width() * width;
+    const std::size_t inner   = layer_.gate.size();
+    if (layer_.query.size() != queries || layer_.key.size() != keys ||
+        layer_.value.size() != keys || layer_.output.size() != queries ||
+        layer_.feed_forward_norm.size() != width || inner % width != 0 ||
+        layer_.up.size() != inner || layer_.down.size() != inner ||
+        !(layer_.attention_norm.empty() || layer_.attention_norm.size() == width)) {
+      throw Error(Errc::shape_mismatch, "layers.0", "must have the shapes of the target's layers");
     }
   }
   EagleModel(const LlamaModel&&, EagleWeights) = delete;

@@ -27,8 +27,9 @@ namespace tooldecode {
 /// \par Shapes      state [H] -> states [heads, H]
 /// \par Complexity  O(heads blocks H^2)
 /// \par Threads     immutable
-/// \par Errors      `load` and `read` as SafeTensors; Error{malformed_file} for a file without
-/// heads \par Source      Cai et al., Medusa, arXiv:2401.10774, section 2.1.1
+/// \par Errors      `load` and `read` as SafeTensors, Error{malformed_file} where no head is;
+///                  Error{shape_mismatch} from the constructor
+/// \par Source      Cai et al., Medusa, arXiv:2401.10774, section 2.1.1
 class MedusaModel {
  public:
   /// y = x + silu(weight x + bias).
