@@ -48,6 +48,16 @@ TEST_CASE("the unit interval is open and its ends give finite Gumbel numbers") {
   CHECK(std::abs(td::gumbel(0xffffffff) - 33.0 * std::log(2.0)) < 1e-6);
 }
 
+TEST_CASE("the bound of a Gumbel number is above it") {
+  for (std::uint32_t leading = 0; leading <= 32; ++leading) {
+    const std::uint32_t ones = leading == 0 ? 0 : ~std::uint32_t{0} << (32 - leading);
+    for (const std::uint32_t rest : {0U, 1U, 0x12345678U, 0x7fffffffU, 0xffffffffU}) {
+      const std::uint32_t word = ones | (leading < 32 ? rest >> leading : 0);
+      CHECK(td::gumbel(word) < td::gumbel_bound(word));
+    }
+  }
+}
+
 TEST_CASE("neighbouring seeds, positions, tokens and streams do not repeat numbers") {
   using enum td::NoiseStream;
   std::set<double> seen;

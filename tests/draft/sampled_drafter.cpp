@@ -85,7 +85,7 @@ TEST_CASE("after any history the drawn tree is that of a request that reads the 
     std::mt19937 random{seed};
     const auto ranks = random_ranks(size, random);
     const td::FrequencyRankedHead head{target.lm_head(), ranks.first(seed % 2 == 0 ? size : 15)};
-    const td::SampledDrafter drafter{model, head, {.seed = seed, .with_context = seed % 3 == 0}};
+    const td::SampledDrafter drafter{model, head, {.with_context = seed % 3 == 0}};
     Rounds{target, random}.require_memoryless(drafter, td::Unconstrained{size});
     Rounds{target, random}.require_memoryless(drafter, td::test::RandomTable{size, seed});
   }
@@ -101,7 +101,7 @@ TEST_CASE("every node's children are of its proposal, which is a law over what i
     std::mt19937 random{seed};
     const td::test::RandomTable table{size, seed};
     const td::FrequencyRankedHead head{target.lm_head(), random_ranks(size, random).first(20)};
-    const td::SampledDrafter drafter{model, head, {.shape = shape, .seed = seed}};
+    const td::SampledDrafter drafter{model, head, {.shape = shape}};
     const td::DraftTree tree = Rounds{target, random}.tree_at_once(drafter, table, 7, 1);
     std::vector<td::test::RandomTable::State> states{table.initial()};
     for (std::size_t i = 1; i < tree.size(); ++i) {
@@ -142,8 +142,8 @@ TEST_CASE(
   const td::Unconstrained any{size};
   const Rounds rounds{target, random};
   const auto tree_of = [&](std::vector<std::size_t> shape, std::uint64_t seed, std::size_t unread) {
-    const td::SampledDrafter drafter{model, head, {.shape = std::move(shape), .seed = seed}};
-    return rounds.tree_at_once(drafter, any, 9, unread);
+    const td::SampledDrafter drafter{model, head, {.shape = std::move(shape)}};
+    return rounds.tree_at_once(drafter, any, 9, unread, seed);
   };
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
     INFO("seed " << seed);
@@ -207,8 +207,7 @@ TEST_CASE("decoded with RecursiveRejection, three tokens have the target's joint
     const td::Decoder decode{
         target, any,
         td::TreeSpeculation{
-            td::SampledDrafter{
-                model, head, {.shape = {2, 2}, .temperature = temperature, .seed = seed}},
+            td::SampledDrafter{model, head, {.shape = {2, 2}, .temperature = temperature}},
             td::TreeVerifier{td::RecursiveRejection{}}}};
     // The first token comes with the prompt's pass; of four, three are drafted for.
     const td::Output out =

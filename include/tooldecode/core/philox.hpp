@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -66,6 +67,12 @@ enum class NoiseStream : std::uint32_t {
 /// A standard Gumbel number from a noise word; lies in [-3.14, 22.88].
 [[nodiscard]] inline double gumbel(std::uint32_t word) noexcept {
   return -std::log(-std::log(unit_interval(word)));
+}
+
+/// More than `gumbel(word)`, without a logarithm: -log(u) > 1 - u, which the leading ones of the
+/// word bound from below.
+[[nodiscard]] constexpr double gumbel_bound(std::uint32_t word) noexcept {
+  return 0.6931472 * (std::countl_one(word) + 1);
 }
 
 }  // namespace tooldecode

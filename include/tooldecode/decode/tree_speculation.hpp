@@ -126,7 +126,8 @@ class TreeSpeculation {
                                    .unread     = unread,
                                    .hidden     = hidden,
                                    .most_depth = run.most_tokens() - emitted.size() - 1,
-                                   .most_nodes = nodes};
+                                   .most_nodes = nodes,
+                                   .seed       = run.options.seed};
       DraftTree tree            = draft_tree(strategy.drafter_, request, now);
       hidden.clear();
       watch.add_to(sequence.output().times.drafting);

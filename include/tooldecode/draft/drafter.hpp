@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct DraftContext {
   std::span<const float> hidden;       ///< [n, H]
   std::size_t most_depth = 0;          ///< deeper drafts could not be used
   std::size_t most_nodes = 0;          ///< of the tree, the root included
+  std::uint64_t seed     = 0;          ///< of the run's noise, for drafters that draw
 
   /// A token of prompt and generated text together.
   [[nodiscard]] TokenId token(std::size_t position) const noexcept {

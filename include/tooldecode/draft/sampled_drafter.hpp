@@ -30,8 +30,7 @@ namespace tooldecode {
 struct SampledOptions {
   std::vector<std::size_t> shape = {3, 2, 1, 1};  ///< children of a node, by its depth
   float temperature              = 1;             ///< of the draft's law, greater than 0
-  std::uint64_t seed             = 0;  ///< of the draws; each run of a model needs its own
-  bool with_context = false;           ///< the head has the prompt's tokens too, for each request
+  bool with_context = false;  ///< the head has the prompt's tokens too, for each request
 };
 
 /// The weights of some tokens as a law, of which some are drawn without replacement.
@@ -135,7 +134,7 @@ class SampledDrafter {
         const std::size_t room = context.most_nodes - tree.size();
         ProposalLaw law        = draw_drafts(request.head.project(guess, mask.words()),
                                              options_.temperature, std::min(options_.shape[d], room),
-                                             {options_.seed, context.length() + d}, drawn);
+                                             {context.seed, context.length() + d}, drawn);
         for (const std::size_t one : drawn) {
           const TokenId token    = law.tokens[one];
           const auto surprise    = static_cast<float>(-std::log(law.probabilities[one]));

@@ -63,7 +63,7 @@ struct NoiseKey {
     const auto words = noise_words(key.seed, key.position, static_cast<std::uint32_t>(group));
     for (std::size_t t = begin; t < end; ++t) {
       const auto logit = static_cast<double>(law[t]);
-      if (logit == none || logit + greatest_noise <= best_score) continue;
+      if (logit == none || logit + gumbel_bound(words[t - begin]) <= best_score) continue;
       const double score = logit + gumbel(words[t - begin]);
       if (score > best_score) {
         best_score = score;
