@@ -244,7 +244,7 @@ int run_all(std::size_t limit, bool sweep, const std::string& ranks, const std::
   std::vector<Contender> sizes;
   std::optional<Speculation> off_domain;
   if (sweep) {
-    if (const auto ranks = count_prose(assistant)) off_domain.emplace(assistant, directory, *ranks);
+    if (const auto prose = count_prose(assistant)) off_domain.emplace(assistant, directory, *prose);
     const Speculation* other = off_domain ? &*off_domain : nullptr;
     for (const bool constrained : {false, true}) {
       sizes.push_back({.name = "plain", .constrained = constrained});
