@@ -29,8 +29,21 @@ class GrammarConstraint;
 class TokenTrie;
 class ToolCallFSM;
 
+class FrequencyRanks;
+class RankedTokens;
+
 class LlamaModel;
+class EagleModel;
+class MedusaModel;
 class LogitsPipeline;
+
+class DraftTree;
+class ForcedDrafter;
+class PromptLookupDrafter;
+struct Walk;
+template <class Rule>
+class TreeVerifier;
+
 struct DecodeOptions;
 struct Output;
 

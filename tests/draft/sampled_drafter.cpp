@@ -29,6 +29,7 @@
 namespace td = tooldecode;
 using td::test::random_ranks;
 using td::test::Rounds;
+using td::test::word_vocabulary;
 
 namespace {
 constexpr std::size_t size = 61;
@@ -85,7 +86,10 @@ TEST_CASE("after any history the drawn tree is that of a request that reads the 
     std::mt19937 random{seed};
     const auto ranks = random_ranks(size, random);
     const td::FrequencyRankedHead head{target.lm_head(), ranks.first(seed % 2 == 0 ? size : 15)};
-    const td::SampledDrafter drafter{model, head, {.with_context = seed % 3 == 0}};
+    const td::SampledDrafter drafter{
+        model,
+        head,
+        {.context = seed % 3 == 0 ? std::optional(word_vocabulary(size)) : std::nullopt}};
     Rounds{target, random}.require_memoryless(drafter, td::Unconstrained{size});
     Rounds{target, random}.require_memoryless(drafter, td::test::RandomTable{size, seed});
   }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -23,6 +24,8 @@
 #include <tooldecode/draft/drafter.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/logits/selection.hpp>
+#include <tooldecode/vocabulary/frequency_ranks.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 
@@ -30,7 +33,8 @@ namespace tooldecode {
 struct SampledOptions {
   std::vector<std::size_t> shape = {3, 2, 1, 1};  ///< children of a node, by its depth
   float temperature              = 1;             ///< of the draft's law, greater than 0
-  bool with_context = false;  ///< the head has the prompt's tokens too, for each request
+  /// Of the prompt: its tokens, however rare, are rows of the head too, for each request.
+  std::optional<Vocabulary> context = {};
 };
 
 /// The weights of some tokens as a law, of which some are drawn without replacement.
@@ -110,7 +114,8 @@ class SampledDrafter {
   SampledDrafter(const D&&, H, SampledOptions = {}) = delete;
 
   [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
-    return {DraftState<D>(*model_), options_.with_context ? head_.with(prompt) : head_};
+    return {DraftState<D>(*model_),
+            options_.context ? head_.with(context_tokens(prompt, *options_.context)) : head_};
   }
 
   /// The tree of one round.
