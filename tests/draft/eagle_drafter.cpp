@@ -161,7 +161,7 @@ TEST_CASE("what the constraint forbids is not drafted, and what it allows is, wh
     const td::test::RandomTable table{size, seed};
     const auto ranked = random_ranks(size, random).first(25);
     const td::EagleDrafter drafter{model, td::FrequencyRankedHead{target.lm_head(), ranked}};
-    const td::DraftTree tree = Rounds{target, random}.tree_at_once(drafter, table, 7, 1);
+    const td::DraftTree tree = Rounds{target, random}.tree_at_once(drafter, table, 9, 1);
     std::vector<td::test::RandomTable::State> states{table.initial()};
     for (std::size_t i = 1; i < tree.size(); ++i, ++nodes) {
       const auto state = table.advance(states[tree.parent(i)], tree.token(i));
