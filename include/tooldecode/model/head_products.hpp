@@ -74,8 +74,7 @@ template <HeadWeight W>
 inline constexpr std::size_t packed = lanes * WeightPacket<W>::parts;
 
 // Tiles of states by rows: as many sums as the registers hold beside what is multiplied, and for
-// one state eight rows, which hide a multiply-add's latency and are as many streams as memory
-// serves best (a single one reads a third less per second; benchmarks/results/ranked_head.json).
+// one state eight rows, which hide a multiply-add's latency and are streams enough for memory.
 inline constexpr bool has_many_registers = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32;
 inline constexpr std::size_t tile_states = 5;
 

@@ -1,0 +1,59 @@
+// What every contender is given and what the table is made of.
+#pragma once
+
+#include <cstddef>
+#include <ctime>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include <tooldecode/draft/frequency_ranked_head.hpp>
+#include <tooldecode/model/fixed_order.hpp>
+
+namespace ranked_head {
+
+using Half = Eigen::bfloat16;
+template <class T>
+using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <class T>
+using MapOf = Eigen::Map<const Matrix<T>>;
+
+// K gathered rows of a head, in BF16 and, where it is small enough, the same numbers in F32.
+struct Task {
+  const tooldecode::FrequencyRankedHead<Half>& ranked;    // side by side
+  const tooldecode::FrequencyRankedHead<Half>& in_place;  // the same rows all over [V, H]
+  std::span<const float> floats;                          // [K, H] or empty
+  std::span<const float> hidden;                          // [n, H]
+
+  [[nodiscard]] std::size_t rows() const { return ranked.size(); }
+  [[nodiscard]] std::size_t width() const { return ranked.hidden_size(); }
+  [[nodiscard]] std::size_t states() const { return hidden.size() / width(); }
+};
+
+// One way to the logits [n, K].
+struct Contender {
+  std::string name;
+  std::size_t bytes_per_weight;
+  std::function<void(std::span<float> logits)> run;
+};
+
+// Each gives what it can do with a task; none where it cannot.
+std::vector<Contender> tooldecode_contenders(const Task& task);
+std::vector<Contender> eigen_contenders(const Task& task);
+std::vector<Contender> openblas_contenders(const Task& task);
+
+// Seconds of processor time, in which what else the machine runs counts little.
+template <class Run>
+double seconds_of(Run run) {
+  const std::clock_t start = std::clock();
+  run();
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+// Seconds that the fastest of several loops takes to read some memory: the floor.
+double seconds_to_read(std::span<const std::byte> memory);
+
+}  // namespace ranked_head

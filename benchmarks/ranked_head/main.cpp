@@ -1,0 +1,216 @@
+// How fast K x H products of a draft's head are: against the time that reading the weights takes,
+// Eigen and OpenBLAS, all on one thread, interleaved in one run, answers verified before they are
+// timed.
+//
+//   benchmark_ranked_head [--json FILE] [--width H] [--rows K...]
+//
+// benchmarks/results/ranked_head.json is what `--json` writes, with the environment variable
+// TOOLDECODE_COMMIT set to what `git rev-parse --short HEAD` says.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tooldecode/vocabulary/frequency_ranks.hpp>
+
+#include "contender.hpp"
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using namespace ranked_head;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t vocabulary     = 131'072;
+constexpr std::size_t most_f32_rows  = 32'768;  // 512 MiB at H = 4096
+constexpr std::size_t target_rows    = 32'768;
+constexpr double target_share        = 0.85;
+constexpr double target_ratio_of_ten = 2.5;
+
+// Every logit of a sample of rows against float64.
+void verify(const Task& task, const Contender& contender) {
+  std::vector<float> logits(task.states() * task.rows(), std::nanf(""));
+  contender.run(logits);
+  if (contender.name.find("top") != std::string::npos) return;  // its logits are those above
+  for (std::size_t t = 0; t < task.states(); ++t) {
+    for (std::size_t r = 0; r < task.rows(); r += task.rows() / 61 + 1) {
+      double sum = 0, magnitude = 0;
+      for (std::size_t i = 0; i < task.width(); ++i) {
+        const double term = static_cast<double>(task.hidden[t * task.width() + i]) *
+                            static_cast<double>(static_cast<float>(task.ranked.row(r)[i]));
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      const auto logit = static_cast<double>(logits[t * task.rows() + r]);
+      if (!(std::abs(logit - sum) <= 1e-6 * magnitude)) {
+        std::fprintf(stderr, "%s: row %zu of state %zu is %g, not %g\n", contender.name.c_str(), r,
+                     t, logit, sum);
+        std::exit(1);
+      }
+    }
+  }
+}
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+struct Options {
+  std::string json;
+  std::size_t width = 4096;
+  std::vector<std::size_t> rows{8'192, 16'384, 32'768, 65'536, 131'072};
+};
+
+Options parse(int count, char** arguments) {
+  Options options;
+  std::string_view flag;
+  for (int i = 1; i < count; ++i) {
+    const std::string_view word = arguments[i];
+    if (word.starts_with("--")) {
+      flag = word;
+      if (flag == "--rows") options.rows.clear();
+    } else if (flag == "--json") {
+      options.json = word;
+    } else if (flag == "--width") {
+      options.width = std::strtoul(arguments[i], nullptr, 10);
+    } else if (flag == "--rows") {
+      options.rows.push_back(
+          std::clamp<std::size_t>(std::strtoul(arguments[i], nullptr, 10), 8, vocabulary));
+    } else {
+      std::fprintf(stderr,
+                   "usage: benchmark_ranked_head [--json FILE] [--width H] [--rows K...]\n");
+      std::exit(2);
+    }
+  }
+  return options;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const Options options = parse(count, arguments);
+  std::mt19937 random{1};
+  Matrix<Half> head(static_cast<Eigen::Index>(vocabulary),
+                    static_cast<Eigen::Index>(options.width));
+  for (Half* at = head.data(); at != head.data() + head.size(); ++at) {
+    *at = static_cast<Half>(static_cast<float>(random() >> 8) * 0x1p-24F - 0.5F);
+  }
+  std::vector<std::uint64_t> counts(vocabulary);
+  std::iota(counts.begin(), counts.end(), 0);
+  std::shuffle(counts.begin(), counts.end(), random);
+  const tooldecode::FrequencyRanks ranks(counts);
+
+  Json results = Json::array();
+  double one = 0, ten = 0, least_share = 1e9;
+  bool has_openblas = false;
+  std::printf("H = %zu, one thread; floor: the fastest of six loops that read the weights\n",
+              options.width);
+  for (const std::size_t rows : options.rows) {
+    const auto tokens = ranks.first(rows);
+    const tooldecode::FrequencyRankedHead ranked{head, tokens};
+    const tooldecode::FrequencyRankedHead in_place{head, tokens, {.gather = false}};
+    std::vector<float> floats;
+    if (rows <= most_f32_rows) {
+      for (const Half* at = ranked.row(0); at != ranked.row(0) + rows * options.width; ++at) {
+        floats.push_back(static_cast<float>(*at));
+      }
+    }
+    for (const std::size_t states : {1U, 4U, 10U, 16U}) {
+      if (rows != target_rows && states != 1 && states != 10) continue;
+      std::vector<float> hidden(states * options.width);
+      for (float& x : hidden) x = static_cast<float>(random() >> 8) * 0x1p-24F - 0.5F;
+      const Task task{ranked, in_place, floats, hidden};
+      std::vector<Contender> contenders = tooldecode_contenders(task);
+      for (auto& one_more : eigen_contenders(task)) contenders.push_back(std::move(one_more));
+      for (auto& one_more : openblas_contenders(task)) {
+        contenders.push_back(std::move(one_more));
+        has_openblas = true;
+      }
+      for (const Contender& contender : contenders) verify(task, contender);
+
+      // Interleaved, so that what else the machine does is shared by all; the best of some rounds,
+      // each with the weights where the same work before has left them.
+      constexpr int rounds = 9;
+      constexpr double any = std::numeric_limits<double>::infinity();
+      const auto halves    = std::as_bytes(std::span(ranked.row(0), rows * options.width));
+      std::vector<float> logits(states * rows);
+      double half_floor = any, float_floor = any;
+      std::vector<double> times(contenders.size(), any);
+      for (int round = 0; round < rounds; ++round) {
+        half_floor = std::min(half_floor, seconds_to_read(halves));
+        if (!floats.empty()) {
+          float_floor = std::min(float_floor, seconds_to_read(std::as_bytes(std::span(floats))));
+        }
+        for (std::size_t c = 0; c < contenders.size(); ++c) {
+          contenders[c].run(logits);
+          times[c] = std::min(times[c], seconds_of([&] { contenders[c].run(logits); }));
+        }
+      }
+
+      std::printf("\nK = %zu, %zu state%s: reading takes %.2f ms in BF16 (%.1f GB/s)", rows, states,
+                  states == 1 ? "" : "s", 1e3 * half_floor,
+                  static_cast<double>(2 * rows * options.width) / half_floor / 1e9);
+      if (!floats.empty()) std::printf(", %.2f ms in F32", 1e3 * float_floor);
+      std::printf("\n%-38s %5s %9s %9s %9s\n", "", "type", "ms", "of floor", "to ours");
+      for (std::size_t c = 0; c < contenders.size(); ++c) {
+        const Contender& contender = contenders[c];
+        const bool is_half         = contender.bytes_per_weight == 2;
+        const double seconds       = times[c];
+        const double share         = (is_half ? half_floor : float_floor) / seconds;
+        const double ratio         = seconds / times[0];
+        std::printf("%-38s %5s %9.2f %8.0f%% %8.2fx\n", contender.name.c_str(),
+                    is_half ? "BF16" : "F32", 1e3 * seconds, 100 * share, ratio);
+        results.push_back({{"rows", rows},
+                           {"states", states},
+                           {"contender", contender.name},
+                           {"weights", is_half ? "BF16" : "F32"},
+                           {"milliseconds", std::round(1e5 * seconds) / 1e2},
+                           {"share_of_read_bandwidth", std::round(1e3 * share) / 1e3},
+                           {"time_to_ours_in_bf16", std::round(1e3 * ratio) / 1e3}});
+        if (c != 0) continue;
+        if (states == 1) least_share = std::min(least_share, share);
+        if (rows == target_rows && states == 1) one = seconds;
+        if (rows == target_rows && states == 10) ten = seconds;
+      }
+    }
+  }
+  if (!has_openblas) {
+    std::printf("\nSKIPPED: OpenBLAS, which was not found when this was configured\n");
+  }
+  std::printf("\none state in BF16: at least %.0f%% of the read bandwidth (target %.0f%%)\n",
+              100 * least_share, 100 * target_share);
+  if (one > 0 && ten > 0) {
+    std::printf("ten states at K = %zu: %.2f times one state (target %.1f)\n", target_rows,
+                ten / one, target_ratio_of_ten);
+  }
+  if (!options.json.empty()) {
+    const char* commit = std::getenv("TOOLDECODE_COMMIT");
+    std::ofstream(options.json)
+        << Json{{"question", "K x H products of a draft's head"},
+                {"machine", processor()},
+                {"compiler", __VERSION__},
+                {"commit", commit == nullptr ? "" : commit},
+                {"command", "benchmark_ranked_head --json benchmarks/results/ranked_head.json"},
+                {"times", "processor time, the best of 9 interleaved rounds"},
+                {"hidden_size", options.width},
+                {"openblas", has_openblas},
+                {"one_state_least_share", least_share},
+                {"ten_states_to_one", one > 0 ? ten / one : 0.0},
+                {"results", results}}
+               .dump(1)
+        << '\n';
+  }
+}
