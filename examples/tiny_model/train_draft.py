@@ -88,7 +88,7 @@ class Eagle(nn.Module):
         columns = torch.arange(length, device=hidden.device)
         x = join(embedded, hidden)
         keys, values = keys_values(x, columns)
-        hidden_from = (columns > bases[..., None]).unsqueeze(1)
+        unseen = (columns > bases[..., None]).unsqueeze(1)
         x, later, outputs = take(x, bases), [], []
         for step in range(depth):
             at = (bases + step).clamp(max=length - 1)
@@ -96,7 +96,7 @@ class Eagle(nn.Module):
                 x = join(take(embedded, at), outputs[-1])
                 later.append(keys_values(x, at))
             q = turned(split(attention.q_proj(x)), at) * head_dim**-0.5
-            scores = [(q @ keys.transpose(2, 3)).masked_fill(hidden_from, -30000.0)]
+            scores = [(q @ keys.transpose(2, 3)).masked_fill(unseen, -30000.0)]
             scores += [(q * k).sum(-1, keepdim=True).to(q.dtype) for k, _ in later]
             shares = torch.cat(scores, dim=-1).softmax(dim=-1).to(values.dtype)
             y = shares[..., :length] @ values
