@@ -169,6 +169,7 @@ class FrequencyRankedHead {
   std::shared_ptr<const Gathered> gathered_added_;  // [added, H]
 };
 
+/// Rows of the head's own type of weights.
 template <class View>
 FrequencyRankedHead(const View&, const RankedTokens&, FrequencyRankedHeadOptions = {})
     -> FrequencyRankedHead<HeadWeightOf<View>>;
