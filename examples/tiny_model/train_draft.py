@@ -1,6 +1,6 @@
 """Trains draft heads for the embedded model, one EAGLE layer and three Medusa heads, and exports them.
 
-python examples/tiny_model/train_draft.py --minutes 40 --seed 29 --threads 2
+python examples/tiny_model/train_draft.py --minutes 45 --seed 29 --threads 2
 python examples/tiny_model/train_draft.py --evaluate
 """
 
@@ -85,7 +85,7 @@ class Eagle(nn.Module):
             return k.repeat_interleave(groups, dim=1), v.repeat_interleave(groups, dim=1)
 
         length = hidden.shape[1]
-        columns = torch.arange(length, device=hidden.device)
+        columns = torch.arange(length)
         x = join(embedded, hidden)
         keys, values = keys_values(x, columns)
         unseen = (columns > bases[..., None]).unsqueeze(1)
@@ -144,8 +144,8 @@ class Imitation(torch.autograd.Function):
     @staticmethod
     def forward(ctx, states, head, bias, tokens, shares, weights):
         total, hits, slopes = states.new_zeros((), dtype=torch.float32), [], []
-        for part in zip(*(tensor.split(CHUNK) for tensor in (states, tokens, shares, weights))):
-            rows, some, share, weight = part
+        parts = zip(*(tensor.split(CHUNK) for tensor in (states, tokens, shares, weights)))
+        for rows, some, share, weight in parts:
             logits = F.linear(rows.to(head.dtype), head).float().add_(bias)
             peak, chosen = logits.amax(dim=-1), logits.gather(1, some)
             hits.append(chosen[:, 0] == peak)
@@ -168,24 +168,23 @@ def chains(kinds, follows):
     """Where drafts begin [batch, bases], the positions that they predict and their weights [batch, bases, depth].
 
     A draft begins behind a token of the assistant and counts within its turn; a few begin elsewhere."""
-    device = kinds.device
     count = (kinds > 0).sum(dim=1)
     bases = (kinds == 0).to(torch.uint8).sort(dim=1, stable=True).indices[:, : int(count.max())]
-    predicted = bases[..., None] + 1 + torch.arange(DEPTH, device=device)
+    predicted = bases[..., None] + 1 + torch.arange(DEPTH)
     inside = predicted < kinds.shape[1]
     predicted = predicted.clamp(max=kinds.shape[1] - 1)
     at = lambda table: table.gather(1, predicted.flatten(1)).view_as(predicted)
     own = kinds.gather(1, bases)[..., None]
     weights = torch.where(own == 2, (at(kinds) == 2).float(), PROMPT_WEIGHT * at(follows).float())
-    real = torch.arange(bases.shape[1], device=device) < count[:, None]
-    weights = weights * (inside & real[..., None]) * DEPTH_DECAY ** torch.arange(DEPTH, device=device)
+    real = torch.arange(bases.shape[1]) < count[:, None]
+    weights = weights * (inside & real[..., None]) * DEPTH_DECAY ** torch.arange(DEPTH)
     return bases, predicted, weights
 
 
 def opinions(hidden, needed, head):
     """The target's likeliest tokens and their shares [batch * length, TOP], made where `needed`."""
-    tokens = torch.zeros(needed.numel(), TOP, dtype=torch.long, device=hidden.device)
-    shares = torch.zeros(needed.numel(), TOP, device=hidden.device)
+    tokens = torch.zeros(needed.numel(), TOP, dtype=torch.long)
+    shares = torch.zeros(needed.numel(), TOP)
     for rows in needed.flatten().nonzero()[:, 0].split(CHUNK):
         logits, tokens[rows] = F.linear(hidden.flatten(0, 1)[rows], head).float().topk(TOP, dim=-1)
         shares[rows] = logits.softmax(dim=-1) * (1 - ARGMAX_SHARE)
@@ -205,14 +204,14 @@ class Teacher:
         """The rows of the head that a batch is about and a sample of the others, and a bias that makes up for
         those not drawn; also each token's place among them."""
         known = torch.cat((ids.flatten(), tokens.flatten())).unique()
-        rest = torch.ones(len(self.head), dtype=torch.bool, device=ids.device).index_fill_(0, known, False)
+        rest = torch.ones(len(self.head), dtype=torch.bool).index_fill_(0, known, False)
         rest = rest.nonzero()[:, 0]
-        drawn = rest[torch.randperm(len(rest), device=ids.device)[:SAMPLED]]
+        drawn = rest[torch.randperm(len(rest))[:SAMPLED]]
         rows = torch.cat((known, drawn))
-        bias = torch.zeros(len(rows), device=ids.device)
+        bias = torch.zeros(len(rows))
         bias[len(known) :] = math.log(len(rest) / len(drawn))
-        place = torch.zeros(len(self.head), dtype=torch.long, device=ids.device)
-        place[rows] = torch.arange(len(rows), device=ids.device)
+        place = torch.zeros(len(self.head), dtype=torch.long)
+        place[rows] = torch.arange(len(rows))
         return self.head[rows], bias, place
 
     def losses(self, eagle: Eagle, medusa: Medusa, ids, follows, kinds):
@@ -220,9 +219,8 @@ class Teacher:
         with torch.no_grad():
             hidden = self.target.hidden(ids, self.embedding)
             bases, predicted, weights = chains(kinds, follows != self.pad)
-            row = torch.arange(len(ids), device=ids.device)[:, None, None] * ids.shape[1]
-            flat = predicted + row
-            needed = torch.zeros(ids.numel(), dtype=torch.bool, device=ids.device)
+            flat = predicted + torch.arange(len(ids))[:, None, None] * ids.shape[1]
+            needed = torch.zeros(ids.numel(), dtype=torch.bool)
             needed[flat[weights > 0]] = True
             tokens, shares = opinions(hidden, needed, self.head)
             head, bias, place = self.contenders(ids, tokens[needed])
@@ -238,7 +236,7 @@ class Teacher:
             loss, hits = Imitation.apply(states[picked], head, bias, tokens[at], shares[at], weight)
             total = total + loss
             own = (kinds.gather(1, bases) == 2)[..., None].expand_as(picked)[picked]
-            depth = torch.arange(states.shape[2], device=ids.device).expand_as(picked)[picked]
+            depth = torch.arange(states.shape[2]).expand_as(picked)[picked]
             rights.append([hits[own & (depth == index)].float().mean().item() for index in range(states.shape[2])])
             if states is drafts:
                 truth = hidden.flatten(0, 1)[at].float()
@@ -351,13 +349,12 @@ def measure(target: TinyLlama, tokenizer, eagle: Eagle, medusa: Medusa, rows: li
 
 
 def train(target: TinyLlama, tokenizer, options):
+    """Trains both on the same batches and exports them."""
     torch.manual_seed(options.seed)
     generator.REORDERED_SHARE = REORDERED_SHARE
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    pad = tokenizer.token_to_id(prompt.PAD)
-    eagle = Eagle(replace(target.shape, intermediate=options.width), EMBEDDING_SCALE).to(device)
-    medusa = Medusa(target.shape.hidden, blocks=options.blocks).to(device)
-    teacher = Teacher(target.to(device), pad)
+    eagle = Eagle(replace(target.shape, intermediate=options.width), EMBEDDING_SCALE)
+    medusa = Medusa(target.shape.hidden, blocks=options.blocks)
+    teacher = Teacher(target, tokenizer.token_to_id(prompt.PAD))
     parameters = [*eagle.parameters(), *medusa.parameters()]
     optimizers = [
         Muon([parameter for parameter in parameters if parameter.ndim == 2], lr=0.02),
@@ -371,8 +368,8 @@ def train(target: TinyLlama, tokenizer, options):
     step = tokens = 0
     recent = []
     while (elapsed := time.monotonic() - begin) < options.minutes * 60:
-        ids, follows, kinds = (tensor.to(device) for tensor in batches.next(1.0))
-        with torch.autocast(device.type, torch.bfloat16):
+        ids, follows, kinds = batches.next(1.0)
+        with torch.autocast("cpu", torch.bfloat16):
             loss, rights = teacher.losses(eagle, medusa, ids, follows, kinds)
         loss.backward()
         for optimizer, base in zip(optimizers, bases):
@@ -401,7 +398,7 @@ def train(target: TinyLlama, tokenizer, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=40, help="wall-clock budget of the training (default 40)")
+    parser.add_argument("--minutes", type=float, default=45, help="wall-clock budget of the training (default 45)")
     parser.add_argument("--seed", type=int, default=29)
     parser.add_argument("--out", type=Path, default=DATA, help="where the heads are (default: examples/data/tiny)")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (default: PyTorch's choice)")
