@@ -218,7 +218,8 @@ std::optional<td::FrequencyRanks> count_prose(const program::Assistant& assistan
   return td::FrequencyRanks(counts.counts(), assistant.tokenizer.vocabulary(), "prose");
 }
 
-int run_all(std::size_t limit, bool sweep, const std::string& ranks, const std::string& json) {
+int run_all(std::size_t limit, std::size_t sweep_rows, const std::string& ranks,
+            const std::string& json) {
   const program::Assistant assistant(program::example_data("tiny"));
   std::vector<program::Row> rows;
   program::LeftOut left_out;
@@ -243,7 +244,10 @@ int run_all(std::size_t limit, bool sweep, const std::string& ranks, const std::
 
   std::vector<Contender> sizes;
   std::optional<Speculation> off_domain;
-  if (sweep) {
+  if (sweep_rows > 0) {
+    std::vector<program::Row> fewer;
+    const std::size_t count = std::min(sweep_rows, rows.size());
+    for (std::size_t i = 0; i < count; ++i) fewer.push_back(rows[i * rows.size() / count]);
     if (const auto prose = count_prose(assistant)) off_domain.emplace(assistant, directory, *prose);
     const Speculation* other = off_domain ? &*off_domain : nullptr;
     for (const bool constrained : {false, true}) {
@@ -263,7 +267,7 @@ int run_all(std::size_t limit, bool sweep, const std::string& ranks, const std::
         }
       }
     }
-    run_rows(assistant, rows, sizes);
+    run_rows(assistant, fewer, sizes);
     Json& table = report["sizes"] = Json::array();
     print_sweep(sizes, false, assistant, table);
     print_sweep(sizes, true, assistant, table);
@@ -282,16 +286,17 @@ int run_all(std::size_t limit, bool sweep, const std::string& ranks, const std::
 
 int main(int argc, char** argv) {
   CLI::App app{"Tokens per forward pass of every drafter, and acceptance by draft vocabulary"};
-  std::size_t limit = 0;
-  bool sweep        = true;
+  std::size_t limit      = 0;
+  std::size_t sweep_rows = 120;
   std::string json, ranks = program::example_data("tiny/ranks.json").string();
   app.add_option("--limit", limit, "rows of each file; 0 is all");
-  app.add_flag("!--no-sweep", sweep, "leave out the sizes of the draft vocabulary");
+  app.add_option("--sweep-rows", sweep_rows, "rows for the sizes of the draft vocabulary")
+      ->capture_default_str();
   app.add_option("--ranks", ranks, "frequency ranks of this domain");
   app.add_option("--json", json, "write the numbers to a file");
   CLI11_PARSE(app, argc, argv);
   try {
-    return run_all(limit, sweep, ranks, json);
+    return run_all(limit, sweep_rows, ranks, json);
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return 1;

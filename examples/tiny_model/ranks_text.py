@@ -1,7 +1,7 @@
 """Writes the text of new dialogues, which tell how often each token occurs in the model's domain.
 
-python examples/tiny_model/ranks_text.py --out dialogues.txt
-tooldecode ranks --text dialogues.txt --out examples/data/tiny/ranks.json
+python examples/tiny_model/ranks_text.py --answers --out answers.txt
+tooldecode ranks --text answers.txt --out examples/data/tiny/ranks.json
 """
 
 import argparse
@@ -23,7 +23,7 @@ def text_of(dialogue: list[tuple[str, bool]], answers: bool) -> str:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--dialogues", type=int, default=2000)
+    parser.add_argument("--dialogues", type=int, default=10000)
     parser.add_argument("--answers", action="store_true", help="leave out what the assistant does not write")
     parser.add_argument("--seed", type=int, default=40301, help="one that no training has used")
     options = parser.parse_args()

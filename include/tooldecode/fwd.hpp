@@ -41,8 +41,6 @@ class DraftTree;
 class ForcedDrafter;
 class PromptLookupDrafter;
 struct Walk;
-template <class Rule>
-class TreeVerifier;
 
 struct DecodeOptions;
 struct Output;

@@ -1,8 +1,12 @@
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <Eigen/Core>
@@ -13,6 +17,7 @@
 #include <tooldecode/model/fixed_order.hpp>
 
 #include <support/catch.hpp>
+#include <support/make_safetensors.hpp>
 
 namespace td = tooldecode;
 
@@ -90,4 +95,40 @@ TEST_CASE("offsets and weights that do not fit are refused by place") {
   }
   CHECK(build({0, 8}, 4).second == "nothing thrown");
   CHECK(build({5, 0, 3}, 3) == std::pair(td::Errc::malformed_file, std::string("d2t[2]")));
+}
+
+TEST_CASE("a checkpoint's offsets and rows are read from its tensors") {
+  const auto file_of = [](const std::string& offsets_type) {
+    const std::string header =
+        R"({"d2t":{"dtype":")" + offsets_type + R"(","shape":[2],"data_offsets":[0,16]},)" +
+        R"("lm_head.weight":{"dtype":"F32","shape":[2,3],"data_offsets":[16,40]}})";
+    const std::array<std::int64_t, 2> offsets{4, 7};
+    const std::array<float, 6> weights{1, 2, 3, -1, 0, 0.5F};
+    const std::uint64_t size = header.size();
+    std::string bytes(8 + header.size() + 40, '\0');
+    std::memcpy(bytes.data(), &size, 8);
+    std::copy(header.begin(), header.end(), bytes.begin() + 8);
+    std::memcpy(bytes.data() + 8 + header.size(), offsets.data(), 16);
+    std::memcpy(bytes.data() + 8 + header.size() + 16, weights.data(), 24);
+    return td::SafeTensors::parse(bytes);
+  };
+  const auto head = td::MappedHead<float>::read(file_of("I64"), 9, 3);
+  CHECK(head.size() == 2);
+  CHECK(head.token(0) == 4);
+  CHECK(head.token(1) == 8);
+  std::vector<float> logits(2);
+  head.fill_logits(std::vector<float>{1, 1, 2}, logits);
+  CHECK(logits == std::vector<float>{9, 0});
+  const auto code_of = [&](const std::string& type, std::size_t vocabulary, std::size_t hidden) {
+    try {
+      static_cast<void>(td::MappedHead<float>::read(file_of(type), vocabulary, hidden));
+    } catch (const td::Error& error) {
+      return error.code();
+    }
+    return td::Errc::invalid_option;
+  };
+  CHECK(code_of("F64", 9, 3) == td::Errc::unknown_format);
+  CHECK(code_of("I64", 9, 4) == td::Errc::shape_mismatch);
+  CHECK(code_of("I64", 8, 3) == td::Errc::unknown_token);
+  CHECK_THROWS_AS(td::MappedHead<float>::read(td::test::make_safetensors({}), 9, 3), td::Error);
 }

@@ -61,9 +61,9 @@ class Rounds {
   /// The tree of a new request that reads the first `read` tokens and is told `unread` more.
   template <class D, class C>
   [[nodiscard]] DraftTree tree_at_once(const D& drafter, const C& constraint, std::size_t read,
-                                       std::size_t unread) const {
+                                       std::size_t unread, std::uint64_t seed = 0) const {
     auto request = drafter.begin(prompt());
-    return tree(drafter, constraint, request, 0, read, unread);
+    return tree(drafter, constraint, request, 0, read, unread, seed);
   }
 
   /// Requires the trees of one request, over rounds of any accepted length and with any number of
@@ -92,7 +92,8 @@ class Rounds {
 
   template <class D, class C>
   [[nodiscard]] DraftTree tree(const D& drafter, const C& constraint, typename D::Request& request,
-                               std::size_t before, std::size_t read, std::size_t unread) const {
+                               std::size_t before, std::size_t read, std::size_t unread,
+                               std::uint64_t seed = 0) const {
     const std::size_t width = hidden_.size() / tokens_.size();
     const DraftContext<C> context{
         .constraint = constraint,
@@ -102,7 +103,8 @@ class Rounds {
         .unread     = unread,
         .hidden     = std::span(hidden_).subspan(before * width, (read - before) * width),
         .most_depth = 63,
-        .most_nodes = 64 - (unread - 1)};
+        .most_nodes = 64 - (unread - 1),
+        .seed       = seed};
     return draft_tree(drafter, request, context);
   }
 

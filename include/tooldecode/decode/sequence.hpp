@@ -49,12 +49,6 @@ template <Model M>
   return only;
 }
 
-/// Chooses from a law: greedy at temperature 0, else by the position's Gumbel noise.
-[[nodiscard]] inline std::optional<TokenId> find_token(std::span<const float> law,
-                                                       float temperature, NoiseKey key) noexcept {
-  return temperature == 0 ? find_greedy(law) : find_gumbel(law, key);
-}
-
 /// Time since it was made or last asked.
 class Stopwatch {
  public:

@@ -62,10 +62,11 @@ class TreeSpeculation {
                                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
                                   const DecodeOptions& options) const {
     static_assert(diagnose::is_tree_model<M>());
-    static_assert(!D::reads_hidden || HeadTreeModel<M>,
+    static_assert(!D::reads_hidden || (HeadTreeModel<M> && HostHeadModel<M>),
                   "TreeSpeculation: this drafter reads hidden states: add 'void "
                   "forward_tree_hidden(Cache&, std::span<const TokenId> tokens, std::span<const "
-                  "std::uint64_t> ancestors, std::span<float> hidden) const;' to the model");
+                  "std::uint64_t> ancestors, std::span<float> hidden) const;' to the model, and an "
+                  "lm_head() with data(), rows() and cols() in the host's memory");
     static_assert(Drafter<D, C>, "TreeSpeculation: the drafter lacks a member; see Drafter");
     const Run<C> run{constraint, prompt, pipeline, options, context_length_of(model)};
     Round<M, C> round{*this, model, run};

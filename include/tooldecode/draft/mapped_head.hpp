@@ -2,6 +2,8 @@
 /// MappedHead: a draft's own LM head over a vocabulary of its own, as EAGLE-3 trains it.
 #pragma once
 
+#include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -18,6 +20,7 @@
 #include <tooldecode/draft/draft_head.hpp>
 #include <tooldecode/draft/top_k.hpp>
 #include <tooldecode/model/head_products.hpp>
+#include <tooldecode/model/safetensors.hpp>
 
 namespace tooldecode {
 
@@ -67,6 +70,19 @@ class MappedHead {
       table.tokens.push_back(static_cast<TokenId>(token));
     }
     table_ = std::make_shared<const Table>(std::move(table));
+  }
+
+  /// Reads a checkpoint's `d2t` and `lm_head.weight`; Errors as SafeTensors besides.
+  [[nodiscard]] static MappedHead read(const SafeTensors& file, std::size_t vocabulary_size,
+                                       std::size_t hidden_size)
+    requires std::same_as<W, float>
+  {
+    const auto found      = file.tensors().find("d2t");
+    const bool has_shape  = found != file.tensors().end() && found->second.shape.size() == 1;
+    const std::size_t k   = has_shape ? found->second.shape[0] : 0;
+    const std::array rows = {k, hidden_size};
+    const auto d2t        = file.integers("d2t", std::span(rows).first(1));
+    return MappedHead(vocabulary_size, d2t, file.floats("lm_head.weight", rows));
   }
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return table_->rows.size(); }

@@ -74,4 +74,10 @@ struct NoiseKey {
   return best;
 }
 
+/// Chooses from a law: greedy at temperature 0, else by the position's Gumbel noise.
+[[nodiscard]] inline std::optional<TokenId> find_token(std::span<const float> law,
+                                                       float temperature, NoiseKey key) noexcept {
+  return temperature == 0 ? find_greedy(law) : find_gumbel(law, key);
+}
+
 }  // namespace tooldecode

@@ -96,25 +96,20 @@ class SafeTensors {
   /// A tensor of F32, F16 or BF16 as floats; it must be there and have exactly this shape.
   [[nodiscard]] std::vector<float> floats(std::string_view name,
                                           std::span<const std::size_t> shape) const {
-    const auto found = tensors_.find(name);
-    if (found == tensors_.end()) {
-      throw Error(Errc::malformed_file, place_of(name), "is not in the file");
-    }
-    const Tensor& tensor = found->second;
-    if (!std::equal(shape.begin(), shape.end(), tensor.shape.begin(), tensor.shape.end())) {
-      throw Error(Errc::shape_mismatch, place_of(name),
-                  "has shape " + written(tensor.shape) + ", required is " + written(shape));
-    }
-    const char* from = data() + tensor.begin;
-    if (tensor.type == "F32") {
-      std::vector<float> result((tensor.end - tensor.begin) / sizeof(float));
-      if (!result.empty()) std::memcpy(result.data(), from, result.size() * sizeof(float));
-      return result;
-    }
+    const Tensor& tensor = find(name, shape);
+    if (tensor.type == "F32") return copied<float>(tensor);
     if (tensor.type == "F16") return widened(tensor, half_to_float);
     if (tensor.type == "BF16") return widened(tensor, bfloat16_to_float);
     throw Error(Errc::unknown_format, place_of(name),
                 "has type " + tensor.type + ", only F32, F16 and BF16 can be weights");
+  }
+  /// A tensor of I64; it must be there and have exactly this shape.
+  [[nodiscard]] std::vector<std::int64_t> integers(std::string_view name,
+                                                   std::span<const std::size_t> shape) const {
+    const Tensor& tensor = find(name, shape);
+    if (tensor.type == "I64") return copied<std::int64_t>(tensor);
+    throw Error(Errc::unknown_format, place_of(name),
+                "has type " + tensor.type + ", only I64 can be indices");
   }
 
  private:
@@ -142,6 +137,28 @@ class SafeTensors {
       : bytes_(std::move(bytes)), place_(std::move(place)) {}
 
   [[nodiscard]] const char* data() const noexcept { return bytes_.data() + data_begin_; }
+
+  [[nodiscard]] const Tensor& find(std::string_view name,
+                                   std::span<const std::size_t> shape) const {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) {
+      throw Error(Errc::malformed_file, place_of(name), "is not in the file");
+    }
+    const Tensor& tensor = found->second;
+    if (!std::equal(shape.begin(), shape.end(), tensor.shape.begin(), tensor.shape.end())) {
+      throw Error(Errc::shape_mismatch, place_of(name),
+                  "has shape " + written(tensor.shape) + ", required is " + written(shape));
+    }
+    return tensor;
+  }
+  template <class T>
+  [[nodiscard]] std::vector<T> copied(const Tensor& tensor) const {
+    std::vector<T> result((tensor.end - tensor.begin) / sizeof(T));
+    if (!result.empty()) {
+      std::memcpy(result.data(), data() + tensor.begin, result.size() * sizeof(T));
+    }
+    return result;
+  }
 
   [[nodiscard]] std::string place_of(std::string_view tensor) const {
     return place_ + ": tensor " + Json(tensor).dump(-1, ' ', true, Json::error_handler_t::replace);

@@ -33,7 +33,7 @@ class PositionNoise {
 
   /// A token of the law; nothing where none is possible.
   [[nodiscard]] std::optional<TokenId> draw(const TargetLaw& law) const noexcept {
-    return temperature_ == 0 ? find_greedy(law.logits) : find_gumbel(law.logits, key_);
+    return find_token(law.logits, temperature_, key_);
   }
 
   /// A token with probability proportional to its weight; nothing where no weight is positive.

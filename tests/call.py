@@ -1,0 +1,62 @@
+"""`tooldecode call`: what it prints for people and for machines, and how it fails.
+
+python tests/call.py build/release/examples/tooldecode
+"""
+
+import json
+import subprocess
+import sys
+
+PROGRAM = sys.argv[1]
+QUESTION = "Please book a table at Luigi's for four people, outdoors."
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, "call", QUESTION, *arguments], capture_output=True, text=True, check=False)
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+
+
+def main():
+    passes = {}
+    for drafter in ("none", "forced", "lookup", "forced+lookup", "eagle", "medusa", "all"):
+        for extra in ((), ("--temperature", "1", "--seed", "5", "--k", "512", "--context")):
+            answer = run("--json", "--speculation", drafter, *extra)
+            check(answer.returncode == 0, f"{drafter}: {answer.stderr}")
+            report = json.loads(answer.stdout)
+            if drafter == "none":
+                check("speculative" not in report, "no speculation is no column")
+                continue
+            plain, drafted = report["constrained"], report["speculative"]
+            check(drafted["text"] == plain["text"], f"{drafter} changes the text")
+            check(drafted["passes"] <= plain["passes"], f"{drafter} takes more passes")
+            check(drafted["tokens_per_pass"] > 0, f"{drafter}: tokens per pass")
+            for depth in drafted["acceptance_by_depth"]:
+                check(0 <= depth["accepted"] <= depth["tried"], f"{drafter}: {depth}")
+            if not extra:
+                passes[drafter] = drafted["passes"]
+                check(drafted["passes"] < plain["passes"], f"{drafter} spares no pass")
+    check(passes["all"] <= min(passes["forced"], passes["lookup"]), f"passes {passes}")
+
+    whole = run("--speculation", "all", "--ranks", "none")
+    check(whole.returncode == 0, whole.stderr)
+    for words in ("Speculative decoding, all", "tokens per pass", "Drafts accepted, by depth", "token for token"):
+        check(words in whole.stdout, f"the report lacks {words!r}")
+    check("NOT the constrained one" not in whole.stdout, "the answers differ")
+
+    for arguments, words in (
+        (("--speculation", "magic"), "magic: no such drafter"),
+        (("--speculation", "eagle", "--k", "9000"), "k = 9000"),
+        (("--speculation", "eagle", "--ranks", "no-such-file"), "no-such-file"),
+    ):
+        failed = run(*arguments)
+        check(failed.returncode != 0, f"{arguments} must fail")
+        check(words in failed.stderr and failed.stderr.count("\n") == 1, f"{arguments}: {failed.stderr!r}")
+    print("every drafter leaves the text as it is")
+
+
+if __name__ == "__main__":
+    main()
