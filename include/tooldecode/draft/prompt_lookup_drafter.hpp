@@ -38,10 +38,9 @@ struct PromptLookupOptions {
 /// as the constraint goes along. Arguments are mostly copied from the user's words, and names from
 /// the documents.
 ///
-/// \par Complexity  O(bytes of the sequence) per round
-/// \par Threads     immutable; const members may run concurrently
-/// \par Errors      none
-/// \par Source      Saxena, Prompt Lookup Decoding, 2023; n-grams of bytes in place of tokens
+/// \par Complexity  O(bytes of the sequence) per round, times `most_bytes` in text that repeats
+/// itself \par Threads     immutable; const members may run concurrently \par Errors      none \par
+/// Source      Saxena, Prompt Lookup Decoding, 2023; n-grams of bytes in place of tokens
 class PromptLookupDrafter {
  public:
   static constexpr bool reads_hidden = false;
@@ -84,7 +83,7 @@ class PromptLookupDrafter {
     std::size_t end;    // where what followed begins
   };
 
-  // Long matches are followed by the same more often; the values are rounded from such counts.
+  // Long matches are followed by the same more often; rough values, which only rank guesses.
   static float log_probability(std::size_t bytes) noexcept {
     return std::log(bytes < 4 ? 0.3F : bytes < 8 ? 0.6F : 0.85F);
   }
