@@ -44,8 +44,8 @@ else
   failed+=("thread sanitizer")
 fi
 if command -v clang++ > /dev/null; then
-  if step "8/8 clang++: every header and the program" configure clang; then
-    cmake --build build/clang --target header_tests tooldecode_program -j "$jobs" || failed+=("clang++")
+  if step "8/8 clang++: every header, the program and the benchmarks" configure clang; then
+    cmake --build build/clang --target header_tests tooldecode_program benchmarks -j "$jobs" || failed+=("clang++")
   fi
 else
   say "SKIPPED: clang++ is not installed"
