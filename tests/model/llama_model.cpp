@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
+#include <numeric>
 #include <random>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@
 #include <support/catch.hpp>
 #include <support/data.hpp>
 #include <support/random_llama.hpp>
+#include <support/slow_layer.hpp>
 
 namespace td = tooldecode;
 using td::test::random_llama;
@@ -24,94 +26,24 @@ using Vector = std::vector<double>;
 
 namespace {
 
-Vector times(const std::vector<float>& matrix, const Vector& x) {
-  Vector y(matrix.size() / x.size(), 0);
-  for (std::size_t row = 0; row < y.size(); ++row) {
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      y[row] += static_cast<double>(matrix[row * x.size() + i]) * x[i];
-    }
-  }
-  return y;
-}
-
-Vector normed(const Vector& x, const std::vector<float>& weight, double epsilon) {
-  double squares = 0;
-  for (const double v : x) squares += v * v;
-  Vector y(x);
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    y[i] *= static_cast<double>(weight[i]) /
-            std::sqrt(squares / static_cast<double>(x.size()) + epsilon);
-  }
-  return y;
-}
-
-/// The logits after the last token, in float64, straight from the architecture's definition: all
-/// positions anew, one head at a time.
+/// The logits after the last token, in float64: all positions anew, layer by layer.
 Vector slow_logits(const td::LlamaConfig& config, const td::LlamaWeights& weights,
                    const Tokens& tokens) {
-  const auto epsilon     = static_cast<double>(config.norm_epsilon);
-  const std::size_t size = config.head_size;
-  std::vector<Vector> states;
-  for (const td::TokenId token : tokens) {
+  std::vector<td::test::SlowRow> rows;
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
     const auto begin =
-        weights.embedding.begin() + token * static_cast<std::ptrdiff_t>(config.hidden_size);
-    states.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(config.hidden_size));
+        weights.embedding.begin() + tokens[t] * static_cast<std::ptrdiff_t>(config.hidden_size);
+    std::vector<std::size_t> sees(t + 1);
+    std::iota(sees.begin(), sees.end(), std::size_t{0});
+    rows.push_back({{begin, begin + static_cast<std::ptrdiff_t>(config.hidden_size)}, t, sees});
   }
-  const auto rotated = [&](Vector heads, std::size_t position) {
-    for (std::size_t h = 0; h < heads.size(); h += size) {
-      for (std::size_t i = 0; i < size / 2; ++i) {
-        const double angle = static_cast<double>(position) *
-                             std::pow(static_cast<double>(config.rope_theta),
-                                      -2.0 * static_cast<double>(i) / static_cast<double>(size));
-        const double a          = heads[h + i];
-        const double b          = heads[h + i + size / 2];
-        heads[h + i]            = a * std::cos(angle) - b * std::sin(angle);
-        heads[h + i + size / 2] = b * std::cos(angle) + a * std::sin(angle);
-      }
-    }
-    return heads;
-  };
   for (const auto& layer : weights.layers) {
-    std::vector<Vector> queries, keys, values;
-    for (std::size_t t = 0; t < tokens.size(); ++t) {
-      const Vector x = normed(states[t], layer.attention_norm, epsilon);
-      queries.push_back(rotated(times(layer.query, x), t));
-      keys.push_back(rotated(times(layer.key, x), t));
-      values.push_back(times(layer.value, x));
-    }
-    for (std::size_t t = 0; t < tokens.size(); ++t) {
-      Vector mixed(config.heads * size, 0);
-      for (std::size_t h = 0; h < config.heads; ++h) {
-        const std::size_t k = h / (config.heads / config.key_value_heads);
-        Vector scores;
-        double sum = 0;
-        for (std::size_t s = 0; s <= t; ++s) {
-          double score = 0;
-          for (std::size_t i = 0; i < size; ++i)
-            score += queries[t][h * size + i] * keys[s][k * size + i];
-          scores.push_back(std::exp(score / std::sqrt(static_cast<double>(size))));
-          sum += scores.back();
-        }
-        for (std::size_t s = 0; s <= t; ++s) {
-          for (std::size_t i = 0; i < size; ++i) {
-            mixed[h * size + i] += scores[s] / sum * values[s][k * size + i];
-          }
-        }
-      }
-      const Vector y = times(layer.output, mixed);
-      for (std::size_t i = 0; i < y.size(); ++i) states[t][i] += y[i];
-    }
-    for (auto& state : states) {
-      const Vector x  = normed(state, layer.feed_forward_norm, epsilon);
-      Vector gate     = times(layer.gate, x);
-      const Vector up = times(layer.up, x);
-      for (std::size_t i = 0; i < gate.size(); ++i) gate[i] *= up[i] / (1 + std::exp(-gate[i]));
-      const Vector y = times(layer.down, gate);
-      for (std::size_t i = 0; i < y.size(); ++i) state[i] += y[i];
-    }
+    const auto states = td::test::slow_layer(config, layer, rows);
+    for (std::size_t t = 0; t < rows.size(); ++t) rows[t].state = states[t];
   }
-  return times(config.tied_head ? weights.embedding : weights.head,
-               normed(states.back(), weights.final_norm, epsilon));
+  return td::test::times(
+      config.tied_head ? weights.embedding : weights.head,
+      td::test::normed(rows.back().state, weights.final_norm, config.norm_epsilon));
 }
 
 Tokens random_tokens(std::size_t count, std::mt19937& random) {
