@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# All tests: an optimised g++ build, one with address and undefined-behaviour sanitizers, one test with
-# the thread sanitizer, and a clang++ build of every header and the program.
+# All tests: with optimisation the program, the examples and what computes; all unit tests with address
+# and undefined-behaviour sanitizers; one test with the thread sanitizer; and a clang++ build of every
+# header, the program and the benchmarks.
 #   bash tests/run.sh
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -27,8 +28,9 @@ install_packages g++ cmake make git pkg-config libeigen3-dev nlohmann-json3-dev 
 mkdir -p build
 
 if step "1/8 g++: configure" configure release &&
-  step "2/8 g++: build" cmake --build build/release -j "$jobs"; then
-  step "3/8 g++: tests" ctest --test-dir build/release --output-on-failure -j "$jobs"
+  step "2/8 g++: build" cmake --build build/release --target tooldecode_program examples optimised_tests -j "$jobs"; then
+  step "3/8 g++: tests" \
+    ctest --test-dir build/release --output-on-failure -j "$jobs" -LE sanitized
 fi
 if step "4/8 sanitizers: build" configure asan &&
   cmake --build build/asan --target unit_tests -j "$jobs"; then
