@@ -13,8 +13,8 @@ namespace {
 // The text "ab", over the tokens a, b and the end.
 struct Toy {
   struct State {
-    int read                                           = 0;
-    friend bool operator==(const State&, const State&) = default;
+    int read                                                            = 0;
+    [[maybe_unused]] friend bool operator==(const State&, const State&) = default;
   };
   [[nodiscard]] std::size_t vocabulary_size() const { return 3; }
   [[nodiscard]] State initial() const { return {}; }
@@ -29,7 +29,7 @@ struct Toy {
 struct Heavy : Toy {
   struct State {
     char bytes[17];
-    friend bool operator==(const State&, const State&) = default;
+    [[maybe_unused]] friend bool operator==(const State&, const State&) = default;
   };
 };
 
