@@ -123,7 +123,7 @@ void print_head(const std::vector<std::string>& names) {
 void print_drafters(const std::vector<Contender>& contenders, Json& report) {
   const Contender& plain = contenders.front();
   std::cout << "\nTool calls, constrained, greedy, " << plain.answers << " answers, "
-            << plain.tokens << " tokens. Times are without the prompt's pass.\n\n";
+            << plain.tokens << " tokens. Times are without the target's pass over the prompt.\n\n";
   print_head({"drafter", "passes", "tokens per pass", "against plain", "drafted per pass",
               "accepted at depth 1", "2", "3", "4", "5", "6", "ms per answer", "time / plain",
               "mismatches"});

@@ -59,8 +59,6 @@ class Speculation {
                                               assistant.model.hidden_size())),
         head_(assistant.model.lm_head(), ranks.first(ranks.size())) {}
 
-  [[nodiscard]] const tooldecode::FrequencyRanks& ranks() const noexcept { return ranks_; }
-
   /// Continues a prompt with the model or one that stands for it; Error{invalid_option} for an
   /// unknown drafter or more rows than there are.
   template <tooldecode::Model M, tooldecode::Constraint C>

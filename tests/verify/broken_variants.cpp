@@ -225,7 +225,7 @@ void advance(const ToyTarget& target, ToyTarget::Tokens& tokens, const td::Draft
              Rule rule, td::NoiseKey key, Bonus bonus = Bonus::after_the_path) {
   const ToyTarget::Tokens before = tokens;
   for (std::size_t node = 0;; ++key.position) {
-    td::PositionNoise noise{key, 1};
+    td::PositionNoise noise{key};
     const bool is_wrong = bonus == Bonus::of_the_parent && node != 0 && tree.is_leaf(node);
     const auto logits   = target.logits(before, tree, is_wrong ? tree.parent(node) : node);
     const auto token    = rule.choose(td::TargetLaw{logits, 1}, tree, node, noise);

@@ -98,6 +98,14 @@ concept HeadModel = Model<M> && requires(const M& m, typename M::Cache& cache,
   { m.lm_head() };                              // a view of [V, H]
 };
 
+/// A HeadModel whose head lies in the host's memory, as a row-major matrix.
+template <class M>
+concept HostHeadModel = HeadModel<M> && requires(const M& m) {
+  m.lm_head().data();
+  m.lm_head().rows();
+  m.lm_head().cols();
+};
+
 /// A model that runs a draft tree and gives the hidden states of its nodes, so that drafters may
 /// read them and only the rows of the head that a mask leaves need be multiplied.
 template <class M>

@@ -14,14 +14,6 @@
 
 namespace tooldecode {
 
-/// A HeadModel whose head lies in the host's memory, as a row-major matrix.
-template <class M>
-concept HostHeadModel = HeadModel<M> && requires(const M& m) {
-  m.lm_head().data();
-  m.lm_head().rows();
-  m.lm_head().cols();
-};
-
 /// Runs tokens through a model and gives the logits after those that are asked for.
 ///
 /// Where the model gives hidden states and a head in the host's memory, a row of logits is

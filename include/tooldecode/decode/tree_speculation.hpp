@@ -183,7 +183,7 @@ class TreeSpeculation {
       pass.fill_row(lead + node, sequence.mask(), row);
       const float temperature = run.options.temperature;
       return sequence.draw(row, [&](std::span<const float> law, NoiseKey key) {
-        PositionNoise noise{key, temperature};
+        PositionNoise noise{key};
         return strategy.verifier_.choose(TargetLaw{law, temperature}, tree, node, noise);
       });
     }

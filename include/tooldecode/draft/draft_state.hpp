@@ -10,6 +10,7 @@
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/draft/drafter.hpp>
 
 namespace tooldecode {
@@ -52,7 +53,7 @@ class DraftState {
   }
 
   /// How many nodes can still be run.
-  [[nodiscard]] std::size_t room() const noexcept { return most_nodes - nodes_; }
+  [[nodiscard]] std::size_t room() const noexcept { return DraftTree::most_nodes - nodes_; }
   /// Ancestors of the root that are nodes.
   [[nodiscard]] std::uint64_t above() const noexcept { return above_; }
 
@@ -73,8 +74,6 @@ class DraftState {
   }
 
  private:
-  static constexpr std::size_t most_nodes = 64;  // bits of an ancestor mask
-
   typename D::Cache cache_;
   std::size_t read_    = 0;  // hidden states read: those of the first positions
   std::size_t nodes_   = 0;  // draft nodes in the cache

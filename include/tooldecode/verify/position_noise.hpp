@@ -29,11 +29,11 @@ namespace tooldecode {
 /// \par Source      Maddison et al., A* sampling, arXiv:1411.0030, section 2
 class PositionNoise {
  public:
-  PositionNoise(NoiseKey key, float temperature) noexcept : key_(key), temperature_(temperature) {}
+  explicit PositionNoise(NoiseKey key) noexcept : key_(key) {}
 
   /// A token of the law; nothing where none is possible.
   [[nodiscard]] std::optional<TokenId> draw(const TargetLaw& law) const noexcept {
-    return find_token(law.logits, temperature_, key_);
+    return find_token(law.logits, law.temperature, key_);
   }
 
   /// A token with probability proportional to its weight; nothing where no weight is positive.
@@ -67,7 +67,6 @@ class PositionNoise {
 
  private:
   NoiseKey key_;
-  float temperature_;
   TokenId coins_ = 0;
 };
 

@@ -58,7 +58,7 @@ class TreeVerifier {
                                        float temperature) const {
     TreeVerdict verdict;
     for (std::size_t node = 0;; ++key.position) {
-      PositionNoise noise{key, temperature};
+      PositionNoise noise{key};
       verdict.token    = choose({law_of(node), temperature}, tree, node, noise);
       const auto child = verdict.token ? tree.find_child(node, *verdict.token) : std::nullopt;
       if (!child) return verdict;
