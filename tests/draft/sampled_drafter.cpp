@@ -106,7 +106,7 @@ TEST_CASE("every node's children are of its proposal, which is a law over what i
     const td::test::RandomTable table{size, seed};
     const td::FrequencyRankedHead head{target.lm_head(), random_ranks(size, random).first(20)};
     const td::SampledDrafter drafter{model, head, {.shape = shape}};
-    const td::DraftTree tree = Rounds{target, random}.tree_at_once(drafter, table, 7, 1);
+    const td::DraftTree tree = Rounds{target, random}.tree_at_once(drafter, table, 9, 1);
     std::vector<td::test::RandomTable::State> states{table.initial()};
     for (std::size_t i = 1; i < tree.size(); ++i) {
       const auto state = table.advance(states[tree.parent(i)], tree.token(i));

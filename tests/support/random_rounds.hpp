@@ -58,7 +58,8 @@ class Rounds {
     });
   }
 
-  /// The tree of a new request that reads the first `read` tokens and is told `unread` more.
+  /// The tree of a new request that reads the first `read` tokens, the prompt at least, and is told
+  /// `unread` more.
   template <class D, class C>
   [[nodiscard]] DraftTree tree_at_once(const D& drafter, const C& constraint, std::size_t read,
                                        std::size_t unread, std::uint64_t seed = 0) const {
