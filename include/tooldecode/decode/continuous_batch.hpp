@@ -1,0 +1,260 @@
+/// \file
+/// ContinuousBatch: several sequences decoded together, which come and go between passes.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/output.hpp>
+#include <tooldecode/decode/prefix_cache.hpp>
+#include <tooldecode/decode/sequence.hpp>
+#include <tooldecode/decode/speculative_sequence.hpp>
+#include <tooldecode/draft/draft_tree.hpp>
+#include <tooldecode/draft/drafter.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/model/forward_batch.hpp>
+#include <tooldecode/verify/tree_verifier.hpp>
+#include <tooldecode/verify/walk.hpp>
+
+namespace tooldecode {
+
+/// A sequence leaves the batch; its cache goes to the prefix cache.
+struct Leave {};
+/// A sequence keeps its place and its cache until it is told to `resume` or to `leave`.
+struct Wait {};
+/// A sequence reads these tokens behind what it emitted, and answers again.
+struct GoOn {
+  std::vector<TokenId> tokens;
+};
+/// What becomes of a sequence whose answer has ended.
+using AfterTurn = std::variant<Leave, Wait, GoOn>;
+
+/// One sequence of a ContinuousBatch.
+template <Constraint C, class D>
+struct BatchRequest {
+  std::vector<TokenId> prompt;  ///< [L]
+  C constraint;                 ///< of each of its answers
+  DecodeOptions options = {};   ///< of each of its answers
+  D drafter;
+  /// Told of each answer, once it has ended.
+  std::function<AfterTurn(const Output&)> on_end = {};
+};
+
+/// Settings of a ContinuousBatch.
+struct BatchOptions {
+  std::size_t max_batch    = 32;         ///< sequences that have a place at once
+  std::size_t prefix_cache = 64 * 1024;  ///< tokens that are kept of sequences that have left
+};
+
+/// What a ContinuousBatch has done.
+struct BatchCounts {
+  std::size_t passes           = 0;  ///< forward passes of the model, over any number of sequences
+  std::size_t prompt_tokens    = 0;  ///< of prompts when they came in
+  std::size_t reused_tokens    = 0;  ///< of them found in the prefix cache
+  std::size_t generated_tokens = 0;
+  std::size_t drafted_tokens   = 0;
+  std::size_t accepted_tokens  = 0;  ///< of the drafted
+};
+
+/// Decodes sequences in one batch: a new one joins, and one that has ended leaves, between any two
+/// passes.
+///
+/// Each step runs what is to be read of all sequences in one pass where the model can, prompts
+/// included; a sequence whose drafter guesses something is verified in a pass of its own. Every
+/// answer is that of a Decoder alone, token for token, where the model's rows do not depend on what
+/// else is in its batch.
+///
+/// \par Shapes      at most `max_batch` rows of logits [V]
+/// \par Complexity  step: one pass for those without a draft, one for each with one
+/// \par Threads     one thread at a time; refers to the model
+/// \par Errors      as Decoder from `add`, nothing afterwards
+/// \par Source      Nichols et al., arXiv:2512.15834, the loops of Algorithms 3 and 5; Yu et al.,
+///                  Orca, OSDI 2022, section 4.1
+template <Model M, Constraint C, Drafter<C> D>
+class ContinuousBatch {
+  static_assert(!D::reads_hidden, "ContinuousBatch: the drafter must not read hidden states");
+
+ public:
+  using Request = BatchRequest<C, D>;
+  /// A sequence's number.
+  using Id = std::uint64_t;
+
+  explicit ContinuousBatch(const M& model, BatchOptions options = {})
+      : model_(&model), options_(options), prefixes_(model, options.prefix_cache) {}
+  explicit ContinuousBatch(const M&&, BatchOptions = {}) = delete;
+
+  /// A sequence that joins as soon as there is a place.
+  Id add(Request request) {
+    Decoder{*model_, request.constraint}.check(request.prompt);
+    arrived_.push_back(std::make_unique<Slot>(++last_id_, std::move(request)));
+    return last_id_;
+  }
+  /// Lets a sequence that waits read tokens and answer again.
+  void resume(Id id, std::span<const TokenId> tokens) {
+    if (Slot* slot = find(id); slot && slot->waits) go_on(*slot, tokens);
+  }
+  /// Takes a sequence out, wherever it stands; nothing is called for it any more.
+  void leave(Id id) {
+    std::erase_if(arrived_, [id](const auto& slot) { return slot->id == id; });
+    if (Slot* slot = find(id)) retire(*slot);
+    erase_retired();
+  }
+
+  /// One iteration; false where no sequence could be moved on.
+  bool step() {
+    admit();
+    bool moved = false;
+    std::vector<Slot*> reading;
+    for (const auto& slot : present_) {
+      if (slot->waits) continue;
+      moved     = true;
+      auto& now = *slot->now;
+      while (!now.is_finished() && now.take_forced()) {}
+      if (!now.is_finished() && !verify(now)) reading.push_back(slot.get());
+    }
+    if (!reading.empty()) read(reading);
+    for (const auto& slot : present_) {
+      if (!slot->waits && slot->now->is_finished()) end(*slot);
+    }
+    erase_retired();
+    return moved;
+  }
+
+  /// Sequences that have a place, those that wait included.
+  [[nodiscard]] std::size_t present() const noexcept { return present_.size(); }
+  /// Sequences that have no place yet.
+  [[nodiscard]] std::size_t arrived() const noexcept { return arrived_.size(); }
+  [[nodiscard]] const BatchCounts& counts() const noexcept { return counts_; }
+
+ private:
+  using Verifier = TreeVerifier<Walk>;
+  using Running  = SpeculativeSequence<M, C, D, Verifier>;
+
+  struct Slot {
+    Slot(Id number, Request asked)
+        : id(number),
+          request(std::move(asked)),
+          pipeline(request.options.logits()),
+          tokens(std::move(request.prompt)) {}
+
+    Id id;
+    Request request;
+    LogitsPipeline pipeline;
+    std::vector<TokenId> tokens;  // before the present answer
+    std::optional<Run<C>> run;
+    std::optional<Running> now;
+    bool waits   = false;
+    bool retired = false;
+  };
+
+  Slot* find(Id id) {
+    const auto found = std::find_if(present_.begin(), present_.end(),
+                                    [id](const auto& slot) { return slot->id == id; });
+    return found == present_.end() ? nullptr : found->get();
+  }
+
+  void admit() {
+    while (!arrived_.empty() && present_.size() < options_.max_batch) {
+      present_.push_back(std::move(arrived_.front()));
+      arrived_.pop_front();
+      Slot& slot = *present_.back();
+      auto cache = prefixes_.find(slot.tokens);
+      counts_.prompt_tokens += slot.tokens.size();
+      if (cache) counts_.reused_tokens += model_->length(*cache);
+      begin(slot, cache ? std::move(*cache) : model_->make_cache());
+    }
+  }
+
+  void begin(Slot& slot, typename M::Cache cache) {
+    slot.run.emplace(Run<C>{slot.request.constraint, slot.tokens, slot.pipeline,
+                            slot.request.options, context_length_of(*model_)});
+    slot.now.emplace(*model_, *slot.run, slot.request.drafter, verifier_, std::move(cache));
+  }
+
+  // Whether there was a draft to verify.
+  bool verify(Running& now) {
+    if constexpr (TreeModel<M>) {
+      if (!now.can_draft()) return false;
+      const DraftTree tree = now.draft();
+      if (tree.size() == 1) return false;
+      now.verify(tree);
+      ++counts_.passes;
+      return true;
+    } else {
+      return false;
+    }
+  }
+
+  void read(std::span<Slot* const> slots) {
+    const std::size_t width = model_->vocabulary_size();
+    std::vector<typename M::Cache*> caches;
+    std::vector<std::span<const TokenId>> tokens;
+    for (Slot* slot : slots) {
+      caches.push_back(&slot->now->cache());
+      tokens.push_back(slot->now->unread());
+    }
+    logits_.resize(slots.size() * width);
+    counts_.passes += forward_batch(*model_, std::span<typename M::Cache* const>(caches),
+                                    std::span<const std::span<const TokenId>>(tokens), logits_);
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      slots[i]->now->take_row(std::span(logits_).subspan(i * width, width));
+    }
+  }
+
+  void end(Slot& slot) {
+    const Output& output = slot.now->output();
+    counts_.generated_tokens += output.tokens.size();
+    counts_.drafted_tokens += output.drafts.nodes;
+    for (const std::size_t accepted : output.drafts.accepted) counts_.accepted_tokens += accepted;
+    const AfterTurn next = slot.request.on_end ? slot.request.on_end(output) : AfterTurn(Leave{});
+    if (const auto* more = std::get_if<GoOn>(&next)) return go_on(slot, more->tokens);
+    slot.waits = std::holds_alternative<Wait>(next);
+    if (!slot.waits) retire(slot);
+  }
+
+  void go_on(Slot& slot, std::span<const TokenId> more) {
+    const std::vector<TokenId> emitted = std::move(slot.now->output().tokens);
+    typename M::Cache cache            = std::move(slot.now->cache());
+    slot.now.reset();
+    slot.tokens.insert(slot.tokens.end(), emitted.begin(), emitted.end());
+    slot.tokens.insert(slot.tokens.end(), more.begin(), more.end());
+    slot.waits = false;
+    begin(slot, std::move(cache));
+  }
+
+  void retire(Slot& slot) {
+    const auto& emitted = slot.now->output().tokens;
+    slot.tokens.insert(slot.tokens.end(), emitted.begin(), emitted.end());
+    slot.tokens.resize(model_->length(slot.now->cache()));
+    prefixes_.insert(slot.tokens, std::move(slot.now->cache()));
+    slot.retired = true;
+  }
+  void erase_retired() {
+    std::erase_if(present_, [](const auto& slot) { return slot->retired; });
+  }
+
+  const M* model_;
+  BatchOptions options_;
+  PrefixCache<M> prefixes_;
+  Verifier verifier_;
+  std::deque<std::unique_ptr<Slot>> arrived_;
+  std::vector<std::unique_ptr<Slot>> present_;
+  std::vector<float> logits_;  // [B, V]
+  BatchCounts counts_;
+  Id last_id_ = 0;
+};
+
+}  // namespace tooldecode

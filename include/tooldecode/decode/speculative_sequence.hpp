@@ -1,0 +1,219 @@
+/// \file
+/// SpeculativeSequence: one answer while it is decoded with drafts, a pass at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/output.hpp>
+#include <tooldecode/decode/sequence.hpp>
+#include <tooldecode/decode/target_pass.hpp>
+#include <tooldecode/draft/draft_tree.hpp>
+#include <tooldecode/draft/drafter.hpp>
+#include <tooldecode/verify/position_noise.hpp>
+#include <tooldecode/verify/target_law.hpp>
+
+namespace tooldecode {
+
+/// A Sequence with the cache that its model reads it into and what its drafter keeps of it.
+///
+/// Whoever drives it first takes what is forced; then it verifies a draft, or reads without one, by
+/// itself or in a batch that its driver runs. After the end the cache still holds a beginning of
+/// prompt and answer, so that what follows the answer can be read on top of it.
+///
+/// \par Shapes      trees of at most 64 tokens together with what is yet to be read; keeps a row
+///                  [V]
+/// \par Complexity  read and verify: one forward pass each
+/// \par Threads     a value of one request; refers to model, run, drafter and verifier
+/// \par Errors      none
+template <Model M, Constraint C, Drafter<C> D, class V>
+class SpeculativeSequence {
+ public:
+  /// \param cache  holds the first tokens of the run's prompt, and not all of them; or nothing
+  SpeculativeSequence(const M& model, const Run<C>& run, const D& drafter, const V& verifier,
+                      typename M::Cache cache)
+      : model_(&model),
+        run_(&run),
+        drafter_(&drafter),
+        verifier_(&verifier),
+        sequence_(run, run.options.seed),
+        cache_(std::move(cache)),
+        pass_(model),
+        request_(drafter.begin(run.prompt)),
+        row_(model.vocabulary_size()) {
+    sequence_.mark_read(model.length(cache_));
+  }
+
+  [[nodiscard]] bool is_finished() const noexcept { return sequence_.is_finished(); }
+  [[nodiscard]] Output& output() noexcept { return sequence_.output(); }
+  [[nodiscard]] typename M::Cache& cache() noexcept { return cache_; }
+  /// Tokens that the model has yet to read.
+  [[nodiscard]] std::span<const TokenId> unread() const noexcept { return sequence_.unread(); }
+
+  /// Takes the next token if it needs no pass, and says whether it did. Only after it did not may
+  /// one of the others be called.
+  bool take_forced() {
+    Stopwatch watch;
+    const auto forced = sequence_.find_forced();
+    if (forced) sequence_.take(*forced);
+    watch.add_to(output().times.constraint);
+    sequence_.report();
+    return forced.has_value();
+  }
+
+  /// Whether a tree may be read on top of what is yet to be read.
+  [[nodiscard]] bool can_draft() const {
+    return model_->length(cache_) != 0 && unread().size() <= most_unread;
+  }
+
+  /// What the drafter guesses; the root alone where it guesses nothing.
+  [[nodiscard]] DraftTree draft() {
+    Stopwatch watch;
+    const auto& emitted       = output().tokens;
+    const DraftContext<C> now = {.constraint = run_->constraint,
+                                 .state      = sequence_.state(),
+                                 .prompt     = run_->prompt,
+                                 .generated  = emitted,
+                                 .unread     = unread().size(),
+                                 .hidden     = hidden_,
+                                 .most_depth = run_->most_tokens() - emitted.size() - 1,
+                                 .most_nodes = DraftTree::most_nodes - (unread().size() - 1),
+                                 .seed       = run_->options.seed};
+    DraftTree tree            = draft_tree(*drafter_, request_, now);
+    hidden_.clear();
+    watch.add_to(output().times.drafting);
+    return tree;
+  }
+
+  /// Reads what is to be read and takes the token after it.
+  void read() {
+    Stopwatch watch;
+    const std::size_t count = unread().size();
+    pass_.read(cache_, unread());
+    for (std::size_t i = 0; i < count; ++i) keep_hidden(i);
+    account(watch);
+    pass_.fill_row(0, sequence_.mask(), row_);
+    take_after_read(row_, watch);
+  }
+
+  /// Takes the token after what was to be read, where a pass over several sequences has read it.
+  ///
+  /// \param row  the logits of that pass, [V]; overwritten
+  void take_row(std::span<float> row)
+    requires(!D::reads_hidden)
+  {
+    Stopwatch watch;
+    account(watch);
+    take_after_read(row, watch);
+  }
+
+  /// Reads what is to be read and a draft below it, and takes the tokens that the verifier chooses.
+  void verify(const DraftTree& tree) {
+    Stopwatch watch;
+    Output& out            = output();
+    const std::size_t lead = unread().size() - 1;  // read before the root
+    read_tree(tree, lead);
+    watch.add_to(out.times.model);
+    ++out.passes;
+    out.drafts.rounds += tree.size() > 1;
+    out.drafts.nodes += tree.size() - 1;
+
+    std::vector<std::size_t> path;  // rows of the pass that stay
+    for (std::size_t i = 0; i <= lead; ++i) path.push_back(i);
+    for (std::optional<std::size_t> node = 0; node && !is_finished();) {
+      // The root's mask is there, and leaves a choice: else it would not have come to a pass.
+      auto next = *node == 0 ? std::nullopt : sequence_.find_forced();
+      watch.add_to(out.times.constraint);
+      if (!next) next = draw(tree, *node, lead);
+      watch.add_to(out.times.sampling);
+      if (!next) break;
+      sequence_.take(*next);
+      const auto child = tree.find_child(*node, next->token);
+      count(tree, *node, child.has_value());
+      node = child;
+      if (node) path.push_back(lead + *node);
+      watch.add_to(out.times.constraint);
+    }
+    path.resize(std::min(path.size(), unread().size()));  // an end token is not read
+    model_->commit(cache_, path);
+    for (const std::size_t i : path) keep_hidden(i);
+    sequence_.mark_read(path.size());
+    watch.add_to(out.times.model);
+    sequence_.report();
+  }
+
+ private:
+  // Tokens that a tree may have above its root: what was emitted without a pass.
+  static constexpr std::size_t most_unread = 16;
+
+  void account(Stopwatch& watch) {
+    Output& out = output();
+    watch.add_to(out.passes++ == 0 ? out.times.prefill : out.times.model);
+  }
+
+  void take_after_read(std::span<float> row, Stopwatch& watch) {
+    sequence_.mark_read();
+    if (const auto next = sequence_.draw(row)) sequence_.take(*next);
+    watch.add_to(output().times.sampling);
+    sequence_.report();
+  }
+
+  void read_tree(const DraftTree& tree, std::size_t lead) {
+    std::vector<TokenId> tokens(unread().begin(), unread().end() - 1);
+    std::vector<std::uint64_t> ancestors;
+    for (std::size_t i = 0; i < lead; ++i) ancestors.push_back((std::uint64_t{2} << i) - 1);
+    const std::uint64_t above = (std::uint64_t{1} << lead) - 1;
+    for (std::size_t i = 0; i < tree.size(); ++i) {
+      tokens.push_back(tree.token(i));
+      ancestors.push_back(tree.ancestors()[i] << lead | above);
+    }
+    pass_.read_tree(cache_, tokens, ancestors);
+  }
+
+  std::optional<TokenEvent> draw(const DraftTree& tree, std::size_t node, std::size_t lead) {
+    pass_.fill_row(lead + node, sequence_.mask(), row_);
+    const float temperature = run_->options.temperature;
+    return sequence_.draw(row_, [&](std::span<const float> law, NoiseKey key) {
+      PositionNoise noise{key};
+      return verifier_->choose(TargetLaw{law, temperature}, tree, node, noise);
+    });
+  }
+
+  void count(const DraftTree& tree, std::size_t node, bool accepted) {
+    if (tree.is_leaf(node)) return;
+    DraftCounts& drafts     = output().drafts;
+    const std::size_t depth = tree.depth(node);
+    drafts.tried.resize(std::max(drafts.tried.size(), depth + 1));
+    drafts.accepted.resize(drafts.tried.size());
+    ++drafts.tried[depth];
+    drafts.accepted[depth] += accepted;
+  }
+
+  void keep_hidden(std::size_t i) {
+    if constexpr (D::reads_hidden) {
+      const auto state = pass_.hidden(i);
+      hidden_.insert(hidden_.end(), state.begin(), state.end());
+    }
+  }
+
+  const M* model_;
+  const Run<C>* run_;
+  const D* drafter_;
+  const V* verifier_;
+  Sequence<C> sequence_;
+  typename M::Cache cache_;
+  TargetPass<M> pass_;
+  typename D::Request request_;
+  std::vector<float> row_;     // [V]
+  std::vector<float> hidden_;  // [n, H], read since the last draft
+};
+
+}  // namespace tooldecode

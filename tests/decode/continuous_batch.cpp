@@ -1,0 +1,249 @@
+#include <cstddef>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/decode/continuous_batch.hpp>
+#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/draft/drafters.hpp>
+#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/tools/python_call.hpp>
+
+#include <support/catch.hpp>
+#include <support/one_by_one.hpp>
+#include <support/random_llama.hpp>
+#include <support/random_model.hpp>
+#include <support/random_table.hpp>
+#include <support/random_tools.hpp>
+
+namespace td = tooldecode;
+
+namespace {
+
+using Tokens = std::vector<td::TokenId>;
+
+/// What one sequence is to do, and what it did.
+struct Script {
+  Tokens prompt;
+  td::DecodeOptions options;
+  std::vector<Tokens> more;  ///< read after each answer but the last
+  std::vector<bool> waits;   ///< whether it is told to go on later
+  std::vector<td::Output> outputs = {};
+  Tokens heard                    = {};
+};
+
+Script random_script(std::mt19937& random, std::size_t vocabulary_size) {
+  const auto tokens = [&](std::size_t least) {
+    Tokens some(least + random() % 5);
+    for (auto& token : some) token = static_cast<td::TokenId>(random() % vocabulary_size);
+    return some;
+  };
+  Script script{.prompt  = tokens(1),
+                .options = {.max_tokens  = random() % 12,
+                            .temperature = random() % 2 == 0 ? 0.0F : 1.0F,
+                            .seed        = static_cast<std::uint64_t>(random())},
+                .more    = {},
+                .waits   = {}};
+  if (random() % 3 == 0) script.options.repetition_penalty = 1.3F;
+  for (auto turns = random() % 3; turns > 0; --turns) {
+    script.more.push_back(tokens(1));
+    script.waits.push_back(random() % 2 == 0);
+  }
+  return script;
+}
+
+/// Runs scripts in one batch, each of which joins at a random step.
+template <class M, class C, class D>
+td::BatchCounts run(const M& model, const C& constraint, const D& drafter, td::BatchOptions options,
+                    std::vector<Script>& scripts, std::mt19937& random) {
+  td::ContinuousBatch<M, C, D> batch{model, options};
+  std::map<std::uint64_t, const Tokens*> waiting;
+  std::size_t joined = 0;
+  while (true) {
+    while (joined < scripts.size() && random() % 2 == 0) {
+      Script& script        = scripts[joined++];
+      td::DecodeOptions own = script.options;
+      own.on_token          = [&script](const td::TokenEvent& event) {
+        script.heard.push_back(event.token);
+      };
+      const auto id    = std::make_shared<std::uint64_t>();
+      const auto ended = [&script, &waiting, id](const td::Output& output) -> td::AfterTurn {
+        const std::size_t turn = script.outputs.size();
+        script.outputs.push_back(output);
+        if (turn == script.more.size()) return td::Leave{};
+        if (!script.waits[turn]) return td::GoOn{script.more[turn]};
+        waiting[*id] = &script.more[turn];
+        return td::Wait{};
+      };
+      *id = batch.add({.prompt     = script.prompt,
+                       .constraint = constraint,
+                       .options    = own,
+                       .drafter    = drafter,
+                       .on_end     = ended});
+    }
+    const bool moved = batch.step();
+    if (!waiting.empty() && random() % 2 == 0) {
+      const auto [id, more] = *waiting.begin();
+      waiting.erase(waiting.begin());
+      batch.resume(id, *more);
+    } else if (!moved && joined == scripts.size() && waiting.empty()) {
+      break;
+    }
+  }
+  CHECK(batch.present() == 0);
+  CHECK(batch.arrived() == 0);
+  return batch.counts();
+}
+
+/// Requires of each answer to be a Decoder's own.
+template <class M, class C>
+void require_as_alone(const M& model, const C& constraint, const std::vector<Script>& scripts) {
+  for (const Script& script : scripts) {
+    Tokens before = script.prompt;
+    Tokens heard;
+    REQUIRE(script.outputs.size() == script.more.size() + 1);
+    for (std::size_t turn = 0; turn < script.outputs.size(); ++turn) {
+      const td::Output& output = script.outputs[turn];
+      const td::Output alone   = td::Decoder{model, constraint}(before, script.options);
+      REQUIRE(output.tokens == alone.tokens);
+      REQUIRE(output.log_probabilities == alone.log_probabilities);
+      REQUIRE(output.finish == alone.finish);
+      REQUIRE(output.forced_tokens == alone.forced_tokens);
+      heard.insert(heard.end(), alone.tokens.begin(), alone.tokens.end());
+      before.insert(before.end(), alone.tokens.begin(), alone.tokens.end());
+      if (turn < script.more.size()) {
+        before.insert(before.end(), script.more[turn].begin(), script.more[turn].end());
+      }
+    }
+    REQUIRE(script.heard == heard);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("each answer in a batch is that of a decoder alone") {
+  constexpr std::size_t size = 50;
+  for (unsigned seed = 0; seed < 120; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const td::test::RandomModel model{size, {.seed = seed}};
+    const td::test::RandomTable table{size, seed};
+    std::vector<Script> scripts;
+    for (auto count = 1 + random() % 8; count > 0; --count) {
+      scripts.push_back(random_script(random, size));
+    }
+    const td::BatchOptions options{.max_batch    = 1 + random() % 4,
+                                   .prefix_cache = random() % 2 == 0 ? 0U : 200U};
+    if (seed % 3 == 0) {
+      const td::test::OneByOne one{model};
+      run(one, table, td::Drafters<>{}, options, scripts, random);
+    } else {
+      run(model, table, td::Drafters<>{}, options, scripts, random);
+    }
+    require_as_alone(model, table, scripts);
+  }
+}
+
+TEST_CASE("drafts and a real cache change nothing in a batch") {
+  const td::Vocabulary vocabulary = td::test::call_vocabulary();
+  const td::MaskCache masks{vocabulary};
+  auto config            = td::test::random_llama_config();
+  config.vocabulary_size = vocabulary.size();
+  std::size_t accepted   = 0;
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const td::LlamaModel model{config, td::test::random_llama_weights(config, seed)};
+    const td::ToolCallFSM calls{masks,
+                                td::test::random_tools(random),
+                                td::PythonCall{},
+                                {.choice = td::ToolChoice::required, .whitespace = 0}};
+    std::vector<Script> scripts;
+    for (int i = 0; i < 5; ++i) scripts.push_back(random_script(random, vocabulary.size()));
+    for (Script& script : scripts) script.options.max_tokens += 20;
+    const auto counts = run(model, calls, td::PromptLookupDrafter{masks},
+                            {.max_batch = 3, .prefix_cache = 300}, scripts, random);
+    require_as_alone(model, calls, scripts);
+    accepted += counts.accepted_tokens;
+  }
+  CHECK(accepted > 0);
+}
+
+TEST_CASE("what has left is read once where there is a prefix cache") {
+  const td::test::RandomModel model{50};
+  const td::Unconstrained any{50};
+  using Batch = td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::Drafters<>>;
+  for (const std::size_t room : {0U, 1000U}) {
+    Batch batch{model, {.prefix_cache = room}};
+    Tokens prompt(100, 3);
+    const auto ask = [&] {
+      batch.add({.prompt     = prompt,
+                 .constraint = any,
+                 .options    = {.max_tokens = 10},
+                 .drafter    = td::Drafters<>{},
+                 .on_end     = [&](const td::Output& output) -> td::AfterTurn {
+                   prompt.insert(prompt.end(), output.tokens.begin(), output.tokens.end());
+                   prompt.push_back(1);
+                   return td::Leave{};
+                 }});
+      while (batch.step()) {}
+    };
+    ask();
+    CHECK(batch.counts().passes == 10);
+    ask();
+    CHECK(batch.counts().prompt_tokens == 100 + 111);
+    CHECK(batch.counts().reused_tokens == (room == 0 ? 0 : 109));  // the last token was not read
+    CHECK(batch.counts().generated_tokens == 20);
+  }
+}
+
+TEST_CASE("a sequence that is taken out is told nothing more, and its place is free") {
+  const td::test::RandomModel model{50};
+  const td::Unconstrained any{50};
+  using Batch = td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::Drafters<>>;
+  Batch batch{model, {.max_batch = 1}};
+  std::size_t ended = 0;
+  const auto add    = [&] {
+    return batch.add({.prompt     = {1},
+                         .constraint = any,
+                         .options    = {.max_tokens = 5},
+                         .drafter    = td::Drafters<>{},
+                         .on_end     = [&](const td::Output&) -> td::AfterTurn {
+                        ++ended;
+                        return td::Wait{};
+                      }});
+  };
+  const auto first = add(), second = add(), third = add();
+  CHECK(batch.step());
+  CHECK(batch.present() == 1);
+  CHECK(batch.arrived() == 2);
+  batch.leave(second);
+  batch.leave(first);
+  CHECK(batch.present() == 0);
+  CHECK(batch.arrived() == 1);
+  while (batch.step()) {}
+  CHECK(ended == 1);
+  CHECK(batch.present() == 1);  // the third waits, and keeps its place
+  batch.leave(third);
+  CHECK(batch.present() == 0);
+}
+
+TEST_CASE("wrong requests are refused before they join") {
+  const td::test::RandomModel model{50};
+  const td::Unconstrained any{50};
+  td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::Drafters<>> batch{model};
+  const auto add = [&](Tokens prompt, td::DecodeOptions options) {
+    batch.add({.prompt     = std::move(prompt),
+               .constraint = any,
+               .options    = std::move(options),
+               .drafter    = td::Drafters<>{}});
+  };
+  CHECK_THROWS_AS(add({}, {}), td::Error);
+  CHECK_THROWS_AS(add({50}, {}), td::Error);
+  CHECK_THROWS_AS(add({1}, {.temperature = -1}), td::Error);
+  CHECK(batch.arrived() == 0);
+}

@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include <tooldecode/decode/prefix_cache.hpp>
+
+#include <support/catch.hpp>
+#include <support/random_model.hpp>
+
+namespace td = tooldecode;
+
+namespace {
+
+using Tokens = std::vector<td::TokenId>;
+using Prefix = td::PrefixCache<td::test::RandomModel>;
+
+Tokens random_tokens(std::mt19937& random) {
+  Tokens tokens(1 + random() % 12);
+  for (auto& token : tokens) token = static_cast<td::TokenId>(random() % 2);
+  return tokens;
+}
+
+std::size_t common(const Tokens& a, const Tokens& b) {
+  std::size_t n = 0;
+  while (n < a.size() && n < b.size() && a[n] == b[n]) ++n;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("a prompt gets the longest beginning that any kept sequence shares") {
+  const td::test::RandomModel model{50};
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    Prefix prefixes{model, 1'000'000};
+    std::vector<Tokens> kept;
+    for (int i = 0; i < 30; ++i) {
+      const Tokens tokens = random_tokens(random);
+      if (random() % 2 == 0) {
+        prefixes.insert(tokens, {tokens, {}});
+        kept.push_back(tokens);
+        continue;
+      }
+      std::size_t most = 0;
+      for (const Tokens& other : kept) most = std::max(most, common(other, tokens));
+      most             = std::min(most, tokens.size() - 1);
+      const auto found = prefixes.find(tokens);
+      REQUIRE(found.has_value() == (most > 0));
+      if (found)
+        REQUIRE(found->tokens ==
+                Tokens(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(most)));
+    }
+  }
+}
+
+TEST_CASE("a sequence that another goes on from is kept once") {
+  const td::test::RandomModel model{50};
+  Prefix prefixes{model, 100};
+  prefixes.insert(Tokens{1, 2, 3}, {{1, 2, 3}, {}});
+  prefixes.insert(Tokens{1, 2, 3, 4}, {{1, 2, 3, 4}, {}});
+  CHECK(prefixes.size() == 4);
+  prefixes.insert(Tokens{1, 2}, {{1, 2}, {}});
+  CHECK(prefixes.size() == 4);
+  prefixes.insert(Tokens{1, 5}, {{1, 5}, {}});
+  CHECK(prefixes.size() == 6);
+}
+
+TEST_CASE("the least recently used sequences go first") {
+  const td::test::RandomModel model{50};
+  Prefix prefixes{model, 9};
+  for (td::TokenId first = 1; first <= 3; ++first) {
+    prefixes.insert(Tokens{first, 7, 8}, {{first, 7, 8}, {}});
+  }
+  CHECK(prefixes.find(Tokens{1, 7, 9}));
+  prefixes.insert(Tokens{4, 7}, {{4, 7}, {}});
+  CHECK(prefixes.size() == 8);
+  CHECK_FALSE(prefixes.find(Tokens{2, 7, 9}));
+  CHECK(prefixes.find(Tokens{1, 7, 9}));
+  CHECK(prefixes.find(Tokens{3, 7, 9}));
+  prefixes.insert(Tokens(10, 5), {Tokens(10, 5), {}});  // more than there is room for
+  CHECK(prefixes.size() == 8);
+}
+
+TEST_CASE("without room nothing is kept") {
+  const td::test::RandomModel model{50};
+  Prefix prefixes{model, 0};
+  prefixes.insert(Tokens{1, 2}, {{1, 2}, {}});
+  CHECK_FALSE(prefixes.find(Tokens{1, 2}));
+}

@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <cstddef>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/draft/drafter.hpp>
+#include <tooldecode/draft/tool_cache_drafter.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+
+#include <support/catch.hpp>
+#include <support/random_tools.hpp>
+
+namespace td = tooldecode;
+
+namespace {
+
+const td::MaskCache& masks() {
+  static const td::MaskCache cache{td::test::call_vocabulary()};
+  return cache;
+}
+
+td::ToolSet tools() {
+  return td::ToolSet::parse(R"([
+    {"name": "find", "parameters": {"type": "object", "properties":
+      {"what": {"type": "string"}, "top": {"type": "integer"}}, "required": ["what"]}},
+    {"name": "find_all", "parameters": {"type": "object", "properties":
+      {"what": {"type": "string"}}}}])");
+}
+
+/// The texts of a tree's paths to its leaves, below what is written so far.
+std::vector<std::string> drafts(const td::ToolCallFSM& calls, std::vector<td::ToolCall> cached,
+                                std::string_view text, td::ToolCacheDrafterOptions options = {}) {
+  const td::ToolCacheDrafter drafter{
+      [&cached](std::string_view tool) {
+        auto some = cached;
+        std::erase_if(some, [tool](const td::ToolCall& call) { return call.name != tool; });
+        return some;
+      },
+      options};
+  const std::vector<td::TokenId> prompt{0};
+  const auto written = td::ForcedText(masks().trie()).encode(text);
+  const auto state   = calls.advance_bytes(calls.initial(), text);
+  REQUIRE(state);
+  auto request = drafter.begin(prompt);
+  const td::DraftContext<td::ToolCallFSM> context{.constraint = calls,
+                                                  .state      = *state,
+                                                  .prompt     = prompt,
+                                                  .generated  = written,
+                                                  .unread     = 1,
+                                                  .hidden     = {},
+                                                  .most_depth = 60,
+                                                  .most_nodes = 64};
+  const td::DraftTree tree = td::draft_tree(drafter, request, context);
+  std::vector<std::string> texts;
+  for (std::size_t leaf = 1; leaf < tree.size(); ++leaf) {
+    if (!tree.is_leaf(leaf)) continue;
+    std::string path;
+    for (std::size_t node = leaf; node != 0; node = tree.parent(node)) {
+      path = std::string(calls.vocabulary().bytes(tree.token(node))) + path;
+    }
+    texts.push_back(path);
+  }
+  return texts;
+}
+
+using Texts = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("what is left of a cached call is drafted from any place inside it") {
+  const td::ToolCall call{"find", {{"what", "red"}, {"top", 3}}};
+  const auto check = [&](const auto& format, std::size_t begin) {
+    const td::ToolCallFSM calls{
+        masks(), tools(), format, {.choice = td::ToolChoice::automatic, .whitespace = 0}};
+    const std::string whole = calls.write(std::span(&call, 1));
+    for (std::size_t at = begin; at < whole.size(); ++at) {
+      const std::string text = whole.substr(0, at);
+      INFO(text);
+      const auto state = calls.advance_bytes(calls.initial(), text);
+      REQUIRE(state);
+      const auto guessed = drafts(calls, {call}, text);
+      // The last token may be one that ends the text, which is not drafted.
+      REQUIRE(guessed.size() <= 1);
+      if (!guessed.empty()) CHECK(whole.substr(at).starts_with(guessed[0]));
+      if (at + 4 < whole.size()) CHECK(guessed.size() == 1);
+    }
+  };
+  check(td::PythonCall{}, 1);
+  check(td::JsonCall::hermes(), std::string_view("<tool_call>").size());
+}
+
+TEST_CASE("several cached calls are branches, the latest first") {
+  const td::ToolCallFSM calls{
+      masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::required, .whitespace = 0}};
+  const std::vector<td::ToolCall> cached{
+      {"find", {{"what", "red"}}}, {"find", {{"what", "blue"}}}, {"find_all", {{"what", "a"}}}};
+  CHECK(drafts(calls, cached, "").size() == 3);
+  CHECK(drafts(calls, cached, "[find").size() == 3);
+  CHECK(drafts(calls, cached, "[find(").size() == 2);
+  CHECK(drafts(calls, cached, "[find(what='r").size() == 1);
+  CHECK(drafts(calls, cached, "[find_").size() == 1);
+  CHECK(drafts(calls, cached, "[find(what='g").empty());
+  CHECK(drafts(calls, cached, "[find(top=").empty());
+  const auto latest = drafts(calls, cached, "[find(what='", {.most_calls = 1});
+  REQUIRE(latest.size() == 1);
+  CHECK(latest[0].starts_with("red'"));
+}
+
+TEST_CASE("a second call is drafted too, and the first one's text does not count for it") {
+  const td::ToolCallFSM calls{
+      masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::required, .whitespace = 0}};
+  const std::vector<td::ToolCall> cached{{"find", {{"what", "blue"}}}};
+  for (const char* text : {"[find(what='red'), ", "[find(what='red'), fin",
+                           "[find(what='red'), find(", "[find(what='red'), find(what='bl"}) {
+    INFO(text);
+    CHECK(drafts(calls, cached, text).size() == 1);
+  }
+  CHECK(drafts(calls, cached, "[find(what='red'), find(what='r").empty());
+}
+
+TEST_CASE("outside a call nothing is drafted") {
+  const td::ToolCallFSM calls{
+      masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::automatic, .whitespace = 0}};
+  const std::vector<td::ToolCall> cached{{"find", {{"what", "blue"}}}};
+  CHECK(drafts(calls, cached, "").empty());
+  CHECK(drafts(calls, cached, "let me find").empty());
+  CHECK(drafts(calls, {}, "[find(").empty());
+}
