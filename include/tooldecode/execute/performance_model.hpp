@@ -1,0 +1,261 @@
+/// \file
+/// The performance model of speculative tool calls: what a session takes with and without them, and
+/// when they pay.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include <tooldecode/core/error.hpp>
+
+namespace tooldecode {
+
+/// A time of the model; every std::chrono duration converts to it.
+using Seconds = std::chrono::duration<double>;
+
+/// The times of one turn: the model writes a call, a tool answers it.
+struct TurnTimes {
+  Seconds generation{};   ///< G: from the turn's start until the main model's call is there
+  Seconds speculation{};  ///< g: from the turn's start until the predicted call is there
+  Seconds tool{};         ///< T: from a call until its result
+  Seconds overhead{};     ///< c: what each speculator costs a turn, whether it is right or not
+};
+
+namespace detail {
+
+inline void check_time(std::string_view what, Seconds time) {
+  if (!(time.count() >= 0 && std::isfinite(time.count()))) {
+    throw Error(Errc::invalid_option, std::string(what), "must be a time, finite and not negative");
+  }
+}
+
+inline void check_share(std::string_view what, double share) {
+  if (!(share >= 0 && share <= 1)) {
+    throw Error(Errc::invalid_option, std::string(what), "must be from 0 to 1");
+  }
+}
+
+inline void check_times(const TurnTimes& times) {
+  check_time("generation", times.generation);
+  check_time("speculation", times.speculation);
+  check_time("tool", times.tool);
+  check_time("overhead", times.overhead);
+}
+
+// What a right prediction saves: G + T - max(G, g + T).
+inline Seconds saved_when_right(const TurnTimes& times) {
+  return std::min(times.tool, times.generation - times.speculation);
+}
+
+}  // namespace detail
+
+/// The probability that at least one of λ speculators is right, each with probability α and
+/// independently of the others: 1 - (1 - α)^λ. Speculators that err together do worse.
+///
+/// \par Complexity  O(1)
+/// \par Threads     pure
+/// \par Errors      Error{invalid_option} for an acceptance that is no probability
+[[nodiscard]] inline double any_right(double acceptance, std::size_t speculators) {
+  detail::check_share("acceptance", acceptance);
+  return 1 - std::pow(1 - acceptance, static_cast<double>(speculators));
+}
+
+/// What a turn with λ speculators is expected to save; negative where it is expected to lose.
+///
+/// A right prediction has the tool start at g rather than at G, so the turn ends at max(G, g + T)
+/// instead of G + T: it saves min(T, G - g). A wrong one saves nothing, and each speculator costs
+/// c: (1 - (1 - α)^λ) min(T, G - g) - λ c. For g > G the saving is negative as in the paper, whose
+/// client waits for the prediction; one that runs the tool itself as soon as it has the call loses
+/// c alone.
+///
+/// \param acceptance  α: the probability that one speculator predicts the call
+/// \par Complexity  O(1)
+/// \par Threads     pure
+/// \par Errors      Error{invalid_option} for times that are negative or not finite and for an
+///                  acceptance that is no probability; so has every function below
+/// \par Source      Nichols et al., arXiv:2512.15834; the overhead c is an addition
+[[nodiscard]] inline Seconds time_saved(const TurnTimes& times, double acceptance,
+                                        std::size_t speculators = 1) {
+  detail::check_times(times);
+  return any_right(acceptance, speculators) * detail::saved_when_right(times) -
+         static_cast<double>(speculators) * times.overhead;
+}
+
+/// The time of N turns, one after the other, without speculation: N (G + T).
+[[nodiscard]] inline Seconds time_without(std::size_t turns, const TurnTimes& times) {
+  detail::check_times(times);
+  return static_cast<double>(turns) * (times.generation + times.tool);
+}
+
+/// The expected time of N turns with a speculator on the client's side:
+/// N (α max(G, g + T) + (1 - α) (G + T) + c).
+[[nodiscard]] inline Seconds time_with(std::size_t turns, const TurnTimes& times,
+                                       double acceptance) {
+  return time_without(turns, times) - static_cast<double>(turns) * time_saved(times, acceptance);
+}
+
+/// Time without speculation over time with it; 1 where turns take no time at all.
+///
+/// Without overhead it is more than 1 if and only if α > 0, g < G and T > 0: then and only then is
+/// α min(T, G - g) more than 0. (The paper's lemma takes T > 0 for granted.)
+[[nodiscard]] inline double speedup(const TurnTimes& times, double acceptance) {
+  const Seconds with = time_with(1, times, acceptance);
+  return with.count() == 0 ? 1 : time_without(1, times) / with;
+}
+
+/// What no speedup exceeds: 2 / (2 - α), at most 2.
+///
+/// max(G, g + T) >= max(G, T) >= (G + T) / 2, so a turn takes at least (1 - α / 2) (G + T);
+/// equality at T = G, g = 0. It is below 1 / (1 - α), what a tool that hides altogether would give.
+[[nodiscard]] inline double speedup_bound(double acceptance) {
+  detail::check_share("acceptance", acceptance);
+  return 2 / (2 - acceptance);
+}
+
+/// The acceptance above which speculation pays: c / min(T, G - g). It is 0 without overhead, above
+/// 1 where only more than certainty would pay, and infinite where a right prediction saves nothing
+/// (g >= G or T = 0).
+[[nodiscard]] inline double break_even_acceptance(const TurnTimes& times) {
+  detail::check_times(times);
+  const Seconds saved = detail::saved_when_right(times);
+  return saved.count() > 0 ? times.overhead / saved : std::numeric_limits<double>::infinity();
+}
+
+/// The number of speculators that saves most, the least of those that do; 0 where none pays.
+///
+/// The λ-th is worth α (1 - α)^(λ - 1) min(T, G - g), less than the one before it: λ grows until
+/// that is no more than c.
+///
+/// \param most  how many there are to choose from
+/// \par Complexity  O(most)
+/// \par Threads     pure
+/// \par Errors      as `time_saved`
+[[nodiscard]] inline std::size_t best_speculators(const TurnTimes& times, double acceptance,
+                                                  std::size_t most) {
+  detail::check_times(times);
+  detail::check_share("acceptance", acceptance);
+  Seconds gain         = acceptance * detail::saved_when_right(times);
+  std::size_t standing = 0;
+  for (; standing < most && gain > times.overhead; ++standing) gain *= 1 - acceptance;
+  return standing;
+}
+
+/// The times of a turn on an engine that batches continuously and lets a sequence go when its turn
+/// ends. Contexts grow from turn to turn; their mean stands for a session.
+struct EngineTimes {
+  TurnTimes turn{};           ///< as the engine has them: G is decoding alone
+  Seconds round_trip{};       ///< R: a response to the client and a request back, half each
+  Seconds eviction{};         ///< E: leaving the batch and waiting for a place in it
+  Seconds call{};             ///< C: of G, what a cached call saves that is verified as a draft
+  double context_tokens = 0;  ///< L: the prompt and all turns so far
+  double result_tokens  = 0;  ///< n: what a tool's result adds
+  double cached_share   = 0;  ///< h: of the context, what the prefix cache still holds
+  double prefill_rate   = std::numeric_limits<double>::infinity();  ///< r: tokens per second
+};
+
+namespace detail {
+
+inline void check_engine(const EngineTimes& times) {
+  check_times(times.turn);
+  check_time("round_trip", times.round_trip);
+  check_time("eviction", times.eviction);
+  check_time("call", times.call);
+  check_time("context_tokens", Seconds(times.context_tokens));
+  check_time("result_tokens", Seconds(times.result_tokens));
+  check_share("cached_share", times.cached_share);
+  if (!(times.prefill_rate > 0)) {
+    throw Error(Errc::invalid_option, "prefill_rate", "must be more than 0");
+  }
+  if (times.call > times.turn.generation) {
+    throw Error(Errc::invalid_option, "call", "is part of the generation and cannot be longer");
+  }
+}
+
+}  // namespace detail
+
+/// What a result costs that continues a sequence which is still in the batch: n / r.
+[[nodiscard]] inline Seconds append_time(const EngineTimes& times) {
+  detail::check_engine(times);
+  return Seconds(times.result_tokens / times.prefill_rate);
+}
+
+/// What it costs to leave the batch and come back with a result: R + E + ((1 - h) L + n) / r.
+[[nodiscard]] inline Seconds readmission_time(const EngineTimes& times) {
+  return append_time(times) + times.round_trip + times.eviction +
+         Seconds((1 - times.cached_share) * times.context_tokens / times.prefill_rate);
+}
+
+/// The turn as a client of that engine sees it: to the client, coming back into the batch is part
+/// of the generation. `time_without` and `time_with` of it are the baseline and client-side
+/// speculation.
+[[nodiscard]] inline TurnTimes client_times(const EngineTimes& times) {
+  TurnTimes result = times.turn;
+  result.generation += readmission_time(times);
+  return result;
+}
+
+/// The expected time of N turns with a tool cache in the engine, for which the client predicts.
+///
+/// A turn starts at the client, or in the batch if the result before it was cached in time. The
+/// call is written at w = R/2 + E + ((1 - h) L + n) / r + G after the former, n / r + G after the
+/// latter; a right prediction's result is in the cache at g + T + R/2, or g + T + R as the client
+/// must first hear of the turn. Then the turn takes
+///   - w, and the next one starts in the batch, if the result is there by w; w - C if it is there
+///   by
+///     w - C, before the call begins;
+///   - max(w + R/2, the client's own result, R/2 before it would be in the cache) if it is late;
+///   - w + R/2 + T if the prediction was wrong.
+/// The chance that a turn starts in the batch follows from turn to turn; the first does not.
+///
+/// \par Complexity  O(turns)
+/// \par Threads     pure
+/// \par Errors      as `time_saved`; Error{invalid_option} also where the call takes longer than
+///                  the generation, or the prefill rate is not positive
+/// \par Source      derived here for Algorithm 5 of Nichols et al., arXiv:2512.15834
+[[nodiscard]] inline Seconds time_with_cache(std::size_t turns, const EngineTimes& times,
+                                             double acceptance) {
+  detail::check_engine(times);
+  detail::check_share("acceptance", acceptance);
+  struct Start {
+    Seconds written, cached;
+  };
+  const TurnTimes& turn = times.turn;
+  const Seconds way     = times.round_trip / 2;
+  const Seconds result  = turn.speculation + turn.tool;
+  const std::array<Start, 2> starts{
+      Start{readmission_time(times) - way + turn.generation, result + way},
+      Start{append_time(times) + turn.generation, result + 2 * way}};
+  Seconds total{};
+  double resident = 0;
+  for (std::size_t i = 0; i < turns; ++i) {
+    const std::array<double, 2> chances{1 - resident, resident};
+    resident = 0;
+    for (std::size_t s = 0; s < starts.size(); ++s) {
+      const auto [written, cached] = starts[s];
+      const bool in_time           = cached <= written;
+      const Seconds right          = cached <= written - times.call ? written - times.call
+                                     : in_time                      ? written
+                                               : std::max(written + way, cached - way);
+      const Seconds wrong          = written + way + turn.tool;
+      total += chances[s] * (acceptance * right + (1 - acceptance) * wrong + turn.overhead);
+      if (in_time) resident += chances[s] * acceptance;
+    }
+  }
+  return total;
+}
+
+/// Time of N turns without speculation over their time with a tool cache in the engine; 1 where
+/// turns take no time at all.
+[[nodiscard]] inline double speedup_with_cache(std::size_t turns, const EngineTimes& times,
+                                               double acceptance) {
+  const Seconds with = time_with_cache(turns, times, acceptance);
+  return with.count() == 0 ? 1 : time_without(turns, client_times(times)) / with;
+}
+
+}  // namespace tooldecode

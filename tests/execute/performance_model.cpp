@@ -1,0 +1,306 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <tooldecode/execute/performance_model.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+double draw(std::mt19937& random, double low, double high) {
+  return std::uniform_real_distribution<double>(low, high)(random);
+}
+
+TurnTimes random_times(std::mt19937& random) {
+  // Round numbers, so that ties and zeros occur.
+  const auto time = [&] { return Seconds(static_cast<double>(random() % 9) / 4); };
+  return {time(), time(), time(), Seconds(static_cast<double>(random() % 3) / 8)};
+}
+
+EngineTimes random_engine(std::mt19937& random) {
+  EngineTimes times{.turn = random_times(random)};
+  times.round_trip     = Seconds(static_cast<double>(random() % 3) / 8);
+  times.eviction       = Seconds(static_cast<double>(random() % 3) / 16);
+  times.call           = times.turn.generation * draw(random, 0, 1);
+  times.context_tokens = draw(random, 0, 4000);
+  times.result_tokens  = draw(random, 0, 100);
+  times.cached_share   = random() % 2 == 0 ? 1 : draw(random, 0, 1);
+  times.prefill_rate   = 8000;
+  return times;
+}
+
+// One session on a clock, the predictions right where the bits say so.
+double client_session(const TurnTimes& t, std::size_t turns, unsigned right) {
+  double clock = 0;
+  for (std::size_t i = 0; i < turns; ++i) {
+    const double call     = clock + t.generation.count();
+    const double guessed  = clock + t.speculation.count();
+    const double run_from = (right >> i & 1U) != 0 ? guessed : call;
+    clock                 = std::max(call, run_from + t.tool.count()) + t.overhead.count();
+  }
+  return clock;
+}
+
+// The same with two parties, message by message: the clock at which the next turn can start, and
+// with whom.
+double engine_session(const EngineTimes& e, std::size_t turns, unsigned right) {
+  const TurnTimes& t = e.turn;
+  const double way   = e.round_trip.count() / 2;
+  const double refill =
+      ((1 - e.cached_share) * e.context_tokens + e.result_tokens) / e.prefill_rate;
+  double clock  = 0;
+  bool in_batch = false;
+  for (std::size_t i = 0; i < turns; ++i) {
+    double client_starts = clock, decoding_starts = 0;
+    if (in_batch) {
+      client_starts   = clock + way;  // it hears of the turn
+      decoding_starts = clock + e.result_tokens / e.prefill_rate;
+    } else {
+      decoding_starts = clock + way + e.eviction.count() + refill;
+    }
+    const bool is_right      = (right >> i & 1U) != 0;
+    const double result      = client_starts + t.speculation.count() + t.tool.count();
+    const double call_starts = decoding_starts + t.generation.count() - e.call.count();
+    const double call_ends   = decoding_starts + t.generation.count();
+    if (is_right && result + way <= call_starts) {
+      clock = call_starts, in_batch = true;
+    } else if (is_right && result + way <= call_ends) {
+      clock = call_ends, in_batch = true;
+    } else {
+      const double heard = call_ends + way;
+      clock              = is_right ? std::max(heard, result) : heard + t.tool.count();
+      in_batch           = false;
+    }
+    clock += t.overhead.count();
+  }
+  return clock;
+}
+
+// The mean over all outcomes of a session, by their probability.
+template <class Session>
+double enumerate(std::size_t turns, double acceptance, Session session) {
+  double mean = 0;
+  for (unsigned right = 0; right < 1U << turns; ++right) {
+    double chance = 1;
+    for (std::size_t i = 0; i < turns; ++i) {
+      chance *= (right >> i & 1U) != 0 ? acceptance : 1 - acceptance;
+    }
+    mean += chance * session(right);
+  }
+  return mean;
+}
+
+}  // namespace
+
+TEST_CASE("A hand-computed session") {
+  // Reasoning and tool 1 s each, the prediction after 0.25 s, right four times of five.
+  const TurnTimes times{Seconds(1), Seconds(0.25), Seconds(1)};
+  CHECK(time_without(10, times).count() == Approx(20));
+  CHECK(time_with(10, times, 0.8).count() == Approx(0.8 * 12.5 + 0.2 * 20));
+  CHECK(speedup(times, 0.8) == Approx(2 / 1.4));
+  CHECK(time_saved(times, 0.8).count() == Approx(0.6));
+  CHECK(time_saved(times, 0.5, 3).count() == Approx(0.875 * 0.75));
+  CHECK(any_right(0.5, 3) == Approx(0.875));
+}
+
+TEST_CASE("Expected times are the mean over all outcomes of a session") {
+  std::mt19937 random(21);
+  for (int round = 0; round < 200; ++round) {
+    const EngineTimes times      = random_engine(random);
+    const double acceptance      = draw(random, 0, 1);
+    const std::size_t turns      = 1 + random() % 7;
+    const auto client_session_of = [&](const TurnTimes& turn) {
+      return enumerate(turns, acceptance,
+                       [&](unsigned right) { return client_session(turn, turns, right); });
+    };
+    INFO("round " << round);
+    CHECK(time_with(turns, times.turn, acceptance).count() ==
+          Approx(client_session_of(times.turn)).margin(1e-12));
+    CHECK(time_with(turns, client_times(times), acceptance).count() ==
+          Approx(client_session_of(client_times(times))).margin(1e-12));
+    CHECK(time_with_cache(turns, times, acceptance).count() ==
+          Approx(enumerate(turns, acceptance, [&](unsigned right) {
+            return engine_session(times, turns, right);
+          })).margin(1e-12));
+  }
+}
+
+TEST_CASE("Several speculators: the mean over which of them are right") {
+  std::mt19937 random(22);
+  for (int round = 0; round < 200; ++round) {
+    const TurnTimes times   = random_times(random);
+    const double acceptance = draw(random, 0, 0.9);
+    for (std::size_t count = 1; count <= 6; ++count) {
+      TurnTimes all = times;
+      all.overhead *= static_cast<double>(count);
+      const double with = enumerate(count, acceptance, [&](unsigned right) {
+        return client_session(all, 1, right != 0 ? 1 : 0);
+      });
+      INFO("round " << round << ", " << count << " speculators");
+      CHECK((times.generation + times.tool - time_saved(times, acceptance, count)).count() ==
+            Approx(with).margin(1e-12));
+    }
+    std::size_t best = 0;
+    double most      = 0;
+    for (std::size_t count = 1; count <= 9; ++count) {
+      const double saved = time_saved(times, acceptance, count).count();
+      if (saved > most + 1e-12) most = saved, best = count;
+    }
+    CHECK(best_speculators(times, acceptance, 9) == best);
+  }
+  CHECK(best_speculators({Seconds(1), Seconds(0), Seconds(1)}, 0.5, 9) == 9);  // free
+  CHECK(best_speculators({Seconds(1), Seconds(0), Seconds(1)}, 1, 9) == 1);    // one is enough
+  CHECK(best_speculators({Seconds(1), Seconds(0), Seconds(1)}, 0, 9) == 0);
+  CHECK(best_speculators({Seconds(1), Seconds(2), Seconds(1)}, 0.9, 9) == 0);
+}
+
+TEST_CASE("Without overhead speculation pays if and only if it can be right and is faster") {
+  std::mt19937 random(23);
+  std::size_t pays = 0;
+  for (int round = 0; round < 1000; ++round) {
+    TurnTimes times         = random_times(random);
+    times.overhead          = Seconds(0);
+    const double acceptance = random() % 4 == 0 ? 0 : draw(random, 0, 1);
+    const bool should =
+        acceptance > 0 && times.speculation < times.generation && times.tool.count() > 0;
+    INFO("round " << round << ": G " << times.generation.count() << ", g "
+                  << times.speculation.count() << ", T " << times.tool.count() << ", acceptance "
+                  << acceptance);
+    CHECK((speedup(times, acceptance) > 1 + 1e-12) == should);
+    CHECK(speedup(times, acceptance) <= speedup_bound(acceptance) + 1e-12);
+    CHECK(speedup_bound(acceptance) * (1 - acceptance) <= 1);
+    CHECK((break_even_acceptance(times) < 1) ==
+          (times.speculation < times.generation && times.tool.count() > 0));
+    pays += should;
+  }
+  CHECK(pays > 100);
+  CHECK(speedup({Seconds(3), Seconds(0), Seconds(3)}, 0.7) == Approx(speedup_bound(0.7)));
+  CHECK(speedup_bound(1) == 2);
+  CHECK(speedup_bound(0) == 1);
+}
+
+TEST_CASE("Above the break-even speculation gains, below it loses") {
+  std::mt19937 random(24);
+  std::size_t within = 0;
+  for (int round = 0; round < 500; ++round) {
+    const TurnTimes times = random_times(random);
+    const double even     = break_even_acceptance(times);
+    INFO("round " << round << ", break-even " << even);
+    if (even > 1) {
+      CHECK(time_saved(times, 1).count() <= 0);
+      continue;
+    }
+    ++within;
+    CHECK(time_saved(times, even).count() == Approx(0).margin(1e-12));
+    if (even < 0.99) CHECK(time_saved(times, even + 0.01).count() > 0);
+    if (even > 0.01) CHECK(time_saved(times, even - 0.01).count() < 0);
+  }
+  CHECK(within > 50);
+}
+
+TEST_CASE("Time grows with each time of a turn and falls with acceptance") {
+  std::mt19937 random(25);
+  for (int round = 0; round < 300; ++round) {
+    const EngineTimes times = random_engine(random);
+    const double acceptance = draw(random, 0, 0.95);
+    const double client     = time_with(20, times.turn, acceptance).count();
+    INFO("round " << round);
+    for (Seconds TurnTimes::*part : {&TurnTimes::generation, &TurnTimes::speculation,
+                                     &TurnTimes::tool, &TurnTimes::overhead}) {
+      TurnTimes more = times.turn;
+      more.*part += Seconds(0.3);
+      CHECK(time_with(20, more, acceptance).count() >= client - 1e-12);
+    }
+    if (times.turn.speculation <= times.turn.generation) {
+      CHECK(time_with(20, times.turn, acceptance + 0.05).count() <= client + 1e-12);
+    }
+    CHECK(any_right(acceptance, 4) >= any_right(acceptance, 3));
+  }
+}
+
+TEST_CASE("A cache in the engine never loses against the client alone") {
+  std::mt19937 random(26);
+  for (int round = 0; round < 2000; ++round) {
+    const EngineTimes times = random_engine(random);
+    const double acceptance = draw(random, 0, 1);
+    INFO("round " << round);
+    CHECK(time_with_cache(12, times, acceptance) <=
+          time_with(12, client_times(times), acceptance) + Seconds(1e-9));
+  }
+  // With nothing to come back to it is the client alone.
+  EngineTimes free{.turn = {Seconds(1), Seconds(0.5), Seconds(0.25)}};
+  CHECK(time_with_cache(9, free, 0.7).count() == Approx(time_with(9, free.turn, 0.7).count()));
+  CHECK(speedup_with_cache(9, free, 0.7) == Approx(speedup(free.turn, 0.7)));
+  // Certain and fast predictions: each turn but the first is decoding, less the call, and the
+  // result.
+  const EngineTimes sure{.turn           = {Seconds(1), Seconds(0.1), Seconds(0.1)},
+                         .round_trip     = Seconds(0.02),
+                         .eviction       = Seconds(0.01),
+                         .call           = Seconds(0.2),
+                         .context_tokens = 2000,
+                         .result_tokens  = 100,
+                         .cached_share   = 0.5,
+                         .prefill_rate   = 10'000};
+  CHECK(append_time(sure).count() == Approx(0.01));
+  CHECK(readmission_time(sure).count() == Approx(0.02 + 0.01 + 0.11));
+  CHECK(client_times(sure).generation.count() == Approx(1.14));
+  CHECK(time_with_cache(3, sure, 1).count() == Approx(0.01 + 0.01 + 0.11 + 0.8 + 2 * 0.81));
+}
+
+TEST_CASE("Sessions that take no time, and none at all") {
+  CHECK(speedup({}, 0.5) == 1);
+  CHECK(speedup_with_cache(5, {}, 0.5) == 1);
+  CHECK(speedup({.overhead = Seconds(1)}, 0.5) == 0);
+  CHECK(time_without(0, {Seconds(1)}).count() == 0);
+  CHECK(time_with_cache(0, {.turn = {Seconds(1)}}, 0.5).count() == 0);
+  CHECK(any_right(0.3, 0) == 0);
+  CHECK(best_speculators({}, 1, 5) == 0);
+  CHECK(std::isinf(break_even_acceptance({})));
+}
+
+TEST_CASE("What is no time or no probability is refused") {
+  const auto refuses = [](auto&& act) {
+    try {
+      static_cast<void>(act());
+    } catch (const Error& error) {
+      return error.code() == Errc::invalid_option;
+    }
+    return false;
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double inf = std::numeric_limits<double>::infinity();
+  const TurnTimes good{Seconds(1), Seconds(0.5), Seconds(1)};
+  for (const double bad : {-0.1, 1.1, nan, inf}) {
+    CHECK(refuses([&] { return time_with(1, good, bad); }));
+    CHECK(refuses([&] { return time_saved(good, bad, 2); }));
+    CHECK(refuses([&] { return speedup(good, bad); }));
+    CHECK(refuses([&] { return speedup_bound(bad); }));
+    CHECK(refuses([&] { return any_right(bad, 2); }));
+    CHECK(refuses([&] { return best_speculators(good, bad, 2); }));
+    CHECK(refuses([&] { return time_with_cache(1, {.turn = good}, bad); }));
+    CHECK(refuses([&] { return readmission_time({.turn = good, .cached_share = bad}); }));
+  }
+  for (const double bad : {-1.0, nan, inf}) {
+    for (Seconds TurnTimes::*part : {&TurnTimes::generation, &TurnTimes::speculation,
+                                     &TurnTimes::tool, &TurnTimes::overhead}) {
+      TurnTimes times = good;
+      times.*part     = Seconds(bad);
+      CHECK(refuses([&] { return time_without(1, times); }));
+      CHECK(refuses([&] { return break_even_acceptance(times); }));
+      CHECK(refuses([&] { return append_time({.turn = times}); }));
+    }
+    CHECK(refuses([&] { return append_time({.turn = good, .round_trip = Seconds(bad)}); }));
+    CHECK(refuses([&] { return append_time({.turn = good, .eviction = Seconds(bad)}); }));
+    CHECK(refuses([&] { return append_time({.turn = good, .call = Seconds(bad)}); }));
+    CHECK(refuses([&] { return append_time({.turn = good, .context_tokens = bad}); }));
+    CHECK(refuses([&] { return append_time({.turn = good, .result_tokens = bad}); }));
+  }
+  CHECK(refuses([&] { return append_time({.turn = good, .call = Seconds(2)}); }));
+  CHECK(refuses([&] { return append_time({.turn = good, .prefill_rate = 0}); }));
+}
