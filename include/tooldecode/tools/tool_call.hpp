@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/tools/value_writer.hpp>
+#include <tooldecode/tools/canonical_json.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -56,15 +56,14 @@ template <class Json>
 ///
 /// \par Complexity  comparison and canonical text O(size of the arguments)
 /// \par Threads     a value
-/// \par Errors      Error{malformed_call} from `canonical_text` for numbers that are not finite
+/// \par Errors      Error{malformed_call} from `canonical_text`, see canonical_json
 struct ToolCall {
   std::string name;
   nlohmann::ordered_json arguments = nlohmann::ordered_json::object();
 
-  /// `{"arguments": {...}, "name": "..."}` with sorted keys: equal calls have equal texts, so that
-  /// the text serves as a key of caches and votes.
+  /// `{"arguments":{...},"name":"..."}` as canonical_json writes it: equal calls have equal texts.
   [[nodiscard]] std::string canonical_text() const {
-    return write_json(nlohmann::json{{"name", name}, {"arguments", canonical_value(arguments)}});
+    return canonical_json(nlohmann::ordered_json{{"name", name}, {"arguments", arguments}});
   }
   friend bool operator==(const ToolCall& a, const ToolCall& b) {
     return a.name == b.name && a.canonical_text() == b.canonical_text();

@@ -1,0 +1,55 @@
+/// \file
+/// call_key: one text for all calls of a tool that mean the same, documented defaults included.
+#pragma once
+
+#include <string>
+
+#include <tooldecode/tools/canonical_json.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode {
+
+/// An object with every property that it leaves out, and for which its schema has a `default`, set
+/// to that default; in the objects inside it too, where the schema lists their properties.
+///
+/// Properties are looked for under `properties` alone: what `$ref`, `allOf` or the items of an
+/// array say is not followed. A default is taken as it stands, null included.
+///
+/// \par Complexity  O(size of the arguments + properties listed)
+/// \par Threads     pure
+/// \par Errors      none
+inline void fill_defaults(nlohmann::ordered_json& arguments, const nlohmann::ordered_json& schema) {
+  if (!arguments.is_object() || !schema.is_object()) return;
+  const auto properties = schema.find("properties");
+  if (properties == schema.end() || !properties->is_object()) return;
+  for (const auto& [name, property] : properties->items()) {
+    if (!property.is_object()) continue;
+    if (!arguments.contains(name)) {
+      const auto standard = property.find("default");
+      if (standard == property.end()) continue;
+      arguments[name] = *standard;
+    }
+    fill_defaults(arguments[name], property);
+  }
+}
+
+/// A key under which equal calls are equal: the tool's name, a line end, the canonical JSON of the
+/// arguments. `{"a": 1, "b": 2}`, `{"b": 2, "a": 1.0}` and a call that leaves out what the document
+/// gives a default have one key.
+///
+/// \param tool  whose defaults are filled in; null: none are known
+/// \par Complexity  as `canonical_json` and `fill_defaults`
+/// \par Threads     pure
+/// \par Errors      as `canonical_json`
+[[nodiscard]] inline std::string call_key(const ToolCall& call, const Tool* tool) {
+  // No canonical JSON has a line end, so that the last one ends the name, whatever the name is.
+  if (!tool) return call.name + '\n' + canonical_json(call.arguments);
+  nlohmann::ordered_json arguments = call.arguments;
+  fill_defaults(arguments, tool->parameters);
+  return call.name + '\n' + canonical_json(arguments);
+}
+
+}  // namespace tooldecode
