@@ -1,0 +1,319 @@
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/execute/engine_speculator.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+
+#include <support/catch.hpp>
+#include <support/random_model.hpp>
+#include <support/random_tools.hpp>
+
+namespace td = tooldecode;
+using td::test::RandomModel;
+
+namespace {
+
+using Tokens = std::vector<td::TokenId>;
+using Engine = td::EngineSpeculator<RandomModel>;
+
+const td::MaskCache& masks() {
+  static const td::MaskCache cache{td::test::call_vocabulary()};
+  return cache;
+}
+
+/// A tool whose result depends on nothing but its call, and is a failure now and then.
+td::ToolResult answer_of(const td::ToolCall& call) {
+  const std::size_t hash        = std::hash<std::string>{}(call.canonical_text());
+  const td::ToolStatus status[] = {td::ToolStatus::ok, td::ToolStatus::ok, td::ToolStatus::failed,
+                                   td::ToolStatus::timed_out};
+  return {status[hash % 4], std::to_string(hash % 1000)};
+}
+
+Tokens render(std::span<const td::ToolCall> calls, std::span<const td::ToolResult> results) {
+  std::string text = "\n";
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    text += calls[i].name + ' ' + std::string(name(results[i].status)) + ' ' + results[i].output;
+  }
+  return td::ForcedText(masks().trie()).encode(text + "\n");
+}
+
+/// A conversation between a model and tools, by itself and with one answer after another.
+std::vector<td::EngineTurn> converse(const RandomModel& model, const td::EngineRequest& request) {
+  std::vector<td::EngineTurn> turns;
+  Tokens prompt = request.prompt;
+  while (true) {
+    const td::Output output = td::Decoder{model, request.calls}(prompt, request.options);
+    turns.push_back({output, {}});
+    td::EngineTurn& turn = turns.back();
+    if (output.finish == td::Finish::end) {
+      turn.calls = request.calls.parse(request.calls.vocabulary().decode(output.tokens));
+    }
+    if (turn.calls.empty() || turns.size() == request.max_turns) return turns;
+    for (const td::ToolCall& call : turn.calls) turn.results.push_back(answer_of(call));
+    prompt.insert(prompt.end(), output.tokens.begin(), output.tokens.end());
+    const Tokens more = render(turn.calls, turn.results);
+    prompt.insert(prompt.end(), more.begin(), more.end());
+  }
+}
+
+void require_equal(const td::EngineTurn& a, const td::EngineTurn& b) {
+  REQUIRE(a.output.tokens == b.output.tokens);
+  REQUIRE(a.output.log_probabilities == b.output.log_probabilities);
+  REQUIRE(a.output.finish == b.output.finish);
+  REQUIRE(a.calls == b.calls);
+}
+
+td::EngineRequest random_request(std::string id, std::mt19937& random) {
+  const td::ChoiceOptions choice{.choice = td::ToolChoice::automatic, .whitespace = 0};
+  const td::ToolSet tools = td::test::random_tools(random);
+  const bool python       = random() % 2 == 0;
+  const auto end          = static_cast<td::TokenId>(masks().vocabulary().size() - 1);
+  td::DecodeOptions options{.max_tokens  = 40 + random() % 40,
+                            .temperature = random() % 3 == 0 ? 0.0F : 1.0F,
+                            .bias        = {{python ? '[' : '<', 9.0F}, {end, 4.0F}},
+                            .seed        = static_cast<std::uint64_t>(random())};
+  if (random() % 4 == 0) options.repetition_penalty = 1.2F;
+  return {.id        = std::move(id),
+          .prompt    = {static_cast<td::TokenId>(random() % 200), 7},
+          .calls     = python ? td::ToolCallFSM{masks(), tools, td::PythonCall{}, choice}
+                              : td::ToolCallFSM{masks(), tools, td::JsonCall::hermes(), choice},
+          .options   = options,
+          .max_turns = 2 + random() % 5};
+}
+
+std::string key_of(const td::EngineRequest& request, const td::ToolCall& call) {
+  return td::call_key(call, &request.calls.tools()[*request.calls.tools().find(call.name)]);
+}
+
+td::CachedCall cached(const td::EngineRequest& request, const td::ToolCall& call,
+                      std::shared_future<td::ToolResult> result) {
+  return {call, key_of(request, call), std::move(result)};
+}
+
+std::shared_future<td::ToolResult> ready(td::ToolResult result) {
+  std::promise<td::ToolResult> promise;
+  promise.set_value(std::move(result));
+  return promise.get_future().share();
+}
+
+/// One conversation through an engine, whose client runs what the engine leaves to it.
+struct Session {
+  td::EngineRequest request;
+  std::vector<td::EngineTurn> expected;
+  std::size_t cancel_after                               = 0;  ///< tokens; 0 for never
+  std::vector<td::EngineTurn> seen                       = {};
+  std::vector<std::pair<std::size_t, td::TokenId>> heard = {};
+  std::size_t cached_turns                               = 0;
+  bool cancelled                                         = false;
+};
+
+/// Whom a client asks again after it has run the calls that were left to it.
+void submit(Engine& engine, td::ToolCache& cache, Session& session, td::EngineRequest request,
+            std::atomic<int>& open, std::vector<std::jthread>& tools) {
+  const std::size_t before = session.seen.size();
+  td::EngineListener listener;
+  listener.on_token = [&, before, id = request.id](std::size_t turn, const td::TokenEvent& event) {
+    session.heard.emplace_back(before + turn, event.token);
+    if (session.heard.size() == session.cancel_after) engine.cancel(id);
+  };
+  listener.on_cached_turn = [&](const td::EngineTurn&) { ++session.cached_turns; };
+  listener.on_calls       = [&, id = request.id](const td::EngineTurn& turn) {
+    tools.emplace_back([&cache, &session, id, calls = turn.calls] {
+      for (const td::ToolCall& call : calls) {
+        cache.insert(id, cached(session.request, call, ready(answer_of(call))));
+      }
+    });
+  };
+  listener.on_reply = [&, again = request](td::EngineReply reply) mutable {
+    for (td::EngineTurn& turn : reply.turns) session.seen.push_back(std::move(turn));
+    session.cancelled = reply.cancelled;
+    if (reply.cancelled || session.seen.back().calls.empty() ||
+        session.seen.size() == session.request.max_turns) {
+      --open;
+      return;
+    }
+    td::EngineTurn& last = session.seen.back();
+    for (const td::ToolCall& call : last.calls) last.results.push_back(answer_of(call));
+    again.prompt = session.request.prompt;
+    for (const td::EngineTurn& turn : session.seen) {
+      again.prompt.insert(again.prompt.end(), turn.output.tokens.begin(), turn.output.tokens.end());
+      const Tokens more = render(turn.calls, turn.results);
+      again.prompt.insert(again.prompt.end(), more.begin(), more.end());
+    }
+    again.id += '+';
+    again.max_turns = session.request.max_turns - session.seen.size();
+    submit(engine, cache, session, std::move(again), open, tools);
+  };
+  engine.submit(std::move(request), std::move(listener));
+}
+
+}  // namespace
+
+TEST_CASE("an engine with cached results answers as a client that runs every tool itself") {
+  std::size_t gone_on = 0, missed = 0, accepted = 0, cancelled = 0;
+  for (unsigned seed = 0; seed < 125; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const RandomModel model{masks().vocabulary().size(), {.seed = seed, .spread = 3}};
+    td::ToolCache cache;
+    std::vector<Session> sessions;
+    std::vector<std::pair<std::promise<td::ToolResult>, td::ToolResult>> pending;
+    for (int s = 0; s < 8; ++s) {
+      td::EngineRequest request = random_request("r" + std::to_string(s), random);
+      auto expected             = converse(model, request);
+      if (random() % 4 == 0) request.max_wait = std::chrono::hours(1);
+      const auto predict = [&](const td::ToolCall& call) {
+        if (random() % 3 == 0) {
+          pending.emplace_back(std::promise<td::ToolResult>{}, answer_of(call));
+          cache.insert(request.id,
+                       cached(request, call, pending.back().first.get_future().share()));
+        } else {
+          cache.insert(request.id, cached(request, call, ready(answer_of(call))));
+        }
+      };
+      for (const td::EngineTurn& turn : expected) {
+        for (td::ToolCall call : turn.calls) {
+          if (random() % 3 == 0) continue;
+          if (random() % 12 == 0) {
+            cache.insert(request.id, cached(request, call, ready({td::ToolStatus::cancelled, ""})));
+            continue;
+          }
+          predict(call);
+          if (random() % 3 == 0 && !call.arguments.empty()) {  // a wrong guess, and later
+            call.arguments.begin().value() = "?";
+            predict(call);
+          }
+        }
+      }
+      sessions.push_back(
+          {std::move(request), std::move(expected), random() % 10 == 0 ? 1 + random() % 30 : 0});
+    }
+
+    Engine engine{
+        model,
+        &cache,
+        render,
+        {.batch = {.max_batch = 1 + random() % 8, .prefix_cache = random() % 2 == 0 ? 0U : 4096U}}};
+    std::atomic<int> open{static_cast<int>(sessions.size())};
+    std::vector<std::jthread> tools;
+    for (Session& session : sessions) {
+      submit(engine, cache, session, session.request, open, tools);
+    }
+    const std::jthread worker([&pending] {
+      for (auto& [promise, result] : pending) promise.set_value(result);
+    });
+    const std::stop_source never;
+    while (open > 0) {
+      if (!engine.step()) engine.wait(never.get_token());
+    }
+
+    for (const Session& session : sessions) {
+      INFO(session.request.id);
+      REQUIRE(session.cancelled == (session.seen.size() < session.expected.size()));
+      std::vector<std::pair<std::size_t, td::TokenId>> tokens;
+      for (std::size_t i = 0; i < session.seen.size(); ++i) {
+        require_equal(session.seen[i], session.expected[i]);
+        if (i + 1 < session.expected.size()) {
+          REQUIRE(session.seen[i].results == session.expected[i].results);
+        }
+        for (const auto token : session.seen[i].output.tokens) tokens.emplace_back(i, token);
+        accepted += session.seen[i].output.drafts.accepted.size();
+      }
+      REQUIRE(session.heard.size() >= tokens.size());
+      REQUIRE(std::equal(tokens.begin(), tokens.end(), session.heard.begin()));
+      cancelled += session.cancelled;
+      gone_on += session.cached_turns;
+    }
+    const td::EngineCounts counts = engine.counts();
+    CHECK(counts.present == 0);
+    CHECK(counts.arrived == 0);
+    missed += counts.missed_turns;
+  }
+  CHECK(gone_on > 300);
+  CHECK(missed > 200);
+  CHECK(accepted > 300);
+  CHECK(cancelled > 20);
+}
+
+TEST_CASE(
+    "a cached call is verified in one pass, and its result spares the prompt's second reading") {
+  const RandomModel model{masks().vocabulary().size(), {.seed = 3}};
+  const td::ToolSet tools = td::ToolSet::parse(R"([{"name": "find", "parameters": {
+    "type": "object", "properties": {"what": {"enum": ["something rather long", "another"]},
+    "top": {"type": "integer", "minimum": 5, "maximum": 6}}, "required": ["what", "top"]}}])");
+  const td::EngineRequest request{
+      .id        = "one",
+      .prompt    = Tokens(100, 5),
+      .calls     = td::ToolCallFSM{masks(),
+                    tools,
+                    td::PythonCall{},
+                    {.choice = td::ToolChoice::required, .parallel = false, .whitespace = 0}},
+      .options   = {.max_tokens = 80},
+      .max_turns = 2};
+  const auto expected = converse(model, request);
+  REQUIRE(expected.size() == 2);
+  const auto run = [&](td::ToolCache* cache) {
+    Engine engine{model, cache, render};
+    td::EngineReply reply;
+    engine.submit(request, {.on_reply = [&](td::EngineReply r) { reply = std::move(r); }});
+    engine.run();
+    for (std::size_t i = 0; i < reply.turns.size(); ++i) require_equal(reply.turns[i], expected[i]);
+    return std::pair(reply, engine.counts());
+  };
+  const auto [alone, plain] = run(nullptr);
+  CHECK(alone.turns.size() == 1);
+  CHECK(plain.cached_turns == 0);
+
+  td::ToolCache cache;
+  const td::ToolCall& call = expected[0].calls[0];
+  cache.insert("one", cached(request, call, ready(answer_of(call))));
+  const auto [reply, counts] = run(&cache);
+  REQUIRE(reply.turns.size() == 2);
+  CHECK(reply.turns[0].results == expected[0].results);
+  CHECK(reply.turns[0].output.passes < expected[0].output.passes);
+  CHECK(counts.cached_turns == 1);
+  CHECK(counts.batch.prompt_tokens == 100);
+  CHECK(counts.batch.accepted_tokens > 0);
+  CHECK(cache.statistics().hits == 1);
+}
+
+TEST_CASE("requests that cannot be answered are refused when they come in") {
+  const RandomModel model{masks().vocabulary().size(), {.seed = 3}};
+  Engine engine{model, nullptr, render};
+  const td::EngineRequest good{
+      .id     = "a",
+      .prompt = {1},
+      .calls  = td::ToolCallFSM{
+          masks(), td::ToolSet{}, td::PythonCall{}, {.choice = td::ToolChoice::none}}};
+  td::EngineRequest bad = good;
+  bad.prompt            = {};
+  CHECK_THROWS_AS(engine.submit(bad), td::Error);
+  bad                     = good;
+  bad.options.temperature = -1;
+  CHECK_THROWS_AS(engine.submit(bad), td::Error);
+  engine.submit(good);
+  CHECK_THROWS_AS(engine.submit(good), td::Error);
+  engine.cancel("nobody");
+  engine.run();
+  CHECK_NOTHROW(engine.submit(good));
+  engine.run();
+  CHECK(engine.counts().replies == 2);
+}
