@@ -1,0 +1,395 @@
+/// \file
+/// ToolExecutor: runs tool calls on a bounded pool of threads; all that may go wrong is a result.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_runtime.hpp>
+#include <tooldecode/tools/call_key.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+
+namespace tooldecode {
+
+/// Bounds of a ToolExecutor.
+struct ExecutorOptions {
+  std::size_t threads     = 8;    ///< calls that run at once
+  std::size_t queue_limit = 256;  ///< calls that wait for a thread
+  /// For how long a call waits for a thread, and for how long it then runs.
+  std::chrono::milliseconds timeout = std::chrono::seconds(30);
+  /// The same for tools that need more or less, by their names.
+  std::map<std::string, std::chrono::milliseconds> tool_timeouts{};
+};
+
+namespace detail {
+
+// One run of a tool.
+struct ToolTask {
+  using Clock = std::chrono::steady_clock;
+
+  ToolCall call;
+  std::string key{};
+  std::promise<ToolResult> promise{};
+  std::shared_future<ToolResult> result = promise.get_future().share();
+  std::stop_source stop{};
+  std::chrono::milliseconds timeout{};
+  // Guarded by the pool's mutex.
+  // `time` is also read by those who have seen the result.
+  bool has_left       = false;  // the runtime has come back
+  bool is_done        = false;
+  std::size_t holders = 1;
+  std::optional<Clock::time_point> begin{};
+  Clock::time_point deadline{};
+  Clock::duration time{};
+
+  void finish(ToolResult value) {
+    is_done = true;
+    if (begin) time = Clock::now() - *begin;
+    promise.set_value(std::move(value));
+  }
+};
+
+// What threads, executions and callbacks share. Those who stay longest keep it alive; the threads
+// are the executor's.
+class ToolPool : public std::enable_shared_from_this<ToolPool> {
+ public:
+  using Clock = ToolTask::Clock;
+  using Task  = std::shared_ptr<ToolTask>;
+
+  ToolPool(AnyToolRuntime runtime, const ExecutorOptions& options)
+      : runtime_(std::move(runtime)), options_(options) {}
+
+  // How a call is begun.
+  enum class Mode {
+    shared,       // as an equal call that is there, or at once, or in the queue
+    unshared,     // by itself
+    speculative,  // as an equal call that is there, or at once
+  };
+
+  // Null where a speculative call would have to wait.
+  Task start(ToolCall call, std::string key, Mode mode) {
+    auto task = std::make_shared<ToolTask>(ToolTask{std::move(call), std::move(key)});
+    const std::lock_guard lock(mutex_);
+    if (mode != Mode::unshared) {
+      if (const auto equal = joinable_.find(task->key); equal != joinable_.end()) {
+        ++equal->second->holders;
+        return equal->second;
+      }
+    }
+    const std::size_t taken = queue_.size() + inside_.size();
+    if (mode == Mode::speculative &&
+        (taken + 1 >= options_.threads || inside_.contains(task->key))) {
+      return nullptr;
+    }
+    if (taken >= options_.threads + options_.queue_limit) {
+      task->finish({ToolStatus::failed, "too many tool calls are waiting"});
+      return task;
+    }
+    const auto own = options_.tool_timeouts.find(task->call.name);
+    task->timeout  = own == options_.tool_timeouts.end() ? options_.timeout : own->second;
+    task->deadline = deadline(*task);
+    if (mode != Mode::unshared) joinable_.emplace(task->key, task);
+    queue_.push_back(task);
+    live_.push_back(task);
+    work_.notify_one();
+    timer_.notify_one();
+    return task;
+  }
+
+  void release(const Task& task) {
+    std::unique_lock lock(mutex_);
+    if (--task->holders > 0) return;
+    if (!settle(task, {ToolStatus::cancelled, "the call was cancelled"})) return;
+    lock.unlock();
+    task->stop.request_stop();
+  }
+
+  // False where the stop came first.
+  bool wait(const Task& task, std::stop_token stop) {
+    std::unique_lock lock(mutex_);
+    return done_.wait(lock, std::move(stop), [&] { return task->is_done; });
+  }
+
+  void work() {
+    for (std::unique_lock lock(mutex_);;) {
+      work_.wait(lock, [&] { return closing_ || next() != queue_.end(); });
+      if (closing_) return;
+      const auto place = next();
+      const Task task  = *place;
+      queue_.erase(place);
+      inside_.insert(task->key);
+      task->begin    = Clock::now();
+      task->deadline = deadline(*task);
+      lock.unlock();
+      run(task);
+      lock.lock();
+    }
+  }
+
+  // Lets a result be timed_out on time, whatever its runtime does.
+  void watch() {
+    for (std::unique_lock lock(mutex_); !closing_;) {
+      const auto now = Clock::now();
+      auto next      = Clock::time_point::max();
+      std::vector<Task> late;
+      for (const Task& task : live_) {
+        if (task->deadline <= now) {
+          late.push_back(task);
+        } else {
+          next = std::min(next, task->deadline);
+        }
+      }
+      for (const Task& task : late) {
+        settle(task, {ToolStatus::timed_out,
+                      "no result within " + std::to_string(task->timeout.count()) + " ms"});
+      }
+      if (!late.empty()) {
+        lock.unlock();
+        for (const Task& task : late) task->stop.request_stop();
+        lock.lock();
+      } else if (next == Clock::time_point::max()) {
+        timer_.wait(lock);
+      } else {
+        timer_.wait_until(lock, next);
+      }
+    }
+  }
+
+  void close() {
+    std::unique_lock lock(mutex_);
+    closing_        = true;
+    const auto live = live_;
+    for (const Task& task : live) {
+      settle(task, {ToolStatus::cancelled, "the executor was closed"});
+    }
+    work_.notify_all();
+    timer_.notify_all();
+    lock.unlock();
+    for (const Task& task : live) task->stop.request_stop();
+  }
+
+ private:
+  // A runtime's way back: gives up the place when there is a result, or can be none any more.
+  struct Ticket {
+    std::weak_ptr<ToolPool> pool;
+    Task task;
+
+    Ticket(std::weak_ptr<ToolPool> from, Task of) : pool(std::move(from)), task(std::move(of)) {}
+    Ticket(const Ticket&)            = delete;
+    Ticket& operator=(const Ticket&) = delete;
+    ~Ticket() { leave({ToolStatus::failed, "the tool gave no result"}); }
+
+    void leave(ToolResult result) const {
+      if (const auto alive = pool.lock()) alive->leave(task, std::move(result));
+    }
+  };
+
+  static Clock::time_point deadline(const ToolTask& task) {
+    const auto now = Clock::now();
+    const auto most =
+        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::time_point::max() - now);
+    return task.timeout < most ? now + task.timeout : Clock::time_point::max();
+  }
+
+  // The first call that may begin: equal calls do so one after the other.
+  std::deque<Task>::iterator next() {
+    if (inside_.size() >= options_.threads) return queue_.end();
+    return std::find_if(queue_.begin(), queue_.end(),
+                        [&](const Task& task) { return !inside_.contains(task->key); });
+  }
+
+  void run(const Task& task) {
+    const auto ticket = std::make_shared<Ticket>(weak_from_this(), task);
+    const auto done   = [ticket](ToolResult result) { ticket->leave(std::move(result)); };
+    try {
+      runtime_(task->call, task->stop.get_token(), done);
+    } catch (const std::exception& error) {
+      done({ToolStatus::failed, error.what()});
+    } catch (...) {
+      done({ToolStatus::failed, "the tool threw what is no std::exception"});
+    }
+  }
+
+  void leave(const Task& task, ToolResult result) {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(task->has_left, true)) return;
+    settle(task, std::move(result));
+    inside_.erase(task->key);
+    work_.notify_all();
+  }
+
+  // False where there is a result already.
+  bool settle(const Task& task, ToolResult result) {
+    if (task->is_done) return false;
+    std::erase(live_, task);
+    std::erase(queue_, task);
+    const auto shared = joinable_.find(task->key);
+    if (shared != joinable_.end() && shared->second == task) joinable_.erase(shared);
+    task->finish(std::move(result));
+    done_.notify_all();
+    return true;
+  }
+
+  AnyToolRuntime runtime_;
+  ExecutorOptions options_;
+  std::mutex mutex_;  // guards what follows; no runtime and no stop callback runs under it
+  std::condition_variable work_, timer_;
+  std::condition_variable_any done_;
+  bool closing_ = false;
+  std::vector<Task> live_;  // those without a result
+  std::deque<Task> queue_;  // those of them that have not begun
+  std::map<std::string, Task> joinable_;
+  std::set<std::string> inside_;  // keys of calls that a runtime has not come back from
+};
+
+}  // namespace detail
+
+/// One holder's share in a running call: who lets go last, before there is a result, cancels it.
+///
+/// \par Complexity  O(1)
+/// \par Threads     one thread at a time; may outlive its executor
+/// \par Errors      none: a failure is a result
+class Execution {
+ public:
+  Execution(Execution&& other) noexcept = default;
+  Execution& operator=(Execution&& other) noexcept {
+    if (this != &other) {
+      release();
+      task_ = std::move(other.task_);
+      pool_ = std::move(other.pool_);
+    }
+    return *this;
+  }
+  ~Execution() { release(); }
+
+  [[nodiscard]] const std::string& key() const noexcept { return task_->key; }
+  /// Whoever holds the future alone sees `cancelled` once all executions of the call are released.
+  [[nodiscard]] std::shared_future<ToolResult> result() const { return task_->result; }
+  [[nodiscard]] bool is_done() const {
+    return task_->result.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }
+  /// How long the tool ran; zero while it runs, and where it never began.
+  [[nodiscard]] std::chrono::steady_clock::duration time() const {
+    return is_done() ? task_->time : std::chrono::steady_clock::duration::zero();
+  }
+  /// Waits for the result; `cancelled`, and released, where the stop is asked for first.
+  [[nodiscard]] ToolResult get(std::stop_token stop = {}) {
+    if (const auto pool = pool_.lock(); pool && !pool->wait(task_, std::move(stop))) {
+      release();
+      return {ToolStatus::cancelled, "the call was not waited for"};
+    }
+    return task_->result.get();
+  }
+  /// Lets go; what is known of the call stays readable.
+  void release() noexcept {
+    if (const auto pool = pool_.lock()) pool->release(task_);
+    pool_.reset();
+  }
+
+ private:
+  friend class ToolExecutor;
+  Execution(detail::ToolPool::Task task, std::weak_ptr<detail::ToolPool> pool)
+      : task_(std::move(task)), pool_(std::move(pool)) {}
+
+  detail::ToolPool::Task task_;
+  std::weak_ptr<detail::ToolPool> pool_;
+};
+
+/// Runs calls over a ToolRuntime. No two calls of the same key run at once: a second one joins the
+/// first, or, where it has effects of its own, waits for its end.
+///
+/// What a tool throws, what comes too late, what does not fit into the queue and what cannot be
+/// written as a key are results that say so. A runtime that ignores its stop token keeps its thread
+/// until it returns, but its result is there on time. Sessions that share an executor share the
+/// results of equal calls that run at the same time.
+///
+/// \par Complexity  start O(size of the arguments + log calls), and O(calls) to leave the queue
+/// \par Threads     every member may run concurrently; the destructor cancels all calls and waits
+///                  for runtimes that return their result, not for those that call back
+/// \par Errors      Error{invalid_option} from the constructor, nothing afterwards
+class ToolExecutor {
+ public:
+  template <class R>
+  ToolExecutor(R runtime, ToolSet tools, const ExecutorOptions& options = {})
+      : tools_(std::move(tools)),
+        pool_(std::make_shared<detail::ToolPool>(make_tool_runtime(std::move(runtime)), options)),
+        closer_{*pool_} {
+    if (options.threads == 0) throw Error(Errc::invalid_option, "threads", "must be at least 1");
+    auto least = options.timeout;
+    for (const auto& [tool, timeout] : options.tool_timeouts) least = std::min(least, timeout);
+    if (least <= std::chrono::milliseconds::zero()) {
+      throw Error(Errc::invalid_option, "timeout", "must be more than 0");
+    }
+    threads_.emplace_back([pool = pool_.get()] { pool->watch(); });
+    for (std::size_t i = 0; i < options.threads; ++i) {
+      threads_.emplace_back([pool = pool_.get()] { pool->work(); });
+    }
+  }
+
+  /// Runs a call, or joins an equal one that runs or waits.
+  [[nodiscard]] Execution start(const ToolCall& call) {
+    return *begin(call, detail::ToolPool::Mode::shared);
+  }
+  /// Runs a call for this caller alone, once no equal call runs: for tools with effects.
+  [[nodiscard]] Execution start_unshared(const ToolCall& call) {
+    return *begin(call, detail::ToolPool::Mode::unshared);
+  }
+  /// Runs a call, or joins an equal one, where that takes no waiting: a thread is free, and another
+  /// one besides, so that calls which may never be needed do not hold up those which are.
+  [[nodiscard]] std::optional<Execution> try_start(const ToolCall& call) {
+    return begin(call, detail::ToolPool::Mode::speculative);
+  }
+
+  /// The key under which the executor knows a call.
+  ///
+  /// \par Errors  as `call_key`
+  [[nodiscard]] std::string key(const ToolCall& call) const {
+    const auto found = tools_.find(call.name);
+    return call_key(call, found ? &tools_[*found] : nullptr);
+  }
+
+ private:
+  // Ends the threads' loops; after them in the order of members, so that it is destroyed first.
+  struct Closer {
+    detail::ToolPool& pool;
+    ~Closer() { pool.close(); }
+  };
+
+  std::optional<Execution> begin(const ToolCall& call, detail::ToolPool::Mode mode) {
+    detail::ToolPool::Task task;
+    try {
+      task = pool_->start(call, key(call), mode);
+    } catch (const Error& error) {
+      task = std::make_shared<detail::ToolTask>(detail::ToolTask{call});
+      task->finish({ToolStatus::failed, error.what()});
+    }
+    if (!task) return std::nullopt;
+    return Execution(std::move(task), pool_);
+  }
+
+  ToolSet tools_;
+  std::shared_ptr<detail::ToolPool> pool_;
+  std::vector<std::jthread> threads_;
+  Closer closer_;
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,64 @@
+/// \file
+/// ToolRuntime: what runs a tool, as a function that returns or as one that calls back.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+
+namespace tooldecode {
+
+/// Takes the result of a call, from any thread; later results of the same call are ignored.
+using ToolDone = std::function<void(ToolResult)>;
+
+/// Runs a call and returns what came of it: a ToolResult, or the text of one that is `ok`.
+template <class R>
+concept SyncToolRuntime = requires(R& run, const ToolCall& call, std::stop_token stop) {
+  { run(call, stop) } -> std::convertible_to<ToolResult>;
+} || requires(R& run, const ToolCall& call, std::stop_token stop) {
+  { run(call, stop) } -> std::convertible_to<std::string>;
+};
+
+/// Begins a call and returns; the result is given to `done`. A `done` that is destroyed without
+/// having been called is a failure of the tool.
+template <class R>
+concept AsyncToolRuntime = requires(R& run, const ToolCall& call, std::stop_token stop,
+                                    ToolDone done) { run(call, stop, done); };
+
+/// What runs tools, which of them it has being its own business. It is called by several threads at
+/// once, may throw, and ought to end early where the stop token asks for it.
+template <class R>
+concept ToolRuntime = SyncToolRuntime<R> || AsyncToolRuntime<R>;
+
+/// Any runtime, as one that calls back.
+using AnyToolRuntime = std::function<void(const ToolCall&, std::stop_token, ToolDone)>;
+
+/// Wraps a runtime of either kind; what it throws passes through.
+///
+/// \par Complexity  O(1); the runtime is moved, and shared by copies of the result
+/// \par Threads     as the runtime
+/// \par Errors      none of its own
+template <class R>
+[[nodiscard]] AnyToolRuntime make_tool_runtime(R runtime) {
+  static_assert(ToolRuntime<R>,
+                "ToolRuntime: add 'ToolResult operator()(const ToolCall&, std::stop_token);', or "
+                "'void operator()(const ToolCall&, std::stop_token, ToolDone);'");
+  return [shared = std::make_shared<R>(std::move(runtime))](const ToolCall& call,
+                                                            std::stop_token stop, ToolDone done) {
+    if constexpr (AsyncToolRuntime<R>) {
+      (*shared)(call, std::move(stop), std::move(done));
+    } else if constexpr (std::convertible_to<decltype((*shared)(call, stop)), ToolResult>) {
+      done((*shared)(call, std::move(stop)));
+    } else {
+      done({ToolStatus::ok, (*shared)(call, std::move(stop))});
+    }
+  };
+}
+
+}  // namespace tooldecode
