@@ -52,8 +52,7 @@ struct ToolTask {
   std::shared_future<ToolResult> result = promise.get_future().share();
   std::stop_source stop{};
   std::chrono::milliseconds timeout{};
-  // Guarded by the pool's mutex.
-  // `time` is also read by those who have seen the result.
+  // Guarded by the pool's mutex; `time` is read by those who have seen the result, too.
   bool has_left       = false;  // the runtime has come back
   bool is_done        = false;
   std::size_t holders = 1;

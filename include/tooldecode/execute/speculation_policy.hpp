@@ -1,0 +1,113 @@
+/// \file
+/// SpeculationPolicy: which tools may run before the model has called them, and how much of that a
+/// turn may cost.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/execute/performance_model.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+
+namespace tooldecode {
+
+/// What may run speculatively, and how much of it per turn.
+struct PolicyOptions {
+  /// Tools that may run whatever their documents say: running them must change nothing that anyone
+  /// minds. Being idempotent is not enough, since a mispredicted call is a first one.
+  std::vector<std::string> allowed{};
+  std::size_t max_calls = 8;
+  Seconds max_time{std::numeric_limits<double>::infinity()};  ///< of all calls together
+  double max_cost = std::numeric_limits<double>::infinity();  ///< in units of `cost`
+  std::function<Seconds(const ToolCall&)> time{};             ///< expected, or measured before
+  std::function<double(const ToolCall&)> cost{};
+};
+
+/// What is left to speculate with in one turn.
+///
+/// \par Complexity  O(1) beside the caller's functions
+/// \par Threads     one thread at a time
+/// \par Errors      none; a call whose time or cost is negative or no number does not fit
+class SpeculationBudget {
+ public:
+  /// Takes a call's share where it fits; where it does not, nothing is taken.
+  [[nodiscard]] bool take(const ToolCall& call) {
+    if (calls_ == 0) return false;
+    const Seconds time = time_of_ ? time_of_(call) : Seconds::zero();
+    const double cost  = cost_of_ ? cost_of_(call) : 0;
+    if (!(time >= Seconds::zero() && time <= time_ && cost >= 0 && cost <= cost_)) return false;
+    --calls_;
+    time_ -= time;
+    cost_ -= cost;
+    return true;
+  }
+
+ private:
+  friend class SpeculationPolicy;
+  explicit SpeculationBudget(const PolicyOptions& options)
+      : calls_(options.max_calls),
+        time_(options.max_time),
+        cost_(options.max_cost),
+        time_of_(options.time),
+        cost_of_(options.cost) {}
+
+  std::size_t calls_;
+  Seconds time_;
+  double cost_;
+  std::function<Seconds(const ToolCall&)> time_of_;
+  std::function<double(const ToolCall&)> cost_of_;
+};
+
+/// Only tools whose documents say `readOnlyHint: true`, or that the caller lists, may run before
+/// the model has called them; by default, and for every name that is not known, the answer is no.
+///
+/// \par Complexity  construction O(tools); is_eligible O(log tools)
+/// \par Threads     immutable after construction; const members may run concurrently
+/// \par Errors      from the constructor: Error{unknown_tool} for a listed name that no tool has,
+///                  Error{invalid_option} for a bound that is negative, no number, or finite where
+///                  no function says what a call takes
+/// \par Source      Model Context Protocol, tool annotations (readOnlyHint)
+class SpeculationPolicy {
+ public:
+  SpeculationPolicy() = default;  ///< no tool is eligible
+  explicit SpeculationPolicy(const ToolSet& tools, PolicyOptions options = {})
+      : options_(std::move(options)) {
+    for (const Tool& tool : tools) {
+      if (tool.read_only) eligible_.insert(tool.name);
+    }
+    for (const std::string& name : options_.allowed) {
+      if (!tools.find(name))
+        throw Error(Errc::unknown_tool, "allowed", "no tool is called " + name);
+      eligible_.insert(name);
+    }
+    check("max_time", options_.max_time.count(), options_.time != nullptr);
+    check("max_cost", options_.max_cost, options_.cost != nullptr);
+  }
+
+  /// Whether a tool may run before the model has called it.
+  [[nodiscard]] bool is_eligible(std::string_view tool) const { return eligible_.contains(tool); }
+
+  /// A turn's budget, still whole.
+  [[nodiscard]] SpeculationBudget budget() const { return SpeculationBudget(options_); }
+
+ private:
+  static void check(const char* option, double bound, bool is_measured) {
+    if (!(bound >= 0)) throw Error(Errc::invalid_option, option, "must not be negative");
+    if (bound < std::numeric_limits<double>::infinity() && !is_measured) {
+      throw Error(Errc::invalid_option, option, "needs a function that says what a call takes");
+    }
+  }
+
+  std::set<std::string, std::less<>> eligible_;
+  PolicyOptions options_;
+};
+
+}  // namespace tooldecode

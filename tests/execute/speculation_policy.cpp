@@ -1,0 +1,120 @@
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tooldecode/execute/speculation_policy.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+const ToolSet& tools() {
+  static const ToolSet set = ToolSet::parse(R"([
+    {"name": "read", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
+    {"name": "again", "inputSchema": {"type": "object"},
+     "annotations": {"readOnlyHint": false, "idempotentHint": true}},
+    {"name": "silent", "inputSchema": {"type": "object"}},
+    {"name": "text", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": "true"}},
+    {"name": "openai", "parameters": {"type": "object"}, "readOnlyHint": true}])");
+  return set;
+}
+
+ToolCall call(double cost) {
+  return {"read", Json{{"cost", cost}}};
+}
+
+const auto cost_of         = [](const ToolCall& c) { return c.arguments.at("cost").get<double>(); };
+const auto time_of         = [](const ToolCall& c) { return Seconds(cost_of(c)); };
+constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+TEST_CASE("only what says that it is read-only, and what is listed, is eligible") {
+  const SpeculationPolicy policy(tools());
+  CHECK(policy.is_eligible("read"));
+  for (const char* name : {"again", "silent", "text", "openai", "unknown", ""}) {
+    INFO(name);
+    CHECK_FALSE(policy.is_eligible(name));
+  }
+  const SpeculationPolicy listed(tools(), {.allowed = {"silent", "read"}});
+  CHECK(listed.is_eligible("read"));
+  CHECK(listed.is_eligible("silent"));
+  CHECK_FALSE(listed.is_eligible("again"));
+  CHECK_FALSE(SpeculationPolicy().is_eligible("read"));
+}
+
+TEST_CASE("what a policy refuses") {
+  const auto code_of = [](PolicyOptions options) {
+    try {
+      const SpeculationPolicy policy(tools(), options);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return Errc::malformed_json;
+  };
+  CHECK(code_of({.allowed = {"read", "raed"}}) == Errc::unknown_tool);
+  CHECK(code_of({.max_time = Seconds(1)}) == Errc::invalid_option);
+  CHECK(code_of({.max_cost = 1}) == Errc::invalid_option);
+  CHECK(code_of({.max_time = Seconds(-1), .time = time_of}) == Errc::invalid_option);
+  CHECK(code_of({.max_cost = no_number, .cost = cost_of}) == Errc::invalid_option);
+}
+
+TEST_CASE("a budget bounds the number of calls, their time and their cost") {
+  const SpeculationPolicy few(tools(), {.max_calls = 2});
+  SpeculationBudget budget = few.budget();
+  CHECK(budget.take(call(1)));
+  CHECK(budget.take(call(1e9)));
+  CHECK_FALSE(budget.take(call(0)));
+  CHECK(few.budget().take(call(0)));  // another turn, another budget
+  CHECK_FALSE(SpeculationPolicy(tools(), {.max_calls = 0}).budget().take(call(0)));
+
+  SpeculationBudget time =
+      SpeculationPolicy(tools(), {.max_time = Seconds(3), .time = time_of}).budget();
+  CHECK(time.take(call(2)));
+  CHECK_FALSE(time.take(call(1.5)));
+  CHECK(time.take(call(1)));
+  CHECK(time.take(call(0)));
+  CHECK_FALSE(time.take(call(0.25)));
+
+  SpeculationBudget cost = SpeculationPolicy(tools(), {.max_cost = 3, .cost = cost_of}).budget();
+  CHECK_FALSE(cost.take(call(-1)));
+  CHECK_FALSE(cost.take(call(4)));
+  CHECK(cost.take(call(3)));
+  CHECK_FALSE(
+      SpeculationPolicy(tools(), {.cost = [](auto&) { return no_number; }}).budget().take(call(1)));
+}
+
+TEST_CASE("what was taken never exceeds the bounds, and what fits is taken") {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    // Quarters add up without rounding.
+    const auto quarters   = [&](unsigned most) { return static_cast<double>(random() % most) / 4; };
+    const double max_time = quarters(40), max_cost = quarters(40);
+    const std::size_t max_calls = random() % 8;
+    double time_of_call = 0, time_sum = 0, cost_sum = 0;
+    std::size_t calls = 0;
+    SpeculationBudget budget =
+        SpeculationPolicy(tools(), {.max_calls = max_calls,
+                                    .max_time  = Seconds(max_time),
+                                    .max_cost  = max_cost,
+                                    .time = [&](const ToolCall&) { return Seconds(time_of_call); },
+                                    .cost = cost_of})
+            .budget();
+    for (int i = 0; i < 20; ++i) {
+      time_of_call      = quarters(16);
+      const double cost = quarters(16);
+      const bool fits =
+          calls < max_calls && time_sum + time_of_call <= max_time && cost_sum + cost <= max_cost;
+      CHECK(budget.take(call(cost)) == fits);
+      if (!fits) continue;
+      ++calls;
+      time_sum += time_of_call;
+      cost_sum += cost;
+    }
+  }
+}
