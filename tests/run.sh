@@ -25,7 +25,8 @@ configure() {  # configure <preset> [<CMake arguments>...]
 }
 
 install_packages g++ cmake make git pkg-config libeigen3-dev nlohmann-json3-dev catch2 libbenchmark-dev \
-  libpcre2-dev libcli11-dev zlib1g-dev clang libclang-rt-dev clang-format-16 python3 python3-jsonschema || exit 1
+  libpcre2-dev libcli11-dev libcpp-httplib-dev zlib1g-dev clang libclang-rt-dev clang-format-16 \
+  python3 python3-jsonschema || exit 1
 mkdir -p build
 
 if step "1/8 g++: configure" configure release &&

@@ -11,5 +11,6 @@ void add_check(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_ranks(CLI::App& app);
 void add_sample(CLI::App& app);
+void add_serve(CLI::App& app);
 
 }  // namespace program

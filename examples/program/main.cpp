@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   program::add_eval(app);
   program::add_ranks(app);
   program::add_sample(app);
+  program::add_serve(app);
   try {
     app.parse(argc, argv);
     return 0;

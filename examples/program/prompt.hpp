@@ -2,12 +2,17 @@
 /// The prompt of the embedded model: tool signatures, then the dialogue.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
@@ -15,10 +20,11 @@
 
 namespace program {
 
-/// One turn of a dialogue.
+/// One turn of a dialogue. The results of a turn's calls are messages that follow one another.
 struct Message {
-  std::string role;  ///< "user" or "assistant"
-  std::string content;
+  std::string role;     ///< "user", "assistant" or "tool"
+  std::string content;  ///< an assistant's calls are text in the format; a tool's is its output
+  std::string name{};   ///< of the tool, where a tool speaks
 };
 
 /// A schema as the signature line writes it: a type's name, or an enum's values.
@@ -67,41 +73,86 @@ inline std::string signature(const tooldecode::Tool& tool) {
   return text + "): " + tool.description;
 }
 
-/// The tokens of the whole prompt. Control tokens are put in by id: a user's text cannot forge
+/// Tokens of a prompt, piece by piece. Control tokens are put in by id: a user's text cannot forge
 /// them.
-inline std::vector<tooldecode::TokenId> make_prompt(const tooldecode::Tokenizer& tokenizer,
-                                                    const tooldecode::ToolSet& tools,
-                                                    std::string_view format,
-                                                    const std::vector<Message>& messages) {
-  std::vector<tooldecode::TokenId> tokens;
-  const auto control = [&](std::string_view name) {
-    const auto token = tokenizer.vocabulary().find_special(name);
+class PromptTokens {
+ public:
+  explicit PromptTokens(const tooldecode::Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+
+  void control(std::string_view name) {
+    const auto token = tokenizer_->vocabulary().find_special(name);
     if (!token) {
       throw tooldecode::Error(tooldecode::Errc::malformed_vocabulary, std::string(name),
                               "the model's tokenizer lacks this control token");
     }
-    tokens.push_back(*token);
-  };
-  const auto text = [&](std::string_view part) {
-    const auto more = tokenizer.encode(part);
-    tokens.insert(tokens.end(), more.begin(), more.end());
-  };
-  control("<|begin|>");
-  control("<|tools|>");
+    tokens_.push_back(*token);
+  }
+  void text(std::string_view part) {
+    const auto more = tokenizer_->encode(part);
+    tokens_.insert(tokens_.end(), more.begin(), more.end());
+  }
+  void user_turn(std::string_view content) {
+    control("<|user|>");
+    text(content);
+    control("<|assistant|>");
+  }
+  [[nodiscard]] std::vector<tooldecode::TokenId> take() { return std::move(tokens_); }
+
+ private:
+  const tooldecode::Tokenizer* tokenizer_;
+  std::vector<tooldecode::TokenId> tokens_;
+};
+
+/// What tools returned, a line each. The model knows users and itself, so a user tells it.
+inline std::string results_text(std::span<const Message> results) {
+  std::string text;
+  for (const Message& result : results) {
+    if (!text.empty()) text += '\n';
+    text += result.name + " returned: " + result.content;
+  }
+  return text;
+}
+
+/// The tokens of the whole prompt.
+inline std::vector<tooldecode::TokenId> make_prompt(const tooldecode::Tokenizer& tokenizer,
+                                                    const tooldecode::ToolSet& tools,
+                                                    std::string_view format,
+                                                    const std::vector<Message>& messages) {
+  PromptTokens prompt(tokenizer);
+  prompt.control("<|begin|>");
+  prompt.control("<|tools|>");
   std::string head = "format: " + std::string(format) + '\n';
   for (const tooldecode::Tool& tool : tools) head += signature(tool) + '\n';
-  text(head);
-  for (const Message& message : messages) {
-    if (message.role == "user") {
-      control("<|user|>");
-      text(message.content);
-      control("<|assistant|>");
+  prompt.text(head);
+  for (std::size_t i = 0, end = 0; i < messages.size(); i = end) {
+    end = i + 1;
+    if (messages[i].role == "user") {
+      prompt.user_turn(messages[i].content);
+    } else if (messages[i].role == "tool") {
+      while (end < messages.size() && messages[end].role == "tool") ++end;
+      prompt.user_turn(results_text(std::span(messages).subspan(i, end - i)));
     } else {
-      text(message.content);
-      control("<|end|>");
+      prompt.text(messages[i].content);
+      prompt.control("<|end|>");
     }
   }
-  return tokens;
+  return prompt.take();
+}
+
+/// The tokens between the last of a turn with calls and the first of the turn that reads their
+/// results: a turn's prompt, its tokens and these are the prompt of the dialogue with the results,
+/// where the turn's tokens are those of its text.
+inline std::vector<tooldecode::TokenId> result_tokens(
+    const tooldecode::Tokenizer& tokenizer, std::span<const tooldecode::ToolCall> calls,
+    std::span<const tooldecode::ToolResult> results) {
+  std::vector<Message> lines;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    lines.push_back({"tool", results[i].output, calls[i].name});
+  }
+  PromptTokens tokens(tokenizer);
+  tokens.control("<|end|>");
+  tokens.user_turn(results_text(lines));
+  return tokens.take();
 }
 
 }  // namespace program

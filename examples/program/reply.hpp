@@ -1,0 +1,218 @@
+/// \file
+/// The wire of answers: text that may be shown so far, messages, chunks of a stream, usage.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/decode/output.hpp>
+#include <tooldecode/execute/engine_speculator.hpp>
+#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+
+#include <program/openai.hpp>
+
+namespace program {
+
+/// Makes UTF-8 of bytes that come in any pieces: a character is given when it is complete, and each
+/// byte that is part of none becomes U+FFFD. The result does not depend on the pieces.
+class Utf8Stream {
+ public:
+  [[nodiscard]] std::string push(std::string_view bytes) {
+    held_ += bytes;
+    return take(false);
+  }
+  [[nodiscard]] std::string finish() { return take(true); }
+
+ private:
+  [[nodiscard]] std::string take(bool all) {
+    std::string text;
+    std::size_t at = 0;
+    while (at < held_.size()) {
+      const auto point = tooldecode::find_code_point(held_, at);
+      if (!point && !all && may_go_on(at)) break;
+      text += point ? std::string_view(held_).substr(at, point->bytes) : "\xEF\xBF\xBD";
+      at += point ? point->bytes : 1;
+    }
+    held_.erase(0, at);
+    return text;
+  }
+  // Whether the rest is a character without its last bytes.
+  [[nodiscard]] bool may_go_on(std::size_t at) const {
+    const std::string rest = held_.substr(at);
+    for (const std::string_view ends :
+         {"\x80", "\x80\x80", "\x80\x80\x80", "\xBF", "\xBF\x80", "\xBF\x80\x80"}) {
+      const auto point = tooldecode::find_code_point(rest + std::string(ends), 0);
+      if (point && point->bytes > rest.size()) return true;
+    }
+    return false;
+  }
+
+  std::string held_;
+};
+
+/// What opens the calls of an answer.
+struct CallMark {
+  std::string text;
+  bool only_at_start = false;  ///< as CallFormat has it
+};
+
+/// The mark of a format.
+inline CallMark call_mark(const Format& format) {
+  const auto mark = [](const auto& call_format) {
+    return CallMark{std::string(call_format.trigger()), call_format.only_at_start()};
+  };
+  return format.name == "python" ? mark(tooldecode::PythonCall{})
+                                 : mark(tooldecode::JsonCall::hermes());
+}
+
+/// The part of a turn's text that is content, as soon as it is known to be: neither calls nor what
+/// may turn out to begin them, nor white space before them.
+class ContentStream {
+ public:
+  /// \param mark  what opens calls; nothing where the turn cannot make any
+  explicit ContentStream(std::optional<CallMark> mark) : mark_(std::move(mark)) {}
+
+  [[nodiscard]] std::string push(std::string_view bytes) {
+    if (in_calls_) return {};
+    if (!mark_) return utf8_.push(bytes);
+    held_ += bytes;
+    if (!begun_) {
+      const std::size_t first = held_.find_first_not_of(" \t\r\n");
+      if (first == std::string::npos) return {};
+      const std::string_view rest = std::string_view(held_).substr(first);
+      if (rest.starts_with(mark_->text)) return open_calls();
+      if (mark_->text.starts_with(rest)) return {};
+      begun_ = true;
+    }
+    if (mark_->only_at_start) return utf8_.push(std::exchange(held_, {}));
+    const std::size_t opening = held_.find(mark_->text);
+    if (opening != std::string::npos) {
+      held_.resize(opening);
+      return open_calls(std::exchange(held_, {}));
+    }
+    std::size_t beginning = std::min(held_.size(), mark_->text.size() - 1);
+    while (!held_.ends_with(std::string_view(mark_->text).substr(0, beginning))) --beginning;
+    const std::string known = held_.substr(0, held_.size() - beginning);
+    held_.erase(0, known.size());
+    return utf8_.push(known);
+  }
+  /// The rest, when the turn has ended.
+  [[nodiscard]] std::string finish() {
+    return in_calls_ ? std::string() : utf8_.push(std::exchange(held_, {})) + utf8_.finish();
+  }
+
+ private:
+  [[nodiscard]] std::string open_calls(std::string_view before = {}) {
+    in_calls_ = true;
+    return utf8_.push(before) + utf8_.finish();
+  }
+
+  std::optional<CallMark> mark_;
+  Utf8Stream utf8_;
+  std::string held_;
+  bool begun_    = false;  // with what is no white space
+  bool in_calls_ = false;
+};
+
+/// Tokens that a request took.
+struct Usage {
+  std::size_t prompt     = 0;  ///< results of tools that were put in among them
+  std::size_t completion = 0;  ///< emitted, end tokens left out
+
+  [[nodiscard]] Json json() const {
+    return {{"prompt_tokens", prompt},
+            {"completion_tokens", completion},
+            {"total_tokens", prompt + completion}};
+  }
+};
+
+/// Why an answer ended, in OpenAI's words.
+inline const char* finish_reason(const tooldecode::Output& output, bool has_calls) {
+  using tooldecode::Finish;
+  if (has_calls) return "tool_calls";
+  return output.finish == Finish::length || output.finish == Finish::context ? "length" : "stop";
+}
+
+/// Writes one response: as an object, or as the chunks of a stream.
+class ReplyWriter {
+ public:
+  /// \param unique  begins the ids of its calls: a client may use a response's id again
+  ReplyWriter(std::string id, std::string unique, std::string model, std::int64_t created)
+      : id_(std::move(id)),
+        unique_(std::move(unique)),
+        model_(std::move(model)),
+        created_(created) {}
+
+  /// The calls of a turn that the client is to run.
+  [[nodiscard]] Json calls(std::size_t turn, std::span<const tooldecode::ToolCall> calls) const {
+    Json list = Json::array();
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      list.push_back(
+          {{"id", "call_" + unique_ + '_' + std::to_string(turn) + '_' + std::to_string(i)},
+           {"type", "function"},
+           {"function", {{"name", calls[i].name}, {"arguments", json_text(calls[i].arguments)}}}});
+    }
+    return list;
+  }
+  /// The calls of a turn that were answered already.
+  [[nodiscard]] Json cached_calls(std::size_t turn, const tooldecode::EngineTurn& done) const {
+    Json list = calls(turn, done.calls);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      list[i]["output"] = done.results[i].output;
+      list[i]["turn"]   = turn;
+    }
+    return list;
+  }
+
+  [[nodiscard]] std::string response(const Json& message, const char* finish,
+                                     const Usage& usage) const {
+    Json object       = head("chat.completion");
+    object["choices"] = Json::array(
+        {{{"index", 0}, {"message", message}, {"logprobs", nullptr}, {"finish_reason", finish}}});
+    object["usage"] = usage.json();
+    return json_text(object);
+  }
+  /// One chunk. Where usage is asked for, chunks before the last have it as null.
+  [[nodiscard]] std::string chunk(const Json& delta, const char* finish, bool with_usage) const {
+    Json object = head("chat.completion.chunk");
+    object["choices"] =
+        Json::array({{{"index", 0},
+                      {"delta", delta},
+                      {"logprobs", nullptr},
+                      {"finish_reason", finish == nullptr ? Json(nullptr) : Json(finish)}}});
+    if (with_usage) object["usage"] = nullptr;
+    return event(object);
+  }
+  [[nodiscard]] std::string usage_chunk(const Usage& usage) const {
+    Json object       = head("chat.completion.chunk");
+    object["choices"] = Json::array();
+    object["usage"]   = usage.json();
+    return event(object);
+  }
+  /// A server-sent event.
+  [[nodiscard]] static std::string event(const Json& data) {
+    return "data: " + json_text(data) + "\n\n";
+  }
+
+ private:
+  [[nodiscard]] Json head(const char* kind) const {
+    return {{"id", id_}, {"object", kind}, {"created", created_}, {"model", model_}};
+  }
+
+  std::string id_;
+  std::string unique_;
+  std::string model_;
+  std::int64_t created_;
+};
+
+}  // namespace program

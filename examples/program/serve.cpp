@@ -1,0 +1,511 @@
+// tooldecode serve: the embedded model behind OpenAI's chat completions.
+#include <csignal>
+#include <ctime>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <program/answer.hpp>
+#include <program/commands.hpp>
+#include <program/connection.hpp>
+#include <program/metrics.hpp>
+#include <program/openai.hpp>
+#include <program/reply.hpp>
+#include <program/server.hpp>
+
+namespace program {
+namespace {
+
+namespace td = tooldecode;
+using Clock  = std::chrono::steady_clock;
+
+struct ServeOptions {
+  std::string model  = example_data("tiny").string();
+  std::string format = "python";
+  std::string host   = "127.0.0.1";
+  int port           = 8080;
+  std::string api_key;
+  double timeout          = 60;
+  double read_timeout     = 10;
+  std::size_t body_bytes  = std::size_t{1} << 20;
+  std::size_t connections = 256;
+  ServiceOptions service;
+};
+
+struct Route {
+  const char* method;
+  const char* path;  // one that ends in / has an id behind it
+};
+constexpr Route routes[] = {{"GET", "/health"},
+                            {"GET", "/metrics"},
+                            {"GET", "/v1/models"},
+                            {"GET", "/v1/models/"},
+                            {"POST", "/v1/chat/completions"},
+                            {"POST", "/cache-tool-output/"}};
+
+const Route* find_route(std::string_view path) {
+  for (const Route& route : routes) {
+    const std::string_view known = route.path;
+    const bool takes_id          = known.ends_with('/');
+    if (takes_id ? path.starts_with(known) && is_response_id(path.substr(known.size()))
+                 : path == known) {
+      return &route;
+    }
+  }
+  return nullptr;
+}
+
+// Compares in a time that does not tell how much of a key is right.
+bool is_same(std::string_view a, std::string_view b) {
+  unsigned difference = a.size() == b.size() ? 0 : 1;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference |= static_cast<unsigned char>(a[i] ^ b[b.empty() ? 0 : i % b.size()]);
+  }
+  return difference == 0;
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// HTTP in front of a ChatService.
+class HttpServer {
+ public:
+  HttpServer(ChatService& service, const ServeOptions& options)
+      : service_(&service),
+        options_(options),
+        model_(std::filesystem::weakly_canonical(options.model).filename().string()),
+        http_({.request_bytes = options.body_bytes + 64 * 1024,
+               .read          = std::chrono::milliseconds(
+                   static_cast<std::int64_t>(1000 * options.read_timeout))}) {
+    http_.new_task_queue = [this] { return new httplib::ThreadPool(options_.connections); };
+    http_.set_keep_alive_max_count(1 << 20);
+    http_.set_pre_routing_handler([this](const auto& request, auto& response) {
+      const bool ok = answer(response, [&] { check(request); });
+      if (!ok && has_body(request)) ConnectionServer::connection().close_after_reply();
+      return ok ? httplib::Server::HandlerResponse::Unhandled
+                : httplib::Server::HandlerResponse::Handled;
+    });
+    http_.set_error_handler([](const httplib::Request&, httplib::Response& response) {
+      if (response.body.empty()) explain(response);
+    });
+    http_.set_exception_handler(
+        [](const httplib::Request&, httplib::Response& response, std::exception_ptr) {
+          set_error(response, ApiError(500, "internal_error", "", "the server failed"));
+        });
+    http_.set_logger([this](const httplib::Request& request, const httplib::Response& response) {
+      const Route* route = find_route(request.path);
+      metrics_.count(route == nullptr ? "other" : route->path, response.status);
+    });
+    get("/health", [this](const std::string&) {
+      return Json{{"status", "ok"}, {"model", model_}};
+    });
+    get("/v1/models", [this](const std::string&) {
+      return Json{{"object", "list"}, {"data", Json::array({model_json()})}};
+    });
+    get("/v1/models/(.+)", [this](const std::string& id) {
+      require_model(id);
+      return model_json();
+    });
+    http_.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
+      MetricsText page;
+      service_->write(page);
+      metrics_.write(page);
+      response.set_content(page.text(), "text/plain; version=0.0.4; charset=utf-8");
+    });
+    post("/v1/chat/completions", [this](const std::string&, const Json& body,
+                                        httplib::Response& response) { chat(body, response); });
+    post("/cache-tool-output/(.+)",
+         [this](const std::string& id, const Json& body, httplib::Response& response) {
+           const std::size_t cached = service_->cache(id, parse_cached_output(body));
+           set_json(response, {{"cached", cached}});
+         });
+  }
+
+  // Serves until the process is told to stop.
+  void run() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    const auto port = http_.bind(options_.host, options_.port);
+    if (!port) {
+      throw td::Error(td::Errc::invalid_option, options_.host + ':' + std::to_string(options_.port),
+                      "cannot be listened at");
+    }
+    std::cout << "listening on http://"
+              << (options_.host.find(':') == std::string::npos ? options_.host
+                                                               : '[' + options_.host + ']')
+              << ':' << *port << std::endl;
+    {
+      const std::jthread listener([this] {
+        http_.listen_after_bind();
+        kill(getpid(), SIGTERM);  // where it ended by itself, the wait below does too
+      });
+      int signal = 0;
+      sigwait(&signals, &signal);
+      stopping_ = true;
+      http_.stop();
+    }
+    std::cout << "stopped" << std::endl;
+  }
+
+ private:
+  static void set_json(httplib::Response& response, const Json& body) {
+    response.set_content(json_text(body), "application/json");
+  }
+  static void set_error(httplib::Response& response, const ApiError& error) {
+    response.status = error.status();
+    if (error.status() == 401) response.set_header("WWW-Authenticate", "Bearer");
+    if (error.status() == 429) response.set_header("Retry-After", "1");
+    set_json(response, error.json());
+  }
+  // Runs what answers a request; false where it ended in an error, which is then the answer.
+  template <class Answer>
+  static bool answer(httplib::Response& response, Answer run) {
+    try {
+      run();
+      return true;
+    } catch (const ApiError& error) {
+      set_error(response, error);
+    } catch (const td::Error& error) {
+      set_error(response, ApiError(400, "invalid_value", "", error.what()));
+    }
+    return false;
+  }
+  // What the HTTP library itself refused.
+  static void explain(httplib::Response& response) {
+    using Trouble          = Connection::Trouble;
+    Connection& connection = ConnectionServer::connection();
+    connection.close_after_reply();  // where the next request begins is not known
+    const int status       = connection.trouble() == Trouble::slow    ? 408
+                             : connection.trouble() == Trouble::large ? 413
+                                                                      : response.status;
+    const char* const what = status == 408   ? "the request took too long to arrive"
+                             : status == 413 ? "the request is too large"
+                             : status == 414 ? "the request's URL is too long"
+                             : status == 404 ? "there is nothing at this URL"
+                                             : "the request is not HTTP as required";
+    set_error(response, ApiError(status, "invalid_http", "", what));
+  }
+
+  static bool has_body(const httplib::Request& request) {
+    return request.has_header("Transfer-Encoding") ||
+           (request.has_header("Content-Length") &&
+            request.get_header_value("Content-Length") != "0");
+  }
+
+  // Looks at a request before its body is read.
+  void check(const httplib::Request& request) const {
+    const Route* route = find_route(request.path);
+    if (route == nullptr) {
+      throw ApiError(404, "unknown_url", "", "there is nothing at this URL");
+    }
+    const std::string_view method = route->method;
+    const bool reads              = request.method == "GET" || request.method == "HEAD";
+    if (method == "GET" ? !reads : request.method != method) {
+      throw ApiError(405, "method_not_allowed", "",
+                     "this URL takes " + std::string(method) + ", not " + request.method);
+    }
+    if (!options_.api_key.empty() && std::string_view(route->path) != "/health" &&
+        !is_same(request.get_header_value("Authorization"), "Bearer " + options_.api_key)) {
+      throw ApiError(401, "invalid_api_key", "", "the API key is missing or wrong");
+    }
+    if (reads) {
+      // Its body is nobody's to read.
+      if (has_body(request)) ConnectionServer::connection().close_after_reply();
+      return;
+    }
+    const std::string type = lower(request.get_header_value("Content-Type"));
+    // A browser asks before it sends this type to another site, and the answer is no.
+    if (type.substr(0, type.find_first_of("; ")) != "application/json") {
+      throw ApiError(415, "unsupported_content_type", "", "the body must be application/json");
+    }
+    const std::string length = request.get_header_value("Content-Length");
+    if (length.size() > 18 || std::strtoull(length.c_str(), nullptr, 10) > options_.body_bytes) {
+      throw_too_large();
+    }
+  }
+  [[noreturn]] void throw_too_large() const {
+    throw ApiError(413, "request_too_large", "",
+                   "the body has more than " + std::to_string(options_.body_bytes) + " bytes");
+  }
+
+  static std::string id_of(const httplib::Request& request) {
+    return request.matches.size() > 1 ? request.matches[1].str() : std::string();
+  }
+  template <class Answer>
+  void get(const char* pattern, Answer make) {
+    http_.Get(pattern, [make](const httplib::Request& request, httplib::Response& response) {
+      answer(response, [&] { set_json(response, make(id_of(request))); });
+    });
+  }
+  template <class Answer>
+  void post(const char* pattern, Answer make) {
+    http_.Post(pattern, [this, make](const httplib::Request& request, httplib::Response& response,
+                                     const httplib::ContentReader& read) {
+      answer(response, [&] {
+        std::string body;
+        const bool whole = read([&](const char* part, std::size_t size) {
+          body.append(part, size);
+          return body.size() <= options_.body_bytes;
+        });
+        if (body.size() > options_.body_bytes) {
+          ConnectionServer::connection().close_after_reply();
+          throw_too_large();
+        }
+        if (!whole) return explain(response);
+        make(id_of(request), parse_body(body), response);
+      });
+    });
+  }
+
+  [[nodiscard]] Json model_json() const {
+    return {{"id", model_}, {"object", "model"}, {"created", started_}, {"owned_by", "tooldecode"}};
+  }
+  void require_model(const std::string& name) const {
+    if (name != model_) {
+      throw ApiError(404, "model_not_found", "model",
+                     "the model here is " + model_ + ", not " + name);
+    }
+  }
+
+  // One chat request, from its events to its answer.
+  struct Chat {
+    ChatRequest request;
+    ChatSession session;
+    ReplyWriter writer;
+    std::optional<CallMark> mark;
+    Clock::time_point asked;
+    Clock::time_point deadline;
+    bool over = false;
+
+    [[nodiscard]] ContentStream content() const { return ContentStream(mark); }
+    void abandon() {
+      if (!std::exchange(over, true)) session.cancel();
+    }
+    ~Chat() { abandon(); }
+  };
+
+  void chat(const Json& body, httplib::Response& response) {
+    const auto asked = Clock::now();
+    ChatRequest request =
+        parse_chat(body, service_->format(), service_->assistant().tokenizer.vocabulary().size());
+    require_model(request.model);
+    ChatSession session = service_->start(request, metrics_.first_token_seconds);
+    ReplyWriter writer(session.id, session.unique, model_, std::time(nullptr));
+    std::optional<CallMark> mark;
+    if (session.can_call) mark = call_mark(service_->format());
+    const auto limit = std::chrono::duration<double>(options_.timeout);
+    const std::shared_ptr<Chat> state(
+        new Chat{std::move(request), std::move(session), std::move(writer), std::move(mark), asked,
+                 asked + std::chrono::duration_cast<Clock::duration>(limit)});
+    if (!state->request.stream) return answer_at_once(*state, response);
+    response.set_header("Cache-Control", "no-cache");
+    response.set_chunked_content_provider(
+        "text/event-stream", [this, state](std::size_t, httplib::DataSink& sink) {
+          const auto send = [&sink](const std::string& event) {
+            if (!sink.write(event.data(), event.size())) throw ClientGone();
+          };
+          try {
+            stream(*state, send);
+            sink.done();
+            return true;
+          } catch (const ApiError& error) {
+            state->abandon();  // before the client may use the id again
+            const std::string event = ReplyWriter::event(error.json());
+            if (!sink.write(event.data(), event.size())) return false;
+            sink.done();
+            return true;
+          } catch (const ClientGone&) {
+            return false;
+          }
+        });
+  }
+
+  struct ClientGone {};
+
+  // The next event of a request; throws where nobody waits for it any more.
+  Exchange::Event next(Chat& chat) {
+    for (;;) {
+      if (auto event = chat.session.events->take(std::chrono::milliseconds(50))) {
+        if (const auto* reply = std::get_if<td::EngineReply>(&*event)) {
+          chat.over = true;
+          metrics_.request_seconds.observe(
+              std::chrono::duration<double>(Clock::now() - chat.asked).count());
+          if (reply->cancelled) throw ApiError(503, "cancelled", "", "the request was cancelled");
+        }
+        return std::move(*event);
+      }
+      if (stopping_) throw ApiError(503, "stopping", "", "the server is being stopped");
+      if (Clock::now() >= chat.deadline) {
+        throw ApiError(504, "timeout", "", "the answer took too long");
+      }
+      if (!ConnectionServer::connection().is_open()) throw ClientGone();
+    }
+  }
+
+  [[nodiscard]] Usage usage(const Chat& chat, const td::EngineReply& reply) const {
+    Usage usage{.prompt = chat.session.prompt_tokens};
+    for (const td::EngineTurn& turn : reply.turns) {
+      usage.completion += turn.output.tokens.size();
+      if (turn.results.empty()) continue;
+      usage.prompt +=
+          result_tokens(service_->assistant().tokenizer, turn.calls, turn.results).size();
+    }
+    return usage;
+  }
+
+  void answer_at_once(Chat& chat, httplib::Response& response) {
+    try {
+      for (;;) {
+        const Exchange::Event event = next(chat);
+        const auto* reply           = std::get_if<td::EngineReply>(&event);
+        if (reply == nullptr) continue;
+        const td::EngineTurn& last = reply->turns.back();
+        Json cached                = Json::array();
+        std::string content;
+        for (std::size_t i = 0; i < reply->turns.size(); ++i) {
+          const td::EngineTurn& turn = reply->turns[i];
+          ContentStream text         = chat.content();
+          content += text.push(service_->assistant().tokenizer.decode(turn.output.tokens));
+          content += text.finish();
+          if (turn.results.empty()) continue;
+          for (Json& call : chat.writer.cached_calls(i, turn)) cached.push_back(std::move(call));
+        }
+        const bool calls = !last.calls.empty();
+        Json message{{"role", "assistant"},
+                     {"content", calls && content.empty() ? Json(nullptr) : Json(content)}};
+        if (calls) message["tool_calls"] = chat.writer.calls(reply->turns.size() - 1, last.calls);
+        if (!cached.empty()) message["cached_tool_calls"] = std::move(cached);
+        response.set_content(
+            chat.writer.response(message, finish_reason(last.output, calls), usage(chat, *reply)),
+            "application/json");
+        return;
+      }
+    } catch (const ClientGone&) {
+      ConnectionServer::connection().close_after_reply();
+      response.status = 499;
+    }
+  }
+
+  template <class Send>
+  void stream(Chat& chat, Send send) {
+    const bool with_usage = chat.request.include_usage;
+    const auto chunk      = [&](const Json& delta, const char* finish = nullptr) {
+      send(chat.writer.chunk(delta, finish, with_usage));
+    };
+    const auto content = [&](const std::string& text) {
+      if (!text.empty()) chunk({{"content", text}});
+    };
+    const td::Vocabulary& vocabulary = service_->assistant().tokenizer.vocabulary();
+    ContentStream text               = chat.content();
+    std::size_t turn                 = 0;
+    chunk({{"role", "assistant"}, {"content", ""}});
+    for (;;) {
+      const Exchange::Event event = next(chat);
+      if (const auto* token = std::get_if<Exchange::Token>(&event)) {
+        content(text.push(vocabulary.bytes(token->token)));
+      } else if (const auto* waiting = std::get_if<Exchange::Calls>(&event)) {
+        chunk({{"pending_tool_calls", chat.writer.calls(turn, waiting->calls)}});
+      } else if (const auto* cached = std::get_if<td::EngineTurn>(&event)) {
+        content(text.finish());
+        chunk({{"cached_tool_calls", chat.writer.cached_calls(turn++, *cached)}});
+        text = chat.content();
+      } else {
+        const auto& reply          = std::get<td::EngineReply>(event);
+        const td::EngineTurn& last = reply.turns.back();
+        content(text.finish());
+        Json calls = chat.writer.calls(turn, last.calls);
+        for (std::size_t i = 0; i < calls.size(); ++i) {
+          Json entry{{"index", i}};
+          entry.update(calls[i]);
+          chunk({{"tool_calls", Json::array({entry})}});
+        }
+        chunk(Json::object(), finish_reason(last.output, !calls.empty()));
+        if (with_usage) send(chat.writer.usage_chunk(usage(chat, reply)));
+        return send("data: [DONE]\n\n");
+      }
+    }
+  }
+
+  ChatService* service_;
+  ServeOptions options_;
+  std::string model_;
+  std::int64_t started_ = std::time(nullptr);
+  HttpMetrics metrics_;
+  std::atomic<bool> stopping_ = false;
+  ConnectionServer http_;
+};
+
+void run_serve(const ServeOptions& options) {
+  // Before any thread is made: the signals go to the one that waits for them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const bool is_local =
+      options.host == "localhost" || options.host == "::1" || options.host.starts_with("127.");
+  if (!is_local && options.api_key.empty()) {
+    std::cerr << "tooldecode: anyone who reaches " << options.host
+              << " may use this server: it has no API key\n";
+  }
+  const Format& format = format_named(options.format);
+  const Assistant assistant(options.model);
+  ChatService service(assistant, format, options.service);
+  HttpServer(service, options).run();
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app) {
+  auto options  = std::make_shared<ServeOptions>();
+  CLI::App* sub = app.add_subcommand("serve", "Serve the embedded model over OpenAI's HTTP API");
+  sub->add_option("--model", options->model, "directory as for call; its name is the model's")
+      ->capture_default_str();
+  sub->add_option("--format", options->format, "call format: python or hermes")
+      ->capture_default_str();
+  sub->add_option("--host", options->host, "address to listen at")->capture_default_str();
+  sub->add_option("--port", options->port, "port to listen at; 0 picks one")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 65535));
+  sub->add_option("--api-key", options->api_key, "key that clients must send")
+      ->envname("TOOLDECODE_API_KEY");
+  sub->add_option("--timeout", options->timeout, "most seconds for one request")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 86400.0));
+  sub->add_option("--read-timeout", options->read_timeout,
+                  "most seconds for a request to arrive whole")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 86400.0));
+  sub->add_option("--max-batch", options->service.max_batch, "most requests decoded at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  sub->add_option("--max-waiting", options->service.max_waiting,
+                  "most requests that wait for a place; others get status 429")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 65536));
+  sub->add_option("--max-body", options->body_bytes, "most bytes of a request's body")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 30));
+  sub->add_option("--connections", options->connections, "most connections served at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  sub->add_option("--prefix-cache", options->service.prefix_cache,
+                  "tokens of earlier requests that are kept")
+      ->capture_default_str();
+  sub->add_option("--cache-bytes", options->service.cache_bytes, "most bytes of tool outputs kept")
+      ->capture_default_str();
+  sub->add_option("--keep-alive", options->service.keep_alive,
+                  "seconds that a tool's output is kept, unless the client says")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 86400.0));
+  sub->callback([options] { run_serve(*options); });
+}
+
+}  // namespace program

@@ -1,0 +1,365 @@
+/// \file
+/// ChatService: chat requests answered by one engine over the embedded model, without the HTTP.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <future>
+#include <iomanip>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/execute/engine_speculator.hpp>
+#include <tooldecode/execute/tool_cache.hpp>
+#include <tooldecode/tools/call_key.hpp>
+
+#include <program/answer.hpp>
+#include <program/metrics.hpp>
+#include <program/openai.hpp>
+
+namespace program {
+
+/// What reaches a request's handler from the engine's thread.
+class Exchange {
+ public:
+  /// A token of the turn of a number.
+  struct Token {
+    std::size_t turn          = 0;
+    tooldecode::TokenId token = 0;
+  };
+  /// The calls of a turn that the client must run while the engine waits.
+  struct Calls {
+    std::vector<tooldecode::ToolCall> calls;
+  };
+  using Event = std::variant<Token, Calls, tooldecode::EngineTurn, tooldecode::EngineReply>;
+
+  void put(Event event) {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
+    is_there_.notify_one();
+  }
+  /// The next event; nothing where none came in this time.
+  [[nodiscard]] std::optional<Event> take(std::chrono::milliseconds time) {
+    std::unique_lock lock(mutex_);
+    if (!is_there_.wait_for(lock, time, [this] { return !events_.empty(); })) return std::nullopt;
+    Event event = std::move(events_.front());
+    events_.pop_front();
+    return event;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable is_there_;
+  std::deque<Event> events_;
+};
+
+/// Constraints by their tools and choice: an agent asks with the same ones again and again, and a
+/// constraint that has been used knows its states and masks.
+class ConstraintCache {
+ public:
+  /// The constraint of a request; ApiError for documents that give none.
+  [[nodiscard]] tooldecode::ToolCallFSM get(const Assistant& assistant, const Format& format,
+                                            const ChatRequest& chat) {
+    const std::string key = std::to_string(static_cast<int>(chat.choice.choice)) + ' ' +
+                            std::to_string(chat.choice.parallel) + ' ' + chat.choice.name + '\n' +
+                            json_text(chat.documents);
+    {
+      const std::lock_guard lock(mutex_);
+      for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+        if (entry->first != key) continue;
+        entries_.splice(entries_.begin(), entries_, entry);
+        return entry->second;
+      }
+    }
+    try {
+      const auto calls = format.constrain(assistant.masks, chat.tools, chat.choice);
+      const std::lock_guard lock(mutex_);
+      entries_.emplace_front(key, calls);
+      if (entries_.size() > capacity) entries_.pop_back();
+      return calls;
+    } catch (const tooldecode::Error& error) {
+      throw ApiError(400, "invalid_tool", "tools", "tools: " + std::string(error.what()));
+    }
+  }
+
+ private:
+  static constexpr std::size_t capacity = 32;
+
+  std::mutex mutex_;
+  std::list<std::pair<std::string, tooldecode::ToolCallFSM>> entries_;
+};
+
+/// Settings of a ChatService.
+struct ServiceOptions {
+  std::size_t max_batch    = 32;      ///< requests decoded at once
+  std::size_t max_waiting  = 96;      ///< requests that wait for a place
+  std::size_t prefix_cache = 16'384;  ///< tokens kept of earlier requests
+  std::size_t cache_bytes  = std::size_t{64} << 20;
+  double keep_alive        = 300;  ///< seconds that a tool's output is kept, unless told
+};
+
+/// A request that the engine works on; whoever stops to listen before its reply cancels it.
+struct ChatSession {
+  std::string id{};    ///< of the response
+  std::string unique;  ///< of this request alone
+  std::size_t prompt_tokens = 0;
+  bool can_call             = false;
+  std::shared_ptr<Exchange> events;
+  std::function<void()> cancel{};
+};
+
+/// Answers chat requests, several at once, and keeps the tool outputs that clients announce.
+///
+/// A client may name its response, and name several the same, one after the other: what it puts
+/// into the cache under that name serves all of them.
+class ChatService {
+ public:
+  ChatService(const Assistant& assistant, const Format& format, ServiceOptions options)
+      : assistant_(&assistant),
+        format_(&format),
+        options_(options),
+        cache_({.max_bytes = options.cache_bytes, .keep_alive = duration(options.keep_alive)}),
+        engine_(assistant.model, &cache_,
+                [this](std::span<const tooldecode::ToolCall> calls,
+                       std::span<const tooldecode::ToolResult> results) {
+                  return result_tokens(assistant_->tokenizer, calls, results);
+                },
+                {.batch = {.max_batch = options.max_batch, .prefix_cache = options.prefix_cache}}),
+        thread_([this](const std::stop_token& stop) {
+          while (!stop.stop_requested()) {
+            const bool moved = engine_.step();
+            deliver();
+            if (!moved) engine_.wait(stop);
+          }
+        }) {}
+
+  [[nodiscard]] const Assistant& assistant() const noexcept { return *assistant_; }
+  [[nodiscard]] const Format& format() const noexcept { return *format_; }
+
+  /// Submits a request; ApiError where it cannot be answered.
+  [[nodiscard]] ChatSession start(const ChatRequest& chat, DurationHistogram& first_token) {
+    ChatSession session{.unique   = random_name(),
+                        .can_call = chat.choice.choice != tooldecode::ToolChoice::none,
+                        .events   = std::make_shared<Exchange>()};
+    session.id  = chat.response_id.empty() ? "chatcmpl-" + session.unique : chat.response_id;
+    auto prompt = make_prompt(assistant_->tokenizer, chat.tools, format_->name, chat.messages);
+    session.prompt_tokens     = prompt.size();
+    const std::size_t context = tooldecode::context_length_of(assistant_->model);
+    if (prompt.size() > context) {
+      throw ApiError(400, "context_length_exceeded", "messages",
+                     "the prompt has " + std::to_string(prompt.size()) +
+                         " tokens, the model's context holds " + std::to_string(context));
+    }
+    tooldecode::EngineRequest request{
+        .id       = session.id,
+        .prompt   = std::move(prompt),
+        .calls    = constraints_.get(*assistant_, *format_, chat),
+        .options  = chat.decode,
+        .max_wait = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * chat.tool_wait))};
+    request.options.max_tokens = chat.max_tokens.value_or(context);
+    request.options.seed       = chat.seed ? *chat.seed : random_number();
+    open(session.id, chat);
+    try {
+      engine_.submit(std::move(request), listener(session, chat.stream, first_token));
+    } catch (const tooldecode::Error& error) {
+      close(session.id);
+      throw ApiError(400, "invalid_value", error.where(), error.what());
+    } catch (...) {
+      close(session.id);
+      throw;
+    }
+    session.cancel = [this, id = session.id] { engine_.cancel(id); };
+    return session;
+  }
+
+  /// Keeps what a call of a response would return; how many entries that made.
+  std::size_t cache(const std::string& response_id, CachedOutput output) {
+    const tooldecode::ToolSet tools = tools_of(response_id);
+    const auto tool                 = tools.find(output.call.name);
+    if (!tool) {
+      throw ApiError(400, "unknown_tool", "name",
+                     "the response has no tool of the name " + output.call.name);
+    }
+    std::promise<tooldecode::ToolResult> result;
+    result.set_value({.status = tooldecode::ToolStatus::ok, .output = std::move(output.output)});
+    std::string key = tooldecode::call_key(output.call, &tools[*tool]);
+    std::optional<tooldecode::ToolCache::Clock::duration> keep_alive;
+    if (output.keep_alive) keep_alive = duration(*output.keep_alive);
+    return cache_.insert(response_id,
+                         {std::move(output.call), std::move(key), result.get_future().share()},
+                         keep_alive);
+  }
+
+  void write(MetricsText& page) {
+    const auto value = [&page](const char* name, const char* help, std::size_t count) {
+      page.value(name, help, static_cast<double>(count));
+    };
+    const tooldecode::EngineCounts counts = engine_.counts();
+    value("requests_running", "Chat requests with a place in the batch.", counts.present);
+    value("requests_waiting", "Chat requests that wait for a place.", counts.arrived);
+    value("replies_total", "Chat requests that ended, cancelled ones too.", counts.replies);
+    value("passes_total", "Forward passes of the model.", counts.batch.passes);
+    value("prompt_tokens_total", "Tokens of prompts.", counts.batch.prompt_tokens);
+    value("reused_tokens_total", "Tokens of prompts that were in the prefix cache.",
+          counts.batch.reused_tokens);
+    value("generated_tokens_total", "Tokens emitted.", counts.batch.generated_tokens);
+    value("drafted_tokens_total", "Tokens of cached calls that were verified.",
+          counts.batch.drafted_tokens);
+    value("accepted_tokens_total", "Of the drafted tokens those that were right.",
+          counts.batch.accepted_tokens);
+    value("cached_turns_total", "Turns whose calls had their outputs in the cache.",
+          counts.cached_turns);
+    value("missed_turns_total", "Turns whose calls were left to the client.", counts.missed_turns);
+    const tooldecode::ToolCacheStatistics cache = cache_.statistics();
+    value("tool_cache_hits_total", "Outputs found in the tool cache.", cache.hits);
+    value("tool_cache_misses_total", "Outputs looked for in vain.", cache.misses);
+    value("tool_cache_inserted_total", "Outputs put into the tool cache.", cache.inserted);
+    value("tool_cache_expired_total", "Outputs whose time was over.", cache.expired);
+    value("tool_cache_evicted_total", "Outputs that made place for others.", cache.evicted);
+    value("tool_cache_entries", "Outputs in the tool cache.", cache.entries);
+    value("tool_cache_bytes", "Bytes in the tool cache.", cache.bytes);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // What is known of a response by its id.
+  struct Response {
+    tooldecode::ToolSet tools;
+    std::size_t bytes = 0;  // of the tools' documents
+    bool active       = true;
+  };
+  struct Reply {
+    std::string id;
+    std::shared_ptr<Exchange> events;
+    tooldecode::EngineReply reply;
+  };
+
+  static Clock::duration duration(double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
+
+  tooldecode::EngineListener listener(const ChatSession& session, bool stream,
+                                      DurationHistogram& first_token) {
+    const auto asked = Clock::now();
+    return {
+        .on_token =
+            [events = session.events, stream, asked, &first_token](
+                std::size_t turn, const tooldecode::TokenEvent& event) {
+              if (turn == 0 && event.index == 0) {
+                first_token.observe(std::chrono::duration<double>(Clock::now() - asked).count());
+              }
+              if (stream) events->put(Exchange::Token{turn, event.token});
+            },
+        .on_calls =
+            [events = session.events](const tooldecode::EngineTurn& turn) {
+              events->put(Exchange::Calls{turn.calls});
+            },
+        .on_cached_turn =
+            [events = session.events](const tooldecode::EngineTurn& turn) { events->put(turn); },
+        .on_reply =
+            [this, events = session.events, id = session.id](tooldecode::EngineReply reply) {
+              replies_.push_back({id, events, std::move(reply)});
+            }};
+  }
+
+  // Once the engine has let go of the ids, clients may use them again.
+  void deliver() {
+    for (Reply& reply : replies_) {
+      close(reply.id);
+      reply.events->put(std::move(reply.reply));
+    }
+    replies_.clear();
+  }
+
+  void open(const std::string& id, const ChatRequest& chat) {
+    const std::lock_guard lock(mutex_);
+    if (active_ >= options_.max_batch + options_.max_waiting) {
+      throw ApiError(429, "too_many_requests", "",
+                     "the server works on as many requests as it may; ask again later");
+    }
+    const auto known = responses_.find(id);
+    if (known != responses_.end() && known->second.active) {
+      throw ApiError(409, "response_id_in_use", "response_id",
+                     "a response of this id is under way");
+    }
+    if (known != responses_.end()) {
+      bytes_ -= known->second.bytes;
+      std::erase(ended_, id);
+    }
+    const std::size_t bytes = json_text(chat.documents).size();
+    responses_[id]          = {chat.tools, bytes};
+    bytes_ += bytes;
+    ++active_;
+  }
+  void close(const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    responses_.at(id).active = false;
+    --active_;
+    ended_.push_back(id);
+    while (!ended_.empty() && (ended_.size() > most_responses || bytes_ > most_bytes)) {
+      const auto oldest = responses_.find(ended_.front());
+      bytes_ -= oldest->second.bytes;
+      responses_.erase(oldest);
+      ended_.pop_front();
+    }
+  }
+  [[nodiscard]] tooldecode::ToolSet tools_of(const std::string& id) const {
+    const std::lock_guard lock(mutex_);
+    const auto known = responses_.find(id);
+    if (known == responses_.end()) {
+      throw ApiError(404, "response_not_found", "response_id", "no response has the id " + id);
+    }
+    return known->second.tools;
+  }
+
+  [[nodiscard]] std::uint64_t random_number() {
+    const std::lock_guard lock(mutex_);
+    return random_();
+  }
+  [[nodiscard]] std::string random_name() {
+    std::ostringstream name;
+    name << std::hex << std::setfill('0') << std::setw(16) << random_number();
+    return name.str();
+  }
+
+  static constexpr std::size_t most_responses = 1024;
+  static constexpr std::size_t most_bytes     = std::size_t{16} << 20;
+
+  const Assistant* assistant_;
+  const Format* format_;
+  ServiceOptions options_;
+  ConstraintCache constraints_;
+  tooldecode::ToolCache cache_;
+  tooldecode::EngineSpeculator<tooldecode::LlamaModel> engine_;
+  std::vector<Reply> replies_;  // of the engine's last step
+
+  mutable std::mutex mutex_;  // of what is below
+  std::map<std::string, Response, std::less<>> responses_;
+  std::deque<std::string> ended_;  // their ids, the oldest first
+  std::size_t active_ = 0;
+  std::size_t bytes_  = 0;  // of all responses
+  std::mt19937_64 random_{std::random_device{}()};
+
+  std::jthread thread_;  // the engine's; ends before anything that it uses
+};
+
+}  // namespace program

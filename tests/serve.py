@@ -1,0 +1,698 @@
+"""`tooldecode serve`, asked as clients ask: chat, tools, streams, announced tool outputs, limits, errors.
+
+    python tests/serve.py PROGRAM [--stream-seconds 60] [--malformed 10000]
+
+The last test needs the package openai and is skipped, loudly, without it; the others need nothing.
+"""
+import argparse
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import pathlib
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+DATA = pathlib.Path(__file__).parent.parent / "examples/data"
+TOOLS = json.loads((DATA / "tools.json").read_text(encoding="utf-8"))
+WEATHER = "What is the weather in Oslo for two days?"
+TABLE = "Please book a table at Luigi's for four people, outdoors."
+QUESTIONS = (WEATHER, TABLE, "Convert 20.5 dollars to euros.", "Thank you, that was all.")
+GOODBYE = "Thank you, that was all."  # a tool's output that the model answers without another call
+JSON_TYPE = {"Content-Type": "application/json"}
+ARGUMENTS = argparse.Namespace()
+
+
+class Server:
+    """A server of its own for a test, and the simplest client of it."""
+
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([ARGUMENTS.program, "serve", "--port", "0", *arguments],
+                                        stdout=subprocess.PIPE, text=True, encoding="utf-8")
+        line = self.process.stdout.readline()
+        assert line.startswith("listening on http://127.0.0.1:"), line
+        self.port = int(line.rsplit(":", 1)[1])
+        self.url = line.split()[2]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is not None:
+            self.process.kill()
+            self.process.communicate()
+        elif self.process.poll() is None:
+            self.stop()
+
+    def stop(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        rest = self.process.stdout.read()
+        assert self.process.wait(timeout=20) == 0 and rest == "stopped\n", (self.process.returncode, rest)
+
+    @contextlib.contextmanager
+    def open(self, method, path, body=None, headers=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            if body is not None and not isinstance(body, bytes):
+                body = json.dumps(body).encode()
+            connection.request(method, path, body, JSON_TYPE if headers is None else headers)
+            yield connection.getresponse()
+        finally:
+            connection.close()
+
+    def ask(self, method, path, body=None, headers=None):
+        with self.open(method, path, body, headers) as response:
+            text = response.read()
+            kind = response.headers["Content-Type"] or ""
+            return response.status, json.loads(text) if kind == "application/json" else text.decode()
+
+    def chat(self, body, **more):
+        status, answer = self.ask("POST", "/v1/chat/completions", {**body, **more})
+        assert status == 200, answer
+        return answer
+
+    def events(self, body, **more):
+        """The chunks of a stream, as they come."""
+        with self.open("POST", "/v1/chat/completions", {**body, **more, "stream": True}) as response:
+            assert response.status == 200, response.read()
+            assert response.headers["Content-Type"] == "text/event-stream"
+            while True:
+                line = response.readline()
+                if not line:
+                    raise AssertionError("a stream without an end")
+                if line == b"data: [DONE]\n":
+                    assert response.read() == b"\n"
+                    return
+                assert line.startswith(b"data: ") and response.readline() == b"\n", line
+                chunk = json.loads(line[6:])
+                yield chunk
+                if "error" in chunk:
+                    assert response.read() == b""
+                    return
+
+    def refused(self, status, code, param, body, path="/v1/chat/completions", headers=None, method="POST"):
+        got, answer = self.ask(method, path, body, headers)
+        assert got == status, (got, answer)
+        error = answer["error"]
+        assert set(answer) == {"error"} and set(error) == {"message", "type", "param", "code"}, answer
+        assert (error["code"], error["param"]) == (code, param) and error["message"], (error, code, param)
+        return error
+
+
+def request(content, tools=TOOLS, **more):
+    messages = content if isinstance(content, list) else [{"role": "user", "content": content}]
+    body = {"model": "tiny", "messages": messages, "temperature": 0, **more}
+    return {**body, "tools": tools} if tools else body
+
+
+def joined(chunks):
+    """What a stream says in all: the message, the reason for its end, the usage."""
+    message, finish, usage, pending = {"content": ""}, None, None, []
+    for chunk in chunks:
+        assert chunk["object"] == "chat.completion.chunk", chunk
+        for choice in chunk["choices"]:
+            assert finish is None, "a chunk behind the last"
+            delta = choice["delta"]
+            message["content"] += delta.pop("content", "")
+            for call in delta.pop("tool_calls", ()):
+                assert call.pop("index") == len(message.setdefault("tool_calls", []))
+                message["tool_calls"].append(call)
+            for call in delta.pop("cached_tool_calls", ()):
+                message.setdefault("cached_tool_calls", []).append(call)
+            pending += delta.pop("pending_tool_calls", ())
+            message.update(delta)
+            finish = choice["finish_reason"]
+        usage = chunk.get("usage") or usage
+    if message["content"] == "" and "tool_calls" in message:
+        message["content"] = None
+    return message, finish, usage, pending
+
+
+def without_ids(message):
+    message = json.loads(json.dumps(message))
+    for call in message.get("tool_calls", []) + message.get("cached_tool_calls", []):
+        assert call.pop("id").startswith("call_") and call["type"] == "function", call
+    return message
+
+
+def function(call):
+    return {"name": call["function"]["name"], "arguments": json.loads(call["function"]["arguments"])}
+
+
+def metrics(server):
+    status, text = server.ask("GET", "/metrics")
+    assert status == 200
+    values, kinds = {}, {}
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            name, kind = line.split()[2:]
+            assert kind in ("counter", "gauge", "histogram") and name not in kinds, line
+            kinds[name] = kind
+        elif not line.startswith("# HELP "):
+            match = re.fullmatch(r'([a-z_]+)(?:\{([a-z]+="[^"\\]*"(?:,[a-z]+="[^"\\]*")*)\})? (\S+)', line)
+            assert match, line
+            family = re.sub(r"_(bucket|sum|count)$", "", match[1])
+            assert match[1] in kinds or kinds.get(family) == "histogram", line
+            key = match[1] + (f"{{{match[2]}}}" if match[2] else "")
+            assert key not in values, line
+            values[key] = float(match[3])
+    return values
+
+
+def until(condition):
+    """Waits for what must come."""
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, "it does not come"
+        time.sleep(0.01)
+
+
+def test_answers():
+    for form in ("python", "hermes"):
+        with Server("--format", form) as server:
+            assert server.ask("GET", "/health") == (200, {"status": "ok", "model": "tiny"})
+            models = server.ask("GET", "/v1/models")[1]
+            assert [model["id"] for model in models["data"]] == ["tiny"], models
+            assert server.ask("GET", "/v1/models/tiny")[1] == models["data"][0]
+            for question in QUESTIONS:
+                answer = server.chat(request(question))
+                choice, = answer["choices"]
+                expected = json.loads(subprocess.run(
+                    [ARGUMENTS.program, "call", question, "--json", "--format", form],
+                    capture_output=True, text=True, check=True).stdout)["constrained"]
+                message = choice["message"]
+                assert [function(call) for call in message.get("tool_calls", ())] == expected["calls"], answer
+                assert choice["finish_reason"] == ("tool_calls" if expected["calls"] else "stop"), answer
+                assert message["content"] == (None if expected["calls"] else expected["text"]), answer
+                usage = answer["usage"]
+                assert usage["completion_tokens"] == expected["tokens"], (usage, expected)
+                assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
+    print("calls and text are those of `tooldecode call`")
+
+
+def test_streams(server):
+    bodies = [request(question, **{"max_tokens": 40, **options}) for question in QUESTIONS for options in (
+        {}, {"tools": None}, {"tool_choice": "none"}, {"tool_choice": "required", "parallel_tool_calls": False},
+        {"tool_choice": {"type": "function", "function": {"name": "book_table"}}}, {"max_tokens": 4},
+        {"temperature": 1.5, "seed": 7},
+        {"temperature": 2, "seed": -3, "tool_choice": "none", "top_p": 0.9})]
+    reasons = set()
+    for body in bodies:
+        whole = server.chat(body)
+        message, finish, usage, _ = joined(server.events(body, stream_options={"include_usage": True}))
+        choice, = whole["choices"]
+        reasons.add(finish)
+        assert without_ids(message) == without_ids(choice["message"]), (body, message, choice)
+        assert finish == choice["finish_reason"] and usage == whole["usage"], (body, finish, usage, whole)
+        if body.get("max_tokens") == 4:
+            assert finish == "length" and usage["completion_tokens"] == 4, (finish, usage)
+        if body.get("tool_choice") == "none":
+            assert "tool_calls" not in message, message
+        if "book_table" in str(body.get("tool_choice")):
+            assert [function(call)["name"] for call in message["tool_calls"]] == ["book_table"], message
+    assert reasons == {"stop", "length", "tool_calls"}, reasons
+    assert joined(server.events(bodies[0]))[2] is None, "usage that was not asked for"
+
+
+def test_sampling(server):
+    def sample(**options):
+        return server.chat(request(WEATHER, **options))["choices"][0]["message"]["content"]
+    free = {"tools": None, "temperature": 1.5, "max_tokens": 24}
+    assert sample(**free, seed=1) == sample(**free, seed=1)
+    assert len({sample(**free, seed=seed) for seed in range(8)}) > 1
+    assert len({sample(**free) for _ in range(8)}) > 1
+    greedy = sample(tools=None)
+    assert sample(tools=None, temperature=1, top_p=1e-6) == greedy
+    digits = [str(token) for token in range(8, 8192)]
+    assert sample(tools=None, logit_bias={token: -1 for token in digits[:100]}) is not None
+    one, five = (server.chat(request(text, tools=None, max_tokens=1))["usage"]["prompt_tokens"]
+                 for text in ("1", "12345"))
+    assert five - one == 4, "every digit is a token"
+
+
+def test_dialogues(server):
+    """What is said differently and means the same is the same prompt."""
+    def prompt(messages, **options):
+        answer = server.chat(request(messages, **options))
+        return answer["usage"]["prompt_tokens"], without_ids(answer["choices"][0]["message"])
+    user = {"role": "user", "content": WEATHER}
+    assert prompt([user]) == prompt([{"role": "user", "content": [{"type": "text", "text": WEATHER[:9]},
+                                                                  {"type": "text", "text": WEATHER[9:]}]}])
+    assert prompt([{"role": "system", "content": "Be brief."}, user]) == prompt(f"Be brief.\n{WEATHER}")
+    first, second = ({"id": name, "type": "function",
+                      "function": {"name": "get_weather", "arguments": json.dumps({"city": city})}}
+                     for name, city in (("a", "Oslo"), ("b", "Rome")))
+    calls = {"role": "assistant", "content": None, "refusal": None, "tool_calls": [first, second]}
+    results = [{"role": "tool", "tool_call_id": name, "content": f"{name} is warm"} for name in "ab"]
+    told = prompt([user, calls, *results])
+    assert told == prompt([user, calls, *results[::-1]])
+    text = "[get_weather(city='Oslo'), get_weather(city='Rome')]"
+    lines = "get_weather returned: a is warm\nget_weather returned: b is warm"
+    assert told == prompt([user, {"role": "assistant", "content": text}, {"role": "user", "content": lines}])
+    turns = [{"id": "a", "type": "function", "turn": turn, "output": f"{name} is warm", "function": call["function"]}
+             for turn, name, call in ((0, "a", first), (0, "b", second))]
+    final = {"role": "assistant", "content": "Warm."}
+    assert (prompt([user, calls, *results, final, user])
+            == prompt([user, {**final, "cached_tool_calls": turns}, user]))
+
+
+def test_announced_outputs(server):
+    """An output that is in the cache is read without the way to the client and back; the answer is the same."""
+    body = request(WEATHER)
+
+    def announce(response, output, arguments, **more):
+        return server.ask("POST", f"/cache-tool-output/{response}",
+                          {"name": "get_weather", "params": arguments, "output": output, **more})
+    for response, output in (("agent-1", GOODBYE), ("agent.2", "2 days of snow, -3 to 1 degrees; \u2603 \"cold\"")):
+        asked = server.chat(body, response_id=response)
+        assert asked["id"] == response
+        first = asked["choices"][0]["message"]
+        call, = first["tool_calls"]
+        arguments = function(call)["arguments"]
+        result = {"role": "tool", "tool_call_id": call["id"], "content": output}
+        second = server.chat({**body, "messages": [*body["messages"], first, result]})
+        answer = second["choices"][0]["message"]
+
+        assert announce(response, output, {"city": "Bergen"}) == (200, {"cached": 1})
+        missed = server.chat(body, response_id=response)["choices"][0]["message"]
+        assert without_ids(missed) == without_ids(first), "another call's output must not count"
+        before = metrics(server)
+        assert announce(response, output, dict(reversed(arguments.items()))) == (200, {"cached": 1})
+        hit = server.chat(body, response_id=response)
+        message = hit["choices"][0]["message"]
+        cached, = message["cached_tool_calls"]
+        assert function(cached) == function(call) and cached["output"] == output, cached
+        told = without_ids(message)
+        assert {**without_ids(answer), "cached_tool_calls": told["cached_tool_calls"]} == told, (told, answer)
+        assert hit["choices"][0]["finish_reason"] == second["choices"][0]["finish_reason"]
+        tokens = asked["usage"]["completion_tokens"]
+        assert hit["usage"]["prompt_tokens"] + tokens == second["usage"]["prompt_tokens"]
+        assert hit["usage"]["completion_tokens"] - tokens == second["usage"]["completion_tokens"]
+        after = metrics(server)
+        for name in ("cached_turns_total", "tool_cache_hits_total", "tool_cache_inserted_total"):
+            assert after[f"tooldecode_{name}"] == before[f"tooldecode_{name}"] + 1, name
+
+        streamed, _, usage, _ = joined(server.events(body, response_id=response,
+                                                     stream_options={"include_usage": True}))
+        assert without_ids(streamed) == without_ids(message) and usage == hit["usage"], streamed
+        if "tool_calls" not in answer:
+            following = {"role": "user", "content": TABLE}
+            again = server.chat({**body, "messages": [*body["messages"], message, following]})
+            apart = server.chat({**body, "messages": [*body["messages"], first, result, answer, following]})
+            assert again["usage"] == apart["usage"], "a message with cached calls is the turns that it tells of"
+        assert announce(response, output, arguments, keep_alive=0) == (200, {"cached": 0})
+        gone = server.chat(body, response_id=response)["choices"][0]["message"]
+        assert without_ids(gone) == without_ids(first), "its time is over"
+
+
+def test_late_outputs(server):
+    """A request that waits keeps its place until the output comes, from wherever."""
+    stream = server.events(request(WEATHER), response_id="late", tool_wait=30,
+                           stream_options={"include_usage": True})
+    chunks = [next(stream)]
+    while "pending_tool_calls" not in chunks[-1]["choices"][0]["delta"]:
+        chunks.append(next(stream))
+    call, = chunks[-1]["choices"][0]["delta"]["pending_tool_calls"]
+    server.refused(409, "response_id_in_use", "response_id", request(WEATHER, response_id="late"))
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        posted = pool.submit(server.ask, "POST", "/cache-tool-output/late", {
+            "name": "get_weather", "params": function(call)["arguments"], "output": GOODBYE})
+        message, _, usage, pending = joined([*chunks, *stream])
+        assert posted.result() == (200, {"cached": 1})
+    assert [entry["id"] for entry in pending] == [entry["id"] for entry in message["cached_tool_calls"]] == [call["id"]]
+    whole = server.chat(request(WEATHER), response_id="late")
+    assert without_ids(whole["choices"][0]["message"]) == without_ids(message) and whole["usage"] == usage
+
+
+def test_refusals(server):
+    user = [{"role": "user", "content": "Hello"}]
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    calls = {"role": "assistant", "tool_calls": [call]}
+    parameters = {"type": "object", "properties": {"a": {"not": {}}}}
+    tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
+    for code, param, change in (
+            ("missing_required_parameter", "model", {"model": None}),
+            ("invalid_type", "model", {"model": 3}),
+            ("missing_required_parameter", "messages", {"messages": None}),
+            ("invalid_type", "messages", {"messages": "Hello"}),
+            ("invalid_value", "messages", {"messages": []}),
+            ("invalid_type", "messages[0]", {"messages": ["Hello"]}),
+            ("invalid_value", "messages[0].role", {"messages": [{"role": "king", "content": "x"}]}),
+            ("missing_required_parameter", "messages[1].content", {"messages": [*user, {"role": "user"}]}),
+            ("invalid_type", "messages[0].content", {"messages": [{"role": "user", "content": 7}]}),
+            ("invalid_value", "messages[0].content[0].type",
+             {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}),
+            ("unsupported_parameter", "messages[0].name", {"messages": [{**user[0], "name": "Ann"}]}),
+            ("invalid_value", "messages", {"messages": [*user, {"role": "assistant", "content": "Hi"}]}),
+            ("invalid_value", "messages", {"messages": [{"role": "system", "content": "Hi"}]}),
+            ("invalid_value", "messages", {"messages": [*user, calls]}),
+            ("invalid_value", "messages[2].role", {"messages": [*user, calls, *user]}),
+            ("invalid_value", "messages[2].tool_call_id",
+             {"messages": [*user, calls, {"role": "tool", "tool_call_id": "d", "content": "x"}]}),
+            ("invalid_value", "messages[1].tool_calls[1].id",
+             {"messages": [*user, {"role": "assistant", "tool_calls": [call, call]}]}),
+            ("invalid_value", "messages[1].tool_calls[0].function.arguments", {"messages": [
+                *user, {"role": "assistant", "tool_calls": [{**call, "function": {"name": "f", "arguments": "{"}}]}]}),
+            ("unsupported_value", "n", {"n": 2}),
+            ("unsupported_value", "logprobs", {"logprobs": True}),
+            ("unsupported_parameter", "top_logprobs", {"top_logprobs": 3}),
+            ("unsupported_value", "stop", {"stop": "x"}),
+            ("unsupported_value", "response_format", {"response_format": {"type": "json_object"}}),
+            ("unsupported_parameter", "functions", {"functions": []}),
+            ("unsupported_parameter", "top_k", {"top_k": 3}),
+            ("invalid_value", "temperature", {"temperature": 2.5}),
+            ("invalid_value", "temperature", {"temperature": 1e-9}),
+            ("invalid_type", "temperature", {"temperature": "hot"}),
+            ("invalid_value", "top_p", {"top_p": 0}),
+            ("invalid_value", "presence_penalty", {"presence_penalty": -3}),
+            ("invalid_type", "seed", {"seed": 1.5}),
+            ("invalid_type", "seed", {"seed": 2 ** 63}),
+            ("invalid_value", "max_tokens", {"max_tokens": 0}),
+            ("invalid_value", "max_tokens", {"max_tokens": 1, "max_completion_tokens": 2}),
+            ("invalid_value", "logit_bias.8192", {"logit_bias": {"8192": 1}}),
+            ("invalid_value", "logit_bias.5", {"logit_bias": {"5": 101}}),
+            ("invalid_type", "stream", {"stream": 1}),
+            ("invalid_value", "stream_options", {"stream_options": {"include_usage": True}}),
+            ("invalid_value", "response_id", {"response_id": "a b"}),
+            ("invalid_type", "tools", {"tools": {}}),
+            ("invalid_value", "tools[0].type", {"tools": [{**tool, "type": "custom"}]}),
+            ("missing_required_parameter", "tools[0].function.name", {"tools": [{"type": "function", "function": {}}]}),
+            ("invalid_tool", "tools", {"tools": [tool]}),
+            ("invalid_tool", "tools", {"tools": [TOOLS[0], TOOLS[0]]}),
+            ("invalid_value", "tool_choice", {"tool_choice": "sometimes"}),
+            ("invalid_value", "tool_choice", {"tool_choice": "required", "tools": None}),
+            ("invalid_value", "tool_choice",
+             {"tool_choice": {"type": "function", "function": {"name": "g"}}}),
+            ("context_length_exceeded", "messages", {"messages": [{"role": "user", "content": "1" * 1024}]})):
+        server.refused(400, code, param, {**request(user), **change})
+    server.refused(404, "model_not_found", "model", {**request(user), "model": "gpt-4o"})
+    error = server.refused(400, "invalid_tool", "tools", {**request(user), "tools": [tool]})
+    assert "#/0/function/parameters/properties/a" in error["message"], error
+
+    for body in (b"", b"{", b"{\"a\": 1,}", b"\xff", b"{\"model\": \"tiny\", \"model\": \"tiny\"}", b"[" * 5000):
+        server.refused(400, "invalid_json", None, body)
+    server.refused(400, "invalid_type", None, b"[]")
+    server.refused(404, "unknown_url", None, {}, path="/v1/completions")
+    server.refused(404, "unknown_url", None, {}, path="/cache-tool-output/")
+    server.refused(404, "unknown_url", None, {}, path="/cache-tool-output/a%20b")
+    server.refused(404, "model_not_found", "model", None, path="/v1/models/gpt-4o", method="GET")
+    server.refused(405, "method_not_allowed", None, None, method="GET")
+    server.refused(405, "method_not_allowed", None, {}, method="PUT")
+    server.refused(405, "method_not_allowed", None, {}, path="/metrics")
+    server.refused(415, "unsupported_content_type", None, {}, headers={"Content-Type": "text/plain"})
+    server.refused(415, "unsupported_content_type", None, {}, headers={})
+    server.refused(413, "request_too_large", None, b" " * ((1 << 20) + 1))
+
+    output = {"name": "get_weather", "params": {"city": "Oslo"}, "output": "rain"}
+    server.refused(404, "response_not_found", "response_id", output, path="/cache-tool-output/nobody")
+    server.chat(request(WEATHER, max_tokens=1), response_id="known")
+    for code, param, change in (
+            ("missing_required_parameter", "name", {"name": None}), ("unknown_tool", "name", {"name": "f"}),
+            ("missing_required_parameter", "params", {"params": None}), ("invalid_type", "params", {"params": []}),
+            ("invalid_type", "output", {"output": {"a": 1}}), ("invalid_value", "keep_alive", {"keep_alive": -1}),
+            ("invalid_type", "keep_alive", {"keep_alive": "1"}), ("unsupported_parameter", "ttl", {"ttl": 3})):
+        server.refused(400, code, param, {**output, **change}, path="/cache-tool-output/known")
+
+
+def test_metrics(server):
+    before = metrics(server)
+    answer = server.chat(request(WEATHER))
+    after = metrics(server)
+
+    def change(name):
+        return after[f"tooldecode_{name}"] - before.get(f"tooldecode_{name}", 0)
+    assert change("replies_total") == change("first_token_seconds_count") == change("request_seconds_count") == 1
+    assert change("prompt_tokens_total") == answer["usage"]["prompt_tokens"]
+    assert change("generated_tokens_total") == answer["usage"]["completion_tokens"]
+    assert change('http_requests_total{path="/v1/chat/completions",status="200"}') == 1
+    assert change('first_token_seconds_bucket{le="+Inf"}') == 1
+    assert after["tooldecode_requests_running"] == after["tooldecode_requests_waiting"] == 0, after
+
+
+def waiting(server, **more):
+    """A stream that is under way until it is told an output."""
+    stream = server.events(request(WEATHER), tool_wait=60, **more)
+    chunk = next(stream)
+    while "pending_tool_calls" not in chunk["choices"][0]["delta"]:
+        chunk = next(stream)
+    return stream
+
+
+def test_limits():
+    with Server("--max-batch", "1", "--max-waiting", "0") as server:
+        stream = waiting(server, response_id="w")
+        error = server.refused(429, "too_many_requests", None, request(WEATHER))
+        assert error["type"] == "rate_limit_error", error
+        stream.close()  # a client that goes away makes place
+        until(lambda: metrics(server)["tooldecode_requests_running"] == 0)
+        server.chat(request(WEATHER, response_id="w"))
+        body = json.dumps(request(WEATHER, tool_wait=60)).encode()
+        with socket.create_connection(("127.0.0.1", server.port)) as connection:  # nor need it be a stream
+            connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nContent-Type: application/json\r\n"
+                               b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            until(lambda: metrics(server)["tooldecode_requests_running"] == 1)
+        until(lambda: metrics(server)["tooldecode_requests_running"] == 0)
+    with Server("--timeout", "0.3", "--read-timeout", "0.3", "--max-body", "2000") as server:
+        server.refused(504, "timeout", None, request(WEATHER, tool_wait=60))
+        *_, last = server.events(request(WEATHER), tool_wait=60)
+        assert last["error"]["code"] == "timeout" and last["error"]["type"] == "server_error", last
+        server.refused(413, "request_too_large", None, request(WEATHER, metadata="x" * 2000))
+        head = b"POST /v1/chat/completions HTTP/1.1\r\nContent-Type: application/json\r\n"
+        for start in (head, head + b"Content-Length: 10\r\n\r\n{"):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+                connection.sendall(start)
+                assert connection.makefile("rb").read().startswith(b"HTTP/1.1 408 "), start
+        body = b"%x\r\n%s\r\n" % (1000, b" " * 1000)
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+            connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n" + body * 3 + b"0\r\n\r\n")
+            assert connection.makefile("rb").read().startswith(b"HTTP/1.1 413 ")
+        until(lambda: metrics(server)["tooldecode_requests_running"] == 0)
+
+
+def test_key():
+    with Server("--api-key", "secret") as server:
+        assert server.ask("GET", "/health")[0] == 200
+        for key in (None, "Bearer", "Bearer secre", "Bearer secret2", "secret", "Basic secret"):
+            headers = {**JSON_TYPE, **({"Authorization": key} if key else {})}
+            error = server.refused(401, "invalid_api_key", None, request(WEATHER), headers=headers)
+            assert error["type"] == "authentication_error", error
+            server.refused(401, "invalid_api_key", None, None, path="/metrics", headers=headers, method="GET")
+        headers = {**JSON_TYPE, "Authorization": "Bearer secret"}
+        assert server.ask("POST", "/v1/chat/completions", request(WEATHER), headers)[0] == 200
+
+
+def test_stop():
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with Server() as server:
+            stream = waiting(server)
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                stopped = pool.submit(server.stop, number)
+                *_, last = stream
+                assert last["error"]["code"] == "stopping", last
+                stopped.result()
+    with Server() as server:
+        failed = subprocess.run([ARGUMENTS.program, "serve", "--port", str(server.port)],
+                                capture_output=True, text=True, check=False)
+        assert failed.returncode == 2 and "cannot be listened at" in failed.stderr, failed
+
+
+def test_curl(server):
+    if shutil.which("curl") is None:
+        print("SKIPPED: no curl here", flush=True)
+        return
+    command = ["curl", "-sS", "--max-time", "20", f"{server.url}/v1/chat/completions", "--json"]
+    answer = json.loads(subprocess.run([*command, json.dumps(request(WEATHER))],
+                                       capture_output=True, check=True).stdout)
+    streamed = subprocess.run([*command, json.dumps(request(WEATHER, stream=True)), "-N"], capture_output=True,
+                              check=True, text=True, encoding="utf-8").stdout
+    chunks = [json.loads(line[6:]) for line in streamed.splitlines() if line.startswith("data: {")]
+    assert streamed.endswith("data: [DONE]\n\n")
+    assert without_ids(joined(chunks)[0]) == without_ids(answer["choices"][0]["message"])
+
+
+def test_many_streams(server):
+    """64 streams at once, again and again: none loses a byte."""
+    bodies = [request(question, seed=1, temperature=temperature, tool_choice=choice, max_tokens=40)
+              for question in QUESTIONS for temperature in (0, 1.5) for choice in ("auto", "none")]
+    expected = [without_ids(server.chat(body)["choices"][0]["message"]) for body in bodies]
+    end = time.monotonic() + ARGUMENTS.stream_seconds
+    together = threading.Barrier(64)
+
+    def client(number):
+        together.wait()
+        count = 0
+        while count == 0 or time.monotonic() < end:
+            index = (number + count) % len(bodies)
+            message = without_ids(joined(server.events(bodies[index]))[0])
+            assert message == expected[index], (bodies[index], message, expected[index])
+            count += 1
+        return count
+    with concurrent.futures.ThreadPoolExecutor(64) as pool:
+        counts = list(pool.map(client, range(64)))
+    print(f"{sum(counts)} streams of 64 clients in {ARGUMENTS.stream_seconds:g} s")
+
+
+def malformed_body(rng):
+    """A chat request with one thing or several wrong."""
+    def copy(value):
+        return json.loads(json.dumps(value))
+    body = copy(request(WEATHER, max_tokens=1, seed=1, stream=rng.random() < 0.3))
+    values = (None, True, -1, 0, 2 ** 62, 1e308, "", "x", "\u0000", [], {}, [[]], {"": {}}, [None], "get_weather",
+              {"type": "function"}, "\ud83d\ude00" * 50)
+    for _ in range(rng.choice((1, 1, 2, 5))):
+        node = body
+        while True:
+            keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+            if not keys:
+                break
+            key = rng.choice(keys)
+            if isinstance(node[key], (dict, list)) and node[key] and rng.random() < 0.8:
+                node = node[key]
+                continue
+            if isinstance(node, dict) and rng.random() < 0.3:
+                node[rng.choice(("n", "stop", "tool_calls", "response_id", "$ref", "logit_bias", "x" * 99))] = \
+                    copy(rng.choice(values))
+            elif rng.random() < 0.3:
+                del node[key]
+            else:
+                node[key] = copy(rng.choice(values))
+            break
+    text = json.dumps(body, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass")
+    kind = rng.random()
+    if kind < 0.2:
+        text = text[:rng.randrange(len(text))]
+    elif kind < 0.4:
+        at = rng.randrange(len(text))
+        text = text[:at] + rng.randbytes(rng.randrange(1, 9)) + text[at + rng.randrange(3):]
+    elif kind < 0.45:
+        text = rng.choice((b"[", b"{\"a\":", b"\"", b"-", b"1e")) * rng.randrange(1, 3000)
+    elif kind < 0.5:
+        text = rng.randbytes(rng.randrange(2000))
+    return text
+
+
+def malformed_request(rng):
+    """The bytes of a whole request, of which any part may be wrong."""
+    path = rng.choice(("/v1/chat/completions",) * 9 + (
+        "/cache-tool-output/" + rng.choice(("a", "..", "%00", "x" * 200)), "/v1/models/%ff", "/" * rng.randrange(9), "*",
+        "/health?a=%", "/" + "a" * rng.randrange(10000)))
+    method = rng.choice(("POST",) * 8 + ("GET", "PUT", "OPTIONS", "HEAD", "G\x00T", "PRI", ""))
+    version = rng.choice(("HTTP/1.1",) * 12 + ("HTTP/1.0", "HTTP/2", "HTTP/9.9", ""))
+    body = malformed_body(rng)
+    headers = {"Host": "x", "Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"}
+    for _ in range(rng.choice((0, 0, 1, 2))):
+        name, value = rng.choice((
+            ("Content-Length", rng.choice(("-1", "0", "x", "9" * 30, str(len(body) + 1), str(len(body) // 2)))),
+            ("Content-Type", rng.choice(("", "text/plain", "multipart/form-data; boundary=", "application/json;x"))),
+            ("Transfer-Encoding", rng.choice(("chunked", "gzip", "chunked, chunked"))),
+            ("Content-Encoding", rng.choice(("gzip", "br", "deflate", "x"))),
+            ("Range", rng.choice(("bytes=0-", "bytes=-1", "bytes=" + "1-2," * 999, "bytes=" + "9" * 99 + "-"))),
+            ("Expect", "100-continue"), ("Accept-Encoding", "gzip, br"), ("Connection", rng.choice(("", "keep-alive"))),
+            ("Authorization", rng.choice(("", "Bearer " + "x" * 9000))), ("X" * rng.randrange(9000), "x"),
+            ("A: b\r\nC", "\x00"), ("", ""), ("Cookie", "a" * rng.randrange(20000))))
+        headers[name] = value
+    end = rng.choice(("\r\n",) * 9 + ("\n",))
+    head = f"{method} {path} {version}{end}" + "".join(f"{name}: {value}{end}" for name, value in headers.items())
+    whole = head.encode("latin-1") + end.encode() + body
+    return whole if rng.random() < 0.95 else rng.randbytes(rng.randrange(300))
+
+
+def test_malformed_requests(server):
+    """None of them stops the server, and all that are answered are answered as HTTP and JSON have it."""
+    def send(seed):
+        data = malformed_request(random.Random(seed))
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                connection.sendall(data)
+                connection.shutdown(socket.SHUT_WR)
+            answer = b""
+            with contextlib.suppress(ConnectionResetError):
+                while part := connection.recv(65536):
+                    answer += part
+        answer = answer.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if not answer:
+            return 0
+        match = re.match(rb"HTTP/1\.1 (\d{3}) ", answer)
+        assert match, (seed, data, answer)
+        status = int(match[1])
+        assert status < 500, (seed, data, answer)
+        if status >= 400 and data[:4] != b"HEAD" and b"Content-Encoding" not in answer:
+            assert json.loads(answer.split(b"\r\n\r\n", 1)[1])["error"]["message"], (seed, data, answer)
+        return status
+    expected = without_ids(server.chat(request(WEATHER))["choices"][0]["message"])
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        statuses = list(pool.map(send, range(ARGUMENTS.malformed)))
+    assert without_ids(server.chat(request(WEATHER))["choices"][0]["message"]) == expected
+    until(lambda: metrics(server)["tooldecode_requests_running"] == 0)
+    told = {status: statuses.count(status) for status in sorted(set(statuses))}
+    assert {400, 404, 405, 415} <= set(told), told
+    print(f"{len(statuses)} malformed requests, by status: {told}")
+
+
+def test_openai(server):
+    import openai  # pylint: disable=import-outside-toplevel
+    client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=0)
+    assert [model.id for model in client.models.list()] == ["tiny"]
+    body = request(WEATHER)
+    plain = client.chat.completions.create(**body)
+    call, = plain.choices[0].message.tool_calls
+    assert call.function.name == "get_weather" and json.loads(call.function.arguments)["city"] == "Oslo"
+    assert plain.choices[0].finish_reason == "tool_calls"
+    with client.chat.completions.stream(**body, stream_options={"include_usage": True}) as stream:
+        for _ in stream:
+            pass
+        final = stream.get_final_completion()
+    assert final.choices[0].message.tool_calls[0].function.arguments == call.function.arguments
+    assert final.usage == plain.usage
+    told = client.chat.completions.create(**{**body, "messages": [
+        *body["messages"], plain.choices[0].message,
+        {"role": "tool", "tool_call_id": call.id, "content": "rain"}]}, extra_body={"response_id": "o"})
+    assert told.id == "o"
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in client.chat.completions.create(
+        **request(QUESTIONS[3]), stream=True))
+    assert text == client.chat.completions.create(**request(QUESTIONS[3])).choices[0].message.content
+    for kind, change in ((openai.BadRequestError, {"n": 2}), (openai.NotFoundError, {"model": "gpt-4o"})):
+        try:
+            client.chat.completions.create(**{**body, **change})
+        except kind as error:
+            assert error.param == next(iter(change)) and error.code, error
+        else:
+            raise AssertionError(change)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--stream-seconds", type=float, default=4)
+    parser.add_argument("--malformed", type=int, default=2000)
+    parser.add_argument("--only", default="")
+    parser.parse_args(namespace=ARGUMENTS)
+    try:
+        import openai as _  # pylint: disable=import-outside-toplevel
+        skipped = []
+    except ImportError:
+        skipped = ["test_openai"]
+    for name, test in list(globals().items()):
+        if not name.startswith("test_") or name in skipped or ARGUMENTS.only not in name:
+            continue
+        start = time.monotonic()
+        if test.__code__.co_argcount == 0:
+            test()
+        else:
+            with Server() as server:
+                test(server)
+        print(f"{name}: passed in {time.monotonic() - start:.1f} s", flush=True)
+    if skipped:
+        print("SKIPPED: the package openai is not installed; all else passed")
+        sys.exit(77)
+
+
+if __name__ == "__main__":
+    main()
