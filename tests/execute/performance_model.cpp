@@ -7,6 +7,7 @@
 
 #include <tooldecode/execute/performance_model.hpp>
 
+#include "../../benchmarks/tool_latency/simulation.hpp"
 #include <support/catch.hpp>
 
 using namespace tooldecode;
@@ -251,6 +252,82 @@ TEST_CASE("A cache in the engine never loses against the client alone") {
   CHECK(readmission_time(sure).count() == Approx(0.02 + 0.01 + 0.11));
   CHECK(client_times(sure).generation.count() == Approx(1.14));
   CHECK(time_with_cache(3, sure, 1).count() == Approx(0.01 + 0.01 + 0.11 + 0.8 + 2 * 0.81));
+}
+
+// One agent, times that do not vary, predictions that the engine does not feel.
+static tool_latency::Setup plain_setup(double tool, tool_latency::Speculation speculation) {
+  tool_latency::Setup setup{.speculation = speculation};
+  setup.engine.step_per_draft = 0;
+  setup.workload.spread       = 0;
+  setup.workload.tool         = tool;
+  setup.workload.sessions     = 300;
+  return setup;
+}
+
+TEST_CASE("Simulated sessions take what the model says, within 1 %") {
+  using tool_latency::Policy;
+  for (const Policy policy : {Policy::none, Policy::client, Policy::engine}) {
+    // At none of these does a decoding step more or less decide whether a result is in time.
+    for (const double tool : {0.0, 0.25, 0.6, 1.5, 3.0}) {
+      for (const double acceptance : {0.0, 0.5, 0.8, 1.0}) {
+        for (const std::size_t speculators : {1U, 3U}) {
+          // Without a prefix cache the time to come back grows within a session, and which turns
+          // come back would matter: that is left to the client, for which all do.
+          for (const double cached : {1.0, 0.9, 0.0}) {
+            if (cached == 0 && policy == Policy::engine) continue;
+            auto setup = plain_setup(
+                tool, {.policy = policy, .speculators = speculators, .acceptance = acceptance});
+            setup.engine.cached_share = cached;
+            INFO(name(policy) << ", tool " << tool << " s, acceptance " << acceptance << ", "
+                              << speculators << " speculators, cached share " << cached);
+            CHECK(tool_latency::simulate(setup).seconds ==
+                  Approx(tool_latency::expected_seconds(setup)).epsilon(0.01));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("A simulation repeats itself, and counts what happens") {
+  using tool_latency::Policy;
+  const auto setup = [](Policy policy, bool is_gated) {
+    tool_latency::Setup result{.speculation = {.policy = policy, .speculators = 2}};
+    result.workload.agents      = 5;
+    result.workload.tool        = 0.4;
+    result.speculation.is_gated = is_gated;
+    return result;
+  };
+  const auto none = tool_latency::simulate(setup(Policy::none, false));
+  CHECK(none.turns == 5 * 8 * 10);
+  CHECK(none.speculated + none.started + none.hits + none.resident == 0);
+  for (const Policy policy : {Policy::client, Policy::engine}) {
+    for (const bool is_gated : {false, true}) {
+      const auto first = tool_latency::simulate(setup(policy, is_gated));
+      const auto again = tool_latency::simulate(setup(policy, is_gated));
+      CHECK(first.seconds == again.seconds);
+      CHECK(first.tokens == none.tokens);  // the same turns
+      CHECK(first.turns == none.turns);
+      CHECK(first.seconds < none.seconds);
+      CHECK(first.speculated <= first.turns);
+      CHECK(first.hits <= first.speculated);
+      CHECK(first.hits <= first.started);
+      CHECK((first.resident > 0) == (policy == Policy::engine));
+      if (!is_gated) CHECK(first.speculated == first.turns);
+    }
+  }
+  // Certain predictions of the same call run once, and none is wasted.
+  const auto sure = tool_latency::simulate(
+      plain_setup(0.5, {.policy = Policy::engine, .speculators = 9, .acceptance = 1}));
+  CHECK(sure.started == sure.turns);
+  CHECK(sure.hits == sure.turns);
+  CHECK(sure.resident == sure.turns);
+  CHECK(sure.wasted() == 0);
+  // Predictions that come after the call are given up.
+  const auto late = tool_latency::simulate(
+      plain_setup(0.5, {.policy = Policy::client, .acceptance = 1, .prediction = 30}));
+  CHECK(late.started == 0);
+  CHECK(late.seconds == Approx(tool_latency::simulate(plain_setup(0.5, {})).seconds));
 }
 
 TEST_CASE("Sessions that take no time, and none at all") {

@@ -1,0 +1,66 @@
+// What speculative tool calls save, by tool latency, agents, speculators and acceptance.
+//
+//   benchmark_tool_latency simulate [--out FILE] [--plot DIRECTORY] [--seed N] ...
+//
+// benchmarks/results/tool_latency.json and the charts beside it are what
+// `benchmark_tool_latency simulate --out benchmarks/results/tool_latency.json --plot
+// benchmarks/results` writes.
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+
+#include "commands.hpp"
+#include <CLI/CLI.hpp>
+
+namespace {
+
+void add_simulate(CLI::App& app, tool_latency::SimulateOptions& options) {
+  tool_latency::Engine& engine = options.setup.engine;
+  tool_latency::Workload& work = options.setup.workload;
+  app.add_option("--out", options.out, "write parameters and points as JSON");
+  app.add_option("--plot", options.plots, "write charts as SVG to a directory")
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--seed", options.setup.seed, "of all that is drawn")->capture_default_str();
+  app.add_option("--sessions", work.sessions, "of each agent")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10'000));
+  app.add_option("--turns", work.turns, "of a session")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000));
+  const auto positive = [&](const char* flag, double& value, const char* what) {
+    app.add_option(flag, value, what)->capture_default_str()->check(CLI::Range(1e-6, 1e6));
+  };
+  const auto natural = [&](const char* flag, double& value, const char* what) {
+    app.add_option(flag, value, what)->capture_default_str()->check(CLI::Range(0.0, 1e6));
+  };
+  positive("--reasoning-tokens", work.reasoning_tokens, "that a turn writes before its call");
+  app.add_option("--spread", work.spread, "share by which times and tokens vary around their means")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1.0));
+  positive("--step", engine.step, "seconds of a decoding step, as if by the weights alone");
+  natural("--step-per-sequence", engine.step_per_sequence, "seconds that a sequence adds to it");
+  natural("--step-per-draft", engine.step_per_draft, "seconds that a prediction adds to it");
+  positive("--prefill-rate", engine.prefill_rate, "tokens per second");
+  natural("--round-trip", engine.round_trip, "seconds between engine and client, both ways");
+  natural("--eviction", engine.eviction, "seconds to leave the batch and find a place in it");
+  positive("--prediction", options.setup.speculation.prediction,
+           "seconds until a predicted call is there");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"What speculative tool calls save, by tool latency, agents and speculators"};
+  app.require_subcommand(1);
+  tool_latency::SimulateOptions simulated;
+  simulated.setup.workload.sessions = 24;
+  add_simulate(*app.add_subcommand("simulate", "the sweep as a discrete-event simulation"),
+               simulated);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return tool_latency::simulate(simulated);
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return EXIT_FAILURE;
+  }
+}

@@ -1,0 +1,208 @@
+// The numbers as JSON, the charts as SVG.
+#include "outputs.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <program/plot.hpp>
+
+namespace tool_latency {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array columns{
+    "agents",   "tool_latency_s", "policy",          "speculators",     "acceptance",
+    "gate",     "prefix_cache",   "time_saved",      "tokens_per_s",    "seconds_per_turn",
+    "hit_rate", "resident_share", "wasted_per_turn", "speculated_share"};
+
+void add_row(std::vector<std::string>& rows, const Point& point) {
+  const auto rounded = [](double value) { return std::round(value * 1e4) / 1e4; };
+  const Setup& s     = point.setup;
+  const Outcome& o   = point.outcome;
+  rows.push_back(
+      Json{s.workload.agents, s.workload.tool, name(s.speculation.policy),
+           s.speculation.speculators, s.speculation.acceptance, s.speculation.is_gated,
+           s.engine.cached_share > 0, rounded(point.saved), std::round(o.throughput() * 10) / 10,
+           rounded(o.seconds / static_cast<double>(s.workload.turns * s.workload.sessions)),
+           rounded(o.hit_rate()), rounded(share(o.resident, o.turns)),
+           rounded(share(o.wasted(), o.turns)), rounded(share(o.speculated, o.turns))}
+          .dump());
+}
+
+// All latencies for one speculator, and all numbers of speculators at 1 s.
+std::vector<std::string> rows_of(Sweep& sweep) {
+  std::vector<std::string> rows;
+  for (const std::size_t agents : all_agents) {
+    for (const double tool : latencies()) {
+      for (const bool is_refilled : {false, true}) {
+        add_row(rows, sweep.at(agents, tool, {}, is_refilled));
+        for (const Policy policy : {Policy::client, Policy::engine}) {
+          add_row(rows, sweep.at(agents, tool, {.policy = policy}, is_refilled));
+        }
+      }
+      for (const Policy policy : {Policy::client, Policy::engine}) {
+        add_row(rows, sweep.at(agents, tool, {.policy = policy, .is_gated = true}));
+      }
+    }
+    for (const double quality : qualities) {
+      for (std::size_t count = 1; count <= most_speculators; ++count) {
+        if (count == 1 && quality == best_quality) continue;  // among those above
+        for (const Policy policy : {Policy::client, Policy::engine}) {
+          for (const bool is_gated : {false, true}) {
+            add_row(rows, sweep.at(agents, 1,
+                                   {.policy      = policy,
+                                    .speculators = count,
+                                    .acceptance  = quality,
+                                    .is_gated    = is_gated}));
+          }
+        }
+      }
+    }
+  }
+  return rows;
+}
+
+Json parameters_of(const Setup& setup) {
+  const Engine& e   = setup.engine;
+  const Workload& w = setup.workload;
+  return {{"paper",
+           {{"agents", all_agents},
+            {"tool_latency_s", {0, 3}},
+            {"speculators", {1, most_speculators}}}},
+          {"chosen",
+           {{"acceptance_of_each_speculator", qualities},
+            {"step_s", e.step},
+            {"step_per_sequence_s", e.step_per_sequence},
+            {"step_per_draft_s", e.step_per_draft},
+            {"prefill_tokens_per_s", e.prefill_rate},
+            {"prefill_chunk_tokens", e.chunk_tokens},
+            {"round_trip_s", e.round_trip},
+            {"eviction_s", e.eviction},
+            {"prefix_cache_share", {1, 0}},
+            {"prompt_tokens", w.prompt_tokens},
+            {"reasoning_tokens", w.reasoning_tokens},
+            {"call_tokens", w.call_tokens},
+            {"result_tokens", w.result_tokens},
+            {"spread", w.spread},
+            {"prediction_s", setup.speculation.prediction},
+            {"turns_of_a_session", w.turns},
+            {"sessions_of_an_agent", w.sessions},
+            {"seed", setup.seed}}}};
+}
+
+std::ofstream open(const std::filesystem::path& path) {
+  std::ofstream file(path);
+  if (!file) throw std::runtime_error(path.string() + ": cannot be written");
+  return file;
+}
+
+void write_plot(const std::string& directory, std::string_view file, const program::Plot& plot) {
+  open(std::filesystem::path(directory) / file) << program::draw_svg(plot);
+}
+
+// A series of time saved in per cent, or of any other number.
+template <class X, class Y>
+program::PlotSeries series_of(std::string name, const std::vector<X>& xs, Y y) {
+  program::PlotSeries series{std::move(name)};
+  for (const X& x : xs) {
+    const double value = y(x);
+    series.points.push_back({static_cast<double>(x), value, value, value});
+  }
+  return series;
+}
+
+}  // namespace
+
+void write_json(const std::string& path, Sweep& sweep, const Json& claims) {
+  std::ofstream file = open(path);
+  file << "{\n\"command\": \"benchmark_tool_latency simulate\",\n\"parameters\": "
+       << parameters_of(sweep.base()).dump(1) << ",\n\"claims\": " << claims.dump(1)
+       << ",\n\"columns\": " << Json(columns).dump() << ",\n\"points\": [\n";
+  std::string separator;
+  for (const std::string& row : rows_of(sweep)) {
+    file << separator << row;
+    separator = ",\n";
+  }
+  file << "\n]\n}\n";
+}
+
+void write_plots(const std::string& directory, Sweep& sweep) {
+  program::Plot saved{"Time saved by tool latency (client-side, acceptance 0.8)",
+                      "tool latency, s",
+                      "time saved, %",
+                      {}};
+  for (const std::size_t agents : all_agents) {
+    saved.series.push_back(series_of(agents_of(agents), latencies(), [&](double tool) {
+      return 100 * sweep.at(agents, tool, {.policy = Policy::client}).saved;
+    }));
+  }
+  saved.series.push_back(series_of("1 agent, by the model", latencies(), [&](double tool) {
+    Setup setup       = sweep.at(1, tool, {.policy = Policy::client}).setup;
+    const double with = expected_seconds(setup);
+    setup.speculation = {};
+    return 100 * (1 - with / expected_seconds(setup));
+  }));
+  saved.series.back().is_curve = true;
+  write_plot(directory, "tool_latency_saved.svg", saved);
+
+  program::Plot throughput{"Throughput by agents (tool latency 0.5 s, acceptance 0.8)",
+                           "agents",
+                           "tokens per second",
+                           {}};
+  const std::vector<std::size_t> more_agents{1, 2, 4, 8, 16, 24, 32};
+  for (const Policy policy : {Policy::none, Policy::client, Policy::engine}) {
+    throughput.series.push_back(
+        series_of(policy == Policy::none ? "no speculation" : std::string(name(policy)) + "-side",
+                  more_agents, [&](std::size_t agents) {
+                    return sweep.at(agents, 0.5, {.policy = policy}).outcome.throughput();
+                  }));
+  }
+  write_plot(directory, "tool_latency_throughput.svg", throughput);
+
+  std::vector<std::size_t> counts;
+  for (std::size_t count = 1; count <= most_speculators; ++count) counts.push_back(count);
+  program::Plot speculators{"Time saved by speculators (client-side, tool latency 1 s)",
+                            "speculators",
+                            "time saved, %",
+                            {}};
+  for (const std::size_t agents : {std::size_t{1}, std::size_t{32}}) {
+    for (const double quality : qualities) {
+      speculators.series.push_back(
+          series_of(agents_of(agents) + ", " + fixed(quality, 2), counts, [&](std::size_t count) {
+            return 100 *
+                   sweep
+                       .at(agents, 1,
+                           {.policy = Policy::client, .speculators = count, .acceptance = quality})
+                       .saved;
+          }));
+    }
+  }
+  write_plot(directory, "tool_latency_speculators.svg", speculators);
+
+  program::Plot sides{"Engine-side against client-side (8 agents, acceptance 0.8)",
+                      "tool latency, s",
+                      "time saved, %",
+                      {}};
+  for (const bool is_refilled : {false, true}) {
+    for (const Policy policy : {Policy::client, Policy::engine}) {
+      sides.series.push_back(
+          series_of(std::string(name(policy)) + (is_refilled ? ", refill" : ", prefix cache"),
+                    latencies(), [&](double tool) {
+                      return 100 * sweep.at(8, tool, {.policy = policy}, is_refilled).saved;
+                    }));
+    }
+  }
+  write_plot(directory, "tool_latency_sides.svg", sides);
+}
+
+}  // namespace tool_latency

@@ -1,0 +1,19 @@
+/// \file
+/// What the sweep leaves behind: a file of numbers, and charts.
+#pragma once
+
+#include <string>
+
+#include "sweep.hpp"
+#include <nlohmann/json.hpp>
+
+namespace tool_latency {
+
+/// Parameters, what was claimed and found, and the points of tables and charts, a line each.
+void write_json(const std::string& path, Sweep& sweep, const nlohmann::ordered_json& claims);
+
+/// Charts like the paper's: time saved by tool latency, throughput by agents, time saved by
+/// speculators, engine-side against client-side.
+void write_plots(const std::string& directory, Sweep& sweep);
+
+}  // namespace tool_latency

@@ -1,0 +1,263 @@
+// The sweep as a simulation: tables, and whether what is claimed holds.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands.hpp"
+#include "outputs.hpp"
+#include "sweep.hpp"
+#include <nlohmann/json.hpp>
+
+namespace tool_latency {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void print_row(const std::vector<std::string>& cells) {
+  std::cout << '|';
+  for (const std::string& cell : cells) std::cout << ' ' << cell << " |";
+  std::cout << '\n';
+}
+
+void print_head(std::string_view title, const std::vector<std::string>& names) {
+  std::cout << '\n' << title << "\n\n";
+  print_row(names);
+  print_row(std::vector<std::string>(names.size(), "---:"));
+}
+
+void print_latencies(Sweep& sweep) {
+  std::vector<std::string> names{"tool latency, s"};
+  for (const std::size_t agents : all_agents) {
+    for (const char* policy : {"client", "engine"}) {
+      names.push_back(agents_of(agents) + ", " + policy);
+    }
+  }
+  print_head(
+      "Time saved against no speculation, one speculator that is right 80 % of the time, "
+      "prefix cache on, no gate",
+      names);
+  for (const double tool : latencies()) {
+    std::vector<std::string> cells{fixed(tool, 2)};
+    for (const std::size_t agents : all_agents) {
+      for (const Policy policy : {Policy::client, Policy::engine}) {
+        cells.push_back(percent(sweep.at(agents, tool, {.policy = policy}).saved));
+      }
+    }
+    print_row(cells);
+  }
+}
+
+void print_details(Sweep& sweep) {
+  print_head(
+      "Throughput, hits and waste at a tool latency of 1 s, 80 % acceptance, one speculator "
+      "and five",
+      {"agents", "speculators", "policy", "tokens/s", "time saved", "hit rate",
+       "answered in the batch", "wasted calls per turn"});
+  for (const std::size_t agents : all_agents) {
+    for (const std::size_t count : {std::size_t{1}, std::size_t{5}}) {
+      for (const Policy policy : {Policy::none, Policy::client, Policy::engine}) {
+        if (policy == Policy::none && count > 1) continue;
+        const Point& point = sweep.at(agents, 1, {.policy = policy, .speculators = count});
+        const Outcome& o   = point.outcome;
+        print_row({std::to_string(agents), policy == Policy::none ? "" : std::to_string(count),
+                   std::string(name(policy)), fixed(o.throughput(), 0), percent(point.saved),
+                   percent(o.hit_rate()), percent(share(o.resident, o.turns)),
+                   fixed(share(o.wasted(), o.turns), 2)});
+      }
+    }
+  }
+}
+
+void print_speculators(Sweep& sweep) {
+  for (const std::size_t agents : {std::size_t{1}, std::size_t{32}}) {
+    std::vector<std::string> names{"acceptance of each", "policy"};
+    for (std::size_t count = 1; count <= most_speculators; ++count) {
+      names.push_back(std::to_string(count));
+    }
+    print_head("Time saved by the number of speculators, " + agents_of(agents) +
+                   ", tool latency 1 s, no gate",
+               names);
+    for (const double quality : qualities) {
+      for (const Policy policy : {Policy::client, Policy::engine}) {
+        std::vector<std::string> cells{percent(quality), std::string(name(policy))};
+        for (std::size_t count = 1; count <= most_speculators; ++count) {
+          cells.push_back(percent(
+              sweep.at(agents, 1, {.policy = policy, .speculators = count, .acceptance = quality})
+                  .saved));
+        }
+        print_row(cells);
+      }
+    }
+  }
+}
+
+void print_prefix_cache(Sweep& sweep) {
+  print_head(
+      "Engine-side against client-side, 8 agents, 80 % acceptance: time saved against no "
+      "speculation with the same prefix cache",
+      {"tool latency, s", "client, prefix cache", "engine, prefix cache", "client, no prefix cache",
+       "engine, no prefix cache"});
+  for (const double tool : latencies()) {
+    std::vector<std::string> cells{fixed(tool, 2)};
+    for (const bool is_refilled : {false, true}) {
+      for (const Policy policy : {Policy::client, Policy::engine}) {
+        cells.push_back(percent(sweep.at(8, tool, {.policy = policy}, is_refilled).saved));
+      }
+    }
+    print_row(cells);
+  }
+}
+
+std::string describe(const Point& point) {
+  const Speculation& s = point.setup.speculation;
+  return percent(point.saved) + " (" + std::string(name(s.policy)) + ", " +
+         agents_of(point.setup.workload.agents) + ", tool " + fixed(point.setup.workload.tool, 2) +
+         " s, " + std::to_string(s.speculators) + " speculators, acceptance " +
+         fixed(s.acceptance, 2) + ")";
+}
+
+// Simulated times against the performance model, where its assumptions hold: one agent, times that
+// do not vary, predictions elsewhere than on the engine.
+double worst_deviation(const Setup& base) {
+  double worst = 0;
+  for (const double tool : latencies()) {
+    for (const double quality : qualities) {
+      for (const Policy policy : {Policy::none, Policy::client, Policy::engine}) {
+        Setup setup                  = base;
+        setup.engine.step_per_draft  = 0;
+        setup.workload.agents        = 1;
+        setup.workload.spread        = 0;
+        setup.workload.sessions      = 400;
+        setup.workload.tool          = tool;
+        setup.speculation.policy     = policy;
+        setup.speculation.acceptance = quality;
+        worst                        = std::max(
+            worst, std::abs(tool_latency::simulate(setup).seconds / expected_seconds(setup) - 1));
+      }
+    }
+  }
+  return worst;
+}
+
+// What is claimed, checked: prints a line for each and returns whether all hold.
+class Claims {
+ public:
+  void check(std::string_view what, bool holds, const std::string& found) {
+    std::cout << (holds ? "holds: " : "FAILS: ") << what << ": " << found << '\n';
+    report_.push_back({{"claim", what}, {"holds", holds}, {"found", found}});
+    all_ = all_ && holds;
+  }
+  [[nodiscard]] bool all_hold() const { return all_; }
+  [[nodiscard]] const Json& report() const { return report_; }
+
+ private:
+  Json report_ = Json::array();
+  bool all_    = true;
+};
+
+void check_operating_point(Sweep& sweep, Claims& claims) {
+  const double generation = generation_of(sweep);
+  double least            = 1;
+  std::string found;
+  for (const std::size_t agents : all_agents) {
+    const Point& point = sweep.at(agents, generation, {.policy = Policy::client});
+    least              = std::min(least, point.saved);
+    found += (found.empty() ? "" : ", ") + percent(point.saved) + " with " + agents_of(agents);
+  }
+  claims.check(
+      "client-side saves at least 21 % at acceptance 0.8, T = G = " + fixed(generation, 2) +
+          " s, g = " + fixed(sweep.base().speculation.prediction, 2) + " s",
+      least >= 0.21, found);
+}
+
+// A result is in time where g + T <= G.
+void check_engine_gain(Sweep& sweep, Claims& claims) {
+  const double generation = generation_of(sweep);
+  double least = 1, greatest = -1;
+  std::string later;
+  for (const double tool : latencies()) {
+    if (tool >= generation) continue;
+    for (const std::size_t agents : all_agents) {
+      const double gain = sweep.at(agents, tool, {.policy = Policy::engine}).saved -
+                          sweep.at(agents, tool, {.policy = Policy::client}).saved;
+      if (sweep.base().speculation.prediction + tool <= generation) {
+        least = std::min(least, gain), greatest = std::max(greatest, gain);
+      } else {
+        later += (later.empty() ? "" : ", ") + fixed(100 * gain, 1) + " at " + fixed(tool, 2) +
+                 " s with " + agents_of(agents);
+      }
+    }
+  }
+  claims.check(
+      "engine-side saves at least 3 points more than client-side for tools that end within the "
+      "reasoning, g + T <= G",
+      least >= 0.03, fixed(100 * least, 1) + " to " + fixed(100 * greatest, 1) + " points");
+  std::cout << "       where T < G < g + T, in points: " << later << '\n';
+}
+
+void check_gate(Sweep& sweep, Claims& claims) {
+  double least_open = 1, least_gated = 1, most_lost = 0;
+  std::string open, gated, lost;
+  std::size_t count = 0;
+  for (const std::size_t agents : all_agents) {
+    for (const double tool : latencies()) {
+      for (const double quality : qualities) {
+        for (std::size_t speculators = 1; speculators <= most_speculators; ++speculators) {
+          for (const Policy policy : {Policy::client, Policy::engine}) {
+            Speculation speculation{policy, speculators, quality};
+            const Point& without  = sweep.at(agents, tool, speculation);
+            speculation.is_gated  = true;
+            const Point& with     = sweep.at(agents, tool, speculation);
+            const double foregone = std::max(0.0, without.saved) - with.saved;
+            if (without.saved < least_open) least_open = without.saved, open = describe(without);
+            if (with.saved < least_gated) least_gated = with.saved, gated = describe(with);
+            if (foregone > most_lost) {
+              most_lost = foregone;
+              lost      = fixed(100 * foregone, 1) + " points at " + describe(with);
+            }
+            ++count;
+          }
+        }
+      }
+    }
+  }
+  claims.check("with the gate no point of " + std::to_string(count) +
+                   " is slower than no speculation by more than 1 %",
+               least_gated >= -0.01, "the worst saves " + gated);
+  std::cout << "       without the gate the worst saves " << open
+            << "\n       what the gate gives away against the better of always and never, at most: "
+            << lost << '\n';
+}
+
+}  // namespace
+
+int simulate(const SimulateOptions& options) {
+  Sweep sweep(options.setup);
+  std::cout << "A turn decodes for " << fixed(generation_of(sweep), 2)
+            << " s on a lone agent's engine; a predicted call is there after "
+            << fixed(options.setup.speculation.prediction, 2)
+            << " s. The agents, the range of latencies and the numbers of speculators are the "
+               "paper's; all other parameters are chosen (--help, or the JSON).\n";
+  print_latencies(sweep);
+  print_details(sweep);
+  print_speculators(sweep);
+  print_prefix_cache(sweep);
+  std::cout << '\n';
+  Claims claims;
+  check_operating_point(sweep, claims);
+  check_engine_gain(sweep, claims);
+  check_gate(sweep, claims);
+  const double deviation = worst_deviation(options.setup);
+  claims.check("the simulation is within 1 % of the performance model where its assumptions hold",
+               deviation <= 0.01, "at most " + fixed(100 * deviation, 2) + " % off");
+  if (!options.out.empty()) write_json(options.out, sweep, claims.report());
+  if (!options.plots.empty()) write_plots(options.plots, sweep);
+  return claims.all_hold() ? 0 : 1;
+}
+
+}  // namespace tool_latency

@@ -1,0 +1,116 @@
+/// \file
+/// The points of the sweep, run when they are asked for.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <iomanip>
+#include <map>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "simulation.hpp"
+
+namespace tool_latency {
+
+/// The paper's sweep: agents, latencies from 0 to 3 s, 1 to 9 speculators, three qualities.
+inline constexpr std::array<std::size_t, 3> all_agents{1, 8, 32};
+inline constexpr std::array<double, 3> qualities{0.5, 0.65, 0.8};
+inline constexpr std::size_t most_speculators = 9;
+inline constexpr double best_quality          = 0.8;
+
+inline std::vector<double> latencies() {
+  std::vector<double> result;
+  for (int quarter = 0; quarter <= 12; ++quarter) result.push_back(quarter / 4.0);
+  return result;
+}
+
+inline std::string fixed(double value, int digits) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(digits) << (std::abs(value) < 5e-10 ? 0.0 : value);
+  return out.str();
+}
+
+inline std::string percent(double share) {
+  return fixed(100 * share, 1) + " %";
+}
+
+inline std::string agents_of(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " agent" : " agents");
+}
+
+/// One point and what it is compared with: the same work without speculation.
+struct Point {
+  Setup setup;
+  Outcome outcome;
+  double saved = 0;
+};
+
+/// Runs each point when it is first asked for, and remembers it.
+class Sweep {
+ public:
+  explicit Sweep(Setup base) : base_(std::move(base)) {}
+
+  /// \param is_refilled  no prefix cache: a sequence that comes back is prefilled as a whole
+  const Point& at(std::size_t agents, double tool, Speculation speculation,
+                  bool is_refilled = false) {
+    if (speculation.policy == Policy::none) speculation = {};
+    speculation.prediction = base_.speculation.prediction;
+    Setup setup            = base_;
+    setup.workload.agents  = agents;
+    setup.workload.tool    = tool;
+    setup.speculation      = speculation;
+    if (is_refilled) setup.engine.cached_share = 0;
+    const Key key{agents,
+                  tool,
+                  speculation.policy,
+                  speculation.speculators,
+                  speculation.acceptance,
+                  speculation.is_gated,
+                  is_refilled};
+    if (const auto found = points_.find(key); found != points_.end()) return found->second;
+    Point point{setup, mean_of(setup), 0};
+    if (speculation.policy != Policy::none) {
+      point.saved = 1 - point.outcome.seconds / at(agents, tool, {}, is_refilled).outcome.seconds;
+    }
+    return points_.emplace(key, std::move(point)).first->second;
+  }
+
+  [[nodiscard]] const Setup& base() const { return base_; }
+
+ private:
+  using Key = std::tuple<std::size_t, double, Policy, std::size_t, double, bool, bool>;
+
+  // Over so many runs that all points stand for equally many turns; counts are summed.
+  static Outcome mean_of(Setup setup) {
+    const std::size_t runs = std::max<std::size_t>(1, all_agents.back() / setup.workload.agents);
+    Outcome sum;
+    for (std::size_t i = 0; i < runs; ++i, ++setup.seed) {
+      const Outcome run = tool_latency::simulate(setup);
+      sum.seconds += run.seconds / static_cast<double>(runs);
+      sum.makespan += run.makespan, sum.tokens += run.tokens;
+      sum.turns += run.turns, sum.speculated += run.speculated, sum.started += run.started;
+      sum.hits += run.hits, sum.resident += run.resident;
+    }
+    return sum;
+  }
+
+  Setup base_;
+  std::map<Key, Point> points_;
+};
+
+inline double share(std::size_t part, std::size_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// G: what decoding a turn takes a lone agent.
+inline double generation_of(const Sweep& sweep) {
+  return model_times(sweep.base()).turn.generation.count();
+}
+
+}  // namespace tool_latency
