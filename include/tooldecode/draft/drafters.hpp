@@ -42,8 +42,9 @@ class Drafters {
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
   [[nodiscard]] double least_probability() const noexcept { return options_.least_probability; }
   [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
-    return std::apply([prompt](const Ds&... each) { return Request{each.begin(prompt)...}; },
-                      drafters_);
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      return Request{std::get<i>(drafters_).begin(prompt)...};
+    }(std::index_sequence_for<Ds...>{});
   }
 
   template <Constraint C>
