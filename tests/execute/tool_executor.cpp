@@ -188,8 +188,12 @@ TEST_CASE("waiting ends where a stop is asked for, and with it the call") {
       ToolSet());
   std::stop_source source;
   auto execution = executor.start(call(1));
+  auto other     = executor.start(call(1));
   std::jthread stopper([&] { source.request_stop(); });
   CHECK(execution.get(source.get_token()).status == ToolStatus::cancelled);
+  CHECK(execution.get().status == ToolStatus::cancelled);
+  CHECK_FALSE(other.is_done());
+  other.release();
   stopped.get_future().get();
 }
 

@@ -290,9 +290,11 @@ class Execution {
   [[nodiscard]] std::chrono::steady_clock::duration time() const {
     return is_done() ? task_->time : std::chrono::steady_clock::duration::zero();
   }
-  /// Waits for the result; `cancelled`, and released, where the stop is asked for first.
+  /// Waits for the result; `cancelled`, and released, where the stop is asked for first. After a
+  /// release it does not wait.
   [[nodiscard]] ToolResult get(std::stop_token stop = {}) {
-    if (const auto pool = pool_.lock(); pool && !pool->wait(task_, std::move(stop))) {
+    const auto pool = pool_.lock();
+    if (pool ? !pool->wait(task_, std::move(stop)) : !is_done()) {
       release();
       return {ToolStatus::cancelled, "the call was not waited for"};
     }

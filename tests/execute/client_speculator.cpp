@@ -1,0 +1,612 @@
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/execute/client_speculator.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+using namespace std::chrono_literals;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// `get`, `look`, `fail` and `hang` say that they change nothing; `put` and `abort` say nothing.
+const ToolSet& tools() {
+  static const ToolSet set = [] {
+    Json documents = Json::array();
+    for (const char* name : {"get", "look", "fail", "hang", "put", "abort"}) {
+      const bool reads = std::string(name) != "put" && std::string(name) != "abort";
+      documents.push_back({{"name", name}, {"inputSchema", {{"type", "object"}}}});
+      if (reads) documents.back()["annotations"] = {{"readOnlyHint", true}};
+    }
+    return ToolSet::from_json(documents);
+  }();
+  return set;
+}
+
+ToolCall call(const std::string& tool, int key, int session = 0) {
+  return {tool, Json{{"session", session}, {"key", key}}};
+}
+int key_of(const ToolCall& c) {
+  return c.arguments.at("key");
+}
+
+void block_until(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait(lock, stop, [] { return false; });
+}
+
+void yield(unsigned times) {
+  for (unsigned i = 0; i < times; ++i) std::this_thread::yield();
+}
+
+// A flag that one thread raises and others wait for.
+class Flag {
+ public:
+  void raise() { is_up_ = true, is_up_.notify_all(); }
+  void wait() const { is_up_.wait(false); }
+
+ private:
+  std::atomic<bool> is_up_ = false;
+};
+
+using Speculator = ClientSpeculator<int>;
+
+Generator<int> says(std::vector<ToolCall> calls) {
+  return [calls](const int&, std::stop_token) { return Reply{"", calls}; };
+}
+
+std::vector<std::string> outputs(const ClientTurn& turn) {
+  std::vector<std::string> result;
+  for (const ToolResult& r : turn.results) {
+    result.push_back(r.status == ToolStatus::ok ? r.output : std::string(name(r.status)));
+  }
+  return result;
+}
+
+using Texts = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a call that was guessed runs once, before it is called") {
+  Flag begun;
+  std::atomic<int> runs = 0;
+  ToolExecutor executor(
+      [&](const ToolCall& c, std::stop_token) {
+        begun.raise();
+        ++runs;
+        return std::to_string(key_of(c));
+      },
+      tools());
+  const auto main = [&](const int& context, std::stop_token) {
+    begun.wait();
+    return Reply{"text", {call("get", context)}};
+  };
+  Speculator speculator({main, {says({call("get", 7)}), says({call("get", 7)})}}, executor,
+                        {SpeculationPolicy(tools())});
+  const ClientTurn turn = speculator(7);
+  CHECK(turn.reply.text == "text");
+  CHECK(outputs(turn) == Texts{"7"});
+  CHECK(turn.counts.proposed == 1);
+  CHECK(turn.counts.started == 1);
+  CHECK(turn.counts.hits == 1);
+  CHECK(turn.counts.wasted == 0);
+  CHECK(runs == 1);
+}
+
+TEST_CASE("a call that was guessed wrong is asked to stop, and is not waited for") {
+  Flag begun, stopped;
+  ToolExecutor executor(
+      [&](const ToolCall& c, std::stop_token stop) {
+        if (key_of(c) == 2) {
+          begun.raise();
+          block_until(stop);
+          stopped.raise();
+        }
+        return std::to_string(key_of(c));
+      },
+      tools());
+  const auto main = [&](const int&, std::stop_token) {
+    begun.wait();
+    return Reply{"", {call("get", 1)}};
+  };
+  Speculator speculator({main, {says({call("get", 2)})}}, executor, {SpeculationPolicy(tools())});
+  const ClientTurn turn = speculator(0);
+  CHECK(outputs(turn) == Texts{"1"});
+  CHECK(turn.counts.hits == 0);
+  CHECK(turn.counts.wasted == 1);
+  CHECK(turn.counts.cancelled == 1);
+  stopped.wait();
+}
+
+TEST_CASE("calls with effects run when they are called, each time that they are") {
+  Flag begun;
+  std::atomic<int> written = 0;
+  ToolExecutor executor(
+      [&](const ToolCall& c, std::stop_token) {
+        if (c.name == "put") return "put " + std::to_string(++written);
+        const std::string seen = "get " + std::to_string(written);
+        begun.raise();
+        return seen;
+      },
+      tools());
+  int before      = -1;
+  const auto main = [&](const int&, std::stop_token) {
+    begun.wait();
+    before = written;
+    return Reply{"",
+                 {call("get", 1), call("put", 1), call("get", 1), call("put", 1), call("put", 1),
+                  call("get", 1), call("get", 1)}};
+  };
+  // The effects come first, so that they have been proposed when the other call begins.
+  Speculator speculator({main, {says({call("put", 1), call("get", 1)})}}, executor,
+                        {SpeculationPolicy(tools())});
+  const ClientTurn turn = speculator(0);
+  CHECK(before == 0);
+  CHECK(outputs(turn) == Texts{"get 0", "put 1", "get 1", "put 2", "put 3", "get 3", "get 3"});
+  CHECK(turn.counts.proposed == 2);
+  CHECK(turn.counts.started == 1);
+  CHECK(turn.counts.hits == 1);
+}
+
+TEST_CASE("what was seen before an effect is not used after it") {
+  Flag begun;
+  std::atomic<int> written = 0;
+  ToolExecutor executor(
+      [&](const ToolCall& c, std::stop_token) {
+        if (c.name == "put") ++written;
+        const std::string seen = std::to_string(written);
+        begun.raise();
+        return seen;
+      },
+      tools());
+  const auto main = [&](const int&, std::stop_token) {
+    begun.wait();
+    return Reply{"", {call("put", 1), call("get", 1)}};
+  };
+  Speculator speculator({main, {says({call("get", 1)})}}, executor, {SpeculationPolicy(tools())});
+  const ClientTurn turn = speculator(0);
+  CHECK(outputs(turn) == Texts{"1", "1"});
+  CHECK(turn.counts.hits == 0);
+  CHECK(turn.counts.wasted == 1);
+}
+
+TEST_CASE("gate and budget decide what is started; everything proposed is observed") {
+  Flag asked;
+  Texts gate;
+  std::map<std::string, Observation> seen;
+  ToolExecutor executor([](const ToolCall& c, std::stop_token) { return c.name; }, tools());
+  const auto main = [&](const int&, std::stop_token) {
+    asked.wait();
+    return Reply{"", {call("get", 2), call("put", 1)}};
+  };
+  const auto guess =
+      says({call("put", 3), call("look", 1), call("get", 1), call("get", 2), call("fail", 1)});
+  ClientOptions options{
+      .policy = SpeculationPolicy(tools(), {.max_calls = 1}),
+      .expects_gain =
+          [&](std::string_view tool) {
+            gate.emplace_back(tool);
+            if (tool == "fail") asked.raise();
+            return tool != "look";
+          },
+      .observe = [&](std::string_view tool, const Observation& o) { seen[std::string(tool)] = o; }};
+  Speculator speculator({main, {guess}}, executor, options);
+  const ClientTurn turn = speculator(0);
+  CHECK(gate == Texts{"look", "get", "get", "fail"});
+  CHECK(turn.counts.proposed == 5);
+  CHECK(turn.counts.started == 1);
+  CHECK(turn.counts.wasted == 1);
+  CHECK(outputs(turn) == Texts{"get", "put"});
+
+  CHECK(seen.size() == 4);
+  CHECK(seen["get"].predicted_right == true);
+  CHECK(seen["put"].predicted_right == false);
+  CHECK(seen["look"].predicted_right == false);
+  CHECK(seen["put"].speculation == turn.generation);
+  CHECK(seen["get"].tool > Seconds::zero());
+  CHECK_FALSE(seen["look"].tool);
+  for (const auto& [tool, o] : seen) {
+    CHECK(o.generation == turn.generation);
+    CHECK(o.speculation <= o.generation);
+  }
+  SpeculationGate learns;
+  for (const auto& [tool, o] : seen) learns.observe(tool, o);
+  CHECK(learns.estimate("get")->has_times);
+}
+
+TEST_CASE("the main model's exceptions come through, and end what was begun") {
+  Flag begun, stopped;
+  ToolExecutor executor(
+      [&](const ToolCall&, std::stop_token stop) {
+        begun.raise();
+        block_until(stop);
+        stopped.raise();
+        return ToolResult{};
+      },
+      tools());
+  const auto main = [&](const int& context, std::stop_token) -> Reply {
+    begun.wait();
+    if (context == 1) return {"fine", {}};
+    throw std::runtime_error("main");
+  };
+  Speculator speculator({main, {says({call("get", 1)})}}, executor, {SpeculationPolicy(tools())});
+  CHECK_THROWS_WITH(speculator(0), "main");
+  stopped.wait();
+  CHECK(speculator(1).reply.text == "fine");
+}
+
+TEST_CASE("speculators that throw are counted") {
+  ToolExecutor executor([](const ToolCall&, std::stop_token) { return ""; }, tools());
+  const auto main = [&](const int&, std::stop_token) {
+    yield(10);
+    return Reply{"", {call("get", 1)}};
+  };
+  const auto throws = [](const int&, std::stop_token) -> Reply { throw 1; };
+  // One that proposes what cannot be written fails, too.
+  Speculator speculator({main, {throws, says({{"get", Json{{"a", "\xff"}}}})}}, executor,
+                        {SpeculationPolicy(tools())});
+  for (std::size_t failures = 0; failures < 3;) {
+    const ClientTurn turn = speculator(0);
+    failures += turn.counts.failures;
+    CHECK(turn.results.size() == 1);
+  }
+}
+
+TEST_CASE("no turn waits for a slow speculator, which is asked to stop") {
+  Flag entered, asked, open;
+  std::atomic<int> guesses = 0;
+  ToolExecutor executor([](const ToolCall& c, std::stop_token) { return c.name; }, tools());
+  const auto main = [&](const int&, std::stop_token) {
+    entered.wait();
+    return Reply{"", {call("get", 1)}};
+  };
+  const auto slow = [&](const int& context, std::stop_token stop) {
+    const std::stop_callback callback(stop, [&] { asked.raise(); });
+    if (++guesses == 1) {
+      entered.raise();
+      open.wait();  // whatever the stop token says
+    }
+    return Reply{"", {call("get", context)}};
+  };
+  Speculator speculator({main, {slow}}, executor, {SpeculationPolicy(tools())});
+  const ClientTurn turn = speculator(5);
+  CHECK(outputs(turn) == Texts{"get"});
+  CHECK(turn.counts.proposed == 0);
+  asked.wait();
+  CHECK(speculator(6).counts.proposed == 0);
+  CHECK(guesses == 1);
+  open.raise();
+}
+
+TEST_CASE("a turn that is asked to stop begins no tool") {
+  std::atomic<int> runs = 0;
+  ToolExecutor executor(
+      [&](const ToolCall&, std::stop_token) {
+        ++runs;
+        return "";
+      },
+      tools());
+  std::stop_source source;
+  const auto main = [&](const int&, std::stop_token) {
+    source.request_stop();
+    return Reply{"", {call("put", 1), call("get", 1)}};
+  };
+  Speculator speculator({main}, executor);
+  CHECK(outputs(speculator(0, source.get_token())) == Texts{"cancelled", "cancelled"});
+  CHECK(runs == 0);
+}
+
+TEST_CASE("generators that are empty") {
+  ToolExecutor executor([](const ToolCall&, std::stop_token) { return ""; }, tools());
+  CHECK_THROWS_AS(Speculator({}, executor), Error);
+  CHECK_THROWS_AS(Speculator({says({}), {Generator<int>()}}, executor), Error);
+}
+
+namespace {
+
+// A turn that is written down before: who says what, and who waits for whom.
+struct Script {
+  std::vector<ToolCall> calls{};
+  std::vector<std::vector<ToolCall>> guesses{};
+  std::vector<unsigned> delays{};       // of the speculators; the last is that of the main model
+  std::size_t wait_for            = 0;  // speculators that have spoken before the main model does
+  std::atomic<std::size_t> spoken = 0;
+  std::atomic<bool> is_committed  = false;
+};
+
+// Who ran what, by session and tool and key.
+struct Ledger {
+  std::mutex mutex{};
+  std::map<std::pair<std::string, int>, int> runs{};
+  std::shared_ptr<Script> script{};
+  int early = 0;  // runs of calls with effects that nobody had called
+};
+
+}  // namespace
+
+TEST_CASE("10,000 sessions: nothing with effects runs uncalled, and each result is used once") {
+  constexpr std::size_t sessions = 10'000, speculators = 2;
+  std::vector<Ledger> ledgers(sessions);
+  std::size_t hits = 0, wasted = 0, started = 0, repeated = 0;
+  {
+    ToolExecutor executor(
+        [&](const ToolCall& c, std::stop_token stop) -> ToolResult {
+          Ledger& ledger = ledgers[c.arguments.at("session").get<std::size_t>()];
+          const int key  = key_of(c);
+          for (int i = 0; i < 4 * key && !stop.stop_requested(); ++i) std::this_thread::yield();
+          const std::lock_guard lock(ledger.mutex);
+          const auto& calls = ledger.script->calls;
+          const bool called = ledger.script->is_committed &&
+                              std::find(calls.begin(), calls.end(), c) != calls.end();
+          if (c.name == "put" && !called) ++ledger.early;
+          const int run = ++ledger.runs[{c.name, key}];
+          return {ToolStatus::ok, c.name + std::to_string(key) + "#" + std::to_string(run)};
+        },
+        tools(), {.threads = 4, .timeout = 1h});
+    using Context   = std::shared_ptr<Script>;
+    const auto main = [](const Context& script, std::stop_token) {
+      while (script->spoken < script->wait_for) std::this_thread::yield();
+      yield(script->delays.back());
+      script->is_committed = true;
+      return Reply{"", script->calls};
+    };
+    const auto guess = [](std::size_t number) {
+      return [number](const Context& script, std::stop_token) {
+        yield(script->delays[number]);
+        ++script->spoken;
+        return Reply{"", script->guesses[number]};
+      };
+    };
+    ClientSpeculator speculator(Generators<Context>{main, {guess(0), guess(1)}}, executor,
+                                {SpeculationPolicy(tools(), {.max_calls = 3})});
+    for (std::size_t session = 0; session < sessions; ++session) {
+      std::mt19937 random(static_cast<unsigned>(session));
+      const auto below  = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
+      const auto script = std::make_shared<Script>();
+      const auto some   = [&] {
+        std::vector<ToolCall> calls;
+        for (unsigned i = below(4); i > 0; --i) {
+          calls.push_back(call(below(3) == 0   ? "put"
+                                 : below(2) == 0 ? "get"
+                                                 : "look",
+                                 static_cast<int>(below(2)), static_cast<int>(session)));
+        }
+        return calls;
+      };
+      script->calls = some();
+      for (std::size_t i = 0; i < speculators; ++i) {
+        script->guesses.push_back(below(2) == 0 ? script->calls : some());
+        script->delays.push_back(below(5));
+      }
+      script->delays.push_back(below(8));
+      script->wait_for        = below(speculators + 1);
+      ledgers[session].script = script;
+
+      const ClientTurn turn = speculator(script);
+      INFO("session " << session);
+      REQUIRE(turn.results.size() == script->calls.size());
+      REQUIRE(turn.counts.started <= 3);
+      std::map<int, int> written;
+      std::size_t used = 0;
+      for (std::size_t i = 0; i < turn.results.size(); ++i) {
+        const ToolCall& c      = script->calls[i];
+        const std::string stem = c.name + std::to_string(key_of(c)) + "#";
+        const std::string text = turn.results[i].output;
+        if (c.name == "put") {
+          // The n-th time that it is called has the n-th result.
+          const int run = ++written[key_of(c)];
+          repeated += run > 1 ? 1 : 0;
+          if (text != stem + std::to_string(run)) FAIL(text << " for run " << run);
+        } else if (text.find(stem) != 0) {
+          FAIL(text << " for " << stem);
+        }
+        ++used;
+      }
+      REQUIRE(used == script->calls.size());
+      hits += turn.counts.hits;
+      wasted += turn.counts.wasted;
+      started += turn.counts.started;
+    }
+  }
+  for (std::size_t session = 0; session < sessions; ++session) {
+    INFO("session " << session);
+    const Ledger& ledger = ledgers[session];
+    std::map<int, int> called;
+    for (const ToolCall& c : ledger.script->calls) called[key_of(c)] += c.name == "put" ? 1 : 0;
+    if (ledger.early > 0) FAIL("a call with effects ran before it was called");
+    for (const auto& [what, runs] : ledger.runs) {
+      if (what.first == "put" && runs != called[what.second]) FAIL(runs << " runs of a call");
+    }
+  }
+  CHECK(hits > 500);
+  CHECK(wasted > 500);
+  CHECK(started > wasted);
+  CHECK(repeated > 100);
+}
+
+namespace {
+
+// What the tools of a session act on.
+struct World {
+  std::mutex mutex{};
+  std::map<int, int> values{};
+  std::stop_source stop{};
+};
+
+// What a model sees.
+struct Talk {
+  unsigned seed = 0;
+  int session   = 0;
+  std::string text{};
+};
+
+std::mt19937 random_for(const Talk& talk, unsigned who) {
+  const std::size_t hash = std::hash<std::string>()(talk.text);
+  std::seed_seq seeds{talk.seed, who, static_cast<unsigned>(hash),
+                      static_cast<unsigned>(hash >> 32)};
+  return std::mt19937(seeds);
+}
+
+std::vector<ToolCall> random_calls(const Talk& talk, std::mt19937& random) {
+  // Most calls read; every failure that there is comes up, too.
+  const char* const names[] = {"get", "get",  "get",  "look", "look",  "look", "put",
+                               "put", "fail", "fail", "hang", "abort", "none"};
+  std::vector<ToolCall> calls;
+  for (unsigned i = static_cast<unsigned>(random() % 4); i > 0; --i) {
+    calls.push_back(call(names[random() % 13], static_cast<int>(random() % 3), talk.session));
+  }
+  return calls;
+}
+
+// What the main model says is a function of what it sees; when it does is not.
+Reply reply_to(const Talk& talk) {
+  std::mt19937 random = random_for(talk, 0);
+  if (random() % 40 == 0) throw std::runtime_error("main");
+  return {std::to_string(random()), random_calls(talk, random)};
+}
+
+// One way to run 1,000 sessions.
+class Universe {
+ public:
+  explicit Universe(std::size_t speculators) : speculators_(speculators), worlds_(1000) {}
+
+  std::vector<std::string> transcripts() {
+    ToolExecutor executor([this](const ToolCall& c, std::stop_token stop) { return run(c, stop); },
+                          tools(),
+                          {.threads       = 6,
+                           .timeout       = std::chrono::hours(1),
+                           .tool_timeouts = {{"hang", std::chrono::milliseconds(1)}}});
+    std::vector<std::string> all(worlds_.size());
+    // Two clients share the executor.
+    const auto serve = [&](std::size_t first) {
+      Generators<Talk> generators{[this](const Talk& talk, std::stop_token) {
+        wait();
+        return reply_to(talk);
+      }};
+      for (std::size_t i = 1; i <= speculators_; ++i) {
+        generators.speculators.push_back([this, i](const Talk& talk, std::stop_token stop) {
+          return guess(talk, static_cast<unsigned>(i), stop);
+        });
+      }
+      ClientSpeculator speculator(std::move(generators), executor, {SpeculationPolicy(tools())});
+      for (std::size_t s = first; s < all.size(); s += 2) all[s] = session(s, speculator);
+    };
+    std::jthread other(serve, 1);
+    serve(0);
+    return all;
+  }
+
+  SpeculationCounts total{};
+  std::map<ToolStatus, std::size_t> statuses{};
+
+ private:
+  std::string session(std::size_t number, ClientSpeculator<Talk>& speculator) {
+    Talk talk{static_cast<unsigned>(number), static_cast<int>(number)};
+    World& world = worlds_[number];
+    for (int turns = 0; turns < 4 && !world.stop.stop_requested(); ++turns) {
+      try {
+        const ClientTurn turn = speculator(talk, world.stop.get_token());
+        talk.text += turn.reply.text;
+        const std::lock_guard lock(mutex_);
+        for (std::size_t i = 0; i < turn.results.size(); ++i) {
+          const ToolResult& result = turn.results[i];
+          talk.text += "\n" + turn.reply.calls[i].canonical_text() + " -> ";
+          talk.text += std::string(name(result.status)) + " " + result.output;
+          ++statuses[result.status];
+        }
+        total.hits += turn.counts.hits;
+        total.wasted += turn.counts.wasted;
+        total.cancelled += turn.counts.cancelled;
+        total.failures += turn.counts.failures;
+      } catch (const std::runtime_error& error) {
+        talk.text += error.what();
+      }
+      talk.text += "\n";
+    }
+    return talk.text;
+  }
+
+  ToolResult run(const ToolCall& c, const std::stop_token& stop) {
+    World& world  = worlds_[c.arguments.at("session").get<std::size_t>()];
+    const int key = key_of(c);
+    wait();
+    if (c.name == "none") return {ToolStatus::failed, "no such tool"};
+    if (c.name == "fail" && key == 0) throw std::runtime_error("failure");
+    if (c.name == "fail") return {ToolStatus::failed, "failure " + std::to_string(key)};
+    if (c.name == "abort") world.stop.request_stop();
+    if (c.name == "abort" || c.name == "hang") block_until(stop);
+    const std::lock_guard lock(world.mutex);
+    if (c.name == "put") ++world.values[key];
+    return {ToolStatus::ok, std::to_string(world.values[key])};
+  }
+
+  Reply guess(const Talk& talk, unsigned who, const std::stop_token& stop) {
+    std::mt19937 random = random_for(talk, who);
+    wait();
+    switch (random() % 8) {
+      case 0:
+        throw std::runtime_error("speculator");
+      case 1:
+        block_until(stop);
+        return {};
+      case 2:
+      case 3:
+        return {"", random_calls(talk, random)};
+      default:
+        return reply_to(talk);
+    }
+  }
+
+  // Long or short, as chance has it: no outcome may depend on it.
+  void wait() { yield(static_cast<unsigned>(waits_.fetch_add(0x9e3779b9u) >> 27)); }
+
+  std::size_t speculators_;
+  std::vector<World> worlds_;
+  std::atomic<std::uint32_t> waits_ = 1;
+  std::mutex mutex_;
+};
+
+}  // namespace
+
+TEST_CASE("1,000 sessions come out as they do without speculation") {
+  Universe without(0), with(3);
+  const auto expected = without.transcripts();
+  const auto got      = with.transcripts();
+  REQUIRE(got.size() == 1000);
+  for (std::size_t seed = 0; seed < got.size(); ++seed) {
+    INFO("session " << seed);
+    if (got[seed] != expected[seed]) CHECK(got[seed] == expected[seed]);
+  }
+  CHECK(with.statuses == without.statuses);
+  CHECK(with.total.hits > 200);
+  CHECK(with.total.wasted > 100);
+  CHECK(with.total.cancelled > 10);
+  CHECK(with.total.failures > 10);
+  CHECK(without.total.hits + without.total.wasted == 0);
+  for (const ToolStatus status :
+       {ToolStatus::ok, ToolStatus::failed, ToolStatus::timed_out, ToolStatus::cancelled}) {
+    INFO(name(status));
+    CHECK(with.statuses[status] > 50);
+  }
+}
