@@ -196,7 +196,9 @@ void check_engine_gain(Sweep& sweep, Claims& claims) {
   claims.check(
       "engine-side saves at least 3 points more than client-side for tools that end within the "
       "reasoning, g + T <= G",
-      least >= 0.03, fixed(100 * least, 1) + " to " + fixed(100 * greatest, 1) + " points");
+      least >= 0.03 && least <= greatest,
+      least > greatest ? "there is no such tool"
+                       : fixed(100 * least, 1) + " to " + fixed(100 * greatest, 1) + " points");
   std::cout << "       where T < G < g + T, in points: " << later << '\n';
 }
 

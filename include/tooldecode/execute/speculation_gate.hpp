@@ -31,7 +31,7 @@ struct GateOptions {
 struct Observation {
   std::optional<bool> predicted_right{};
   std::optional<Seconds> generation{};   ///< G: until the main model's call
-  std::optional<Seconds> speculation{};  ///< g: until the predicted call; G where none came
+  std::optional<Seconds> speculation{};  ///< g: until the predicted call; counts if it was right
   std::optional<Seconds> tool{};         ///< T, whichever call it answered
   std::optional<Seconds> overhead{};     ///< c: what speculating cost the turn, in time
   std::optional<Seconds> readmission{};  ///< what a result cached in time saves in the engine
@@ -86,11 +86,12 @@ class SpeculationGate {
     const std::lock_guard lock(mutex_);
     Tool& state              = tools_[std::string(tool)];
     const ToolEstimate known = estimate_of(state);
-    const bool is_worthwhile =
-        state.speculations < options_.trials
-            ? !known.has_times || gain_of(known, 1).count() > 0
-            : known.has_times && known.evidence > 0 && known.gain.count() > 0;
-    if (is_worthwhile || static_cast<double>(state.refusals) >= patience(known)) {
+    // A prediction whose time is not known may be the fastest.
+    const bool may_pay =
+        state.generation.weight == 0 || state.tool.weight == 0 || gain_of(known, 1).count() > 0;
+    const bool pays = known.has_times && known.gain.count() > 0;
+    if ((state.speculations < options_.trials ? may_pay : pays) ||
+        static_cast<double>(state.refusals) >= patience(known)) {
       ++state.speculations;
       state.refusals = 0;
       return true;
@@ -111,7 +112,8 @@ class SpeculationGate {
     Tool& state = tools_[std::string(tool)];
     if (seen.predicted_right) state.acceptance.add(*seen.predicted_right ? 1 : 0, keep_);
     add(state.generation, seen.generation);
-    add(state.speculation, seen.speculation);
+    // The model asks what a right prediction takes; one that never came has no time at all.
+    if (seen.predicted_right.value_or(true)) add(state.speculation, seen.speculation);
     add(state.tool, seen.tool);
     add(state.overhead, seen.overhead);
     add(state.readmission, seen.readmission);
@@ -178,8 +180,9 @@ class SpeculationGate {
   [[nodiscard]] double patience(const ToolEstimate& known) const {
     const auto least   = static_cast<double>(options_.explore_every);
     const Seconds turn = known.times.generation + known.times.tool;
-    if (!known.has_times || turn.count() == 0) return least;
-    return std::max(least, -known.gain / (options_.exploration_loss * turn));
+    if (turn.count() == 0) return least;
+    const Seconds loss = known.has_times ? -known.gain : known.times.overhead;
+    return std::max(least, loss / (options_.exploration_loss * turn));
   }
 
   GateOptions options_;
