@@ -191,6 +191,31 @@ TEST_CASE("what was seen before an effect is not used after it") {
   CHECK(turn.counts.wasted == 1);
 }
 
+TEST_CASE("two sessions that call the same effect at once have it twice") {
+  Flag first_inside, second_calls;
+  std::atomic<int> written = 0;
+  ToolExecutor executor(
+      [&](const ToolCall&, std::stop_token) {
+        first_inside.raise();
+        second_calls.wait();
+        yield(50);  // the second call comes while this one is inside, or later
+        return std::to_string(++written);
+      },
+      tools());
+  Speculator first({says({call("put", 1)})}, executor);
+  const auto main = [&](const int&, std::stop_token) {
+    first_inside.wait();
+    second_calls.raise();
+    return Reply{"", {call("put", 1)}};
+  };
+  Speculator second({main}, executor);
+  Texts of_first;
+  std::jthread other([&] { of_first = outputs(first(0)); });
+  CHECK(outputs(second(0)) == Texts{"2"});
+  other.join();
+  CHECK(of_first == Texts{"1"});
+}
+
 TEST_CASE("gate and budget decide what is started; everything proposed is observed") {
   Flag asked;
   Texts gate;
