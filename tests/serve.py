@@ -312,6 +312,28 @@ def test_announced_outputs(server):
         assert without_ids(gone) == without_ids(first), "its time is over"
 
 
+def test_announced_outputs_sampled(server):
+    """So it is at any temperature: the noise depends on the seed and the place alone."""
+    hits = 0
+    for seed in range(8):
+        body = request(WEATHER, temperature=0.8, seed=seed, max_tokens=40)
+        first = server.chat(body, response_id=f"s{seed}")["choices"][0]["message"]
+        results = []
+        for call in first.get("tool_calls", ()):
+            results.append({"role": "tool", "tool_call_id": call["id"], "content": GOODBYE})
+            announced = {"name": call["function"]["name"], "params": function(call)["arguments"],
+                         "output": results[-1]["content"]}
+            assert server.ask("POST", f"/cache-tool-output/s{seed}", announced) == (200, {"cached": 1})
+        message = without_ids(server.chat(body, response_id=f"s{seed}")["choices"][0]["message"])
+        cached = message.get("cached_tool_calls", [])
+        if len(cached) != len(results) or not results:
+            continue  # it went on to another call that was announced as well
+        answer = server.chat({**body, "messages": [*body["messages"], first, *results]})["choices"][0]["message"]
+        assert {**without_ids(answer), "cached_tool_calls": cached} == message, (seed, message, answer)
+        hits += 1
+    assert hits >= 4, hits
+
+
 def test_late_outputs(server):
     """A request that waits keeps its place until the output comes, from wherever."""
     stream = server.events(request(WEATHER), response_id="late", tool_wait=30,
@@ -581,8 +603,8 @@ def malformed_body(rng):
 def malformed_request(rng):
     """The bytes of a whole request, of which any part may be wrong."""
     path = rng.choice(("/v1/chat/completions",) * 9 + (
-        "/cache-tool-output/" + rng.choice(("a", "..", "%00", "x" * 200)), "/v1/models/%ff", "/" * rng.randrange(9), "*",
-        "/health?a=%", "/" + "a" * rng.randrange(10000)))
+        "/cache-tool-output/" + rng.choice(("a", "..", "%00", "x" * 200)), "/v1/models/%ff", "/" * rng.randrange(9),
+        "*", "/health?a=%", "/" + "a" * rng.randrange(10000)))
     method = rng.choice(("POST",) * 8 + ("GET", "PUT", "OPTIONS", "HEAD", "G\x00T", "PRI", ""))
     version = rng.choice(("HTTP/1.1",) * 12 + ("HTTP/1.0", "HTTP/2", "HTTP/9.9", ""))
     body = malformed_body(rng)

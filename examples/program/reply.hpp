@@ -137,10 +137,16 @@ struct Usage {
 };
 
 /// Why an answer ended, in OpenAI's words.
-inline const char* finish_reason(const tooldecode::Output& output, bool has_calls) {
+inline const char* finish_reason(const tooldecode::EngineTurn& last) {
   using tooldecode::Finish;
-  if (has_calls) return "tool_calls";
-  return output.finish == Finish::length || output.finish == Finish::context ? "length" : "stop";
+  if (!last.calls.empty()) return "tool_calls";
+  const Finish finish = last.output.finish;
+  return finish == Finish::length || finish == Finish::context ? "length" : "stop";
+}
+
+/// A server-sent event.
+inline std::string sse_event(const Json& data) {
+  return "data: " + json_text(data) + "\n\n";
 }
 
 /// Writes one response: as an object, or as the chunks of a stream.
@@ -191,17 +197,13 @@ class ReplyWriter {
                       {"logprobs", nullptr},
                       {"finish_reason", finish == nullptr ? Json(nullptr) : Json(finish)}}});
     if (with_usage) object["usage"] = nullptr;
-    return event(object);
+    return sse_event(object);
   }
   [[nodiscard]] std::string usage_chunk(const Usage& usage) const {
     Json object       = head("chat.completion.chunk");
     object["choices"] = Json::array();
     object["usage"]   = usage.json();
-    return event(object);
-  }
-  /// A server-sent event.
-  [[nodiscard]] static std::string event(const Json& data) {
-    return "data: " + json_text(data) + "\n\n";
+    return sse_event(object);
   }
 
  private:

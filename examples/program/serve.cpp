@@ -1,26 +1,33 @@
 // tooldecode serve: the embedded model behind OpenAI's chat completions.
+#include <atomic>
+#include <cctype>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <cstdlib>
 #include <ctime>
+#include <exception>
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include <program/answer.hpp>
+#include <program/chat_answer.hpp>
 #include <program/commands.hpp>
 #include <program/connection.hpp>
 #include <program/metrics.hpp>
 #include <program/openai.hpp>
-#include <program/reply.hpp>
 #include <program/server.hpp>
 
 namespace program {
 namespace {
 
 namespace td = tooldecode;
-using Clock  = std::chrono::steady_clock;
 
 struct ServeOptions {
   std::string model  = example_data("tiny").string();
@@ -70,6 +77,14 @@ bool is_same(std::string_view a, std::string_view b) {
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
+}
+
+sigset_t stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  return signals;
 }
 
 // HTTP in front of a ChatService.
@@ -128,24 +143,23 @@ class HttpServer {
 
   // Serves until the process is told to stop.
   void run() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    const auto port = http_.bind(options_.host, options_.port);
+    const sigset_t signals = stop_signals();
+    const auto port        = http_.bind(options_.host, options_.port);
     if (!port) {
       throw td::Error(td::Errc::invalid_option, options_.host + ':' + std::to_string(options_.port),
                       "cannot be listened at");
     }
-    std::cout << "listening on http://"
-              << (options_.host.find(':') == std::string::npos ? options_.host
-                                                               : '[' + options_.host + ']')
-              << ':' << *port << std::endl;
     {
-      const std::jthread listener([this] {
+      std::atomic<bool> ended = false;
+      const std::jthread listener([&] {
         http_.listen_after_bind();
+        ended = true;
         kill(getpid(), SIGTERM);  // where it ended by itself, the wait below does too
       });
+      while (!http_.is_running() && !ended) std::this_thread::yield();  // or a stop would be lost
+      const bool is_ipv6 = options_.host.find(':') != std::string::npos;
+      std::cout << "listening on http://" << (is_ipv6 ? '[' + options_.host + ']' : options_.host)
+                << ':' << *port << std::endl;
       int signal = 0;
       sigwait(&signals, &signal);
       stopping_ = true;
@@ -274,163 +288,49 @@ class HttpServer {
     }
   }
 
-  // One chat request, from its events to its answer.
-  struct Chat {
-    ChatRequest request;
-    ChatSession session;
-    ReplyWriter writer;
-    std::optional<CallMark> mark;
-    Clock::time_point asked;
-    Clock::time_point deadline;
-    bool over = false;
-
-    [[nodiscard]] ContentStream content() const { return ContentStream(mark); }
-    void abandon() {
-      if (!std::exchange(over, true)) session.cancel();
-    }
-    ~Chat() { abandon(); }
-  };
-
   void chat(const Json& body, httplib::Response& response) {
-    const auto asked = Clock::now();
     ChatRequest request =
         parse_chat(body, service_->format(), service_->assistant().tokenizer.vocabulary().size());
     require_model(request.model);
-    ChatSession session = service_->start(request, metrics_.first_token_seconds);
-    ReplyWriter writer(session.id, session.unique, model_, std::time(nullptr));
-    std::optional<CallMark> mark;
-    if (session.can_call) mark = call_mark(service_->format());
-    const auto limit = std::chrono::duration<double>(options_.timeout);
-    const std::shared_ptr<Chat> state(
-        new Chat{std::move(request), std::move(session), std::move(writer), std::move(mark), asked,
-                 asked + std::chrono::duration_cast<Clock::duration>(limit)});
-    if (!state->request.stream) return answer_at_once(*state, response);
+    const bool streams = request.stream;
+    const auto state   = std::make_shared<ChatAnswer>(
+        *service_, metrics_, std::move(request), [this] { require_listener(); }, options_.timeout);
+    if (!streams) {
+      try {
+        response.set_content(state->whole(), "application/json");
+      } catch (const ClientGone&) {
+        ConnectionServer::connection().close_after_reply();
+        response.status = 499;
+      }
+      return;
+    }
     response.set_header("Cache-Control", "no-cache");
     response.set_chunked_content_provider(
-        "text/event-stream", [this, state](std::size_t, httplib::DataSink& sink) {
+        "text/event-stream", [state](std::size_t, httplib::DataSink& sink) {
           const auto send = [&sink](const std::string& event) {
             if (!sink.write(event.data(), event.size())) throw ClientGone();
           };
           try {
-            stream(*state, send);
+            try {
+              state->stream(send);
+            } catch (const ApiError& error) {
+              state->abandon();  // before the client may use the id again
+              send(sse_event(error.json()));
+            }
             sink.done();
             return true;
-          } catch (const ApiError& error) {
-            state->abandon();  // before the client may use the id again
-            const std::string event = ReplyWriter::event(error.json());
-            if (!sink.write(event.data(), event.size())) return false;
-            sink.done();
-            return true;
-          } catch (const ClientGone&) {
-            return false;
+          } catch (...) {
+            return false;  // nobody can be told
           }
         });
   }
 
   struct ClientGone {};
 
-  // The next event of a request; throws where nobody waits for it any more.
-  Exchange::Event next(Chat& chat) {
-    for (;;) {
-      if (auto event = chat.session.events->take(std::chrono::milliseconds(50))) {
-        if (const auto* reply = std::get_if<td::EngineReply>(&*event)) {
-          chat.over = true;
-          metrics_.request_seconds.observe(
-              std::chrono::duration<double>(Clock::now() - chat.asked).count());
-          if (reply->cancelled) throw ApiError(503, "cancelled", "", "the request was cancelled");
-        }
-        return std::move(*event);
-      }
-      if (stopping_) throw ApiError(503, "stopping", "", "the server is being stopped");
-      if (Clock::now() >= chat.deadline) {
-        throw ApiError(504, "timeout", "", "the answer took too long");
-      }
-      if (!ConnectionServer::connection().is_open()) throw ClientGone();
-    }
-  }
-
-  [[nodiscard]] Usage usage(const Chat& chat, const td::EngineReply& reply) const {
-    Usage usage{.prompt = chat.session.prompt_tokens};
-    for (const td::EngineTurn& turn : reply.turns) {
-      usage.completion += turn.output.tokens.size();
-      if (turn.results.empty()) continue;
-      usage.prompt +=
-          result_tokens(service_->assistant().tokenizer, turn.calls, turn.results).size();
-    }
-    return usage;
-  }
-
-  void answer_at_once(Chat& chat, httplib::Response& response) {
-    try {
-      for (;;) {
-        const Exchange::Event event = next(chat);
-        const auto* reply           = std::get_if<td::EngineReply>(&event);
-        if (reply == nullptr) continue;
-        const td::EngineTurn& last = reply->turns.back();
-        Json cached                = Json::array();
-        std::string content;
-        for (std::size_t i = 0; i < reply->turns.size(); ++i) {
-          const td::EngineTurn& turn = reply->turns[i];
-          ContentStream text         = chat.content();
-          content += text.push(service_->assistant().tokenizer.decode(turn.output.tokens));
-          content += text.finish();
-          if (turn.results.empty()) continue;
-          for (Json& call : chat.writer.cached_calls(i, turn)) cached.push_back(std::move(call));
-        }
-        const bool calls = !last.calls.empty();
-        Json message{{"role", "assistant"},
-                     {"content", calls && content.empty() ? Json(nullptr) : Json(content)}};
-        if (calls) message["tool_calls"] = chat.writer.calls(reply->turns.size() - 1, last.calls);
-        if (!cached.empty()) message["cached_tool_calls"] = std::move(cached);
-        response.set_content(
-            chat.writer.response(message, finish_reason(last.output, calls), usage(chat, *reply)),
-            "application/json");
-        return;
-      }
-    } catch (const ClientGone&) {
-      ConnectionServer::connection().close_after_reply();
-      response.status = 499;
-    }
-  }
-
-  template <class Send>
-  void stream(Chat& chat, Send send) {
-    const bool with_usage = chat.request.include_usage;
-    const auto chunk      = [&](const Json& delta, const char* finish = nullptr) {
-      send(chat.writer.chunk(delta, finish, with_usage));
-    };
-    const auto content = [&](const std::string& text) {
-      if (!text.empty()) chunk({{"content", text}});
-    };
-    const td::Vocabulary& vocabulary = service_->assistant().tokenizer.vocabulary();
-    ContentStream text               = chat.content();
-    std::size_t turn                 = 0;
-    chunk({{"role", "assistant"}, {"content", ""}});
-    for (;;) {
-      const Exchange::Event event = next(chat);
-      if (const auto* token = std::get_if<Exchange::Token>(&event)) {
-        content(text.push(vocabulary.bytes(token->token)));
-      } else if (const auto* waiting = std::get_if<Exchange::Calls>(&event)) {
-        chunk({{"pending_tool_calls", chat.writer.calls(turn, waiting->calls)}});
-      } else if (const auto* cached = std::get_if<td::EngineTurn>(&event)) {
-        content(text.finish());
-        chunk({{"cached_tool_calls", chat.writer.cached_calls(turn++, *cached)}});
-        text = chat.content();
-      } else {
-        const auto& reply          = std::get<td::EngineReply>(event);
-        const td::EngineTurn& last = reply.turns.back();
-        content(text.finish());
-        Json calls = chat.writer.calls(turn, last.calls);
-        for (std::size_t i = 0; i < calls.size(); ++i) {
-          Json entry{{"index", i}};
-          entry.update(calls[i]);
-          chunk({{"tool_calls", Json::array({entry})}});
-        }
-        chunk(Json::object(), finish_reason(last.output, !calls.empty()));
-        if (with_usage) send(chat.writer.usage_chunk(usage(chat, reply)));
-        return send("data: [DONE]\n\n");
-      }
-    }
+  // Throws where nobody waits for an answer any more.
+  void require_listener() const {
+    if (stopping_) throw ApiError(503, "stopping", "", "the server is being stopped");
+    if (!ConnectionServer::connection().is_open()) throw ClientGone();
   }
 
   ChatService* service_;
@@ -444,10 +344,7 @@ class HttpServer {
 
 void run_serve(const ServeOptions& options) {
   // Before any thread is made: the signals go to the one that waits for them.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
+  const sigset_t signals = stop_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   const bool is_local =
       options.host == "localhost" || options.host == "::1" || options.host.starts_with("127.");

@@ -40,16 +40,11 @@ namespace program {
 /// What reaches a request's handler from the engine's thread.
 class Exchange {
  public:
-  /// A token of the turn of a number.
-  struct Token {
-    std::size_t turn          = 0;
-    tooldecode::TokenId token = 0;
-  };
-  /// The calls of a turn that the client must run while the engine waits.
-  struct Calls {
-    std::vector<tooldecode::ToolCall> calls;
-  };
-  using Event = std::variant<Token, Calls, tooldecode::EngineTurn, tooldecode::EngineReply>;
+  /// Calls that the client must run while the engine waits.
+  using Calls = std::vector<tooldecode::ToolCall>;
+  /// A token, calls, a turn that was gone on from, or the end.
+  using Event =
+      std::variant<tooldecode::TokenId, Calls, tooldecode::EngineTurn, tooldecode::EngineReply>;
 
   void put(Event event) {
     const std::lock_guard lock(mutex_);
@@ -267,12 +262,10 @@ class ChatService {
               if (turn == 0 && event.index == 0) {
                 first_token.observe(std::chrono::duration<double>(Clock::now() - asked).count());
               }
-              if (stream) events->put(Exchange::Token{turn, event.token});
+              if (stream) events->put(event.token);
             },
-        .on_calls =
-            [events = session.events](const tooldecode::EngineTurn& turn) {
-              events->put(Exchange::Calls{turn.calls});
-            },
+        .on_calls = [events = session.events](
+                        const tooldecode::EngineTurn& turn) { events->put(turn.calls); },
         .on_cached_turn =
             [events = session.events](const tooldecode::EngineTurn& turn) { events->put(turn); },
         .on_reply =
