@@ -6,6 +6,7 @@
 
 namespace program {
 
+void add_agent(CLI::App& app);
 void add_call(CLI::App& app);
 void add_check(CLI::App& app);
 void add_eval(CLI::App& app);

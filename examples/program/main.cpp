@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   CLI::App app{"tooldecode: constrained decoding of tool calls", "tooldecode"};
   app.set_version_flag("--version", std::string(tooldecode::version));
   app.require_subcommand(1);
+  program::add_agent(app);
   program::add_call(app);
   program::add_check(app);
   program::add_eval(app);

@@ -45,4 +45,10 @@ struct Walk;
 struct DecodeOptions;
 struct Output;
 
+struct ToolResult;
+class ToolExecutor;
+class ToolCache;
+class SpeculationPolicy;
+class SpeculationGate;
+
 }  // namespace tooldecode

@@ -39,7 +39,7 @@ std::string winners(const std::vector<Candidate>& candidates, VoteRule rule) {
   const std::vector<std::string> keys{"a", "b", "c"};
   for (const ParameterVote& parameter : vote(candidates, keys, rule)) {
     const auto& value = parameter.choices.front().value;
-    text += parameter.key + "=" + (value ? canonical_value(*value).dump() : "-") + ";";
+    text += parameter.key + "=" + (value ? canonical_json(*value) : "-") + ";";
   }
   return text;
 }

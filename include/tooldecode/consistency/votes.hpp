@@ -14,8 +14,8 @@
 #include <vector>
 
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/tools/value_writer.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -91,7 +91,7 @@ inline ParameterVote tally(const std::vector<const Candidate*>& candidates,
     if (found == values.end() && !candidate->is_complete) continue;
     const bool present           = found != values.end();
     const double log_probability = present ? found->log_probability : candidate->log_probability;
-    const std::string spelling   = present ? write_json(canonical_value(found->value)) : "";
+    const std::string spelling   = present ? canonical_json(found->value) : "";
     const auto at                = static_cast<std::size_t>(
         std::find(spellings.begin(), spellings.end(), spelling) - spellings.begin());
     if (at == spellings.size()) {

@@ -218,13 +218,17 @@ class ClientSpeculator {
     return proposals;
   }
 
-  // The key of a call; empty, which no key is, where it cannot be written.
-  std::string key_of(const ToolCall& call) const {
-    try {
-      return executor_->key(call);
-    } catch (const Error&) {
-      return {};
+  // The key of each call; where one cannot be written, a text that no key is and no other call has.
+  std::vector<std::string> keys_of(const std::vector<ToolCall>& calls) const {
+    std::vector<std::string> keys;
+    for (const ToolCall& call : calls) {
+      try {
+        keys.push_back(executor_->key(call));
+      } catch (const Error&) {
+        keys.push_back('\n' + std::to_string(keys.size()));
+      }
     }
+    return keys;
   }
 
   struct Run {
@@ -242,9 +246,8 @@ class ClientSpeculator {
   }
 
   void run(ClientTurn& turn, Proposals& proposals, const std::stop_token& stop) {
-    const std::vector<ToolCall>& calls = turn.reply.calls;
-    std::vector<std::string> keys;
-    for (const ToolCall& call : calls) keys.push_back(key_of(call));
+    const std::vector<ToolCall>& calls  = turn.reply.calls;
+    const std::vector<std::string> keys = keys_of(calls);
     // What was begun before the first effect cannot know of it.
     std::size_t pure = 0;
     while (pure < calls.size() && !has_effects(calls[pure])) ++pure;

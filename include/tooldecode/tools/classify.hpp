@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
@@ -122,7 +123,7 @@ inline std::optional<std::string> find_difference(const nlohmann::ordered_json& 
                                                   const nlohmann::ordered_json& expected) {
   if (given.is_number() && expected.is_number()) {
     // Without rounding: 2^53 + 1 is not the double next to it.
-    const bool same = canonical_value(given).dump() == canonical_value(expected).dump();
+    const bool same = canonical_json(given) == canonical_json(expected);
     return same ? std::nullopt : std::optional(std::string());
   }
   if (given.type() != expected.type()) return "";
