@@ -82,24 +82,16 @@ class DurationHistogram {
 /// What is counted of HTTP; thread-safe.
 class HttpMetrics {
  public:
-  DurationHistogram first_token_seconds;
-  DurationHistogram request_seconds;
-
   void count(std::string_view path, int status) {
     const std::lock_guard lock(mutex_);
     ++requests_["path=\"" + std::string(path) + "\",status=\"" + std::to_string(status) + '"'];
   }
   void write(MetricsText& page) const {
-    {
-      const std::lock_guard lock(mutex_);
-      page.family("http_requests_total", "HTTP requests by path and status.", "counter");
-      for (const auto& [labels, count] : requests_) {
-        page.sample("http_requests_total", labels, static_cast<double>(count));
-      }
+    const std::lock_guard lock(mutex_);
+    page.family("http_requests_total", "HTTP requests by path and status.", "counter");
+    for (const auto& [labels, count] : requests_) {
+      page.sample("http_requests_total", labels, static_cast<double>(count));
     }
-    first_token_seconds.write(page, "first_token_seconds",
-                              "From a chat request to its first token.");
-    request_seconds.write(page, "request_seconds", "From a chat request to its last token.");
   }
 
  private:
