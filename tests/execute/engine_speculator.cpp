@@ -260,12 +260,13 @@ TEST_CASE(
     "type": "object", "properties": {"what": {"enum": ["something rather long", "another"]},
     "top": {"type": "integer", "minimum": 5, "maximum": 6}}, "required": ["what", "top"]}}])");
   const td::EngineRequest request{
-      .id        = "one",
-      .prompt    = Tokens(100, 5),
-      .calls     = td::ToolCallFSM{masks(),
-                    tools,
-                    td::PythonCall{},
-                    {.choice = td::ToolChoice::required, .parallel = false, .whitespace = 0}},
+      .id     = "one",
+      .prompt = Tokens(100, 5),
+      .calls =
+          td::ToolCallFSM{masks(),
+                          tools,
+                          td::PythonCall{},
+                          {.choice = td::ToolChoice::required, .parallel = false, .whitespace = 0}},
       .options   = {.max_tokens = 80},
       .max_turns = 2};
   const auto expected = converse(model, request);
