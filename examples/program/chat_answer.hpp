@@ -14,7 +14,6 @@
 #include <tooldecode/execute/engine_speculator.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
-#include <program/metrics.hpp>
 #include <program/openai.hpp>
 #include <program/reply.hpp>
 #include <program/server.hpp>
@@ -27,15 +26,14 @@ class ChatAnswer {
  public:
   /// \param watch    called while there is nothing to write; throws where nobody waits any more
   /// \param timeout  seconds; ApiError{504} from then on
-  ChatAnswer(ChatService& service, HttpMetrics& metrics, ChatRequest request,
-             std::function<void()> watch, double timeout)
+  ChatAnswer(ChatService& service, const ChatRequest& request, std::function<void()> watch,
+             double timeout)
       : service_(&service),
-        metrics_(&metrics),
         watch_(std::move(watch)),
-        deadline_(asked_ + std::chrono::duration_cast<Clock::duration>(
-                               std::chrono::duration<double>(timeout))),
+        deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                     std::chrono::duration<double>(timeout))),
         with_usage_(request.include_usage),
-        session_(service.start(request, metrics.first_token_seconds)),
+        session_(service.start(request)),
         writer_(session_.id, session_.unique, request.model, std::time(nullptr)) {
     if (session_.can_call) mark_ = call_mark(service.format());
   }
@@ -103,8 +101,6 @@ class ChatAnswer {
       if (auto event = session_.events->take(std::chrono::milliseconds(50))) {
         if (const auto* reply = std::get_if<tooldecode::EngineReply>(&*event)) {
           ended_ = true;
-          metrics_->request_seconds.observe(
-              std::chrono::duration<double>(Clock::now() - asked_).count());
           if (reply->cancelled) throw ApiError(503, "cancelled", "", "the request was cancelled");
         }
         return std::move(*event);
@@ -149,9 +145,7 @@ class ChatAnswer {
   }
 
   ChatService* service_;
-  HttpMetrics* metrics_;
   std::function<void()> watch_;
-  Clock::time_point asked_ = Clock::now();
   Clock::time_point deadline_;
   bool with_usage_;
   bool ended_ = false;

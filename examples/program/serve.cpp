@@ -292,10 +292,9 @@ class HttpServer {
     ChatRequest request =
         parse_chat(body, service_->format(), service_->assistant().tokenizer.vocabulary().size());
     require_model(request.model);
-    const bool streams = request.stream;
-    const auto state   = std::make_shared<ChatAnswer>(
-        *service_, metrics_, std::move(request), [this] { require_listener(); }, options_.timeout);
-    if (!streams) {
+    const auto state = std::make_shared<ChatAnswer>(
+        *service_, request, [this] { require_listener(); }, options_.timeout);
+    if (!request.stream) {
       try {
         response.set_content(state->whole(), "application/json");
       } catch (const ClientGone&) {

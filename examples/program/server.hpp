@@ -150,7 +150,7 @@ class ChatService {
   [[nodiscard]] const Format& format() const noexcept { return *format_; }
 
   /// Submits a request; ApiError where it cannot be answered.
-  [[nodiscard]] ChatSession start(const ChatRequest& chat, DurationHistogram& first_token) {
+  [[nodiscard]] ChatSession start(const ChatRequest& chat) {
     ChatSession session{.unique   = random_name(),
                         .can_call = chat.choice.choice != tooldecode::ToolChoice::none,
                         .events   = std::make_shared<Exchange>()};
@@ -173,7 +173,7 @@ class ChatService {
     request.options.seed       = chat.seed ? *chat.seed : random_number();
     open(session.id, chat);
     try {
-      engine_.submit(std::move(request), listener(session, chat.stream, first_token));
+      engine_.submit(std::move(request), listener(session, chat.stream));
     } catch (const tooldecode::Error& error) {
       close(session.id);
       throw ApiError(400, "invalid_value", error.where(), error.what());
@@ -231,6 +231,9 @@ class ChatService {
     value("tool_cache_evicted_total", "Outputs that made place for others.", cache.evicted);
     value("tool_cache_entries", "Outputs in the tool cache.", cache.entries);
     value("tool_cache_bytes", "Bytes in the tool cache.", cache.bytes);
+    first_token_seconds_.write(page, "first_token_seconds",
+                               "From a chat request to its first token.");
+    request_seconds_.write(page, "request_seconds", "From a chat request to its end.");
   }
 
  private:
@@ -252,16 +255,13 @@ class ChatService {
     return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   }
 
-  tooldecode::EngineListener listener(const ChatSession& session, bool stream,
-                                      DurationHistogram& first_token) {
+  tooldecode::EngineListener listener(const ChatSession& session, bool stream) {
     const auto asked = Clock::now();
     return {
         .on_token =
-            [events = session.events, stream, asked, &first_token](
-                std::size_t turn, const tooldecode::TokenEvent& event) {
-              if (turn == 0 && event.index == 0) {
-                first_token.observe(std::chrono::duration<double>(Clock::now() - asked).count());
-              }
+            [this, events = session.events, stream, asked](std::size_t turn,
+                                                           const tooldecode::TokenEvent& event) {
+              if (turn == 0 && event.index == 0) first_token_seconds_.observe(since(asked));
               if (stream) events->put(event.token);
             },
         .on_calls = [events = session.events](
@@ -269,9 +269,13 @@ class ChatService {
         .on_cached_turn =
             [events = session.events](const tooldecode::EngineTurn& turn) { events->put(turn); },
         .on_reply =
-            [this, events = session.events, id = session.id](tooldecode::EngineReply reply) {
+            [this, events = session.events, id = session.id, asked](tooldecode::EngineReply reply) {
+              request_seconds_.observe(since(asked));
               replies_.push_back({id, events, std::move(reply)});
             }};
+  }
+  static double since(Clock::time_point then) {
+    return std::chrono::duration<double>(Clock::now() - then).count();
   }
 
   // Once the engine has let go of the ids, clients may use them again.
@@ -343,6 +347,8 @@ class ChatService {
   ConstraintCache constraints_;
   tooldecode::ToolCache cache_;
   tooldecode::EngineSpeculator<tooldecode::LlamaModel> engine_;
+  DurationHistogram first_token_seconds_;
+  DurationHistogram request_seconds_;
   std::vector<Reply> replies_;  // of the engine's last step
 
   mutable std::mutex mutex_;  // of what is below
