@@ -49,7 +49,7 @@ struct BatchRequest {
   C constraint;                 ///< of each of its answers
   DecodeOptions options = {};   ///< of each of its answers
   D drafter;
-  /// Told of each answer, once it has ended.
+  /// Told of each answer, once it has ended; calls no member of the batch.
   std::function<AfterTurn(const Output&)> on_end = {};
 };
 

@@ -144,15 +144,8 @@ class EngineSpeculator {
     const bool heard = read_inbox();
     const bool found = look_for_results();
     const bool moved = batch_.step();
+    std::erase_if(active_, [](const auto& entry) { return entry.second->replied; });
     const std::lock_guard lock(mutex_);
-    for (auto active = active_.begin(); active != active_.end();) {
-      if (active->second->replied) {
-        ids_.erase(active->first);
-        active = active_.erase(active);
-      } else {
-        ++active;
-      }
-    }
     counts_.batch   = batch_.counts();
     counts_.present = batch_.present();
     counts_.arrived = batch_.arrived();
@@ -359,6 +352,11 @@ class EngineSpeculator {
   void finish(Active& active) {
     active.replied = true;
     ++counts_.replies;
+    {
+      // Who hears of the reply may use the id again.
+      const std::lock_guard lock(mutex_);
+      ids_.erase(active.request.id);
+    }
     if (active.listener.on_reply) active.listener.on_reply(std::move(active.reply));
   }
 
