@@ -9,6 +9,7 @@ import concurrent.futures
 import contextlib
 import http.client
 import json
+import os
 import pathlib
 import random
 import re
@@ -33,9 +34,10 @@ ARGUMENTS = argparse.Namespace()
 class Server:
     """A server of its own for a test, and the simplest client of it."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, **environment):
         self.process = subprocess.Popen([ARGUMENTS.program, "serve", "--port", "0", *arguments],
-                                        stdout=subprocess.PIPE, text=True, encoding="utf-8")
+                                        stdout=subprocess.PIPE, text=True, encoding="utf-8",
+                                        env={**os.environ, **environment})
         line = self.process.stdout.readline()
         assert line.startswith("listening on http://127.0.0.1:"), line
         self.port = int(line.rsplit(":", 1)[1])
@@ -58,7 +60,7 @@ class Server:
 
     @contextlib.contextmanager
     def open(self, method, path, body=None, headers=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         try:
             if body is not None and not isinstance(body, bytes):
                 body = json.dumps(body).encode()
@@ -116,7 +118,7 @@ def joined(chunks):
     """What a stream says in all: the message, the reason for its end, the usage."""
     message, finish, usage, pending = {"content": ""}, None, None, []
     for chunk in chunks:
-        assert chunk["object"] == "chat.completion.chunk", chunk
+        assert chunk.get("object") == "chat.completion.chunk", chunk
         for choice in chunk["choices"]:
             assert finish is None, "a chunk behind the last"
             delta = choice["delta"]
@@ -311,6 +313,10 @@ def test_announced_outputs(server):
         gone = server.chat(body, response_id=response)["choices"][0]["message"]
         assert without_ids(gone) == without_ids(first), "its time is over"
 
+    assert announce("agent-1", "1" * 2000, arguments) == (200, {"cached": 1})
+    choice, = server.chat(body, response_id="agent-1")["choices"]
+    assert choice["finish_reason"] == "length" and len(choice["message"]["cached_tool_calls"]) == 1, choice
+
 
 def test_announced_outputs_sampled(server):
     """So it is at any temperature: the noise depends on the seed and the place alone."""
@@ -481,7 +487,7 @@ def test_limits():
                                b"Content-Length: %d\r\n\r\n" % len(body) + body)
             until(lambda: metrics(server)["tooldecode_requests_running"] == 1)
         until(lambda: metrics(server)["tooldecode_requests_running"] == 0)
-    with Server("--timeout", "0.3", "--read-timeout", "0.3", "--max-body", "2000") as server:
+    with Server("--timeout", "0.5", "--read-timeout", "0.5", "--max-body", "2000") as server:
         server.refused(504, "timeout", None, request(WEATHER, tool_wait=60))
         *_, last = server.events(request(WEATHER), tool_wait=60)
         assert last["error"]["code"] == "timeout" and last["error"]["type"] == "server_error", last
@@ -508,6 +514,9 @@ def test_key():
             server.refused(401, "invalid_api_key", None, None, path="/metrics", headers=headers, method="GET")
         headers = {**JSON_TYPE, "Authorization": "Bearer secret"}
         assert server.ask("POST", "/v1/chat/completions", request(WEATHER), headers)[0] == 200
+    with Server(TOOLDECODE_API_KEY="secret") as server:
+        server.refused(401, "invalid_api_key", None, None, path="/v1/models", method="GET")
+        assert server.ask("GET", "/v1/models", headers=headers)[0] == 200
 
 
 def test_stop():
@@ -708,7 +717,7 @@ def main():
         if test.__code__.co_argcount == 0:
             test()
         else:
-            with Server() as server:
+            with Server("--timeout", "600") as server:
                 test(server)
         print(f"{name}: passed in {time.monotonic() - start:.1f} s", flush=True)
     if skipped:
