@@ -278,7 +278,7 @@ class ChatService {
     return std::chrono::duration<double>(Clock::now() - then).count();
   }
 
-  // Once the engine has let go of the ids, clients may use them again.
+  // After the step, so that who has a reply finds it in the counts.
   void deliver() {
     for (Reply& reply : replies_) {
       close(reply.id);
