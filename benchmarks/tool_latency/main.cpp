@@ -1,10 +1,10 @@
 // What speculative tool calls save, by tool latency, agents, speculators and acceptance.
 //
 //   benchmark_tool_latency simulate [--out FILE] [--plot DIRECTORY] [--seed N] ...
+//   benchmark_tool_latency real [--server PROGRAM | --url URL] [--out FILE] [--plot DIRECTORY] ...
 //
-// benchmarks/results/tool_latency.json and the charts beside it are what
-// `benchmark_tool_latency simulate --out benchmarks/results/tool_latency.json --plot
-// benchmarks/results` writes.
+// benchmarks/results/tool_latency.json and tool_latency_real.json, and the charts beside them, are
+// what `--out benchmarks/results/FILE --plot benchmarks/results` wrote.
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -47,6 +47,31 @@ void add_simulate(CLI::App& app, tool_latency::SimulateOptions& options) {
            "seconds until a predicted call is there");
 }
 
+void add_real(CLI::App& app, tool_latency::RealOptions& options) {
+  auto* server =
+      app.add_option("--server", options.server,
+                     "`tooldecode`, which is started; default: the one built beside this "
+                     "program")
+          ->check(CLI::ExistingFile);
+  app.add_option("--url", options.url, "of a server that runs: http://HOST:PORT")->excludes(server);
+  app.add_option("--model", options.model, "its model")->capture_default_str();
+  app.add_option("--out", options.out, "write parameters and points as JSON");
+  app.add_option("--plot", options.plots, "write a chart as SVG to a directory")
+      ->check(CLI::ExistingDirectory);
+  app.add_option(
+         "--generation", options.generation,
+         "seconds to which a call is padded; a prediction takes a quarter, a tool up to twice")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 10.0));
+  app.add_option("--turns", options.turns, "of each way to speculate at each tool latency")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100));
+  app.add_option("--limit", options.limit, "most seconds of the whole run")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 3600.0));
+  app.add_option("--seed", options.seed, "of all that is drawn")->capture_default_str();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -56,9 +81,12 @@ int main(int argc, char** argv) {
   simulated.setup.workload.sessions = 24;
   add_simulate(*app.add_subcommand("simulate", "the sweep as a discrete-event simulation"),
                simulated);
+  tool_latency::RealOptions measured;
+  auto* real = app.add_subcommand("real", "agents with sleeping tools against `tooldecode serve`");
+  add_real(*real, measured);
   CLI11_PARSE(app, argc, argv);
   try {
-    return tool_latency::simulate(simulated);
+    return real->parsed() ? tool_latency::real(measured) : tool_latency::simulate(simulated);
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return EXIT_FAILURE;

@@ -5,13 +5,12 @@
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "report.hpp"
 #include <program/plot.hpp>
 
 namespace tool_latency {
@@ -26,9 +25,8 @@ constexpr std::array columns{
     "hit_rate", "resident_share", "wasted_per_turn", "speculated_share"};
 
 void add_row(std::vector<std::string>& rows, const Point& point) {
-  const auto rounded = [](double value) { return std::round(value * 1e4) / 1e4; };
-  const Setup& s     = point.setup;
-  const Outcome& o   = point.outcome;
+  const Setup& s   = point.setup;
+  const Outcome& o = point.outcome;
   rows.push_back(
       Json{s.workload.agents, s.workload.tool, name(s.speculation.policy),
            s.speculation.speculators, s.speculation.acceptance, s.speculation.is_gated,
@@ -100,14 +98,8 @@ Json parameters_of(const Setup& setup) {
             {"seed", setup.seed}}}};
 }
 
-std::ofstream open(const std::filesystem::path& path) {
-  std::ofstream file(path);
-  if (!file) throw std::runtime_error(path.string() + ": cannot be written");
-  return file;
-}
-
 void write_plot(const std::string& directory, std::string_view file, const program::Plot& plot) {
-  open(std::filesystem::path(directory) / file) << program::draw_svg(plot);
+  open_file(std::filesystem::path(directory) / file) << program::draw_svg(plot);
 }
 
 // A series of time saved in per cent, or of any other number.
@@ -124,16 +116,8 @@ program::PlotSeries series_of(std::string name, const std::vector<X>& xs, Y y) {
 }  // namespace
 
 void write_json(const std::string& path, Sweep& sweep, const Json& claims) {
-  std::ofstream file = open(path);
-  file << "{\n\"command\": \"benchmark_tool_latency simulate\",\n\"parameters\": "
-       << parameters_of(sweep.base()).dump(1) << ",\n\"claims\": " << claims.dump(1)
-       << ",\n\"columns\": " << Json(columns).dump() << ",\n\"points\": [\n";
-  std::string separator;
-  for (const std::string& row : rows_of(sweep)) {
-    file << separator << row;
-    separator = ",\n";
-  }
-  file << "\n]\n}\n";
+  write_results(path, "benchmark_tool_latency simulate", parameters_of(sweep.base()), claims,
+                columns, rows_of(sweep));
 }
 
 void write_plots(const std::string& directory, Sweep& sweep) {

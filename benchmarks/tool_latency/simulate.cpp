@@ -4,31 +4,16 @@
 #include <cstddef>
 #include <iostream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "commands.hpp"
 #include "outputs.hpp"
+#include "report.hpp"
 #include "sweep.hpp"
-#include <nlohmann/json.hpp>
 
 namespace tool_latency {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-void print_row(const std::vector<std::string>& cells) {
-  std::cout << '|';
-  for (const std::string& cell : cells) std::cout << ' ' << cell << " |";
-  std::cout << '\n';
-}
-
-void print_head(std::string_view title, const std::vector<std::string>& names) {
-  std::cout << '\n' << title << "\n\n";
-  print_row(names);
-  print_row(std::vector<std::string>(names.size(), "---:"));
-}
 
 void print_latencies(Sweep& sweep) {
   std::vector<std::string> names{"tool latency, s"};
@@ -143,22 +128,6 @@ double worst_deviation(const Setup& base) {
   }
   return worst;
 }
-
-// What is claimed, checked: prints a line for each and returns whether all hold.
-class Claims {
- public:
-  void check(std::string_view what, bool holds, const std::string& found) {
-    std::cout << (holds ? "holds: " : "FAILS: ") << what << ": " << found << '\n';
-    report_.push_back({{"claim", what}, {"holds", holds}, {"found", found}});
-    all_ = all_ && holds;
-  }
-  [[nodiscard]] bool all_hold() const { return all_; }
-  [[nodiscard]] const Json& report() const { return report_; }
-
- private:
-  Json report_ = Json::array();
-  bool all_    = true;
-};
 
 void check_operating_point(Sweep& sweep, Claims& claims) {
   const double generation = generation_of(sweep);

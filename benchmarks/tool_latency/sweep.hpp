@@ -4,12 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
-#include <iomanip>
 #include <map>
-#include <sstream>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -28,20 +24,6 @@ inline std::vector<double> latencies() {
   std::vector<double> result;
   for (int quarter = 0; quarter <= 12; ++quarter) result.push_back(quarter / 4.0);
   return result;
-}
-
-inline std::string fixed(double value, int digits) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(digits) << (std::abs(value) < 5e-10 ? 0.0 : value);
-  return out.str();
-}
-
-inline std::string percent(double share) {
-  return fixed(100 * share, 1) + " %";
-}
-
-inline std::string agents_of(std::size_t count) {
-  return std::to_string(count) + (count == 1 ? " agent" : " agents");
 }
 
 /// One point and what it is compared with: the same work without speculation.
@@ -103,10 +85,6 @@ class Sweep {
   Setup base_;
   std::map<Key, Point> points_;
 };
-
-inline double share(std::size_t part, std::size_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
 
 /// G: what decoding a turn takes a lone agent.
 inline double generation_of(const Sweep& sweep) {
