@@ -40,7 +40,7 @@ command -v clang++ > /dev/null && sanitizing=(-DCMAKE_CXX_COMPILER=clang++)
 if step "4/8 sanitizers: build" configure asan "${sanitizing[@]}" &&
   cmake --build build/asan --target unit_tests -j "$jobs"; then
   step "5/8 sanitizers: tests" \
-    ctest --test-dir build/asan --output-on-failure -j "$jobs" -L unit -LE slow
+    ctest --test-dir build/asan --output-on-failure -j "$jobs" -L unit
 else
   failed+=("sanitizers")
 fi
