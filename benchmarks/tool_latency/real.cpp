@@ -1,16 +1,4 @@
 // Agents with sleeping tools against a real server, at a tenth of the paper's scale.
-#include "commands.hpp"
-
-#ifndef TOOLDECODE_HAS_HTTPLIB
-
-#include <stdexcept>
-
-int tool_latency::real(const RealOptions&) {
-  throw std::runtime_error("this program was built without cpp-httplib");
-}
-
-#else
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -35,6 +23,7 @@ int tool_latency::real(const RealOptions&) {
 #include <tooldecode/execute/speculation_gate.hpp>
 
 #include "agent.hpp"
+#include "commands.hpp"
 #include "report.hpp"
 #include "server_process.hpp"
 #include <nlohmann/json.hpp>
@@ -465,5 +454,3 @@ int real(const RealOptions& options) {
 }
 
 }  // namespace tool_latency
-
-#endif
