@@ -35,7 +35,7 @@ class ChatAnswer {
         with_usage_(request.include_usage),
         session_(service.start(request)),
         writer_(session_.id, session_.unique, request.model, std::time(nullptr)) {
-    if (session_.can_call) mark_ = call_mark(service.format());
+    if (session_.can_call) mark_ = service.format().mark;
   }
   ChatAnswer(const ChatAnswer&)            = delete;
   ChatAnswer& operator=(const ChatAnswer&) = delete;

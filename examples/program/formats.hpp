@@ -17,9 +17,16 @@
 
 namespace program {
 
+/// What opens the calls of an answer.
+struct CallMark {
+  std::string text;
+  bool only_at_start = false;  ///< as CallFormat has it
+};
+
 /// A call format behind functions.
 struct Format {
   std::string name;
+  CallMark mark;
   std::function<std::string(std::span<const tooldecode::ToolCall>)> write;
   std::function<std::vector<tooldecode::ToolCall>(std::string_view, const tooldecode::ToolSet&)>
       parse;
@@ -32,6 +39,7 @@ struct Format {
 template <class F>
 Format make_format(std::string name, F format) {
   return {std::move(name),
+          {std::string(format.trigger()), format.only_at_start()},
           [format](std::span<const tooldecode::ToolCall> calls) { return format.write(calls); },
           [format](std::string_view text, const tooldecode::ToolSet& tools) {
             return format.parse(text, tools);

@@ -15,10 +15,9 @@
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/execute/engine_speculator.hpp>
 #include <tooldecode/tools/code_point.hpp>
-#include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
+#include <program/formats.hpp>
 #include <program/openai.hpp>
 
 namespace program {
@@ -59,21 +58,6 @@ class Utf8Stream {
 
   std::string held_;
 };
-
-/// What opens the calls of an answer.
-struct CallMark {
-  std::string text;
-  bool only_at_start = false;  ///< as CallFormat has it
-};
-
-/// The mark of a format.
-inline CallMark call_mark(const Format& format) {
-  const auto mark = [](const auto& call_format) {
-    return CallMark{std::string(call_format.trigger()), call_format.only_at_start()};
-  };
-  return format.name == "python" ? mark(tooldecode::PythonCall{})
-                                 : mark(tooldecode::JsonCall::hermes());
-}
 
 /// The part of a turn's text that is content, as soon as it is known to be: neither calls nor what
 /// may turn out to begin them, nor white space before them.
