@@ -87,8 +87,8 @@ struct Consensus {
 /// \par Complexity  a pass per step of the longest order, and orders x tokens in all; less where
 ///                  orders agree. The machines of a tool's orders are made at its first call
 /// \par Threads     calls may run concurrently where the model's const members may
-/// \par Errors      Error{invalid_option} from the constructor for no orders; as Decoder from a
-/// call \par Source      Tool Decoding, constrained decoding and order consistency
+/// \par Errors      Error{invalid_option} from the constructor for no orders; a call as Decoder
+/// \par Source      Tool Decoding, constrained decoding and order consistency
 template <Model M, class S = Sequential>
 class OrderConsistencySampler {
  public:

@@ -26,8 +26,9 @@ namespace tooldecode {
 /// closing quote; tokens that reach past it are kept in a small trie by the bytes that remain.
 ///
 /// \par Shapes      masks over V tokens
-/// \par Complexity  built in O(nodes below + bytes past the lexeme's end); `staying` O(1) once
-/// built \par Threads     every const member may run concurrently \par Errors      none
+/// \par Complexity  built in O(nodes below + bytes past the lexeme's end); then `staying` O(1)
+/// \par Threads     every const member may run concurrently
+/// \par Errors      none
 class LexemeSlice {
  public:
   /// A token that closes the lexeme, and the units that it adds before that.

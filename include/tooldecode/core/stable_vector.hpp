@@ -18,8 +18,8 @@ namespace tooldecode {
 /// reader may touch element i once i has been published to it (through an atomic, or a lock).
 ///
 /// \par Complexity  O(1) per access; at most twice the memory of the elements
-/// \par Threads     appends must be serialised by the caller; reads of published elements need no
-/// lock \par Errors      std::bad_alloc
+/// \par Threads     the caller serialises appends; reads of published elements need no lock
+/// \par Errors      std::bad_alloc
 template <class T>
 class StableVector {
  public:

@@ -38,9 +38,10 @@ struct PromptLookupOptions {
 /// as the constraint goes along. Arguments are mostly copied from the user's words, and names from
 /// the documents.
 ///
-/// \par Complexity  O(bytes of the sequence) per round, times `most_bytes` in text that repeats
-/// itself \par Threads     immutable; const members may run concurrently \par Errors      none \par
-/// Source      Saxena, Prompt Lookup Decoding, 2023; n-grams of bytes in place of tokens
+/// \par Complexity  O(bytes of the sequence) per round, times `most_bytes` where text repeats
+/// \par Threads     immutable; const members may run concurrently
+/// \par Errors      none
+/// \par Source      Saxena, Prompt Lookup Decoding, 2023; n-grams of bytes in place of tokens
 class PromptLookupDrafter {
  public:
   static constexpr bool reads_hidden = false;

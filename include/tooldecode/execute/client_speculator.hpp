@@ -89,9 +89,8 @@ struct ClientTurn {
 /// turn that is asked to stop begins no further tool; its calls without a result are `cancelled`.
 ///
 /// \par Shapes      λ speculators; one result per call of the reply
-/// \par Complexity  a turn: O(proposals + calls) beside generators and tools, one copy of the
-/// context \par Threads     one turn at a time. λ threads, joined by the destructor, which waits
-/// for
+/// \par Complexity  a turn: a copy of the context, and O(proposals + calls) beside the others' work
+/// \par Threads     one turn at a time. λ threads, joined by the destructor, which waits for
 ///                  speculators that do not heed their stop token
 /// \par Errors      Error{invalid_option} from the constructor for a generator that is empty; a
 ///                  turn throws what the main model and `observe` throw. What speculators throw is

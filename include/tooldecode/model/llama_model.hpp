@@ -34,10 +34,11 @@ namespace tooldecode {
 /// other sequences or as a node of a draft tree. Every sum has one order, given by its own length
 /// alone; attention adds the keys of a token's own path in ascending position.
 ///
-/// \par Shapes      logits [V] of the last token, [N, V] of a tree, [B, V] of a batch; hidden [L,
-/// H] \par Complexity  O(weights) per token, weights read once per 64 tokens; memory 4 bytes per
-/// weight \par Threads     immutable; const members may run concurrently on different caches \par
-/// Errors      `load` as SafeTensors and LlamaConfig; running: Error{limit_exceeded} past the
+/// \par Shapes      logits [V] of the last token, [N, V] of a tree, [B, V] of a batch; hidden
+///                  [L, H]
+/// \par Complexity  O(weights) per token, weights read once per 64 tokens; memory 4 bytes a weight
+/// \par Threads     immutable; const members may run concurrently on different caches
+/// \par Errors      `load` as SafeTensors and LlamaConfig; running: Error{limit_exceeded} past the
 ///                  context and Error{unknown_token}, before the cache is changed
 /// \par Source      Touvron et al., LLaMA, arXiv:2302.13971, section 2.2; Su et al., RoFormer,
 ///                  arXiv:2104.09864, in the rotate-half order of Hugging Face's weights
