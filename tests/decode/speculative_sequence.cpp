@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <random>
+#include <span>
+#include <vector>
+
+#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/speculative_sequence.hpp>
+#include <tooldecode/verify/tree_verifier.hpp>
+#include <tooldecode/verify/walk.hpp>
+
+#include <support/catch.hpp>
+#include <support/random_model.hpp>
+#include <support/random_table.hpp>
+
+namespace td = tooldecode;
+using td::test::RandomModel;
+using td::test::RandomTable;
+
+namespace {
+
+using Tokens = std::vector<td::TokenId>;
+
+/// Guesses at random among the tokens that may follow.
+struct Guesses {
+  static constexpr bool reads_hidden = false;
+  struct Request {
+    std::mt19937 random;
+  };
+
+  unsigned seed = 0;
+
+  [[nodiscard]] std::size_t budget() const { return 12; }
+  [[nodiscard]] double least_probability() const { return 0; }
+  [[nodiscard]] Request begin(std::span<const td::TokenId>) const { return {std::mt19937{seed}}; }
+
+  template <class C>
+  void propose(Request& request, const td::DraftContext<C>& context,
+               td::DraftCandidates<C>& candidates) const {
+    for (auto tries = request.random() % 60; tries > 0; --tries) {
+      const auto token = request.random() % context.constraint.vocabulary_size();
+      candidates.add(request.random() % candidates.size(), static_cast<td::TokenId>(token), -1);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("however a sequence is driven, it is a decoder's, and its cache can be read on") {
+  constexpr std::size_t size = 40;
+  std::size_t accepted       = 0;
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const RandomModel model{size, {.seed = seed}};
+    const RandomTable table{size, seed};
+    Tokens prompt(1 + random() % 6);
+    for (auto& token : prompt) token = static_cast<td::TokenId>(random() % size);
+    const td::DecodeOptions options{
+        .max_tokens = random() % 30, .temperature = random() % 2 == 0 ? 0.0F : 1.0F, .seed = seed};
+    const td::Output alone = td::Decoder{model, table}(prompt, options);
+
+    // What is left of an earlier sequence may be the beginning of this one's prompt.
+    RandomModel::Cache earlier = model.make_cache();
+    earlier.tokens.assign(prompt.begin(),
+                          prompt.begin() + static_cast<std::ptrdiff_t>(random() % prompt.size()));
+    const td::LogitsPipeline pipeline{options.logits()};
+    const td::Run<RandomTable> run{table, prompt, pipeline, options};
+    const Guesses drafter{seed};
+    const td::TreeVerifier verifier{td::Walk{}};
+    td::SpeculativeSequence sequence{model, run, drafter, verifier, earlier};
+    std::vector<float> row(size);
+    while (!sequence.is_finished()) {
+      if (sequence.take_forced()) continue;
+      const auto how = random() % 3;
+      if (how == 0 && sequence.can_draft()) {
+        sequence.verify(sequence.draft());
+      } else if (how == 1) {
+        model.forward(sequence.cache(), sequence.unread(), row);
+        sequence.take_row(row);
+      } else {
+        sequence.read();
+      }
+    }
+
+    const td::Output& output = sequence.output();
+    REQUIRE(output.tokens == alone.tokens);
+    REQUIRE(output.log_probabilities == alone.log_probabilities);
+    REQUIRE(output.finish == alone.finish);
+    REQUIRE(output.forced_tokens == alone.forced_tokens);
+    for (const std::size_t count : output.drafts.accepted) accepted += count;
+
+    const Tokens& read = sequence.cache().tokens;
+    Tokens whole       = prompt;
+    whole.insert(whole.end(), alone.tokens.begin(), alone.tokens.end());
+    REQUIRE(read.size() <= whole.size());
+    REQUIRE(std::equal(read.begin(), read.end(), whole.begin()));
+    REQUIRE(read.size() + sequence.unread().size() == whole.size());
+  }
+  CHECK(accepted > 50);
+}
