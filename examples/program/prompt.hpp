@@ -51,15 +51,15 @@ inline std::string type_text(const nlohmann::ordered_json& schema) {
 
 /// `name(param: TYPE, opt?: TYPE = DEFAULT): description`, without the newline.
 inline std::string signature(const tooldecode::Tool& tool) {
-  using Json           = nlohmann::ordered_json;
-  const Json& document = tool.document;
-  const Json& function = document.contains("function") ? document["function"] : document;
-  const Json& parameters =
+  using Value           = nlohmann::ordered_json;
+  const Value& document = tool.document;
+  const Value& function = document.contains("function") ? document["function"] : document;
+  const Value& parameters =
       function.contains("parameters") ? function["parameters"] : tool.parameters;
-  const Json required   = parameters.value("required", Json::array());
-  std::string text      = tool.name + '(';
-  bool first            = true;
-  const Json properties = parameters.value("properties", Json::object());
+  const Value required   = parameters.value("required", Value::array());
+  std::string text       = tool.name + '(';
+  bool first             = true;
+  const Value properties = parameters.value("properties", Value::object());
   for (const auto& [name, schema] : properties.items()) {
     if (!first) text += ", ";
     first = false;

@@ -18,6 +18,7 @@ int fuzz_regex(const std::uint8_t* data, std::size_t size);
 int fuzz_call_text(const std::uint8_t* data, std::size_t size);
 int fuzz_tokenizer_files(const std::uint8_t* data, std::size_t size);
 int fuzz_tool_documents(const std::uint8_t* data, std::size_t size);
+int fuzz_chat_requests(const std::uint8_t* data, std::size_t size);
 }
 
 namespace {
@@ -66,6 +67,9 @@ TEST_CASE("Mutated tokenizer files give an Error or a tokenizer") {
 TEST_CASE("Mutated tool documents give an Error or tools") {
   replay(fuzz_tool_documents, fuzz::document_seeds(), 300);
 }
+TEST_CASE("Mutated chat requests give an error for the client or a chat") {
+  replay(fuzz_chat_requests, fuzz::chat_seeds(), 600);
+}
 
 TEST_CASE("The seeds as folders of files in ./corpus, for libFuzzer", "[.corpus]") {
   const auto write = [](const std::string& target, const fuzz::Seeds& seeds) {
@@ -80,4 +84,5 @@ TEST_CASE("The seeds as folders of files in ./corpus, for libFuzzer", "[.corpus]
   write("call_text", fuzz::call_seeds());
   write("tokenizer_files", fuzz::tokenizer_seeds());
   write("tool_documents", fuzz::document_seeds());
+  write("chat_requests", fuzz::chat_seeds());
 }

@@ -174,4 +174,29 @@ inline Seeds tokenizer_seeds() {
               "token_types": [3, 1, 1], "merges": ["a b"], "pre_tokenizer": {"regex": ["\\p{L}+|."]}})"};
 }
 
+/// Bodies that a server of chats is sent.
+inline Seeds chat_seeds() {
+  const std::string tools = test::read_text(test::example_data("tools.json"));
+  return {
+      R"({"model": "m", "messages": [{"role": "user", "content": "hello"}]})",
+      R"({"model": "m", "temperature": 0.5, "top_p": 0.9, "seed": 3, "max_tokens": 9, "stream": true,
+              "stream_options": {"include_usage": true}, "logit_bias": {"7": -100}, "tool_choice": "auto",
+              "messages": [{"role": "system", "content": "be kind"},
+                           {"role": "user", "content": [{"type": "text", "text": "weather?"}]}],
+              "tools": )" +
+          tools + "}",
+      R"({"model": "m", "response_id": "a-1", "tool_wait": 2, "parallel_tool_calls": false,
+              "tool_choice": {"type": "function", "function": {"name": "get_weather"}},
+              "messages": [{"role": "user", "content": "weather?"},
+                {"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function",
+                 "function": {"name": "get_weather", "arguments": "{\"city\": \"Oslo\"}"}}]},
+                {"role": "tool", "tool_call_id": "1", "content": "rain"}], "tools": )" +
+          tools + "}",
+      R"({"model": "m", "messages": [{"role": "user", "content": "a"},
+                {"role": "assistant", "content": "b", "cached_tool_calls": [{"id": "1", "type": "function",
+                 "function": {"name": "f", "arguments": "{}"}, "output": "c", "turn": 0}]},
+                {"role": "user", "content": "d"}]})",
+      R"({"name": "f", "params": {"a": [1, 2.5, null]}, "output": "text", "keep_alive": 5})"};
+}
+
 }  // namespace tooldecode::fuzz

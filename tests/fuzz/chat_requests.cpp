@@ -1,0 +1,51 @@
+// Bodies of requests give an error that says what and where, or a chat that can be answered.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <tooldecode/core/error.hpp>
+
+#include <fuzz/fuzz.hpp>
+#include <program/formats.hpp>
+#include <program/openai.hpp>
+
+namespace {
+
+using namespace tooldecode;
+
+// What is read of a body; whatever is refused is told in JSON and by a status of the client's.
+template <class Read>
+void read(std::string_view text, Read read_body) {
+  try {
+    read_body(program::parse_body(text));
+  } catch (const program::ApiError& error) {
+    fuzz::demand(error.status() >= 400 && error.status() < 500, "not the client's fault", text);
+    const auto told = program::Json::parse(program::json_text(error.json()));
+    fuzz::demand(!told["error"]["message"].get<std::string>().empty(), "no message", text);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text = fuzz::text_of(data, size);
+  for (const char* format : {"python", "hermes"}) {
+    read(text, [&](const program::Json& body) {
+      const auto chat = program::parse_chat(body, program::format_named(format), 1000);
+      fuzz::demand(!chat.messages.empty() && chat.messages.back().role != "assistant",
+                   "nothing to answer", text);
+      const bool calls =
+          chat.choice.choice == ToolChoice::required || chat.choice.choice == ToolChoice::named;
+      fuzz::demand(!calls || !chat.tools.empty(), "a call to nothing", text);
+      for (const auto& [token, bias] : chat.decode.bias) {
+        fuzz::demand(token >= 0 && token < 1000, "a bias of no token", text);
+      }
+    });
+  }
+  read(text, [&](const program::Json& body) {
+    const auto cached = program::parse_cached_output(body);
+    fuzz::demand(cached.call.arguments.is_object(), "arguments are no object", text);
+  });
+  return 0;
+}
