@@ -31,15 +31,16 @@ struct ChatReply {
 /// the other side is a std::runtime_error that says which.
 class ChatClient {
  public:
-  /// \param url  `http://HOST[:PORT][/v1]`; Error{invalid_option} for anything else
+  /// \param url  `http://HOST[:PORT][/v1]`, or with https; Error{invalid_option} for anything else
   ChatClient(std::string url, std::string model, std::string key)
       : url_(std::move(url)), model_(std::move(model)), key_(std::move(key)) {
-    constexpr std::string_view scheme = "http://";
-    if (!url_.starts_with(scheme) || url_.size() == scheme.size()) {
+    const std::size_t host = url_.find("://") + 3;
+    const bool is_known    = url_.starts_with("http://") || url_.starts_with("https://");
+    if (!is_known || url_.size() == host) {
       throw tooldecode::Error(tooldecode::Errc::invalid_option, url_,
-                              "an address is http://HOST[:PORT][/PATH]");
+                              "an address is http://HOST[:PORT][/PATH], or https");
     }
-    const std::size_t slash = url_.find('/', scheme.size());
+    const std::size_t slash = url_.find('/', host);
     host_                   = url_.substr(0, slash);
     if (slash != url_.npos) path_ = url_.substr(slash);
     while (path_.ends_with('/')) path_.pop_back();
