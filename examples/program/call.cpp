@@ -7,17 +7,16 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
 #include <program/answer.hpp>
 #include <program/commands.hpp>
 #include <program/files.hpp>
+#include <program/json.hpp>
 #include <program/speculation.hpp>
 
 namespace program {
 namespace {
 
 namespace td = tooldecode;
-using Json   = nlohmann::ordered_json;
 
 struct CallOptions {
   std::string model      = example_data("tiny").string();

@@ -15,7 +15,7 @@
 #include <tooldecode/tools/value_reader.hpp>
 
 #include <httplib.h>
-#include <nlohmann/json.hpp>
+#include <program/json.hpp>
 
 namespace program {
 
@@ -23,8 +23,8 @@ namespace program {
 struct ChatReply {
   std::string text;
   std::vector<tooldecode::ToolCall> calls;
-  nlohmann::ordered_json message;   ///< as it came, to be sent back
-  nlohmann::ordered_json response;  ///< the whole of it
+  Json message;   ///< as it came, to be sent back
+  Json response;  ///< the whole of it
 };
 
 /// Asks one model at one address. Every member may run concurrently; a failure of the network or of
@@ -49,7 +49,7 @@ class ChatClient {
   [[nodiscard]] const std::string& model() const noexcept { return model_; }
 
   /// A chat completion; `request` lacks the model's name.
-  [[nodiscard]] ChatReply complete(nlohmann::ordered_json request, std::stop_token stop) const {
+  [[nodiscard]] ChatReply complete(Json request, std::stop_token stop) const {
     request["model"] = model_;
     ChatReply reply;
     reply.response = post(path_ + "/chat/completions", request, std::move(stop));
@@ -59,7 +59,7 @@ class ChatClient {
           text != reply.message.end() && text->is_string()) {
         reply.text = text->get<std::string>();
       }
-      for (const auto& call : reply.message.value("tool_calls", nlohmann::ordered_json::array())) {
+      for (const auto& call : reply.message.value("tool_calls", Json::array())) {
         const auto& function = call.at("function");
         reply.calls.push_back(
             {function.at("name").get<std::string>(),
@@ -84,8 +84,7 @@ class ChatClient {
   }
 
  private:
-  nlohmann::ordered_json post(const std::string& path, const nlohmann::ordered_json& body,
-                              std::stop_token stop) const {
+  Json post(const std::string& path, const Json& body, std::stop_token stop) const {
     httplib::Client client(host_);
     client.set_read_timeout(std::chrono::minutes(10));
     httplib::Headers headers;
@@ -93,7 +92,7 @@ class ChatClient {
     const std::stop_callback stopping(stop, [&client] { client.stop(); });
     const auto result = client.Post(path, headers, body.dump(), "application/json");
     if (!result) throw std::runtime_error(url_ + ": " + httplib::to_string(result.error()));
-    auto answer = nlohmann::ordered_json::parse(result->body, nullptr, false);
+    auto answer = Json::parse(result->body, nullptr, false);
     if (result->status != 200) {
       std::string why = "status " + std::to_string(result->status);
       if (answer.is_object() && answer.contains("error") && answer["error"].is_object()) {

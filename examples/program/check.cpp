@@ -18,16 +18,15 @@
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
-#include <nlohmann/json.hpp>
 #include <program/commands.hpp>
 #include <program/files.hpp>
 #include <program/formats.hpp>
+#include <program/json.hpp>
 
 namespace program {
 namespace {
 
 namespace td = tooldecode;
-using Json   = nlohmann::ordered_json;
 using Clock  = std::chrono::steady_clock;
 
 double microseconds_since(Clock::time_point start) {

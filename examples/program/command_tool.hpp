@@ -17,8 +17,8 @@
 #include <tooldecode/tools/tool_call.hpp>
 
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <poll.h>
+#include <program/json.hpp>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ class CommandTool {
   [[nodiscard]] tooldecode::ToolResult operator()(const tooldecode::ToolCall& call,
                                                   const std::stop_token& stop) const {
     using tooldecode::ToolStatus;
-    const nlohmann::ordered_json input{{"name", call.name}, {"arguments", call.arguments}};
+    const Json input{{"name", call.name}, {"arguments", call.arguments}};
     std::array<int, 2> to{}, from{};
     // A socket, unlike a pipe, can be written to without a signal when the command does not read.
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, to.data()) != 0) {

@@ -13,12 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <program/json.hpp>
 
 namespace program {
-
-/// JSON whose objects keep their order.
-using Json = nlohmann::ordered_json;
 
 /// Text of a JSON value; bytes that are no UTF-8 become U+FFFD.
 inline std::string json_text(const Json& value) {

@@ -16,7 +16,7 @@
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
-#include <nlohmann/json.hpp>
+#include <program/json.hpp>
 
 namespace program {
 
@@ -28,9 +28,9 @@ struct Message {
 };
 
 /// A schema as the signature line writes it: a type's name, or an enum's values.
-inline std::string type_text(const nlohmann::ordered_json& schema) {
+inline std::string type_text(const Json& schema) {
   if (!schema.is_object()) return "any";
-  const auto join = [](const nlohmann::ordered_json& list, bool quoted) {
+  const auto join = [](const Json& list, bool quoted) {
     std::string text;
     for (const auto& item : list) {
       if (!text.empty()) text += '|';
@@ -43,7 +43,7 @@ inline std::string type_text(const nlohmann::ordered_json& schema) {
   const auto& type = schema["type"];
   if (type.is_array()) return join(type, false);
   if (type == "array") {
-    const auto items = schema.value("items", nlohmann::ordered_json::object());
+    const auto items = schema.value("items", Json::object());
     return "array<" + type_text(items) + '>';
   }
   return type.is_string() ? type.get<std::string>() : "any";
@@ -51,15 +51,14 @@ inline std::string type_text(const nlohmann::ordered_json& schema) {
 
 /// `name(param: TYPE, opt?: TYPE = DEFAULT): description`, without the newline.
 inline std::string signature(const tooldecode::Tool& tool) {
-  using Value           = nlohmann::ordered_json;
-  const Value& document = tool.document;
-  const Value& function = document.contains("function") ? document["function"] : document;
-  const Value& parameters =
+  const Json& document = tool.document;
+  const Json& function = document.contains("function") ? document["function"] : document;
+  const Json& parameters =
       function.contains("parameters") ? function["parameters"] : tool.parameters;
-  const Value required   = parameters.value("required", Value::array());
-  std::string text       = tool.name + '(';
-  bool first             = true;
-  const Value properties = parameters.value("properties", Value::object());
+  const Json required   = parameters.value("required", Json::array());
+  std::string text      = tool.name + '(';
+  bool first            = true;
+  const Json properties = parameters.value("properties", Json::object());
   for (const auto& [name, schema] : properties.items()) {
     if (!first) text += ", ";
     first = false;

@@ -17,9 +17,9 @@
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 #include <tooldecode/vocabulary/token_counts.hpp>
 
-#include <nlohmann/json.hpp>
 #include <program/commands.hpp>
 #include <program/files.hpp>
+#include <program/json.hpp>
 #include <program/plot.hpp>
 #include <unistd.h>
 #include <zlib.h>
@@ -28,7 +28,6 @@ namespace program {
 namespace {
 
 namespace td = tooldecode;
-using Json   = nlohmann::ordered_json;
 using Clock  = std::chrono::steady_clock;
 
 struct RanksOptions {

@@ -12,7 +12,7 @@
 
 #include <tooldecode/tools/classify.hpp>
 
-#include <nlohmann/json.hpp>
+#include <program/json.hpp>
 #include <program/plot.hpp>
 #include <program/scores.hpp>
 
@@ -142,8 +142,7 @@ inline std::string tables(const Report& report) {
 }
 
 /// The same numbers by method: shares in [0, 1], times in seconds.
-inline nlohmann::ordered_json to_json(const Report& report) {
-  using Json           = nlohmann::ordered_json;
+inline Json to_json(const Report& report) {
   Json result          = Json::object();
   const Scores* before = report.find_one_order();
   const auto groups    = detail::rows_by_group(report);

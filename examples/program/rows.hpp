@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 #include <program/files.hpp>
 #include <program/formats.hpp>
+#include <program/json.hpp>
 #include <program/prompt.hpp>
 
 namespace program {
@@ -68,8 +69,6 @@ class LeftOut {
 };
 
 namespace detail {
-
-using Json = nlohmann::ordered_json;
 
 inline tooldecode::ToolCall read_call(const Json& call) {
   return {call.at("name").get<std::string>(), call.at("arguments")};

@@ -16,16 +16,15 @@
 #include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
-#include <nlohmann/json.hpp>
 #include <program/commands.hpp>
 #include <program/files.hpp>
 #include <program/formats.hpp>
+#include <program/json.hpp>
 
 namespace program {
 namespace {
 
 namespace td = tooldecode;
-using Json   = nlohmann::ordered_json;
 
 struct SampleOptions {
   std::string vocabulary;
