@@ -3,12 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,15 +29,7 @@ inline unsigned utf16_rank(char c) noexcept {
 
 // ECMAScript's Number::toString, of a number that is finite.
 inline void append_ecmascript_number(std::string& text, double value) {
-  std::array<char, 32> buffer{};
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), std::abs(value),
-                                 std::chars_format::scientific)
-                       .ptr;
-  const std::string_view written(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
-  const std::size_t e = written.find('e');
-  std::string digits(written.substr(0, e));
-  const int exponent = std::atoi(buffer.data() + e + 1);
-  if (digits.size() > 1) digits.erase(1, 1);  // the point
+  auto [digits, exponent] = shortest_digits(value);
   if (value < 0) text.push_back('-');
   const auto count = static_cast<int>(digits.size());
   if (exponent < -6 || exponent >= 21) {

@@ -61,6 +61,25 @@ void append_value(std::string& text, const Json& value, const ValueStyle& style)
 
 }  // namespace detail
 
+/// The shortest decimal digits that read back as a number, and the power of ten of the first.
+struct ShortestDigits {
+  std::string digits;  ///< without a point
+  int exponent = 0;
+};
+
+/// The shortest digits of a number that is finite, whatever its sign.
+[[nodiscard]] inline ShortestDigits shortest_digits(double value) {
+  std::array<char, 32> buffer{};
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), std::abs(value),
+                                 std::chars_format::scientific)
+                       .ptr;
+  const std::string_view written(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
+  const std::size_t e = written.find('e');
+  std::string digits(written.substr(0, e));
+  if (digits.size() > 1) digits.erase(1, 1);  // the point
+  return {std::move(digits), std::atoi(buffer.data() + e + 1)};
+}
+
 /// Appends a number as Python's `float.__repr__` writes it: the shortest digits that read back as
 /// the same number, `5.0`, `1e-09`, `1e+16`.
 ///
@@ -69,16 +88,8 @@ inline void append_float(std::string& text, double value) {
   if (!std::isfinite(value)) {
     throw Error(Errc::malformed_call, "", "a number that is not finite cannot be written");
   }
-  std::array<char, 32> buffer{};
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
-                                 std::chars_format::scientific)
-                       .ptr;
-  const std::string_view written(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
-  const std::size_t e = written.find('e');
-  std::string digits(written.substr(0, e));
-  const int exponent = std::atoi(buffer.data() + e + 1);
-  if (digits[0] == '-') text.push_back('-'), digits.erase(0, 1);
-  if (digits.size() > 1) digits.erase(1, 1);  // the point
+  auto [digits, exponent] = shortest_digits(value);
+  if (std::signbit(value)) text.push_back('-');
   if (exponent < -4 || exponent >= 16) {
     text.push_back(digits[0]);
     if (digits.size() > 1) text.append(".").append(digits, 1);
