@@ -28,6 +28,7 @@ enum class Errc {
   unknown_token,         ///< text that the vocabulary cannot write, or an id that it lacks
   shape_mismatch,        ///< a tensor or a buffer of another shape than required
   invalid_option,        ///< an option outside its range
+  device_failure,        ///< a CUDA call that failed; the place is its line
 };
 
 /// The code's name, as written in messages and in machine-readable output.
@@ -69,6 +70,8 @@ enum class Errc {
       return "shape_mismatch";
     case Errc::invalid_option:
       return "invalid_option";
+    case Errc::device_failure:
+      return "device_failure";
   }
   return "unknown";
 }

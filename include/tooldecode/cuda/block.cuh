@@ -1,0 +1,130 @@
+/// \file
+/// What the threads of a warp and of a block do together: shared memory, folds, scans and sorts.
+///
+/// | name | called by | result is valid in |
+/// | --- | --- | --- |
+/// | `warp_sum`, `warp_greatest`, `warp_fold` | all 32 lanes | all lanes |
+/// | `BlockFold::all` | all threads | all threads |
+/// | `BlockScan::exclusive_sum` | all threads | each its own, the total in all |
+/// | `BlockSort::descending` | all threads | thread t holds ranks t * items, ... |
+///
+/// Those of blocks are CUB's, with the barriers that make their storage free to use again.
+#pragma once
+
+#include <cstdint>
+
+#include <cub/block/block_radix_sort.cuh>
+#include <cub/block/block_reduce.cuh>
+#include <cub/block/block_scan.cuh>
+#include <cuda_runtime.h>
+
+namespace tooldecode::cuda {
+
+/// Threads of a warp.
+inline constexpr int warp_size = 32;
+/// All lanes.
+inline constexpr unsigned whole_warp = 0xFFFFFFFFU;
+
+extern __shared__ __align__(16) unsigned char shared_memory[];
+
+/// The block's shared memory as one structure; the launch says how much there is.
+template <class T>
+[[nodiscard]] __device__ inline T& shared() {
+  return *reinterpret_cast<T*>(shared_memory);
+}
+
+/// Of a block of one dimension.
+[[nodiscard]] __device__ inline int lane_index() {
+  return static_cast<int>(threadIdx.x) % warp_size;
+}
+/// Of a block of one dimension.
+[[nodiscard]] __device__ inline int warp_index() {
+  return static_cast<int>(threadIdx.x) / warp_size;
+}
+
+/// Folds the lanes' values in a fixed order.
+template <class T, class Fold>
+[[nodiscard]] __device__ inline T warp_fold(T value, Fold fold) {
+  for (int bit = warp_size / 2; bit > 0; bit /= 2) {
+    value = fold(value, __shfl_xor_sync(whole_warp, value, bit));
+  }
+  return value;
+}
+/// The sum of the lanes' values, the same bits in all lanes.
+template <class T>
+[[nodiscard]] __device__ inline T warp_sum(T value) {
+  return warp_fold(value, [](T a, T b) { return a + b; });
+}
+/// The greatest of the lanes' values.
+template <class T>
+[[nodiscard]] __device__ inline T warp_greatest(T value) {
+  return warp_fold(value, [](T a, T b) { return a < b ? b : a; });
+}
+
+/// Folds the values of a block's threads.
+template <class T, int threads>
+class BlockFold {
+  using Engine = cub::BlockReduce<T, threads>;
+
+ public:
+  /// A part of shared memory.
+  struct Storage {
+    typename Engine::TempStorage parts;
+    T result;
+  };
+
+  template <class Fold>
+  [[nodiscard]] __device__ static T all(Storage& storage, T value, Fold fold) {
+    const T folded = Engine(storage.parts).Reduce(value, fold);
+    if (threadIdx.x == 0) storage.result = folded;
+    __syncthreads();
+    const T result = storage.result;
+    __syncthreads();
+    return result;
+  }
+  [[nodiscard]] __device__ static T sum(Storage& storage, T value) {
+    return all(storage, value, [](T a, T b) { return static_cast<T>(a + b); });
+  }
+  [[nodiscard]] __device__ static T greatest(Storage& storage, T value) {
+    return all(storage, value, [](T a, T b) { return a < b ? b : a; });
+  }
+};
+
+/// What the threads before each one add up to.
+template <class T, int threads>
+class BlockScan {
+  using Engine = cub::BlockScan<T, threads>;
+
+ public:
+  /// A part of shared memory.
+  struct Storage {
+    typename Engine::TempStorage parts;
+  };
+
+  /// \param total  of all threads
+  [[nodiscard]] __device__ static T exclusive_sum(Storage& storage, T value, T& total) {
+    T before{};
+    Engine(storage.parts).ExclusiveSum(value, before, total);
+    __syncthreads();
+    return before;
+  }
+};
+
+/// Sorts the keys of a block's threads, `items` of each.
+template <int threads, int items>
+class BlockSort {
+  using Engine = cub::BlockRadixSort<std::uint64_t, threads, items>;
+
+ public:
+  /// A part of shared memory.
+  struct Storage {
+    typename Engine::TempStorage parts;
+  };
+
+  __device__ static void descending(Storage& storage, std::uint64_t (&keys)[items]) {
+    Engine(storage.parts).SortDescending(keys);
+    __syncthreads();
+  }
+};
+
+}  // namespace tooldecode::cuda

@@ -1,0 +1,84 @@
+/// \file
+/// What every kernel's caller needs: checked CUDA calls, launches, and what the device can do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <cuda_runtime.h>
+
+#include <tooldecode/core/error.hpp>
+
+namespace tooldecode::cuda {
+
+/// Throws Error{device_failure}, naming the calling line, unless a CUDA call succeeded.
+inline void check(cudaError_t status, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
+  if (status == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());  // so that the next call does not report it again
+  throw Error(Errc::device_failure, std::string(file) + ":" + std::to_string(line),
+              cudaGetErrorString(status));
+}
+
+/// What tuning depends on.
+struct DeviceTraits {
+  int multiprocessors      = 0;
+  int compute_capability   = 0;  ///< 90 is 9.0
+  std::size_t shared_bytes = 0;  ///< that one block can ask for
+};
+
+/// Of the current device.
+///
+/// \par Complexity  three driver calls, none of which waits for the device
+/// \par Threads     may run concurrently
+/// \par Errors      Error{device_failure}
+[[nodiscard]] inline DeviceTraits device_traits() {
+  int device = 0;
+  check(cudaGetDevice(&device));
+  const auto get = [device](cudaDeviceAttr attribute) {
+    int value = 0;
+    check(cudaDeviceGetAttribute(&value, attribute, device));
+    return value;
+  };
+  return {.multiprocessors = get(cudaDevAttrMultiProcessorCount),
+          .compute_capability =
+              10 * get(cudaDevAttrComputeCapabilityMajor) + get(cudaDevAttrComputeCapabilityMinor),
+          .shared_bytes = static_cast<std::size_t>(get(cudaDevAttrMaxSharedMemoryPerBlockOptin))};
+}
+
+/// How many threads run a kernel, and with how much shared memory per block.
+struct LaunchShape {
+  dim3 grid                = {};
+  dim3 block               = {};
+  std::size_t shared_bytes = 0;
+};
+
+/// Starts a kernel on a stream; does not wait for it.
+///
+/// \par Complexity  one launch; may be captured into a graph
+/// \par Threads     may run concurrently
+/// \par Errors      Error{device_failure} for a shape that the device cannot run
+template <class... P, class... A>
+void launch(void (*kernel)(P...), const LaunchShape& shape, cudaStream_t stream, A&&... arguments) {
+  constexpr std::size_t without_asking = 48 * 1024;
+  if (shape.shared_bytes > without_asking) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(shape.shared_bytes)));
+  }
+  cudaLaunchConfig_t config{};
+  config.gridDim          = shape.grid;
+  config.blockDim         = shape.block;
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream           = stream;
+  check(cudaLaunchKernelEx(&config, kernel, std::forward<A>(arguments)...));
+}
+
+/// How many parts of `size` cover `count`.
+[[nodiscard]] __host__ __device__ constexpr std::int64_t divide_up(std::int64_t count,
+                                                                   std::int64_t size) noexcept {
+  return (count + size - 1) / size;
+}
+
+}  // namespace tooldecode::cuda

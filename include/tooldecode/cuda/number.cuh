@@ -1,0 +1,91 @@
+/// \file
+/// The numbers that kernels read: F32, F16 and BF16, sixteen bytes at a time; and keys that sort
+/// them.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+namespace tooldecode::cuda {
+
+/// What weights, states and logits may be: float, __half or __nv_bfloat16.
+template <class T>
+concept Number =
+    std::is_same_v<T, float> || std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
+
+/// Numbers of two bytes, which tensor cores multiply.
+template <class T>
+concept HalfNumber = std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
+
+/// Exact.
+[[nodiscard]] __host__ __device__ inline float to_float(float x) {
+  return x;
+}
+/// Exact.
+[[nodiscard]] __host__ __device__ inline float to_float(__half x) {
+  return __half2float(x);
+}
+/// Exact.
+[[nodiscard]] __host__ __device__ inline float to_float(__nv_bfloat16 x) {
+  return __bfloat162float(x);
+}
+
+/// To nearest, ties to even.
+template <Number T>
+[[nodiscard]] __host__ __device__ inline T from_float(float x) {
+  if constexpr (std::is_same_v<T, __half>) {
+    return __float2half_rn(x);
+  } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    return __float2bfloat16_rn(x);
+  } else {
+    return x;
+  }
+}
+
+/// How many numbers sixteen bytes hold, the widest load.
+template <Number T>
+inline constexpr int pack_size = 16 / static_cast<int>(sizeof(T));
+
+/// Sixteen bytes of numbers.
+template <Number T>
+struct alignas(16) Pack {
+  T values[pack_size<T>];
+};
+
+/// One load; `from` is aligned to sixteen bytes.
+template <Number T>
+[[nodiscard]] __device__ inline Pack<T> load_pack(const T* from) {
+  Pack<T> pack;
+  *reinterpret_cast<uint4*>(&pack) = *reinterpret_cast<const uint4*>(from);
+  return pack;
+}
+
+/// A word that compares as the float does, -0 below 0.
+[[nodiscard]] __device__ inline std::uint32_t ordered_bits(float x) {
+  const std::uint32_t bits = __float_as_uint(x);
+  return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
+}
+/// The float of an ordered word.
+[[nodiscard]] __device__ inline float from_ordered_bits(std::uint32_t word) {
+  return __uint_as_float((word & 0x80000000U) != 0 ? word & 0x7FFFFFFFU : ~word);
+}
+
+/// A key that is greater for a greater score and, of equal scores (0 and -0 are), for a lower
+/// index; never 0. Scores are not NaN.
+[[nodiscard]] __device__ inline std::uint64_t rank_key(float score, std::uint32_t index) {
+  return static_cast<std::uint64_t>(ordered_bits(score + 0.0F)) << 32 | (0xFFFFFFFFU - index);
+}
+/// The score of a key.
+[[nodiscard]] __device__ inline float score_of(std::uint64_t key) {
+  return from_ordered_bits(static_cast<std::uint32_t>(key >> 32));
+}
+/// The index of a key.
+[[nodiscard]] __device__ inline std::uint32_t index_of(std::uint64_t key) {
+  return 0xFFFFFFFFU - static_cast<std::uint32_t>(key);
+}
+
+}  // namespace tooldecode::cuda

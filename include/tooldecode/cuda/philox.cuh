@@ -1,0 +1,52 @@
+/// \file
+/// The noise of core/philox.hpp on the device: the same words, and so the same draws.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include <cuda_runtime.h>
+
+#include <tooldecode/core/philox.hpp>
+
+namespace tooldecode::cuda {
+
+/// The four noise words of tokens 4 g, ..., 4 g + 3 at an absolute position; equal to the host's
+/// `noise_words`.
+///
+/// \par Complexity  O(1), twenty multiplications
+/// \par Threads     pure
+/// \par Errors      none
+/// \par Source      Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011
+[[nodiscard]] __host__ __device__ inline uint4 noise_words(
+    std::uint64_t seed, std::uint64_t position, std::uint32_t group,
+    NoiseStream stream = NoiseStream::target) {
+  std::uint32_t c0 = group, c1 = static_cast<std::uint32_t>(position);
+  std::uint32_t c2 = static_cast<std::uint32_t>(position >> 32);
+  std::uint32_t c3 = static_cast<std::uint32_t>(stream);
+  std::uint32_t k0 = static_cast<std::uint32_t>(seed), k1 = static_cast<std::uint32_t>(seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t left  = std::uint64_t{0xD2511F53U} * c0;
+    const std::uint64_t right = std::uint64_t{0xCD9E8D57U} * c2;
+
+    c0 = static_cast<std::uint32_t>(right >> 32) ^ c1 ^ k0;
+    c1 = static_cast<std::uint32_t>(right);
+    c2 = static_cast<std::uint32_t>(left >> 32) ^ c3 ^ k1;
+    c3 = static_cast<std::uint32_t>(left);
+    k0 += 0x9E3779B9U;
+    k1 += 0xBB67AE85U;
+  }
+  return make_uint4(c0, c1, c2, c3);
+}
+
+/// The host's `gumbel`, up to the last bits of two logarithms.
+[[nodiscard]] __host__ __device__ inline double gumbel(std::uint32_t word) {
+  return -log(-log((static_cast<double>(word) + 0.5) * 0x1p-32));
+}
+
+/// The host's `gumbel_bound`: more than `gumbel(word)`, in single precision.
+[[nodiscard]] __device__ inline float gumbel_bound(std::uint32_t word) {
+  return 0.6931473F * static_cast<float>(__clz(static_cast<int>(~word)) + 1);
+}
+
+}  // namespace tooldecode::cuda

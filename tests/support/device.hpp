@@ -1,0 +1,69 @@
+/// \file
+/// One test body for the emulator, under three schedules, and for a GPU, where there is one.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tooldecode/cuda/device.cuh>
+#include <tooldecode/cuda/number.cuh>
+
+#include <support/catch.hpp>
+
+namespace tooldecode::test {
+
+/// Runs `body` once per schedule of the emulator, or once on the GPU; without a GPU it says that
+/// nothing was tested.
+template <class Body>
+void on_device(Body body) {
+#if defined(TOOLDECODE_SIMT)
+  for (const auto schedule :
+       {simt::Schedule::lockstep, simt::Schedule::skewed, simt::Schedule::random}) {
+    simt::options.schedule = schedule;
+    INFO("schedule " << static_cast<int>(schedule) << ", seed " << simt::options.seed);
+    body();
+  }
+#else
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
+    static_cast<void>(cudaGetLastError());
+    WARN("SKIPPED: no CUDA device, so that no kernel ran");
+    return;
+  }
+  body();
+#endif
+}
+
+/// Numbers of the standard normal law times `scale`, rounded to T.
+template <cuda::Number T, class Random>
+std::vector<T> normal_numbers(std::size_t count, Random& random, float scale = 1) {
+  std::normal_distribution<float> normal(0, scale);
+  std::vector<T> numbers(count);
+  for (T& x : numbers) x = cuda::from_float<T>(normal(random));
+  return numbers;
+}
+
+/// A mask of V bits, each set with a probability; bits past V are set, since nobody may read them.
+template <class Random>
+std::vector<std::uint32_t> random_mask(std::size_t vocabulary, double share, Random& random) {
+  std::bernoulli_distribution allowed(share);
+  std::vector<std::uint32_t> words((vocabulary + 31) / 32, ~0U);
+  for (std::size_t t = 0; t < vocabulary; ++t) {
+    if (!allowed(random)) words[t / 32] &= ~(1U << (t % 32));
+  }
+  return words;
+}
+
+/// How far a result in T's arithmetic may lie from one in float64, relative to the greatest
+/// magnitude.
+template <cuda::Number T>
+constexpr double tolerance() {
+  if constexpr (std::is_same_v<T, float>) return 1e-5;
+  return std::is_same_v<T, __half> ? 2e-3 : 1e-2;
+}
+
+}  // namespace tooldecode::test

@@ -1,0 +1,479 @@
+/// \file
+/// The part of CUDA's runtime and built-in functions that kernels and their callers use, on the
+/// emulator.
+///
+/// This folder stands before the toolkit's on the include path, so that the same source compiles
+/// with a host compiler. Streams run at once, except while one is captured into a graph; device
+/// memory is the heap's, filled with NaN, where the address sanitizer watches it.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <support/simt/simt.hpp>
+
+#define TOOLDECODE_SIMT 1
+#define __global__
+#define __device__
+#define __host__
+#define __shared__
+#define __constant__
+#define __forceinline__ inline
+#define __restrict__
+#define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __grid_constant__
+
+inline constexpr int warpSize = 32;
+
+struct dim3 : uint3 {
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : uint3{x_, y_, z_} {}
+};
+struct alignas(8) int2 {
+  int x, y;
+};
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+struct alignas(8) float2 {
+  float x, y;
+};
+struct alignas(16) int4 {
+  int x, y, z, w;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+inline uint2 make_uint2(unsigned x, unsigned y) {
+  return {x, y};
+}
+inline float2 make_float2(float x, float y) {
+  return {x, y};
+}
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
+  return {x, y, z, w};
+}
+inline float4 make_float4(float x, float y, float z, float w) {
+  return {x, y, z, w};
+}
+
+// Where a call stands, so that collectives can be told apart.
+#define SIMT_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+inline void __syncthreads(SIMT_SITE) {
+  simt::Block::active().barrier(0, file, line);
+}
+inline int __syncthreads_count(int predicate, SIMT_SITE) {
+  return static_cast<int>(simt::Block::active().barrier(predicate != 0, file, line));
+}
+inline int __syncthreads_or(int predicate, SIMT_SITE) {
+  return __syncthreads_count(predicate, file, line) != 0;
+}
+inline int __syncthreads_and(int predicate, SIMT_SITE) {
+  return __syncthreads_count(predicate == 0, file, line) == 0;
+}
+inline void __syncwarp(unsigned mask = 0xFFFFFFFFU, SIMT_SITE) {
+  simt::Block::active().collective(simt::Collective::sync, mask, 0, 0, file, line);
+}
+inline void __threadfence() {
+  simt::Block::active().yield();
+}
+inline void __threadfence_block() {
+  simt::Block::active().yield();
+}
+
+namespace simt {
+
+inline unsigned lane() {
+  return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32;
+}
+
+template <class T>
+T shuffle(unsigned mask, T value, unsigned source, const char* file, int line) {
+  static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8, "a shuffle moves 4 or 8 bytes");
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  bits = Block::active().collective(Collective::shuffle, mask, bits, source, file, line);
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+template <class T>
+T fold(Collective kind, unsigned mask, T value, const char* file, int line) {
+  static_assert(std::is_same_v<T, unsigned>, "only unsigned values are folded");
+  return static_cast<T>(Block::active().collective(kind, mask, value, 0, file, line));
+}
+
+}  // namespace simt
+
+template <class T>
+T __shfl_sync(unsigned mask, T value, int source, int width = 32, SIMT_SITE) {
+  const unsigned base = simt::lane() & ~static_cast<unsigned>(width - 1);
+  return simt::shuffle(mask, value,
+                       base + (static_cast<unsigned>(source) & static_cast<unsigned>(width - 1)),
+                       file, line);
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, SIMT_SITE) {
+  const unsigned lane  = simt::lane();
+  const unsigned other = lane ^ static_cast<unsigned>(bits);
+  const bool inside = other / static_cast<unsigned>(width) <= lane / static_cast<unsigned>(width);
+  return simt::shuffle(mask, value, inside ? other : lane, file, line);
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_SITE) {
+  const unsigned lane = simt::lane();
+  const bool inside   = lane % static_cast<unsigned>(width) >= delta;
+  return simt::shuffle(mask, value, inside ? lane - delta : lane, file, line);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_SITE) {
+  const unsigned lane = simt::lane();
+  const bool inside   = lane % static_cast<unsigned>(width) + delta < static_cast<unsigned>(width);
+  return simt::shuffle(mask, value, inside ? lane + delta : lane, file, line);
+}
+inline unsigned __ballot_sync(unsigned mask, int predicate, SIMT_SITE) {
+  return simt::fold(simt::Collective::ballot, mask, static_cast<unsigned>(predicate != 0), file,
+                    line);
+}
+inline int __all_sync(unsigned mask, int predicate, SIMT_SITE) {
+  return static_cast<int>(
+      simt::fold(simt::Collective::all, mask, static_cast<unsigned>(predicate != 0), file, line));
+}
+inline int __any_sync(unsigned mask, int predicate, SIMT_SITE) {
+  return static_cast<int>(
+      simt::fold(simt::Collective::any, mask, static_cast<unsigned>(predicate != 0), file, line));
+}
+
+// Atomics: one thread runs at a time, so they are plain; who comes first is up to the schedule.
+template <class T, class Change>
+T simt_atomic(T* at, Change change) {
+  simt::Block::active().yield();
+  const T before = *at;
+  *at            = change(before);
+  return before;
+}
+template <class T>
+T atomicAdd(T* at, std::type_identity_t<T> x) {
+  return simt_atomic(at, [x](T y) { return static_cast<T>(y + x); });
+}
+template <class T>
+T atomicMax(T* at, std::type_identity_t<T> x) {
+  return simt_atomic(at, [x](T y) { return y < x ? x : y; });
+}
+template <class T>
+T atomicMin(T* at, std::type_identity_t<T> x) {
+  return simt_atomic(at, [x](T y) { return x < y ? x : y; });
+}
+template <class T>
+T atomicOr(T* at, std::type_identity_t<T> x) {
+  return simt_atomic(at, [x](T y) { return y | x; });
+}
+template <class T>
+T atomicExch(T* at, std::type_identity_t<T> x) {
+  return simt_atomic(at, [x](T) { return x; });
+}
+template <class T>
+T atomicCAS(T* at, std::type_identity_t<T> expected, std::type_identity_t<T> x) {
+  return simt_atomic(at, [=](T y) { return y == expected ? x : y; });
+}
+inline unsigned atomicInc(unsigned* at, unsigned last) {
+  return simt_atomic(at, [last](unsigned y) { return y >= last ? 0 : y + 1; });
+}
+
+template <class T>
+T __ldg(const T* at) {
+  return *at;
+}
+template <class T>
+T __ldcg(const T* at) {
+  return *at;
+}
+template <class T>
+T __ldcs(const T* at) {
+  return *at;
+}
+template <class T>
+void __stcg(T* at, T value) {
+  *at = value;
+}
+template <class T>
+void __stcs(T* at, T value) {
+  *at = value;
+}
+inline int __popc(unsigned x) {
+  return std::popcount(x);
+}
+inline int __popcll(unsigned long long x) {
+  return std::popcount(x);
+}
+inline int __clz(int x) {
+  return std::countl_zero(static_cast<unsigned>(x));
+}
+inline int __clzll(long long x) {
+  return std::countl_zero(static_cast<unsigned long long>(x));
+}
+inline int __ffs(int x) {
+  return x == 0 ? 0 : std::countr_zero(static_cast<unsigned>(x)) + 1;
+}
+inline int __ffsll(long long x) {
+  return x == 0 ? 0 : std::countr_zero(static_cast<unsigned long long>(x)) + 1;
+}
+inline unsigned __umulhi(unsigned a, unsigned b) {
+  return static_cast<unsigned>(static_cast<std::uint64_t>(a) * b >> 32);
+}
+inline unsigned __float_as_uint(float x) {
+  return std::bit_cast<unsigned>(x);
+}
+inline float __uint_as_float(unsigned x) {
+  return std::bit_cast<float>(x);
+}
+inline float __fdiv_rn(float a, float b) {
+  return a / b;
+}
+inline float __fmul_rn(float a, float b) {
+  return a * b;
+}
+inline float __fadd_rn(float a, float b) {
+  return a + b;
+}
+inline float __expf(float x) {
+  return std::exp(x);
+}
+inline float __logf(float x) {
+  return std::log(x);
+}
+
+// ---- the runtime
+
+enum cudaError_t {
+  cudaSuccess                       = 0,
+  cudaErrorInvalidValue             = 1,
+  cudaErrorMemoryAllocation         = 2,
+  cudaErrorInvalidConfiguration     = 9,
+  cudaErrorNoDevice                 = 100,
+  cudaErrorStreamCaptureUnsupported = 900,
+};
+enum cudaMemcpyKind {
+  cudaMemcpyHostToHost,
+  cudaMemcpyHostToDevice,
+  cudaMemcpyDeviceToHost,
+  cudaMemcpyDeviceToDevice,
+  cudaMemcpyDefault,
+};
+enum cudaDeviceAttr {
+  cudaDevAttrMultiProcessorCount          = 16,
+  cudaDevAttrComputeCapabilityMajor       = 75,
+  cudaDevAttrComputeCapabilityMinor       = 76,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
+};
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+enum cudaStreamCaptureMode {
+  cudaStreamCaptureModeGlobal,
+  cudaStreamCaptureModeThreadLocal,
+  cudaStreamCaptureModeRelaxed
+};
+
+namespace simt {
+struct Graph {
+  std::vector<std::function<void()>> nodes;
+};
+struct Stream {
+  Graph* captured = nullptr;
+};
+inline Stream default_stream;
+inline Stream* capturing      = nullptr;
+inline int multiprocessors    = 4;
+inline int compute_capability = 90;
+
+inline std::map<const void*, std::size_t>& shared_limits() {
+  static std::map<const void*, std::size_t> limits;
+  return limits;
+}
+template <class Work>
+cudaError_t enqueue(Stream* stream, Work work) {
+  Stream& on = stream == nullptr ? default_stream : *stream;
+  if (on.captured != nullptr) {
+    on.captured->nodes.push_back(work);
+    return cudaSuccess;
+  }
+  if (capturing != nullptr && stream == nullptr) return cudaErrorStreamCaptureUnsupported;
+  work();
+  return cudaSuccess;
+}
+}  // namespace simt
+
+using cudaStream_t    = simt::Stream*;
+using cudaGraph_t     = simt::Graph*;
+using cudaGraphExec_t = simt::Graph*;
+
+struct cudaLaunchAttribute {};
+struct cudaLaunchConfig_t {
+  dim3 gridDim;
+  dim3 blockDim;
+  std::size_t dynamicSmemBytes = 0;
+  cudaStream_t stream          = nullptr;
+  cudaLaunchAttribute* attrs   = nullptr;
+  unsigned numAttrs            = 0;
+};
+
+inline const char* cudaGetErrorString(cudaError_t status) {
+  switch (status) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorInvalidValue:
+      return "invalid argument";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInvalidConfiguration:
+      return "invalid configuration argument";
+    case cudaErrorNoDevice:
+      return "no CUDA-capable device is detected";
+    case cudaErrorStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
+  }
+  return "unknown error";
+}
+inline cudaError_t cudaGetLastError() {
+  return cudaSuccess;
+}
+inline cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+inline cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  switch (attribute) {
+    case cudaDevAttrMultiProcessorCount:
+      *value = simt::multiprocessors;
+      return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = simt::compute_capability / 10;
+      return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = simt::compute_capability % 10;
+      return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = static_cast<int>(simt::options.shared_limit);
+      return cudaSuccess;
+  }
+  return cudaErrorInvalidValue;
+}
+
+template <class T>
+cudaError_t cudaMalloc(T** memory, std::size_t bytes) {
+  if (simt::capturing != nullptr) return cudaErrorStreamCaptureUnsupported;
+  // Exactly as long as asked for, so that the sanitizer sees one byte too many.
+  void* block = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  if (block == nullptr) return cudaErrorMemoryAllocation;
+  std::memset(block, 0xFF, bytes);
+#if defined(SIMT_ADDRESS_SANITIZER)
+  __asan_poison_memory_region(static_cast<char*>(block) + bytes, (bytes + 255) / 256 * 256 - bytes);
+#endif
+  *memory = static_cast<T*>(block);
+  return cudaSuccess;
+}
+inline cudaError_t cudaFree(void* memory) {
+  std::free(memory);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
+                                   cudaStream_t stream) {
+  return simt::enqueue(stream, [=] { std::memmove(to, from, bytes); });
+}
+inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  if (simt::capturing != nullptr) return cudaErrorStreamCaptureUnsupported;
+  return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+}
+inline cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t bytes, cudaStream_t stream) {
+  return simt::enqueue(stream, [=] { std::memset(memory, byte, bytes); });
+}
+inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  *stream = new simt::Stream;
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  delete stream;
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  return simt::capturing != nullptr ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
+inline cudaError_t cudaDeviceSynchronize() {
+  return cudaStreamSynchronize(nullptr);
+}
+
+inline cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  if (stream == nullptr || simt::capturing != nullptr) return cudaErrorStreamCaptureUnsupported;
+  stream->captured = new simt::Graph;
+  simt::capturing  = stream;
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  if (simt::capturing != stream) return cudaErrorStreamCaptureUnsupported;
+  *graph          = std::exchange(stream->captured, nullptr);
+  simt::capturing = nullptr;
+  return cudaSuccess;
+}
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                        unsigned long long = 0) {
+  *executable = new simt::Graph(*graph);
+  return cudaSuccess;
+}
+inline cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  if (simt::capturing != nullptr) return cudaErrorStreamCaptureUnsupported;
+  return simt::enqueue(stream, [executable] {
+    for (const auto& node : executable->nodes) node();
+  });
+}
+inline cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  delete executable;
+  return cudaSuccess;
+}
+
+template <class... P>
+cudaError_t cudaFuncSetAttribute(void (*kernel)(P...), cudaFuncAttribute, int bytes) {
+  if (bytes < 0 || static_cast<std::size_t>(bytes) > simt::options.shared_limit) {
+    return cudaErrorInvalidValue;
+  }
+  simt::shared_limits()[reinterpret_cast<const void*>(kernel)] = static_cast<std::size_t>(bytes);
+  return cudaSuccess;
+}
+template <class... P, class... A>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* launch, void (*kernel)(P...),
+                               A&&... arguments) {
+  const auto& limits     = simt::shared_limits();
+  const auto limit       = limits.find(reinterpret_cast<const void*>(kernel));
+  const dim3 block       = launch->blockDim;
+  const dim3 grid        = launch->gridDim;
+  const unsigned threads = block.x * block.y * block.z;
+  if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 ||
+      grid.y > 65535 || grid.z > 65535 ||
+      launch->dynamicSmemBytes > (limit == limits.end() ? 48 * 1024 : limit->second)) {
+    return cudaErrorInvalidConfiguration;
+  }
+  const std::size_t bytes = launch->dynamicSmemBytes;
+  const std::tuple<P...> values(static_cast<P>(std::forward<A>(arguments))...);
+  return simt::enqueue(launch->stream, [=] {
+    simt::run_grid(grid, block, bytes, [&] { std::apply(kernel, values); });
+  });
+}

@@ -1,0 +1,58 @@
+/// \file
+/// Copies that really are late: they happen when the thread waits for them, so that what reads too
+/// early reads NaN.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include <cuda_runtime.h>
+
+namespace tooldecode::cuda {
+
+namespace detail {
+
+struct PendingCopy {
+  void* to;
+  const void* from;
+  bool is_there;
+  int group;
+};
+struct PendingCopies {
+  std::vector<PendingCopy> copies;
+  int group = 0;
+};
+inline std::array<PendingCopies, 1024> pending_copies;
+inline PendingCopies& my_copies() {
+  return pending_copies[threadIdx.x];
+}
+inline const bool pending_copies_end_with_their_block = [] {
+  simt::block_starts.push_back([] { pending_copies = {}; });
+  return true;
+}();
+
+}  // namespace detail
+
+inline void copy_async(void* to, const void* from, bool is_there) {
+  detail::PendingCopies& mine = detail::my_copies();
+  mine.copies.push_back({to, from, is_there, mine.group});
+}
+inline void commit_copies() {
+  ++detail::my_copies().group;
+}
+template <int left>
+inline void wait_for_copies() {
+  detail::PendingCopies& mine = detail::my_copies();
+  std::vector<detail::PendingCopy> later;
+  for (const detail::PendingCopy& copy : mine.copies) {
+    if (copy.group >= mine.group - left) {
+      later.push_back(copy);
+    } else {
+      *static_cast<uint4*>(copy.to) =
+          copy.is_there ? *static_cast<const uint4*>(copy.from) : make_uint4(0, 0, 0, 0);
+    }
+  }
+  mine.copies = std::move(later);
+}
+
+}  // namespace tooldecode::cuda
