@@ -68,6 +68,22 @@ enum class Collective { sync, shuffle, ballot, all, any, sum, least, greatest, b
 
 /// Runs the threads of one block.
 class Block {
+  struct Site {
+    const char* file = "";
+    int line         = 0;
+    [[nodiscard]] std::string text() const {
+      const std::string name = file;
+      return name.substr(name.rfind('/') + 1) + ":" + std::to_string(line);
+    }
+    friend bool operator==(const Site& a, const Site& b) {
+      return a.line == b.line && std::strcmp(a.file, b.file) == 0;
+    }
+  };
+  struct Failure {
+    const char* what = nullptr;
+    Site where, other;
+  };
+
  public:
   static constexpr unsigned warp_size = 32;
 
@@ -79,7 +95,7 @@ class Block {
     count_ = alive_ = count;
     arrived_        = 0;
     barrier_        = {};
-    fault_.clear();
+    failure_        = {};
     for (auto& points : warps_) points.clear();
     ready_.clear();
     waiting_.clear();
@@ -93,7 +109,8 @@ class Block {
     head_   = 0;
     active_ = this;
     leave_to(main_);
-    if (!fault_.empty()) throw Fault(fault_);
+    if (failure_.what != nullptr) throw Fault(failure());
+    if (alive_ > 0) throw Fault(deadlock());
   }
 
   static Block& active() { return *active_; }
@@ -105,11 +122,10 @@ class Block {
       barrier_     = site;
       barrier_sum_ = 0;
     } else if (!(barrier_ == site)) {
-      fail("threads wait at different barriers: " + barrier_.text() + " and " + site.text());
+      fail("threads wait at different barriers", barrier_, site);
     }
     barrier_sum_ += value;
-    if (alive_ != count_)
-      fail("a barrier that threads which have ended cannot reach: " + site.text());
+    if (alive_ != count_) fail("a barrier that threads which have ended cannot reach", site);
     waiting_.push_back(current_);
     threads_[current_]->place = site;
     if (++arrived_ == count_) {
@@ -132,14 +148,13 @@ class Block {
     const Site site{file, line};
     const unsigned lane = current_ % warp_size;
     auto& points        = warps_[current_ / warp_size];
-    if ((mask >> lane & 1) == 0)
-      fail("lane " + std::to_string(lane) + " is not in its mask: " + site.text());
+    if ((mask >> lane & 1) == 0) fail("a lane is not in its mask", site);
     Point* point = nullptr;
     for (Point& one : points) {
       if (one.mask == mask) {
         point = &one;
       } else if ((one.mask & mask) != 0) {
-        fail("lanes of a warp name different masks: " + one.site.text() + " and " + site.text());
+        fail("lanes of a warp name different masks", one.site, site);
       }
     }
     if (point == nullptr) {
@@ -148,16 +163,15 @@ class Block {
       for (unsigned other = 0; other < warp_size; ++other) {
         const unsigned t = current_ / warp_size * warp_size + other;
         if ((mask >> other & 1) != 0 && (t >= count_ || threads_[t]->done)) {
-          fail("the mask names a lane that has ended: " + site.text());
+          fail("the mask names a lane that has ended", site);
         }
       }
     }
     if (point->kind != kind || !(point->site == site)) {
-      fail("lanes of a warp are at different operations: " + point->site.text() + " and " +
-           site.text());
+      fail("lanes of a warp are at different operations", point->site, site);
     }
     if (kind == Collective::shuffle && (source >= warp_size || (mask >> source & 1) == 0)) {
-      fail("a shuffle reads lane " + std::to_string(source) + " outside the mask: " + site.text());
+      fail("a shuffle reads a lane outside the mask", site);
     }
     threads_[current_]->place = site;
     point->values[lane]       = value;
@@ -178,29 +192,10 @@ class Block {
     suspend();
   }
 
-  /// Ends the block's run with a fault.
-  [[noreturn]] void fail(const std::string& what) {
-    fault_ = what + " (block " + std::to_string(blockIdx.x) + "," + std::to_string(blockIdx.y) +
-             "," + std::to_string(blockIdx.z) + ", thread " + std::to_string(current_) + ")";
-    threads_[current_]->fiber.switch_to(main_);
-    std::abort();
-  }
-
   void seed(std::uint64_t seed) { random_.seed(seed); }
   std::mt19937_64& random() { return random_; }
 
  private:
-  struct Site {
-    const char* file = "";
-    int line         = 0;
-    [[nodiscard]] std::string text() const {
-      const std::string name = file;
-      return name.substr(name.rfind('/') + 1) + ":" + std::to_string(line);
-    }
-    friend bool operator==(const Site& a, const Site& b) {
-      return a.line == b.line && std::strcmp(a.file, b.file) == 0;
-    }
-  };
   struct Thread {
     Fiber fiber;
     uint3 index;
@@ -217,6 +212,20 @@ class Block {
     std::array<unsigned, warp_size> sources;
   };
 
+  /// Ends the block's run with a fault. The thread's stack is left as it is, so nothing on it may
+  /// own memory: the sentence is made later.
+  [[noreturn]] void fail(const char* what, Site where, Site other = {}) {
+    failure_ = {what, where, other};
+    threads_[current_]->fiber.switch_to(main_);
+    std::abort();
+  }
+  [[nodiscard]] std::string failure() const {
+    std::string text = std::string(failure_.what) + ": " + failure_.where.text();
+    if (failure_.other.line != 0) text += " and " + failure_.other.text();
+    return text + " (block " + std::to_string(blockIdx.x) + "," + std::to_string(blockIdx.y) + "," +
+           std::to_string(blockIdx.z) + ", thread " + std::to_string(current_) + ")";
+  }
+
   static void enter() {
     Block& block = *active_;
     block.threads_[block.current_]->fiber.arrive();
@@ -225,11 +234,11 @@ class Block {
     thread.done    = true;
     --block.alive_;
     if (block.arrived_ > 0) {
-      block.fail("a thread ended while others wait at " + block.barrier_.text());
+      block.fail("a thread ended while others wait at a barrier", block.barrier_);
     }
     for (const Point& point : block.warps_[block.current_ / warp_size]) {
       if ((point.mask >> block.current_ % warp_size & 1) != 0) {
-        block.fail("a lane ended while others wait for it at " + point.site.text());
+        block.fail("a lane ended while others wait for it", point.site);
       }
     }
     block.leave_to(thread.fiber);
@@ -286,7 +295,6 @@ class Block {
 
   void leave_to(Fiber& from) {
     if (head_ == ready_.size()) {
-      if (alive_ > 0) fault_ = deadlock();
       if (&from != &main_) from.switch_to(main_);
       return;
     }
@@ -338,7 +346,7 @@ class Block {
   std::vector<unsigned> waiting_;
   Fiber main_;
   const std::function<void()>* body_ = nullptr;
-  std::string fault_;
+  Failure failure_;
   std::mt19937_64 random_;
   Site barrier_;
   std::uint64_t barrier_sum_ = 0;
