@@ -66,19 +66,21 @@ inline std::vector<std::function<void()>> block_starts;
 
 enum class Collective { sync, shuffle, ballot, all, any, sum, least, greatest, both, either };
 
+/// A line of a kernel.
+struct Site {
+  const char* file = "";
+  int line         = 0;
+  [[nodiscard]] std::string text() const {
+    const std::string name = file;
+    return name.substr(name.rfind('/') + 1) + ":" + std::to_string(line);
+  }
+  friend bool operator==(const Site& a, const Site& b) {
+    return a.line == b.line && std::strcmp(a.file, b.file) == 0;
+  }
+};
+
 /// Runs the threads of one block.
 class Block {
-  struct Site {
-    const char* file = "";
-    int line         = 0;
-    [[nodiscard]] std::string text() const {
-      const std::string name = file;
-      return name.substr(name.rfind('/') + 1) + ":" + std::to_string(line);
-    }
-    friend bool operator==(const Site& a, const Site& b) {
-      return a.line == b.line && std::strcmp(a.file, b.file) == 0;
-    }
-  };
   struct Failure {
     const char* what = nullptr;
     Site where, other;
