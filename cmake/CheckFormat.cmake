@@ -6,7 +6,7 @@ endif()
 set(files)
 foreach(folder include tests examples benchmarks)
   file(GLOB_RECURSE found "${ROOT}/${folder}/*.hpp" "${ROOT}/${folder}/*.cpp"
-                          "${ROOT}/${folder}/*.cuh" "${ROOT}/${folder}/*.cu")
+                          "${ROOT}/${folder}/*.cuh" "${ROOT}/${folder}/*.cu" "${ROOT}/${folder}/*.h")
   list(APPEND files ${found})
 endforeach()
 execute_process(COMMAND "${CLANG_FORMAT}" --dry-run --Werror ${files} RESULT_VARIABLE result)

@@ -1,12 +1,13 @@
-# tooldecode_add_header_tests(<target>)
+# tooldecode_add_header_tests(<target> <pattern> [<library>...])
 #
+# For the headers that match the pattern, such as *.hpp, compiled with what the libraries bring.
 # One translation unit per header, and one more that includes them all, prove three things:
 #   self-contained   each header compiles alone, first in its file;
 #   no stray macros  names that platform headers define as macros do not occur in ours;
 #   no ODR traps     every function is seen by two objects, so one that forgot `inline` fails to link.
-function(tooldecode_add_header_tests target)
+function(tooldecode_add_header_tests target pattern)
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR}/include CONFIGURE_DEPENDS
-       ${PROJECT_SOURCE_DIR}/include/tooldecode/*.hpp)
+       ${PROJECT_SOURCE_DIR}/include/tooldecode/${pattern})
   set(directory ${CMAKE_CURRENT_BINARY_DIR}/${target}_sources)
   set(sources)
   set(includes)
@@ -29,5 +30,6 @@ function(tooldecode_add_header_tests target)
   file(CONFIGURE OUTPUT ${directory}/all.cpp @ONLY
        CONTENT "@foreign@\n@traps@@includes@\nint main() {}\n")
   add_executable(${target} ${sources} ${directory}/all.cpp)
-  target_link_libraries(${target} PRIVATE tooldecode_developer PCRE2::8BIT)
+  target_link_libraries(${target} PRIVATE tooldecode_developer ${ARGN})
+  set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)  # run.sh builds it with clang++
 endfunction()

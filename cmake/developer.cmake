@@ -8,13 +8,13 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 
 add_library(tooldecode_developer INTERFACE)
 target_compile_options(tooldecode_developer INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms inside std::string, std::regex and Catch2 (GCC bug 105651).
   target_compile_options(tooldecode_developer INTERFACE
-    -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow)
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized;-Wno-restrict;-Wno-stringop-overflow>)
 else()
-  target_compile_options(tooldecode_developer INTERFACE -Werror)
+  target_compile_options(tooldecode_developer INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 target_link_libraries(tooldecode_developer INTERFACE tooldecode::tooldecode)
 
@@ -30,4 +30,13 @@ endif()
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+if(TOOLDECODE_CUDA)
+  # Warnings are errors, in the assembler too: a kernel that spills registers does not build.
+  add_library(tooldecode_cuda_developer INTERFACE)
+  target_compile_options(tooldecode_cuda_developer INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:
+    -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Wshadow -Xptxas=--warn-on-spills,--warning-as-error>)
+  target_compile_definitions(tooldecode_cuda_developer INTERFACE EIGEN_NO_CUDA)
+  target_link_libraries(tooldecode_cuda_developer INTERFACE tooldecode::cuda)
 endif()

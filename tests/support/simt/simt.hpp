@@ -64,7 +64,8 @@ inline constexpr std::size_t most_shared_bytes = sizeof tooldecode::cuda::shared
 /// Called before each block.
 inline std::vector<std::function<void()>> block_starts;
 
-enum class Collective { sync, shuffle, ballot, all, any, sum, least, greatest, both, either };
+/// What the lanes of a warp do together.
+enum class Collective { sync, shuffle, ballot, all, any };
 
 /// A line of a kernel.
 struct Site {
@@ -265,21 +266,6 @@ class Block {
           break;
         case Collective::any:
           folded |= std::uint64_t{value != 0};
-          break;
-        case Collective::sum:
-          folded += value;
-          break;
-        case Collective::least:
-          folded = started ? std::min(folded, value) : value;
-          break;
-        case Collective::greatest:
-          folded = started ? std::max(folded, value) : value;
-          break;
-        case Collective::both:
-          folded = started ? folded & value : value;
-          break;
-        case Collective::either:
-          folded |= value;
           break;
       }
       started = true;
