@@ -1,0 +1,198 @@
+/// \file
+/// LogitsRows: a batch of logits under token masks, and how a block reads a row of it.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include <cuda_runtime.h>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/cuda/device.cuh>
+#include <tooldecode/cuda/number.cuh>
+#include <tooldecode/logits/logits_pipeline.hpp>
+
+namespace tooldecode::cuda {
+
+/// Logits as a model leaves them, and which tokens are allowed.
+///
+/// \par Shapes      logits [B, V] with a row every `stride` numbers, aligned to one number; mask
+///                  [B, ceil(V / 32)] with a row every `mask_stride` words; bits past V are ignored
+/// \par Complexity  O(1)
+/// \par Threads     a view
+/// \par Errors      Error{shape_mismatch} from `require_shape`
+template <Number T>
+struct LogitsRows {
+  const T* logits           = nullptr;
+  int rows                  = 0;        ///< B
+  int vocabulary            = 0;        ///< V
+  std::int64_t stride       = 0;        ///< 0: V
+  const std::uint32_t* mask = nullptr;  ///< null: every token is allowed
+  std::int64_t mask_stride  = 0;        ///< 0: ceil(V / 32)
+
+  /// \param kernel  the name that messages begin with
+  void require_shape(const char* kernel) const {
+    const auto require = [kernel](bool met, const char* argument, const char* what) {
+      if (!met) throw Error(Errc::shape_mismatch, std::string(kernel) + ": " + argument, what);
+    };
+    require(rows >= 0, "rows", "must not be negative");
+    require(vocabulary >= 0 && vocabulary <= 1 << 30, "vocabulary", "must be from 0 to 2^30");
+    require(logits != nullptr || rows == 0 || vocabulary == 0, "logits", "must not be null");
+    require(stride == 0 || stride >= vocabulary, "stride", "must be 0 or at least V");
+    require(mask_stride == 0 || mask_stride >= divide_up(vocabulary, 32), "mask_stride",
+            "must be 0 or at least ceil(V / 32)");
+  }
+};
+
+/// What becomes of logits before a token is drawn; each means what it does in LogitsOptions.
+struct SamplingOptions {
+  float temperature = 1;  ///< 0 leaves the logits as they are, for greedy choice
+  int top_k         = 0;  ///< 0 keeps all
+  float top_p       = 1;
+  float min_p       = 0;
+
+  /// Throws Error{invalid_option} where LogitsPipeline does.
+  void require_valid() const {
+    if (top_k < 0) throw Error(Errc::invalid_option, "top_k", "must not be negative");
+    static_cast<void>(LogitsPipeline({.temperature = temperature, .top_p = top_p, .min_p = min_p}));
+  }
+  /// Whether tokens that the mask allows can be lost.
+  [[nodiscard]] bool has_cuts(int vocabulary) const {
+    return (top_k != 0 && top_k < vocabulary) || top_p < 1 || min_p > 0;
+  }
+};
+
+namespace detail {
+
+inline constexpr float logit_limit = 1e30F;
+static_assert(logit_limit == LogitsPipeline::logit_limit);
+
+/// Tokens first, first + 1, ... that one thread looks at together.
+template <int n>
+struct TokenPack {
+  int first;
+  int count;         ///< that the row has, at most n; 0 for a thread that has no more
+  unsigned allowed;  ///< bit i: token first + i can be drawn
+  float logits[n];   ///< tamed and divided by the temperature; unspecified where not allowed
+};
+
+/// One row, as the threads of a block read it.
+template <Number T>
+class MaskedRow {
+ public:
+  static constexpr int pack = pack_size<T>;
+  using Tokens              = TokenPack<pack>;
+
+  /// \param cut  the least rank key of a token that can be drawn
+  __device__ MaskedRow(const LogitsRows<T>& rows, int row, float temperature, std::uint64_t cut = 0)
+      : logits_(rows.logits + row * (rows.stride == 0 ? rows.vocabulary : rows.stride)),
+        mask_(rows.mask == nullptr
+                  ? nullptr
+                  : rows.mask + row * (rows.mask_stride == 0 ? divide_up(rows.vocabulary, 32)
+                                                             : rows.mask_stride)),
+        cut_(cut),
+        temperature_(temperature == 0 ? 1 : temperature),
+        vocabulary_(rows.vocabulary),
+        misalignment_(static_cast<int>(reinterpret_cast<std::uintptr_t>(logits_) % 16)) {}
+
+  /// Calls `visit(Tokens)` in every thread equally often, for the packs of one of `splits` parts of
+  /// the row; a thread meets its tokens in ascending order. Packs begin at multiples of their size.
+  template <class Visit>
+  __device__ void for_each_pack(int split, int splits, Visit visit) const {
+    constexpr int in_flight  = 4;  // loads of a thread that wait for memory together
+    const std::int64_t packs = divide_up(vocabulary_, pack);
+    const int begin          = static_cast<int>(packs * split / splits);
+    const int end            = static_cast<int>(packs * (split + 1) / splits);
+    const int threads        = static_cast<int>(blockDim.x);
+    for (int base = begin; base < end; base += in_flight * threads) {
+      unsigned allowed[in_flight];
+      Pack<T> packs_read[in_flight];
+      const int mine = base + static_cast<int>(threadIdx.x);
+      for (int i = 0; i < in_flight; ++i) {
+        allowed[i] = mine + i * threads < end ? allowed_bits(mine + i * threads) : 0;
+      }
+      for (int i = 0; i < in_flight; ++i) {
+        packs_read[i] = {};
+        if (allowed[i] != 0) packs_read[i] = read((mine + i * threads) * pack, allowed[i]);
+      }
+      for (int i = 0; i < in_flight; ++i) {
+        const int first = (mine + i * threads) * pack;
+        const int left  = mine + i * threads < end ? vocabulary_ - first : 0;
+        Tokens tokens{first, left < pack ? left : pack, allowed[i], {}};
+        if (allowed[i] != 0) {
+          for (int j = 0; j < pack; ++j) tokens.logits[j] = law_logit(packs_read[i].values[j]);
+          if (cut_ != 0) {
+            for (int j = 0; j < pack; ++j) {
+              const bool is_kept =
+                  rank_key(tokens.logits[j], static_cast<std::uint32_t>(first + j)) >= cut_;
+              tokens.allowed &= ~(static_cast<unsigned>(!is_kept) << j);
+            }
+          }
+        }
+        visit(tokens);
+      }
+    }
+  }
+
+ private:
+  /// As LogitsPipeline does it, to the last bit.
+  __device__ float law_logit(T raw) const {
+    const float tame = fminf(fmaxf(to_float(raw), -logit_limit), logit_limit);  // NaN is lost here
+    return temperature_ == 1 ? tame : __fdiv_rn(tame, temperature_);
+  }
+
+  __device__ unsigned allowed_bits(int index) const {
+    const int first = index * pack;
+    const int left  = vocabulary_ - first;
+    unsigned bits   = (1U << (left < pack ? left : pack)) - 1;
+    if (mask_ != nullptr) bits &= __ldg(mask_ + first / 32) >> first % 32;
+    return bits;
+  }
+
+  __device__ Pack<T> read(int first, unsigned allowed) const {
+    const T* const from = logits_ + first;
+    if (misalignment_ == 0 && first + pack <= vocabulary_) return load_pack(from);
+    // Two aligned packs hold one that is not; neither may leave the row.
+    const auto bytes_left = static_cast<std::int64_t>(sizeof(T)) * (vocabulary_ - first);
+    if (misalignment_ != 0 && first > 0 && bytes_left >= 32 - misalignment_)
+      return load_across(from);
+    Pack<T> values{};
+    for (int i = 0; i < pack; ++i) {
+      if ((allowed >> i & 1) != 0) values.values[i] = from[i];
+    }
+    return values;
+  }
+
+  __device__ Pack<T> load_across(const T* from) const {
+    const auto* const aligned = reinterpret_cast<const uint4*>(
+        reinterpret_cast<const unsigned char*>(from) - misalignment_);
+    const uint4 a = aligned[0], b = aligned[1];
+    std::uint32_t words[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+    if ((misalignment_ & 8) != 0) {
+      for (int i = 0; i < 6; ++i) words[i] = words[i + 2];
+    }
+    if ((misalignment_ & 4) != 0) {
+      for (int i = 0; i < 5; ++i) words[i] = words[i + 1];
+    }
+    const auto bits = static_cast<unsigned>(misalignment_ % 4 * 8);
+    for (int i = 0; i < 4; ++i) {
+      const std::uint64_t both = static_cast<std::uint64_t>(words[i + 1]) << 32 | words[i];
+      words[i]                 = static_cast<std::uint32_t>(both >> bits);
+    }
+    Pack<T> values;
+    *reinterpret_cast<uint4*>(&values) = make_uint4(words[0], words[1], words[2], words[3]);
+    return values;
+  }
+
+  const T* logits_;
+  const std::uint32_t* mask_;
+  std::uint64_t cut_;
+  float temperature_;
+  int vocabulary_;
+  int misalignment_;  ///< bytes from the last multiple of sixteen
+};
+
+}  // namespace detail
+
+}  // namespace tooldecode::cuda

@@ -1,0 +1,330 @@
+/// \file
+/// Where top-k, top-p and min-p cut each row of a batch, found without sorting.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include <cuda_runtime.h>
+
+#include <tooldecode/cuda/block.cuh>
+#include <tooldecode/cuda/device.cuh>
+#include <tooldecode/cuda/logits_rows.cuh>
+#include <tooldecode/cuda/number.cuh>
+
+namespace tooldecode::cuda {
+
+namespace detail {
+
+/// What a search looks for.
+struct CutOptions {
+  float temperature;
+  int top_k;
+  float top_p;
+  float log_min_p;  ///< -infinity: no such cut
+};
+
+/// How many tokens of a row, and how much of its mass, lie in each of many intervals.
+struct SearchHistogram {
+  static constexpr int bins = 2048;
+  static constexpr int part = bins / warp_size;  ///< bins that one lane adds up
+  // A word of padding after each part: lanes that walk their parts in step use different banks.
+  static constexpr int words = bins + warp_size;
+
+  std::uint32_t counts[words];
+  std::uint32_t low[words], high[words];  ///< halves of masses, since atomics of 32 bits are fast
+
+  __device__ static int place(int bin) { return bin + bin / part; }
+
+  __device__ void clear() {
+    for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x)) {
+      counts[i] = low[i] = high[i] = 0;
+    }
+  }
+  __device__ void add(int bin, unsigned count, std::uint64_t mass) {
+    const int at = place(bin);
+    atomicAdd(&counts[at], count);
+    const auto lower = static_cast<std::uint32_t>(mass);
+    auto upper       = static_cast<std::uint32_t>(mass >> 32);
+    if (lower != 0) {
+      const std::uint32_t before = atomicAdd(&low[at], lower);
+      if (before + lower < before) ++upper;
+    }
+    if (upper != 0) atomicAdd(&high[at], upper);
+  }
+  __device__ std::uint64_t weight(int bin, bool by_mass) const {
+    const int at = place(bin);
+    return by_mass ? static_cast<std::uint64_t>(high[at]) << 32 | low[at] : counts[at];
+  }
+};
+
+/// The bin in which the tokens, the best first, reach the weight that is wanted.
+struct FoundBin {
+  std::uint64_t wanted;  ///< of the bin's own weight; 0: nothing is to be cut
+  unsigned bin;
+  unsigned count;  ///< tokens in it
+};
+
+struct SearchShared {
+  SearchHistogram histogram;
+  FoundBin found;
+  std::uint32_t top;              ///< ordered bits of the best logit; 0: no token
+  std::uint32_t least, greatest;  ///< ordered bits of the logits in the bin found
+};
+
+/// The search in one row, by one block of any size.
+///
+/// Bins of the distance to the best logit come first, since they spread logits evenly; then digits
+/// of (logit, id) within the one bin where the cut lies. Each pass reads the row once more, from
+/// the level-2 cache. Counts and masses are integers, hence the same in whatever order they are
+/// added.
+template <Number T>
+class ThresholdSearch {
+ public:
+  __device__ ThresholdSearch(const LogitsRows<T>& rows, int row, float temperature)
+      : row_(rows, row, temperature),
+        memory_(shared<SearchShared>()),
+        id_bits_(bit_width(static_cast<std::uint32_t>(rows.vocabulary))),
+        mass_bits_(62 - id_bits_ < 52 ? 62 - id_bits_ : 52) {}
+
+  /// The least rank key that is kept; 0 keeps all.
+  __device__ std::uint64_t find_cut(const CutOptions& options) {
+    find_top();
+    if (memory_.top == 0) return 0;
+    std::uint64_t cut = 0;
+    if (options.top_k != 0) cut = find_cut_of(cut, false, options.top_k);
+    if (options.top_p < 1) cut = find_cut_of(cut, true, static_cast<double>(options.top_p));
+    const float floor          = top_ + options.log_min_p;
+    const std::uint64_t likely = rank_key(floor, 0xFFFFFFFFU);
+    const bool has_floor       = options.log_min_p != -INFINITY;
+    return has_floor && likely > cut ? likely : cut;
+  }
+
+ private:
+  static constexpr float nearest  = 16;  ///< distances from here on share the last bin
+  static constexpr int digit_bits = 11;
+  static_assert(1 << digit_bits == SearchHistogram::bins);
+
+  __device__ static int bit_width(std::uint32_t x) { return 32 - __clz(static_cast<int>(x)); }
+
+  /// Calls `visit(logit, id)` for the thread's tokens from a rank key on.
+  template <class Visit>
+  __device__ void for_each(std::uint64_t cut, Visit visit) const {
+    row_.for_each_pack(0, 1, [&](const auto& tokens) {
+      for (int i = 0; i < MaskedRow<T>::pack; ++i) {
+        const auto id = static_cast<std::uint32_t>(tokens.first + i);
+        if ((tokens.allowed >> i & 1) == 0 || rank_key(tokens.logits[i], id) < cut) continue;
+        visit(tokens.logits[i], id);
+      }
+    });
+  }
+
+  __device__ static std::uint32_t ordered(float logit) { return ordered_bits(logit + 0.0F); }
+
+  __device__ void find_top() {
+    if (threadIdx.x == 0) memory_.top = 0;
+    __syncthreads();
+    std::uint32_t top = 0;
+    for_each(0, [&](float logit, std::uint32_t) {
+      const std::uint32_t bits = ordered(logit);
+      top                      = top < bits ? bits : top;
+    });
+    top = warp_greatest(top);
+    if (lane_index() == 0 && top != 0) atomicMax(&memory_.top, top);
+    __syncthreads();
+    top_ = from_ordered_bits(memory_.top);
+  }
+
+  /// A token's share of the mass, in fixed point with the best token's as 2^mass_bits.
+  ///
+  /// Doubles only for the tokens that matter: most lie far below, and their whole mass is small.
+  __device__ std::uint64_t mass_of(float logit) const {
+    const double distance = static_cast<double>(top_) - static_cast<double>(logit);
+    if (distance >= 40) return 0;
+    const auto rough = static_cast<float>(distance);
+    const auto rest  = static_cast<float>(distance - static_cast<double>(rough));
+    const double share =
+        distance < 14 ? exp(-distance) : static_cast<double>(expf(-rough) * (1 - rest));
+    const auto one = static_cast<double>(std::uint64_t{1} << mass_bits_);
+    return static_cast<std::uint64_t>(share * one + 0.5);
+  }
+
+  __device__ int bin_of(float logit) const {
+    constexpr int last   = SearchHistogram::bins - 1;
+    const float distance = top_ - logit;
+    return last - (distance < nearest
+                       ? static_cast<int>(distance * (SearchHistogram::bins / nearest))
+                       : last);
+  }
+
+  /// The rank key that the first tokens from `cut` on have whose number is `amount` or whose mass
+  /// is that share of the whole; `cut` where all of them are needed.
+  __device__ std::uint64_t find_cut_of(std::uint64_t cut, bool by_mass, double amount) {
+    FoundBin found = find_bin_of_distance(cut, by_mass, amount);
+    if (found.wanted == 0) return cut;
+    find_range(cut, static_cast<int>(found.bin));
+    const std::uint32_t least = memory_.least;
+    const std::uint32_t range = memory_.greatest - least;
+    const std::uint64_t ids   = (std::uint64_t{1} << id_bits_) - 1;
+
+    // Keys of the bin's tokens, without the bits that all of them share.
+    int open             = bit_width(range) + id_bits_;  // bits of the key not yet known
+    std::uint64_t prefix = 0;                            // the others
+    do {
+      const int next = open > digit_bits ? open - digit_bits : 0;
+      memory_.histogram.clear();
+      __syncthreads();
+      for_each(cut, [&](float logit, std::uint32_t id) {
+        const std::uint32_t above = ordered(logit) - least;
+        if (above > range) return;
+        const std::uint64_t key = static_cast<std::uint64_t>(above) << id_bits_ | (ids - id);
+        if (key >> open != prefix) return;
+        const auto bin  = static_cast<int>(key >> next & (SearchHistogram::bins - 1));
+        const int digit = bin & ((1 << (open - next)) - 1);
+        memory_.histogram.add(digit, 1, by_mass ? mass_of(logit) : 0);
+      });
+      found  = find_bin(by_mass, [&](std::uint64_t) { return found.wanted; });
+      prefix = prefix << (open - next) | found.bin;
+      open   = next;
+    } while (found.count > 1 && (by_mass || found.wanted < found.count));
+    const std::uint64_t key = prefix << open;
+    return static_cast<std::uint64_t>(least + static_cast<std::uint32_t>(key >> id_bits_)) << 32 |
+           (0xFFFFFFFFU - static_cast<std::uint32_t>(ids - (key & ids)));
+  }
+
+  __device__ FoundBin find_bin_of_distance(std::uint64_t cut, bool by_mass, double amount) {
+    memory_.histogram.clear();
+    __syncthreads();
+    unsigned far           = 0;  // most tokens; added up apart, since they share one bin
+    std::uint64_t far_mass = 0;
+    for_each(cut, [&](float logit, std::uint32_t) {
+      const int bin            = bin_of(logit);
+      const std::uint64_t mass = by_mass ? mass_of(logit) : 0;
+      if (bin == 0) {
+        ++far;
+        far_mass += mass;
+      } else {
+        memory_.histogram.add(bin, 1, mass);
+      }
+    });
+    far      = warp_sum(far);
+    far_mass = warp_sum(far_mass);
+    if (lane_index() == 0 && far != 0) memory_.histogram.add(0, far, far_mass);
+    return find_bin(by_mass, [=](std::uint64_t all) -> std::uint64_t {
+      if (!by_mass) {
+        const auto wanted = static_cast<std::uint64_t>(amount);
+        return wanted < all ? wanted : 0;
+      }
+      const auto wanted = static_cast<std::uint64_t>(ceil(amount * static_cast<double>(all)));
+      return wanted > 0 ? wanted : 1;
+    });
+  }
+
+  __device__ void find_range(std::uint64_t cut, int bin) {
+    if (threadIdx.x == 0) {
+      memory_.least    = 0xFFFFFFFFU;
+      memory_.greatest = 0;
+    }
+    __syncthreads();
+    std::uint32_t below = 0, greatest = 0;  // 2^32 - 1 - least
+    for_each(cut, [&](float logit, std::uint32_t) {
+      if (bin_of(logit) != bin) return;
+      const std::uint32_t bits = ordered(logit);
+      below                    = below < ~bits ? ~bits : below;
+      greatest                 = greatest < bits ? bits : greatest;
+    });
+    below    = warp_greatest(below);
+    greatest = warp_greatest(greatest);
+    if (lane_index() == 0 && greatest != 0) {
+      atomicMin(&memory_.least, ~below);
+      atomicMax(&memory_.greatest, greatest);
+    }
+    __syncthreads();
+  }
+
+  /// Where the weights, the greatest bin first, reach `wanted_of(their sum)`; 0 of it cuts nothing.
+  template <class Wanted>
+  __device__ FoundBin find_bin(bool by_mass, Wanted wanted_of) {
+    __syncthreads();
+    if (warp_index() == 0) {
+      constexpr int part = SearchHistogram::part;
+      const int first    = SearchHistogram::bins - 1 - part * lane_index();
+      std::uint64_t mine = 0;
+      for (int i = 0; i < part; ++i) mine += memory_.histogram.weight(first - i, by_mass);
+      std::uint64_t through = mine;  // of this lane and of those before it
+      for (int step = 1; step < warp_size; step *= 2) {
+        const std::uint64_t before =
+            __shfl_up_sync(whole_warp, through, static_cast<unsigned>(step));
+        if (lane_index() >= step) through += before;
+      }
+      std::uint64_t wanted = wanted_of(__shfl_sync(whole_warp, through, warp_size - 1));
+      if (wanted == 0) {
+        if (lane_index() == 0) memory_.found = {0, 0, 0};
+      } else if (through - mine < wanted && wanted <= through) {
+        wanted -= through - mine;
+        int bin = first;
+        while (wanted > memory_.histogram.weight(bin, by_mass)) {
+          wanted -= memory_.histogram.weight(bin, by_mass);
+          --bin;
+        }
+        memory_.found = {wanted, static_cast<unsigned>(bin),
+                         memory_.histogram.counts[SearchHistogram::place(bin)]};
+      }
+    }
+    __syncthreads();
+    return memory_.found;
+  }
+
+  MaskedRow<T> row_;
+  SearchShared& memory_;
+  float top_ = 0;
+  int id_bits_;
+  int mass_bits_;
+};
+
+template <Number T>
+__global__ void __launch_bounds__(1024)
+    find_cuts_kernel(LogitsRows<T> rows, CutOptions options, std::uint64_t* cuts) {
+  const int row           = static_cast<int>(blockIdx.x);
+  const std::uint64_t cut = ThresholdSearch<T>(rows, row, options.temperature).find_cut(options);
+  if (threadIdx.x == 0) cuts[row] = cut;
+}
+
+}  // namespace detail
+
+/// Writes the least rank key of each row that top-k, then top-p, then min-p keep: a token is kept
+/// where `rank_key(logit / temperature, id)` is not less. 0 keeps all.
+///
+/// The kept tokens are those of LogitsPipeline. Masses are added in fixed point, off by less than
+/// 1e-6 of what lies below e^-14 of the best and 1e-12 of the rest, and exactly where they are
+/// equal; a sum that lies as near as this to top-p can fall on the other side of it.
+///
+/// \par Shapes      cuts [B]
+/// \par Complexity  one launch, a block per row; three to six readings of a row for each of top-k
+///                  and top-p, all but the first from the level-2 cache
+/// \par Threads     does not wait for the device; may be captured into a graph
+/// \par Errors      Error{shape_mismatch}, Error{invalid_option} from the call
+template <Number T>
+void find_cuts(const LogitsRows<T>& rows, const SamplingOptions& options, std::uint64_t* cuts,
+               cudaStream_t stream) {
+  rows.require_shape("find_cuts");
+  options.require_valid();
+  if (rows.rows == 0) return;
+  if (cuts == nullptr) throw Error(Errc::shape_mismatch, "find_cuts: cuts", "must not be null");
+  const detail::CutOptions sought{
+      .temperature = options.temperature,
+      .top_k       = options.top_k < rows.vocabulary ? options.top_k : 0,
+      .top_p       = options.top_p,
+      .log_min_p   = std::log(options.min_p),
+  };
+  const std::int64_t threads = divide_up(rows.vocabulary, 8 * warp_size) * warp_size;
+  launch(detail::find_cuts_kernel<T>,
+         {.grid         = static_cast<unsigned>(rows.rows),
+          .block        = static_cast<unsigned>(threads < 64     ? 64
+                                                : threads > 1024 ? 1024
+                                                                 : threads),
+          .shared_bytes = sizeof(detail::SearchShared)},
+         stream, rows, sought, cuts);
+}
+
+}  // namespace tooldecode::cuda
