@@ -1,0 +1,500 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include <tooldecode/cuda/device_buffer.cuh>
+#include <tooldecode/cuda/pruned_head.cuh>
+#include <tooldecode/draft/frequency_ranked_head.hpp>
+#include <tooldecode/draft/top_k.hpp>
+#include <tooldecode/logits/masked_softmax.hpp>
+#include <tooldecode/vocabulary/frequency_ranks.hpp>
+
+#include <support/catch.hpp>
+#include <support/device.hpp>
+
+using namespace tooldecode;
+using namespace tooldecode::cuda;
+
+namespace {
+
+struct Sizes {
+  int rows, hidden, states, k;
+};
+
+/// What a call writes.
+struct Results {
+  std::vector<TokenId> tokens;
+  std::vector<float> logits;
+  std::vector<float> log_sum_exp;
+};
+
+/// A head, some of its rows, states and what they are multiplied to.
+template <class T>
+struct Head {
+  int vocabulary, hidden_size;
+  std::vector<TokenId> tokens;  // [K]
+  std::vector<T> weights;       // [V, H]
+  DeviceBuffer<T> whole, gathered;
+  DeviceBuffer<TokenId> ids;
+
+  Head(int size, int rows, int hidden, std::vector<T> numbers, unsigned seed)
+      : vocabulary(size), hidden_size(hidden), weights(std::move(numbers)) {
+    for (TokenId token = 0; token < size; ++token) tokens.push_back(token);
+    std::shuffle(tokens.begin(), tokens.end(), std::mt19937(seed));
+    tokens.resize(static_cast<std::size_t>(rows));
+    // Equal rows, of which those with greater ids come first.
+    for (std::size_t i = 0; i + 3 < tokens.size(); i += 4) {
+      if (tokens[i] < tokens[i + 3]) std::swap(tokens[i], tokens[i + 3]);
+      std::copy_n(row(tokens[i]), hidden, row(tokens[i + 3]));
+    }
+    std::vector<T> rows_side_by_side;
+    for (const TokenId token : tokens) {
+      rows_side_by_side.insert(rows_side_by_side.end(), row(token), row(token) + hidden);
+    }
+    whole    = DeviceBuffer<T>(weights);
+    gathered = DeviceBuffer<T>(rows_side_by_side);
+    ids      = DeviceBuffer<TokenId>(tokens);
+  }
+
+  auto row(TokenId token) { return weights.begin() + std::ptrdiff_t{token} * hidden_size; }
+  [[nodiscard]] HeadRows<T> copied() const {
+    return {.weights     = gathered.data(),
+            .rows        = static_cast<int>(tokens.size()),
+            .hidden_size = hidden_size,
+            .tokens      = ids.data()};
+  }
+  [[nodiscard]] HeadRows<T> in_place() const {
+    HeadRows<T> rows = copied();
+    rows.weights     = whole.data();
+    rows.gathered    = false;
+    return rows;
+  }
+};
+
+template <class T>
+Head<T> random_head(int rows, int hidden, unsigned seed) {
+  std::mt19937 random(seed);
+  const int vocabulary = rows + rows / 3 + 5;
+  const float scale    = 3 / std::sqrt(static_cast<float>(hidden));
+  return Head<T>(
+      vocabulary, rows, hidden,
+      test::normal_numbers<T>(static_cast<std::size_t>(vocabulary * hidden), random, scale), seed);
+}
+
+template <class T>
+std::vector<float> logits_of(const HeadRows<T>& rows, const DeviceBuffer<T>& hidden, int states) {
+  const DeviceBuffer<float> logits(static_cast<std::size_t>(states * rows.rows));
+  fill_logits(rows, hidden.data(), states, logits.data(), nullptr);
+  return logits.download();
+}
+
+template <class T>
+Results ranked(const HeadRows<T>& rows, const DeviceBuffer<T>& hidden, int states, int k,
+               const std::vector<std::uint32_t>* masks = nullptr) {
+  const auto size = static_cast<std::size_t>(states * k);
+  const DeviceBuffer<TokenId> tokens(size);
+  const DeviceBuffer<float> logits(size), sums(static_cast<std::size_t>(states));
+  const DeviceBuffer<std::byte> workspace(pruned_head_workspace_bytes(states, rows.rows, k));
+  const DeviceBuffer<std::uint32_t> bits(masks == nullptr ? std::vector<std::uint32_t>{} : *masks);
+  const int words = states == 0 ? 0 : static_cast<int>(bits.size()) / states;
+  project_topk(rows, hidden.data(), states, bits.data(), words, k,
+               {tokens.data(), logits.data(), sums.data()}, workspace, nullptr);
+  return {tokens.download(), logits.download(), sums.download()};
+}
+
+/// The host's TopK of the kernel's own logits.
+void check_ranking(const Results& results, const std::vector<float>& logits,
+                   const std::vector<TokenId>& tokens, int states, int k,
+                   const std::vector<std::uint32_t>* masks = nullptr) {
+  const std::size_t words = masks == nullptr ? 0 : masks->size() / static_cast<std::size_t>(states);
+  for (std::size_t s = 0; s < static_cast<std::size_t>(states); ++s) {
+    INFO("state " << s);
+    TopK expected(static_cast<std::size_t>(k));
+    double sum = 0;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const auto token = static_cast<std::size_t>(tokens[i]);
+      const float one  = logits[s * tokens.size() + i];
+      if (masks != nullptr &&
+          (token / 32 >= words || ((*masks)[s * words + token / 32] >> (token % 32) & 1) == 0)) {
+        continue;
+      }
+      if (std::isnan(one)) continue;
+      expected.add({&tokens[i], 1}, {&one, 1});
+      sum += std::exp(static_cast<double>(one));
+    }
+    const TopTokens top = std::move(expected).take();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(k); ++i) {
+      const bool is_there = i < top.tokens.size();
+      CHECK(results.tokens[s * static_cast<std::size_t>(k) + i] ==
+            (is_there ? top.tokens[i].token : -1));
+      CHECK(results.logits[s * static_cast<std::size_t>(k) + i] ==
+            (is_there ? top.tokens[i].logit : -std::numeric_limits<float>::infinity()));
+    }
+    if (sum == 0) {
+      CHECK(results.log_sum_exp[s] == -std::numeric_limits<float>::infinity());
+    } else {
+      CHECK(std::abs(results.log_sum_exp[s] - std::log(sum)) <
+            2e-6 * (1 + std::abs(std::log(sum))));
+    }
+  }
+}
+
+/// Against float64, relative to the sum of the terms' magnitudes.
+template <class T>
+void check_logits(Head<T>& head, const std::vector<T>& hidden, const std::vector<float>& logits) {
+  const auto width = static_cast<std::size_t>(head.hidden_size);
+  double worst     = 0;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const auto row  = head.row(head.tokens[i % head.tokens.size()]);
+    const T* inputs = hidden.data() + i / head.tokens.size() * width;
+    double sum = 0, size = 1e-30;
+    for (std::size_t c = 0; c < width; ++c) {
+      const double term = static_cast<double>(to_float(row[static_cast<std::ptrdiff_t>(c)])) *
+                          static_cast<double>(to_float(inputs[c]));
+      sum += term;
+      size += std::abs(term);
+    }
+    worst = std::max(worst, std::abs(logits[i] - sum) / size);
+  }
+  CHECK(worst < tooldecode::test::tolerance<float>());
+}
+
+template <class T>
+void check_sizes(const Sizes& sizes, unsigned seed) {
+  INFO("K " << sizes.rows << ", H " << sizes.hidden << ", n " << sizes.states << ", k " << sizes.k
+            << ", seed " << seed);
+  Head<T> head = random_head<T>(sizes.rows, sizes.hidden, seed);
+  std::mt19937 random(seed + 1);
+  const auto states =
+      test::normal_numbers<T>(static_cast<std::size_t>(sizes.states * sizes.hidden), random);
+  const DeviceBuffer<T> hidden(states);
+  const std::vector<float> logits = logits_of(head.copied(), hidden, sizes.states);
+  check_logits(head, states, logits);
+  const Results results = ranked(head.in_place(), hidden, sizes.states, sizes.k);
+  check_ranking(results, logits, head.tokens, sizes.states, sizes.k);
+}
+
+/// Sets a number for as long as it lives.
+template <class N>
+class Setting {
+ public:
+  Setting(N& number, N value) : number_(number), before_(number) { number = value; }
+  Setting(const Setting&)            = delete;
+  Setting& operator=(const Setting&) = delete;
+  ~Setting() { number_ = before_; }
+
+ private:
+  N& number_;
+  N before_;
+};
+
+}  // namespace
+
+TEST_CASE("A pruned head on CUDA cores: logits, ranks and log-sum-exp") {
+  test::on_device([] {
+    unsigned seed = 1;
+    for (const Sizes& sizes :
+         {Sizes{1, 8, 1, 1}, Sizes{15, 24, 1, 10}, Sizes{257, 264, 1, 32}, Sizes{65, 1032, 1, 5},
+          Sizes{16, 72, 2, 3}, Sizes{130, 520, 3, 10}, Sizes{17, 256, 4, 32}}) {
+      check_sizes<__half>(sizes, seed);
+      check_sizes<__nv_bfloat16>(sizes, seed + 100);
+      ++seed;
+    }
+  });
+}
+
+TEST_CASE("A pruned head on tensor cores: logits, ranks and log-sum-exp") {
+  test::on_device([] {
+    unsigned seed = 1;
+    for (const Sizes& sizes :
+         {Sizes{1, 8, 5, 1}, Sizes{17, 24, 8, 32}, Sizes{33, 72, 9, 10}, Sizes{15, 128, 16, 3},
+          Sizes{16, 1032, 6, 10}, Sizes{35, 64, 33, 5}, Sizes{18, 72, 64, 10}}) {
+      if (seed % 2 == 0) check_sizes<__half>(sizes, seed);
+      if (seed % 2 != 0) check_sizes<__nv_bfloat16>(sizes, seed);
+      ++seed;
+    }
+  });
+}
+
+TEST_CASE("Masks forbid tokens of each state on its own") {
+  test::on_device([] {
+    for (const int states : {4, 6}) {
+      INFO("states " << states);
+      const Head<__half> head = random_head<__half>(70, 40, 3);
+      std::mt19937 random(4);
+      const DeviceBuffer<__half> hidden(
+          test::normal_numbers<__half>(static_cast<std::size_t>(states) * 40, random));
+      const auto size      = static_cast<std::size_t>(head.vocabulary);
+      const auto words     = (size + 31) / 32;
+      const auto last_word = words - 1;  // tokens past the mask are forbidden
+      std::vector<std::uint32_t> masks;
+      for (const auto& mask :
+           {std::vector<std::uint32_t>(words, ~0U), test::random_mask(size, 0.2, random),
+            std::vector<std::uint32_t>(words, 0), test::random_mask(size, 0.9, random),
+            test::random_mask(size, 0.5, random), std::vector<std::uint32_t>(words, ~0U)}) {
+        if (masks.size() == static_cast<std::size_t>(states) * last_word) break;
+        masks.insert(masks.end(), mask.begin(), mask.end() - 1);
+      }
+      const auto token = static_cast<std::size_t>(
+          *std::find_if(head.tokens.begin(), head.tokens.end(),
+                        [&](TokenId one) { return one < static_cast<TokenId>(32 * last_word); }));
+      std::fill_n(masks.begin() + static_cast<std::ptrdiff_t>(3 * last_word), last_word, 0);
+      masks[3 * last_word + token / 32] = 1U << (token % 32);  // one token
+
+      const std::vector<float> logits = logits_of(head.copied(), hidden, states);
+      const Results results           = ranked(head.copied(), hidden, states, 20, &masks);
+      check_ranking(results, logits, head.tokens, states, 20, &masks);
+      CHECK(results.tokens[2 * 20] == -1);
+      CHECK(results.tokens[3 * 20] == static_cast<TokenId>(token));
+      CHECK(results.tokens[3 * 20 + 1] == -1);
+      check_ranking(ranked(head.in_place(), hidden, states, 20, &masks), logits, head.tokens,
+                    states, 20, &masks);
+    }
+  });
+}
+
+TEST_CASE("A pruned head equals the host's where sums are exact, ties included") {
+  test::on_device([] {
+    std::mt19937 random(5);
+    const int vocabulary = 90, rows = 41, width = 16;
+    std::uniform_int_distribution<int> whole(-3, 3);
+    Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> matrix(vocabulary, width);
+    for (auto& weight : matrix.reshaped()) weight = static_cast<float>(whole(random));
+    std::vector<std::uint64_t> counts(vocabulary);
+    for (auto& count : counts) count = random() % 1000;
+    const RankedTokens ranks = FrequencyRanks(counts).first(rows);
+    const FrequencyRankedHead<float> host{matrix, ranks};
+
+    std::vector<__half> weights(static_cast<std::size_t>(vocabulary * width));
+    std::transform(matrix.data(), matrix.data() + matrix.size(), weights.begin(),
+                   [](float x) { return from_float<__half>(x); });
+    const DeviceBuffer<__half> device_weights(weights);
+    const DeviceBuffer<TokenId> tokens({ranks.ranked().begin(), ranks.ranked().end()});
+    for (const int states : {3, 9}) {
+      const int k = 12;
+      std::vector<float> hidden(static_cast<std::size_t>(states * width));
+      for (float& x : hidden) x = static_cast<float>(whole(random));
+      std::vector<__half> inputs(hidden.size());
+      std::transform(hidden.begin(), hidden.end(), inputs.begin(),
+                     [](float x) { return from_float<__half>(x); });
+      std::vector<std::uint32_t> masks;
+      for (int s = 0; s < states; ++s) {
+        const auto mask = test::random_mask(vocabulary, 0.7, random);
+        masks.insert(masks.end(), mask.begin(), mask.end());
+        masks.back() &= (1U << (vocabulary % 32)) - 1;
+      }
+      std::vector<std::span<const std::uint32_t>> of_states;
+      for (std::size_t s = 0; s < static_cast<std::size_t>(states); ++s) {
+        of_states.push_back(std::span(masks).subspan(3 * s, 3));
+      }
+      const auto expected = host.project_topk(hidden, k, of_states);
+      const Results got   = ranked<__half>({.weights     = device_weights.data(),
+                                            .rows        = rows,
+                                            .hidden_size = width,
+                                            .tokens      = tokens.data(),
+                                            .gathered    = false},
+                                         DeviceBuffer<__half>(inputs), states, k, &masks);
+      for (std::size_t s = 0; s < expected.size(); ++s) {
+        REQUIRE(expected[s].tokens.size() == static_cast<std::size_t>(k));
+        for (std::size_t i = 0; i < expected[s].tokens.size(); ++i) {
+          CHECK(got.tokens[s * k + i] == expected[s].tokens[i].token);
+          CHECK(got.logits[s * k + i] == expected[s].tokens[i].logit);
+        }
+        CHECK(std::abs(got.log_sum_exp[s] - expected[s].log_sum_exp) < 1e-5);
+      }
+    }
+  });
+}
+
+TEST_CASE("Logits have the same bits however rows are kept and shared out") {
+  std::optional<std::vector<float>> all[2];
+  test::on_device([&] {
+    const Head<__nv_bfloat16> head = random_head<__nv_bfloat16>(150, 72, 6);
+    std::mt19937 random(7);
+    const DeviceBuffer<__nv_bfloat16> hidden(
+        test::normal_numbers<__nv_bfloat16>(std::size_t{6} * 72, random));
+    for (const int states : {4, 6}) {
+      INFO("states " << states);
+      const std::vector<float> logits = logits_of(head.copied(), hidden, states);
+      CHECK(logits_of(head.in_place(), hidden, states) == logits);
+      auto& first = all[states == 6];  // of all schedules
+      if (!first) first = logits;
+      CHECK(logits == *first);
+
+      HeadRows<__nv_bfloat16> fewer = head.copied();
+      fewer.rows                    = 37;
+      const std::vector<float> some = logits_of(fewer, hidden, states);
+      for (std::size_t i = 0; i < some.size(); ++i) CHECK(some[i] == logits[i / 37 * 150 + i % 37]);
+      HeadRows<__nv_bfloat16> apart = head.copied();  // every other row
+      apart.stride                  = 2 * 72;
+      apart.rows                    = 75;
+      const std::vector<float> half = logits_of(apart, hidden, states);
+      for (std::size_t i = 0; i < half.size(); ++i)
+        CHECK(half[i] == logits[i / 75 * 150 + 2 * (i % 75)]);
+
+      const Results results = ranked(head.copied(), hidden, states, 10);
+      check_ranking(results, logits, head.tokens, states, 10);
+#if defined(TOOLDECODE_SIMT)
+      for (const int multiprocessors : {1, 132}) {
+        const Setting setting(simt::multiprocessors, multiprocessors);
+        CHECK(logits_of(head.copied(), hidden, states) == logits);
+        const Results others = ranked(head.copied(), hidden, states, 10);
+        CHECK(others.tokens == results.tokens);
+        CHECK(others.logits == results.logits);
+        check_ranking(others, logits, head.tokens, states, 10);
+      }
+#endif
+    }
+    // Up to four states, and from there to those that fit into shared memory.
+    const std::vector<float> one = logits_of(head.copied(), hidden, 1);
+    CHECK(std::equal(one.begin(), one.end(), all[0]->begin()));
+    const std::vector<float> five = logits_of(head.copied(), hidden, 5);
+    CHECK(std::equal(five.begin(), five.end(), all[1]->begin()));
+  });
+}
+
+#if defined(TOOLDECODE_SIMT)
+TEST_CASE("States that do not fit into shared memory come in parts") {
+  test::on_device([] {
+    {
+      const Setting limit(simt::options.shared_limit, std::size_t{31} * 1024);
+      check_sizes<__nv_bfloat16>({21, 264, 12, 7}, 8);
+    }
+    {
+      const Setting limit(simt::options.shared_limit, std::size_t{17} * 1024);  // two passes
+      const Setting few(simt::multiprocessors, 1);                              // of two tiles
+      check_sizes<__half>({130, 136, 9, 3}, 9);
+    }
+  });
+}
+
+TEST_CASE("Without tensor cores all states are multiplied on CUDA cores") {
+  test::on_device([] {
+    const Setting older(simt::compute_capability, 75);
+    check_sizes<__half>({33, 40, 9, 10}, 10);
+  });
+}
+#endif
+
+TEST_CASE("What is no number is never among the likeliest") {
+  test::on_device([] {
+    for (const int states : {2, 5}) {
+      std::mt19937 random(11);
+      auto weights = test::normal_numbers<__half>(std::size_t{40} * 16, random);
+      for (std::size_t c = 0; c < 16; ++c) weights[3 * 16 + c] = from_float<__half>(NAN);
+      for (std::size_t c = 0; c < 16; ++c) weights[17 * 16 + c] = from_float<__half>(-INFINITY);
+      const DeviceBuffer<__half> device_weights(weights);
+      const DeviceBuffer<__half> hidden(
+          std::vector<__half>(static_cast<std::size_t>(states) * 16, from_float<__half>(1)));
+      const HeadRows<__half> rows{.weights = device_weights.data(), .rows = 40, .hidden_size = 16};
+      const std::vector<float> logits = logits_of(rows, hidden, states);
+      CHECK(std::isnan(logits[3]));
+      CHECK(logits[17] == -INFINITY);
+      std::vector<TokenId> tokens(40);
+      for (std::size_t i = 0; i < 40; ++i) tokens[i] = static_cast<TokenId>(i);
+      const Results results = ranked(rows, hidden, states, 32);
+      check_ranking(results, logits, tokens, states, 32);
+      CHECK(std::count(results.tokens.begin(), results.tokens.end(), 3) == 0);
+      CHECK(std::isfinite(results.log_sum_exp[0]));
+    }
+  });
+}
+
+TEST_CASE("A pruned head without rows or states") {
+  test::on_device([] {
+    const DeviceBuffer<__half> hidden(16);
+    HeadRows<__half> rows{.weights = nullptr, .rows = 0, .hidden_size = 8};
+    const Results none = ranked(rows, hidden, 2, 3);
+    CHECK(none.tokens == std::vector<TokenId>(6, -1));
+    CHECK(none.logits == std::vector<float>(6, -INFINITY));
+    CHECK(none.log_sum_exp == std::vector<float>(2, -INFINITY));
+    fill_logits(rows, hidden.data(), 2, static_cast<float*>(nullptr), nullptr);
+    CHECK(ranked(rows, hidden, 0, 3).tokens.empty());
+  });
+}
+
+TEST_CASE("A pruned head in a graph reads the states of each run") {
+  test::on_device([] {
+    const int states = 5, k = 4;
+    const Head<__half> head = random_head<__half>(40, 24, 12);
+    std::mt19937 random(13);
+    DeviceBuffer<__half> hidden(std::size_t{states} * 24);
+    const DeviceBuffer<TokenId> tokens(states * k);
+    const DeviceBuffer<float> logits(states * k), sums(states);
+    const DeviceBuffer<std::byte> workspace(pruned_head_workspace_bytes(states, 40, k));
+    cudaStream_t stream = nullptr;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    check(cudaStreamCreate(&stream));
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    project_topk(head.copied(), hidden.data(), states, nullptr, 0, k,
+                 {tokens.data(), logits.data(), sums.data()}, workspace, stream);
+    check(cudaStreamEndCapture(stream, &graph));
+    check(cudaGraphInstantiate(&executable, graph, 0));
+    for (int round = 0; round < 2; ++round) {
+      hidden.upload(test::normal_numbers<__half>(hidden.size(), random));
+      check(cudaGraphLaunch(executable, stream));
+      check(cudaStreamSynchronize(stream));
+      check_ranking({tokens.download(), logits.download(), sums.download()},
+                    logits_of(head.copied(), hidden, states), head.tokens, states, k);
+    }
+    check(cudaGraphExecDestroy(executable));
+    check(cudaGraphDestroy(graph));
+    check(cudaStreamDestroy(stream));
+  });
+}
+
+TEST_CASE("A pruned head names what it cannot take") {
+  test::on_device([] {
+    const DeviceBuffer<__half> weights(64), hidden(64);
+    const DeviceBuffer<float> logits(64);
+    const HeadRows<__half> good{.weights = weights.data(), .rows = 4, .hidden_size = 8};
+    const auto code_of = [&](HeadRows<__half> rows, const __half* states, int n, float* to) {
+      try {
+        fill_logits(rows, states, n, to, nullptr);
+      } catch (const Error& error) {
+        return std::optional(error.code());
+      }
+      return std::optional<Errc>();
+    };
+    const auto with = [&](auto change) {
+      HeadRows<__half> rows = good;
+      change(rows);
+      return code_of(rows, hidden.data(), 2, logits.data());
+    };
+    CHECK(!code_of(good, hidden.data(), 2, logits.data()));
+    CHECK(code_of(good, hidden.data(), 65, logits.data()) == Errc::invalid_option);
+    CHECK(code_of(good, hidden.data(), -1, logits.data()) == Errc::invalid_option);
+    CHECK(code_of(good, hidden.data() + 1, 2, logits.data()) == Errc::shape_mismatch);
+    CHECK(code_of(good, nullptr, 2, logits.data()) == Errc::shape_mismatch);
+    CHECK(code_of(good, hidden.data(), 2, nullptr) == Errc::shape_mismatch);
+    CHECK(with([](auto& rows) { rows.hidden_size = 12; }) == Errc::shape_mismatch);
+    CHECK(with([](auto& rows) { rows.hidden_size = 0; }) == Errc::shape_mismatch);
+    CHECK(with([](auto& rows) { rows.rows = -1; }) == Errc::shape_mismatch);
+    CHECK(with([](auto& rows) { rows.stride = 12; }) == Errc::shape_mismatch);
+    CHECK(with([](auto& rows) { rows.weights += 4; }) == Errc::shape_mismatch);
+    CHECK(with([](auto& rows) { rows.weights = nullptr; }) == Errc::shape_mismatch);
+    CHECK(with([](auto& rows) { rows.gathered = false; }) == Errc::shape_mismatch);
+
+    const DeviceBuffer<TokenId> tokens(2 * 33);
+    const auto code_of_k = [&](int k, std::size_t missing) {
+      const DeviceBuffer<std::byte> memory(pruned_head_workspace_bytes(2, 4, 33) - missing);
+      try {
+        project_topk(good, hidden.data(), 2, nullptr, 0, k,
+                     {tokens.data(), logits.data(), logits.data()}, memory, nullptr);
+      } catch (const Error& error) {
+        return std::optional(error.code());
+      }
+      return std::optional<Errc>();
+    };
+    CHECK(code_of_k(0, 0) == Errc::invalid_option);
+    CHECK(code_of_k(33, 0) == Errc::invalid_option);
+    CHECK(code_of_k(32, 600) == Errc::shape_mismatch);
+  });
+}
