@@ -98,9 +98,10 @@ class MaskedRow {
 
   /// Calls `visit(Tokens)` in every thread equally often, for the packs of one of `splits` parts of
   /// the row; a thread meets its tokens in ascending order. Packs begin at multiples of their size.
-  template <class Visit>
+  ///
+  /// \tparam in_flight  loads of a thread that wait for memory together
+  template <int in_flight = 4, class Visit>
   __device__ void for_each_pack(int split, int splits, Visit visit) const {
-    constexpr int in_flight  = 4;  // loads of a thread that wait for memory together
     const std::int64_t packs = divide_up(vocabulary_, pack);
     const int begin          = static_cast<int>(packs * split / splits);
     const int end            = static_cast<int>(packs * (split + 1) / splits);

@@ -16,8 +16,13 @@ namespace tooldecode::cuda {
 
 namespace detail {
 
+// The most of a block: with more, registers spill.
+inline constexpr int search_threads = 512;
+
 /// What a search looks for.
 struct CutOptions {
+  static constexpr unsigned by_count = 1, by_mass = 2;
+  unsigned goals;
   float temperature;
   int top_k;
   float top_p;
@@ -92,8 +97,13 @@ class ThresholdSearch {
     find_top();
     if (memory_.top == 0) return 0;
     std::uint64_t cut = 0;
-    if (options.top_k != 0) cut = find_cut_of(cut, false, options.top_k);
-    if (options.top_p < 1) cut = find_cut_of(cut, true, static_cast<double>(options.top_p));
+    // One body for both, so that its code and registers are there once.
+    for (unsigned left = options.goals; left != 0; left &= left - 1) {
+      const bool by_mass = (left & CutOptions::by_count) == 0;
+      cut                = find_cut_of(
+          cut, by_mass,
+          by_mass ? static_cast<double>(options.top_p) : static_cast<double>(options.top_k));
+    }
     const float floor          = top_ + options.log_min_p;
     const std::uint64_t likely = rank_key(floor, 0xFFFFFFFFU);
     const bool has_floor       = options.log_min_p != -INFINITY;
@@ -110,7 +120,7 @@ class ThresholdSearch {
   /// Calls `visit(logit, id)` for the thread's tokens from a rank key on.
   template <class Visit>
   __device__ void for_each(std::uint64_t cut, Visit visit) const {
-    row_.for_each_pack(0, 1, [&](const auto& tokens) {
+    row_.template for_each_pack<2>(0, 1, [&](const auto& tokens) {
       for (int i = 0; i < MaskedRow<T>::pack; ++i) {
         const auto id = static_cast<std::uint32_t>(tokens.first + i);
         if ((tokens.allowed >> i & 1) == 0 || rank_key(tokens.logits[i], id) < cut) continue;
@@ -283,7 +293,7 @@ class ThresholdSearch {
 };
 
 template <Number T>
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(search_threads, 1)
     find_cuts_kernel(LogitsRows<T> rows, CutOptions options, std::uint64_t* cuts) {
   const int row           = static_cast<int>(blockIdx.x);
   const std::uint64_t cut = ThresholdSearch<T>(rows, row, options.temperature).find_cut(options);
@@ -311,18 +321,22 @@ void find_cuts(const LogitsRows<T>& rows, const SamplingOptions& options, std::u
   options.require_valid();
   if (rows.rows == 0) return;
   if (cuts == nullptr) throw Error(Errc::shape_mismatch, "find_cuts: cuts", "must not be null");
-  const detail::CutOptions sought{
+  using detail::CutOptions;
+  const bool counts = options.top_k != 0 && options.top_k < rows.vocabulary;
+  const CutOptions sought{
+      .goals = (counts ? CutOptions::by_count : 0) | (options.top_p < 1 ? CutOptions::by_mass : 0),
       .temperature = options.temperature,
-      .top_k       = options.top_k < rows.vocabulary ? options.top_k : 0,
+      .top_k       = options.top_k,
       .top_p       = options.top_p,
       .log_min_p   = std::log(options.min_p),
   };
-  const std::int64_t threads = divide_up(rows.vocabulary, 8 * warp_size) * warp_size;
+  const std::int64_t warps = divide_up(rows.vocabulary, 8 * warp_size);
+  constexpr int least = 2, most = detail::search_threads / warp_size;
   launch(detail::find_cuts_kernel<T>,
          {.grid         = static_cast<unsigned>(rows.rows),
-          .block        = static_cast<unsigned>(threads < 64     ? 64
-                                                : threads > 1024 ? 1024
-                                                                 : threads),
+          .block        = static_cast<unsigned>(warp_size * (warps < least  ? least
+                                                             : warps > most ? most
+                                                                            : warps)),
           .shared_bytes = sizeof(detail::SearchShared)},
          stream, rows, sought, cuts);
 }

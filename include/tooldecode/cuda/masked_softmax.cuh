@@ -1,0 +1,465 @@
+/// \file
+/// Masked softmax, log-softmax and choice of tokens, over batches of logits on the device.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <cuda_runtime.h>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/cuda/block.cuh>
+#include <tooldecode/cuda/device.cuh>
+#include <tooldecode/cuda/device_buffer.cuh>
+#include <tooldecode/cuda/logits_rows.cuh>
+#include <tooldecode/cuda/number.cuh>
+#include <tooldecode/cuda/philox.cuh>
+#include <tooldecode/cuda/threshold_search.cuh>
+
+namespace tooldecode::cuda {
+
+/// Where the draws of a batch take their noise from: row i is keyed as the host's
+/// NoiseKey{seed, positions[i] + shift}.
+struct NoiseRows {
+  std::uint64_t seed            = 0;
+  const std::int64_t* positions = nullptr;  ///< [B] in device memory; not read at temperature 0
+  std::int64_t shift            = 0;
+};
+
+namespace detail {
+
+inline constexpr int softmax_threads = 256;
+// Each of as many rows as are split has a counter at the workspace's begin, wherever else parts of
+// other sizes' workspaces lie.
+inline constexpr int most_split_rows = 2048;
+
+/// Into how many parts rows go, each a block's.
+inline int splits_of(int rows, int vocabulary) {
+  constexpr int least_part = 1024, usual_part = 16384, blocks_at_once = 4;
+  if (rows == 0 || rows > most_split_rows) return 1;
+  const auto most  = static_cast<int>(divide_up(vocabulary, least_part));
+  const auto usual = static_cast<int>(divide_up(vocabulary, usual_part));
+  const int filled = blocks_at_once * device_traits().multiprocessors / rows;
+  const int splits = filled > usual ? filled : usual;
+  return splits > most ? (most > 1 ? most : 1) : (splits > 1 ? splits : 1);
+}
+
+/// What the blocks of a row tell each other.
+struct SoftmaxParts {
+  unsigned* counters;   ///< [most_split_rows] blocks of a row that are done; 0 between calls
+  std::uint64_t* cuts;  ///< [B]
+  double* numbers;      ///< [B, splits] sums, or scores
+  float* tops;          ///< [B, splits]
+  int* counts;          ///< [B, splits] of tokens, or ids
+  int splits;
+
+  SoftmaxParts(WorkspaceLayout& layout, int rows, int vocabulary)
+      : splits(splits_of(rows, vocabulary)) {
+    const auto parts = static_cast<std::size_t>(rows) * static_cast<std::size_t>(splits);
+    counters         = layout.take<unsigned>(most_split_rows);
+    cuts             = layout.take<std::uint64_t>(static_cast<std::size_t>(rows));
+    numbers          = layout.take<double>(parts);
+    tops             = layout.take<float>(parts);
+    counts           = layout.take<int>(parts);
+  }
+};
+
+/// The sum of exp(logit - top) over some tokens.
+struct ExpSum {
+  float top  = -INFINITY;
+  double sum = 0;
+  int count  = 0;
+
+  __device__ friend ExpSum operator+(const ExpSum& a, const ExpSum& b) {
+    const float top = a.top < b.top ? b.top : a.top;
+    if (top == -INFINITY) return {};
+    return {top,
+            a.sum * static_cast<double>(expf(a.top - top)) +
+                b.sum * static_cast<double>(expf(b.top - top)),
+            a.count + b.count};
+  }
+};
+
+struct ExpSumShared {
+  BlockFold<ExpSum, softmax_threads>::Storage fold;
+  ExpSum all;
+};
+
+template <Number T>
+__global__ void __launch_bounds__(softmax_threads, 4)
+    sum_exps_kernel(LogitsRows<T> rows, float temperature, const std::uint64_t* cuts,
+                    SoftmaxParts parts) {
+  const int row   = static_cast<int>(blockIdx.x) / parts.splits;
+  const int split = static_cast<int>(blockIdx.x) % parts.splits;
+  const MaskedRow<T> from(rows, row, temperature, cuts == nullptr ? 0 : cuts[row]);
+  ExpSum mine;
+  from.for_each_pack(split, parts.splits, [&](const auto& tokens) {
+    if (tokens.allowed == 0) return;
+    constexpr int pack = MaskedRow<T>::pack;
+    float top          = mine.top;
+    for (int i = 0; i < pack; ++i) {
+      if ((tokens.allowed >> i & 1) != 0) top = fmaxf(top, tokens.logits[i]);
+    }
+    if (top > mine.top) {
+      mine.sum *= static_cast<double>(expf(mine.top - top));
+      mine.top = top;
+    }
+    float sum = 0;
+    for (int i = 0; i < pack; ++i) {
+      if ((tokens.allowed >> i & 1) != 0) sum += expf(tokens.logits[i] - top);
+    }
+    mine.sum += static_cast<double>(sum);
+    mine.count += __popc(tokens.allowed);
+  });
+  const ExpSum all = BlockFold<ExpSum, softmax_threads>::all(
+      shared<ExpSumShared>().fold, mine, [](const ExpSum& a, const ExpSum& b) { return a + b; });
+  if (threadIdx.x == 0) {
+    parts.tops[blockIdx.x]    = all.top;
+    parts.numbers[blockIdx.x] = all.sum;
+    parts.counts[blockIdx.x]  = all.count;
+  }
+}
+
+template <Number T, bool is_log>
+__global__ void __launch_bounds__(softmax_threads, 4)
+    write_softmax_kernel(LogitsRows<T> rows, float temperature, const std::uint64_t* cuts,
+                         SoftmaxParts parts, float* out, std::int32_t* kept) {
+  // What was summed last is read first, while the level-2 cache still has it.
+  const int block = static_cast<int>(gridDim.x - 1 - blockIdx.x);
+  const int row   = block / parts.splits;
+  const int split = block % parts.splits;
+  auto& memory    = shared<ExpSumShared>();
+  if (threadIdx.x == 0) {
+    ExpSum all;
+    for (int i = row * parts.splits; i < (row + 1) * parts.splits; ++i) {
+      all = all + ExpSum{parts.tops[i], parts.numbers[i], parts.counts[i]};
+    }
+    memory.all = all;
+    if (split == 0 && kept != nullptr) kept[row] = all.count;
+  }
+  __syncthreads();
+  const float top  = memory.all.top;
+  const auto scale = static_cast<float>(is_log ? log(memory.all.sum) : 1 / memory.all.sum);
+  const MaskedRow<T> from(rows, row, temperature, cuts == nullptr ? 0 : cuts[row]);
+  float* const to       = out + static_cast<std::int64_t>(row) * rows.vocabulary;
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(to) % 16 == 0;
+  from.template for_each_pack<2>(split, parts.splits, [&](const auto& tokens) {
+    constexpr int pack = MaskedRow<T>::pack;
+    float values[pack];
+    for (int i = 0; i < pack; ++i) {
+      const float distance = tokens.logits[i] - top;
+      const float value    = is_log ? distance - scale : expf(distance) * scale;
+      values[i]            = (tokens.allowed >> i & 1) != 0 ? value : is_log ? -INFINITY : 0.0F;
+    }
+    if (is_aligned && tokens.count == pack) {
+      for (int i = 0; i < pack; i += 4) {
+        __stcs(reinterpret_cast<float4*>(to + tokens.first + i),
+               make_float4(values[i], values[i + 1], values[i + 2], values[i + 3]));
+      }
+    } else {
+      for (int i = 0; i < pack; ++i) {
+        if (i < tokens.count) __stcs(to + tokens.first + i, values[i]);
+      }
+    }
+  });
+}
+
+/// A token and the number that it is the best by.
+struct Choice {
+  double score;
+  int token;  ///< -1: none
+
+  /// The better one: greater score, then lower id.
+  __device__ static Choice best(const Choice& a, const Choice& b) {
+    if (b.token < 0) return a;
+    if (a.token < 0) return b;
+    if (a.score != b.score) return a.score < b.score ? b : a;
+    return b.token < a.token ? b : a;
+  }
+};
+
+/// `gumbel(word)` in single precision, off by less than 2e-5.
+__device__ inline float rough_gumbel(std::uint32_t word) {
+  const float above = (static_cast<float>(~word) + 0.5F) * 0x1p-32F;  // 1 - u, precise near 0
+  float rate        = 0;                                              // -log(u)
+  if (above < 0.0625F) {
+    rate = above * (1 + above * (0.5F + above * (0.33333333F + above * (0.25F + above * 0.2F))));
+  } else {
+    rate = -__logf((static_cast<float>(word) + 0.5F) * 0x1p-32F);
+  }
+  return -__logf(rate);
+}
+
+/// The token of greatest logit + noise among those that one thread sees, in ascending order.
+///
+/// The logarithms of noise are taken only where a bound of it lets the token win, and in double
+/// only where single precision leaves open which token wins.
+class GumbelChoice {
+ public:
+  /// \param position  of the drawn token
+  __device__ GumbelChoice(std::uint64_t seed, std::uint64_t position)
+      : seed_(seed), position_(position) {}
+
+  /// Called by all lanes together.
+  template <int n>
+  __device__ void see(const TokenPack<n>& tokens) {
+    float top = -INFINITY;
+    for (int i = 0; i < n; ++i) {
+      if ((tokens.allowed >> i & 1) != 0) top = fmaxf(top, tokens.logits[i]);
+    }
+    if (can_win(top + greatest_noise)) {
+      for (int i = 0; i < n; i += 4) {
+        const uint4 noise =
+            noise_words(seed_, position_, static_cast<std::uint32_t>(tokens.first + i) / 4);
+        const std::uint32_t words[4] = {noise.x, noise.y, noise.z, noise.w};
+        for (int j = 0; j < 4; ++j) {
+          if ((tokens.allowed >> (i + j) & 1) != 0) {
+            see(tokens.first + i + j, tokens.logits[i + j], words[j]);
+          }
+        }
+      }
+    }
+    known_ = warp_greatest(token_ < 0 ? known_ : fmaxf(known_, rough_ - error_of(rough_)));
+  }
+
+  /// Of the thread's tokens, unless another lane's is better.
+  [[nodiscard]] __device__ Choice choice() const {
+    if (token_ < 0 || rough_ + error_of(rough_) < known_) return {-INFINITY, -1};
+    return {score_of(logit_, word_), token_};
+  }
+
+ private:
+  static constexpr float greatest_noise = 22.88F;
+
+  __device__ static double score_of(float logit, std::uint32_t word) {
+    return static_cast<double>(logit) + gumbel(word);
+  }
+  /// Of a rough score.
+  __device__ static float error_of(float score) { return 2.5e-5F + 2.4e-7F * fabsf(score); }
+
+  /// \param bound  of the score, in rounded arithmetic
+  [[nodiscard]] __device__ bool can_win(float bound) const {
+    return bound + error_of(bound) > known_;
+  }
+
+  __device__ void see(int token, float logit, std::uint32_t word) {
+    if (!can_win(logit + gumbel_bound(word))) return;
+    const float rough = logit + rough_gumbel(word);
+    if (token_ >= 0) {
+      const float error = error_of(rough) + error_of(rough_);
+      if (rough < rough_ - error) return;
+      const bool is_better =
+          rough > rough_ + error || score_of(logit, word) > score_of(logit_, word_);
+      if (!is_better) return;
+    }
+    token_ = token;
+    logit_ = logit;
+    word_  = word;
+    rough_ = rough;
+    known_ = fmaxf(known_, rough - error_of(rough));
+  }
+
+  std::uint64_t seed_, position_;
+  float known_        = -INFINITY;  ///< some token of the warp scores no less
+  float rough_        = -INFINITY;
+  float logit_        = 0;
+  std::uint32_t word_ = 0;
+  int token_          = -1;
+};
+
+/// The token of greatest logit among those that one thread sees, in ascending order.
+class GreedyChoice {
+ public:
+  template <int n>
+  __device__ void see(const TokenPack<n>& tokens) {
+    for (int i = 0; i < n; ++i) {
+      if ((tokens.allowed >> i & 1) == 0 || tokens.logits[i] <= logit_) continue;
+      logit_ = tokens.logits[i];
+      token_ = tokens.first + i;
+    }
+  }
+  [[nodiscard]] __device__ Choice choice() const { return {static_cast<double>(logit_), token_}; }
+
+ private:
+  float logit_ = -INFINITY;
+  int token_   = -1;
+};
+
+struct ChoiceShared {
+  BlockFold<Choice, softmax_threads>::Storage fold;
+};
+
+/// The best of a row's blocks, written by the last one that ends; called by one warp.
+__device__ inline void merge_choices(const Choice& mine, int row, const SoftmaxParts& parts,
+                                     TokenId* tokens) {
+  const int first = row * parts.splits;
+  unsigned before = 0;
+  if (lane_index() == 0) {
+    parts.numbers[blockIdx.x] = mine.score;
+    parts.counts[blockIdx.x]  = mine.token;
+    __threadfence();
+    before = atomicInc(&parts.counters[row], static_cast<unsigned>(parts.splits - 1));
+  }
+  before = __shfl_sync(whole_warp, before, 0);
+  if (before + 1 != static_cast<unsigned>(parts.splits)) return;
+  __threadfence();
+  Choice best{-INFINITY, -1};
+  for (int i = first + lane_index(); i < first + parts.splits; i += warp_size) {
+    best = Choice::best(best, {__ldcg(parts.numbers + i), __ldcg(parts.counts + i)});
+  }
+  for (int bit = warp_size / 2; bit > 0; bit /= 2) {
+    const double score = __shfl_xor_sync(whole_warp, best.score, bit);
+    const int token    = __shfl_xor_sync(whole_warp, best.token, bit);
+    best               = Choice::best(best, {score, token});
+  }
+  if (lane_index() == 0) tokens[row] = best.token;
+}
+
+template <Number T, bool is_greedy>
+__global__ void __launch_bounds__(softmax_threads, 4)
+    find_tokens_kernel(LogitsRows<T> rows, float temperature, const std::uint64_t* cuts,
+                       NoiseRows noise, SoftmaxParts parts, TokenId* tokens) {
+  const int row   = static_cast<int>(blockIdx.x) / parts.splits;
+  const int split = static_cast<int>(blockIdx.x) % parts.splits;
+  const MaskedRow<T> from(rows, row, temperature, cuts == nullptr ? 0 : cuts[row]);
+  const auto choose = [&](auto mine) {
+    from.for_each_pack(split, parts.splits, [&](const auto& pack) { mine.see(pack); });
+    return mine.choice();
+  };
+  Choice mine{};
+  if constexpr (is_greedy) {
+    mine = choose(GreedyChoice{});
+  } else {
+    mine = choose(
+        GumbelChoice(noise.seed, static_cast<std::uint64_t>(noise.positions[row] + noise.shift)));
+  }
+  const Choice best = BlockFold<Choice, softmax_threads>::all(
+      shared<ChoiceShared>().fold, mine,
+      [](const Choice& a, const Choice& b) { return Choice::best(a, b); });
+  if (warp_index() == 0) {
+    if (parts.splits > 1) {
+      merge_choices(best, row, parts, tokens);
+    } else if (threadIdx.x == 0) {
+      tokens[row] = best.token;
+    }
+  }
+}
+
+/// Checks a call, lays out its workspace and finds the cuts; null where there are none.
+template <Number T>
+SoftmaxParts prepare_rows(const LogitsRows<T>& rows, const SamplingOptions& options,
+                          const Workspace& workspace, const char* kernel, cudaStream_t stream) {
+  WorkspaceLayout layout(workspace.data);
+  SoftmaxParts parts(layout, rows.rows, rows.vocabulary);
+  require_workspace(workspace, layout.bytes(), kernel);
+  if (options.has_cuts(rows.vocabulary)) {
+    find_cuts(rows, options, parts.cuts, stream);
+  } else {
+    parts.cuts = nullptr;
+  }
+  return parts;
+}
+
+template <bool is_log, Number T>
+void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, float* out,
+                  std::int32_t* kept, const Workspace& workspace, const char* kernel,
+                  cudaStream_t stream) {
+  rows.require_shape(kernel);
+  options.require_valid();
+  if (rows.rows == 0) return;
+  if (out == nullptr && rows.vocabulary > 0) {
+    throw Error(Errc::shape_mismatch, std::string(kernel) + ": out", "must not be null");
+  }
+  const SoftmaxParts parts = prepare_rows(rows, options, workspace, kernel, stream);
+  const LaunchShape shape{.grid         = static_cast<unsigned>(rows.rows * parts.splits),
+                          .block        = softmax_threads,
+                          .shared_bytes = sizeof(ExpSumShared)};
+  launch(sum_exps_kernel<T>, shape, stream, rows, options.temperature, parts.cuts, parts);
+  launch(write_softmax_kernel<T, is_log>, shape, stream, rows, options.temperature, parts.cuts,
+         parts, out, kept);
+}
+
+}  // namespace detail
+
+/// How much workspace the functions below need on the current device.
+[[nodiscard]] inline std::size_t masked_softmax_workspace_bytes(int rows, int vocabulary) {
+  WorkspaceLayout layout;
+  static_cast<void>(detail::SoftmaxParts(layout, rows, vocabulary));
+  return layout.bytes();
+}
+
+/// Writes softmax(logits / temperature) over the tokens that mask and cuts leave, 0 elsewhere.
+///
+/// As for LogitsPipeline, logits may be anything: NaN and -infinity are very small numbers and
+/// +infinity a very large one, so that only the mask forbids. A row without an allowed token is all
+/// zeros and 0 tokens are kept.
+///
+/// \param kept  how many tokens can be drawn; may be null
+///
+/// \par Shapes      probabilities [B, V]; kept [B]
+/// \par Complexity  two readings of the logits, the second partly from the level-2 cache, and one
+///                  writing; cuts cost what `find_cuts` says; sums in a fixed order
+/// \par Threads     does not wait for the device; may be captured into a graph
+/// \par Errors      Error{shape_mismatch}, Error{invalid_option} from the call
+template <Number T>
+void fill_masked_softmax(const LogitsRows<T>& rows, const SamplingOptions& options,
+                         float* probabilities, std::int32_t* kept, const Workspace& workspace,
+                         cudaStream_t stream) {
+  detail::fill_softmax<false>(rows, options, probabilities, kept, workspace, "fill_masked_softmax",
+                              stream);
+}
+
+/// Writes log(softmax(logits / temperature)) likewise, -infinity elsewhere.
+///
+/// \par Shapes      logs [B, V]; kept [B]
+/// \par Complexity  as `fill_masked_softmax`
+/// \par Threads     does not wait for the device; may be captured into a graph
+/// \par Errors      Error{shape_mismatch}, Error{invalid_option} from the call
+template <Number T>
+void fill_masked_log_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, float* logs,
+                             std::int32_t* kept, const Workspace& workspace, cudaStream_t stream) {
+  detail::fill_softmax<true>(rows, options, logs, kept, workspace, "fill_masked_log_softmax",
+                             stream);
+}
+
+/// Chooses a token for each row: what LogitsPipeline and `find_token` choose on the host.
+///
+/// At temperature 0 the token of the greatest logit, else a draw from the law by the Gumbel noise
+/// of the row's position; the lowest id among equals; -1 where the mask allows nothing.
+///
+/// \par Shapes      tokens [B]
+/// \par Complexity  one reading of the logits, without those of packs that the mask forbids; cuts
+///                  cost what `find_cuts` says
+/// \par Threads     does not wait for the device; may be captured into a graph
+/// \par Errors      Error{shape_mismatch}, Error{invalid_option} from the call
+/// \par Source      Maddison et al., A* sampling, arXiv:1411.0030, section 2
+template <Number T>
+void find_tokens(const LogitsRows<T>& rows, const SamplingOptions& options, const NoiseRows& noise,
+                 TokenId* tokens, const Workspace& workspace, cudaStream_t stream) {
+  const auto require = [](bool met, const char* argument) {
+    if (!met) {
+      throw Error(Errc::shape_mismatch, std::string("find_tokens: ") + argument,
+                  "must not be null");
+    }
+  };
+  rows.require_shape("find_tokens");
+  options.require_valid();
+  if (rows.rows == 0) return;
+  const bool is_greedy = options.temperature == 0;
+  require(tokens != nullptr, "tokens");
+  require(is_greedy || noise.positions != nullptr, "positions");
+  // The best token survives every cut.
+  const detail::SoftmaxParts parts =
+      detail::prepare_rows(rows, is_greedy ? SamplingOptions{.temperature = 0} : options, workspace,
+                           "find_tokens", stream);
+  launch(is_greedy ? detail::find_tokens_kernel<T, true> : detail::find_tokens_kernel<T, false>,
+         {.grid         = static_cast<unsigned>(rows.rows * parts.splits),
+          .block        = detail::softmax_threads,
+          .shared_bytes = sizeof(detail::ChoiceShared)},
+         stream, rows, options.temperature, parts.cuts, noise, parts, tokens);
+}
+
+}  // namespace tooldecode::cuda
