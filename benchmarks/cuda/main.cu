@@ -1,0 +1,106 @@
+// How fast the CUDA kernels are: against the time that the memory they must move takes, at the copy
+// bandwidth measured in the same run, and against cuBLAS and CUB; answers verified before they are
+// timed. run.sh builds it, runs it with the tests and compares with PyTorch as well.
+//
+//   benchmark_cuda [--json FILE] [--commit TEXT] [--command TEXT] [--small]
+//
+// `--small` takes sizes that a memory checker has time for; its times mean nothing.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include <tooldecode/cuda/device.cuh>
+
+#include "peers.hpp"
+#include "questions.hpp"
+
+namespace {
+
+using namespace cuda_benchmark;
+using tooldecode::cuda::check;
+
+struct Options {
+  std::string json;
+  std::string commit;
+  std::string command = "benchmark_cuda";
+  bool is_small       = false;
+};
+
+Options parse(int count, char** arguments) {
+  Options options;
+  for (int i = 1; i < count; ++i) {
+    const std::string_view flag = arguments[i];
+    std::string* value          = flag == "--json"      ? &options.json
+                                  : flag == "--commit"  ? &options.commit
+                                  : flag == "--command" ? &options.command
+                                                        : nullptr;
+    if (flag == "--small") {
+      options.is_small = true;
+    } else if (value != nullptr && i + 1 < count) {
+      *value = arguments[++i];
+    } else {
+      std::fprintf(
+          stderr,
+          "usage: benchmark_cuda [--json FILE] [--commit TEXT] [--command TEXT] [--small]\n");
+      std::exit(2);
+    }
+  }
+  return options;
+}
+
+std::string version(int number) {
+  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
+
+int run(const Options& options) {
+  cudaDeviceProp device{};
+  check(cudaGetDeviceProperties(&device, 0));
+  int runtime = 0, driver = 0;
+  check(cudaRuntimeGetVersion(&runtime));
+  check(cudaDriverGetVersion(&driver));
+  const Report::Origin origin{.machine = device.name,
+                              .cuda    = version(runtime) + ", driver for " + version(driver),
+                              .commit  = options.commit,
+                              .command = options.command};
+
+  Setup setup{.cache_bytes = static_cast<std::size_t>(device.l2CacheSize),
+              .is_small    = options.is_small};
+  check(cudaStreamCreate(&setup.stream));
+  setup.ceilings = measure_ceilings(setup);
+  const auto& c  = setup.ceilings;
+  std::printf("%s, CUDA %s: copies %.0f GB/s (read and written), reads %.0f GB/s, ", device.name,
+              origin.cuda.c_str(), c.copy_bandwidth / 1e3, c.read_bandwidth / 1e3);
+  std::printf("BF16 products %.0f TFLOP/s\n", c.matmul_rate / 1e6);
+  std::printf(
+      "floor: the bytes that must be read and written at the copy bandwidth; for attention also its\n"
+      "       operations at the rate of BF16 products, if they take longer\n");
+  if (!Cublas::is_available()) std::printf("SKIPPED: cuBLAS, not found when this was built\n");
+
+  Report report(c);
+  ask_pruned_head(setup, report);
+  ask_masked_softmax(setup, report);
+  ask_tree_attention(setup, report);
+  ask_draft_round(setup, report);
+  report.print_verdicts();
+  if (!options.json.empty()) report.write(options.json, origin);
+  return report.has_failures() ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const Options options = parse(count, arguments);
+  int devices           = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    std::fprintf(stderr, "no CUDA device: nothing was measured\n");
+    return 3;
+  }
+  try {
+    return run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

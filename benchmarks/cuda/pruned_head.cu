@@ -1,0 +1,275 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tooldecode/cuda/pruned_head.cuh>
+
+#include "data.cuh"
+#include "peers.hpp"
+#include "questions.hpp"
+
+namespace cuda_benchmark {
+
+namespace {
+
+namespace cuda = tooldecode::cuda;
+using tooldecode::TokenId;
+
+constexpr int k = 10;
+// Of logits that are about 1 in magnitude, sums of 4096 terms of about 1/64.
+constexpr double tolerance = 5e-4;
+
+// Twice the weights of a full head; what a call reads lies elsewhere in each set.
+template <class T>
+struct Heads {
+  int vocabulary, width;
+  DeviceBuffer<T> weights;       // [2 V, H]
+  DeviceBuffer<TokenId> tokens;  // [V] in a random order
+
+  explicit Heads(const Setup& setup)
+      : vocabulary(setup.is_small ? 1000 : 131'072),
+        width(setup.is_small ? 256 : 4096),
+        weights(normal_numbers<T>(
+            2 * static_cast<std::size_t>(vocabulary) * static_cast<std::size_t>(width),
+            1 / std::sqrt(static_cast<float>(width)), 11)) {
+    std::vector<TokenId> order(static_cast<std::size_t>(vocabulary));
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), std::mt19937(12));
+    tokens = DeviceBuffer<TokenId>(order);
+  }
+  [[nodiscard]] int mask_words() const { return (vocabulary + 31) / 32; }
+};
+
+enum class Layout { gathered, indexed };
+
+// K rows for n states, and where the results go.
+template <class T>
+class Task {
+ public:
+  Task(const Heads<T>& heads, int states, int rows)
+      : heads_(heads),
+        states_(states),
+        rows_(rows),
+        hidden_(normal_numbers<T>(size(states) * size(heads.width), 1, 13)),
+        mask_words_(random_words(size(states) * size(heads.mask_words()), 14)),
+        masks_(mask_words_),
+        logits_(size(states) * size(rows)),
+        tokens_(size(states) * k),
+        best_(size(states) * k),
+        log_sum_exp_(size(states)),
+        workspace_(cuda::pruned_head_workspace_bytes(states, rows, k)) {}
+
+  [[nodiscard]] int sets(Layout layout) const {
+    return std::max(1, (layout == Layout::gathered ? 2 : 1) * heads_.vocabulary / rows_);
+  }
+  [[nodiscard]] cuda::HeadRows<T> head(Layout layout, int set) const {
+    const std::int64_t first = static_cast<std::int64_t>(set) * rows_;
+    const bool gathered      = layout == Layout::gathered;
+    const std::int64_t token = first % (heads_.vocabulary / rows_ * rows_);
+    return {.weights     = heads_.weights.data() + (gathered ? first * heads_.width : 0),
+            .rows        = rows_,
+            .hidden_size = heads_.width,
+            .tokens      = heads_.tokens.data() + token,
+            .gathered    = gathered};
+  }
+  [[nodiscard]] const T* hidden() const { return hidden_.data(); }
+  [[nodiscard]] float* logits() const { return logits_.data(); }
+  [[nodiscard]] double weight_bytes() const {
+    return static_cast<double>(sizeof(T)) * rows_ * heads_.width;
+  }
+  [[nodiscard]] double hidden_bytes() const { return static_cast<double>(hidden_.bytes()); }
+  [[nodiscard]] double logits_bytes() const { return static_cast<double>(logits_.bytes()); }
+  [[nodiscard]] double mask_bytes() const { return static_cast<double>(masks_.bytes()); }
+
+  void fill_logits(Layout layout, int set, cudaStream_t stream) const {
+    cuda::fill_logits(head(layout, set), hidden_.data(), states_, logits_.data(), stream);
+  }
+  void project_topk(Layout layout, int set, bool masked, cudaStream_t stream) const {
+    cuda::project_topk(
+        head(layout, set), hidden_.data(), states_, masked ? masks_.data() : nullptr,
+        heads_.mask_words(), k,
+        {.tokens = tokens_.data(), .logits = best_.data(), .log_sum_exp = log_sum_exp_.data()},
+        workspace_, stream);
+  }
+
+  // What `fill` leaves in `logits()`: 61 rows of each state against float64.
+  template <class Fill>
+  void verify_logits(Layout layout, Fill fill) const {
+    poison(logits_);
+    const int set = sets(layout) - 1;
+    fill(set);
+    cuda::check(cudaDeviceSynchronize());
+    const auto got    = logits_.download();
+    const auto hidden = hidden_.download();
+    const auto view   = head(layout, set);
+    const auto tokens = download(view.tokens, size(rows_));
+    for (int r = 0; r < rows_;
+         r     = r == rows_ - 1 ? rows_ : std::min(r + rows_ / 60 + 1, rows_ - 1)) {
+      const int place = view.gathered ? r : tokens[size(r)];
+      const auto row  = download(view.weights + static_cast<std::int64_t>(place) * heads_.width,
+                                 size(heads_.width));
+      for (int s = 0; s < states_; ++s) {
+        double sum = 0;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+          sum += static_cast<double>(cuda::to_float(row[i])) *
+                 static_cast<double>(cuda::to_float(hidden[size(s) * row.size() + i]));
+        }
+        const auto logit = static_cast<double>(got[size(s) * size(rows_) + size(r)]);
+        require(std::abs(logit - sum) <= tolerance,
+                "logit " + std::to_string(r) + " of state " + std::to_string(s) + " is " +
+                    std::to_string(logit) + ", not " + std::to_string(sum));
+      }
+    }
+  }
+
+  // All of what top k finds against all logits, which are verified themselves.
+  void verify_top(Layout layout, bool masked) const {
+    poison(tokens_);
+    poison(best_);
+    poison(log_sum_exp_);
+    const int set = sets(layout) - 1;
+    fill_logits(layout, set, nullptr);
+    project_topk(layout, set, masked, nullptr);
+    cuda::check(cudaDeviceSynchronize());
+    const auto logits = logits_.download();
+    const auto tokens = download(head(layout, set).tokens, size(rows_));
+    const auto got    = tokens_.download();
+    const auto best = best_.download(), log_sum_exp = log_sum_exp_.download();
+    std::vector<double> logit_of(size(heads_.vocabulary));
+    for (int s = 0; s < states_; ++s) {
+      constexpr double none = -std::numeric_limits<double>::infinity();
+      std::fill(logit_of.begin(), logit_of.end(), none);
+      double sum = 0;
+      for (std::size_t r = 0; r < tokens.size(); ++r) {
+        const auto token         = static_cast<std::size_t>(tokens[r]);
+        const std::uint32_t word = mask_words_[size(s) * size(heads_.mask_words()) + token / 32];
+        if (masked && (word >> token % 32 & 1) == 0) continue;
+        logit_of[token] = static_cast<double>(logits[size(s) * tokens.size() + r]);
+        sum += std::exp(logit_of[token]);
+      }
+      std::vector<double> sorted = logit_of;
+      std::partial_sort(sorted.begin(), sorted.begin() + k, sorted.end(), std::greater<>());
+      for (std::size_t j = 0; j < k; ++j) {
+        const auto token = got[size(s) * k + j];
+        const auto logit = static_cast<double>(best[size(s) * k + j]);
+        require(token >= 0 && token < heads_.vocabulary, "no token where there is one");
+        require(std::abs(logit - logit_of[size(token)]) <= tolerance, "a best token's logit");
+        require(std::abs(logit - sorted[j]) <= tolerance, "a best token is missing");
+        for (std::size_t i = 0; i < j; ++i) {
+          require(got[size(s) * k + i] != token, "a token is among the best twice");
+        }
+      }
+      require(std::abs(static_cast<double>(log_sum_exp[size(s)]) - std::log(sum)) <= tolerance,
+              "log-sum-exp");
+    }
+  }
+
+ private:
+  static std::size_t size(int count) { return static_cast<std::size_t>(count); }
+
+  const Heads<T>& heads_;
+  int states_, rows_;
+  DeviceBuffer<T> hidden_;                 // [n, H]
+  std::vector<std::uint32_t> mask_words_;  // [n, V / 32]
+  DeviceBuffer<std::uint32_t> masks_;
+  DeviceBuffer<float> logits_;       // [n, K]
+  DeviceBuffer<TokenId> tokens_;     // [n, k]
+  DeviceBuffer<float> best_;         // [n, k]
+  DeviceBuffer<float> log_sum_exp_;  // [n]
+  DeviceBuffer<std::byte> workspace_;
+};
+
+// One size: logits, then top k with and without masks, then rows by index.
+template <class T>
+void measure(const Setup& setup, const Heads<T>& heads, int states, int rows, Report& report) {
+  const Task<T> task(heads, states, rows);
+  const bool counts = !setup.is_small && std::is_same_v<T, __nv_bfloat16> && rows >= 32'768 &&
+                      (states == 1 || states == 10);
+  Result result{.numbers = std::is_same_v<T, __half> ? "F16" : "BF16",
+                .size    = "K = " + std::to_string(rows) + ", n = " + std::to_string(states)};
+  const auto add = [&](const char* kernel, Layout layout, double bytes, const Call& call,
+                       std::vector<Peer> peers) {
+    result.kernel = kernel;
+    result.timing = time_calls(setup, task.sets(layout), call);
+    result.floor  = bytes / setup.ceilings.copy_bandwidth;
+    result.peers  = std::move(peers);
+    result.requirement =
+        counts && layout == Layout::gathered ? Requirement::pruned_head : Requirement::none;
+    report.add(result);
+  };
+
+  std::vector<Peer> products, sorts;
+  if (Cublas::is_available()) {
+    Cublas cublas;
+    CubSort sort(states, rows);
+    const Call multiply = [&](int set, cudaStream_t stream) {
+      cublas.multiply(task.head(Layout::gathered, set).weights, task.hidden(), task.logits(),
+                      {states, rows, heads.width}, stream);
+    };
+    task.verify_logits(Layout::gathered, [&](int set) { multiply(set, nullptr); });
+    const int sets = task.sets(Layout::gathered);
+    products       = {{"cuBLAS", time_calls(setup, sets, multiply).microseconds}};
+    sorts = {{"cuBLAS and CUB's sort", time_calls(setup, sets, [&](int set, cudaStream_t stream) {
+                                         multiply(set, stream);
+                                         sort(task.logits(), stream);
+                                       }).microseconds}};
+  }
+
+  const double read = task.weight_bytes() + task.hidden_bytes();
+  task.verify_logits(Layout::gathered,
+                     [&](int set) { task.fill_logits(Layout::gathered, set, nullptr); });
+  add(
+      "pruned head, logits", Layout::gathered, read + task.logits_bytes(),
+      [&](int set, cudaStream_t stream) { task.fill_logits(Layout::gathered, set, stream); },
+      products);
+  struct Top {
+    const char* kernel;
+    Layout layout;
+    bool masked;
+  };
+  for (const auto& [kernel, layout, masked] :
+       {Top{"pruned head, top 10", Layout::gathered, false},
+        Top{"pruned head, masked top 10", Layout::gathered, true},
+        Top{"pruned head, rows by index, top 10", Layout::indexed, false}}) {
+    if (layout == Layout::indexed) {
+      task.verify_logits(layout, [&](int set) { task.fill_logits(Layout::indexed, set, nullptr); });
+    }
+    task.verify_top(layout, masked);
+    add(
+        kernel, layout, read + (masked ? task.mask_bytes() : 0),
+        [&](int set, cudaStream_t stream) { task.project_topk(layout, set, masked, stream); },
+        sorts);
+  }
+}
+
+template <class T>
+void measure_all(const Setup& setup, std::vector<int> sizes, std::vector<int> counts,
+                 Report& report) {
+  const Heads<T> heads(setup);
+  for (const int rows : sizes) {
+    for (const int states : counts) {
+      report.attempt("pruned head, K = " + std::to_string(rows) + ", n = " + std::to_string(states),
+                     [&] { measure(setup, heads, states, rows, report); });
+    }
+  }
+}
+
+}  // namespace
+
+void ask_pruned_head(const Setup& setup, Report& report) {
+  report.attempt("pruned head", [&] {
+    if (setup.is_small) {
+      measure_all<__nv_bfloat16>(setup, {300}, {1, 10}, report);
+    } else {
+      measure_all<__nv_bfloat16>(setup, {8192, 32'768, 65'536, 131'072}, {1, 4, 10, 60}, report);
+      measure_all<__half>(setup, {32'768}, {10}, report);
+    }
+  });
+}
+
+}  // namespace cuda_benchmark

@@ -1,0 +1,57 @@
+// The table, the verdicts and the JSON.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "measure.hpp"
+
+namespace cuda_benchmark {
+
+// What the kernels are asked to reach.
+enum class Requirement { none, pruned_head, masked_softmax, tree_attention };
+
+// Another way to the same answer.
+struct Peer {
+  std::string name;
+  double microseconds = 0;
+};
+
+// One kernel at one size.
+struct Result {
+  std::string kernel      = {};
+  std::string numbers     = {};  // "BF16"
+  std::string size        = {};
+  Timing timing           = {};
+  double floor            = 0;  // microseconds; 0: none is known
+  std::vector<Peer> peers = {};
+  Requirement requirement = Requirement::none;
+};
+
+class Report {
+ public:
+  explicit Report(const Ceilings& ceilings) : ceilings_(ceilings) {}
+
+  // Prints its lines of the table.
+  void add(Result result);
+  // Runs `measure`; what it throws is kept as a failure and does not stop the others.
+  void attempt(const std::string& what, const std::function<void()>& measure);
+
+  // Which requirements hold.
+  void print_verdicts() const;
+  [[nodiscard]] bool has_failures() const { return !failures_.empty(); }
+
+  struct Origin {
+    std::string machine, cuda, commit, command;
+  };
+  void write(const std::string& path, const Origin& origin) const;
+
+ private:
+  Ceilings ceilings_;
+  std::vector<Result> results_;
+  std::vector<std::string> failures_;
+};
+
+}  // namespace cuda_benchmark
