@@ -98,41 +98,29 @@ class MaskedRow {
 
   /// Calls `visit(Tokens)` in every thread equally often, for the packs of one of `splits` parts of
   /// the row; a thread meets its tokens in ascending order. Packs begin at multiples of their size.
-  ///
-  /// \tparam in_flight  loads of a thread that wait for memory together
-  template <int in_flight = 4, class Visit>
+  template <class Visit>
   __device__ void for_each_pack(int split, int splits, Visit visit) const {
     const std::int64_t packs = divide_up(vocabulary_, pack);
+    const int threads        = static_cast<int>(blockDim.x);
+    const int rank           = static_cast<int>(threadIdx.x);
     const int begin          = static_cast<int>(packs * split / splits);
     const int end            = static_cast<int>(packs * (split + 1) / splits);
-    const int threads        = static_cast<int>(blockDim.x);
-    for (int base = begin; base < end; base += in_flight * threads) {
-      unsigned allowed[in_flight];
-      Pack<T> packs_read[in_flight];
-      const int mine = base + static_cast<int>(threadIdx.x);
-      for (int i = 0; i < in_flight; ++i) {
-        allowed[i] = mine + i * threads < end ? allowed_bits(mine + i * threads) : 0;
-      }
-      for (int i = 0; i < in_flight; ++i) {
-        packs_read[i] = {};
-        if (allowed[i] != 0) packs_read[i] = read((mine + i * threads) * pack, allowed[i]);
-      }
-      for (int i = 0; i < in_flight; ++i) {
-        const int first = (mine + i * threads) * pack;
-        const int left  = mine + i * threads < end ? vocabulary_ - first : 0;
-        Tokens tokens{first, left < pack ? left : pack, allowed[i], {}};
-        if (allowed[i] != 0) {
-          for (int j = 0; j < pack; ++j) tokens.logits[j] = law_logit(packs_read[i].values[j]);
-          if (cut_ != 0) {
-            for (int j = 0; j < pack; ++j) {
-              const bool is_kept =
-                  rank_key(tokens.logits[j], static_cast<std::uint32_t>(first + j)) >= cut_;
-              tokens.allowed &= ~(static_cast<unsigned>(!is_kept) << j);
-            }
-          }
-        }
-        visit(tokens);
-      }
+    // While one pack is looked at, the next two are on their way, and the mask of the third.
+    unsigned allowed_now  = allowed_bits(begin + rank, end);
+    unsigned allowed_next = allowed_bits(begin + rank + threads, end);
+    unsigned allowed_then = allowed_bits(begin + rank + 2 * threads, end);
+    Pack<T> now           = read(begin + rank, allowed_now);
+    Pack<T> next          = read(begin + rank + threads, allowed_next);
+    for (int base = begin; base < end; base += threads) {
+      const int index              = base + rank;
+      const Pack<T> then           = read(index + 2 * threads, allowed_then);
+      const unsigned allowed_later = allowed_bits(index + 3 * threads, end);
+      visit(tokens_of(index, end, allowed_now, now));
+      now          = next;
+      next         = then;
+      allowed_now  = allowed_next;
+      allowed_next = allowed_then;
+      allowed_then = allowed_later;
     }
   }
 
@@ -143,7 +131,24 @@ class MaskedRow {
     return temperature_ == 1 ? tame : __fdiv_rn(tame, temperature_);
   }
 
-  __device__ unsigned allowed_bits(int index) const {
+  __device__ Tokens tokens_of(int index, int end, unsigned allowed, const Pack<T>& values) const {
+    const int first = index * pack;
+    const int left  = index < end ? vocabulary_ - first : 0;
+    Tokens tokens{first, left < pack ? left : pack, allowed, {}};
+    if (allowed == 0) return tokens;
+    for (int i = 0; i < pack; ++i) tokens.logits[i] = law_logit(values.values[i]);
+    if (cut_ == 0) return tokens;
+    for (int i = 0; i < pack; ++i) {
+      const bool is_kept =
+          rank_key(tokens.logits[i], static_cast<std::uint32_t>(first + i)) >= cut_;
+      tokens.allowed &= ~(static_cast<unsigned>(!is_kept) << i);
+    }
+    return tokens;
+  }
+
+  /// Of a pack before `end`.
+  __device__ unsigned allowed_bits(int index, int end) const {
+    if (index >= end) return 0;
     const int first = index * pack;
     const int left  = vocabulary_ - first;
     unsigned bits   = (1U << (left < pack ? left : pack)) - 1;
@@ -151,7 +156,9 @@ class MaskedRow {
     return bits;
   }
 
-  __device__ Pack<T> read(int first, unsigned allowed) const {
+  __device__ Pack<T> read(int index, unsigned allowed) const {
+    if (allowed == 0) return {};
+    const int first     = index * pack;
     const T* const from = logits_ + first;
     if (misalignment_ == 0 && first + pack <= vocabulary_) return load_pack(from);
     // Two aligned packs hold one that is not; neither may leave the row.

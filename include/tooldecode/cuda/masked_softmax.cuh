@@ -85,7 +85,7 @@ struct ExpSum {
 
 struct ExpSumShared {
   BlockFold<ExpSum, softmax_threads>::Storage fold;
-  ExpSum all;
+  float top, scale;
 };
 
 template <Number T>
@@ -137,16 +137,17 @@ __global__ void __launch_bounds__(softmax_threads, 4)
     for (int i = row * parts.splits; i < (row + 1) * parts.splits; ++i) {
       all = all + ExpSum{parts.tops[i], parts.numbers[i], parts.counts[i]};
     }
-    memory.all = all;
+    memory.top   = all.top;
+    memory.scale = static_cast<float>(is_log ? log(all.sum) : 1 / all.sum);
     if (split == 0 && kept != nullptr) kept[row] = all.count;
   }
   __syncthreads();
-  const float top  = memory.all.top;
-  const auto scale = static_cast<float>(is_log ? log(memory.all.sum) : 1 / memory.all.sum);
+  const float top   = memory.top;
+  const float scale = memory.scale;
   const MaskedRow<T> from(rows, row, temperature, cuts == nullptr ? 0 : cuts[row]);
   float* const to       = out + static_cast<std::int64_t>(row) * rows.vocabulary;
   const bool is_aligned = reinterpret_cast<std::uintptr_t>(to) % 16 == 0;
-  from.template for_each_pack<2>(split, parts.splits, [&](const auto& tokens) {
+  from.for_each_pack(split, parts.splits, [&](const auto& tokens) {
     constexpr int pack = MaskedRow<T>::pack;
     float values[pack];
     for (int i = 0; i < pack; ++i) {
@@ -193,6 +194,18 @@ __device__ inline float rough_gumbel(std::uint32_t word) {
   return -__logf(rate);
 }
 
+/// values[index] without an address, which numbers in registers have not.
+template <int n, class Value>
+__device__ inline Value pick(const Value* values, int index) {
+  if constexpr (n == 1) {
+    return values[0];
+  } else {
+    const Value lower = pick<n / 2>(values, index);
+    const Value upper = pick<n / 2>(values + n / 2, index);
+    return (index & n / 2) != 0 ? upper : lower;
+  }
+}
+
 /// The token of greatest logit + noise among those that one thread sees, in ascending order.
 ///
 /// The logarithms of noise are taken only where a bound of it lets the token win, and in double
@@ -211,15 +224,19 @@ class GumbelChoice {
       if ((tokens.allowed >> i & 1) != 0) top = fmaxf(top, tokens.logits[i]);
     }
     if (can_win(top + greatest_noise)) {
-      for (int i = 0; i < n; i += 4) {
-        const uint4 noise =
-            noise_words(seed_, position_, static_cast<std::uint32_t>(tokens.first + i) / 4);
-        const std::uint32_t words[4] = {noise.x, noise.y, noise.z, noise.w};
-        for (int j = 0; j < 4; ++j) {
-          if ((tokens.allowed >> (i + j) & 1) != 0) {
-            see(tokens.first + i + j, tokens.logits[i + j], words[j]);
-          }
-        }
+      std::uint32_t words[n];
+      fill_words(tokens.first, words);
+      if constexpr (n == 8) fill_words(tokens.first + 4, words + 4);
+      unsigned candidates = 0;
+      for (int i = 0; i < n; ++i) {
+        const bool can = can_win(tokens.logits[i] + gumbel_bound(words[i]));
+        candidates |= static_cast<unsigned>(can) << i;
+      }
+      candidates &= tokens.allowed;
+      // Few, and not the same in all lanes: each lane goes from one of its own to the next.
+      for (; candidates != 0; candidates &= candidates - 1) {
+        const int next = __ffs(static_cast<int>(candidates)) - 1;
+        see(tokens.first + next, pick<n>(tokens.logits, next), pick<n>(words, next));
       }
     }
     known_ = warp_greatest(token_ < 0 ? known_ : fmaxf(known_, rough_ - error_of(rough_)));
@@ -236,6 +253,13 @@ class GumbelChoice {
 
   __device__ static double score_of(float logit, std::uint32_t word) {
     return static_cast<double>(logit) + gumbel(word);
+  }
+  __device__ void fill_words(int token, std::uint32_t* words) const {
+    const uint4 noise = noise_words(seed_, position_, static_cast<std::uint32_t>(token) / 4);
+    words[0]          = noise.x;
+    words[1]          = noise.y;
+    words[2]          = noise.z;
+    words[3]          = noise.w;
   }
   /// Of a rough score.
   __device__ static float error_of(float score) { return 2.5e-5F + 2.4e-7F * fabsf(score); }

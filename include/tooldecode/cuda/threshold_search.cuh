@@ -120,7 +120,7 @@ class ThresholdSearch {
   /// Calls `visit(logit, id)` for the thread's tokens from a rank key on.
   template <class Visit>
   __device__ void for_each(std::uint64_t cut, Visit visit) const {
-    row_.template for_each_pack<2>(0, 1, [&](const auto& tokens) {
+    row_.for_each_pack(0, 1, [&](const auto& tokens) {
       for (int i = 0; i < MaskedRow<T>::pack; ++i) {
         const auto id = static_cast<std::uint32_t>(tokens.first + i);
         if ((tokens.allowed >> i & 1) == 0 || rank_key(tokens.logits[i], id) < cut) continue;
