@@ -1,5 +1,5 @@
 /// \file
-/// The product of small matrices that a warp holds together: tensor cores, or shuffles where there
+/// Small matrices that a warp loads and multiplies together: tensor cores, or shuffles where there
 /// are none.
 #pragma once
 
@@ -78,6 +78,53 @@ __device__ inline void multiply_add(float (&c)[4], const std::uint32_t (&a)[4],
         c[3] += lower * detail::half_of<T>(right, i);
       }
     }
+  }
+#endif
+}
+
+/// Four 8 x 8 matrices out of shared memory: lane l says where row l % 8 of matrix l / 8 begins,
+/// aligned to sixteen bytes, and gets of each the columns 2t and 2t + 1 of row g, with g = lane / 4
+/// and t = lane % 4.
+///
+/// \par Threads  called by all 32 lanes
+/// \par Source   PTX ISA, ldmatrix
+template <HalfNumber T>
+__device__ inline void load_matrices(std::uint32_t (&to)[4], const T* row) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 750
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(row)))
+               : "memory");
+#else
+  const int g = lane_index() / 4, t = lane_index() % 4;
+  for (int matrix = 0; matrix < 4; ++matrix) {
+    const auto from = reinterpret_cast<const T*>(
+        __shfl_sync(whole_warp, reinterpret_cast<std::uintptr_t>(row), 8 * matrix + g));
+    to[matrix] = pack_two(from[2 * t], from[2 * t + 1]);
+  }
+#endif
+}
+
+/// The same of the matrices transposed: rows 2t and 2t + 1 of column g.
+///
+/// \par Threads  called by all 32 lanes
+/// \par Source   PTX ISA, ldmatrix
+template <HalfNumber T>
+__device__ inline void load_transposed_matrices(std::uint32_t (&to)[4], const T* row) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 750
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(row)))
+               : "memory");
+#else
+  const int g = lane_index() / 4, t = lane_index() % 4;
+  for (int matrix = 0; matrix < 4; ++matrix) {
+    const auto address = reinterpret_cast<std::uintptr_t>(row);
+    const auto first =
+        reinterpret_cast<const T*>(__shfl_sync(whole_warp, address, 8 * matrix + 2 * t));
+    const auto second =
+        reinterpret_cast<const T*>(__shfl_sync(whole_warp, address, 8 * matrix + 2 * t + 1));
+    to[matrix] = pack_two(first[g], second[g]);
   }
 #endif
 }

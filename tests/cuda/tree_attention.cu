@@ -1,0 +1,276 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tooldecode/cuda/device_buffer.cuh>
+#include <tooldecode/cuda/tree_attention.cuh>
+
+#include <support/catch.hpp>
+#include <support/device.hpp>
+
+using namespace tooldecode;
+using namespace tooldecode::cuda;
+
+namespace {
+
+enum class Shape { random, chain, root_only };
+
+/// Sizes of one call.
+struct Sizes {
+  std::vector<int> lengths;
+  std::vector<int> trees = {};  // nodes of each that are no padding; empty: all
+  int nodes              = 1;
+  int key_heads          = 1;
+  int group              = 1;
+  int head_size          = 64;
+  int page_size          = 0;   // 0: in one piece
+  int most_length        = -1;  // -1: the greatest
+  float scale            = 0.1F;
+  float magnitude        = 1;
+  Shape shape            = Shape::random;
+
+  [[nodiscard]] int sequences() const { return static_cast<int>(lengths.size()); }
+  [[nodiscard]] int tree(int sequence) const {
+    return trees.empty() ? nodes : trees[static_cast<std::size_t>(sequence)];
+  }
+  [[nodiscard]] int length(int sequence) const {
+    return lengths[static_cast<std::size_t>(sequence)];
+  }
+  [[nodiscard]] int greatest() const { return *std::max_element(lengths.begin(), lengths.end()); }
+  [[nodiscard]] TreeAttentionOptions options() const {
+    return {.query_heads = key_heads * group,
+            .key_heads   = key_heads,
+            .head_size   = head_size,
+            .scale       = scale};
+  }
+};
+
+template <class T>
+T not_a_number() {
+  return from_float<T>(std::numeric_limits<float>::quiet_NaN());
+}
+
+/// Inputs of one call; what may not be read is NaN.
+template <class T>
+struct Problem {
+  Sizes sizes;
+  std::vector<T> queries;                // [B, N, Hq, D]
+  std::vector<std::uint64_t> ancestors;  // [B, N]
+  std::vector<T> keys, values;
+  std::vector<std::int32_t> pages;
+  KeyValues<T> layout;  // without data
+
+  Problem(const Sizes& s, std::uint32_t seed) : sizes(s) {
+    std::mt19937 random(seed);
+    const int slots = s.greatest() + s.nodes + 3;
+    const int width = s.key_heads * s.head_size;
+    layout          = {.slot_stride = width, .head_stride = s.head_size};
+    std::size_t rows;
+    if (s.page_size == 0) {
+      layout.page_stride = static_cast<std::int64_t>(slots) * width;
+      rows               = static_cast<std::size_t>(slots) * s.lengths.size();
+    } else {
+      layout.page_stride = static_cast<std::int64_t>(s.page_size) * width;
+      layout.page_size   = s.page_size;
+      layout.most_pages  = (slots + s.page_size - 1) / s.page_size;
+      const int count    = s.sequences() * layout.most_pages;
+      pages.resize(static_cast<std::size_t>(count));
+      std::iota(pages.begin(), pages.end(), 1);
+      std::shuffle(pages.begin(), pages.end(), random);
+      for (int b = 0; b < s.sequences(); ++b) {
+        for (int page = 0; page < layout.most_pages; ++page) {
+          if (page * s.page_size >= s.length(b) + s.nodes) {
+            pages[static_cast<std::size_t>(b * layout.most_pages + page)] = 0;
+          }
+        }
+      }
+      rows = static_cast<std::size_t>((count + 1) * s.page_size);
+    }
+    keys   = std::vector<T>(rows * static_cast<std::size_t>(width), not_a_number<T>());
+    values = keys;
+
+    // The same numbers wherever they lie.
+    std::mt19937 numbers(seed + 1);
+    std::normal_distribution<float> normal;
+    for (int b = 0; b < s.sequences(); ++b) {
+      for (int slot = 0; slot < s.length(b) + s.tree(b); ++slot) {
+        for (int head = 0; head < s.key_heads; ++head) {
+          const auto at = static_cast<std::size_t>(host_layout().offset(b, slot, head));
+          for (std::size_t d = 0; d < static_cast<std::size_t>(s.head_size); ++d) {
+            keys[at + d]   = from_float<T>(s.magnitude * normal(numbers));
+            values[at + d] = from_float<T>(normal(numbers));
+          }
+        }
+      }
+    }
+    for (int b = 0; b < s.sequences(); ++b) {
+      std::vector<std::uint64_t> tree;
+      for (int i = 0; i < s.nodes; ++i) {
+        if (i >= s.tree(b)) {
+          tree.push_back(0);
+          continue;
+        }
+        const auto parent =
+            s.shape == Shape::chain
+                ? i - 1
+                : static_cast<int>(numbers() % static_cast<unsigned>(std::max(i, 1)));
+        tree.push_back((i == 0 ? 0 : tree[static_cast<std::size_t>(parent)]) | std::uint64_t{1}
+                                                                                   << i);
+      }
+      ancestors.insert(ancestors.end(), tree.begin(), tree.end());
+    }
+    const std::size_t row = static_cast<std::size_t>(s.key_heads * s.group * s.head_size);
+    for (const std::uint64_t mask : ancestors) {
+      for (std::size_t d = 0; d < row; ++d) {
+        queries.push_back(mask == 0 ? not_a_number<T>()
+                                    : from_float<T>(s.magnitude * normal(numbers)));
+      }
+    }
+  }
+
+  [[nodiscard]] KeyValues<T> host_layout() const {
+    KeyValues<T> view = layout;
+    view.pages        = pages.empty() ? nullptr : pages.data();
+    return view;
+  }
+
+  [[nodiscard]] std::vector<double> expected() const {
+    const auto options = sizes.options();
+    const auto view    = host_layout();
+    const int D        = sizes.head_size;
+    std::vector<double> out;
+    for (int b = 0; b < sizes.sequences(); ++b) {
+      for (int i = 0; i < sizes.nodes; ++i) {
+        const std::uint64_t mask = ancestors[static_cast<std::size_t>(b * sizes.nodes + i)];
+        for (int h = 0; h < options.query_heads; ++h) {
+          std::vector<double> row(static_cast<std::size_t>(D));
+          const T* query =
+              queries.data() +
+              static_cast<std::ptrdiff_t>((b * sizes.nodes + i) * options.query_heads + h) * D;
+          std::vector<std::pair<double, std::int64_t>> scores;
+          double most = -INFINITY, sum = 0;
+          for (int slot = 0; mask != 0 && slot < sizes.length(b) + sizes.nodes; ++slot) {
+            if (slot >= sizes.length(b) && (mask >> (slot - sizes.length(b)) & 1) == 0) continue;
+            const std::int64_t at = view.offset(b, slot, h / sizes.group);
+            double score          = 0;
+            for (int d = 0; d < D; ++d) {
+              score += static_cast<double>(to_float(query[d])) *
+                       static_cast<double>(to_float(keys[static_cast<std::size_t>(at + d)]));
+            }
+            score *= static_cast<double>(sizes.scale);
+            scores.emplace_back(score, at);
+            most = std::max(most, score);
+          }
+          for (auto& [score, at] : scores) sum += score = std::exp(score - most);
+          for (const auto& [weight, at] : scores) {
+            for (int d = 0; d < D; ++d) {
+              row[static_cast<std::size_t>(d)] +=
+                  weight / sum *
+                  static_cast<double>(to_float(values[static_cast<std::size_t>(at + d)]));
+            }
+          }
+          out.insert(out.end(), row.begin(), row.end());
+        }
+      }
+    }
+    return out;
+  }
+};
+
+/// A problem on the device.
+template <class T>
+struct OnDevice {
+  DeviceBuffer<T> queries, keys, values, out;
+  DeviceBuffer<std::uint64_t> ancestors;
+  DeviceBuffer<std::int32_t> pages, lengths;
+  DeviceBuffer<std::byte> workspace;
+  TreeQueries<T> trees;
+  KeyValues<T> cache;
+  TreeAttentionOptions options;
+
+  explicit OnDevice(const Problem<T>& problem)
+      : queries(problem.queries),
+        keys(problem.keys),
+        values(problem.values),
+        out(std::vector<T>(problem.queries.size(), not_a_number<T>())),
+        ancestors(problem.ancestors),
+        pages(problem.pages),
+        lengths(problem.sizes.lengths),
+        cache(problem.layout),
+        options(problem.sizes.options()) {
+    const Sizes& s = problem.sizes;
+    trees          = {.queries     = queries.data(),
+                      .ancestors   = ancestors.data(),
+                      .lengths     = lengths.data(),
+                      .sequences   = s.sequences(),
+                      .nodes       = s.nodes,
+                      .most_length = s.most_length < 0 ? s.greatest() : s.most_length};
+    cache.keys     = keys.data();
+    cache.values   = values.data();
+    cache.pages    = pages.data();
+    // Nothing in it has to be zero.
+    workspace = DeviceBuffer<std::byte>(std::vector<std::byte>(
+        tree_attention_workspace_bytes(s.sequences(), s.nodes, trees.most_length, options),
+        std::byte{0xFF}));
+  }
+  void run(cudaStream_t stream = nullptr) {
+    tree_attention(trees, cache, options, out.data(), workspace, stream);
+  }
+  std::vector<T> result() {
+    run();
+    return out.download();
+  }
+};
+
+template <class T>
+std::vector<std::uint16_t> bits(const std::vector<T>& numbers) {
+  std::vector<std::uint16_t> words(numbers.size());
+  if (!numbers.empty()) std::memcpy(words.data(), numbers.data(), 2 * numbers.size());
+  return words;
+}
+
+template <class T>
+void check_close(const Problem<T>& problem, const std::vector<T>& got, double slack = 1) {
+  const std::vector<double> expected = problem.expected();
+  REQUIRE(got.size() == expected.size());
+  double greatest = 0, error = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    greatest         = std::max(greatest, std::abs(expected[i]));
+    const double off = std::abs(static_cast<double>(to_float(got[i])) - expected[i]);
+    error            = off <= error ? error : off;  // NaN stays
+  }
+  INFO("greatest " << greatest << ", error " << error);
+  CHECK(error <= slack * test::tolerance<T>() * greatest);
+  const std::size_t row =
+      static_cast<std::size_t>(problem.sizes.options().query_heads * problem.sizes.head_size);
+  for (std::size_t i = 0; i < problem.ancestors.size(); ++i) {
+    if (problem.ancestors[i] != 0) continue;
+    for (std::size_t d = 0; d < row; ++d) REQUIRE(to_float(got[i * row + d]) == 0);
+  }
+}
+
+template <class T>
+void check_problem(const Sizes& sizes, std::uint32_t seed) {
+  INFO("seed " << seed << ", nodes " << sizes.nodes << ", head size " << sizes.head_size
+               << ", group " << sizes.group << ", length " << sizes.greatest());
+  const Problem<T> problem(sizes, seed);
+  OnDevice<T> device(problem);
+  check_close(problem, device.result());
+}
+
+}  // namespace
+
+TEST_CASE("Trees attend to prefixes of any length and to their ancestors") {
+  test::on_device([] {
+    std::uint32_t seed = 1;
+    for (const int length : {0, 1, 31, 64}) {
+      check_problem<__half>({.lengths = {length}, .nodes = 5}, seed++);
+    }
+  });
+}
