@@ -1,0 +1,483 @@
+/// \file
+/// HeadRows and fill_logits: rows of an LM head times hidden states, read once; what becomes of the
+/// logits is up to the caller.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <cuda_runtime.h>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/cuda/async_copy.cuh>
+#include <tooldecode/cuda/block.cuh>
+#include <tooldecode/cuda/device.cuh>
+#include <tooldecode/cuda/number.cuh>
+#include <tooldecode/cuda/tensor_core.cuh>
+#include <tooldecode/cuda/top_k.cuh>
+
+namespace tooldecode::cuda {
+
+/// The rows of a head that are multiplied: a gathered copy, or some rows of the whole head.
+template <HalfNumber T>
+struct HeadRows {
+  const T* weights      = nullptr;  ///< [K, H], or [V, H] where not gathered; aligned to 16 bytes
+  std::int64_t stride   = 0;        ///< numbers from a row to the next, a multiple of 8; 0: H
+  int rows              = 0;        ///< K
+  int hidden_size       = 0;        ///< H, a multiple of 8
+  const TokenId* tokens = nullptr;  ///< [K] the token of each row; null: row i is token i
+  bool gathered         = true;     ///< row i is row i of the weights; else row tokens[i]
+};
+
+/// What becomes of the logits: they are written, or each block ranks and sums its own.
+struct HeadOutput {
+  float* logits              = nullptr;  ///< [n, K]; null: they are ranked
+  const std::uint32_t* masks = nullptr;  ///< [n, mask_words] or null
+  int mask_words             = 0;        ///< tokens past them are forbidden
+  int k                      = 0;        ///< keys that a block keeps per state, at most 32
+  int lists                  = 0;        ///< blocks, as `multiply_head` sets it
+  std::uint64_t* keys        = nullptr;  ///< [n, lists, k] the greatest first, 0 past the last
+  LogSumExp* sums            = nullptr;  ///< [n, lists]
+};
+
+/// How the kernel is chosen.
+struct HeadPolicy {
+  int most_states_without_tensor_cores;  ///< more are multiplied by them
+  int blocks_per_multiprocessor;         ///< of a kernel for one state
+};
+
+/// Per weight and state, CUDA cores do one of 128 multiply-adds per clock of a multiprocessor,
+/// which meanwhile gets some ten weights from memory: four states with their conversions hide
+/// behind the loads, eight would not.
+[[nodiscard]] constexpr HeadPolicy head_policy(int compute_capability) noexcept {
+  return {.most_states_without_tensor_cores = compute_capability >= 80 ? 4 : 64,
+          .blocks_per_multiprocessor        = 2};
+}
+
+namespace detail {
+
+inline constexpr int head_threads     = 512;
+inline constexpr int head_warps       = head_threads / warp_size;
+inline constexpr int most_head_states = 64;
+
+/// What a warp knows of one state's logits.
+struct HeadTop {
+  WarpTopK top;
+  LogSumExp sum;
+
+  /// Every lane shows the logit of a row, or none.
+  template <class T>
+  __device__ void show(const HeadOutput& out, const HeadRows<T>& rows, int state, int row,
+                       bool is_there, float logit) {
+    if (out.logits != nullptr) {
+      if (is_there) out.logits[static_cast<std::int64_t>(state) * rows.rows + row] = logit;
+      return;
+    }
+    std::uint64_t key = 0;
+    if (is_there && logit > -INFINITY) {  // nor NaN
+      const auto token =
+          static_cast<std::uint32_t>(rows.tokens == nullptr ? row : rows.tokens[row]);
+      bool is_allowed = true;
+      if (out.masks != nullptr) {
+        const auto words = static_cast<std::uint32_t>(out.mask_words);
+        is_allowed       = token / 32 < words &&
+                     (out.masks[static_cast<std::int64_t>(state) * out.mask_words + token / 32] >>
+                          (token % 32) &
+                      1U) != 0;
+      }
+      if (is_allowed) {
+        key = rank_key(logit, token);
+        sum.add(logit);
+      }
+    }
+    top.add(key, out.k);
+  }
+  /// Called by one warp per state, its sum merged.
+  __device__ void write(const HeadOutput& out, int state) const {
+    const std::int64_t list = static_cast<std::int64_t>(state) * out.lists + blockIdx.x;
+    if (lane_index() < out.k) out.keys[list * out.k + lane_index()] = top.key();
+    if (lane_index() == 0) out.sums[list] = sum;
+  }
+};
+
+/// Where a row begins, in packs: half the registers of a pointer. Rows past the last give the last,
+/// whose logits are then not shown.
+template <class T>
+__device__ inline std::uint32_t head_row(const HeadRows<T>& rows, int row) {
+  if (row >= rows.rows) row = rows.rows - 1;
+  const std::int64_t at = (rows.gathered ? row : rows.tokens[row]) * rows.stride;
+  return static_cast<std::uint32_t>(at / pack_size<T>);
+}
+
+/// Sixteen bytes that are read once: they need not displace what is read again.
+template <class T>
+__device__ inline uint4 load_once(const HeadRows<T>& rows, std::uint32_t row, int column) {
+  return __ldcs(reinterpret_cast<const uint4*>(rows.weights) + row + column / pack_size<T>);
+}
+
+/// The sums over all lanes of four values, of the i-th in lanes 8 i, ..., 8 i + 7; each added up
+/// in the same order.
+__device__ inline float sum_four(const float (&values)[4]) {
+  const int lane   = lane_index();
+  const bool upper = (lane & 16) != 0, odd = (lane & 8) != 0;
+  const float first = (upper ? values[2] : values[0]) +
+                      __shfl_xor_sync(whole_warp, upper ? values[0] : values[2], 16);
+  const float second = (upper ? values[3] : values[1]) +
+                       __shfl_xor_sync(whole_warp, upper ? values[1] : values[3], 16);
+  float sum = (odd ? second : first) + __shfl_xor_sync(whole_warp, odd ? first : second, 8);
+  for (int bit = 4; bit > 0; bit /= 2) sum += __shfl_xor_sync(whole_warp, sum, bit);
+  return sum;
+}
+
+/// Calls `body` with 0, ..., count - 1: also where it has barriers, arrays that these index stay in
+/// registers.
+template <class Body, int... i>
+__device__ inline void for_each_of(std::integer_sequence<int, i...>, Body body) {
+  (body(i), ...);
+}
+
+/// Up to `width` states on CUDA cores: a warp multiplies four rows at a time, eight loads of
+/// sixteen bytes per lane under way. States are read through L1, where they stay.
+template <class T, int width>
+__global__ void __launch_bounds__(head_threads, width == 1 ? 2 : 1)
+    multiply_rows(HeadRows<T> rows, const T* hidden, int states, HeadOutput out) {
+  const int lane  = lane_index();
+  const int first = static_cast<int>(blockIdx.y) * width;
+  HeadTop found[width];
+
+  const int step = static_cast<int>(gridDim.x) * head_warps;
+  for (int quad = static_cast<int>(blockIdx.x) * head_warps + warp_index(); 4 * quad < rows.rows;
+       quad += step) {
+    std::uint32_t weights[4];
+    for (int r = 0; r < 4; ++r) weights[r] = head_row(rows, 4 * quad + r);
+
+    float sums[width][4] = {};
+    for (int column = pack_size<T> * lane; column < rows.hidden_size;
+         column += 2 * pack_size<T> * warp_size) {
+      const int second = column + pack_size<T> * warp_size;
+      uint4 packs[2][4];
+      for (int r = 0; r < 4; ++r) packs[0][r] = load_once(rows, weights[r], column);
+      for (int r = 0; r < 4; ++r) {
+        packs[1][r] = load_once(rows, weights[r], second < rows.hidden_size ? second : column);
+      }
+      for (int part = 0; part < 2; ++part) {
+        const int at = part == 0 ? column : second;
+        if (at >= rows.hidden_size) break;
+        for (int s = 0; s < width; ++s) {
+          const int state = first + s < states ? first + s : states - 1;
+          const Pack<T> inputs =
+              load_pack(hidden + static_cast<std::int64_t>(state) * rows.hidden_size + at);
+          for (int i = 0; i < pack_size<T>; ++i) {
+            const float input = to_float(inputs.values[i]);
+            for (int r = 0; r < 4; ++r) {
+              const auto& pack = *reinterpret_cast<const Pack<T>*>(&packs[part][r]);
+              sums[s][r]       = fmaf(to_float(pack.values[i]), input, sums[s][r]);
+            }
+          }
+        }
+      }
+    }
+    const int row       = 4 * quad + lane / 8;
+    const bool is_there = lane % 8 == 0 && row < rows.rows;
+    for_each_of(std::make_integer_sequence<int, width>(), [&](int s) {
+      const float logit = sum_four(sums[s]);
+      if (first + s < states) found[s].show(out, rows, first + s, row, is_there, logit);
+    });
+  }
+  if (out.logits != nullptr) return;
+  auto& storage = shared<BlockTopK<head_warps>::Storage>();
+  for_each_of(std::make_integer_sequence<int, width>(), [&](int s) {
+    BlockTopK<head_warps>::merge(storage, found[s].top, found[s].sum);
+    if (warp_index() == 0 && first + s < states) found[s].write(out, first + s);
+  });
+}
+
+/// How tensor cores are fed: a block's sixteen warps multiply 16 rows per group of `slices` warps,
+/// each of which takes every slices-th 64 columns.
+struct HeadTiling {
+  int states;   // of a pass, a multiple of 8
+  int slices;   // warps that share rows
+  int chunk;    // columns of the states that are in shared memory at a time
+  int buffers;  // 1: all columns; else 2
+  std::size_t shared_bytes;
+};
+
+inline constexpr int head_unit = 64;  // columns, 128 bytes of a row
+// Padded so that the lanes that go together hit all banks: a state's numbers by 32, 16 rows to 20.
+inline constexpr int head_padding  = 32;
+inline constexpr int head_sum_rows = 20;
+
+/// All states in shared memory are the cheapest: they are read once per block, and all warps share
+/// 16 rows, so that there are tiles for all multiprocessors. Where they do not fit, they come from
+/// the L2 cache chunk by chunk, n H numbers per tile; 128 rows of weights against up to 64 states
+/// bound that by half of the weights' own bytes.
+inline HeadTiling head_tiling(int states, int hidden_size, std::size_t shared_bytes) {
+  const auto bytes = [](int n, int columns, int buffers) {
+    return static_cast<std::size_t>(n) * (2 * static_cast<std::size_t>(buffers) *
+                                              static_cast<std::size_t>(columns + head_padding) +
+                                          sizeof(float) * head_warps * head_sum_rows);
+  };
+  const int padded = static_cast<int>(divide_up(states, 8)) * 8;
+  const int whole  = static_cast<int>(divide_up(hidden_size, head_unit)) * head_unit;
+  if (bytes(padded, whole, 1) <= shared_bytes)
+    return {padded, head_warps, whole, 1, bytes(padded, whole, 1)};
+  for (int n = padded;; n = static_cast<int>(divide_up(n / 2, 8)) * 8) {
+    for (int chunk = 512; chunk >= 128; chunk /= 2) {
+      if (n == 8 || bytes(n, chunk, 2) <= shared_bytes) return {n, 2, chunk, 2, bytes(n, chunk, 2)};
+    }
+  }
+}
+
+/// 64 columns of 16 rows, as a lane of a warp holds them. With g = lane / 4 and t = lane % 4 these
+/// are 8 t, ..., 8 t + 7 of each 32, of rows g and g + 8: a permutation of the columns that the
+/// fragments of two products name, the same for the states.
+struct HeadUnit {
+  uint4 upper[2], lower[2];
+};
+
+/// Up to 8 most_tiles states per pass on tensor cores, which see the states as columns.
+template <class T, int most_tiles>
+__global__ void __launch_bounds__(head_threads, 1)
+    multiply_tiles(HeadRows<T> rows, const T* hidden, int states, HeadOutput out,
+                   HeadTiling tiling) {
+  constexpr int depth  = most_tiles > 2 ? 2 : 3;  // units under way, as registers allow
+  constexpr int shares = (8 * most_tiles + head_warps - 1) / head_warps;  // states of a warp
+
+  const int warp = warp_index(), lane = lane_index(), g = lane / 4, t = lane % 4;
+  const int first = static_cast<int>(blockIdx.y) * tiling.states;
+  const int count = states - first < tiling.states ? states - first : tiling.states;
+  const int tiles = static_cast<int>(divide_up(count, 8));
+  const int slice = warp % tiling.slices, group = warp / tiling.slices;
+  const int height = 16 * (head_warps / tiling.slices);
+  const int width  = tiling.chunk + head_padding;
+  const int chunks = static_cast<int>(divide_up(rows.hidden_size, tiling.chunk));
+  const int units  = static_cast<int>(divide_up(tiling.chunk, head_unit * tiling.slices));
+
+  T* const staged   = &shared<T>();  // [buffers, states, width]
+  float* const sums = reinterpret_cast<float*>(staged + tiling.buffers * tiling.states * width);
+  // [16 warps, states, head_sum_rows]
+
+  const auto stage = [&](int chunk, int buffer) {
+    const int packs = tiling.chunk / 8;
+    for (int i = static_cast<int>(threadIdx.x); i < 8 * tiles * packs; i += head_threads) {
+      const int state = i / packs, column = i % packs * 8;
+      const bool is_there = state < count && chunk * tiling.chunk + column < rows.hidden_size;
+      const T* from       = hidden + static_cast<std::int64_t>(first + state) * rows.hidden_size +
+                      chunk * tiling.chunk + column;
+      copy_async(staged + (buffer * tiling.states + state) * width + column,
+                 is_there ? from : hidden, is_there);
+    }
+    commit_copies();
+  };
+  const auto column_of = [&](int chunk, int unit) {
+    return chunk * tiling.chunk + head_unit * (slice + tiling.slices * unit);
+  };
+  const auto load = [&](std::uint32_t upper, std::uint32_t lower, int chunk, int unit) {
+    HeadUnit weights;
+    for (int half = 0; half < 2; ++half) {
+      const int column    = column_of(chunk, unit) + 32 * half + 8 * t;
+      weights.upper[half] = weights.lower[half] = make_uint4(0, 0, 0, 0);
+      if (column < rows.hidden_size) {
+        weights.upper[half] = load_once(rows, upper, column);
+        weights.lower[half] = load_once(rows, lower, column);
+      }
+    }
+    return weights;
+  };
+
+  HeadTop found[shares];
+  const int step      = static_cast<int>(gridDim.x) * height;
+  int row             = static_cast<int>(blockIdx.x) * height;  // the tile's first
+  std::uint32_t upper = head_row(rows, row + 16 * group + g);
+  std::uint32_t lower = head_row(rows, row + 16 * group + g + 8);
+  HeadUnit ring[depth];
+  for (int d = 0; d < depth; ++d) ring[d] = load(upper, lower, 0, d);
+  stage(0, 0);
+  int buffer      = 0;
+  bool is_waiting = true;  // for copies
+  for (; row < rows.rows; row += step) {
+    const bool is_last             = row + step >= rows.rows;
+    const std::uint32_t next_upper = head_row(rows, row + step + 16 * group + g);
+    const std::uint32_t next_lower = head_row(rows, row + step + 16 * group + g + 8);
+    float products[most_tiles][4]  = {};
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      const bool is_end = chunk + 1 == chunks;
+      if (is_waiting) {
+        wait_for_copies<0>();
+        __syncthreads();
+        is_waiting = chunks > 1;
+        if (chunks > 1 && !(is_end && is_last)) stage(is_end ? 0 : chunk + 1, 1 - buffer);
+      }
+      const T* const inputs = staged + (buffer * tiling.states + g) * width + 8 * t;
+      if (chunks > 1) buffer = 1 - buffer;
+      for (int unit = 0; unit < units; unit += depth) {
+        for (int d = 0; d < depth; ++d) {
+          if (unit + d >= units) break;
+          const int column = column_of(chunk, unit + d);
+          if (column < rows.hidden_size && row + 16 * group < rows.rows) {
+            for (int half = 0; half < 2; ++half) {
+              const uint4 above = ring[d].upper[half], below = ring[d].lower[half];
+              for (int tile = 0; tile < most_tiles; ++tile) {
+                if (tile >= tiles) break;
+                const uint4 b = *reinterpret_cast<const uint4*>(inputs + 8 * tile * width + column -
+                                                                chunk * tiling.chunk + 32 * half);
+                multiply_add<T>(products[tile], {above.x, below.x, above.y, below.y}, {b.x, b.y});
+                multiply_add<T>(products[tile], {above.z, below.z, above.w, below.w}, {b.z, b.w});
+              }
+            }
+          }
+          const bool stays = unit + d + depth < units;
+          if (stays || !is_end || !is_last) {
+            const bool is_next = !stays && is_end;
+            ring[d]            = load(is_next ? next_upper : upper, is_next ? next_lower : lower,
+                           stays ? chunk : (is_end ? 0 : chunk + 1), stays ? unit + d + depth : d);
+          }
+        }
+      }
+    }
+
+    __syncthreads();  // the last tile's sums are read
+    for (int tile = 0; tile < most_tiles; ++tile) {
+      if (tile >= tiles) break;
+      float* const to       = sums + (warp * tiling.states + 8 * tile + 2 * t) * head_sum_rows + g;
+      to[0]                 = products[tile][0];
+      to[head_sum_rows]     = products[tile][1];
+      to[8]                 = products[tile][2];
+      to[head_sum_rows + 8] = products[tile][3];
+    }
+    __syncthreads();
+    for (int share = 0; share < shares; ++share) {
+      const int state = warp + head_warps * share;
+      if (state >= count) break;
+      for (int at = lane; at < height + lane; at += warp_size) {
+        const bool is_there = at < height && row + at < rows.rows;
+        float logit         = 0;
+        if (is_there) {
+          const float* from =
+              sums + (at / 16 * tiling.slices * tiling.states + state) * head_sum_rows + at % 16;
+          for (int s = 0; s < tiling.slices; ++s) {
+            logit += from[s * tiling.states * head_sum_rows];
+          }
+        }
+        found[share].show(out, rows, first + state, row + at, is_there, logit);
+      }
+    }
+    upper = next_upper;
+    lower = next_lower;
+  }
+  if (out.logits != nullptr) return;
+  for (int share = 0; share < shares; ++share) {
+    const int state = warp + head_warps * share;
+    if (state >= count) break;
+    found[share].sum.warp_merge();
+    found[share].write(out, first + state);
+  }
+}
+
+inline void require_head(bool condition, const char* what, const char* rule,
+                         Errc code = Errc::shape_mismatch) {
+  if (!condition) throw Error(code, std::string("head: ") + what, rule);
+}
+
+inline bool is_pack_aligned(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0;
+}
+
+}  // namespace detail
+
+/// Throws for what the kernels cannot take.
+///
+/// \par Errors  Error{shape_mismatch} for pointers that are null or not aligned to sixteen bytes,
+/// and
+///             for sizes; {invalid_option} for more than 64 states
+template <HalfNumber T>
+void require_head(const HeadRows<T>& rows, const T* hidden, int states) {
+  using detail::require_head, detail::is_pack_aligned;
+  require_head(states >= 0, "states", "is negative", Errc::invalid_option);
+  require_head(states <= detail::most_head_states, "states", "is more than 64",
+               Errc::invalid_option);
+  require_head(rows.rows >= 0, "rows", "is negative");
+  require_head(rows.hidden_size > 0 && rows.hidden_size % 8 == 0, "hidden_size",
+               "is no positive multiple of 8");
+  require_head((rows.stride == 0 || rows.stride >= rows.hidden_size) && rows.stride % 8 == 0,
+               "stride", "is less than hidden_size or no multiple of 8");
+  if (states == 0 || rows.rows == 0) return;
+  require_head(rows.weights != nullptr && is_pack_aligned(rows.weights), "weights",
+               "is null or not aligned to 16 bytes");
+  require_head(hidden != nullptr && is_pack_aligned(hidden), "hidden",
+               "is null or not aligned to 16 bytes");
+  require_head(rows.gathered || rows.tokens != nullptr, "tokens",
+               "is null, but the rows are not gathered");
+}
+
+/// Lists of one state that `multiply_head` makes at most.
+[[nodiscard]] inline int most_head_lists(int rows, const DeviceTraits& device) {
+  const auto tiles = static_cast<int>(divide_up(rows, 16));  // a block has one at least
+  const int blocks =
+      device.multiprocessors * head_policy(device.compute_capability).blocks_per_multiprocessor;
+  return tiles < blocks ? tiles : blocks;
+}
+
+/// Multiplies n > 0 states by K > 0 rows and does with the logits what `out` says.
+///
+/// A logit's bits follow from its row, its state, H and the kernel that n and the device choose; K,
+/// the order of the rows, what becomes of the logits, gathering and multiprocessors do not matter.
+///
+/// \par Shapes      hidden [n, H], n <= 64
+/// \par Complexity  K H weights read; n > 4 on tensor cores; one launch
+/// \par Threads     waits for nothing, may be captured into a graph
+/// \par Errors      Error{device_failure}
+template <HalfNumber T>
+void multiply_head(HeadRows<T> rows, const T* hidden, int states, HeadOutput& out,
+                   const DeviceTraits& device, cudaStream_t stream) {
+  if (rows.stride == 0) rows.stride = rows.hidden_size;
+  const HeadPolicy policy = head_policy(device.compute_capability);
+  const auto start        = [&](auto kernel, std::int64_t tiles, int blocks, std::int64_t passes,
+                         std::size_t shared_bytes, auto... more) {
+    out.lists = static_cast<int>(tiles < blocks ? tiles : blocks);
+    launch(kernel,
+                  {.grid         = dim3(static_cast<unsigned>(out.lists), static_cast<unsigned>(passes)),
+                   .block        = detail::head_threads,
+                   .shared_bytes = shared_bytes},
+                  stream, rows, hidden, states, out, more...);
+  };
+  if (states <= policy.most_states_without_tensor_cores) {
+    constexpr std::size_t bytes = sizeof(BlockTopK<detail::head_warps>::Storage);
+    const std::int64_t tiles    = divide_up(rows.rows, 4 * detail::head_warps);
+    if (states == 1) {
+      start(detail::multiply_rows<T, 1>, tiles,
+            device.multiprocessors * policy.blocks_per_multiprocessor, 1, bytes);
+    } else {
+      start(detail::multiply_rows<T, 4>, tiles, device.multiprocessors, divide_up(states, 4),
+            bytes);
+    }
+    return;
+  }
+  const detail::HeadTiling tiling =
+      detail::head_tiling(states, rows.hidden_size, device.shared_bytes);
+  const std::int64_t tiles  = divide_up(rows.rows, 16 * (detail::head_warps / tiling.slices));
+  const std::int64_t passes = divide_up(states, tiling.states);
+  start(tiling.states <= 16 ? detail::multiply_tiles<T, 2> : detail::multiply_tiles<T, 8>, tiles,
+        device.multiprocessors, passes, tiling.shared_bytes, tiling);
+}
+
+/// The logits of all rows.
+///
+/// \par Shapes      hidden [n, H], n <= 64; logits [n, K]
+/// \par Complexity  as `multiply_head`
+/// \par Threads     waits for nothing, may be captured into a graph
+/// \par Errors      as `require_head`; Error{shape_mismatch} for a null pointer; {device_failure}
+template <HalfNumber T>
+void fill_logits(const HeadRows<T>& rows, const T* hidden, int states, float* logits,
+                 cudaStream_t stream) {
+  require_head(rows, hidden, states);
+  if (states == 0 || rows.rows == 0) return;
+  detail::require_head(logits != nullptr, "logits", "is null");
+  HeadOutput out{.logits = logits};
+  multiply_head(rows, hidden, states, out, device_traits(), stream);
+}
+
+}  // namespace tooldecode::cuda

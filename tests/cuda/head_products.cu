@@ -1,0 +1,168 @@
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include <tooldecode/cuda/device_buffer.cuh>
+#include <tooldecode/cuda/head_products.cuh>
+
+#include <support/catch.hpp>
+#include <support/device.hpp>
+#include <support/device_head.hpp>
+
+using namespace tooldecode;
+using namespace tooldecode::cuda;
+using namespace tooldecode::test;
+
+namespace {
+
+struct Sizes {
+  int rows, hidden, states;
+};
+
+template <class T>
+void check_sizes(const Sizes& sizes, unsigned seed) {
+  INFO("K " << sizes.rows << ", H " << sizes.hidden << ", n " << sizes.states << ", seed " << seed);
+  RandomHead<T> head = random_head<T>(sizes.rows, sizes.hidden, seed);
+  std::mt19937 random(seed + 1);
+  const auto states =
+      normal_numbers<T>(static_cast<std::size_t>(sizes.states * sizes.hidden), random);
+  const DeviceBuffer<T> hidden(states);
+  check_logits(head, states, logits_of(head.copied(), hidden, sizes.states));
+}
+
+}  // namespace
+
+TEST_CASE("Rows of a head times states on CUDA cores") {
+  on_device([] {
+    unsigned seed = 1;
+    for (const Sizes& sizes :
+         {Sizes{1, 8, 1}, Sizes{15, 24, 1}, Sizes{257, 264, 1}, Sizes{65, 1032, 1},
+          Sizes{16, 72, 2}, Sizes{130, 520, 3}, Sizes{17, 256, 4}}) {
+      check_sizes<__half>(sizes, seed);
+      check_sizes<__nv_bfloat16>(sizes, seed + 100);
+      ++seed;
+    }
+  });
+}
+
+TEST_CASE("Rows of a head times states on tensor cores") {
+  on_device([] {
+    unsigned seed = 1;
+    for (const Sizes& sizes :
+         {Sizes{1, 8, 5}, Sizes{17, 24, 8}, Sizes{33, 72, 9}, Sizes{15, 128, 16},
+          Sizes{16, 1032, 6}, Sizes{35, 64, 33}, Sizes{18, 72, 64}}) {
+      if (seed % 2 == 0) check_sizes<__half>(sizes, seed);
+      if (seed % 2 != 0) check_sizes<__nv_bfloat16>(sizes, seed);
+      ++seed;
+    }
+  });
+}
+
+TEST_CASE("Logits have the same bits however rows are kept and shared out") {
+  std::optional<std::vector<float>> all[2];
+  on_device([&] {
+    const RandomHead<__nv_bfloat16> head = random_head<__nv_bfloat16>(150, 72, 6);
+    std::mt19937 random(7);
+    const DeviceBuffer<__nv_bfloat16> hidden(
+        normal_numbers<__nv_bfloat16>(std::size_t{6} * 72, random));
+    for (const int states : {4, 6}) {
+      INFO("states " << states);
+      const std::vector<float> logits = logits_of(head.copied(), hidden, states);
+      CHECK(logits_of(head.in_place(), hidden, states) == logits);
+      auto& first = all[states == 6];  // of all schedules
+      if (!first) first = logits;
+      CHECK(logits == *first);
+
+      HeadRows<__nv_bfloat16> fewer = head.copied();
+      fewer.rows                    = 37;
+      const std::vector<float> some = logits_of(fewer, hidden, states);
+      for (std::size_t i = 0; i < some.size(); ++i) CHECK(some[i] == logits[i / 37 * 150 + i % 37]);
+      HeadRows<__nv_bfloat16> apart = head.copied();  // every other row
+      apart.stride                  = 2 * 72;
+      apart.rows                    = 75;
+      const std::vector<float> even = logits_of(apart, hidden, states);
+      for (std::size_t i = 0; i < even.size(); ++i) {
+        CHECK(even[i] == logits[i / 75 * 150 + 2 * (i % 75)]);
+      }
+#if defined(TOOLDECODE_SIMT)
+      for (const int multiprocessors : {1, 132}) {
+        const Setting setting(simt::multiprocessors, multiprocessors);
+        CHECK(logits_of(head.copied(), hidden, states) == logits);
+      }
+#endif
+    }
+    // Up to four states, and from there to those that fit into shared memory.
+    const std::vector<float> one = logits_of(head.copied(), hidden, 1);
+    CHECK(std::equal(one.begin(), one.end(), all[0]->begin()));
+    const std::vector<float> five = logits_of(head.copied(), hidden, 5);
+    CHECK(std::equal(five.begin(), five.end(), all[1]->begin()));
+  });
+}
+
+#if defined(TOOLDECODE_SIMT)
+TEST_CASE("Weights are under way across tiles") {
+  on_device([] {
+    const Setting few(simt::multiprocessors, 1);
+    check_sizes<__half>({49, 4104, 5}, 7);
+    check_sizes<__nv_bfloat16>({33, 2056, 17}, 8);
+  });
+}
+
+TEST_CASE("States that do not fit into shared memory come in parts") {
+  on_device([] {
+    const auto check_with = [](std::size_t bytes, const Sizes& sizes) {
+      INFO(bytes << " bytes");
+      const Setting few(simt::multiprocessors, 1);
+      const Setting limit(simt::options.shared_limit, bytes);
+      check_sizes<__nv_bfloat16>(sizes, 9);
+    };
+    check_with(31 * 1024, {150, 264, 12});  // 128 columns at a time
+    check_with(56'000, {131, 1032, 10});    // 512, more than are under way
+    check_with(83 * 1024, {20, 1032, 17});  // the same for many states
+    check_with(30 * 1024, {130, 600, 12});  // in passes of eight states
+  });
+}
+
+TEST_CASE("Without tensor cores all states are multiplied on CUDA cores") {
+  on_device([] {
+    const Setting older(simt::compute_capability, 75);
+    check_sizes<__half>({33, 40, 9}, 10);
+  });
+}
+#endif
+
+TEST_CASE("A product of rows and states names what it cannot take") {
+  on_device([] {
+    const DeviceBuffer<__half> weights(64), hidden(64);
+    const DeviceBuffer<float> logits(64);
+    const HeadRows<__half> good{.weights = weights.data(), .rows = 4, .hidden_size = 8};
+    const auto code_of = [&](HeadRows<__half> rows, const __half* states, int n, float* to) {
+      try {
+        fill_logits(rows, states, n, to, nullptr);
+      } catch (const Error& error) {
+        return std::optional(error.code());
+      }
+      return std::optional<Errc>();
+    };
+    const auto with = [&](auto change) {
+      HeadRows<__half> rows = good;
+      change(rows);
+      return code_of(rows, hidden.data(), 2, logits.data());
+    };
+    CHECK(!code_of(good, hidden.data(), 2, logits.data()));
+    CHECK(code_of(good, hidden.data(), 65, logits.data()) == Errc::invalid_option);
+    CHECK(code_of(good, hidden.data(), -1, logits.data()) == Errc::invalid_option);
+    CHECK(code_of(good, hidden.data() + 1, 2, logits.data()) == Errc::shape_mismatch);
+    CHECK(code_of(good, nullptr, 2, logits.data()) == Errc::shape_mismatch);
+    CHECK(code_of(good, hidden.data(), 2, nullptr) == Errc::shape_mismatch);
+    CHECK(with([](auto& rows) { rows.hidden_size = 12; }) == Errc::shape_mismatch);
+    CHECK(with([](auto& rows) { rows.hidden_size = 0; }) == Errc::shape_mismatch);
+    CHECK(with([](auto& rows) { rows.rows = -1; }) == Errc::shape_mismatch);
+    CHECK(with([](auto& rows) { rows.stride = 12; }) == Errc::shape_mismatch);
+    CHECK(with([](auto& rows) { rows.weights += 4; }) == Errc::shape_mismatch);
+    CHECK(with([](auto& rows) { rows.weights = nullptr; }) == Errc::shape_mismatch);
+    CHECK(with([](auto& rows) { rows.gathered = false; }) == Errc::shape_mismatch);
+  });
+}
