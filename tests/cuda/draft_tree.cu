@@ -1,0 +1,310 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <set>
+#include <span>
+#include <vector>
+
+#include <tooldecode/cuda/device_buffer.cuh>
+#include <tooldecode/cuda/draft_tree.cuh>
+#include <tooldecode/decode/unconstrained.hpp>
+#include <tooldecode/draft/draft_candidates.hpp>
+#include <tooldecode/draft/grow_tree.hpp>
+
+#include <support/catch.hpp>
+#include <support/device.hpp>
+
+using namespace tooldecode;
+using namespace tooldecode::cuda;
+
+// Not all of it is called, and of a namespace without a name that would be a warning.
+namespace draft_tree_test {
+
+constexpr std::size_t vocabulary = 2000;
+
+/// A head without arithmetic: a hidden state is the number of a row of top tokens.
+struct ListHead {
+  std::vector<TopTokens> rows;
+
+  std::size_t vocabulary_size() const { return vocabulary; }
+  std::size_t hidden_size() const { return 1; }
+  std::size_t size() const { return vocabulary; }
+  TokenId token(std::size_t i) const { return static_cast<TokenId>(i); }
+  void fill_logits(std::span<const float>, std::span<float>) const {}
+  ListHead with(std::span<const TokenId>) const { return *this; }
+  TokenLogits project(std::span<const float>, std::span<const std::uint32_t>) const { return {}; }
+  std::vector<TopTokens> project_topk(std::span<const float> hidden, std::size_t,
+                                      std::span<const std::span<const std::uint32_t>>) const {
+    std::vector<TopTokens> result;
+    for (const float row : hidden) result.push_back(rows[static_cast<std::size_t>(row)]);
+    return result;
+  }
+};
+static_assert(DraftHead<ListHead>);
+
+}  // namespace draft_tree_test
+
+namespace {
+
+using draft_tree_test::ListHead, draft_tree_test::vocabulary;
+
+enum class Law { smooth, tied, sparse, strange };
+
+/// Up to k tokens, the best first, with a log_sum_exp that a float holds.
+TopTokens random_top(std::size_t k, Law law, std::mt19937& random) {
+  const auto below = [&](unsigned n) { return static_cast<float>(random() % n); };
+  TopTokens top;
+  std::set<TokenId> seen;
+  const std::size_t count = law == Law::sparse ? random() % (k + 1) : k;
+  while (top.tokens.size() < count) {
+    const auto token = static_cast<TokenId>(random() % vocabulary);
+    if (!seen.insert(token).second) continue;
+    const float logit = law == Law::smooth ? -below(1 << 20) / 65'536 : -below(3) / 2;
+    top.tokens.push_back({token, logit});
+  }
+  std::sort(top.tokens.begin(), top.tokens.end(), [](const ScoredToken& a, const ScoredToken& b) {
+    return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
+  });
+  top.log_sum_exp = static_cast<double>(below(4) / 4);
+  if (law == Law::strange && !top.tokens.empty()) {
+    // What is no probability counts as certain or as hardly possible.
+    if (random() % 3 == 0) top.tokens.back().logit = -3e38F;
+    if (random() % 3 == 0) top.tokens.front().logit = 9;
+    if (random() % 4 == 0) top.tokens.back().logit = std::numeric_limits<float>::quiet_NaN();
+  }
+  return top;
+}
+
+/// Rows of top tokens that the levels before one have.
+std::size_t rows_before(const DraftTreeOptions& options, int level) {
+  return level == 0 ? 0 : static_cast<std::size_t>(1 + (level - 1) * options.width);
+}
+
+void check_growth(const DraftTreeOptions& options, Law law, unsigned seed) {
+  constexpr std::size_t sequences = 3;
+  INFO("depth " << options.depth << ", width " << options.width << ", children " << options.children
+                << ", budget " << options.budget << ", least " << options.least_probability
+                << ", law " << static_cast<int>(law) << ", seed " << seed);
+  std::mt19937 random(seed);
+  const auto depth       = static_cast<std::size_t>(options.depth);
+  const auto width       = static_cast<std::size_t>(options.width);
+  const auto children    = static_cast<std::size_t>(options.children);
+  const std::size_t rows = rows_before(options, options.depth);
+
+  std::vector<ListHead> heads(sequences);
+  std::vector<std::vector<std::vector<FrontierNode>>> frontiers(sequences);  // of levels 1, ...
+  std::vector<std::vector<TokenId>> frontier_tokens(sequences);
+  std::vector<DraftTree> trees;
+  std::vector<TokenId> roots;
+  std::vector<std::int32_t> lengths;
+  const Unconstrained any(vocabulary);
+  for (std::size_t b = 0; b < sequences; ++b) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      heads[b].rows.push_back(random_top(children, law, random));
+    }
+    roots.push_back(static_cast<TokenId>(random() % vocabulary));
+    lengths.push_back(static_cast<std::int32_t>(random() % 100'000));
+    DraftCandidates candidates(any, any.initial(), roots[b], depth);
+    std::vector<float> states;
+    grow_tree(
+        candidates, heads[b], depth, width, options.least_probability,
+        [&](std::size_t) { return children; },
+        [&](std::size_t level, std::span<const FrontierNode> frontier) {
+          frontiers[b].emplace_back(frontier.begin(), frontier.end());
+          states.clear();
+          for (std::size_t i = 0; i < frontier.size(); ++i) {
+            states.push_back(static_cast<float>(rows_before(options, static_cast<int>(level)) + i));
+            frontier_tokens[b].push_back(candidates.token(frontier[i].node));
+          }
+          return std::span<const float>(states);
+        });
+    frontiers[b].resize(depth);
+    trees.push_back(
+        candidates.best(static_cast<std::size_t>(options.budget), options.least_probability));
+  }
+
+  DraftGrowth growth{.options = options, .sequences = sequences};
+  const DeviceBuffer<std::byte> memory(draft_growth_bytes(growth));
+  growth.memory = memory;
+  const DeviceBuffer<TokenId> tokens(sequences * width);
+  const DeviceBuffer<std::int32_t> parents(sequences * width), sizes(sequences);
+  const DeviceBuffer<std::uint64_t> ancestors(sequences * width);
+  const bool has_masks = (options.depth - 1) * options.width <= most_nodes;
+  const DraftFrontierView frontier{.tokens    = tokens.data(),
+                                   .parents   = parents.data(),
+                                   .ancestors = has_masks ? ancestors.data() : nullptr,
+                                   .sizes     = sizes.data()};
+  std::vector<std::size_t> read(sequences);  // of frontier_tokens
+  std::vector<std::vector<std::uint64_t>> masks(sequences);
+  for (std::size_t level = 0; level < depth; ++level) {
+    const std::size_t here = level == 0 ? 1 : width;
+    std::vector<TokenId> top_tokens;
+    std::vector<float> logits, sums;
+    for (std::size_t b = 0; b < sequences; ++b) {
+      for (std::size_t i = 0; i < here; ++i) {
+        const TopTokens& top = heads[b].rows[rows_before(options, static_cast<int>(level)) + i];
+        for (std::size_t t = 0; t < children; ++t) {
+          const bool is_there = t < top.tokens.size();
+          top_tokens.push_back(is_there ? top.tokens[t].token : -1);
+          logits.push_back(is_there ? top.tokens[t].logit
+                                    : -std::numeric_limits<float>::infinity());
+        }
+        sums.push_back(static_cast<float>(top.log_sum_exp));
+      }
+    }
+    const DeviceBuffer<TokenId> device_tokens(top_tokens);
+    const DeviceBuffer<float> device_logits(logits), device_sums(sums);
+    const bool is_last = level + 1 == depth;
+    grow_level(growth, static_cast<int>(level),
+               {device_tokens.data(), device_logits.data(), device_sums.data()},
+               is_last ? DraftFrontierView{} : frontier, nullptr);
+    if (is_last) break;
+    const auto got_tokens    = tokens.download();
+    const auto got_parents   = parents.download();
+    const auto got_ancestors = ancestors.download();
+    const auto got_sizes     = sizes.download();
+    for (std::size_t b = 0; b < sequences; ++b) {
+      INFO("level " << level << ", sequence " << b);
+      const auto& expected = frontiers[b][level + 1];
+      REQUIRE(got_sizes[b] == static_cast<int>(expected.size()));
+      std::vector<std::uint64_t> next(width);
+      if (level == 0) read[b] = 1;
+      for (std::size_t i = 0; i < width; ++i) {
+        const bool is_there = i < expected.size();
+        CHECK(got_tokens[b * width + i] == (is_there ? frontier_tokens[b][read[b]++] : -1));
+        CHECK(got_parents[b * width + i] == (is_there ? static_cast<int>(expected[i].parent) : 0));
+        if (!has_masks) continue;
+        if (is_there) {
+          next[i] = (level == 0 ? 0 : masks[b][expected[i].parent]) | std::uint64_t{1}
+                                                                          << (level * width + i);
+        }
+        CHECK(got_ancestors[b * width + i] == next[i]);
+      }
+      masks[b] = next;
+    }
+  }
+
+  const DeviceBuffer<TokenId> device_roots(roots), tree_tokens(sequences * most_nodes);
+  const DeviceBuffer<std::int32_t> device_lengths(lengths), tree_parents(sequences * most_nodes),
+      tree_sizes(sequences);
+  const DeviceBuffer<std::uint64_t> tree_ancestors(sequences * most_nodes);
+  const DeviceBuffer<std::int64_t> tree_positions(sequences * most_nodes);
+  const DeviceBuffer<float> tree_scores(sequences * most_nodes);
+  fill_best_tree(growth, device_roots.data(), device_lengths.data(),
+                 {.tokens    = tree_tokens.data(),
+                  .parents   = tree_parents.data(),
+                  .ancestors = tree_ancestors.data(),
+                  .positions = tree_positions.data(),
+                  .scores    = tree_scores.data(),
+                  .sizes     = tree_sizes.data()},
+                 nullptr);
+  const auto got_tokens    = tree_tokens.download();
+  const auto got_parents   = tree_parents.download();
+  const auto got_ancestors = tree_ancestors.download();
+  const auto got_positions = tree_positions.download();
+  const auto got_scores    = tree_scores.download();
+  const auto got_sizes     = tree_sizes.download();
+  for (std::size_t b = 0; b < sequences; ++b) {
+    INFO("tree " << b);
+    const DraftTree& tree = trees[b];
+    REQUIRE(got_sizes[b] == static_cast<int>(tree.size()));
+    for (std::size_t i = 0; i < most_nodes; ++i) {
+      INFO("node " << i);
+      const std::size_t at = b * most_nodes + i;
+      const bool is_there  = i < tree.size();
+      CHECK(got_tokens[at] == (is_there ? tree.token(i) : -1));
+      CHECK(got_parents[at] == (is_there ? static_cast<int>(tree.parent(i)) : 0));
+      CHECK(got_ancestors[at] == (is_there ? tree.ancestors()[i] : 0));
+      CHECK(got_positions[at] ==
+            lengths[b] + (is_there ? static_cast<std::int64_t>(tree.depth(i)) : 0));
+      CHECK(got_scores[at] == (is_there ? tree.score(i) : 0));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Trees grow on the device as on the host") {
+  test::on_device([] {
+    unsigned seed = 0;
+    for (const Law law : {Law::smooth, Law::tied, Law::sparse, Law::strange}) {
+      for (const int width : {1, 4, 10}) {
+        for (const int children : {1, 4, 10}) {
+          ++seed;
+          const int budget = std::vector{1, 2, 60, 64}[seed % 4];
+          check_growth({.depth    = 1 + static_cast<int>(seed % 4),
+                        .width    = width,
+                        .children = children,
+                        .budget   = budget},
+                       law, seed);
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("Paths below the least probability neither grow on the device nor are verified") {
+  test::on_device([] {
+    for (const double least : {0.0, 0.02, 0.2, 1.0}) {
+      for (const Law law : {Law::smooth, Law::tied}) {
+        check_growth(
+            {.depth = 4, .width = 4, .children = 4, .budget = 20, .least_probability = least}, law,
+            7);
+      }
+    }
+  });
+}
+
+TEST_CASE("Trees of many candidates, of many levels and of none") {
+  test::on_device([] {
+    check_growth({.depth = 6, .width = 10, .children = 10, .budget = 60}, Law::tied, 1);
+    check_growth({.depth = 4, .width = 32, .children = 13, .budget = 64}, Law::smooth, 2);
+    check_growth({.depth = 1, .width = 1, .children = 1100, .budget = 64}, Law::tied, 6);
+    check_growth({.depth = 20, .width = 1, .children = 2, .budget = 33}, Law::smooth, 3);
+    check_growth({.depth = 63, .width = 1, .children = 1, .budget = 64}, Law::smooth, 4);
+    check_growth({.depth = 0, .width = 4, .children = 4, .budget = 60}, Law::smooth, 5);
+  });
+}
+
+TEST_CASE("What cannot grow is an error") {
+  const auto code_of = [](const DraftTreeOptions& options) {
+    try {
+      static_cast<void>(draft_growth_bytes({.options = options, .sequences = 1}));
+    } catch (const Error& error) {
+      return std::string(name(error.code())) + " " + error.where();
+    }
+    return std::string();
+  };
+  CHECK(code_of({}).empty());
+  CHECK(code_of({.depth = 64}) == "invalid_option depth");
+  CHECK(code_of({.depth = -1}) == "invalid_option depth");
+  CHECK(code_of({.width = 0}) == "invalid_option width");
+  CHECK(code_of({.children = 0}) == "invalid_option children");
+  CHECK(code_of({.budget = 0}) == "invalid_option budget");
+  CHECK(code_of({.budget = 65}) == "invalid_option budget");
+  CHECK(code_of({.least_probability = -0.5}) == "invalid_option least_probability");
+  CHECK(code_of({.depth = 2, .width = 409, .children = 10}) == "invalid_option depth");
+  CHECK(code_of({.depth = 2, .width = 408, .children = 10}).empty());
+
+  test::on_device([] {
+    DraftGrowth growth{.sequences = 1};
+    CHECK_THROWS_WITH(grow_level(growth, 0, {}, {}, nullptr), test::contains("workspace"));
+    const DeviceBuffer<std::byte> memory(draft_growth_bytes(growth));
+    growth.memory = memory;
+    CHECK_THROWS_WITH(grow_level(growth, 6, {}, {}, nullptr), test::contains("level"));
+    CHECK_THROWS_WITH(grow_level(growth, 0, {}, {}, nullptr), test::contains("tops"));
+    CHECK_THROWS_WITH(fill_best_tree(growth, nullptr, nullptr, {}, nullptr),
+                      test::contains("roots"));
+    growth.sequences = 0;
+    CHECK_NOTHROW(grow_level(growth, 0, {}, {}, nullptr));
+    CHECK_NOTHROW(fill_best_tree(growth, nullptr, nullptr, {}, nullptr));
+    growth             = {.options = {.depth = 9}, .sequences = 0};
+    std::uint64_t mask = 0;
+    CHECK_THROWS_WITH(grow_level(growth, 0, {}, {.ancestors = &mask}, nullptr),
+                      test::contains("ancestors"));
+  });
+}
