@@ -220,6 +220,24 @@ TEST_CASE("A long row is split over blocks and merged") {
   });
 }
 
+TEST_CASE("More parts of a row than a warp has lanes") {
+  test::on_device([] {
+#if defined(TOOLDECODE_SIMT)
+    simt::multiprocessors = 12;
+#endif
+    std::mt19937 random(18);
+    Batch<float> batch(1, 34'001, 0.9, random, 1);
+    batch.logits[34'000] = 30;
+    batch.masks.back()   = ~0U;
+    tokens_equal_the_hosts(batch, {.temperature = 0}, 0);
+    tokens_equal_the_hosts(batch, {.temperature = 2}, 1);
+    softmax_equals_float64(batch, {.temperature = 3});
+#if defined(TOOLDECODE_SIMT)
+    simt::multiprocessors = 4;
+#endif
+  });
+}
+
 TEST_CASE("A logit may be anything") {
   test::on_device([] {
     std::mt19937 random(14);

@@ -132,14 +132,21 @@ __global__ void __launch_bounds__(softmax_threads, 4)
   const int row   = block / parts.splits;
   const int split = block % parts.splits;
   auto& memory    = shared<ExpSumShared>();
-  if (threadIdx.x == 0) {
+  if (warp_index() == 0) {
+    const int first = row * parts.splits, last = first + parts.splits;
     ExpSum all;
-    for (int i = row * parts.splits; i < (row + 1) * parts.splits; ++i) {
+    for (int i = first + lane_index(); i < last; i += warp_size) {
       all = all + ExpSum{parts.tops[i], parts.numbers[i], parts.counts[i]};
     }
-    memory.top   = all.top;
-    memory.scale = static_cast<float>(is_log ? log(all.sum) : 1 / all.sum);
-    if (split == 0 && kept != nullptr) kept[row] = all.count;
+    const float best = warp_greatest(all.top);
+    const double sum =
+        warp_sum(all.top == best ? all.sum : all.sum * static_cast<double>(expf(all.top - best)));
+    const int count = warp_sum(all.count);
+    if (lane_index() == 0) {
+      memory.top   = best;
+      memory.scale = static_cast<float>(is_log ? log(sum) : 1 / sum);
+      if (split == 0 && kept != nullptr) kept[row] = count;
+    }
   }
   __syncthreads();
   const float top   = memory.top;
