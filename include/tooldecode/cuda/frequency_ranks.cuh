@@ -1,0 +1,89 @@
+/// \file
+/// FrequencyRanksView, and how ranks are built on the device from counts of tokens.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <cuda_runtime.h>
+#include <thrust/execution_policy.h>
+#include <thrust/fill.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/permutation_iterator.h>
+#include <thrust/scan.h>
+#include <thrust/scatter.h>
+#include <thrust/sequence.h>
+#include <thrust/sort.h>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+
+namespace tooldecode::cuda {
+
+/// A vocabulary in the order of how often its tokens are used: what the host's FrequencyRanks
+/// holds.
+///
+/// The first K ids are what a HeadRows of K rows names in `tokens`.
+///
+/// \par Shapes      as below
+/// \par Complexity  none
+/// \par Threads     a view
+/// \par Errors      none
+struct FrequencyRanksView {
+  TokenId* ids                  = nullptr;  ///< [V] by rank
+  std::uint32_t* ranks          = nullptr;  ///< [V] by token
+  std::uint64_t* running_counts = nullptr;  ///< [V + 1] occurrences of the first k tokens
+};
+
+namespace detail {
+
+/// The order of FrequencyRanks, without its last criterion: a stable sort keeps ids ascending.
+struct RanksBefore {
+  const std::uint64_t* counts;
+  const std::uint8_t* always;
+
+  [[nodiscard]] __host__ __device__ bool operator()(TokenId a, TokenId b) const {
+    const bool first = always != nullptr && always[a] != 0;
+    const bool other = always != nullptr && always[b] != 0;
+    if (first || other) return first && !other;
+    return counts[a] > counts[b];
+  }
+};
+
+}  // namespace detail
+
+/// Ranks all tokens: those that must always be there by id, then the others by count, and among
+/// equals by id.
+///
+/// \param policy  Thrust's, such as thrust::cuda::par.on(stream); it says where the arrays lie
+/// \param counts  occurrences by token; their sum has 64 bits
+/// \param always  not 0 for tokens that rank first whatever their count; null: none does
+/// \par Shapes      counts [V]; always [V]; ranks as its members say
+/// \par Complexity  O(V log V), and as much memory as Thrust's sort takes in passing
+/// \par Threads     as the policy; it may wait for the device
+/// \par Errors      Error{invalid_option} for less than no tokens, {shape_mismatch} for null
+///                  pointers; whatever Thrust throws
+/// \par Source      Zhao et al., FR-Spec, arXiv:2502.14856, section 3
+template <class Policy>
+void fill_frequency_ranks(const Policy& policy, const std::uint64_t* counts,
+                          const std::uint8_t* always, int vocabulary,
+                          const FrequencyRanksView& ranks) {
+  if (vocabulary < 0) throw Error(Errc::invalid_option, "vocabulary", "must be 0 or more");
+  if (ranks.running_counts == nullptr || (vocabulary > 0 && ranks.ids == nullptr) ||
+      (vocabulary > 0 && ranks.ranks == nullptr)) {
+    throw Error(Errc::shape_mismatch, "ranks", "must not be null");
+  }
+  if (vocabulary > 0 && counts == nullptr) {
+    throw Error(Errc::shape_mismatch, "counts", "must not be null");
+  }
+  TokenId* const end = ranks.ids + vocabulary;
+  thrust::sequence(policy, ranks.ids, end);
+  thrust::stable_sort(policy, ranks.ids, end, detail::RanksBefore{counts, always});
+  const thrust::counting_iterator<std::uint32_t> rank(0);
+  thrust::scatter(policy, rank, rank + vocabulary, ranks.ids, ranks.ranks);
+  const auto by_rank = thrust::make_permutation_iterator(counts, ranks.ids);
+  thrust::fill_n(policy, ranks.running_counts, 1, std::uint64_t{0});
+  thrust::inclusive_scan(policy, by_rank, by_rank + vocabulary, ranks.running_counts + 1);
+}
+
+}  // namespace tooldecode::cuda
