@@ -392,6 +392,16 @@ inline cudaError_t cudaFree(void* memory) {
   std::free(memory);
   return cudaSuccess;
 }
+template <class T>
+cudaError_t cudaMallocHost(T** memory, std::size_t bytes) {
+  if (simt::capturing != nullptr) return cudaErrorStreamCaptureUnsupported;
+  *memory = static_cast<T*>(std::malloc(bytes));
+  return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+}
+inline cudaError_t cudaFreeHost(void* memory) {
+  std::free(memory);
+  return cudaSuccess;
+}
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
                                    cudaStream_t stream) {
   return simt::enqueue(stream, [=] { std::memmove(to, from, bytes); });
