@@ -1,0 +1,56 @@
+/// \file
+/// JsonSchemaConstraint: one JSON value that conforms to a schema, as a whole answer.
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode {
+
+/// The values of a schema, with nothing before or after them.
+///
+/// Without options properties come in any order and there may be white space between values;
+/// `{.whitespace = 0}` admits what Python's `json.dumps` writes and no other spacing.
+///
+/// \par Shapes      masks [ceil(V / 32)]
+/// \par Complexity  construction as SchemaCompiler; the rest as GrammarConstraint
+/// \par Threads     every const member may run concurrently; states are values
+/// \par Errors      from construction, as SchemaCompiler, with the JSON pointer;
+///                  Error{malformed_json} from `parse`, with the byte
+/// \par Source      JSON Schema draft 2020-12
+class JsonSchemaConstraint : public GrammarConstraint {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  JsonSchemaConstraint(MaskCache cache, const Json& schema, SchemaOptions options = {})
+      : JsonSchemaConstraint(build(schema, std::move(options)), std::move(cache)) {}
+
+  /// The constraint of a schema's text.
+  [[nodiscard]] static JsonSchemaConstraint parse(MaskCache cache, std::string_view schema,
+                                                  SchemaOptions options = {}) {
+    return {std::move(cache), parse_json(schema), std::move(options)};
+  }
+
+ private:
+  using Values = std::pair<Grammar, NodeId>;
+
+  JsonSchemaConstraint(Values values, MaskCache cache)
+      : GrammarConstraint(std::move(cache), std::move(values.first), values.second) {}
+
+  static Values build(const Json& schema, SchemaOptions options) {
+    Grammar grammar;
+    const NodeId root = SchemaCompiler(grammar, schema, std::move(options)).value(schema, "#");
+    return {std::move(grammar), root};
+  }
+};
+static_assert(Constraint<JsonSchemaConstraint>);
+
+}  // namespace tooldecode

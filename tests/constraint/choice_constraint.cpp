@@ -1,0 +1,39 @@
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tooldecode/constraint/choice_constraint.hpp>
+#include <tooldecode/core/error.hpp>
+
+#include <support/catch.hpp>
+#include <support/finite_language.hpp>
+
+using namespace tooldecode;
+
+TEST_CASE("A choice's masks are those of its list") {
+  std::size_t states = 0;
+  for (unsigned seed = 1; seed <= 15; ++seed) {
+    std::mt19937 random(seed);
+    slow::Language language;
+    for (std::size_t n = 1 + random() % 30; n > 0; --n) {
+      std::string text;
+      for (std::size_t k = random() % 7; k > 0; --k) text.push_back("ab\xC3\xA9 \n"[random() % 6]);
+      language.insert(text);
+    }
+    std::vector<std::string> texts(language.begin(), language.end());
+    texts.push_back(texts[0]);
+    const ChoiceConstraint constraint(slow::pieces_of(language, seed), texts);
+    states += slow::check_masks(constraint, language, seed);
+    for (const std::string& text : texts) REQUIRE(slow::accepts(constraint, text));
+  }
+  CHECK(states > 500);
+}
+
+TEST_CASE("A choice between no texts is refused") {
+  try {
+    const ChoiceConstraint constraint(slow::pieces_of({"a"}, 1), {});
+    FAIL("accepted");
+  } catch (const Error& error) {
+    CHECK(error.code() == Errc::invalid_option);
+  }
+}

@@ -1,0 +1,197 @@
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tooldecode/constraint/regex_constraint.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/code_points.hpp>
+
+#include <support/catch.hpp>
+#include <support/finite_language.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+// A pattern, and by its construction all of its texts that are written with "ab0-" alone.
+struct Sample {
+  std::string pattern;
+  slow::Language texts;
+};
+
+slow::Language joined(const slow::Language& left, const slow::Language& right) {
+  slow::Language all;
+  for (const std::string& a : left) {
+    for (const std::string& b : right) all.insert(a + b);
+  }
+  return all;
+}
+
+// Texts of at most `length` characters.
+Sample random_sample(std::mt19937& random, int depth, int length) {
+  if (length == 1 || depth == 0) {
+    static const std::vector<Sample> atoms{{"a", {"a"}},
+                                           {"0", {"0"}},
+                                           {"[ab]", {"a", "b"}},
+                                           {"\\d", {"0"}},
+                                           {"\\W", {"-"}},
+                                           {"[^a]", {"b", "0", "-"}},
+                                           {"-", {"-"}},
+                                           {"\\w", {"a", "b", "0"}},
+                                           {".", {"a", "b", "0", "-"}},
+                                           {"\\u0061", {"a"}}};
+    Sample one = atoms[random() % atoms.size()];
+    if (length > 1) {
+      one.texts.merge(joined(one.texts, one.texts));
+      one.texts.insert("");
+      one.pattern += random() % 2 ? "{0,2}" : "{0,2}?";
+    } else if (random() % 3 == 0) {
+      one.texts.insert("");
+      one.pattern += '?';
+    }
+    return one;
+  }
+  const int left = 1 + static_cast<int>(random() % static_cast<unsigned>(length - 1));
+  switch (random() % 3) {
+    case 0: {
+      const Sample a = random_sample(random, depth - 1, left);
+      const Sample b = random_sample(random, depth - 1, length - left);
+      return {a.pattern + b.pattern, joined(a.texts, b.texts)};
+    }
+    case 1: {
+      Sample a = random_sample(random, depth - 1, length);
+      Sample b = random_sample(random, depth - 1, left);
+      a.texts.merge(b.texts);
+      return {"(?:" + a.pattern + '|' + b.pattern + ')', a.texts};
+    }
+    default: {
+      Sample a = random_sample(random, depth - 1, length / 2);
+      a.texts.merge(joined(a.texts, a.texts));
+      return {'(' + a.pattern + "){1,2}", a.texts};
+    }
+  }
+}
+
+Errc code_of(const std::string& pattern) {
+  try {
+    const RegexConstraint constraint(slow::pieces_of({"a"}, 1), pattern);
+  } catch (const Error& error) {
+    return error.code();
+  }
+  FAIL("accepted: " << pattern);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("A pattern's masks are those of its texts written out") {
+  std::size_t states = 0;
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    std::mt19937 random(seed);
+    const auto [pattern, language] = random_sample(random, 4, 6);
+    INFO("seed " << seed << ", pattern " << pattern);
+    const RegexConstraint constraint(slow::pieces_of(language, seed), pattern);
+    TokenMask mask(constraint.vocabulary_size());
+    for (int walk = 0; walk < 8; ++walk) {
+      auto state = constraint.initial();
+      for (std::string text;; ++states) {
+        REQUIRE(constraint.is_accepting(state) == (language.count(text) != 0));
+        constraint.fill_mask(state, mask.words());
+        std::vector<TokenId> allowed;
+        for (std::size_t i = 3; i < constraint.vocabulary_size(); ++i) {
+          const auto token        = static_cast<TokenId>(i);
+          const std::string bytes = constraint.vocabulary().is_text(token)
+                                        ? std::string(constraint.vocabulary().bytes(token))
+                                        : "";
+          if (bytes.empty() || bytes.find_first_not_of("ab0-") != std::string::npos) continue;
+          const bool expected = slow::is_begun(language, text + bytes);
+          if (mask.contains(token) != expected)
+            FAIL("after '" << text << "', token '" << bytes << "' wanted " << expected);
+          if (expected) allowed.push_back(token);
+        }
+        if (allowed.empty()) break;
+        const TokenId token = allowed[random() % allowed.size()];
+        state               = *constraint.advance(state, token);
+        text += constraint.vocabulary().bytes(token);
+      }
+    }
+  }
+  CHECK(states > 150);
+}
+
+TEST_CASE("Dates: masks in full") {
+  slow::Language language;
+  for (int month = 1; month <= 12; ++month) {
+    for (int day = 1; day <= 31; ++day) {
+      const auto two = [](int n) { return (n < 10 ? "0" : "") + std::to_string(n); };
+      language.insert("2024-" + two(month) + '-' + two(day));
+    }
+  }
+  const RegexConstraint constraint(slow::pieces_of(language, 7),
+                                   "2024-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])");
+  CHECK(slow::check_masks(constraint, language, 7, 40) > 100);
+}
+
+TEST_CASE("The whole text matches, and anchors may say so") {
+  const MaskCache cache(slow::pieces_of({"ab"}, 1));
+  for (const char* pattern : {"ab+", "^ab+$", "^ab+", "ab+$", "(^ab+)|^ab$"}) {
+    const RegexConstraint constraint(cache, pattern);
+    CHECK(slow::accepts(constraint, "ab"));
+    CHECK(slow::accepts(constraint, "abbb"));
+    CHECK_FALSE(slow::accepts(constraint, "a"));
+    CHECK_FALSE(slow::accepts(constraint, "xab"));
+    CHECK_FALSE(slow::accepts(constraint, "abx"));
+  }
+  CHECK(slow::accepts(RegexConstraint(cache, ""), ""));
+  CHECK(slow::accepts(RegexConstraint(cache, "a|b"), "b"));
+  CHECK_FALSE(slow::accepts(RegexConstraint(cache, "a|b"), "ab"));
+}
+
+TEST_CASE("Characters are code points, written as strict UTF-8") {
+  const MaskCache cache(slow::pieces_of({"ab"}, 1));
+  const RegexConstraint any(cache, "[^\\n]"), some(cache,
+                                                   "[\\u{7F}-\\u{90}\\u{7FF}-\\u{801}"
+                                                   "\\u{FFFF}-\\u{10001}\\u{10FFFF}]");
+  const auto utf8 = [](char32_t c) {
+    std::string text;
+    append_utf8(text, c);
+    return text;
+  };
+  for (char32_t c = 0; c <= 0x10FFFF; c += c < 0x810 || (c > 0xFFF0 && c < 0x10010) ? 1 : 0x7F3) {
+    const bool is_surrogate = c >= 0xD800 && c <= 0xDFFF;
+    const bool is_in        = (c >= 0x7F && c <= 0x90) || (c >= 0x7FF && c <= 0x801) ||
+                       (c >= 0xFFFF && c <= 0x10001) || c == 0x10FFFF;
+    if (slow::accepts(any, utf8(c)) != (c != '\n' && !is_surrogate)) FAIL("any: " << unsigned(c));
+    if (slow::accepts(some, utf8(c)) != is_in) FAIL("some: " << unsigned(c));
+  }
+  CHECK(slow::accepts(some, utf8(0x10FFFF)));
+  std::mt19937 random(3);
+  std::size_t valid = 0;
+  for (int i = 0; i < 30'000; ++i) {
+    std::string bytes;
+    static const std::string leads = "\xC0\xC1\xC2\xDF\xE0\xE1\xED\xEF\xF0\xF3\xF4\xF5\x80z";
+    bytes.push_back(leads[random() % leads.size()]);
+    for (std::size_t n = random() % 4; n > 0; --n)
+      bytes.push_back(static_cast<char>(random() % 8 ? 0x80 + random() % 64 : random() % 256));
+    const std::u32string text = decode_utf8(bytes);
+    const bool is_one         = text.size() == 1 && utf8(text[0]) == bytes;
+    valid += is_one;
+    if (slow::accepts(any, bytes) != is_one) FAIL("bytes " << i);
+  }
+  CHECK(valid > 300);
+}
+
+TEST_CASE("Patterns that are none are refused with their place") {
+  CHECK(code_of("a(b") == Errc::malformed_pattern);
+  CHECK(code_of("a)(b") == Errc::malformed_pattern);
+  CHECK(code_of("a|*") == Errc::malformed_pattern);
+  CHECK(code_of("(?=a)b") == Errc::unsupported_pattern);
+  CHECK(code_of("(a)\\1") == Errc::unsupported_pattern);
+  CHECK(code_of("(a|b){50000}") == Errc::limit_exceeded);
+  CHECK(code_of("a^b") == Errc::unsatisfiable_schema);
+  try {
+    const RegexConstraint constraint(slow::pieces_of({"a"}, 1), "ab[z-a]");
+  } catch (const Error& error) {
+    CHECK(error.where() == "character 6");
+  }
+}
