@@ -1,6 +1,7 @@
 // Random numbers in device memory, and parts of it back on the host.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -32,8 +33,10 @@ __global__ void fill_normal(T* numbers, std::int64_t count, float scale, std::ui
 template <tooldecode::cuda::Number T>
 DeviceBuffer<T> normal_numbers(std::size_t count, float scale, std::uint64_t seed) {
   DeviceBuffer<T> numbers(count);
-  tooldecode::cuda::launch(fill_normal<T>, {.grid = 1024, .block = 256}, nullptr, numbers.data(),
-                           static_cast<std::int64_t>(count), scale, seed);
+  const auto blocks = std::min<std::int64_t>(
+      1024, tooldecode::cuda::divide_up(static_cast<std::int64_t>(count), 512));
+  tooldecode::cuda::launch(fill_normal<T>, {.grid = static_cast<unsigned>(blocks), .block = 256},
+                           nullptr, numbers.data(), static_cast<std::int64_t>(count), scale, seed);
   tooldecode::cuda::check(cudaDeviceSynchronize());
   return numbers;
 }

@@ -121,8 +121,7 @@ int td_find_tokens_f32(const float* logits, const std::uint32_t* mask, int rows,
 std::size_t td_tree_attention_bytes(int nodes, int most_length, int query_heads, int key_heads,
                                     int head_size) {
   return cuda::tree_attention_workspace_bytes(
-      tree_queries(nullptr, nullptr, nullptr, nodes, most_length),
-      attention_options(query_heads, key_heads, head_size, 1));
+      1, nodes, most_length, attention_options(query_heads, key_heads, head_size, 1));
 }
 
 int td_tree_attention(const Half* queries, const std::uint64_t* ancestors,

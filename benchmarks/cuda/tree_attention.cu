@@ -50,8 +50,9 @@ class Task {
     for (auto from = page_of_.begin(); from != page_of_.end(); from += pages()) {
       std::shuffle(from, from + pages(), random);
     }
-    pages_     = DeviceBuffer<std::int32_t>(page_of_);
-    workspace_ = DeviceBuffer<std::byte>(cuda::tree_attention_workspace_bytes(queries(), options));
+    pages_ = DeviceBuffer<std::int32_t>(page_of_);
+    workspace_ =
+        DeviceBuffer<std::byte>(cuda::tree_attention_workspace_bytes(1, nodes, length, options));
   }
 
   [[nodiscard]] int sets() const { return sets_; }
