@@ -269,8 +269,195 @@ void check_problem(const Sizes& sizes, std::uint32_t seed) {
 TEST_CASE("Trees attend to prefixes of any length and to their ancestors") {
   test::on_device([] {
     std::uint32_t seed = 1;
-    for (const int length : {0, 1, 31, 64}) {
-      check_problem<__half>({.lengths = {length}, .nodes = 5}, seed++);
+    for (const Sizes& sizes : {Sizes{.lengths = {0}, .nodes = 1},
+                               {.lengths = {1}, .nodes = 5, .group = 3},
+                               {.lengths = {63}, .nodes = 17},
+                               {.lengths = {64}, .nodes = 64},
+                               {.lengths = {65}, .nodes = 63, .shape = Shape::chain},
+                               {.lengths = {127}, .nodes = 7, .group = 4},
+                               {.lengths = {200}, .nodes = 4, .group = 8},
+                               {.lengths = {0}, .nodes = 64, .group = 4},
+                               {.lengths = {3}, .nodes = 33, .group = 8}}) {
+      check_problem<__half>(sizes, seed++);
     }
+  });
+}
+
+TEST_CASE("Trees attend with heads of every size") {
+  test::on_device([] {
+    std::uint32_t seed = 20;
+    for (const int head_size : {96, 128, 256}) {
+      check_problem<__half>({.lengths = {37}, .nodes = 10, .group = 3, .head_size = head_size},
+                            seed++);
+    }
+    for (const int head_size : {64, 128}) {
+      check_problem<__nv_bfloat16>(
+          {.lengths = {20}, .nodes = 9, .key_heads = 2, .head_size = head_size}, seed++);
+    }
+  });
+}
+
+TEST_CASE("Pages give what one piece gives, bit for bit") {
+  test::on_device([] {
+    Sizes sizes{.lengths = {20, 0, 37}, .trees = {6, 2, 5}, .nodes = 6, .key_heads = 2};
+    const Problem<__half> whole(sizes, 31);
+    const std::vector<__half> expected = OnDevice<__half>(whole).result();
+    check_close(whole, expected);
+    for (const int page_size : {1, 5, 16}) {
+      INFO("pages of " << page_size);
+      sizes.page_size = page_size;
+      const Problem<__half> paged(sizes, 31);
+      CHECK(bits(OnDevice<__half>(paged).result()) == bits(expected));
+    }
+  });
+}
+
+TEST_CASE("Splits of a prefix add up to the whole, filled or empty") {
+  test::on_device([] {
+    for (const int length : {140, 1}) {
+      INFO("length " << length);
+      Sizes sizes{.lengths = {length, 33}, .nodes = 3, .group = 2, .most_length = 0};
+      const Problem<__half> whole(sizes, 41);
+      const std::vector<__half> unsplit = OnDevice<__half>(whole).result();
+      check_close(whole, unsplit);
+
+      sizes.most_length = 400;
+      const Problem<__half> split(sizes, 41);
+      for (const int multiprocessors : {1, 4}) {
+#if defined(TOOLDECODE_SIMT)
+        simt::multiprocessors = multiprocessors;
+#endif
+        INFO("multiprocessors " << multiprocessors);
+        CHECK(detail::plan_tree_attention(2, 3, 400, sizes.options()).splits > 2);
+        const std::vector<__half> got = OnDevice<__half>(split).result();
+        check_close(split, got);
+        double error = 0;
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          error = std::max(error, std::abs(static_cast<double>(to_float(got[i])) -
+                                           static_cast<double>(to_float(unsplit[i]))));
+        }
+        CHECK(error < 2e-3);
+      }
+    }
+  });
+}
+
+TEST_CASE("Results do not depend on the order in which threads and blocks run") {
+  const Problem<__nv_bfloat16> problem({.lengths = {70}, .nodes = 40, .most_length = 400}, 51);
+  std::vector<std::uint16_t> first;
+  test::on_device([&] {
+    const auto got = bits(OnDevice<__nv_bfloat16>(problem).result());
+    if (first.empty()) first = got;
+    CHECK(got == first);
+  });
+}
+
+TEST_CASE("Scores of any size and sign are weighed without overflow") {
+  test::on_device([] {
+    for (const float scale : {4.0F, -4.0F, 0.0F}) {
+      INFO("scale " << scale);
+      // Scores of some thousands: the greatest takes all, wherever it lies.
+      const Problem<__half> problem(
+          {.lengths = {40}, .nodes = 7, .most_length = 0, .scale = scale, .magnitude = 6}, 61);
+      check_close(problem, OnDevice<__half>(problem).result());
+    }
+    // Scores that grow from tile to tile by less and by more than weights are allowed to.
+    Problem<__half> rising({.lengths = {120}, .nodes = 2, .most_length = 0, .scale = 1}, 62);
+    for (std::size_t slot = 0; slot < 122; ++slot) {
+      for (std::size_t d = 0; d < 64; ++d) {
+        rising.keys[64 * slot + d] = from_float<__half>(d == 0 ? static_cast<float>(slot) : 0);
+      }
+    }
+    for (std::size_t node = 0; node < 2; ++node) {
+      rising.queries[64 * node] = from_float<__half>(node == 0 ? 0.1F : 0.5F);
+    }
+    check_close(rising, OnDevice<__half>(rising).result());
+  });
+}
+
+TEST_CASE("A captured call follows lengths and ancestors that change") {
+  test::on_device([] {
+    const Problem<__half> problem({.lengths = {70}, .nodes = 6, .most_length = 400}, 71);
+    OnDevice<__half> device(problem);
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreate(&stream));
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    device.run(stream);
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(stream, &graph));
+    cudaGraphExec_t round = nullptr;
+    check(cudaGraphInstantiate(&round, graph, 0));
+    for (const int length : {70, 9, 40}) {
+      INFO("length " << length);
+      Problem<__half> now  = problem;
+      now.sizes.lengths    = {length};
+      now.ancestors.back() = length == 9 ? 0 : 1U << 5U;
+      device.lengths.upload(now.sizes.lengths);
+      device.ancestors.upload(now.ancestors);
+      check(cudaGraphLaunch(round, stream));
+      check(cudaStreamSynchronize(stream));
+      check_close(now, device.out.download());
+    }
+    check(cudaGraphExecDestroy(round));
+    check(cudaGraphDestroy(graph));
+    check(cudaStreamDestroy(stream));
+  });
+}
+
+TEST_CASE("A tree attention's blocks fit whatever a device has") {
+#if defined(TOOLDECODE_SIMT)
+  const simt::Options before = simt::options;
+  for (const std::size_t kilobytes : {64, 99, 163, 227}) {
+    simt::options.shared_limit = kilobytes * 1024;
+    for (const int head_size : {64, 96, 128, 256}) {
+      for (const int nodes : {1, 17, 64}) {
+        for (const int group : {1, 7, 16}) {
+          const auto plan = detail::plan_tree_attention(
+              1, nodes, 5000, {.query_heads = 2 * group, .key_heads = 2, .head_size = head_size});
+          CHECK(plan.shared_bytes <= simt::options.shared_limit);
+          const int rows = head_size > 128 ? 16 : 32;
+          CHECK(plan.row_tiles * plan.warps * rows >= nodes * group);
+          CHECK(plan.warps <= 8);
+        }
+      }
+    }
+    if (kilobytes < 100) check_problem<__half>({.lengths = {9}, .nodes = 17, .head_size = 256}, 81);
+  }
+  simt::options = before;
+#endif
+}
+
+TEST_CASE("Tree attention refuses what it cannot do, and does nothing for nothing") {
+  test::on_device([] {
+    const Problem<__half> problem({.lengths = {3}, .nodes = 2}, 91);
+    const auto refuses = [&](Errc code, auto change) {
+      OnDevice<__half> device(problem);
+      change(device);
+      try {
+        device.run();
+      } catch (const Error& error) {
+        return error.code() == code;
+      }
+      return false;
+    };
+    using Device = OnDevice<__half>;
+    CHECK(refuses(Errc::invalid_option, [](Device& d) { d.options.head_size = 80; }));
+    CHECK(refuses(Errc::invalid_option, [](Device& d) { d.options.key_heads = 0; }));
+    CHECK(refuses(Errc::invalid_option, [](Device& d) { d.options.key_heads = 2; }));
+    CHECK(refuses(Errc::invalid_option, [](Device& d) { d.trees.nodes = 65; }));
+    CHECK(refuses(Errc::invalid_option, [](Device& d) { d.trees.sequences = -1; }));
+    CHECK(refuses(Errc::invalid_option, [](Device& d) { d.trees.most_length = -1; }));
+    CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.trees.queries += 1; }));
+    CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.trees.ancestors = nullptr; }));
+    CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.trees.lengths = nullptr; }));
+    CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.cache.keys = nullptr; }));
+    CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.cache.slot_stride = 65; }));
+    CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.cache.pages = d.lengths.data(); }));
+    CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.trees.most_length = 10'000; }));
+
+    OnDevice<__half> device(problem);
+    device.trees.nodes = 0;
+    device.run();
+    CHECK(std::isnan(to_float(device.out.download().front())));
   });
 }

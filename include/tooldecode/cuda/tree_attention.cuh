@@ -12,12 +12,12 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/cuda/async_copy.cuh>
 #include <tooldecode/cuda/attention_merge.cuh>
+#include <tooldecode/cuda/attention_rows.cuh>
 #include <tooldecode/cuda/block.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/key_values.cuh>
 #include <tooldecode/cuda/number.cuh>
-#include <tooldecode/cuda/tensor_core.cuh>
 
 namespace tooldecode::cuda {
 
@@ -70,166 +70,17 @@ struct TreeAttentionTask {
   int stages;
 };
 
-/// The tiles that a warp multiplies: as many rows and slots as its registers hold sums for.
-template <int head_size>
-struct TreeAttentionTile {
-  static constexpr int blocks = head_size > 128 ? 1 : 2;  // of 16 rows, of a warp
-  static constexpr int rows   = 16 * blocks;
-  static constexpr int slots  = 16 * blocks;
-  static constexpr int packs  = head_size / 8;  // of a row
-
-  /// Where a row's pack lies in a tile: eight rows' packs of one column are in different banks.
-  static __device__ int place(int row, int pack) {
-    const int mix = head_size % 64 == 0 ? row & 7 : row >> 1 & 3;
-    return head_size * row + 8 * (pack ^ mix);
-  }
-};
-
 /// Bytes of shared memory.
 constexpr std::size_t tree_attention_bytes(int head_size, int warps, int stages) {
   const int rows = head_size > 128 ? 16 : 32;  // of a warp, and of a tile
   return sizeof(std::uint16_t) * static_cast<std::size_t>(rows * head_size * (warps + 2 * stages));
 }
 
-/// One warp's rows: the softmax so far.
-template <class T, int head_size>
-struct TreeAttentionRows {
-  using Tile                  = TreeAttentionTile<head_size>;
-  static constexpr int blocks = Tile::blocks;
-
-  // Of rows 16 block + g and 16 block + g + 8, as multiply_add has them.
-  float sums[blocks][head_size / 8][4] = {};  // of values by weight
-  float weights[blocks][2]             = {};  // this lane's share of their sum
-  float greatest[blocks][2];                  // what weights are relative to, the scores' log2
-
-  __device__ TreeAttentionRows() {
-    for (auto& pair : greatest) pair[0] = pair[1] = -INFINITY;
-  }
-
-  /// Scores of a tile's slots.
-  using Scores = float[blocks][Tile::slots / 8][4];
-
-  /// \param queries  the warp's
-  static __device__ void multiply_keys(Scores& scores, const T* queries, const T* keys) {
-    const int lane = lane_index();
-    for (int k = 0; k < head_size / 16; ++k) {
-      std::uint32_t rows[blocks][4];
-      for (int block = 0; block < blocks; ++block) {
-        load_matrices(rows[block],
-                      queries + Tile::place(16 * block + lane % 16, 2 * k + lane / 16));
-      }
-      for (int pair = 0; pair < Tile::slots / 16; ++pair) {
-        std::uint32_t slots[4];
-        load_matrices(
-            slots, keys + Tile::place(16 * pair + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
-        for (int block = 0; block < blocks; ++block) {
-          multiply_add<T>(scores[block][2 * pair], rows[block], {slots[0], slots[1]});
-          multiply_add<T>(scores[block][2 * pair + 1], rows[block], {slots[2], slots[3]});
-        }
-      }
-    }
-  }
-
-  /// Turns scores into weights. What they are relative to follows the greatest score only where it
-  /// grows by more than 2^8, which F16 still holds: sums are seldom multiplied.
-  __device__ void weigh(Scores& scores, float scale) {
-    float seen[blocks][2];
-    bool grows = false;
-    for (int block = 0; block < blocks; ++block) {
-      for (int half = 0; half < 2; ++half) {
-        float most = -INFINITY;
-        for (auto& score : scores[block]) {
-          score[2 * half] *= scale;
-          score[2 * half + 1] *= scale;
-          most = fmaxf(most, fmaxf(score[2 * half], score[2 * half + 1]));
-        }
-        most              = fmaxf(most, __shfl_xor_sync(whole_warp, most, 1));
-        most              = fmaxf(most, __shfl_xor_sync(whole_warp, most, 2));
-        seen[block][half] = most;
-        grows             = grows || most > greatest[block][half] + 8;
-      }
-    }
-    if (__any_sync(whole_warp, grows) != 0) {
-      for (int block = 0; block < blocks; ++block) {
-        for (int half = 0; half < 2; ++half) {
-          const float most      = fmaxf(greatest[block][half], seen[block][half]);
-          const float factor    = most == -INFINITY ? 0 : exp2f(greatest[block][half] - most);
-          greatest[block][half] = most;
-          weights[block][half] *= factor;
-          for (auto& sum : sums[block]) {
-            sum[2 * half] *= factor;
-            sum[2 * half + 1] *= factor;
-          }
-        }
-      }
-    }
-    for (int block = 0; block < blocks; ++block) {
-      for (int half = 0; half < 2; ++half) {
-        const float most = greatest[block][half] == -INFINITY ? 0 : greatest[block][half];
-        for (auto& score : scores[block]) {
-          for (int i = 2 * half; i < 2 * half + 2; ++i) {
-            score[i] = exp2f(score[i] - most);
-            weights[block][half] += score[i];
-          }
-        }
-      }
-    }
-  }
-
-  /// Writes a row of the results, or of a split's.
-  __device__ void write(const TreeAttentionTask<T>& task, int block, int half, bool is_node,
-                        std::int64_t row, int split) const {
-    const int t             = lane_index() % 4;
-    const float sum         = weights[block][half];
-    const bool is_there     = is_node && sum > 0;
-    const float share       = is_there ? 1 / sum : 0;
-    const std::int64_t part = row * task.parts.splits + split;
-    auto* const out         = reinterpret_cast<std::uint32_t*>(task.out + row * head_size) + t;
-    auto* const output      = reinterpret_cast<float2*>(task.parts.outputs + part * head_size) + t;
-    const bool is_whole     = task.parts.splits == 1;
-    if (!is_whole && t == 0) {
-      task.parts.log_sums[part] = is_there ? greatest[block][half] + log2f(sum) : -INFINITY;
-    }
-    for (int n = 0; n < head_size / 8; ++n) {
-      const float first  = is_there ? share * sums[block][n][2 * half] : 0;
-      const float second = is_there ? share * sums[block][n][2 * half + 1] : 0;
-      if (is_whole) {
-        out[4 * n] = pack_two(from_float<T>(first), from_float<T>(second));
-      } else if (is_there) {
-        output[4 * n] = make_float2(first, second);
-      }
-    }
-  }
-
-  /// The products of a weighed tile: two tiles of sums are one of factors.
-  __device__ void add_values(const Scores& scores, const T* values) {
-    const int lane = lane_index();
-    for (int pair = 0; pair < Tile::slots / 16; ++pair) {
-      std::uint32_t rows[blocks][4];
-      for (int block = 0; block < blocks; ++block) {
-        for (int i = 0; i < 4; ++i) {
-          const float* const two = &scores[block][2 * pair + i / 2][i % 2 * 2];
-          rows[block][i]         = pack_two(from_float<T>(two[0]), from_float<T>(two[1]));
-        }
-      }
-      for (int n = 0; n < head_size / 16; ++n) {
-        std::uint32_t columns[4];
-        load_transposed_matrices(columns,
-                                 values + Tile::place(16 * pair + lane % 16, 2 * n + lane / 16));
-        for (int block = 0; block < blocks; ++block) {
-          multiply_add<T>(sums[block][2 * n], rows[block], {columns[0], columns[1]});
-          multiply_add<T>(sums[block][2 * n + 1], rows[block], {columns[2], columns[3]});
-        }
-      }
-    }
-  }
-};
-
 /// A block multiplies some of a KV head's rows, `node * G + query head`, with one split of the
 /// slots. Tiles of keys and values pass through a ring in shared memory, one barrier per tile.
 template <class T, int head_size>
 __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task) {
-  using Tile                        = TreeAttentionTile<head_size>;
+  using Tile                        = AttentionTile<head_size>;
   const TreeQueries<T>& trees       = task.trees;
   const TreeAttentionOptions& heads = task.options;
   const int lane = lane_index(), warp = warp_index(), g = lane / 4, t = lane % 4;
@@ -303,7 +154,7 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
   }
   std::int64_t upcoming = find_slot(begin + task.stages - 1);
 
-  TreeAttentionRows<T, head_size> state;
+  AttentionRows<T, head_size> state;
   const float scale = heads.scale * 1.44269504F;  // log2(e): weights are powers of two
   for (int tile = begin; tile < end; ++tile) {
     if (task.stages > 2) {
@@ -316,8 +167,8 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
     upcoming = find_slot(tile + task.stages);
 
     const T* const keys = ring + tile % task.stages * (2 * Tile::slots * head_size);
-    typename TreeAttentionRows<T, head_size>::Scores scores = {};
-    state.multiply_keys(scores, queries + warp * Tile::rows * head_size, keys);
+    typename AttentionRows<T, head_size>::Scores scores = {};
+    state.multiply_keys(scores, queries + warp * Tile::rows * head_size, keys, scale);
     if ((tile + 1) * Tile::slots > length) {
       for (int b = 0; b < Tile::blocks; ++b) {
         for (int half = 0; half < 2; ++half) {
@@ -334,16 +185,23 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
         }
       }
     }
-    state.weigh(scores, scale);
+    state.weigh(scores);
     state.add_values(scores, keys + Tile::slots * head_size);
   }
 
   const auto finish = [&](int b, int half) {
-    float& sum = state.weights[b][half];
-    sum += __shfl_xor_sync(whole_warp, sum, 1);
-    sum += __shfl_xor_sync(whole_warp, sum, 2);
+    state.sum_weights(b, half);
     const int row = first_row + warp * Tile::rows + 16 * b + 8 * half + g;
-    if (row < rows) state.write(task, b, half, ancestors_of(row) != 0, output_row(row), split);
+    if (row >= rows) return;
+    const bool is_node    = ancestors_of(row) != 0;
+    const std::int64_t at = output_row(row);
+    if (task.parts.splits == 1) {
+      state.write(b, half, is_node, task.out + at * head_size);
+    } else {
+      const std::int64_t part = at * task.parts.splits + split;
+      state.write_part(b, half, is_node, task.parts.outputs + part * head_size,
+                       task.parts.log_sums + part);
+    }
   };
   finish(0, 0);  // no loop: compilers would leave it one, and the sums in memory
   finish(0, 1);

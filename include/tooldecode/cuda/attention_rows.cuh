@@ -1,0 +1,189 @@
+/// \file
+/// AttentionRows: softmax attention of a warp's rows, tile by tile of slots.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include <cuda_runtime.h>
+
+#include <tooldecode/cuda/block.cuh>
+#include <tooldecode/cuda/number.cuh>
+#include <tooldecode/cuda/tensor_core.cuh>
+
+namespace tooldecode::cuda {
+
+/// The tiles that a warp multiplies: as many rows and slots as its registers hold sums for.
+template <int head_size>
+struct AttentionTile {
+  static constexpr int blocks = head_size > 128 ? 1 : 2;  // of 16 rows, of a warp
+  static constexpr int rows   = 16 * blocks;
+  static constexpr int slots  = 16 * blocks;
+  static constexpr int packs  = head_size / 8;  // of a row
+
+  /// Where a row's pack lies in a tile: eight rows' packs of one column are in different banks.
+  static __device__ int place(int row, int pack) {
+    const int mix = head_size % 64 == 0 ? row & 7 : row >> 1 & 3;
+    return head_size * row + 8 * (pack ^ mix);
+  }
+};
+
+/// A warp's rows and what they have attended to: weights of slots and the values' weighted sums.
+///
+/// For each tile of slots scores are `multiply_keys`, perhaps masked by -infinity, `weigh`ed, and
+/// `add_values` adds them. Keys and values of slots that are masked must be finite.
+///
+/// \par Shapes      tiles [rows or slots, D] of T in shared memory, packs where `place` says
+/// \par Complexity  4 rows slots D operations per tile, on tensor cores
+/// \par Threads     a value that the 32 lanes of a warp hold together; each member is called by
+/// all,
+///                  but for those that write a row: by the four lanes that hold it
+/// \par Errors      none
+/// \par Source      Dao, FlashAttention-2, arXiv:2307.08691
+template <class T, int head_size>
+struct AttentionRows {
+  using Tile                  = AttentionTile<head_size>;
+  static constexpr int blocks = Tile::blocks;
+
+  // Of rows 16 block + g and 16 block + g + 8, as multiply_add has them.
+  float sums[blocks][head_size / 8][4] = {};  // of values by weight
+  float weights[blocks][2]             = {};  // this lane's share of their sum
+  float greatest[blocks][2];                  // what weights are relative to, the scores' log2
+
+  __device__ AttentionRows() {
+    for (auto& pair : greatest) pair[0] = pair[1] = -INFINITY;
+  }
+
+  /// Scores of a tile's slots.
+  using Scores = float[blocks][Tile::slots / 8][4];
+
+  /// \param queries  the warp's
+  static __device__ void multiply_keys(Scores& scores, const T* queries, const T* keys,
+                                       float scale) {
+    const int lane = lane_index();
+    for (int k = 0; k < head_size / 16; ++k) {
+      std::uint32_t rows[blocks][4];
+      for (int block = 0; block < blocks; ++block) {
+        load_matrices(rows[block],
+                      queries + Tile::place(16 * block + lane % 16, 2 * k + lane / 16));
+      }
+      for (int pair = 0; pair < Tile::slots / 16; ++pair) {
+        std::uint32_t slots[4];
+        load_matrices(
+            slots, keys + Tile::place(16 * pair + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
+        for (int block = 0; block < blocks; ++block) {
+          multiply_add<T>(scores[block][2 * pair], rows[block], {slots[0], slots[1]});
+          multiply_add<T>(scores[block][2 * pair + 1], rows[block], {slots[2], slots[3]});
+        }
+      }
+    }
+    for (auto& block : scores) {
+      for (auto& four : block) {
+        for (float& score : four) score *= scale;
+      }
+    }
+  }
+
+  /// Turns scores into weights. What they are relative to follows the greatest score only where it
+  /// grows by more than 2^8, which F16 still holds: sums are seldom multiplied.
+  __device__ void weigh(Scores& scores) {
+    float seen[blocks][2];
+    bool grows = false;
+    for (int block = 0; block < blocks; ++block) {
+      for (int half = 0; half < 2; ++half) {
+        float most = -INFINITY;
+        for (auto& score : scores[block]) {
+          most = fmaxf(most, fmaxf(score[2 * half], score[2 * half + 1]));
+        }
+        most              = fmaxf(most, __shfl_xor_sync(whole_warp, most, 1));
+        most              = fmaxf(most, __shfl_xor_sync(whole_warp, most, 2));
+        seen[block][half] = most;
+        grows             = grows || most > greatest[block][half] + 8;
+      }
+    }
+    if (__any_sync(whole_warp, grows) != 0) {
+      for (int block = 0; block < blocks; ++block) {
+        for (int half = 0; half < 2; ++half) {
+          const float most      = fmaxf(greatest[block][half], seen[block][half]);
+          const float factor    = most == -INFINITY ? 0 : exp2f(greatest[block][half] - most);
+          greatest[block][half] = most;
+          weights[block][half] *= factor;
+          for (auto& sum : sums[block]) {
+            sum[2 * half] *= factor;
+            sum[2 * half + 1] *= factor;
+          }
+        }
+      }
+    }
+    for (int block = 0; block < blocks; ++block) {
+      for (int half = 0; half < 2; ++half) {
+        const float most = greatest[block][half] == -INFINITY ? 0 : greatest[block][half];
+        for (auto& score : scores[block]) {
+          for (int i = 2 * half; i < 2 * half + 2; ++i) {
+            score[i] = exp2f(score[i] - most);
+            weights[block][half] += score[i];
+          }
+        }
+      }
+    }
+  }
+
+  /// The products of a weighed tile: two tiles of sums are one of factors.
+  __device__ void add_values(const Scores& scores, const T* values) {
+    const int lane = lane_index();
+    for (int pair = 0; pair < Tile::slots / 16; ++pair) {
+      std::uint32_t rows[blocks][4];
+      for (int block = 0; block < blocks; ++block) {
+        for (int i = 0; i < 4; ++i) {
+          const float* const two = &scores[block][2 * pair + i / 2][i % 2 * 2];
+          rows[block][i]         = pack_two(from_float<T>(two[0]), from_float<T>(two[1]));
+        }
+      }
+      for (int n = 0; n < head_size / 16; ++n) {
+        std::uint32_t columns[4];
+        load_transposed_matrices(columns,
+                                 values + Tile::place(16 * pair + lane % 16, 2 * n + lane / 16));
+        for (int block = 0; block < blocks; ++block) {
+          multiply_add<T>(sums[block][2 * n], rows[block], {columns[0], columns[1]});
+          multiply_add<T>(sums[block][2 * n + 1], rows[block], {columns[2], columns[3]});
+        }
+      }
+    }
+  }
+
+  /// Adds up a row's weights, which lanes hold in part: what its other lanes then share.
+  __device__ void sum_weights(int block, int half) {
+    float& sum = weights[block][half];
+    sum += __shfl_xor_sync(whole_warp, sum, 1);
+    sum += __shfl_xor_sync(whole_warp, sum, 2);
+  }
+  /// Writes a row's average, once its weights are summed; zeros where there are none.
+  __device__ void write(int block, int half, bool is_there, T* row) const {
+    auto* const to    = reinterpret_cast<std::uint32_t*>(row) + lane_index() % 4;
+    const float sum   = weights[block][half];
+    const float share = 1 / sum;
+    is_there          = is_there && sum > 0;
+    for (int n = 0; n < head_size / 8; ++n) {
+      const float first  = is_there ? share * sums[block][n][2 * half] : 0;
+      const float second = is_there ? share * sums[block][n][2 * half + 1] : 0;
+      to[4 * n]          = pack_two(from_float<T>(first), from_float<T>(second));
+    }
+  }
+  /// The same of a part of the slots, with log2 of the weights' sum, which alone says that there
+  /// are none.
+  __device__ void write_part(int block, int half, bool is_there, float* row, float* log_sum) const {
+    const int t     = lane_index() % 4;
+    auto* const to  = reinterpret_cast<float2*>(row) + t;
+    const float sum = weights[block][half];
+    is_there        = is_there && sum > 0;
+    if (t == 0) *log_sum = is_there ? greatest[block][half] + log2f(sum) : -INFINITY;
+    if (!is_there) return;
+    const float share = 1 / sum;
+    for (int n = 0; n < head_size / 8; ++n) {
+      to[4 * n] =
+          make_float2(share * sums[block][n][2 * half], share * sums[block][n][2 * half + 1]);
+    }
+  }
+};
+
+}  // namespace tooldecode::cuda

@@ -1,0 +1,86 @@
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <tooldecode/cuda/attention_merge.cuh>
+#include <tooldecode/cuda/device_buffer.cuh>
+
+#include <support/catch.hpp>
+#include <support/device.hpp>
+
+using namespace tooldecode;
+using namespace tooldecode::cuda;
+
+namespace {
+
+template <class T>
+void check_merge(int rows, int splits, int head_size, float spread) {
+  INFO("rows " << rows << ", splits " << splits << ", head size " << head_size);
+  std::mt19937 random(static_cast<unsigned>(rows + 100 * splits));
+  const auto count            = static_cast<std::size_t>(rows * splits);
+  const auto size             = static_cast<std::size_t>(head_size);
+  std::vector<float> outputs  = test::normal_numbers<float>(count * size, random);
+  std::vector<float> log_sums = test::normal_numbers<float>(count, random, spread);
+  for (std::size_t part = 0; part < count; ++part) {
+    const std::size_t row = part / static_cast<std::size_t>(splits);
+    if (random() % 3 != 0 && row != 1) continue;  // row 1 has nothing at all
+    log_sums[part] = -INFINITY;
+    for (std::size_t d = 0; d < size; ++d) {
+      outputs[part * size + d] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+  const DeviceBuffer<float> outputs_there(outputs), log_sums_there(log_sums);
+  const DeviceBuffer<T> out(static_cast<std::size_t>(rows) * size);
+  merge_attention({.outputs   = outputs_there.data(),
+                   .log_sums  = log_sums_there.data(),
+                   .rows      = rows,
+                   .splits    = splits,
+                   .head_size = head_size},
+                  out.data(), nullptr);
+  const std::vector<T> got = out.download();
+
+  double greatest = 0, error = 0;
+  for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
+    for (std::size_t d = 0; d < size; ++d) {
+      double sum = 0, merged = 0, most = -INFINITY;
+      for (std::size_t s = 0; s < static_cast<std::size_t>(splits); ++s) {
+        most = std::max(most,
+                        static_cast<double>(log_sums[row * static_cast<std::size_t>(splits) + s]));
+      }
+      for (std::size_t s = 0; s < static_cast<std::size_t>(splits); ++s) {
+        const std::size_t part = row * static_cast<std::size_t>(splits) + s;
+        if (log_sums[part] == -INFINITY) continue;
+        const double weight = std::exp2(static_cast<double>(log_sums[part]) - most);
+        sum += weight;
+        merged += weight * static_cast<double>(outputs[part * size + d]);
+      }
+      const double expected = sum > 0 ? merged / sum : 0;
+      const double off = std::abs(static_cast<double>(to_float(got[row * size + d])) - expected);
+      greatest         = std::max(greatest, std::abs(expected));
+      error            = off <= error ? error : off;
+    }
+  }
+  CHECK(error <= test::tolerance<T>() * greatest);
+}
+
+}  // namespace
+
+TEST_CASE("Parts are merged by their weight, empty ones not read") {
+  test::on_device([] {
+    check_merge<__half>(1, 1, 64, 1);
+    check_merge<__half>(5, 2, 96, 3);
+    check_merge<__half>(7, 33, 128, 10);
+    check_merge<__half>(3, 4, 256, 2000);
+    check_merge<__nv_bfloat16>(9, 5, 64, 3);
+    merge_attention(AttentionParts{}, static_cast<__half*>(nullptr), nullptr);
+  });
+}
+
+TEST_CASE("Parts lie in a workspace one after the other") {
+  AttentionParts parts{.rows = 3, .splits = 5, .head_size = 64};
+  WorkspaceLayout measured;
+  parts.place(measured);
+  CHECK(parts.outputs == nullptr);
+  CHECK(measured.bytes() == 3 * 5 * 64 * 4 + 256);
+}
