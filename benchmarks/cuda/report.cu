@@ -78,11 +78,11 @@ std::string as_json(const Result& result) {
 }  // namespace
 
 void Report::add(Result result) {
-  if (results_.empty() || results_.back().kernel != result.kernel) {
-    std::printf("\n%-34s %-4s %-26s %9s %9s %5s  %9s %6s\n", "", "", "", "us", "floor", "of it",
-                "peer us", "ratio");
+  if (results_.empty()) {
+    std::printf("\n%-36s %-4s %-26s %9s %9s %5s %10s %6s\n", "", "", "", "us", "floor", "of it",
+                "peer's us", "ratio");
   }
-  std::printf("%-34s %-4s %-26s %9.2f ", result.kernel.c_str(), result.numbers.c_str(),
+  std::printf("%-36s %-4s %-26s %9.2f ", result.kernel.c_str(), result.numbers.c_str(),
               result.size.c_str(), result.timing.microseconds);
   if (result.floor > 0) {
     std::printf("%9.2f %4.0f%%\n", result.floor, 100 * share(result));
@@ -90,7 +90,7 @@ void Report::add(Result result) {
     std::printf("%9s %5s\n", "", "");
   }
   for (const Peer& peer : result.peers) {
-    std::printf("%92s %9.2f %5.2fx  %s\n", "", peer.microseconds,
+    std::printf("%93s %9.2f %5.2fx  %s\n", "", peer.microseconds,
                 peer.microseconds / result.timing.microseconds, peer.name.c_str());
   }
   std::fflush(stdout);

@@ -3,8 +3,8 @@
 # library with nvcc alone, runs the tests, the benchmark and the comparison with PyTorch, then the tests under
 # compute-sanitizer, and says which of the aims hold.
 #   bash benchmarks/cuda/run.sh [--json OUT]    OUT is benchmarks/results/cuda.json unless given
-#   bash benchmarks/cuda/run.sh --pack-headers  copies Catch2's and Eigen's headers into build/cuda_headers, for a
-#                                               machine that lacks them: take that folder along
+#   bash benchmarks/cuda/run.sh --pack-headers  copies the headers that tests need beside ours into build/cuda_headers,
+#                                               for a machine that lacks them: take that folder along
 #   bash benchmarks/cuda/run.sh --help
 # Without a GPU it builds all there is and says that nothing was measured. TOOLDECODE_COMMIT names the commit
 # where this is no checkout of git.
@@ -21,7 +21,7 @@ say() { printf '== [%3d s] %s\n' "$((SECONDS - started))" "$*"; }
 pack_headers() {
   local folder
   mkdir -p "$packed"
-  for folder in /usr/include/catch2 /usr/include/eigen3/Eigen; do
+  for folder in /usr/include/catch2 /usr/include/nlohmann /usr/include/eigen3/Eigen; do
     if [ -d "$folder" ]; then cp -r "$folder" "$packed/"; else say "not here: $folder"; fi
   done
   du -sh "$packed"
@@ -70,7 +70,11 @@ nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2> /dev/null) || { echo "n
 toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
 python=$(command -v python3)
 capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2> /dev/null | head -1 | tr -d '. ')
-[[ $capability =~ ^[0-9]+$ ]] || { say "no GPU is visible: building for sm_90"; capability=90; }
+build_seconds=240
+if ! [[ $capability =~ ^[0-9]+$ ]]; then  # so that nobody waits for the device
+  say "no GPU is visible: building for sm_90"
+  capability=90 build_seconds=3600
+fi
 
 export flags="-std=c++20 -O3 -arch=sm_$capability -Iinclude -Werror all-warnings -Xcompiler=-Wall,-Wextra,-Wshadow"
 export objects=$build/objects
@@ -101,7 +105,7 @@ fi
 [ -n "$cublas_link" ] || note "SKIPPED: cuBLAS, which was not found"
 export cublas_compile
 
-# The tests want Catch2, and for the host's twins Eigen.
+# The tests want Catch2, and for the host's twins Eigen and JSON.
 test_includes="-Itests -DEIGEN_NO_CUDA"
 for folder in /usr/include/eigen3 "$packed"; do
   [ -d "$folder" ] && test_includes+=" -isystem $folder"
@@ -109,7 +113,8 @@ done
 export test_includes
 catch_library=""
 echo '#include <support/catch.hpp>
-#include <Eigen/Core>' > "$build/has_headers.cpp"
+#include <Eigen/Core>
+#include <nlohmann/json.hpp>' > "$build/has_headers.cpp"
 tests=()
 if g++ -std=c++20 -Iinclude $test_includes -E "$build/has_headers.cpp" > /dev/null 2>&1; then
   for source in tests/cuda/*.cu; do
@@ -117,7 +122,7 @@ if g++ -std=c++20 -Iinclude $test_includes -E "$build/has_headers.cpp" > /dev/nu
   done
   g++ -std=c++20 $test_includes -E "$build/has_headers.cpp" | grep -q catch_all.hpp && catch_library=-lCatch2
 else
-  note "SKIPPED: the tests, since Catch2 or Eigen is not here; --pack-headers brings them along"
+  note "SKIPPED: the tests, since Catch2, Eigen or nlohmann-json is not here; --pack-headers brings them along"
 fi
 
 # ---- build: the longest first, each processor one
@@ -145,7 +150,7 @@ compile_all() {
       case $source in */library.cu) ;; *) echo benchmark "$(basename "$source" .cu)" ;; esac
     done
     [ ${#tests[@]} -eq 0 ] || { echo main main; printf 'test %s\n' "${tests[@]}"; }
-  } | timeout -k 5 240 xargs -P "$(nproc)" -L 1 bash -c 'compile "$0" "$1"'
+  } | timeout -k 5 $build_seconds xargs -P "$(nproc)" -L 1 bash -c 'compile "$0" "$1"'
 }
 link_all() {
   local name code=0
