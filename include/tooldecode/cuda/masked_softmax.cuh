@@ -74,11 +74,11 @@ struct ExpSum {
   int count  = 0;
 
   __device__ friend ExpSum operator+(const ExpSum& a, const ExpSum& b) {
-    const float top = a.top < b.top ? b.top : a.top;
-    if (top == -INFINITY) return {};
-    return {top,
-            a.sum * static_cast<double>(expf(a.top - top)) +
-                b.sum * static_cast<double>(expf(b.top - top)),
+    const float best = a.top < b.top ? b.top : a.top;
+    if (best == -INFINITY) return {};
+    return {best,
+            a.sum * static_cast<double>(expf(a.top - best)) +
+                b.sum * static_cast<double>(expf(b.top - best)),
             a.count + b.count};
   }
 };
@@ -364,8 +364,8 @@ __global__ void __launch_bounds__(softmax_threads, 4)
   if constexpr (is_greedy) {
     mine = choose(GreedyChoice{});
   } else {
-    mine = choose(
-        GumbelChoice(noise.seed, static_cast<std::uint64_t>(noise.positions[row] + noise.shift)));
+    mine = choose(GumbelChoice(noise.seed, static_cast<std::uint64_t>(noise.positions[row]) +
+                                               static_cast<std::uint64_t>(noise.shift)));
   }
   const Choice best = BlockFold<Choice, softmax_threads>::all(
       shared<ChoiceShared>().fold, mine,
