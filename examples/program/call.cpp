@@ -230,7 +230,7 @@ void add_call(CLI::App& app) {
       ->capture_default_str();
   sub->add_option("--tools", options->tools, "tool documents: OpenAI, MCP, BFCL or API-Bank JSON")
       ->capture_default_str();
-  sub->add_option("--format", options->format, "call format: python or hermes")
+  sub->add_option("--format", options->format, "call format: " + format_names())
       ->capture_default_str();
   sub->add_option("--choice", options->choice, "auto, none, required or a tool's name")
       ->capture_default_str();

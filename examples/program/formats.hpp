@@ -2,18 +2,24 @@
 /// The call formats by name, as values: what the command line chooses at run time.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/marked_call.hpp>
+#include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/tools/xml_call.hpp>
 
 namespace program {
 
@@ -27,12 +33,18 @@ struct CallMark {
 struct Format {
   std::string name;
   CallMark mark;
-  std::function<std::string(std::span<const tooldecode::ToolCall>)> write;
+  std::function<std::string(std::span<const tooldecode::ToolCall>, const tooldecode::ToolSet&)>
+      write_for;  ///< as tooldecode::write_calls has it
   std::function<std::vector<tooldecode::ToolCall>(std::string_view, const tooldecode::ToolSet&)>
       parse;
   std::function<tooldecode::ToolCallFSM(const tooldecode::MaskCache&, const tooldecode::ToolSet&,
                                         const tooldecode::ChoiceOptions&)>
       constrain;
+
+  [[nodiscard]] std::string write(std::span<const tooldecode::ToolCall> calls,
+                                  const tooldecode::ToolSet& tools = {}) const {
+    return write_for(calls, tools);
+  }
 };
 
 /// A format as functions.
@@ -40,7 +52,9 @@ template <class F>
 Format make_format(std::string name, F format) {
   return {std::move(name),
           {std::string(format.trigger()), format.only_at_start()},
-          [format](std::span<const tooldecode::ToolCall> calls) { return format.write(calls); },
+          [format](std::span<const tooldecode::ToolCall> calls, const tooldecode::ToolSet& tools) {
+            return tooldecode::write_calls(format, calls, tools);
+          },
           [format](std::string_view text, const tooldecode::ToolSet& tools) {
             return format.parse(text, tools);
           },
@@ -50,17 +64,47 @@ Format make_format(std::string name, F format) {
           }};
 }
 
+/// Every format.
+inline const std::vector<Format>& formats() {
+  using tooldecode::JsonCall, tooldecode::MarkedCall, tooldecode::PositionalCall;
+  using tooldecode::PythonCall, tooldecode::XmlCall;
+  static const std::vector<Format> all{
+      make_format("python", PythonCall{}),
+      make_format("hermes", JsonCall::hermes()),
+      make_format("llama", JsonCall::llama()),
+      make_format("mistral", JsonCall::mistral()),
+      make_format("json", JsonCall::bare()),
+      make_format("json-list", JsonCall::bare_list()),
+      make_format("mistral-args", MarkedCall::mistral()),
+      make_format("deepseek-v3", MarkedCall::deepseek_v3()),
+      make_format("deepseek-v3.1", MarkedCall::deepseek_v3_1()),
+      make_format("kimi-k2", MarkedCall::kimi_k2()),
+      make_format("harmony", MarkedCall::harmony()),
+      make_format("react", MarkedCall::react()),
+      make_format("qwen3-coder", XmlCall::qwen3_coder()),
+      make_format("glm", XmlCall::glm()),
+      make_format("toolken", PositionalCall::toolken()),
+      make_format("tooldec", PositionalCall::tool_dec()),
+  };
+  return all;
+}
+
+/// The names of all formats, for a sentence.
+inline std::string format_names() {
+  std::string names;
+  for (std::size_t i = 0; i < formats().size(); ++i) {
+    names += (i == 0 ? "" : i + 1 == formats().size() ? " or " : ", ") + formats()[i].name;
+  }
+  return names;
+}
+
 /// The format of a name; Error{unknown_format} lists the names.
 inline const Format& format_named(std::string_view name) {
-  static const std::vector<Format> formats{
-      make_format("python", tooldecode::PythonCall{}),
-      make_format("hermes", tooldecode::JsonCall::hermes()),
-  };
-  for (const Format& format : formats) {
+  for (const Format& format : formats()) {
     if (format.name == name) return format;
   }
   throw tooldecode::Error(tooldecode::Errc::unknown_format, std::string(name),
-                          "no such call format; there are python and hermes");
+                          "no such call format; there is " + format_names());
 }
 
 /// auto, none, required, or the name of the one tool to call.

@@ -144,7 +144,7 @@ void add_sample(CLI::App& app) {
       "Draw calls from constraints by made-up logits; one JSON object per text on stdout");
   sub->add_option("--vocabulary", options->vocabulary, "tokenizer.json, GGUF or .json.gz")
       ->required();
-  sub->add_option("--format", options->format, "call format: python or hermes")
+  sub->add_option("--format", options->format, "call format: " + format_names())
       ->capture_default_str();
   sub->add_option("--count", options->count, "how many texts")->capture_default_str();
   sub->add_option("--max-tokens", options->max_tokens, "most tokens of a text")

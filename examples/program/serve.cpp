@@ -364,7 +364,7 @@ void add_serve(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("serve", "Serve the embedded model over OpenAI's HTTP API");
   sub->add_option("--model", options->model, "directory as for call; its name is the model's")
       ->capture_default_str();
-  sub->add_option("--format", options->format, "call format: python or hermes")
+  sub->add_option("--format", options->format, "call format: " + format_names())
       ->capture_default_str();
   sub->add_option("--host", options->host, "address to listen at")->capture_default_str();
   sub->add_option("--port", options->port, "port to listen at; 0 picks one")

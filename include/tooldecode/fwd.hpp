@@ -22,6 +22,9 @@ struct ToolCall;
 class ToolSet;
 struct PythonCall;
 struct JsonCall;
+struct MarkedCall;
+struct XmlCall;
+struct PositionalCall;
 
 class TokenMask;
 class MaskCache;

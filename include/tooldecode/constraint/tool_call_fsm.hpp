@@ -172,7 +172,7 @@ class ToolCallFSM {
   }
   /// The calls that a text makes; Error{malformed_call} names the byte where it breaks the format.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text) const {
-    return shared_->format.parse(text, tools());
+    return shared_->format.parse(text);
   }
   /// Calls as text; Error{malformed_call} for numbers that are not finite.
   [[nodiscard]] std::string write(std::span<const ToolCall> calls) const {
@@ -189,25 +189,36 @@ class ToolCallFSM {
   template <class F>
   ToolCallFSM(MaskCache cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
               const ChoiceOptions& options)
-      : shared_(std::make_shared<const Shared>(std::move(cache), tools, format,
-                                               build_call_grammar(format, *tools, options))) {}
+      : shared_(std::make_shared<const Shared>(std::move(cache), tools, format, options)) {}
 
   // What is needed of a format, whichever it is.
   struct Format {
     ValueReader::Language language;
-    std::function<std::vector<ToolCall>(std::string_view, const ToolSet&)> parse;
+    std::function<std::vector<ToolCall>(std::string_view)> parse;
     std::function<std::string(std::span<const ToolCall>)> write;
     std::function<ToolCallFSM(const ChoiceOptions&)> remake;
   };
   struct Shared {
     template <class F>
-    Shared(MaskCache cache, std::shared_ptr<const ToolSet> all, const F& from, CallGrammar grammar)
+    Shared(MaskCache cache, const std::shared_ptr<const ToolSet>& all, const F& from,
+           const ChoiceOptions& options)
+        : Shared(std::move(cache), all, from, options.reasoning,
+                 build_call_grammar(from, *all, options)) {}
+    template <class F>
+    Shared(MaskCache cache, std::shared_ptr<const ToolSet> all, const F& from,
+           const std::optional<ReasoningMarks>& reasoning, CallGrammar grammar)
         : tools(std::move(all)),
           constraint(std::move(cache), std::move(grammar.grammar), grammar.root),
           format{.language = F::language,
-                 .parse    = [from](std::string_view text,
-                                 const ToolSet& set) { return from.parse(text, set); },
-                 .write    = [from](std::span<const ToolCall> calls) { return from.write(calls); },
+                 .parse =
+                     [from, reasoning, this](std::string_view text) {
+                       if (!reasoning) return from.parse(text, *tools);
+                       return from.parse(detail::without_reasoning(text, *reasoning), *tools);
+                     },
+                 .write =
+                     [from, this](std::span<const ToolCall> calls) {
+                       return write_calls(from, calls, *tools);
+                     },
                  .remake =
                      [from, this](const ChoiceOptions& other) {
                        return ToolCallFSM(constraint.mask_cache(), tools, from, other);

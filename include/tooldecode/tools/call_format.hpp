@@ -2,11 +2,9 @@
 /// Call formats: what a format offers, tool choice, and the grammar of a whole answer.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +16,7 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/json_schema.hpp>
 #include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -41,6 +40,8 @@ struct ChoiceOptions {
   std::uint32_t whitespace = 40;            ///< as in SchemaOptions
   std::vector<std::string> leading_keys{};  ///< arguments that come first, of a named tool only
   bool open_ended = false;  ///< anything may follow the arguments, of a named tool only
+  std::optional<ReasoningMarks> reasoning{};  ///< a block that may precede the answer; in it a
+                                              ///< trigger means nothing
 };
 
 /// A grammar and the node of it that a whole answer matches. While a text is inside a call, the
@@ -52,7 +53,8 @@ struct CallGrammar {
 };
 
 /// What a call format must offer: its trigger, the grammar of the calls behind the trigger, and
-/// text to and from values.
+/// text to and from values. It may offer `openings(tools)`, which free text must not hold
+/// in place of the trigger that they begin with, and `write(calls, tools)`.
 template <class F>
 concept CallFormat = std::copy_constructible<F> &&
                      requires(const F& format, Grammar& grammar, const ToolSet& tools,
@@ -70,59 +72,15 @@ concept CallFormat = std::copy_constructible<F> &&
 
 namespace detail {
 
-// Free text and a trigger inside it, by the prefix of the trigger that the text ends with.
-inline std::vector<Dfa::Row> text_and_trigger(std::string_view trigger) {
-  const std::size_t size = trigger.size();
-  std::vector<Dfa::Row> rows(size + 1);
-  for (std::size_t matched = 0; matched < size; ++matched) {
-    for (unsigned b = 0; b < 256; ++b) {
-      const std::string seen = std::string(trigger.substr(0, matched)) + static_cast<char>(b);
-      std::size_t longest    = std::min(size, seen.size());
-      while (!seen.ends_with(trigger.substr(0, longest))) --longest;
-      rows[matched].next[b] = static_cast<Dfa::State>(longest);
-    }
+// What free text must not hold: the trigger, unless a format has longer openings that begin with
+// it, so that the trigger alone is text.
+template <CallFormat F>
+std::vector<std::string> openings(const F& format, const ToolSet& tools) {
+  if constexpr (requires { format.openings(tools); }) {
+    return format.openings(tools);
+  } else {
+    return {std::string(format.trigger())};
   }
-  return rows;
-}
-
-// Free text that never holds the trigger; it may end anywhere.
-inline DfaPointer text_without(std::string_view trigger) {
-  std::vector<Dfa::Row> rows = text_and_trigger(trigger);
-  rows.pop_back();
-  for (Dfa::Row& row : rows) {
-    row.accepting = true;
-    std::replace(row.next.begin(), row.next.end(), static_cast<Dfa::State>(trigger.size()),
-                 Dfa::dead);
-  }
-  return std::make_shared<const Dfa>(std::move(rows));
-}
-
-// Free text up to the end of the first trigger.
-inline DfaPointer text_until(std::string_view trigger) {
-  std::vector<Dfa::Row> rows = text_and_trigger(trigger);
-  rows.back().accepting      = true;
-  return std::make_shared<const Dfa>(std::move(rows));
-}
-
-// Free text whose first byte that is not white space does not begin the trigger.
-inline DfaPointer text_not_beginning(std::string_view trigger) {
-  std::vector<Dfa::Row> rows(2);
-  for (unsigned b = 0; b < 256; ++b) {
-    const bool space = b == ' ' || b == '\t' || b == '\n' || b == '\r';
-    rows[0].next[b]  = space ? 0 : 1;
-    rows[1].next[b]  = 1;
-  }
-  rows[0].next[static_cast<unsigned char>(trigger[0])] = Dfa::dead;
-  rows[0].accepting = rows[1].accepting = true;
-  return std::make_shared<const Dfa>(std::move(rows));
-}
-
-// Any bytes.
-inline DfaPointer any_text() {
-  std::vector<Dfa::Row> rows(1);
-  std::fill(rows[0].next.begin(), rows[0].next.end(), Dfa::State{0});
-  rows[0].accepting = true;
-  return std::make_shared<const Dfa>(std::move(rows));
 }
 
 inline std::vector<std::size_t> chosen_tools(const ToolSet& tools, const ChoiceOptions& options) {
@@ -142,7 +100,21 @@ inline std::vector<std::size_t> chosen_tools(const ToolSet& tools, const ChoiceO
 
 }  // namespace detail
 
-/// The grammar of a whole answer: free text, calls, or both, as the tool choice has it.
+/// Calls as a format writes them; one whose text depends on the documents is given them.
+///
+/// Errors: as the format's own `write`.
+template <CallFormat F>
+[[nodiscard]] std::string write_calls(const F& format, std::span<const ToolCall> calls,
+                                      const ToolSet& tools) {
+  if constexpr (requires { format.write(calls, tools); }) {
+    return format.write(calls, tools);
+  } else {
+    return format.write(calls);
+  }
+}
+
+/// The grammar of a whole answer: free text, calls, or both, as the tool choice has it, behind a
+/// block of reasoning where there may be one.
 ///
 /// Free text is any bytes. After the last call only the end may follow.
 ///
@@ -153,38 +125,59 @@ inline std::vector<std::size_t> chosen_tools(const ToolSet& tools, const ChoiceO
 template <CallFormat F>
 [[nodiscard]] CallGrammar build_call_grammar(const F& format, const ToolSet& tools,
                                              const ChoiceOptions& options = {}) {
-  const std::vector<std::size_t> chosen = detail::chosen_tools(tools, options);
-  const std::string_view trigger        = format.trigger();
+  const std::vector<std::size_t> chosen   = detail::chosen_tools(tools, options);
+  const std::vector<std::string> openings = detail::openings(format, tools);
+  const std::string trigger(format.trigger());
+  const bool is_trigger = openings == std::vector{trigger};
+  const auto& marks     = options.reasoning;
+  if (marks && marks->end.empty()) {
+    throw Error(Errc::invalid_option, "reasoning", "what ends a block is not empty");
+  }
   CallGrammar result;
-  Grammar& grammar  = result.grammar;
-  const auto silent = [&] {
-    return grammar.lexeme(format.only_at_start() ? detail::text_not_beginning(trigger)
-                                                 : detail::text_without(trigger));
+  Grammar& grammar = result.grammar;
+  std::optional<NodeId> calls;
+  const NodeId space = grammar.lexeme(any_whitespace(), {0, 2});
+  if (!chosen.empty()) {
+    ChoiceOptions single = options;
+    if (options.choice == ToolChoice::named) {
+      single.parallel = false;
+    } else {
+      single.leading_keys.clear();
+      single.open_ended = false;
+    }
+    calls = format.calls_after_trigger(grammar, tools, chosen, single);
+    // Where the trigger alone may be text, the arguments' own marks tell of a call.
+    if (is_trigger || options.choice != ToolChoice::automatic) {
+      calls = grammar.tagged(CallGrammar::tool_mode, *calls);
+    }
+  }
+  // An answer, whose text does not look like a block of reasoning where one is told apart by that.
+  const auto answer = [&](std::string_view not_first) {
+    const auto text = [&](DfaPointer lexeme) {
+      if (!not_first.empty()) lexeme = detail::not_beginning(*lexeme, not_first);
+      return grammar.lexeme(std::move(lexeme));
+    };
+    if (calls && options.choice != ToolChoice::automatic) {
+      const NodeId begin = grammar.tagged(CallGrammar::tool_mode, grammar.literal(trigger));
+      return grammar.sequence({space, begin, *calls});
+    }
+    if (format.only_at_start()) {
+      const NodeId silent = text(detail::not_beginning(*detail::any_text(), trigger.substr(0, 1)));
+      if (!calls) return silent;
+      return grammar.choice({silent, grammar.sequence({space, grammar.literal(trigger), *calls})});
+    }
+    const NodeId silent = text(detail::text_without(openings));
+    if (!calls) return silent;
+    const NodeId before = is_trigger ? text(detail::text_until(trigger))
+                                     : grammar.sequence({silent, grammar.literal(trigger)});
+    return grammar.choice({silent, grammar.sequence({before, *calls})});
   };
-  if (chosen.empty()) {
-    result.root = silent();
+  if (!marks) {
+    result.root = answer("");
     return result;
   }
-  ChoiceOptions single = options;
-  if (options.choice == ToolChoice::named) {
-    single.parallel = false;
-  } else {
-    single.leading_keys.clear();
-    single.open_ended = false;
-  }
-  const NodeId calls = grammar.tagged(CallGrammar::tool_mode,
-                                      format.calls_after_trigger(grammar, tools, chosen, single));
-  const NodeId space = grammar.lexeme(any_whitespace(), {0, 2});
-  if (options.choice != ToolChoice::automatic) {
-    const NodeId begin = grammar.tagged(CallGrammar::tool_mode, grammar.literal(trigger));
-    result.root        = grammar.sequence({space, begin, calls});
-  } else if (format.only_at_start()) {
-    result.root =
-        grammar.choice({silent(), grammar.sequence({space, grammar.literal(trigger), calls})});
-  } else {
-    const NodeId text = grammar.lexeme(detail::text_until(trigger));
-    result.root       = grammar.choice({silent(), grammar.sequence({text, calls})});
-  }
+  result.root = grammar.sequence({detail::reasoning_block(grammar, *marks), answer("")});
+  if (!marks->begin.empty()) result.root = grammar.choice({result.root, answer(marks->begin)});
   return result;
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,57 +22,82 @@
 
 namespace tooldecode {
 
-/// `{"name": "f", "arguments": {...}}` inside a wrapper; text may precede the first call.
+/// `{"name": "f", "arguments": {...}}`, with marks around each call or around all of them, or with
+/// none; text may precede the first mark, but not calls without marks.
 ///
-/// The wrapper's marks are plain text: a vocabulary may have them as tokens of their own or not.
+/// The marks are plain text: a vocabulary may have them as tokens of their own or not.
 ///
 /// \par Complexity  write and parse O(length of the text)
 /// \par Threads     a value
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
 ///                  that are not finite
-/// \par Source      NousResearch, Hermes function calling; Qwen2.5's chat template
+/// \par Source      NousResearch, Hermes function calling; chat templates of Qwen2.5, Llama 3.1,
+///                  Mistral 7B v0.3; Salesforce, xLAM
 struct JsonCall {
-  std::string begin;      ///< opens a call
-  std::string end;        ///< closes it
-  std::string separator;  ///< between the marks and the object, and between calls
+  std::string begin;                     ///< opens a call; empty: the answer begins with the JSON
+  std::string end;                       ///< closes it
+  std::string separator;                 ///< between the marks and the object, and between calls
+  std::string arguments = "arguments";   ///< the key of the arguments
+  std::optional<std::string> between{};  ///< stands between calls: the marks are around them all
+  bool list = false;                     ///< the calls are a JSON array
 
   /// What values are written in.
   static constexpr ValueReader::Language language = ValueReader::Language::json;
 
+  /// `<tool_call>\n{"name": ..., "arguments": {...}}\n</tool_call>`, each.
   [[nodiscard]] static JsonCall hermes() { return {"<tool_call>", "</tool_call>", "\n"}; }
+  /// `<|python_tag|>{"name": ..., "parameters": {...}}; {...}`.
+  [[nodiscard]] static JsonCall llama() { return {"<|python_tag|>", "", "", "parameters", "; "}; }
+  /// `[TOOL_CALLS] [{"name": ..., "arguments": {...}}, {...}]`.
+  [[nodiscard]] static JsonCall mistral() {
+    return {"[TOOL_CALLS]", "", " ", "arguments", ", ", true};
+  }
+  /// `{"name": ..., "arguments": {...}}` and nothing else; further calls on further lines.
+  [[nodiscard]] static JsonCall bare() { return {"", "", "", "arguments", "\n"}; }
+  /// `[{"name": ..., "arguments": {...}}, {...}]` and nothing else.
+  [[nodiscard]] static JsonCall bare_list() { return {"", "", "", "arguments", ", ", true}; }
 
-  [[nodiscard]] std::string_view trigger() const noexcept { return begin; }
-  [[nodiscard]] static bool only_at_start() noexcept { return false; }
+  [[nodiscard]] std::string_view trigger() const noexcept {
+    if (!begin.empty()) return begin;
+    return list ? "[" : "{";
+  }
+  [[nodiscard]] bool only_at_start() const noexcept { return begin.empty(); }
 
   [[nodiscard]] std::string write(std::span<const ToolCall> calls) const {
     std::string text;
     for (const ToolCall& call : calls) {
-      if (!text.empty()) text += separator;
-      text += begin + separator + "{\"name\": ";
+      text += text.empty() ? begin + separator + (list ? "[" : "")
+              : between    ? *between
+                           : separator + begin + separator;
+      text += "{\"name\": ";
       append_json_string(text, call.name);
-      text += ", \"arguments\": " + write_json(call.arguments) + '}' + separator + end;
+      text += ", \"" + arguments + "\": " + write_json(call.arguments) + '}';
+      if (!between) text += separator + end;
     }
+    if (between && !calls.empty()) text += (list ? "]" : "") + end;
     return text;
   }
 
-  /// The calls of an answer; none where it has no opening mark.
+  /// The calls of an answer; none where it has no opening mark, or does not begin with the JSON.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& /*tools*/) const {
     std::vector<ToolCall> calls;
-    const std::size_t first = text.find(begin);
-    if (first == std::string_view::npos) return calls;
     ValueReader reader(text, ValueReader::Language::json, Errc::malformed_call);
     reader.allow_repeated_keys();
-    for (reader.skip(first); !reader.at_end(); reader.skip_space()) {
+    if (begin.empty()) {
+      reader.skip_space();
+      if (!reader.rest().starts_with(trigger())) return calls;
+    } else {
+      const std::size_t first = text.find(begin);
+      if (first == std::string_view::npos) return calls;
+      reader.skip(first);
+    }
+    if (between) {
+      parse_all(reader, calls);
+      return calls;
+    }
+    for (; !reader.at_end(); reader.skip_space()) {
       reader.expect(begin);
-      reader.skip_space();
-      const std::size_t at = reader.position();
-      auto object          = reader.value();
-      const bool is_call   = object.is_object() && object.size() == 2 && object.contains("name") &&
-                           object["name"].is_string() && object.contains("arguments") &&
-                           object["arguments"].is_object();
-      if (!is_call) reader.fail_at(at, "a call is an object of a name and arguments");
-      calls.push_back({object["name"].get<std::string>(), std::move(object["arguments"])});
-      reader.skip_space();
+      calls.push_back(parse_call(reader));
       reader.expect(end);
     }
     return calls;
@@ -84,35 +111,85 @@ struct JsonCall {
     const SchemaOptions written{ValueSyntax::json, options.documented_order, options.whitespace,
                                 options.leading_keys};
     std::vector<std::pair<std::string, NodeId>> names;
-    const NodeId key = grammar.literal("\"arguments\"");
+    const NodeId key = grammar.literal('"' + arguments + '"');
     NodeId space = 0, colon = 0;
     for (const std::size_t i : chosen) {
       const Tool& tool = tools[i];
       SchemaCompiler compiler(grammar, tool.parameters, written);
       space = compiler.whitespace();
       colon = compiler.colon();
-      const NodeId arguments =
+      const NodeId argument =
           grammar.tagged(static_cast<std::uint32_t>(i),
                          grammar.sequence({compiler.comma(), key, colon,
                                            compiler.value(tool.parameters, tool.parameters_pointer),
                                            space, grammar.literal("}")}));
       std::string name;
       append_json_string(name, tool.name);
-      names.emplace_back(std::move(name), arguments);
+      names.emplace_back(std::move(name), argument);
     }
     // With whitespace 0 the marks' own separators stand where whitespace may.
-    const NodeId gap = options.whitespace == 0 ? grammar.literal(separator) : space;
-    const NodeId object =
-        grammar.sequence({gap, grammar.literal("{"), space, grammar.literal("\"name\""), colon,
-                          grammar.trie(names)});
-    if (options.open_ended) {
-      return grammar.sequence({object, grammar.lexeme(detail::any_text())});
+    const bool exact = options.whitespace == 0;
+    const NodeId gap = exact ? grammar.literal(separator) : space;
+    const NodeId body =
+        grammar.sequence({space, grammar.literal("\"name\""), colon, grammar.trie(names)});
+    const NodeId object = grammar.sequence({grammar.literal("{"), body});
+    NodeId before       = gap;
+    if (list) {
+      const NodeId open = grammar.sequence({grammar.literal("["), space});
+      before            = begin.empty() ? space : grammar.sequence({gap, open});
     }
-    const NodeId call = grammar.sequence({object, gap, grammar.literal(end)});
-    const NodeId next = grammar.sequence({gap, grammar.literal(begin)});
+    const bool is_open = begin.empty() && !list;  // the brace was the trigger
+    const NodeId first = is_open ? body : grammar.sequence({before, object});
+    if (options.open_ended) {
+      return grammar.sequence({first, grammar.lexeme(detail::any_text())});
+    }
+    const NodeId last = exact ? grammar.empty() : space;
     const Occurrences count{1, options.parallel ? Occurrences::unbounded : 1};
-    return grammar.sequence(
-        {grammar.repeat(call, count, next), options.whitespace == 0 ? grammar.empty() : space});
+    if (!between) {
+      const NodeId call = grammar.sequence({before, object, gap, grammar.literal(end)});
+      const NodeId next = grammar.sequence({gap, grammar.literal(begin)});
+      return grammar.sequence({grammar.repeat(call, count, next), last});
+    }
+    const NodeId next =
+        exact ? grammar.literal(*between)
+              : grammar.sequence({space, grammar.literal(detail::trimmed(*between)), space});
+    const NodeId calls = is_open ? grammar.sequence({body, more(grammar, next, object, count)})
+                                 : grammar.sequence({before, grammar.repeat(object, count, next)});
+    const NodeId close = list ? grammar.sequence({space, grammar.literal("]")}) : grammar.empty();
+    return grammar.sequence({calls, close, grammar.literal(end), last});
+  }
+
+ private:
+  // The calls behind the first.
+  static NodeId more(Grammar& grammar, NodeId next, NodeId object, const Occurrences& count) {
+    if (count.max == 1) return grammar.empty();
+    return grammar.repeat(grammar.sequence({next, object}), {}, grammar.empty());
+  }
+  [[nodiscard]] ToolCall parse_call(ValueReader& reader) const {
+    reader.skip_space();
+    const std::size_t at = reader.position();
+    auto object          = reader.value();
+    const bool is_call   = object.is_object() && object.size() == 2 && object.contains("name") &&
+                         object["name"].is_string() && object.contains(arguments) &&
+                         object[arguments].is_object();
+    if (!is_call) reader.fail_at(at, "a call is an object of a name and " + arguments);
+    reader.skip_space();
+    return {object["name"].get<std::string>(), std::move(object[arguments])};
+  }
+  // Calls between one pair of marks, to the end of the text.
+  void parse_all(ValueReader& reader, std::vector<ToolCall>& calls) const {
+    const auto is_over = [&] { return list ? reader.accept("]") : reader.at_end(); };
+    reader.expect(begin);
+    reader.skip_space();
+    if (list) reader.expect("[");
+    do {
+      if (!calls.empty()) reader.expect(detail::trimmed(*between));
+      calls.push_back(parse_call(reader));
+    } while (!is_over());
+    reader.skip_space();
+    reader.expect(end);
+    reader.skip_space();
+    if (!reader.at_end()) reader.fail("expected the end of the text after the calls");
   }
 };
 static_assert(CallFormat<JsonCall>);

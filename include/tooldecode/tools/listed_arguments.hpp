@@ -1,0 +1,50 @@
+/// \file
+/// A tool's arguments one by one, for formats that do not write them as one object.
+#pragma once
+
+#include <string>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/grammar/schema_keywords.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode {
+
+/// An argument's schema and where it stands; of one that is not documented, that of any other.
+struct ArgumentSchema {
+  const nlohmann::ordered_json* schema;
+  std::string pointer;
+};
+
+/// \par Complexity  O(arguments)
+/// \par Threads     pure; refers to the tool
+/// \par Errors      none
+[[nodiscard]] inline ArgumentSchema argument_schema(const Tool& tool, const std::string& key) {
+  static const nlohmann::ordered_json any = true;
+  const auto listed                       = tool.parameters.find("properties");
+  if (listed != tool.parameters.end() && listed->contains(key)) {
+    return {&(*listed)[key], tool.parameters_pointer + "/properties/" + escape_pointer(key)};
+  }
+  const auto extra = tool.parameters.find("additionalProperties");
+  return {extra == tool.parameters.end() ? &any : &*extra,
+          tool.parameters_pointer + "/additionalProperties"};
+}
+
+/// Says what is wrong with a tool's parameters: as an object, and as arguments one by one.
+///
+/// \par Complexity  as SchemaCompiler
+/// \par Threads     as the compiler
+/// \par Errors      as SchemaCompiler; Error{unsupported_keyword} for what is said of all arguments
+inline void check_listed_arguments(SchemaCompiler& compiler, const Tool& tool) {
+  static_cast<void>(compiler.value(tool.parameters, tool.parameters_pointer));
+  for (const char* keyword : {"$ref", "anyOf", "oneOf", "enum", "const"}) {
+    if (!tool.parameters.contains(keyword)) continue;
+    throw Error(Errc::unsupported_keyword, tool.parameters_pointer + '/' + keyword,
+                std::string("arguments cannot be written one by one beside \"") + keyword + '"');
+  }
+}
+
+}  // namespace tooldecode

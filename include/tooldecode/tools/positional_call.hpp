@@ -1,0 +1,174 @@
+/// \file
+/// PositionalCall: a call without keys amid text, as ToolkenGPT and ToolDec write it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/listed_arguments.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/tools/value_writer.hpp>
+
+namespace tooldecode {
+
+/// One call at the end of an answer's text, its arguments JSON values in the documented order.
+///
+/// Only the last arguments can be left out, and only documented ones can be given. The text goes on
+/// in another answer, behind the call's result.
+///
+/// \par Complexity  write O(length of the text); parse O(length x tools)
+/// \par Threads     a value
+/// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for calls
+/// that
+///                  the format cannot write; Error{invalid_option} for leading keys out of order;
+///                  Error{unsupported_keyword} for parameters that are not listed as properties
+/// \par Source      Hao et al., ToolkenGPT, arXiv:2305.11554; Zhang et al., ToolDec,
+///                  arXiv:2310.07075
+struct PositionalCall {
+  std::string begin;    ///< before the name
+  std::string middle;   ///< between the name and the arguments
+  std::string end;      ///< behind the arguments
+  bool is_mark = true;  ///< `begin` opens a call whatever follows; else the name has to
+
+  /// What values are written in.
+  static constexpr ValueReader::Language language = ValueReader::Language::json;
+
+  /// `<square>(16)=`.
+  [[nodiscard]] static PositionalCall toolken() { return {"<", ">(", ")=", false}; }
+  /// `<T>square(5)`.
+  [[nodiscard]] static PositionalCall tool_dec() { return {"<T>", "(", ")"}; }
+
+  [[nodiscard]] std::string_view trigger() const noexcept { return begin; }
+  [[nodiscard]] static bool only_at_start() noexcept { return false; }
+  /// What text must not hold.
+  [[nodiscard]] std::vector<std::string> openings(const ToolSet& tools) const {
+    if (is_mark) return {begin};
+    std::vector<std::string> result;
+    for (const Tool& tool : tools) result.push_back(begin + tool.name + middle);
+    return result;
+  }
+
+  /// \param tools  says the order of the arguments: without it they keep their own
+  [[nodiscard]] std::string write(std::span<const ToolCall> calls,
+                                  const ToolSet& tools = {}) const {
+    if (calls.empty()) return {};
+    const ToolCall& call = calls[0];
+    if (calls.size() > 1) {
+      throw Error(Errc::malformed_call, calls[1].name, "the format has one call in an answer");
+    }
+    std::vector<std::string> names;
+    if (const auto known = tools.find(call.name)) {
+      names = argument_names(tools[*known]);
+    } else {
+      for (const auto& [key, value] : call.arguments.items()) names.push_back(key);
+    }
+    std::string text  = begin + call.name + middle;
+    std::size_t given = 0;
+    for (; given < names.size() && call.arguments.contains(names[given]); ++given) {
+      if (given > 0) text += ", ";
+      text += write_json(call.arguments[names[given]]);
+    }
+    if (given < call.arguments.size()) {
+      throw Error(Errc::malformed_call, call.name,
+                  "arguments without keys are documented, and none before them is left out");
+    }
+    return text + end;
+  }
+
+  /// The call of an answer; none where no tool's name stands in its marks.
+  [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const {
+    ValueReader reader(text, ValueReader::Language::json, Errc::malformed_call);
+    reader.allow_repeated_keys();
+    const Tool* tool = nullptr;
+    for (std::size_t at = text.find(begin); at != std::string_view::npos && tool == nullptr;
+         at             = text.find(begin, at + 1)) {
+      const std::string_view rest = text.substr(at + begin.size());
+      for (const Tool& one : tools) {
+        const bool is_here =
+            rest.starts_with(one.name) && rest.substr(one.name.size()).starts_with(middle);
+        if (is_here && (tool == nullptr || tool->name.size() < one.name.size())) tool = &one;
+      }
+      if (tool == nullptr && !is_mark) continue;
+      reader.skip(at + begin.size());
+      if (tool == nullptr) reader.fail("expected the name of a tool and '" + middle + "'");
+      reader.skip(tool->name.size() + middle.size());
+    }
+    if (tool == nullptr) return {};
+    const auto names = argument_names(*tool);
+    ToolCall call{.name = tool->name};
+    reader.skip_space();
+    while (!reader.accept(end)) {
+      const std::size_t given = call.arguments.size();
+      if (given > 0) reader.expect(",");
+      if (given == names.size()) reader.fail("more arguments than documented parameters");
+      call.arguments[names[given]] = reader.value();
+      reader.skip_space();
+    }
+    reader.skip_space();
+    if (!reader.at_end()) reader.fail("expected the end of the text after the call");
+    return {std::move(call)};
+  }
+
+  /// `square>(16)=`, where the opening mark has been read.
+  [[nodiscard]] NodeId calls_after_trigger(Grammar& grammar, const ToolSet& tools,
+                                           std::span<const std::size_t> chosen,
+                                           const ChoiceOptions& options) const {
+    std::vector<std::pair<std::string, NodeId>> names;
+    for (const std::size_t i : chosen) {
+      SchemaCompiler compiler(
+          grammar, tools[i].parameters,
+          {ValueSyntax::json, options.documented_order, options.whitespace, {}});
+      const NodeId space = compiler.whitespace();
+      const NodeId list  = grammar.sequence(
+          {space, arguments(grammar, compiler, tools[i], options.leading_keys), space});
+      const NodeId call = options.open_ended
+                              ? grammar.sequence({list, grammar.lexeme(detail::any_text())})
+                              : grammar.sequence({list, grammar.literal(end)});
+      names.emplace_back(tools[i].name + middle,
+                         grammar.tagged(static_cast<std::uint32_t>(i), call));
+    }
+    return grammar.trie(names);
+  }
+
+ private:
+  static NodeId arguments(Grammar& grammar, SchemaCompiler& compiler, const Tool& tool,
+                          const std::vector<std::string>& leading) {
+    check_listed_arguments(compiler, tool);
+    const auto names    = argument_names(tool);
+    const auto required = required_names(tool);
+    for (std::size_t i = 0; i < leading.size(); ++i) {
+      if (i < names.size() && names[i] == leading[i]) continue;
+      throw Error(Errc::invalid_option, leading[i], "arguments without keys keep their order");
+    }
+    // From the last argument to the first: what may follow once those before are written.
+    NodeId tail   = grammar.empty();
+    bool optional = true;
+    for (std::size_t i = names.size(); i-- > 0;) {
+      const auto [schema, pointer] = argument_schema(tool, names[i]);
+      const bool is_required = i < leading.size() || std::find(required.begin(), required.end(),
+                                                               names[i]) != required.end();
+      const NodeId value     = grammar.tagged(argument_tag + static_cast<std::uint32_t>(i),
+                                              compiler.value(*schema, pointer));
+      const NodeId here =
+          grammar.sequence({i == 0 ? grammar.empty() : compiler.comma(), value, tail});
+      optional = optional && !is_required;
+      tail     = optional ? grammar.optional(here) : here;
+    }
+    return tail;
+  }
+};
+static_assert(CallFormat<PositionalCall>);
+
+}  // namespace tooldecode

@@ -1,0 +1,287 @@
+/// \file
+/// XmlCall: calls as elements, an argument each, as Qwen3-Coder and GLM write them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/grammar/schema_text.hpp>
+#include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/tools/listed_arguments.hpp>
+#include <tooldecode/tools/plain_text.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/tools/value_writer.hpp>
+
+namespace tooldecode {
+
+/// A call as an element with one inside for each argument; text may precede the first call.
+///
+/// Strings are written as they are, up to the mark that closes them; anything else is JSON, and so
+/// are the values of a parameter that may be a string or something else than null. Which it is the
+/// tool's document says: of tools and keys that are not documented, what is JSON is read as such
+/// and the rest is a string.
+///
+/// \par Complexity  write and parse O(length of the text)
+/// \par Threads     a value
+/// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
+///                  that are not finite and for strings that the format cannot hold;
+///                  Error{unsupported_keyword} for parameters that are not listed as properties
+/// \par Source      chat templates of Qwen3-Coder (and Qwen3.5), GLM-4.5 and GLM-4.6
+struct XmlCall {
+  std::string begin;         ///< opens a call
+  std::string before_name;   ///< may be empty
+  std::string after_name;    ///< may be empty
+  std::string before_key;    ///< opens an argument
+  std::string after_key;     ///< closes its key
+  std::string before_value;  ///< may be empty: the key's end opens the value
+  std::string after_value;   ///< closes it
+  std::string padding;       ///< around a value; not part of it
+  std::string after_values;  ///< may be empty
+  std::string end;           ///< closes a call
+
+  /// What values are written in, unless they are strings.
+  static constexpr ValueReader::Language language = ValueReader::Language::json;
+  /// Between elements.
+  static constexpr std::string_view gap = "\n";
+
+  /// `<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>`.
+  [[nodiscard]] static XmlCall qwen3_coder() {
+    return {"<tool_call>",  "<function=", ">",           "<parameter=", ">", "",
+            "</parameter>", "\n",         "</function>", "</tool_call>"};
+  }
+  /// `<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>`.
+  [[nodiscard]] static XmlCall glm() {
+    return {"<tool_call>",  "", "", "<arg_key>",   "</arg_key>", "<arg_value>",
+            "</arg_value>", "", "", "</tool_call>"};
+  }
+
+  [[nodiscard]] std::string_view trigger() const noexcept { return begin; }
+  [[nodiscard]] static bool only_at_start() noexcept { return false; }
+
+  /// \param tools  says which strings are written with quotes: without it none are
+  [[nodiscard]] std::string write(std::span<const ToolCall> calls,
+                                  const ToolSet& tools = {}) const {
+    std::string text;
+    for (const ToolCall& call : calls) {
+      if (!text.empty()) text += gap;
+      text += begin + with_gap(before_name) + call.name + after_name;
+      text += gap;
+      const Tool* const tool = find(tools, call.name);
+      for (const auto& [key, value] : call.arguments.items()) {
+        text += before_key + key + after_key + with_gap(before_value) + padding;
+        append_value(text, value, form_of(tool, key));
+        text += padding + after_value;
+        text += gap;
+      }
+      if (!after_values.empty()) (text += after_values) += gap;
+      text += end;
+    }
+    return text;
+  }
+
+  /// The calls of an answer; none where it has no opening mark.
+  [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const {
+    std::vector<ToolCall> calls;
+    const std::size_t first = text.find(begin);
+    if (first == std::string_view::npos) return calls;
+    ValueReader reader(text, ValueReader::Language::json, Errc::malformed_call);
+    for (reader.skip(first); !reader.at_end(); reader.skip_space()) {
+      reader.expect(begin);
+      reader.skip_space();
+      reader.expect(before_name);
+      const std::string_view next = after_values.empty() ? end : after_values;
+      ToolCall call;
+      call.name = name(reader, after_name.empty() ? std::vector{next, std::string_view(before_key)}
+                                                  : std::vector{std::string_view(after_name)});
+      reader.expect(after_name);
+      reader.skip_space();
+      const Tool* const tool = find(tools, call.name);
+      while (!reader.accept(next)) {
+        reader.expect(before_key);
+        std::string key = name(reader, {after_key});
+        reader.expect(after_key);
+        if (!before_value.empty()) reader.skip_space();
+        reader.expect(before_value);
+        call.arguments[key] = value(reader, form_of(tool, key));
+        reader.skip_space();
+      }
+      if (!after_values.empty()) {
+        reader.skip_space();
+        reader.expect(end);
+      }
+      calls.push_back(std::move(call));
+    }
+    return calls;
+  }
+
+  /// The first call, its closing mark and further calls, where the opening mark has been read.
+  [[nodiscard]] NodeId calls_after_trigger(Grammar& grammar, const ToolSet& tools,
+                                           std::span<const std::size_t> chosen,
+                                           const ChoiceOptions& options) const {
+    const bool exact = options.whitespace == 0;
+    const NodeId between =
+        exact ? grammar.literal(gap) : grammar.lexeme(any_whitespace(), {0, options.whitespace});
+    PlainText plain(grammar, after_value);
+    std::vector<std::pair<std::string, NodeId>> names;
+    for (const std::size_t i : chosen) {
+      const NodeId content =
+          grammar.sequence({between, arguments(grammar, plain, tools[i], between, options)});
+      names.emplace_back(tools[i].name + after_name,
+                         grammar.tagged(static_cast<std::uint32_t>(i), content));
+    }
+    const NodeId name =
+        grammar.sequence({before_name.empty() ? (exact ? grammar.empty() : between) : between,
+                          grammar.literal(before_name), grammar.trie(names)});
+    if (options.open_ended) return grammar.sequence({name, grammar.lexeme(detail::any_text())});
+    const NodeId close =
+        after_values.empty()
+            ? grammar.literal(end)
+            : grammar.sequence({grammar.literal(after_values), between, grammar.literal(end)});
+    const NodeId call = grammar.sequence({name, close});
+    const NodeId next = grammar.sequence({between, grammar.literal(begin)});
+    const Occurrences count{1, options.parallel ? Occurrences::unbounded : 1};
+    return grammar.sequence({grammar.repeat(call, count, next), exact ? grammar.empty() : between});
+  }
+
+ private:
+  using Json = nlohmann::ordered_json;
+
+  [[nodiscard]] static std::string with_gap(const std::string& mark) {
+    return mark.empty() ? mark : std::string(gap) + mark;
+  }
+  static const Tool* find(const ToolSet& tools, std::string_view name) {
+    const auto known = tools.find(name);
+    return known ? &tools[*known] : nullptr;
+  }
+  // Nothing for a tool that is not documented.
+  static std::optional<PlainForm> form_of(const Tool* tool, const std::string& key) {
+    if (tool == nullptr) return std::nullopt;
+    return plain_form(*argument_schema(*tool, key).schema, tool->parameters);
+  }
+
+  void append_value(std::string& text, const Json& value, std::optional<PlainForm> form) const {
+    if (!value.is_string() || form == PlainForm::json || form == PlainForm::mixed) {
+      text += write_json(value);
+      return;
+    }
+    const auto& string = value.get_ref<const std::string&>();
+    if (string.find(after_value) != std::string::npos) {
+      throw Error(Errc::malformed_call, after_value, "a string holds the mark that closes it");
+    }
+    if (form == PlainForm::nullable && string == "null") {
+      throw Error(Errc::malformed_call, "null", "a string that reads as null");
+    }
+    text += string;
+  }
+
+  // Text up to the first of some marks, without white space around it.
+  static std::string name(ValueReader& reader, const std::vector<std::string_view>& marks) {
+    const std::string_view rest = reader.rest();
+    std::size_t length          = rest.size();
+    for (const std::string_view mark : marks) length = std::min(length, rest.find(mark));
+    const std::string_view name = detail::trimmed(rest.substr(0, length));
+    const bool is_name          = !name.empty() && is_utf8(name) &&
+                         std::none_of(name.begin(), name.end(),
+                                      [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+    if (!is_name) reader.fail("expected a name");
+    reader.skip(length);
+    return std::string(name);
+  }
+
+  // A value and its closing mark.
+  [[nodiscard]] Json value(ValueReader& reader, std::optional<PlainForm> form) const {
+    if (form == PlainForm::json) return json(reader);
+    const std::size_t length = reader.rest().find(after_value);
+    if (length == std::string_view::npos) reader.fail("expected '" + after_value + "'");
+    std::string_view text = reader.rest().substr(0, length);
+    if (!is_utf8(text)) reader.fail("the string is not UTF-8");
+    if (text.starts_with(padding)) text.remove_prefix(padding.size());
+    if (text.ends_with(padding)) text.remove_suffix(padding.size());
+    Json result = std::string(text);
+    if (form == PlainForm::nullable && text == "null") result = nullptr;
+    if (!form || form == PlainForm::mixed) {
+      try {
+        ValueReader whole = reader;
+        result            = json(whole);
+        reader            = whole;
+        return result;
+      } catch (const Error&) {
+        // not JSON, so a string
+      }
+    }
+    reader.skip(length + after_value.size());
+    return result;
+  }
+  [[nodiscard]] Json json(ValueReader& reader) const {
+    reader.allow_repeated_keys();
+    Json result = reader.value();
+    reader.skip_space();
+    reader.expect(after_value);
+    return result;
+  }
+
+  NodeId arguments(Grammar& grammar, PlainText& plain, const Tool& tool, NodeId between,
+                   const ChoiceOptions& options) const {
+    const Json& root = tool.parameters;
+    SchemaCompiler compiler(grammar, root,
+                            {ValueSyntax::json, options.documented_order, options.whitespace, {}});
+    check_listed_arguments(compiler, tool);
+    const auto required = required_names(tool);
+    const NodeId pad    = grammar.literal(padding);
+    const NodeId assign = before_value.empty()
+                              ? pad
+                              : grammar.sequence({between, grammar.literal(before_value), pad});
+    const NodeId close  = grammar.sequence({pad, grammar.literal(after_value), between});
+    KeyedSet set{.members          = {},
+                 .separator        = grammar.empty(),
+                 .additional       = {},
+                 .documented_order = options.documented_order};
+    const auto value_of = [&](const std::string& key) {
+      const auto [schema, pointer] = argument_schema(tool, key);
+      const PlainForm form         = plain_form(*schema, root);
+      return form == PlainForm::text || form == PlainForm::nullable
+                 ? plain.value(*schema, root, pointer)
+                 : compiler.value(*schema, pointer);
+    };
+    std::vector<std::string> keys = argument_names(tool);
+    for (std::uint32_t i = 0; i < keys.size(); ++i) {
+      const bool is_required =
+          std::find(required.begin(), required.end(), keys[i]) != required.end();
+      const NodeId value = grammar.tagged(argument_tag + i, value_of(keys[i]));
+      set.members.push_back({{before_key + keys[i] + after_key},
+                             grammar.sequence({assign, value, close}),
+                             is_required});
+    }
+    if (root.value("additionalProperties", Json(true)) != false) {
+      SchemaText text(grammar, ValueSyntax::json, options.whitespace);
+      set.additional = grammar.sequence({grammar.literal(before_key), text.other_key(keys, true),
+                                         grammar.literal(after_key), assign, value_of(""), close});
+    }
+    for (const std::string& name : options.leading_keys) {
+      const auto from = static_cast<std::ptrdiff_t>(set.leading);
+      const auto at   = std::find(keys.begin() + from, keys.end(), name);
+      if (at == keys.end()) throw Error(Errc::invalid_option, name, "no other property leads");
+      const auto member = set.members.begin() + (at - keys.begin());
+      std::rotate(set.members.begin() + from, member, member + 1);
+      std::rotate(keys.begin() + from, at, at + 1);
+      ++set.leading;
+    }
+    return grammar.keyed_set(set);
+  }
+};
+static_assert(CallFormat<XmlCall>);
+
+}  // namespace tooldecode

@@ -1,0 +1,345 @@
+// Every format and tool choice: what is written of conforming calls is accepted and reads back, and
+// what is broken is refused, or conforms all the same.
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/marked_call.hpp>
+#include <tooldecode/tools/positional_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/tools/xml_call.hpp>
+
+#include <support/catch.hpp>
+#include <support/random_tools.hpp>
+#include <support/slow_validator.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+using Random = std::mt19937;
+
+std::uint32_t below(Random& random, std::uint32_t n) {
+  return static_cast<std::uint32_t>(random() % n);
+}
+
+// Random tools, and one with a parameter of every kind.
+ToolSet tools_of(Random& random) {
+  Json documents = Json::array();
+  for (const Tool& tool : test::random_tools(random)) documents.push_back(tool.document);
+  documents.push_back(Json::parse(R"({"name": "all.kinds", "parameters": {"type": "object",
+    "properties": {
+      "text": {"type": "string"},
+      "nullable": {"anyOf": [{"type": "string", "maxLength": 40}, {"type": "null"}]},
+      "either": {"type": ["string", "integer"]},
+      "anything": {},
+      "number": {"type": "number"},
+      "pattern": {"type": "string", "pattern": "^[a-c<]{2,4}$"},
+      "long": {"type": "string", "minLength": 3, "maxLength": 30},
+      "free": {"type": "object", "additionalProperties": {"type": "integer"}},
+      "referred": {"$ref": "#/$defs/word"}},
+    "$defs": {"word": {"enum": ["a b", "é", "x>"]}},
+    "additionalProperties": {"type": "string"},
+    "required": ["text", "long"]}})"));
+  return ToolSet::from_json(documents);
+}
+
+std::string random_text(Random& random, std::uint32_t least, std::uint32_t most) {
+  static const std::vector<std::string> pieces{"a",
+                                               "b",
+                                               "7",
+                                               " ",
+                                               "\n",
+                                               "\"",
+                                               "'",
+                                               "\\",
+                                               "<",
+                                               ">",
+                                               "</",
+                                               "é",
+                                               "😀",
+                                               "{",
+                                               "]",
+                                               "</parameter",
+                                               "null",
+                                               "<|call|>",
+                                               "[TOOL_CALLS]",
+                                               "</tool_call>",
+                                               "\t",
+                                               "=",
+                                               "<arg_key>",
+                                               "```"};
+  const std::uint32_t length = least + below(random, most - least + 1);
+  std::string text;
+  for (std::uint32_t left = length; left > 0;) {
+    const std::string& piece = pieces[below(random, static_cast<std::uint32_t>(pieces.size()))];
+    const auto size          = static_cast<std::uint32_t>(slow::code_points(piece).size());
+    if (size > left) continue;
+    text += piece;
+    left -= size;
+  }
+  return text;
+}
+
+Json random_value(const Json& schema, const Json& root, Random& random) {
+  if (schema.contains("$ref")) {
+    return random_value(root.at(Json::json_pointer(schema["$ref"].get<std::string>().substr(1))),
+                        root, random);
+  }
+  if (schema.contains("enum")) {
+    return schema["enum"][below(random, static_cast<std::uint32_t>(schema["enum"].size()))];
+  }
+  if (schema.contains("anyOf")) {
+    const auto count = static_cast<std::uint32_t>(schema["anyOf"].size());
+    return random_value(schema["anyOf"][below(random, count)], root, random);
+  }
+  std::string type = "string";
+  if (!schema.contains("type")) {
+    type = std::vector<std::string>{"string", "null", "number", "boolean"}[below(random, 4)];
+  } else if (schema["type"].is_array()) {
+    const auto count = static_cast<std::uint32_t>(schema["type"].size());
+    type             = schema["type"][below(random, count)].get<std::string>();
+  } else {
+    type = schema["type"].get<std::string>();
+  }
+  if (type == "null") return nullptr;
+  if (type == "boolean") return below(random, 2) == 1;
+  if (type == "integer") return below(random, 121);
+  if (type == "number") return std::vector<double>{-2.5, 0, 1e20, 7, 0.125}[below(random, 5)];
+  if (type == "string" && schema.contains("pattern")) {
+    return std::vector<std::string>{"ab", "<<a", "c<", "aaaa"}[below(random, 4)];
+  }
+  if (type == "string") {
+    const auto text = random_text(random, schema.value("minLength", 0U),
+                                  std::min(schema.value("maxLength", 12U), 30U));
+    return schema.contains("maxLength") && text == "null" ? "" : text;
+  }
+  if (type == "array") {
+    Json array = Json::array();
+    for (auto n = below(random, schema.value("maxItems", 3U) + 1); n > 0; --n) {
+      array.push_back(random_value(schema["items"], root, random));
+    }
+    return array;
+  }
+  Json object           = Json::object();
+  const Json properties = schema.value("properties", Json::object());
+  for (const auto& [key, member] : properties.items()) {
+    if (below(random, 2) == 0) object[key] = random_value(member, root, random);
+  }
+  if (schema.contains("additionalProperties") && schema["additionalProperties"].is_object()) {
+    object[random_text(random, 0, 4)] = random_value(schema["additionalProperties"], root, random);
+  }
+  return object;
+}
+
+ToolCall random_call(const Tool& tool, bool in_order, Random& random) {
+  const auto required = required_names(tool);
+  std::vector<std::string> keys;
+  for (const std::string& key : argument_names(tool)) {
+    const bool needed = std::find(required.begin(), required.end(), key) != required.end();
+    if (needed || below(random, 2) == 0) keys.push_back(key);
+  }
+  if (in_order) {
+    // The last ones may be left out, and no other.
+    keys                 = argument_names(tool);
+    std::size_t can_stay = keys.size();
+    while (can_stay > 0 &&
+           std::find(required.begin(), required.end(), keys[can_stay - 1]) == required.end()) {
+      --can_stay;
+    }
+    const auto optional = static_cast<std::uint32_t>(keys.size() - can_stay);
+    keys.resize(can_stay + below(random, optional + 1));
+  } else {
+    std::shuffle(keys.begin(), keys.end(), random);
+  }
+  ToolCall call{.name = tool.name};
+  for (const std::string& key : keys) {
+    call.arguments[key] = random_value(tool.parameters["properties"][key], tool.parameters, random);
+  }
+  if (!in_order && tool.name == "all.kinds" && below(random, 2) == 0) {
+    call.arguments["more_"] = random_text(random, 0, 5);
+  }
+  return call;
+}
+
+struct Format {
+  std::string name, trigger;
+  bool only_at_start, parallel, in_order;
+  std::function<ToolCallFSM(const MaskCache&, const ToolSet&, const ChoiceOptions&)> constrain;
+};
+
+template <class F>
+Format format(std::string name, F f, bool parallel = true, bool in_order = false) {
+  return {std::move(name),
+          std::string(f.trigger()),
+          f.only_at_start(),
+          parallel,
+          in_order,
+          [f](const MaskCache& cache, const ToolSet& tools, const ChoiceOptions& options) {
+            return ToolCallFSM(cache, tools, f, options);
+          }};
+}
+
+const std::vector<Format>& formats() {
+  static const std::vector<Format> all{
+      format("python", PythonCall{}),
+      format("hermes", JsonCall::hermes()),
+      format("llama", JsonCall::llama()),
+      format("mistral", JsonCall::mistral()),
+      format("bare", JsonCall::bare()),
+      format("bare list", JsonCall::bare_list()),
+      format("mistral args", MarkedCall::mistral()),
+      format("deepseek v3", MarkedCall::deepseek_v3()),
+      format("deepseek v3.1", MarkedCall::deepseek_v3_1()),
+      format("kimi", MarkedCall::kimi_k2()),
+      format("harmony", MarkedCall::harmony()),
+      format("react", MarkedCall::react(), false),
+      format("qwen3-coder", XmlCall::qwen3_coder()),
+      format("glm", XmlCall::glm()),
+      format("toolken", PositionalCall::toolken(), false, true),
+      format("tooldec", PositionalCall::tool_dec(), false, true),
+  };
+  return all;
+}
+
+const MaskCache& cache() {
+  static const MaskCache shared{test::call_vocabulary()};
+  return shared;
+}
+
+// Whether a text is accepted; if it is, then it can be read, and all calls conform.
+bool is_accepted(const ToolCallFSM& calls, const std::string& text) {
+  const auto state = calls.advance_bytes(calls.initial(), text);
+  if (!state || !calls.is_accepting(*state)) return false;
+  for (const ToolCall& call : calls.parse(text)) {
+    const auto tool = calls.tools().find(call.name);
+    REQUIRE(tool);
+    const Json& schema = calls.tools()[*tool].parameters;
+    INFO(call.arguments.dump());
+    if (!slow::conforms(call.arguments, schema, schema)) FAIL("accepted, and does not conform");
+  }
+  return true;
+}
+
+struct Mutation {
+  std::string name, text;
+  bool must_break = false;  // whatever the format
+};
+
+std::vector<Mutation> mutations(const ToolCallFSM& fsm, const std::vector<ToolCall>& calls,
+                                const std::string& text, Random& random) {
+  std::vector<Mutation> result{
+      {"cut short", text.substr(0, below(random, static_cast<std::uint32_t>(text.size()))), false},
+      {"cut by a byte", text.substr(0, text.size() - 1), false}};
+  const auto write = [&](std::string name, const std::vector<ToolCall>& broken, bool must_break) {
+    try {
+      result.push_back({std::move(name), fsm.write(broken), must_break});
+    } catch (const Error&) {
+      // a format that cannot write it cannot have it in a text
+    }
+  };
+  const std::size_t which    = below(random, static_cast<std::uint32_t>(calls.size()));
+  const Tool& tool           = fsm.tools()[*fsm.tools().find(calls[which].name)];
+  std::vector<ToolCall> copy = calls;
+  copy[which].name += "x";
+  write("an unknown tool", copy, true);
+  copy                = calls;
+  const auto required = required_names(tool);
+  if (!required.empty()) {
+    copy[which].arguments.erase(
+        required[below(random, static_cast<std::uint32_t>(required.size()))]);
+    write("a missing argument", copy, true);
+  }
+  std::vector<std::string> words{calls[which].name};
+  for (const auto& [key, value] : calls[which].arguments.items()) {
+    words.push_back(key);
+    for (const Json& other :
+         {Json("zzz"), Json(12345), Json(true), Json::array({Json::object()})}) {
+      copy                       = calls;
+      copy[which].arguments[key] = other;
+      if (slow::conforms(copy[which].arguments, tool.parameters, tool.parameters)) continue;
+      write("a wrong type", copy, false);
+    }
+  }
+  for (const std::string& word : words) {
+    std::string changed  = text;
+    const std::size_t at = text.find(word, text.find(calls[which].name));
+    if (at == std::string::npos) continue;
+    changed[at + below(random, static_cast<std::uint32_t>(word.size()))] =
+        "ax_7<\""[below(random, 6)];
+    result.push_back({"a byte of a name or key", changed, false});
+  }
+  for (int i = 0; i < 12; ++i) {
+    std::string changed  = text;
+    const std::size_t at = below(random, static_cast<std::uint32_t>(text.size()));
+    const char byte      = "<>{}[]\",: \n/a0\xC3"[below(random, 15)];
+    if (i % 3 == 0) changed[at] = byte;
+    if (i % 3 == 1) changed.insert(at, 1, byte);
+    if (i % 3 == 2) changed.erase(at, 1 + below(random, 3));
+    if (changed != text) result.push_back({"a changed byte", changed, false});
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("What is written of conforming calls is accepted and reads back") {
+  std::map<std::string, int> refused, tried;
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    for (const Format& format : formats()) {
+      Random random(seed);
+      const ToolSet tools = tools_of(random);
+      const auto tool_at  = [&](std::size_t i) -> const Tool& { return tools[i % tools.size()]; };
+      CAPTURE(seed, format.name);
+      for (const ToolChoice choice :
+           {ToolChoice::required, ToolChoice::automatic, ToolChoice::named}) {
+        const bool is_named = choice == ToolChoice::named;
+        const bool thinks   = (seed + static_cast<unsigned>(choice)) % 2 == 0;
+        ChoiceOptions options{.choice = choice, .name = is_named ? tool_at(seed).name : ""};
+        if (seed % 4 == 1) options.whitespace = 0;
+        if (thinks) options.reasoning = ReasoningMarks{};
+        const ToolCallFSM fsm = format.constrain(cache(), tools, options);
+        std::vector<ToolCall> calls;
+        for (auto n = format.parallel && !is_named ? 1 + below(random, 3) : 1; n > 0; --n) {
+          calls.push_back(
+              random_call(is_named ? tool_at(seed) : tool_at(random()), format.in_order, random));
+        }
+        const std::string written = fsm.write(calls);
+        std::string text          = written;
+        const bool speaks         = choice == ToolChoice::automatic && !format.only_at_start;
+        if (speaks) text = "Let me see.\n" + text;
+        if (thinks) text = "<think>Is it " + format.trigger + " or not?</think>\n" + text;
+        CAPTURE(text);
+        const auto refusal = fsm.find_refusal(text);
+        if (refusal) FAIL("refused at byte " << refusal->at);
+        REQUIRE(fsm.parse(text) == calls);
+        if (thinks) REQUIRE(is_accepted(fsm, written));  // the block may be left out
+        for (const Mutation& mutation : mutations(fsm, calls, written, random)) {
+          CAPTURE(mutation.name, mutation.text);
+          const bool accepted = is_accepted(fsm, mutation.text);
+          ++tried[mutation.name];
+          refused[mutation.name] += accepted ? 0 : 1;
+          if (!mutation.must_break || !accepted) continue;
+          const bool is_text = choice == ToolChoice::automatic && fsm.parse(mutation.text).empty();
+          if (!is_text) FAIL("accepted");
+        }
+      }
+      const ToolCallFSM silent = format.constrain(cache(), tools, {.choice = ToolChoice::none});
+      const std::string call   = silent.write(std::vector{random_call(tool_at(0), true, random)});
+      CHECK(silent.find_refusal(call));
+      CHECK_FALSE(silent.find_refusal("No call."));
+    }
+  }
+  for (const auto& [name, count] : tried) {
+    INFO(name << ": " << refused[name] << " of " << count << " refused");
+    CHECK(refused[name] * 10 > count * (name == "a changed byte" ? 4 : 7));
+  }
+}
