@@ -205,7 +205,10 @@ export -f measure
 step "benchmark" 150 bash -c 'set -o pipefail; measure "$@"' measure "$build/benchmark_cuda" "$json" "$commit" "$log"
 
 if [ -n "$python" ]; then
-  step "the same as PyTorch" 90 "$python" benchmarks/cuda/peers.py "$build/library.so" --json "$json"
+  compare() { set -o pipefail; PYTHONUNBUFFERED=1 "$1" benchmarks/cuda/peers.py "$2" --json "$3" | tee "$4"; }
+  export -f compare
+  step "comparison with PyTorch" 90 bash -c 'compare "$@"' compare "$python" "$build/library.so" "$json" \
+    "$build/peers.log"
 else
   note "SKIPPED: the comparison with PyTorch, since python3 is not here"
 fi
@@ -243,6 +246,6 @@ fi
 
 say "summary"
 printf '%s\n' "${summary[@]}"
-grep -E '^(HOLDS|MISSED|NOT MEASURED|FAILED)' "$log" 2> /dev/null
+grep -hE '^(HOLDS|MISSED|NOT MEASURED|FAILED|SKIPPED|IN ALL)' "$log" "$build/peers.log" 2> /dev/null
 say "numbers are in $json"
 exit $failed
