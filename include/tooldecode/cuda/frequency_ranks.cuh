@@ -8,12 +8,14 @@
 #include <cuda_runtime.h>
 #include <thrust/execution_policy.h>
 #include <thrust/fill.h>
+#include <thrust/functional.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/permutation_iterator.h>
 #include <thrust/scan.h>
 #include <thrust/scatter.h>
 #include <thrust/sequence.h>
 #include <thrust/sort.h>
+#include <thrust/transform.h>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
@@ -37,16 +39,13 @@ struct FrequencyRanksView {
 
 namespace detail {
 
-/// The order of FrequencyRanks, without its last criterion: a stable sort keeps ids ascending.
-struct RanksBefore {
+/// What ranks are sorted by, the greatest first; a stable sort keeps ids ascending among equals.
+struct RankKey {
   const std::uint64_t* counts;
   const std::uint8_t* always;
 
-  [[nodiscard]] __host__ __device__ bool operator()(TokenId a, TokenId b) const {
-    const bool first = always != nullptr && always[a] != 0;
-    const bool other = always != nullptr && always[b] != 0;
-    if (first || other) return first && !other;
-    return counts[a] > counts[b];
+  [[nodiscard]] __host__ __device__ std::uint64_t operator()(TokenId token) const {
+    return always != nullptr && always[token] != 0 ? ~std::uint64_t{0} : counts[token];
   }
 };
 
@@ -56,10 +55,10 @@ struct RanksBefore {
 /// equals by id.
 ///
 /// \param policy  Thrust's, such as thrust::cuda::par.on(stream); it says where the arrays lie
-/// \param counts  occurrences by token; their sum has 64 bits
+/// \param counts  occurrences by token; their sum is below 2^64 - 1
 /// \param always  not 0 for tokens that rank first whatever their count; null: none does
 /// \par Shapes      counts [V]; always [V]; ranks as its members say
-/// \par Complexity  O(V log V), and as much memory as Thrust's sort takes in passing
+/// \par Complexity  O(V), and as much memory as Thrust's sort takes in passing
 /// \par Threads     as the policy; it may wait for the device
 /// \par Errors      Error{invalid_option} for less than no tokens, {shape_mismatch} for null
 ///                  pointers; whatever Thrust throws
@@ -78,7 +77,10 @@ void fill_frequency_ranks(const Policy& policy, const std::uint64_t* counts,
   }
   TokenId* const end = ranks.ids + vocabulary;
   thrust::sequence(policy, ranks.ids, end);
-  thrust::stable_sort(policy, ranks.ids, end, detail::RanksBefore{counts, always});
+  std::uint64_t* const keys = ranks.running_counts;  // until these are known
+  thrust::transform(policy, ranks.ids, end, keys, detail::RankKey{counts, always});
+  thrust::stable_sort_by_key(policy, keys, keys + vocabulary, ranks.ids,
+                             thrust::greater<std::uint64_t>());
   const thrust::counting_iterator<std::uint32_t> rank(0);
   thrust::scatter(policy, rank, rank + vocabulary, ranks.ids, ranks.ranks);
   const auto by_rank = thrust::make_permutation_iterator(counts, ranks.ids);
