@@ -240,11 +240,15 @@ TEST_CASE("However many blocks rank, the ranking is the same") {
   });
 }
 
-TEST_CASE("Rankings where states do not fit into shared memory, and without tensor cores") {
+TEST_CASE("Rankings of many blocks, of states in parts and without tensor cores") {
   on_device([] {
     {
       const Setting limit(simt::options.shared_limit, std::size_t{31} * 1024);
       check_sizes<__nv_bfloat16>({140, 264, 12, 7}, 8);
+    }
+    {
+      const Setting many(simt::multiprocessors, 132);  // more lists than are loaded at a time
+      check_sizes<__half>({2100, 8, 5, 10}, 9);
     }
     const Setting older(simt::compute_capability, 75);
     check_sizes<__half>({33, 40, 9, 10}, 10);
