@@ -1,9 +1,25 @@
 /// \file
-/// The kernels, for users; the library never includes it. FrequencyRanks on the device, which needs Thrust and
-/// with it seconds of compile time, is <tooldecode/cuda/frequency_ranks.cuh>.
+/// The kernels, for users; the library never includes it. Ranks built on the device, which need Thrust and
+/// with it seconds of compile time, are <tooldecode/cuda/frequency_ranks.cuh>.
 #pragma once
 
+#include <tooldecode/cuda/async_copy.cuh>
+#include <tooldecode/cuda/attention_merge.cuh>
+#include <tooldecode/cuda/attention_rows.cuh>
+#include <tooldecode/cuda/block.cuh>
+#include <tooldecode/cuda/compact_cache.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
+#include <tooldecode/cuda/draft_tree.cuh>
+#include <tooldecode/cuda/head_products.cuh>
 #include <tooldecode/cuda/key_values.cuh>
+#include <tooldecode/cuda/logits_rows.cuh>
+#include <tooldecode/cuda/masked_softmax.cuh>
 #include <tooldecode/cuda/number.cuh>
+#include <tooldecode/cuda/philox.cuh>
+#include <tooldecode/cuda/pruned_head.cuh>
+#include <tooldecode/cuda/tensor_core.cuh>
+#include <tooldecode/cuda/threshold_search.cuh>
+#include <tooldecode/cuda/top_k.cuh>
+#include <tooldecode/cuda/tree_attention.cuh>
+#include <tooldecode/cuda/tree_verifier.cuh>
