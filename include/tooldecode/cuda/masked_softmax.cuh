@@ -349,8 +349,9 @@ __device__ inline void merge_choices(const Choice& mine, int row, const SoftmaxP
   if (lane_index() == 0) tokens[row] = best.token;
 }
 
+// Eight numbers of two bytes a pack: with more than three blocks at once, some registers spill.
 template <Number T, bool is_greedy>
-__global__ void __launch_bounds__(softmax_threads, 4)
+__global__ void __launch_bounds__(softmax_threads, is_greedy&& pack_size<T> == 8 ? 3 : 4)
     find_tokens_kernel(LogitsRows<T> rows, float temperature, const std::uint64_t* cuts,
                        NoiseRows noise, SoftmaxParts parts, TokenId* tokens) {
   const int row   = static_cast<int>(blockIdx.x) / parts.splits;
