@@ -109,8 +109,8 @@ TEST_CASE("A pruned head on CUDA cores: logits, ranks and log-sum-exp") {
     for (const Sizes& sizes :
          {Sizes{1, 8, 1, 1}, Sizes{15, 24, 1, 10}, Sizes{257, 264, 1, 32}, Sizes{65, 1032, 1, 5},
           Sizes{16, 72, 2, 3}, Sizes{130, 520, 3, 10}, Sizes{17, 256, 4, 32}}) {
-      check_sizes<__half>(sizes, seed);
-      check_sizes<__nv_bfloat16>(sizes, seed + 100);
+      if (seed % 2 == 0) check_sizes<__half>(sizes, seed);
+      if (seed % 2 != 0) check_sizes<__nv_bfloat16>(sizes, seed);
       ++seed;
     }
   });
@@ -121,7 +121,7 @@ TEST_CASE("A pruned head on tensor cores: logits, ranks and log-sum-exp") {
     unsigned seed = 1;
     for (const Sizes& sizes :
          {Sizes{1, 8, 5, 1}, Sizes{17, 24, 8, 32}, Sizes{33, 72, 9, 10}, Sizes{15, 128, 16, 3},
-          Sizes{16, 1032, 6, 10}, Sizes{18, 72, 64, 10}}) {
+          Sizes{16, 1032, 6, 10}, Sizes{18, 72, 49, 10}}) {
       if (seed % 2 == 0) check_sizes<__half>(sizes, seed);
       if (seed % 2 != 0) check_sizes<__nv_bfloat16>(sizes, seed);
       ++seed;
@@ -225,7 +225,7 @@ TEST_CASE("However many blocks rank, the ranking is the same") {
     const RandomHead<__half> head = random_head<__half>(150, 24, 6);
     std::mt19937 random(7);
     const DeviceBuffer<__half> hidden(normal_numbers<__half>(std::size_t{6} * 24, random));
-    for (const int states : {1, 3, 6}) {
+    for (const int states : {1, 6}) {
       INFO("states " << states);
       const std::vector<float> logits = logits_of(head.copied(), hidden, states);
       const Results results           = ranked(head.copied(), hidden, states, 10);
