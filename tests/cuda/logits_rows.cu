@@ -17,8 +17,9 @@ template <Number T>
 __global__ void copy_rows(LogitsRows<T> rows, float temperature, int splits, std::uint64_t cut,
                           float* out, int* visits) {
   const int row = static_cast<int>(blockIdx.x) / splits;
-  const detail::MaskedRow<T> from(rows, row, temperature, cut);
+  const tooldecode::cuda::detail::MaskedRow<T> from(rows, row, temperature, cut);
   from.for_each_pack(static_cast<int>(blockIdx.x) % splits, splits, [&](const auto& tokens) {
+    if (tokens.allowed >> tokens.count != 0) atomicAdd(&visits[0], 1);  // none past the row
     for (int i = 0; i < tokens.count; ++i) {
       const std::int64_t at = std::int64_t{row} * rows.vocabulary + tokens.first + i;
       atomicAdd(&visits[at], 1);
