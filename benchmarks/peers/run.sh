@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Runs XGrammar, llguidance and tooldecode on the same schemas, vocabulary and tokens, one thread each, and prints what
+# they take and what they get right.
+#
+#   bash benchmarks/peers/run.sh [--json OUT] [--plot OUT] [--workloads bfcl bfcl_any_order jsonschemabench]
+#                                [--every N] [--limit SECONDS] [--budget SECONDS]
+#
+# The data's folder is TOOLDECODE_SHARED_DATA, by default ../shared/data. A schema is right where every one of its tests
+# gets the right verdict, wrong where one does not or the contender's process dies, and refused where the contender says
+# that it cannot do it, or has not answered in `--limit` seconds (10). A contender has `--budget` seconds (500) for a
+# workload; schemas that it does not reach are counted by themselves. Times are of schemas that are not refused, without
+# the time that an empty call of the same kind takes. Needs Python 3.9, g++ 12, Eigen, nlohmann-json, PCRE2 and zlib.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+build=$root/build/peers
+data=${TOOLDECODE_SHARED_DATA:-$root/../shared/data}
+mkdir -p "$build"
+if [ ! -e "$data/vocab/qwen2.json.gz" ]; then
+  echo "needs shared data: $data/vocab/qwen2.json.gz (set TOOLDECODE_SHARED_DATA)" >&2
+  exit 77
+fi
+
+if [ ! -e "$build/venv/ready" ]; then
+  echo "Installing XGrammar and llguidance into $build/venv" >&2
+  python3 -m venv "$build/venv"
+  # xgrammar's own dependencies include torch, which its masks on the host do not need (see xgrammar_peer.py).
+  "$build/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps xgrammar llguidance
+  "$build/venv/bin/pip" install --quiet --disable-pip-version-check apache-tvm-ffi numpy pydantic jsonschema tiktoken
+  touch "$build/venv/ready"
+fi
+
+program=$build/tooldecode
+if [ ! -e "$program" ] || [ -n "$(find "$here/tooldecode.cpp" "$root/include" -newer "$program" -print -quit)" ]; then
+  echo "Compiling $program" >&2
+  eigen=$(pkg-config --cflags-only-I eigen3 2>/dev/null || echo -I/usr/include/eigen3)
+  # shellcheck disable=SC2086
+  ${CXX:-g++} -std=c++20 -O3 -march=native -DNDEBUG -I"$root/include" ${eigen//-I/-isystem } "$here/tooldecode.cpp" \
+    -o "$program" -lpcre2-8 -lz -pthread
+fi
+
+"$build/venv/bin/pip" list --disable-pip-version-check 2>/dev/null | grep -E '^(xgrammar|llguidance) ' >&2
+exec "$build/venv/bin/python" "$here/common.py" --build "$build" --data "$data" "$@"
