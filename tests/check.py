@@ -1,0 +1,94 @@
+"""`tooldecode check`: verdicts on texts whose conformance can be told by eye.
+
+    python tests/check.py PROGRAM
+"""
+import gzip
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+TINY = pathlib.Path(__file__).parent.parent / "examples/data/tiny"
+PERSON = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer", "minimum": 0}},
+          "required": ["name"], "additionalProperties": False}
+
+
+def run(folder, rows, *arguments, format="json-schema", status=0):
+    """The verdicts by id, and what is said on stderr."""
+    path = folder / "rows.jsonl.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    command = [sys.argv[1], "check", "--vocabulary", TINY, "--format", format, *arguments, path]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, encoding="utf-8", timeout=100)
+    assert done.returncode == status, (command, done.returncode, done.stderr)
+    verdicts = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len({json.dumps(verdict["id"]) for verdict in verdicts}) == len(verdicts), verdicts
+    return {verdict["id"]: verdict for verdict in verdicts}, done.stderr
+
+
+def test_texts(folder):
+    texts = {
+        '{"name": "Ann", "age": 3}': None, '{"age":3,"name":"Ann"}': None, '{ "name" :\n"Ann" }': None,
+        '{"age": 3}': 9, '{"name": "Ann", "age": null}': 23, '{"name": "Ann"': 14, ' {"name": "Ann"}': 0,
+        '{"name": "Ann", "name": "Bo"}': 17, '{"name": "Ann"} ': 15, '{"name": "Ann", "other": 1}': 17}
+    rows = [{"id": text, "schema": PERSON, "text": text} for text in texts]
+    verdicts, report = run(folder, rows)
+    assert list(verdicts) == list(texts)
+    for text, error_at in texts.items():
+        verdict = verdicts[text]
+        assert "refused" not in verdict and verdict["accepted"] == (error_at is None), verdict
+        assert verdict["error_at"] == error_at, verdict
+    assert f"{len(texts)} rows" in report and "3 accepted" in report, report
+    fixed, _ = run(folder, rows, "--documented-order")
+    assert [text for text in texts if fixed[text]["accepted"]] == [list(texts)[0], list(texts)[2]], fixed
+
+
+def test_tests(folder):
+    data = [({"name": "Ann"}, True), ({"age": 1}, False), ({"name": "Ann", "age": 1}, True), ({"name": 1}, False)]
+    row = {"id": "person", "schema": PERSON, "tests": [{"valid": valid, "data": value} for value, valid in data]}
+    wrong = {"id": "wrong", "schema": True, "tests": [{"valid": False, "data": 1}]}
+    verdicts, report = run(folder, [row, wrong], "--timing")
+    assert list(verdicts) == ["person#0", "person#1", "person#2", "person#3", "wrong#0"], verdicts
+    for k, (_, valid) in enumerate(data):
+        assert verdicts[f"person#{k}"]["accepted"] == valid, verdicts
+        assert verdicts[f"person#{k}"]["build_us"] > 0, verdicts
+    assert "4 of 5 verdicts as the rows have them" in report, report
+
+
+def test_refusals(folder):
+    schemas = {"#/properties/a/no-such: no-such": {"properties": {"a": {"no-such": 1}}},
+               "#/items/type: type": {"items": {"type": "thing"}},
+               "#/pattern: pattern": {"type": "string", "pattern": "("},
+               "#: unsatisfiable_schema": False}
+    rows = [{"id": name, "schema": schema, "tests": [{"data": 1, "valid": True}, {"data": 2}]}
+            for name, schema in schemas.items()]
+    verdicts, report = run(folder, rows)
+    assert len(verdicts) == 2 * len(schemas), verdicts
+    for name in schemas:
+        for k in range(2):
+            verdict = verdicts[f"{name}#{k}"]
+            assert verdict["refused"] == name and "accepted" not in verdict, verdict
+    assert "8 under schemas that are refused" in report and "verdicts as" not in report, report
+
+
+def test_bad_rows(folder):
+    verdicts, report = run(folder, [{"id": "a", "text": "1"}, {"id": "b", "schema": True, "text": "1"},
+                                    {"id": "c", "schema": True, "tests": [1]}], status=2)
+    assert [verdicts[i]["accepted"] for i in "abc"] == [False, True, False], verdicts
+    assert "malformed_document" in report, report
+
+
+def test_calls(folder):
+    tool = {"name": "greet", "description": "", "parameters": PERSON}
+    verdicts, _ = run(folder, [{"id": 1, "functions": [tool], "text": "[greet(name='Ann')]"},
+                               {"id": 2, "functions": [tool], "text": "[greet(age=1)]"}], format="python")
+    assert verdicts[1]["accepted"] and not verdicts[2]["accepted"], verdicts
+
+
+if __name__ == "__main__":
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            with tempfile.TemporaryDirectory() as temporary:
+                test(pathlib.Path(temporary))
+            print(f"{name}: passed")
