@@ -1,7 +1,7 @@
 """XGrammar over the rows of a workload, see common.py: a new compiler for each schema, one thread.
 
-Its package imports torch and transformers, which weigh gigabytes, for their types; nothing of them is called here: masks
-are filled into NumPy's memory. Empty modules stand in for both.
+Its package imports torch and transformers, which weigh gigabytes, for their types; nothing of them is called here:
+masks are filled into NumPy's memory. Empty modules stand in for both.
 """
 
 import sys
