@@ -259,6 +259,37 @@ TEST_CASE("a state inside a call knows it, and the tool") {
   CHECK(tags_after("[f.g(") == std::vector<std::uint32_t>{1, mode});
 }
 
+TEST_CASE("a block of reasoning may precede an answer, and a trigger inside it means nothing") {
+  const ToolSet tools     = two_tools();
+  const std::string g     = hermes.write(std::vector<ToolCall>{{"f.g"}});
+  const std::string block = "<think>\nf? <tool_call> [f(]\n</think>\n\n";
+  for (const ToolChoice choice :
+       {ToolChoice::automatic, ToolChoice::none, ToolChoice::required, ToolChoice::named}) {
+    const bool calls = choice != ToolChoice::none;
+    const bool text  = choice == ToolChoice::automatic || choice == ToolChoice::none;
+    ChoiceOptions options{.choice = choice, .name = "f.g", .reasoning = ReasoningMarks{}};
+    CAPTURE(static_cast<int>(choice));
+    const Automaton marked = automaton(hermes, tools, options);
+    CHECK(!rejected_at(marked, block + g) == calls);
+    CHECK(!rejected_at(marked, g) == calls);
+    CHECK(!rejected_at(marked, block + "Hello.") == text);
+    CHECK(!rejected_at(marked, "Hello. <think>") == text);
+    CHECK(rejected_at(marked, "<think>Hello."));
+    CHECK(rejected_at(marked, "<think>" + g));
+    const Automaton listed = automaton(python, tools, options);
+    CHECK(!rejected_at(listed, block + "[f.g()]") == calls);
+    CHECK(!rejected_at(listed, "[f.g()]") == calls);
+    CHECK(!rejected_at(listed, block + "Hello [f(].") == text);
+    options.reasoning->begin.clear();  // the prompt has opened the block
+    const Automaton opened = automaton(hermes, tools, options);
+    CHECK(!rejected_at(opened, "<tool_call></think>" + g) == calls);
+    CHECK(!rejected_at(opened, "</think>Hello.") == text);
+    CHECK(rejected_at(opened, g));
+    CHECK(rejected_at(opened, "Hello."));
+  }
+  CHECK_THROWS_AS(automaton(hermes, tools, {.reasoning = ReasoningMarks{.end = ""}}), Error);
+}
+
 TEST_CASE("tool choices that cannot be") {
   const auto code = [](const ToolSet& tools, const ChoiceOptions& options) {
     try {

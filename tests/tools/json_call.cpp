@@ -52,6 +52,49 @@ TEST_CASE("another wrapper is another value") {
   CHECK(brackets.parse(text, {}) == calls);
 }
 
+TEST_CASE("calls inside one pair of marks, or inside none") {
+  const std::vector<ToolCall> calls{{"f", Json{{"a", 1}}}, {"g"}};
+  const auto check = [&](const JsonCall& format, const std::string& text) {
+    CAPTURE(text);
+    CHECK(format.write(calls) == text);
+    CHECK(format.parse(text, {}) == calls);
+    CHECK(format.parse("\n" + text + "\n", {}) == calls);
+    CHECK(format.parse("Hello.", {}).empty());
+    CHECK(format.write({}).empty());
+  };
+  check(JsonCall::llama(),
+        "<|python_tag|>{\"name\": \"f\", \"parameters\": {\"a\": 1}}; "
+        "{\"name\": \"g\", \"parameters\": {}}");
+  check(JsonCall::mistral(),
+        "[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"a\": 1}}, "
+        "{\"name\": \"g\", \"arguments\": {}}]");
+  check(JsonCall::bare(),
+        "{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n"
+        "{\"name\": \"g\", \"arguments\": {}}");
+  check(JsonCall::bare_list(),
+        "[{\"name\": \"f\", \"arguments\": {\"a\": 1}}, "
+        "{\"name\": \"g\", \"arguments\": {}}]");
+  CHECK(JsonCall::mistral().parse("So [TOOL_CALLS][{\"name\":\"g\",\"arguments\":{}}]", {}) ==
+        std::vector{calls[1]});
+  CHECK(JsonCall::bare().parse("So {\"name\": \"g\", \"arguments\": {}}", {}).empty());
+  const auto error = [](const JsonCall& format, std::string_view text) {
+    try {
+      static_cast<void>(format.parse(text, {}));
+    } catch (const Error& e) {
+      return e.where();
+    }
+    return std::string("none");
+  };
+  const std::string call = "{\"name\": \"g\", \"parameters\": {}}";
+  CHECK(error(JsonCall::llama(), "<|python_tag|>") == "byte 14");
+  CHECK(error(JsonCall::llama(), "<|python_tag|>" + call + " " + call) == "byte 46");
+  CHECK(error(JsonCall::llama(), "<|python_tag|>" + call + ";") == "byte 46");
+  CHECK(error(JsonCall::mistral(), "[TOOL_CALLS]{}") == "byte 12");
+  CHECK(error(JsonCall::mistral(), "[TOOL_CALLS][" + call + "]") == "byte 13");
+  CHECK(error(JsonCall::bare_list(), "[]") == "byte 1");
+  CHECK(error(JsonCall::bare(), call) == "byte 0");
+}
+
 TEST_CASE("broken Hermes calls are errors with the byte") {
   const std::map<std::string, std::string> cases = {
       {"<tool_call>", "byte 11"},

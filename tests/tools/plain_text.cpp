@@ -1,0 +1,118 @@
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/tools/plain_text.hpp>
+
+#include <support/catch.hpp>
+#include <support/slow_validator.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr const char* mark = "</p>";
+
+// Texts of a schema, then what may stand before the mark, and the mark: as a call is written.
+Automaton machine_of(const Json& schema) {
+  Grammar grammar;
+  PlainText plain(grammar, mark);
+  const NodeId value = plain.value(schema, schema, "#");
+  const NodeId end   = grammar.literal(std::string("\n") + mark);
+  const NodeId root  = grammar.sequence({value, end});
+  return Automaton(std::move(grammar), root);
+}
+
+bool accepts(const Automaton& machine, const std::string& text) {
+  auto state = machine.initial();
+  for (const char c : text + "\n" + mark) {
+    const auto next = machine.step(state, static_cast<std::uint8_t>(c));
+    if (!next) return false;
+    state = *next;
+  }
+  return machine.is_accepting(state);
+}
+
+std::string error_of(const std::string& schema) {
+  try {
+    static_cast<void>(machine_of(Json::parse(schema)));
+  } catch (const Error& e) {
+    return std::string(name(e.code())) + " " + e.where();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("A schema's form is its values' types") {
+  const auto form = [](const char* text) {
+    const Json schema = Json::parse(text);
+    return plain_form(schema, schema);
+  };
+  CHECK(form(R"({"type": "string"})") == PlainForm::text);
+  CHECK(form(R"({"enum": ["a", "b"]})") == PlainForm::text);
+  CHECK(form(R"({"type": "string", "enum": ["a", 1]})") == PlainForm::text);
+  CHECK(form(R"({"const": "a"})") == PlainForm::text);
+  CHECK(form(R"({"type": ["string", "null"]})") == PlainForm::nullable);
+  CHECK(form(R"({"anyOf": [{"type": "string"}, {"type": "null"}]})") == PlainForm::nullable);
+  CHECK(form(R"({"type": "string", "anyOf": [{"minLength": 2}, {"type": "null"}]})") ==
+        PlainForm::text);
+  CHECK(form(R"({"$defs": {"s": {"type": "string"}}, "oneOf": [{"$ref": "#/$defs/s"}]})") ==
+        PlainForm::text);
+  CHECK(form(R"({"type": ["string", "integer"]})") == PlainForm::mixed);
+  CHECK(form(R"({"enum": ["a", 1]})") == PlainForm::mixed);
+  CHECK(form("{}") == PlainForm::mixed);
+  CHECK(form("true") == PlainForm::mixed);
+  CHECK(form(R"({"type": "null"})") == PlainForm::json);
+  CHECK(form(R"({"type": "object", "properties": {}})") == PlainForm::json);
+  // References that go round, each step twice, end.
+  CHECK(form(R"({"$defs": {"s": {"anyOf": [{"$ref": "#/$defs/s"}, {"$ref": "#/$defs/s"},
+                 {"type": "string"}]}}, "$ref": "#/$defs/s"})") == PlainForm::mixed);
+}
+
+TEST_CASE("Texts are those that conform, are UTF-8 and do not hold the mark") {
+  const std::vector<Json> schemas{
+      {{"type", "string"}},
+      {{"type", "string"}, {"maxLength", 3}},
+      {{"type", "string"}, {"minLength", 2}, {"maxLength", 5}},
+      {{"type", "string"}, {"pattern", "^[</p>a]*$"}},
+      {{"type", "string"}, {"pattern", "p"}, {"maxLength", 4}},
+      {{"enum", {"a", "", "</p", "é\n"}}},
+      {{"anyOf", {Json{{"type", "string"}, {"minLength", 4}}, Json{{"const", "p"}}}}},
+  };
+  const std::vector<std::string> pieces{"<", "/",  "p",  ">",    "a",    "\n",  "é",
+                                        "€", "😀", "\"", "\xC3", "\x80", "</p", "\xED\xA0\x80"};
+  for (std::size_t i = 0; i < schemas.size(); ++i) {
+    const Automaton machine = machine_of(schemas[i]);
+    std::mt19937 random(static_cast<unsigned>(i));
+    int accepted = 0;
+    for (int round = 0; round < 3000; ++round) {
+      std::string text;
+      for (auto n = random() % 6; n > 0; --n) text += pieces[random() % pieces.size()];
+      CAPTURE(schemas[i].dump(), text, round);
+      const bool expected = is_utf8(text) && text.find(mark) == std::string::npos &&
+                            slow::conforms(Json(text), schemas[i], schemas[i]);
+      if (accepts(machine, text) != expected) FAIL("expected " << expected);
+      accepted += expected ? 1 : 0;
+    }
+    CHECK(accepted > 20);
+  }
+}
+
+TEST_CASE("Null beside strings is the word") {
+  const Automaton machine =
+      machine_of(Json::parse(R"({"type": ["null", "string"], "maxLength": 2})"));
+  CHECK(accepts(machine, "null"));
+  CHECK(accepts(machine, "ab"));
+  CHECK_FALSE(accepts(machine, "nul"));
+}
+
+TEST_CASE("What no text can be is an error") {
+  CHECK(error_of(R"({"enum": ["a", "b</p>"]})") == "unsupported_keyword #");
+  CHECK(error_of(R"({"type": "string", "pattern": "^x</p>$"})") == "unsatisfiable_schema #");
+  CHECK(error_of(R"({"type": "string", "pattern": "x"})") == "none");
+}

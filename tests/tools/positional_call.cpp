@@ -1,0 +1,117 @@
+#include <map>
+#include <string>
+#include <vector>
+
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/tools/positional_call.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+const PositionalCall toolken  = PositionalCall::toolken();
+const PositionalCall tool_dec = PositionalCall::tool_dec();
+
+const ToolSet& tools() {
+  static const ToolSet set = ToolSet::parse(R"([
+    {"name": "square", "parameters": {"type": "object", "properties": {
+      "x": {"type": "number"}, "digits": {"type": "integer"}, "unit": {"type": "string"}},
+      "required": ["x"]}},
+    {"name": "square_root", "parameters": {"type": "object", "properties": {
+      "a": {"type": "boolean"}, "b": {"type": "integer"}}, "required": ["b"],
+      "additionalProperties": false}},
+    {"name": "now"}])");
+  return set;
+}
+
+// The first byte that is not allowed; the size where the text is no whole answer; else -1.
+int refused(const PositionalCall& format, const std::string& text, ChoiceOptions options = {}) {
+  CallGrammar built = build_call_grammar(format, tools(), options);
+  const Automaton machine(std::move(built.grammar), built.root);
+  auto state = machine.initial();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto next = machine.step(state, static_cast<std::uint8_t>(text[i]));
+    if (!next) return static_cast<int>(i);
+    state = *next;
+  }
+  return machine.is_accepting(state) ? -1 : static_cast<int>(text.size());
+}
+
+std::string error_of(const PositionalCall& format, std::string_view text) {
+  try {
+    static_cast<void>(format.parse(text, tools()));
+  } catch (const Error& e) {
+    return std::string(name(e.code())) + " " + e.where();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("Calls as ToolkenGPT and ToolDec write them") {
+  const std::vector<ToolCall> square{{"square", {{"x", 16}}}};
+  CHECK(toolken.write(square) == "<square>(16)=");
+  CHECK(tool_dec.write(square) == "<T>square(16)");
+  CHECK(toolken.parse("The area is <square>(16)=", tools()) == square);
+  CHECK(tool_dec.parse("The area is <T>square(16)", tools()) == square);
+  const std::vector<ToolCall> all{{"square", {{"unit", "m, \"²\")="}, {"x", -0.5}, {"digits", 3}}}};
+  CHECK(toolken.write(all, tools()) == "<square>(-0.5, 3, \"m, \\\"²\\\")=\")=");
+  CHECK(toolken.parse(toolken.write(all, tools()), tools()) == all);
+  CHECK(tool_dec.parse("<T>now()", tools()) == std::vector<ToolCall>{{"now"}});
+  CHECK(toolken.parse("a < b, <b>(1)</b>, <square>", tools()).empty());
+  CHECK(toolken.write({}).empty());
+}
+
+TEST_CASE("What cannot be written without keys is an error") {
+  const auto cannot = [](const std::vector<ToolCall>& calls) {
+    CHECK_THROWS_AS(toolken.write(calls, tools()), Error);
+  };
+  cannot({{"now"}, {"now"}});
+  cannot({{"square", {{"x", 1}, {"unit", "m"}}}});  // digits are left out before the unit
+  cannot({{"square", {{"x", 1}, {"more", 1}}}});
+}
+
+TEST_CASE("Text that only looks like a call is text, unless the mark is one by itself") {
+  CHECK(refused(toolken, "a < b <squared>(2)= <squ") == -1);
+  CHECK(refused(toolken, "The area is <square>(16)=") == -1);
+  CHECK(refused(toolken, "<square_root>(true, 2)=") == -1);
+  CHECK(refused(toolken, "<square_root>(2)=") == 14);
+  CHECK(refused(toolken, "<square>(16") == 11);
+  CHECK(refused(toolken, "<square>(16)= 256") == 13);
+  CHECK(refused(toolken, "<square>()=") == 9);
+  CHECK(refused(toolken, "<square>(1, 2, \"m\", 4)=") == 18);
+  CHECK(refused(toolken, "<square>(1,2)=", {.whitespace = 0}) == 11);
+  CHECK(refused(tool_dec, "a < b <T") == -1);
+  CHECK(refused(tool_dec, "so <T>square(16)") == -1);
+  CHECK(refused(tool_dec, "so <T>cube(3)") == 6);
+  const ChoiceOptions none{.choice = ToolChoice::none};
+  CHECK(refused(toolken, "<square> of 5", none) == -1);
+  CHECK(refused(toolken, "<square>(5", none) == 8);
+  CHECK(refused(tool_dec, "<T>", none) == 2);
+  const ChoiceOptions required{.choice = ToolChoice::required};
+  CHECK(refused(toolken, "<now>()=", required) == -1);
+  CHECK(refused(toolken, "a", required) == 0);
+}
+
+TEST_CASE("Leading keys are the first ones") {
+  const auto options = [](std::vector<std::string> keys) {
+    return ChoiceOptions{.choice = ToolChoice::named, .name = "square", .leading_keys = keys};
+  };
+  CHECK(refused(toolken, "<square>(1)=", options({"x", "digits"})) == 10);
+  CHECK(refused(toolken, "<square>(1, 2)=", options({"x", "digits"})) == -1);
+  CHECK_THROWS_AS(refused(toolken, "", options({"digits"})), Error);
+}
+
+TEST_CASE("Broken positional calls are errors with the byte") {
+  const std::map<std::string, std::string> cases = {
+      {"<T>cube(3)", "byte 3"},      {"<T>square(", "byte 10"},    {"<T>square(1", "byte 11"},
+      {"<T>square(1 2)", "byte 12"}, {"<T>now(1)", "byte 7"},      {"<T>square(x)", "byte 10"},
+      {"<T>now() and", "byte 9"},    {"<T>square(1,,", "byte 12"}, {"<T>", "byte 3"}};
+  for (const auto& [text, where] : cases) {
+    INFO(text);
+    CHECK(error_of(tool_dec, text) == "malformed_call " + where);
+  }
+}

@@ -1,0 +1,189 @@
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/tools/xml_call.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+const XmlCall qwen = XmlCall::qwen3_coder();
+const XmlCall glm  = XmlCall::glm();
+
+const ToolSet& tools() {
+  static const ToolSet set = ToolSet::parse(R"([
+    {"name": "search", "parameters": {"type": "object", "properties": {
+      "query": {"type": "string"}, "limit": {"type": "integer"}, "tags": {"type": "array"},
+      "after": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+      "any": {"type": ["string", "integer"]}},
+      "required": ["query"], "additionalProperties": false}},
+    {"name": "now"}])");
+  return set;
+}
+
+const std::vector<ToolCall>& two() {
+  static const std::vector<ToolCall> calls{
+      {"search", {{"query", "a \"b\"\n<c>"}, {"limit", 5}, {"tags", {"x", 1}}}}, {"now"}};
+  return calls;
+}
+
+// The first byte that is not allowed; the size where the text is no whole answer; else -1.
+int refused(const XmlCall& format, const std::string& text, ChoiceOptions options = {}) {
+  CallGrammar built = build_call_grammar(format, tools(), options);
+  const Automaton machine(std::move(built.grammar), built.root);
+  auto state = machine.initial();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto next = machine.step(state, static_cast<std::uint8_t>(text[i]));
+    if (!next) return static_cast<int>(i);
+    state = *next;
+  }
+  return machine.is_accepting(state) ? -1 : static_cast<int>(text.size());
+}
+
+Json argument(const XmlCall& format, const std::string& text, const ToolSet& set = tools()) {
+  const auto calls = format.parse(text, set);
+  REQUIRE(calls.size() == 1);
+  REQUIRE(calls[0].arguments.size() == 1);
+  return *calls[0].arguments.begin();
+}
+
+std::string error_of(const XmlCall& format, std::string_view text) {
+  try {
+    static_cast<void>(format.parse(text, tools()));
+  } catch (const Error& e) {
+    return std::string(name(e.code())) + " " + e.where();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("Calls as Qwen3-Coder's template writes them") {
+  const std::string text =
+      "<tool_call>\n<function=search>\n<parameter=query>\na \"b\"\n<c>\n</parameter>\n"
+      "<parameter=limit>\n5\n</parameter>\n<parameter=tags>\n[\"x\", 1]\n</parameter>\n"
+      "</function>\n</tool_call>\n<tool_call>\n<function=now>\n</function>\n</tool_call>";
+  CHECK(qwen.write(two(), tools()) == text);
+  CHECK(qwen.write(two()) == text);
+  CHECK(qwen.parse(text, tools()) == two());
+  CHECK(qwen.parse(text, {}) == two());
+  CHECK(refused(qwen, "Let me see.\n\n" + text + "\n") == -1);
+  CHECK(qwen.parse("Let me see.\n\n" + text + "\n", tools()) == two());
+  CHECK(qwen.parse("<tool_call><function=search><parameter=query>a \"b\"\n<c></parameter>"
+                   "<parameter=limit>5</parameter> <parameter=tags> [\"x\",1] </parameter>"
+                   "</function></tool_call><tool_call><function=now></function></tool_call>",
+                   tools()) == two());
+  CHECK(qwen.parse("no call", tools()).empty());
+  CHECK(qwen.write({}).empty());
+}
+
+TEST_CASE("Calls as GLM's template writes them") {
+  const std::string text =
+      "<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>a \"b\"\n<c></arg_value>\n"
+      "<arg_key>limit</arg_key>\n<arg_value>5</arg_value>\n"
+      "<arg_key>tags</arg_key>\n<arg_value>[\"x\", 1]</arg_value>\n</tool_call>\n"
+      "<tool_call>now\n</tool_call>";
+  CHECK(glm.write(two(), tools()) == text);
+  CHECK(glm.parse(text, tools()) == two());
+  CHECK(glm.parse(text, {}) == two());
+  CHECK(refused(glm, "Let me see.\n" + text) == -1);
+  // GLM-4.6 may leave out the ends of lines
+  CHECK(glm.parse("<tool_call>search<arg_key>query</arg_key><arg_value> x </arg_value></tool_call>",
+                  tools()) == std::vector<ToolCall>{{"search", {{"query", " x "}}}});
+}
+
+TEST_CASE("A document says which values are strings") {
+  const auto written = [](const std::string& key, const std::string& value) {
+    return "<tool_call>\n<function=search>\n<parameter=" + key + ">\n" + value +
+           "\n</parameter>\n</function>\n</tool_call>";
+  };
+  CHECK(argument(qwen, written("query", "5")) == "5");
+  CHECK(argument(qwen, written("query", "null")) == "null");
+  CHECK(argument(qwen, written("query", "")) == "");
+  CHECK(argument(qwen, written("query", "\n\"x\"\n")) == "\n\"x\"\n");
+  CHECK(argument(qwen, written("after", "null")) == nullptr);
+  CHECK(argument(qwen, written("after", "nullify")) == "nullify");
+  CHECK(argument(qwen, written("any", "5")) == 5);
+  CHECK(argument(qwen, written("any", "\"5\"")) == "5");
+  CHECK(argument(qwen, written("any", "five")) == "five");  // read, though not written
+  CHECK(argument(qwen, written("limit", " 5 ")) == 5);
+  CHECK(argument(qwen, written("query", "5"), {}) == 5);  // nothing is known of it
+  CHECK(argument(qwen, written("query", "x"), {}) == "x");
+  const std::vector<ToolCall> call{{"search", {{"any", "5"}, {"after", "5"}}}};
+  const std::string text = qwen.write(call, tools());
+  CHECK(text.find(">\n\"5\"\n<") != std::string::npos);
+  CHECK(text.find(">\n5\n<") != std::string::npos);
+  CHECK(qwen.parse(text, tools()) == call);
+}
+
+TEST_CASE("A wrong XML call is refused where it first becomes impossible") {
+  const std::string begin = "<tool_call>\n<function=search>\n";
+  const std::string query = "<parameter=query>\nx\n</parameter>\n";
+  const std::string end   = "</function>\n</tool_call>";
+  const auto at           = [&](const std::string& part) {
+    return refused(qwen, begin + part + end) - static_cast<int>(begin.size());
+  };
+  const int accepted = -1 - static_cast<int>(begin.size());
+  CHECK(at(query) == accepted);
+  CHECK(at("<parameter=any>\n7\n</parameter>\n" + query) == accepted);
+  CHECK(at("") == 1);                        // a required argument is missing
+  CHECK(at(query + query) == 44);            // given twice: "<parameter=" of no other
+  CHECK(at("<parameter=limit>\nx") == 18);   // a wrong type
+  CHECK(at("<parameter=town>\n") == 12);     // an unknown key
+  CHECK(at("<parameter=any>\nfive") == 16);  // needs its quotes
+  CHECK(at(query + "<parameter=limit>\n5</parameter>") == 52);
+  CHECK(refused(qwen, "<tool_call>\n<function=find>") == 22);
+  CHECK(refused(qwen, begin + query) == static_cast<int>((begin + query).size()));
+  CHECK(refused(qwen, begin + query + end + begin, {.parallel = false}) ==
+        static_cast<int>((begin + query + end).size()));
+  CHECK(refused(qwen, "<tool_call> <function=now>\n</function>\n</tool_call>", {.whitespace = 0}) ==
+        11);
+}
+
+TEST_CASE("Leading keys come first") {
+  const ChoiceOptions options{
+      .choice = ToolChoice::named, .name = "search", .leading_keys = {"limit", "query"}};
+  const auto write = [](const Json& arguments) {
+    return qwen.write(std::vector<ToolCall>{{"search", arguments}}, tools());
+  };
+  CHECK(refused(qwen, write({{"limit", 1}, {"query", "x"}, {"after", nullptr}}), options) == -1);
+  CHECK(refused(qwen, write({{"query", "x"}, {"limit", 1}}), options) > 0);
+  CHECK_THROWS_AS(
+      refused(qwen, "", {.choice = ToolChoice::named, .name = "search", .leading_keys = {"none"}}),
+      Error);
+}
+
+TEST_CASE("What XML cannot hold is an error") {
+  const auto cannot = [](const Json& value) {
+    CHECK_THROWS_AS(qwen.write(std::vector<ToolCall>{{"search", {{"after", value}}}}, tools()),
+                    Error);
+  };
+  cannot("a</parameter>b");
+  cannot("null");
+  CHECK(argument(glm, glm.write(std::vector<ToolCall>{{"search", {{"query", "a</parameter>b"}}}},
+                                tools())) == "a</parameter>b");
+}
+
+TEST_CASE("Broken XML calls are errors with the byte") {
+  const std::map<std::string, std::string> cases = {
+      {"<tool_call>", "byte 11"},
+      {"<tool_call>\n<function=", "byte 22"},
+      {"<tool_call>\n<function=>", "byte 22"},
+      {"<tool_call>\n<function=now>", "byte 26"},
+      {"<tool_call>\n<function=now></function>", "byte 37"},
+      {"<tool_call>\n<function=now></function></tool_call> and", "byte 50"},
+      {"<tool_call>\n<function=search><parameter=query", "byte 45"},
+      {"<tool_call>\n<function=search><parameter=query>\nx", "byte 46"},
+      {"<tool_call>\n<function=search><parameter=limit>\nx\n</parameter>", "byte 47"},
+      {"<tool_call>\n<function=search><parameter=query>\xff</parameter>", "byte 46"}};
+  for (const auto& [text, where] : cases) {
+    INFO(text);
+    CHECK(error_of(qwen, text) == "malformed_call " + where);
+  }
+}
