@@ -51,8 +51,7 @@ struct alignas(8) float2 {
 struct alignas(16) int4 {
   int x, y, z, w;
 };
-// What sixteen-byte loads read may be anything.
-struct alignas(16) __attribute__((may_alias)) uint4 {
+struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
 struct alignas(16) float4 {
