@@ -410,7 +410,7 @@ def main():
     parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
     parser.add_argument("--every", type=int, default=1, help="only every so many schemas")
     parser.add_argument("--limit", type=float, default=10, help="seconds that a schema and its texts may take")
-    parser.add_argument("--budget", type=float, default=500, help="seconds that a contender has for a workload")
+    parser.add_argument("--budget", type=float, default=700, help="seconds that a contender has for a workload")
     parser.add_argument("--total", type=float, default=840, help="seconds that all of it may take")
     parser.add_argument("--start-limit", type=float, default=60, help=argparse.SUPPRESS)
     parser.add_argument("--build", type=pathlib.Path, required=True, help=argparse.SUPPRESS)

@@ -8,7 +8,7 @@
 # The data's folder is TOOLDECODE_SHARED_DATA, by default ../shared/data. A schema is right where every one of its tests
 # gets the right verdict, wrong where one does not or the contender's process dies, and refused where the contender says
 # that it cannot do it, or has not answered in `--limit` seconds (10): "too late", and in no time below. A contender has
-# `--budget` seconds (500) for a workload and everything together `--total` seconds (840); schemas that are not reached
+# `--budget` seconds (700) for a workload and everything together `--total` seconds (840); schemas that are not reached
 # are counted by themselves, and JSONSchemaBench is shuffled, so that those reached are a fair sample. Times are without
 # what an empty call of the same kind takes. Needs Python 3.9, g++ 12, Eigen, nlohmann-json, PCRE2 and zlib.
 set -euo pipefail
