@@ -230,6 +230,16 @@ bool is_accepted(const ToolCallFSM& calls, const std::string& text) {
   return true;
 }
 
+// Whatever a text is, it has calls, or a place where it breaks the format.
+void check_parse(const ToolCallFSM& calls, const std::string& text) {
+  try {
+    static_cast<void>(calls.parse(text));
+  } catch (const Error& error) {
+    if (error.code() != Errc::malformed_call || !error.where().starts_with("byte "))
+      FAIL(error.what());
+  }
+}
+
 struct Mutation {
   std::string name, text;
   bool must_break = false;  // whatever the format
@@ -294,7 +304,7 @@ std::vector<Mutation> mutations(const ToolCallFSM& fsm, const std::vector<ToolCa
 
 TEST_CASE("What is written of conforming calls is accepted and reads back") {
   std::map<std::string, int> refused, tried;
-  for (unsigned seed = 0; seed < 4; ++seed) {
+  for (unsigned seed = 0; seed < 12; ++seed) {
     for (const Format& format : formats()) {
       Random random(seed);
       const ToolSet tools = tools_of(random);
@@ -326,6 +336,7 @@ TEST_CASE("What is written of conforming calls is accepted and reads back") {
         for (const Mutation& mutation : mutations(fsm, calls, written, random)) {
           CAPTURE(mutation.name, mutation.text);
           const bool accepted = is_accepted(fsm, mutation.text);
+          check_parse(fsm, mutation.text);
           ++tried[mutation.name];
           refused[mutation.name] += accepted ? 0 : 1;
           if (!mutation.must_break || !accepted) continue;
