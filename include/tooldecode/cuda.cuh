@@ -1,6 +1,6 @@
 /// \file
-/// The kernels, for users; the library never includes it. Ranks built on the device, which need Thrust and
-/// with it seconds of compile time, are <tooldecode/cuda/frequency_ranks.cuh>.
+/// The kernels, for users; the library never includes it. Ranks built on the device, which need
+/// Thrust and with it seconds of compile time, are <tooldecode/cuda/frequency_ranks.cuh>.
 #pragma once
 
 #include <tooldecode/cuda/async_copy.cuh>

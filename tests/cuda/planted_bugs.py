@@ -62,7 +62,7 @@ BUGS = [
 
 def build(options, folder, test, headers):
     program = folder / "test"
-    command = [options.compiler, "-x", "c++", "-std=c++20", "-O1", "-w",
+    command = [options.compiler, "-x", "c++", "-std=c++20", "-O1", "-w", "-fno-strict-aliasing",
                f"-I{headers}", f"-I{ROOT}/tests/support/simt", f"-I{ROOT}/include", f"-I{ROOT}/tests",
                "-isystem", options.eigen, "-c", f"{ROOT}/tests/cuda/{test}.cu", "-o", f"{program}.o"]
     subprocess.run(command, check=True)
