@@ -67,7 +67,7 @@ TEST_CASE("Ranks built by Thrust are the host's") {
   }
 #endif
   std::mt19937_64 random(3);
-  for (const std::size_t size : {0, 1, 2, 33, 1000, 4097}) {
+  for (const std::size_t size : {0U, 1U, 2U, 33U, 1000U, 4097U}) {
     for (const std::uint64_t kinds : {1U, 3U, 1U << 20}) {
       std::vector<std::uint64_t> counts(size);
       for (auto& one : counts) one = random() % kinds;
