@@ -142,7 +142,7 @@ Json walk(const C& constraint, const td::Tokenizer& tokenizer, const std::string
 }
 
 // The row's text: as given, or its calls written in the format.
-std::string text_of(const Json& row, const Format& format) {
+std::string text_of(const Json& row, const Format& format, const td::ToolSet& tools) {
   if (row.contains("text")) return row.at("text").get<std::string>();
   if (row.contains("call_json") && !row["call_json"].is_null()) {
     std::vector<td::ToolCall> calls;
@@ -150,11 +150,12 @@ std::string text_of(const Json& row, const Format& format) {
     for (const Json& call : written.is_array() ? written : Json::array({written})) {
       calls.push_back({call.at("name").get<std::string>(), call.at("arguments")});
     }
-    return format.write(calls);
+    return format.write(calls, tools);
   }
   if (row.contains("call_python") && row["call_python"].is_string()) {
     const auto text = row["call_python"].get<std::string>();
-    return format.name == "python" ? text : format.write(format_named("python").parse(text, {}));
+    return format.name == "python" ? text
+                                   : format.write(format_named("python").parse(text, tools), tools);
   }
   throw td::Error(td::Errc::malformed_document, "", "a row has a text, call_json or call_python");
 }
@@ -200,7 +201,7 @@ Json check_calls(const Json& row, const Json& id, const CheckOptions& options,
     throw td::Error(td::Errc::malformed_document, "", "a row has functions or tools");
   }
   const td::ToolSet tools = td::ToolSet::from_json(row[key]);
-  const std::string text  = text_of(row, format);
+  const std::string text  = text_of(row, format, tools);
   td::ChoiceOptions choice =
       parse_choice(row.contains("choice") ? row["choice"].get<std::string>() : options.choice);
   choice.documented_order     = options.documented_order;

@@ -29,6 +29,9 @@ struct PositionalCall;
 class TokenMask;
 class MaskCache;
 class GrammarConstraint;
+class JsonSchemaConstraint;
+class RegexConstraint;
+class ChoiceConstraint;
 class TokenTrie;
 class ToolCallFSM;
 

@@ -11,10 +11,13 @@
 #include <tooldecode/consistency/parameter_orders.hpp>
 #include <tooldecode/consistency/tool_orders.hpp>
 #include <tooldecode/consistency/votes.hpp>
+#include <tooldecode/constraint/choice_constraint.hpp>
 #include <tooldecode/constraint/forced_text.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/lexeme_slice.hpp>
 #include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/token_trie.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
