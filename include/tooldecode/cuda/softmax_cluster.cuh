@@ -119,8 +119,8 @@ int softmax_cluster_blocks(int rows, int vocabulary) {
   for (const std::size_t wanted : {3, 2, 1}) {
     for (int blocks = 1; blocks <= most_cluster_blocks; blocks *= 2) {
       if (at_once(blocks) < wanted) continue;
-      // Few rows are spread as far as they go, while each thread has a few packs.
-      constexpr int least_part = 4 * softmax_cluster_threads * pack_size<T>;
+      // Few rows are spread as far as they go, while each thread has a pack.
+      constexpr int least_part = softmax_cluster_threads * pack_size<T>;
       while (2 * blocks <= most_cluster_blocks && 2 * blocks * rows <= device.multiprocessors &&
              vocabulary / (2 * blocks) >= least_part) {
         blocks *= 2;
