@@ -1,3 +1,4 @@
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -38,12 +39,11 @@ Written written(const LogitsRows<T>& rows, float temperature, const std::uint64_
   return {values.download(), kept.download()};
 }
 
-/// Rows of a batch, of which the second is forbidden whole and each later one begins where it does.
+/// Rows of a batch, of which the second is forbidden whole; logits below `least` are cut off.
 template <Number T>
-void rows_equal_float64(std::size_t count, std::size_t vocabulary, int blocks,
-                        std::uint64_t cut = 0) {
+void rows_equal_float64(std::size_t count, std::size_t vocabulary, int blocks, float least = 0) {
   constexpr float temperature = 0.8F;
-  CAPTURE(sizeof(T), count, vocabulary, blocks, cut);
+  CAPTURE(sizeof(T), count, vocabulary, blocks, least);
   std::mt19937 random(31);
   const std::vector<T> logits = test::normal_numbers<T>(count * vocabulary, random, 4);
   const std::size_t words     = (vocabulary + 31) / 32;
@@ -54,12 +54,13 @@ void rows_equal_float64(std::size_t count, std::size_t vocabulary, int blocks,
   }
   const DeviceBuffer<T> device_logits(logits);
   const DeviceBuffer<std::uint32_t> device_masks(masks);
+  const std::uint64_t cut = std::uint64_t{std::bit_cast<std::uint32_t>(least) | 0x80000000U} << 32;
   const DeviceBuffer<std::uint64_t> device_cuts(std::vector<std::uint64_t>(count, cut));
   const LogitsRows<T> rows{.logits     = device_logits.data(),
                            .rows       = static_cast<int>(count),
                            .vocabulary = static_cast<int>(vocabulary),
                            .mask       = device_masks.data()};
-  const std::uint64_t* const cuts = cut == 0 ? nullptr : device_cuts.data();
+  const std::uint64_t* const cuts = least == 0 ? nullptr : device_cuts.data();
   const Written softmax           = written<T, false>(rows, temperature, cuts, blocks);
   const Written logs              = written<T, true>(rows, temperature, cuts, blocks);
   for (std::size_t row = 0; row < count; ++row) {
@@ -68,8 +69,8 @@ void rows_equal_float64(std::size_t count, std::size_t vocabulary, int blocks,
     std::int32_t kept = 0;
     for (std::size_t t = 0; t < vocabulary; ++t) {
       const float logit = to_float(logits[row * vocabulary + t]) / temperature;
-      const bool can_be = (masks[row * words + t / 32] >> (t % 32) & 1) != 0 &&
-                          (cut == 0 || rank_key(logit, static_cast<std::uint32_t>(t)) >= cut);
+      const bool can_be =
+          (masks[row * words + t / 32] >> (t % 32) & 1) != 0 && (least == 0 || logit >= least);
       law[t] = can_be ? static_cast<double>(logit) : -INFINITY;
       top    = std::max(top, law[t]);
       kept += static_cast<int>(can_be);
@@ -123,10 +124,9 @@ TEST_CASE("Rows longer than what is on its way at once") {
 TEST_CASE("A cluster leaves out what lies under the cut") {
   test::on_device([] {
     if (!has_clusters()) return;
-    const std::uint64_t above_two = std::uint64_t{0xC0000000U} << 32;
-    rows_equal_float64<float>(3, 1501, 4, above_two);
-    rows_equal_float64<__half>(2, 1501, 2, above_two);
-    rows_equal_float64<float>(2, 77, 8, ~std::uint64_t{0});  // nothing is left
+    rows_equal_float64<float>(3, 1501, 4, 2);
+    rows_equal_float64<__half>(2, 1501, 2, 2);
+    rows_equal_float64<float>(2, 77, 8, INFINITY);  // nothing is left
   });
 }
 
