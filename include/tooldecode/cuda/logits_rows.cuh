@@ -144,8 +144,21 @@ class MaskedRow {
     const int step   = batch * threads;
     const auto fetch = [&](int first) {
       std::uint64_t allowed = 0;
-      for (int i = 0; i < batch; ++i) {
-        allowed |= static_cast<std::uint64_t>(allowed_bits(first + i * threads, end)) << i * pack;
+      if (first < end) {
+        std::uint32_t words[batch];
+        if (mask_ == nullptr) {
+          for (int i = 0; i < batch; ++i) words[i] = ~0U;
+        } else {
+          for (int i = 0; i < batch; ++i) {
+            const int index = first + i * threads;
+            words[i]        = mask_word(index < end ? index : first);
+          }
+        }
+        for (int i = 0; i < batch; ++i) {
+          const int index     = first + i * threads;
+          const unsigned bits = index < end ? allowed_bits_in(words[i], index) : 0;
+          allowed |= static_cast<std::uint64_t>(bits) << i * pack;
+        }
       }
       for (int index = first; allowed != 0; index += threads) {
         const auto bits = static_cast<unsigned>(allowed) & ((1U << pack) - 1);
@@ -207,11 +220,14 @@ class MaskedRow {
   /// Of a pack before `end`.
   __device__ unsigned allowed_bits(int index, int end) const {
     if (index >= end) return 0;
-    const int first = index * pack;
-    const int left  = vocabulary_ - first;
-    unsigned bits   = (1U << (left < pack ? left : pack)) - 1;
-    if (mask_ != nullptr) bits &= __ldg(mask_ + first / 32) >> first % 32;
-    return bits;
+    return allowed_bits_in(mask_ == nullptr ? ~0U : mask_word(index), index);
+  }
+  __device__ std::uint32_t mask_word(int index) const { return __ldg(mask_ + index * pack / 32); }
+  __device__ unsigned allowed_bits_in(std::uint32_t word, int index) const {
+    const int first     = index * pack;
+    const int left      = vocabulary_ - first;
+    const unsigned bits = (1U << (left < pack ? left : pack)) - 1;
+    return bits & word >> first % 32;
   }
 
   __device__ Pack<T> read(int index, unsigned allowed) const {
