@@ -122,7 +122,7 @@ int softmax_cluster_blocks(int rows, int vocabulary) {
       if (at_once(blocks) < wanted) continue;
       // Few rows are spread as far as they go, while each thread has a pack.
       constexpr int least_part = softmax_cluster_threads * pack_size<T>;
-      while (2 * blocks <= most_cluster_blocks && 2 * blocks * rows <= device.multiprocessors &&
+      while (2 * blocks <= most_cluster_blocks && rows <= device.multiprocessors / (2 * blocks) &&
              vocabulary / (2 * blocks) >= least_part) {
         blocks *= 2;
       }

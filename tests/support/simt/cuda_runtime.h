@@ -322,7 +322,6 @@ using cudaGraphExec_t = simt::Graph*;
 enum cudaLaunchAttributeID { cudaLaunchAttributeClusterDimension = 4 };
 union cudaLaunchAttributeValue {
   uint3 clusterDim;
-  unsigned other;
 };
 struct cudaLaunchAttribute {
   cudaLaunchAttributeID id     = cudaLaunchAttributeClusterDimension;
