@@ -7,6 +7,7 @@
 #include <tooldecode/cuda/attention_merge.cuh>
 #include <tooldecode/cuda/attention_rows.cuh>
 #include <tooldecode/cuda/block.cuh>
+#include <tooldecode/cuda/cluster.cuh>
 #include <tooldecode/cuda/compact_cache.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
@@ -18,6 +19,8 @@
 #include <tooldecode/cuda/number.cuh>
 #include <tooldecode/cuda/philox.cuh>
 #include <tooldecode/cuda/pruned_head.cuh>
+#include <tooldecode/cuda/shared_memory.cuh>
+#include <tooldecode/cuda/softmax_cluster.cuh>
 #include <tooldecode/cuda/tensor_core.cuh>
 #include <tooldecode/cuda/threshold_search.cuh>
 #include <tooldecode/cuda/top_k.cuh>

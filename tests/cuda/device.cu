@@ -44,6 +44,8 @@ TEST_CASE("A launch that the device cannot run is an error, not silence") {
     CHECK(code_of({.grid = 0, .block = 32}) == Errc::device_failure);
     CHECK(code_of({.grid = 1, .block = 1025}) == Errc::device_failure);
     CHECK(code_of({.grid = 1, .block = 32, .shared_bytes = 1 << 24}) == Errc::device_failure);
+    CHECK(code_of({.grid = 3, .block = 32, .cluster = 2}) == Errc::device_failure);
+    CHECK(code_of({.grid = 32, .block = 32, .cluster = 16}) == Errc::device_failure);
     check(cudaDeviceSynchronize());
   });
 }

@@ -4,6 +4,7 @@
 
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/logits_rows.cuh>
+#include <tooldecode/cuda/shared_memory.cuh>
 
 #include <support/catch.hpp>
 #include <support/device.hpp>
@@ -24,6 +25,28 @@ __global__ void copy_rows(LogitsRows<T> rows, float temperature, int splits, std
       const std::int64_t at = std::int64_t{row} * rows.vocabulary + tokens.first + i;
       atomicAdd(&visits[at], 1);
       if ((tokens.allowed >> i & 1) != 0) out[at] = tokens.logits[i];
+    }
+  });
+}
+
+template <Number T>
+__global__ void copy_kept_rows(LogitsRows<T> rows, float temperature, int splits, std::uint64_t cut,
+                               float* out, int* visits) {
+  const int row   = static_cast<int>(blockIdx.x) / splits;
+  const int split = static_cast<int>(blockIdx.x) % splits;
+  const tooldecode::cuda::detail::MaskedRow<T> from(rows, row, temperature, cut);
+  auto* const kept = &shared<Pack<T>>();
+  from.for_each_pack_kept_in(kept, split, splits, [&](const auto& tokens) {
+    for (int i = 0; i < tokens.count; ++i) {
+      const std::int64_t at = std::int64_t{row} * rows.vocabulary + tokens.first + i;
+      if ((tokens.allowed >> i & 1) != 0) out[at] = 2 * tokens.logits[i];
+    }
+  });
+  from.for_each_kept_pack(kept, split, splits, [&](const auto& tokens) {
+    for (int i = 0; i < tokens.count; ++i) {
+      const std::int64_t at = std::int64_t{row} * rows.vocabulary + tokens.first + i;
+      atomicAdd(&visits[at], 1);
+      if ((tokens.allowed >> i & 1) != 0) out[at] -= tokens.logits[i];
     }
   });
 }
@@ -54,6 +77,16 @@ void rows_are_read(std::size_t vocabulary, std::size_t offset, std::size_t strid
          0.7F, splits, std::uint64_t{0}, out.data(), visits.data());
   CHECK(visits.download() == std::vector<int>(count * vocabulary, 1));
   const std::vector<float> got = out.download();
+  const DeviceBuffer<float> out_kept(std::vector<float>(count * vocabulary, -77.0F));
+  const DeviceBuffer<int> visits_kept(count * vocabulary);
+  launch(
+      copy_kept_rows<T>,
+      {.grid         = static_cast<unsigned>(2 * splits),
+       .block        = 32,
+       .shared_bytes = tooldecode::cuda::detail::MaskedRow<T>::part_bytes(rows.vocabulary, splits)},
+      nullptr, rows, 0.7F, splits, std::uint64_t{0}, out_kept.data(), visits_kept.data());
+  CHECK(visits_kept.download() == visits.download());
+  CHECK(out_kept.download() == got);
   for (std::size_t row = 0; row < count; ++row) {
     std::vector<float> law(vocabulary);
     for (std::size_t t = 0; t < vocabulary; ++t) {
@@ -82,6 +115,7 @@ TEST_CASE("Rows of any alignment are read as the host's pipeline sees them") {
       rows_are_read<__half>(1100, offset, 1103, 1);
     }
     rows_are_read<__nv_bfloat16>(333, 3, 335, 1);
+    rows_are_read<float>(4100, 0, 4100, 1);  // more than is on its way at once
   });
 }
 

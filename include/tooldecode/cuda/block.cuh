@@ -1,5 +1,5 @@
 /// \file
-/// What the threads of a warp and of a block do together: shared memory, folds, scans and sorts.
+/// What the threads of a warp and of a block do together: folds, scans and sorts.
 ///
 /// | name | called by | result is valid in |
 /// | --- | --- | --- |
@@ -18,20 +18,14 @@
 #include <cub/block/block_scan.cuh>
 #include <cuda_runtime.h>
 
+#include <tooldecode/cuda/shared_memory.cuh>
+
 namespace tooldecode::cuda {
 
 /// Threads of a warp.
 inline constexpr int warp_size = 32;
 /// All lanes.
 inline constexpr unsigned whole_warp = 0xFFFFFFFFU;
-
-extern __shared__ __align__(16) unsigned char shared_memory[];
-
-/// The block's shared memory as one structure; the launch says how much there is.
-template <class T>
-[[nodiscard]] __device__ inline T& shared() {
-  return *reinterpret_cast<T*>(shared_memory);
-}
 
 /// Of a block of one dimension.
 [[nodiscard]] __device__ inline int lane_index() {

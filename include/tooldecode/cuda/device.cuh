@@ -53,6 +53,7 @@ struct LaunchShape {
   dim3 grid                = {};
   dim3 block               = {};
   std::size_t shared_bytes = 0;
+  unsigned cluster         = 1;  ///< blocks along x that run at once; more than 1 needs 9.0
 };
 
 /// Starts a kernel on a stream; does not wait for it.
@@ -72,6 +73,15 @@ void launch(void (*kernel)(P...), const LaunchShape& shape, cudaStream_t stream,
   config.blockDim         = shape.block;
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream           = stream;
+  cudaLaunchAttribute cluster{};
+  if (shape.cluster > 1) {
+    cluster.id               = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = shape.cluster;
+    cluster.val.clusterDim.y = 1;
+    cluster.val.clusterDim.z = 1;
+    config.attrs             = &cluster;
+    config.numAttrs          = 1;
+  }
   check(cudaLaunchKernelEx(&config, kernel, std::forward<A>(arguments)...));
 }
 

@@ -9,6 +9,7 @@
 #include <cuda_runtime.h>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/cuda/async_copy.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/number.cuh>
 #include <tooldecode/logits/logits_pipeline.hpp>
@@ -100,11 +101,10 @@ class MaskedRow {
   /// the row; a thread meets its tokens in ascending order. Packs begin at multiples of their size.
   template <class Visit>
   __device__ void for_each_pack(int split, int splits, Visit visit) const {
-    const std::int64_t packs = divide_up(vocabulary_, pack);
-    const int threads        = static_cast<int>(blockDim.x);
-    const int rank           = static_cast<int>(threadIdx.x);
-    const int begin          = static_cast<int>(packs * split / splits);
-    const int end            = static_cast<int>(packs * (split + 1) / splits);
+    const int threads = static_cast<int>(blockDim.x);
+    const int rank    = static_cast<int>(threadIdx.x);
+    const int begin   = begin_of(split, splits);
+    const int end     = begin_of(split + 1, splits);
     // While one pack is looked at, the next two are on their way, and the mask of the third.
     unsigned allowed_now  = allowed_bits(begin + rank, end);
     unsigned allowed_next = allowed_bits(begin + rank + threads, end);
@@ -124,7 +124,78 @@ class MaskedRow {
     }
   }
 
+  /// Bytes of the longest of `splits` parts.
+  [[nodiscard]] static std::size_t part_bytes(int vocabulary, int splits) {
+    return static_cast<std::size_t>(divide_up(divide_up(vocabulary, pack), splits)) *
+           sizeof(Pack<T>);
+  }
+
+  /// Reads one of `splits` parts into shared memory, `part_bytes` of it, and calls `visit(Tokens)`
+  /// as packs come; a thread meets its tokens in ascending order.
+  template <class Visit>
+  __device__ void for_each_pack_kept_in(Pack<T>* kept, int split, int splits, Visit visit) const {
+    const int threads = static_cast<int>(blockDim.x);
+    const int begin   = begin_of(split, splits);
+    const int end     = begin_of(split + 1, splits);
+    const int mine    = begin + static_cast<int>(threadIdx.x);
+    // Of as many packs at once the mask is awaited before the packs are asked for; and so many
+    // times as many are on their way while some are looked at.
+    constexpr int batch = 8, ahead = 2;
+    const int step   = batch * threads;
+    const auto fetch = [&](int first) {
+      std::uint64_t allowed = 0;
+      if (first < end) {
+        std::uint32_t words[batch];
+        if (mask_ == nullptr) {
+          for (int i = 0; i < batch; ++i) words[i] = ~0U;
+        } else {
+          for (int i = 0; i < batch; ++i) {
+            const int index = first + i * threads;
+            words[i]        = mask_word(index < end ? index : first);
+          }
+        }
+        for (int i = 0; i < batch; ++i) {
+          const int index     = first + i * threads;
+          const unsigned bits = index < end ? allowed_bits_in(words[i], index) : 0;
+          allowed |= static_cast<std::uint64_t>(bits) << i * pack;
+        }
+      }
+      for (int index = first; allowed != 0; index += threads) {
+        const auto bits = static_cast<unsigned>(allowed) & ((1U << pack) - 1);
+        if (bits != 0) fetch_pack(index, bits, kept + (index - begin));
+        allowed >>= pack;
+      }
+      commit_copies();
+    };
+    for (int i = 0; i < ahead; ++i) fetch(mine + i * step);
+    for (int first = mine; first < end; first += step) {
+      fetch(first + ahead * step);
+      wait_for_copies<ahead>();
+      const int last = first + step < end ? first + step : end;
+      for (int index = first; index < last; index += threads) {
+        visit(tokens_of(index, end, allowed_bits(index, end), kept[index - begin]));
+      }
+    }
+  }
+
+  /// Calls `visit(Tokens)` in each thread for the packs that it visited while they were kept.
+  template <class Visit>
+  __device__ void for_each_kept_pack(const Pack<T>* kept, int split, int splits,
+                                     Visit visit) const {
+    const int begin = begin_of(split, splits);
+    const int end   = begin_of(split + 1, splits);
+    for (int index = begin + static_cast<int>(threadIdx.x); index < end;
+         index += static_cast<int>(blockDim.x)) {
+      visit(tokens_of(index, end, allowed_bits(index, end), kept[index - begin]));
+    }
+  }
+
  private:
+  /// The first pack of a part.
+  [[nodiscard]] __device__ int begin_of(int split, int splits) const {
+    return static_cast<int>(divide_up(vocabulary_, pack) * split / splits);
+  }
+
   /// As LogitsPipeline does it, to the last bit.
   __device__ float law_logit(T raw) const {
     const float tame = fminf(fmaxf(to_float(raw), -logit_limit), logit_limit);  // NaN is lost here
@@ -149,11 +220,14 @@ class MaskedRow {
   /// Of a pack before `end`.
   __device__ unsigned allowed_bits(int index, int end) const {
     if (index >= end) return 0;
-    const int first = index * pack;
-    const int left  = vocabulary_ - first;
-    unsigned bits   = (1U << (left < pack ? left : pack)) - 1;
-    if (mask_ != nullptr) bits &= __ldg(mask_ + first / 32) >> first % 32;
-    return bits;
+    return allowed_bits_in(mask_ == nullptr ? ~0U : mask_word(index), index);
+  }
+  __device__ std::uint32_t mask_word(int index) const { return __ldg(mask_ + index * pack / 32); }
+  __device__ unsigned allowed_bits_in(std::uint32_t word, int index) const {
+    const int first     = index * pack;
+    const int left      = vocabulary_ - first;
+    const unsigned bits = (1U << (left < pack ? left : pack)) - 1;
+    return bits & word >> first % 32;
   }
 
   __device__ Pack<T> read(int index, unsigned allowed) const {
@@ -170,6 +244,15 @@ class MaskedRow {
       if ((allowed >> i & 1) != 0) values.values[i] = from[i];
     }
     return values;
+  }
+
+  /// Into shared memory, at once or soon.
+  __device__ void fetch_pack(int index, unsigned allowed, Pack<T>* to) const {
+    if (misalignment_ == 0 && (index + 1) * pack <= vocabulary_) {
+      copy_async(to, logits_ + index * pack, true);
+    } else {
+      *to = read(index, allowed);
+    }
   }
 
   __device__ Pack<T> load_across(const T* from) const {

@@ -17,6 +17,7 @@
 #include <tooldecode/cuda/logits_rows.cuh>
 #include <tooldecode/cuda/number.cuh>
 #include <tooldecode/cuda/philox.cuh>
+#include <tooldecode/cuda/softmax_cluster.cuh>
 #include <tooldecode/cuda/threshold_search.cuh>
 
 namespace tooldecode::cuda {
@@ -67,25 +68,9 @@ struct SoftmaxParts {
   }
 };
 
-/// The sum of exp(logit - top) over some tokens.
-struct ExpSum {
-  float top  = -INFINITY;
-  double sum = 0;
-  int count  = 0;
-
-  __device__ friend ExpSum operator+(const ExpSum& a, const ExpSum& b) {
-    const float best = a.top < b.top ? b.top : a.top;
-    if (best == -INFINITY) return {};
-    return {best,
-            a.sum * static_cast<double>(expf(a.top - best)) +
-                b.sum * static_cast<double>(expf(b.top - best)),
-            a.count + b.count};
-  }
-};
-
-struct ExpSumShared {
+struct SoftmaxShared {
   BlockFold<ExpSum, softmax_threads>::Storage fold;
-  float top, scale;
+  SoftmaxScale scale;
 };
 
 template <Number T>
@@ -96,26 +81,9 @@ __global__ void __launch_bounds__(softmax_threads, 4)
   const int split = static_cast<int>(blockIdx.x) % parts.splits;
   const MaskedRow<T> from(rows, row, temperature, cuts == nullptr ? 0 : cuts[row]);
   ExpSum mine;
-  from.for_each_pack(split, parts.splits, [&](const auto& tokens) {
-    if (tokens.allowed == 0) return;
-    constexpr int pack = MaskedRow<T>::pack;
-    float top          = mine.top;
-    for (int i = 0; i < pack; ++i) {
-      if ((tokens.allowed >> i & 1) != 0) top = fmaxf(top, tokens.logits[i]);
-    }
-    if (top > mine.top) {
-      mine.sum *= static_cast<double>(expf(mine.top - top));
-      mine.top = top;
-    }
-    float sum = 0;
-    for (int i = 0; i < pack; ++i) {
-      if ((tokens.allowed >> i & 1) != 0) sum += expf(tokens.logits[i] - top);
-    }
-    mine.sum += static_cast<double>(sum);
-    mine.count += __popc(tokens.allowed);
-  });
+  from.for_each_pack(split, parts.splits, [&](const auto& tokens) { mine.add(tokens); });
   const ExpSum all = BlockFold<ExpSum, softmax_threads>::all(
-      shared<ExpSumShared>().fold, mine, [](const ExpSum& a, const ExpSum& b) { return a + b; });
+      shared<SoftmaxShared>().fold, mine, [](const ExpSum& a, const ExpSum& b) { return a + b; });
   if (threadIdx.x == 0) {
     parts.tops[blockIdx.x]    = all.top;
     parts.numbers[blockIdx.x] = all.sum;
@@ -131,48 +99,25 @@ __global__ void __launch_bounds__(softmax_threads, 4)
   const int block = static_cast<int>(gridDim.x - 1 - blockIdx.x);
   const int row   = block / parts.splits;
   const int split = block % parts.splits;
-  auto& memory    = shared<ExpSumShared>();
+  auto& memory    = shared<SoftmaxShared>();
   if (warp_index() == 0) {
     const int first = row * parts.splits, last = first + parts.splits;
     ExpSum all;
     for (int i = first + lane_index(); i < last; i += warp_size) {
-      all = all + ExpSum{parts.tops[i], parts.numbers[i], parts.counts[i]};
+      all = all + ExpSum{parts.tops[i], parts.counts[i], parts.numbers[i]};
     }
-    const float best = warp_greatest(all.top);
-    const double sum =
-        warp_sum(all.top == best ? all.sum : all.sum * static_cast<double>(expf(all.top - best)));
-    const int count = warp_sum(all.count);
+    all = all.of_warp();
     if (lane_index() == 0) {
-      memory.top   = best;
-      memory.scale = static_cast<float>(is_log ? log(sum) : 1 / sum);
-      if (split == 0 && kept != nullptr) kept[row] = count;
+      memory.scale = SoftmaxScale(all, is_log);
+      if (split == 0 && kept != nullptr) kept[row] = all.count;
     }
   }
   __syncthreads();
-  const float top   = memory.top;
-  const float scale = memory.scale;
+  const SoftmaxScale scale = memory.scale;
   const MaskedRow<T> from(rows, row, temperature, cuts == nullptr ? 0 : cuts[row]);
-  float* const to       = out + static_cast<std::int64_t>(row) * rows.vocabulary;
-  const bool is_aligned = reinterpret_cast<std::uintptr_t>(to) % 16 == 0;
-  from.for_each_pack(split, parts.splits, [&](const auto& tokens) {
-    constexpr int pack = MaskedRow<T>::pack;
-    float values[pack];
-    for (int i = 0; i < pack; ++i) {
-      const float distance = tokens.logits[i] - top;
-      const float value    = is_log ? distance - scale : expf(distance) * scale;
-      values[i]            = (tokens.allowed >> i & 1) != 0 ? value : is_log ? -INFINITY : 0.0F;
-    }
-    if (is_aligned && tokens.count == pack) {
-      for (int i = 0; i < pack; i += 4) {
-        __stcs(reinterpret_cast<float4*>(to + tokens.first + i),
-               make_float4(values[i], values[i + 1], values[i + 2], values[i + 3]));
-      }
-    } else {
-      for (int i = 0; i < pack; ++i) {
-        if (i < tokens.count) __stcs(to + tokens.first + i, values[i]);
-      }
-    }
-  });
+  float* const to = out + static_cast<std::int64_t>(row) * rows.vocabulary;
+  from.for_each_pack(split, parts.splits,
+                     [&](const auto& tokens) { scale.write<is_log>(tokens, to); });
 }
 
 /// A token and the number that it is the best by.
@@ -406,9 +351,18 @@ void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, flo
     throw Error(Errc::shape_mismatch, std::string(kernel) + ": out", "must not be null");
   }
   const SoftmaxParts parts = prepare_rows(rows, options, workspace, kernel, stream);
+  if (const int blocks = softmax_cluster_blocks<T>(rows.rows, rows.vocabulary); blocks > 0) {
+    launch(softmax_cluster_kernel<T, is_log>,
+           {.grid         = static_cast<unsigned>(rows.rows * blocks),
+            .block        = softmax_cluster_threads,
+            .shared_bytes = softmax_cluster_bytes<T>(rows.vocabulary, blocks),
+            .cluster      = static_cast<unsigned>(blocks)},
+           stream, rows, options.temperature, parts.cuts, blocks, out, kept);
+    return;
+  }
   const LaunchShape shape{.grid         = static_cast<unsigned>(rows.rows * parts.splits),
                           .block        = softmax_threads,
-                          .shared_bytes = sizeof(ExpSumShared)};
+                          .shared_bytes = sizeof(SoftmaxShared)};
   launch(sum_exps_kernel<T>, shape, stream, rows, options.temperature, parts.cuts, parts);
   launch(write_softmax_kernel<T, is_log>, shape, stream, rows, options.temperature, parts.cuts,
          parts, out, kept);
@@ -432,8 +386,10 @@ void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, flo
 /// \param kept  how many tokens can be drawn; may be null
 ///
 /// \par Shapes      probabilities [B, V]; kept [B]
-/// \par Complexity  two readings of the logits, the second partly from the level-2 cache, and one
-///                  writing; cuts cost what `find_cuts` says; sums in a fixed order
+/// \par Complexity  one launch, one reading of the logits without packs that the mask forbids, and
+///                  one writing, on compute capability 9.0 and later where clusters of blocks have
+///                  room for a row; else two launches and a second reading, partly from the level-2
+///                  cache; cuts cost what `find_cuts` says; sums in a fixed order
 /// \par Threads     does not wait for the device; may be captured into a graph
 /// \par Errors      Error{shape_mismatch}, Error{invalid_option} from the call
 template <Number T>

@@ -319,7 +319,14 @@ using cudaStream_t    = simt::Stream*;
 using cudaGraph_t     = simt::Graph*;
 using cudaGraphExec_t = simt::Graph*;
 
-struct cudaLaunchAttribute {};
+enum cudaLaunchAttributeID { cudaLaunchAttributeClusterDimension = 4 };
+union cudaLaunchAttributeValue {
+  uint3 clusterDim;
+};
+struct cudaLaunchAttribute {
+  cudaLaunchAttributeID id     = cudaLaunchAttributeClusterDimension;
+  cudaLaunchAttributeValue val = {};
+};
 struct cudaLaunchConfig_t {
   dim3 gridDim;
   dim3 blockDim;
@@ -481,9 +488,18 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* launch, void (*kernel)(
       launch->dynamicSmemBytes > (limit == limits.end() ? 48 * 1024 : limit->second)) {
     return cudaErrorInvalidConfiguration;
   }
+  unsigned cluster = 1;
+  for (unsigned i = 0; i < launch->numAttrs; ++i) {
+    const uint3 blocks = launch->attrs[i].val.clusterDim;
+    cluster            = blocks.x;
+    if (simt::compute_capability < 90 || cluster == 0 || cluster > simt::most_cluster_blocks ||
+        grid.x % cluster != 0 || blocks.y != 1 || blocks.z != 1) {
+      return cudaErrorInvalidConfiguration;
+    }
+  }
   const std::size_t bytes = launch->dynamicSmemBytes;
   const std::tuple<P...> values(static_cast<P>(std::forward<A>(arguments))...);
   return simt::enqueue(launch->stream, [=] {
-    simt::run_grid(grid, block, bytes, [&] { std::apply(kernel, values); });
+    simt::run_grid(grid, block, cluster, bytes, [&] { std::apply(kernel, values); });
   });
 }

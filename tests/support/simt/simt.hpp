@@ -1,11 +1,13 @@
 /// \file
-/// A GPU's execution model on one processor thread: a fiber per thread, block by block.
+/// A GPU's execution model on one processor thread: a fiber per thread, block by block, or the
+/// blocks of a cluster together.
 ///
 /// Threads hand over only at collectives and atomics, in an order that a schedule picks, so a
 /// kernel that needs a barrier and lacks it computes something else under one of them. Shared
 /// memory is filled with NaN before each block. What hardware leaves undefined is a Fault: barriers
 /// that not all threads reach, lanes that name different masks, a shuffle from a lane outside the
-/// mask. Not modelled: the memory model's weak ordering and time.
+/// mask, a look into the memory of a block that has ended. Not modelled: the memory model's weak
+/// ordering and time.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -30,13 +33,17 @@ struct uint3 {
 // What the running thread sees.
 inline uint3 threadIdx, blockIdx, blockDim, gridDim;
 
-// The running block's shared memory, under the name that kernels declare; what lies past the size
-// asked for may not be touched.
-namespace tooldecode::cuda {
-alignas(1024) inline unsigned char shared_memory[256 * 1024];
-}  // namespace tooldecode::cuda
-
 namespace simt {
+
+/// Bytes of shared memory that there are for a block.
+inline constexpr std::size_t most_shared_bytes = 256 * 1024;
+/// Blocks of a cluster.
+inline constexpr unsigned most_cluster_blocks = 8;
+/// The running blocks' shared memory; what lies past the size asked for may not be touched.
+alignas(1024) inline unsigned char shared_memories[most_cluster_blocks][most_shared_bytes];
+
+// What the running thread sees besides: its block's place in the cluster.
+inline unsigned cluster_rank = 0;
 
 /// What a kernel did that hardware leaves undefined.
 struct Fault : std::runtime_error {
@@ -58,11 +65,8 @@ struct Options {
 };
 inline Options options;
 
-/// Bytes of shared memory that there are.
-inline constexpr std::size_t most_shared_bytes = sizeof tooldecode::cuda::shared_memory;
-
-/// Called before each block.
-inline std::vector<std::function<void()>> block_starts;
+/// Called before as many blocks run.
+inline std::vector<std::function<void(unsigned blocks)>> block_starts;
 
 /// What the lanes of a warp do together.
 enum class Collective { sync, shuffle, ballot, all, any };
@@ -80,7 +84,7 @@ struct Site {
   }
 };
 
-/// Runs the threads of one block.
+/// Runs the threads of one block, or those of a cluster's blocks at once.
 class Block {
   struct Failure {
     const char* what = nullptr;
@@ -90,24 +94,29 @@ class Block {
  public:
   static constexpr unsigned warp_size = 32;
 
-  /// Runs `body` in every thread of the block whose index is set.
-  void run(const std::function<void()>& body) {
-    const unsigned count = blockDim.x * blockDim.y * blockDim.z;
-    while (threads_.size() < count) threads_.push_back(std::make_unique<Thread>());
-    body_  = &body;
-    count_ = alive_ = count;
-    arrived_        = 0;
-    barrier_        = {};
-    failure_        = {};
-    for (auto& points : warps_) points.clear();
+  /// Runs `body` in every thread of the blocks of these indices, which are one cluster.
+  void run(std::span<const uint3> blocks, const std::function<void()>& body) {
+    count_  = blockDim.x * blockDim.y * blockDim.z;
+    blocks_ = static_cast<unsigned>(blocks.size());
+    alive_  = count_ * blocks_;
+    while (threads_.size() < alive_) threads_.push_back(std::make_unique<Thread>());
+    body_    = &body;
+    failure_ = {};
+    cluster_.waiting.clear();
     ready_.clear();
-    waiting_.clear();
-    for (unsigned t = 0; t < count; ++t) {
-      Thread& thread = *threads_[t];
-      thread.index   = {t % blockDim.x, t / blockDim.x % blockDim.y, t / (blockDim.x * blockDim.y)};
-      thread.done    = false;
-      thread.fiber.start(&Block::enter);
-      ready_.push_back(t);
+    for (unsigned rank = 0; rank < blocks_; ++rank) {
+      Part& part = parts_[rank];
+      part.index = blocks[rank];
+      part.alive = count_;
+      part.barrier.waiting.clear();
+      for (auto& points : part.warps) points.clear();
+      for (unsigned t = 0; t < count_; ++t) {
+        Thread& thread = *threads_[rank * count_ + t];
+        thread.index = {t % blockDim.x, t / blockDim.x % blockDim.y, t / (blockDim.x * blockDim.y)};
+        thread.done  = false;
+        thread.fiber.start(&Block::enter);
+        ready_.push_back(rank * count_ + t);
+      }
     }
     head_   = 0;
     active_ = this;
@@ -120,37 +129,36 @@ class Block {
 
   /// Of all threads of the block; gives the sum of the values.
   std::uint64_t barrier(std::uint64_t value, const char* file, int line) {
+    Part& part = parts_[cluster_rank];
+    return wait_at(part.barrier, count_, part.alive, value, {file, line});
+  }
+
+  /// Of all threads of the cluster.
+  void cluster_barrier(const char* file, int line) {
+    wait_at(cluster_, count_ * blocks_, alive_, 0, {file, line});
+  }
+
+  /// Where what the running block has at `own` lies in the memory of another block of the cluster.
+  const unsigned char* in_block(unsigned rank, const void* own, const char* file, int line) {
+    const unsigned char* const memory = shared_memories[cluster_rank];
+    const auto* const at              = static_cast<const unsigned char*>(own);
     const Site site{file, line};
-    if (arrived_ == 0) {
-      barrier_     = site;
-      barrier_sum_ = 0;
-    } else if (!(barrier_ == site)) {
-      fail("threads wait at different barriers", barrier_, site);
+    if (at < memory || at >= memory + most_shared_bytes) {
+      fail("an address outside the block's shared memory", site);
     }
-    barrier_sum_ += value;
-    if (alive_ != count_) fail("a barrier that threads which have ended cannot reach", site);
-    waiting_.push_back(current_);
-    threads_[current_]->place = site;
-    if (++arrived_ == count_) {
-      arrived_ = 0;
-      // Threads leave in the order of their index, whatever the order they came in.
-      std::sort(waiting_.begin(), waiting_.end());
-      for (const unsigned t : waiting_) {
-        threads_[t]->result = barrier_sum_;
-        ready_.push_back(t);
-      }
-      waiting_.clear();
-    }
-    suspend();
-    return threads_[current_]->result;
+    if (rank >= blocks_) fail("a block that the cluster has not", site);
+    if (parts_[rank].alive == 0) fail("a block has ended whose shared memory is read", site);
+    return shared_memories[rank] + (at - memory);
   }
 
   /// Of the lanes of a mask; `source` is the lane whose value a shuffle gives.
   std::uint64_t collective(Collective kind, std::uint32_t mask, std::uint64_t value,
                            unsigned source, const char* file, int line) {
     const Site site{file, line};
-    const unsigned lane = current_ % warp_size;
-    auto& points        = warps_[current_ / warp_size];
+    const unsigned thread = current_ % count_;  // of the block
+    const unsigned lane   = thread % warp_size;
+    const unsigned first  = current_ - lane;
+    auto& points          = parts_[cluster_rank].warps[thread / warp_size];
     if ((mask >> lane & 1) == 0) fail("a lane is not in its mask", site);
     Point* point = nullptr;
     for (Point& one : points) {
@@ -164,8 +172,8 @@ class Block {
       points.push_back({mask, kind, site, 0, {}, {}});
       point = &points.back();
       for (unsigned other = 0; other < warp_size; ++other) {
-        const unsigned t = current_ / warp_size * warp_size + other;
-        if ((mask >> other & 1) != 0 && (t >= count_ || threads_[t]->done)) {
+        if ((mask >> other & 1) != 0 &&
+            (thread - lane + other >= count_ || threads_[first + other]->done)) {
           fail("the mask names a lane that has ended", site);
         }
       }
@@ -181,7 +189,7 @@ class Block {
     point->sources[lane]      = source;
     point->arrived |= 1U << lane;
     if (point->arrived == mask) {
-      complete(*point, current_ / warp_size * warp_size);
+      complete(*point, first);
       points.erase(points.begin() + (point - points.data()));
     }
     suspend();
@@ -214,6 +222,42 @@ class Block {
     std::array<std::uint64_t, warp_size> values;
     std::array<unsigned, warp_size> sources;
   };
+  struct Barrier {
+    Site site;
+    std::uint64_t sum = 0;
+    std::vector<unsigned> waiting;
+  };
+  struct Part {
+    uint3 index;
+    unsigned alive = 0;
+    Barrier barrier;
+    std::array<std::vector<Point>, 32> warps;
+  };
+
+  std::uint64_t wait_at(Barrier& barrier, unsigned count, unsigned alive, std::uint64_t value,
+                        const Site& site) {
+    if (barrier.waiting.empty()) {
+      barrier.site = site;
+      barrier.sum  = 0;
+    } else if (!(barrier.site == site)) {
+      fail("threads wait at different barriers", barrier.site, site);
+    }
+    barrier.sum += value;
+    if (alive != count) fail("a barrier that threads which have ended cannot reach", site);
+    barrier.waiting.push_back(current_);
+    threads_[current_]->place = site;
+    if (barrier.waiting.size() == count) {
+      // Threads leave in the order of their index, whatever the order they came in.
+      std::sort(barrier.waiting.begin(), barrier.waiting.end());
+      for (const unsigned t : barrier.waiting) {
+        threads_[t]->result = barrier.sum;
+        ready_.push_back(t);
+      }
+      barrier.waiting.clear();
+    }
+    suspend();
+    return threads_[current_]->result;
+  }
 
   /// Ends the block's run with a fault. The thread's stack is left as it is, so nothing on it may
   /// own memory: the sentence is made later.
@@ -226,7 +270,7 @@ class Block {
     std::string text = std::string(failure_.what) + ": " + failure_.where.text();
     if (failure_.other.line != 0) text += " and " + failure_.other.text();
     return text + " (block " + std::to_string(blockIdx.x) + "," + std::to_string(blockIdx.y) + "," +
-           std::to_string(blockIdx.z) + ", thread " + std::to_string(current_) + ")";
+           std::to_string(blockIdx.z) + ", thread " + std::to_string(current_ % count_) + ")";
   }
 
   static void enter() {
@@ -234,13 +278,18 @@ class Block {
     block.threads_[block.current_]->fiber.arrive();
     (*block.body_)();
     Thread& thread = *block.threads_[block.current_];
+    Part& part     = block.parts_[cluster_rank];
     thread.done    = true;
     --block.alive_;
-    if (block.arrived_ > 0) {
-      block.fail("a thread ended while others wait at a barrier", block.barrier_);
+    --part.alive;
+    for (const Barrier* barrier : {&part.barrier, &block.cluster_}) {
+      if (!barrier->waiting.empty()) {
+        block.fail("a thread ended while others wait at a barrier", barrier->site);
+      }
     }
-    for (const Point& point : block.warps_[block.current_ / warp_size]) {
-      if ((point.mask >> block.current_ % warp_size & 1) != 0) {
+    const unsigned index = block.current_ % block.count_;
+    for (const Point& point : part.warps[index / warp_size]) {
+      if ((point.mask >> index % warp_size & 1) != 0) {
         block.fail("a lane ended while others wait for it", point.site);
       }
     }
@@ -309,16 +358,18 @@ class Block {
     }
     Thread& thread = *threads_[next];
     current_       = next;
+    cluster_rank   = next / count_;
     threadIdx      = thread.index;
+    blockIdx       = parts_[cluster_rank].index;
     if (&from != &thread.fiber) from.switch_to(thread.fiber);
   }
 
   [[nodiscard]] std::string deadlock() const {
     std::string text = "no thread can go on; waiting:";
     int shown        = 0;
-    for (unsigned t = 0; t < count_ && shown < 4; ++t) {
+    for (unsigned t = 0; t < count_ * blocks_ && shown < 4; ++t) {
       if (!threads_[t]->done && (shown == 0 || !(threads_[t]->place == threads_[t - 1]->place))) {
-        text += " thread " + std::to_string(t) + " at " + threads_[t]->place.text();
+        text += " thread " + std::to_string(t % count_) + " at " + threads_[t]->place.text();
         ++shown;
       }
     }
@@ -328,43 +379,47 @@ class Block {
   static inline Block* active_ = nullptr;
 
   std::vector<std::unique_ptr<Thread>> threads_;
-  std::array<std::vector<Point>, 32> warps_;
+  std::array<Part, most_cluster_blocks> parts_;
+  Barrier cluster_;
   std::vector<unsigned> ready_;  // lockstep takes from `head_` on
   std::size_t head_ = 0;
-  std::vector<unsigned> waiting_;
   Fiber main_;
   const std::function<void()>* body_ = nullptr;
   Failure failure_;
   std::mt19937_64 random_;
-  Site barrier_;
-  std::uint64_t barrier_sum_ = 0;
-  unsigned count_ = 0, alive_ = 0, arrived_ = 0, current_ = 0;
+  unsigned count_ = 0, blocks_ = 0;  // threads of a block, blocks
+  unsigned alive_ = 0, current_ = 0;
 };
 
-/// Runs a grid of blocks, one after another: in order, the last first, or in any order.
-inline void run_grid(uint3 grid, uint3 block, std::size_t shared_bytes,
+/// Runs a grid of blocks, one cluster after another: in order, the last first, or in any order.
+inline void run_grid(uint3 grid, uint3 block, unsigned cluster, std::size_t shared_bytes,
                      const std::function<void()>& body) {
   static Block runner;
   gridDim  = grid;
   blockDim = block;
   runner.seed(options.seed);
-  const std::uint64_t count = std::uint64_t{grid.x} * grid.y * grid.z;
+  const std::uint64_t count = std::uint64_t{grid.x} * grid.y * grid.z / cluster;
   std::vector<std::uint64_t> order(count);
   for (std::uint64_t i = 0; i < count; ++i) order[i] = i;
   if (options.schedule == Schedule::skewed) std::reverse(order.begin(), order.end());
   if (options.schedule == Schedule::random)
     std::shuffle(order.begin(), order.end(), runner.random());
 #if defined(SIMT_ADDRESS_SANITIZER)
-  __asan_unpoison_memory_region(tooldecode::cuda::shared_memory, most_shared_bytes);
-  __asan_poison_memory_region(tooldecode::cuda::shared_memory + shared_bytes,
-                              most_shared_bytes - shared_bytes);
+  __asan_unpoison_memory_region(shared_memories, sizeof shared_memories);
+  for (auto& memory : shared_memories) {
+    __asan_poison_memory_region(memory + shared_bytes, most_shared_bytes - shared_bytes);
+  }
 #endif
-  for (const std::uint64_t i : order) {
-    blockIdx = {static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
-                static_cast<unsigned>(i / (std::uint64_t{grid.x} * grid.y))};
-    std::memset(tooldecode::cuda::shared_memory, 0xFF, shared_bytes);
-    for (const auto& start : block_starts) start();
-    runner.run(body);
+  std::vector<uint3> blocks(cluster);
+  for (const std::uint64_t first : order) {
+    for (unsigned rank = 0; rank < cluster; ++rank) {
+      const std::uint64_t i = first * cluster + rank;
+      blocks[rank] = {static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
+                      static_cast<unsigned>(i / (std::uint64_t{grid.x} * grid.y))};
+      std::memset(shared_memories[rank], 0xFF, shared_bytes);
+    }
+    for (const auto& start : block_starts) start(cluster);
+    runner.run(blocks, body);
   }
 }
 

@@ -22,12 +22,15 @@ struct PendingCopies {
   std::vector<PendingCopy> copies;
   int group = 0;
 };
-inline std::array<PendingCopies, 1024> pending_copies;
+// Of the threads of each block of a cluster.
+inline std::array<std::array<PendingCopies, 1024>, simt::most_cluster_blocks> pending_copies;
 inline PendingCopies& my_copies() {
-  return pending_copies[threadIdx.x];
+  return pending_copies[simt::cluster_rank][threadIdx.x];
 }
 inline const bool pending_copies_end_with_their_block = [] {
-  simt::block_starts.push_back([] { pending_copies = {}; });
+  simt::block_starts.push_back([](unsigned blocks) {
+    for (unsigned rank = 0; rank < blocks; ++rank) pending_copies[rank] = {};
+  });
   return true;
 }();
 

@@ -1,0 +1,168 @@
+/// \file
+/// Softmax of rows that a cluster of blocks holds on chip, so that logits are read once.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include <cuda_runtime.h>
+
+#include <tooldecode/cuda/block.cuh>
+#include <tooldecode/cuda/cluster.cuh>
+#include <tooldecode/cuda/device.cuh>
+#include <tooldecode/cuda/logits_rows.cuh>
+#include <tooldecode/cuda/number.cuh>
+
+namespace tooldecode::cuda {
+
+namespace detail {
+
+/// The sum of exp(logit - top) over some tokens.
+struct ExpSum {
+  float top  = -INFINITY;
+  int count  = 0;
+  double sum = 0;
+
+  __device__ friend ExpSum operator+(const ExpSum& a, const ExpSum& b) {
+    const float best = a.top < b.top ? b.top : a.top;
+    if (best == -INFINITY) return {};
+    return {best, a.count + b.count,
+            a.sum * static_cast<double>(expf(a.top - best)) +
+                b.sum * static_cast<double>(expf(b.top - best))};
+  }
+
+  template <int n>
+  __device__ void add(const TokenPack<n>& tokens) {
+    if (tokens.allowed == 0) return;
+    float greatest = top;
+    for (int i = 0; i < n; ++i) {
+      if ((tokens.allowed >> i & 1) != 0) greatest = fmaxf(greatest, tokens.logits[i]);
+    }
+    if (greatest > top) {
+      sum *= static_cast<double>(expf(top - greatest));
+      top = greatest;
+    }
+    float added = 0;
+    for (int i = 0; i < n; ++i) {
+      if ((tokens.allowed >> i & 1) != 0) added += expf(tokens.logits[i] - top);
+    }
+    sum += static_cast<double>(added);
+    count += __popc(tokens.allowed);
+  }
+
+  /// The lanes' sums in one, in a fixed order; called by all lanes.
+  [[nodiscard]] __device__ ExpSum of_warp() const {
+    const float best = warp_greatest(top);
+    return {best, warp_sum(count),
+            warp_sum(top == best ? sum : sum * static_cast<double>(expf(top - best)))};
+  }
+};
+
+/// What turns a row's logits into what is written.
+struct SoftmaxScale {
+  float top;
+  float scale;  ///< that probabilities are multiplied by, or that logarithms lose
+
+  SoftmaxScale() = default;
+  __device__ SoftmaxScale(const ExpSum& row, bool is_log)
+      : top(row.top), scale(static_cast<float>(is_log ? log(row.sum) : 1 / row.sum)) {}
+
+  /// \param to  the row's
+  template <bool is_log, int n>
+  __device__ void write(const TokenPack<n>& tokens, float* to) const {
+    float values[n];
+    for (int i = 0; i < n; ++i) {
+      const float distance = tokens.logits[i] - top;
+      const float value    = is_log ? distance - scale : expf(distance) * scale;
+      values[i]            = (tokens.allowed >> i & 1) != 0 ? value : is_log ? -INFINITY : 0.0F;
+    }
+    if (reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && tokens.count == n) {
+      for (int i = 0; i < n; i += 4) {
+        __stcs(reinterpret_cast<float4*>(to + tokens.first + i),
+               make_float4(values[i], values[i + 1], values[i + 2], values[i + 3]));
+      }
+    } else {
+      for (int i = 0; i < n; ++i) {
+        if (i < tokens.count) __stcs(to + tokens.first + i, values[i]);
+      }
+    }
+  }
+};
+
+// Three blocks of them run at once where a multiprocessor has 1024 threads, and with 64 registers.
+inline constexpr int softmax_cluster_threads = 320;
+
+/// Before the packs that a block keeps.
+struct alignas(16) SoftmaxClusterShared {
+  BlockFold<ExpSum, softmax_cluster_threads>::Storage fold;
+  ExpSum part;
+  SoftmaxScale scale;
+};
+
+/// Shared memory of a block.
+template <Number T>
+std::size_t softmax_cluster_bytes(int vocabulary, int blocks) {
+  return sizeof(SoftmaxClusterShared) + MaskedRow<T>::part_bytes(vocabulary, blocks);
+}
+
+/// How many blocks hold a row; 0 where no number of them can.
+template <Number T>
+int softmax_cluster_blocks(int rows, int vocabulary) {
+  const DeviceTraits device = device_traits();
+  if (device.compute_capability < 90) return 0;
+  constexpr std::size_t kept_by_system = 1024;  // of each block's shared memory
+  const auto at_once                   = [&](int blocks) {
+    return (device.shared_bytes + kept_by_system) /
+           (softmax_cluster_bytes<T>(vocabulary, blocks) + kept_by_system);
+  };
+  // Several blocks of a multiprocessor, so that one reads while another writes.
+  for (const std::size_t wanted : {3, 2, 1}) {
+    for (int blocks = 1; blocks <= most_cluster_blocks; blocks *= 2) {
+      if (at_once(blocks) < wanted) continue;
+      // Few rows are spread as far as they go, while each thread has a pack.
+      constexpr int least_part = softmax_cluster_threads * pack_size<T>;
+      while (2 * blocks <= most_cluster_blocks && rows <= device.multiprocessors / (2 * blocks) &&
+             vocabulary / (2 * blocks) >= least_part) {
+        blocks *= 2;
+      }
+      return blocks;
+    }
+  }
+  return 0;
+}
+
+template <Number T, bool is_log>
+__global__ void __launch_bounds__(softmax_cluster_threads, 3)
+    softmax_cluster_kernel(LogitsRows<T> rows, float temperature, const std::uint64_t* cuts,
+                           int blocks, float* out, std::int32_t* kept) {
+  const int row     = static_cast<int>(blockIdx.x) / blocks;
+  const int rank    = static_cast<int>(blockIdx.x) % blocks;
+  auto& memory      = shared<SoftmaxClusterShared>();
+  auto* const packs = reinterpret_cast<Pack<T>*>(&memory + 1);
+  const MaskedRow<T> from(rows, row, temperature, cuts == nullptr ? 0 : cuts[row]);
+  ExpSum mine;
+  from.for_each_pack_kept_in(packs, rank, blocks, [&](const auto& tokens) { mine.add(tokens); });
+  const ExpSum part = BlockFold<ExpSum, softmax_cluster_threads>::all(
+      memory.fold, mine, [](const ExpSum& a, const ExpSum& b) { return a + b; });
+  if (threadIdx.x == 0) memory.part = part;
+  cluster_barrier();
+  if (warp_index() == 0) {
+    ExpSum all;
+    if (lane_index() < blocks) all = load_from_block(&memory.part, lane_index());
+    all = all.of_warp();
+    if (lane_index() == 0) {
+      memory.scale = SoftmaxScale(all, is_log);
+      if (rank == 0 && kept != nullptr) kept[row] = all.count;
+    }
+  }
+  cluster_barrier();  // behind which a block may end: no other looks into its memory any more
+  const SoftmaxScale scale = memory.scale;
+  float* const to          = out + static_cast<std::int64_t>(row) * rows.vocabulary;
+  from.for_each_kept_pack(packs, rank, blocks,
+                          [&](const auto& tokens) { scale.write<is_log>(tokens, to); });
+}
+
+}  // namespace detail
+
+}  // namespace tooldecode::cuda
