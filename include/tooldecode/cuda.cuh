@@ -26,3 +26,4 @@
 #include <tooldecode/cuda/top_k.cuh>
 #include <tooldecode/cuda/tree_attention.cuh>
 #include <tooldecode/cuda/tree_verifier.cuh>
+#include <tooldecode/cuda/warp.cuh>

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include <tooldecode/cuda/async_copy.cuh>
-#include <tooldecode/cuda/block.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
+#include <tooldecode/cuda/shared_memory.cuh>
 
 #include <support/catch.hpp>
 #include <support/device.hpp>

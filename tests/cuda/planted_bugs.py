@@ -40,7 +40,7 @@ BUGS = [
     Bug("one buffer read and written", "draft_tree",
         "const std::int64_t to     = sequences - from;", "const std::int64_t to     = from;"),
     # lanes and masks
-    Bug("half of a warp left out of a fold", "block", "int bit = warp_size / 2;", "int bit = warp_size / 4;"),
+    Bug("half of a warp left out of a fold", "warp", "int bit = warp_size / 2;", "int bit = warp_size / 4;"),
     Bug("a lane outside its mask", "tree_verifier",
         "correct |= std::uint64_t{__ballot_sync(whole_warp,", "correct |= std::uint64_t{__ballot_sync(0x0000FFFFU,"),
     Bug("a mask off by one", "draft_tree", "((1U << slot % 32) - 1));", "((2U << slot % 32) - 1));"),

@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/cuda/block.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
+#include <tooldecode/cuda/shared_memory.cuh>
+#include <tooldecode/cuda/warp.cuh>
 
 #include <support/catch.hpp>
 #include <support/device.hpp>

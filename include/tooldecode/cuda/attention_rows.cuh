@@ -7,9 +7,9 @@
 
 #include <cuda_runtime.h>
 
-#include <tooldecode/cuda/block.cuh>
 #include <tooldecode/cuda/number.cuh>
 #include <tooldecode/cuda/tensor_core.cuh>
+#include <tooldecode/cuda/warp.cuh>
 
 namespace tooldecode::cuda {
 

@@ -1,14 +1,14 @@
 /// \file
-/// What the threads of a warp and of a block do together: folds, scans and sorts.
+/// What the threads of a block do together: folds, scans and sorts.
 ///
 /// | name | called by | result is valid in |
 /// | --- | --- | --- |
-/// | `warp_sum`, `warp_greatest`, `warp_fold` | all 32 lanes | all lanes |
 /// | `BlockFold::all` | all threads | all threads |
 /// | `BlockScan::exclusive_sum` | all threads | each its own, the total in all |
 /// | `BlockSort::descending` | all threads | thread t holds ranks t * items, ... |
 ///
-/// Those of blocks are CUB's, with the barriers that make their storage free to use again.
+/// They are CUB's, which costs seconds of compile time, with the barriers that make their storage
+/// free to use again.
 #pragma once
 
 #include <cstdint>
@@ -18,42 +18,7 @@
 #include <cub/block/block_scan.cuh>
 #include <cuda_runtime.h>
 
-#include <tooldecode/cuda/shared_memory.cuh>
-
 namespace tooldecode::cuda {
-
-/// Threads of a warp.
-inline constexpr int warp_size = 32;
-/// All lanes.
-inline constexpr unsigned whole_warp = 0xFFFFFFFFU;
-
-/// Of a block of one dimension.
-[[nodiscard]] __device__ inline int lane_index() {
-  return static_cast<int>(threadIdx.x) % warp_size;
-}
-/// Of a block of one dimension.
-[[nodiscard]] __device__ inline int warp_index() {
-  return static_cast<int>(threadIdx.x) / warp_size;
-}
-
-/// Folds the lanes' values in a fixed order.
-template <class T, class Fold>
-[[nodiscard]] __device__ inline T warp_fold(T value, Fold fold) {
-  for (int bit = warp_size / 2; bit > 0; bit /= 2) {
-    value = fold(value, __shfl_xor_sync(whole_warp, value, bit));
-  }
-  return value;
-}
-/// The sum of the lanes' values, the same bits in all lanes.
-template <class T>
-[[nodiscard]] __device__ inline T warp_sum(T value) {
-  return warp_fold(value, [](T a, T b) { return a + b; });
-}
-/// The greatest of the lanes' values.
-template <class T>
-[[nodiscard]] __device__ inline T warp_greatest(T value) {
-  return warp_fold(value, [](T a, T b) { return a < b ? b : a; });
-}
 
 /// Folds the values of a block's threads.
 template <class T, int threads>

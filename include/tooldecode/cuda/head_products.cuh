@@ -13,11 +13,12 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/cuda/async_copy.cuh>
-#include <tooldecode/cuda/block.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/number.cuh>
+#include <tooldecode/cuda/shared_memory.cuh>
 #include <tooldecode/cuda/tensor_core.cuh>
 #include <tooldecode/cuda/top_k.cuh>
+#include <tooldecode/cuda/warp.cuh>
 
 namespace tooldecode::cuda {
 

@@ -17,8 +17,10 @@
 #include <tooldecode/cuda/logits_rows.cuh>
 #include <tooldecode/cuda/number.cuh>
 #include <tooldecode/cuda/philox.cuh>
+#include <tooldecode/cuda/shared_memory.cuh>
 #include <tooldecode/cuda/softmax_cluster.cuh>
 #include <tooldecode/cuda/threshold_search.cuh>
+#include <tooldecode/cuda/warp.cuh>
 
 namespace tooldecode::cuda {
 

@@ -11,12 +11,13 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/cuda/block.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/head_products.cuh>
 #include <tooldecode/cuda/number.cuh>
+#include <tooldecode/cuda/shared_memory.cuh>
 #include <tooldecode/cuda/top_k.cuh>
+#include <tooldecode/cuda/warp.cuh>
 
 namespace tooldecode::cuda {
 

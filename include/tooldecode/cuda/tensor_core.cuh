@@ -9,8 +9,8 @@
 
 #include <cuda_runtime.h>
 
-#include <tooldecode/cuda/block.cuh>
 #include <tooldecode/cuda/number.cuh>
+#include <tooldecode/cuda/warp.cuh>
 
 namespace tooldecode::cuda {
 

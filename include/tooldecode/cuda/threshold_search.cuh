@@ -7,10 +7,11 @@
 
 #include <cuda_runtime.h>
 
-#include <tooldecode/cuda/block.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/logits_rows.cuh>
 #include <tooldecode/cuda/number.cuh>
+#include <tooldecode/cuda/shared_memory.cuh>
+#include <tooldecode/cuda/warp.cuh>
 
 namespace tooldecode::cuda {
 

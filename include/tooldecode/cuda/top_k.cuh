@@ -14,7 +14,7 @@
 
 #include <cuda_runtime.h>
 
-#include <tooldecode/cuda/block.cuh>
+#include <tooldecode/cuda/warp.cuh>
 
 namespace tooldecode::cuda {
 

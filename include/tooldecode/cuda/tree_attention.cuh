@@ -13,11 +13,12 @@
 #include <tooldecode/cuda/async_copy.cuh>
 #include <tooldecode/cuda/attention_merge.cuh>
 #include <tooldecode/cuda/attention_rows.cuh>
-#include <tooldecode/cuda/block.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/key_values.cuh>
 #include <tooldecode/cuda/number.cuh>
+#include <tooldecode/cuda/shared_memory.cuh>
+#include <tooldecode/cuda/warp.cuh>
 
 namespace tooldecode::cuda {
 

@@ -9,9 +9,9 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/cuda/block.cuh>
 #include <tooldecode/cuda/device.cuh>
 #include <tooldecode/cuda/draft_tree.cuh>
+#include <tooldecode/cuda/warp.cuh>
 
 namespace tooldecode::cuda {
 
