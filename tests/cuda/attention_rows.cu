@@ -6,6 +6,8 @@
 
 #include <tooldecode/cuda/attention_rows.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
+#include <tooldecode/cuda/shared_memory.cuh>
+#include <tooldecode/cuda/warp.cuh>
 
 #include <support/catch.hpp>
 #include <support/device.hpp>

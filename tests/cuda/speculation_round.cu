@@ -12,6 +12,7 @@
 #include <tooldecode/cuda/masked_softmax.cuh>
 #include <tooldecode/cuda/pruned_head.cuh>
 #include <tooldecode/cuda/tree_verifier.cuh>
+#include <tooldecode/cuda/warp.cuh>
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/logits/selection.hpp>

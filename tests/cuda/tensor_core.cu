@@ -5,6 +5,7 @@
 
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/tensor_core.cuh>
+#include <tooldecode/cuda/warp.cuh>
 
 #include <support/catch.hpp>
 #include <support/device.hpp>

@@ -7,7 +7,9 @@
 
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/number.cuh>
+#include <tooldecode/cuda/shared_memory.cuh>
 #include <tooldecode/cuda/top_k.cuh>
+#include <tooldecode/cuda/warp.cuh>
 
 #include <support/catch.hpp>
 #include <support/device.hpp>
