@@ -39,6 +39,7 @@ BUGS = [
     Bug("a copy that nobody waits for", "head_products", "        wait_for_copies<0>();\n", ""),
     Bug("one buffer read and written", "draft_tree",
         "const std::int64_t to     = sequences - from;", "const std::int64_t to     = from;"),
+    Bug("a tile multiplied before it has come", "tree_attention", "wait_for_copies<1>();", "wait_for_copies<2>();"),
     # lanes and masks
     Bug("half of a warp left out of a fold", "warp", "int bit = warp_size / 2;", "int bit = warp_size / 4;"),
     Bug("a lane outside its mask", "tree_verifier",
@@ -54,6 +55,8 @@ BUGS = [
         "return b.token < a.token ? b : a;", "return a.token < b.token ? b : a;"),
     Bug("a split that is not merged", "masked_softmax",
         "i < first + parts.splits; i += warp_size", "i < first + parts.splits - 1; i += warp_size"),
+    Bug("the first split left out", "attention_merge",
+        "merged[4] = {};\n  for (int split = 0;", "merged[4] = {};\n  for (int split = 1;"),
     Bug("a counter that is not reset", "masked_softmax",
         "atomicInc(&parts.counters[row], static_cast<unsigned>(parts.splits - 1))",
         "atomicAdd(&parts.counters[row], 1U)"),
