@@ -3,11 +3,15 @@
 #include <cstdint>
 #include <string_view>
 
+#include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/marked_call.hpp>
+#include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/tools/value_writer.hpp>
+#include <tooldecode/tools/xml_call.hpp>
 
 #include <fuzz/fuzz.hpp>
 
@@ -23,7 +27,7 @@ void calls(const F& format, std::string_view text) {
   try {
     const auto read = format.parse(text, tools);
     if (read.empty()) return;
-    const std::string written = format.write(read);
+    const std::string written = write_calls(format, read, tools);
     const auto again          = fuzz::must_read(
         written, [&](std::string_view calls) { return format.parse(calls, tools); });
     fuzz::demand(read == again, "calls change when written", written);
@@ -50,7 +54,19 @@ void values(std::string_view text, Read read, Write write) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = fuzz::text_of(data, size);
   calls(PythonCall{}, text);
-  calls(JsonCall::hermes(), text);
+  for (const auto& format : {JsonCall::hermes(), JsonCall::llama(), JsonCall::mistral(),
+                             JsonCall::bare(), JsonCall::bare_list()}) {
+    calls(format, text);
+  }
+  for (const auto& format :
+       {MarkedCall::mistral(), MarkedCall::deepseek_v3(), MarkedCall::deepseek_v3_1(),
+        MarkedCall::kimi_k2(), MarkedCall::harmony(), MarkedCall::react()}) {
+    calls(format, text);
+  }
+  for (const auto& format : {XmlCall::qwen3_coder(), XmlCall::glm()}) calls(format, text);
+  for (const auto& format : {PositionalCall::toolken(), PositionalCall::tool_dec()}) {
+    calls(format, text);
+  }
   using Json = nlohmann::ordered_json;
   values(
       text, [](std::string_view json) { return parse_json(json); },

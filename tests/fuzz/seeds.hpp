@@ -70,6 +70,26 @@ inline Seeds pattern_seeds() {
 inline Seeds call_seeds() {
   Seeds seeds{"[f(1, b=2), f(a='x')]", "[f(a=(1,), b={'k': [None, -1.5e-9]})]",
               "'a' \"b\" '''c\n''' '\\x41\\N'", R"({"a": "\ud83d\ude00", "b": [1e5, -0.0]})"};
+  for (
+      const char* call :
+      {R"(<|python_tag|>{"name": "f", "parameters": {"a": "x", "b": 2}})",
+       R"([TOOL_CALLS] [{"name": "f", "arguments": {"a": "x", "b": 2}}])",
+       R"([TOOL_CALLS]f[ARGS]{"a": "x", "b": 2})",
+       "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n"
+       "{\"a\": \"x\", \"b\": 2}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+       "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\": \"x\", \"b\": 2}"
+       "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+       "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>"
+       "{\"a\": \"x\", \"b\": 2}<|tool_call_end|><|tool_calls_section_end|>",
+       "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"b\": 2}<|call|>",
+       "Action: f\nAction Input: {\"a\": \"x\", \"b\": 2}",
+       "<tool_call>\n<function=f>\n<parameter=a>\nx\n</parameter>\n<parameter=b>\n2\n</parameter>\n"
+       "</function>\n</tool_call>",
+       "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>x</arg_value>\n<arg_key>b</arg_key>\n"
+       "<arg_value>2</arg_value>\n</tool_call>",
+       R"(<f>("x", 2)=)", R"(<T>f("x", 2))"}) {
+    seeds.emplace_back(call);
+  }
   for (const auto& row : some_rows(test::example_data("tiny/heldout.jsonl"), 10)) {
     seeds.push_back(row["text"]);
   }
