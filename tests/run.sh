@@ -58,6 +58,7 @@ if command -v clang++ > /dev/null; then
 else
   say "SKIPPED: clang++ is not installed"
 fi
+PATH=$PATH:/usr/local/cuda/bin  # where the toolkit is, unless it is on the path already
 if command -v nvcc > /dev/null; then
   if step "9/10 nvcc: kernels, for three architectures" configure cuda "-DCMAKE_CUDA_ARCHITECTURES=75;90;100" &&
     cmake --build build/cuda --target test_cuda_device benchmark_cuda -j "$jobs"; then
