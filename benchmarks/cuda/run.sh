@@ -129,6 +129,7 @@ fi
 
 compile() {  # compile <kind> <name>
   local kind=$1 name=$2 command spills="-Xptxas=--warn-on-spills,--warning-as-error"
+  [ "$name" != frequency_ranks ] || spills=""  # CUB's kernels for whole devices may spill
   case $kind in
     library) command="$nvcc $flags $spills -Xcompiler=-fPIC -c benchmarks/cuda/library.cu" ;;
     benchmark) command="$nvcc $flags $cublas_compile -c benchmarks/cuda/$name.cu" ;;
