@@ -6,6 +6,7 @@
 #include <tooldecode/tools/positional_call.hpp>
 
 #include <support/catch.hpp>
+#include <support/format_checks.hpp>
 
 using namespace tooldecode;
 using Json = nlohmann::ordered_json;
@@ -27,26 +28,13 @@ const ToolSet& tools() {
   return set;
 }
 
-// The first byte that is not allowed; the size where the text is no whole answer; else -1.
-int refused(const PositionalCall& format, const std::string& text, ChoiceOptions options = {}) {
-  CallGrammar built = build_call_grammar(format, tools(), options);
-  const Automaton machine(std::move(built.grammar), built.root);
-  auto state = machine.initial();
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto next = machine.step(state, static_cast<std::uint8_t>(text[i]));
-    if (!next) return static_cast<int>(i);
-    state = *next;
-  }
-  return machine.is_accepting(state) ? -1 : static_cast<int>(text.size());
+int refused(const PositionalCall& format, const std::string& text,
+            const ChoiceOptions& options = {}) {
+  return test::refused(format, tools(), text, options);
 }
 
 std::string error_of(const PositionalCall& format, std::string_view text) {
-  try {
-    static_cast<void>(format.parse(text, tools()));
-  } catch (const Error& e) {
-    return std::string(name(e.code())) + " " + e.where();
-  }
-  return "none";
+  return test::error_of(format, tools(), text);
 }
 
 }  // namespace

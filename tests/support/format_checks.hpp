@@ -1,0 +1,43 @@
+/// \file
+/// What a call format refuses: as a grammar by byte, as a parser by code and place.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+
+namespace tooldecode::test {
+
+/// The first byte that is not allowed; the size where the text is no whole answer; else -1.
+template <CallFormat F>
+int refused(const F& format, const ToolSet& tools, const std::string& text,
+            const ChoiceOptions& options = {}) {
+  CallGrammar built = build_call_grammar(format, tools, options);
+  const Automaton machine(std::move(built.grammar), built.root);
+  auto state = machine.initial();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto next = machine.step(state, static_cast<std::uint8_t>(text[i]));
+    if (!next) return static_cast<int>(i);
+    state = *next;
+  }
+  return machine.is_accepting(state) ? -1 : static_cast<int>(text.size());
+}
+
+/// The code and place of the error that a text is to the parser, or "none".
+template <CallFormat F>
+std::string error_of(const F& format, const ToolSet& tools, std::string_view text) {
+  try {
+    static_cast<void>(format.parse(text, tools));
+  } catch (const Error& e) {
+    return std::string(name(e.code())) + " " + e.where();
+  }
+  return "none";
+}
+
+}  // namespace tooldecode::test
