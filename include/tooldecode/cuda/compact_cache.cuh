@@ -107,11 +107,8 @@ void compact_cache(std::span<const KeyValues<T>> layers, const CacheShape& shape
   require_cache(verdicts != nullptr, "verdicts", "must not be null");
   require_cache(lengths != nullptr, "lengths", "must not be null");
   for (const KeyValues<T>& layer : layers) {
-    const auto is_aligned = [](const T* numbers) {
-      return numbers != nullptr && reinterpret_cast<std::uintptr_t>(numbers) % 16 == 0;
-    };
-    require_cache(is_aligned(layer.keys), "keys", "must be aligned to sixteen bytes");
-    require_cache(is_aligned(layer.values), "values", "must be aligned to sixteen bytes");
+    require_cache(is_pack_aligned(layer.keys), "keys", "must be aligned to sixteen bytes");
+    require_cache(is_pack_aligned(layer.values), "values", "must be aligned to sixteen bytes");
     require_cache(layer.slot_stride % pack_size<T> == 0 && layer.head_stride % pack_size<T> == 0 &&
                       layer.page_stride % pack_size<T> == 0,
                   "strides", "must be multiples of 8");

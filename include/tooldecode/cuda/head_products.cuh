@@ -383,10 +383,6 @@ inline void require_head(bool condition, const char* what, const char* rule,
   if (!condition) throw Error(code, std::string("head: ") + what, rule);
 }
 
-inline bool is_pack_aligned(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0;
-}
-
 }  // namespace detail
 
 /// Throws for what the kernels cannot take.
@@ -396,7 +392,7 @@ inline bool is_pack_aligned(const void* pointer) {
 ///             for sizes; {invalid_option} for more than 64 states
 template <HalfNumber T>
 void require_head(const HeadRows<T>& rows, const T* hidden, int states) {
-  using detail::require_head, detail::is_pack_aligned;
+  using detail::require_head;
   require_head(states >= 0, "states", "is negative", Errc::invalid_option);
   require_head(states <= detail::most_head_states, "states", "is more than 64",
                Errc::invalid_option);
@@ -406,10 +402,8 @@ void require_head(const HeadRows<T>& rows, const T* hidden, int states) {
   require_head((rows.stride == 0 || rows.stride >= rows.hidden_size) && rows.stride % 8 == 0,
                "stride", "is less than hidden_size or no multiple of 8");
   if (states == 0 || rows.rows == 0) return;
-  require_head(rows.weights != nullptr && is_pack_aligned(rows.weights), "weights",
-               "is null or not aligned to 16 bytes");
-  require_head(hidden != nullptr && is_pack_aligned(hidden), "hidden",
-               "is null or not aligned to 16 bytes");
+  require_head(is_pack_aligned(rows.weights), "weights", "is null or not aligned to 16 bytes");
+  require_head(is_pack_aligned(hidden), "hidden", "is null or not aligned to 16 bytes");
   require_head(rows.gathered || rows.tokens != nullptr, "tokens",
                "is null, but the rows are not gathered");
 }

@@ -56,6 +56,11 @@ struct alignas(16) Pack {
   T values[pack_size<T>];
 };
 
+/// Whether packs can be loaded from a pointer: it is there and aligned to sixteen bytes.
+[[nodiscard]] inline bool is_pack_aligned(const void* pointer) {
+  return pointer != nullptr && reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0;
+}
+
 /// One load; `from` is aligned to sixteen bytes.
 template <Number T>
 [[nodiscard]] __device__ inline Pack<T> load_pack(const T* from) {

@@ -322,13 +322,10 @@ void tree_attention(const TreeQueries<T>& trees, const KeyValues<T>& cache,
   const auto require = [](bool holds, const char* argument, const char* required) {
     if (!holds) detail::refuse_tree_attention(Errc::shape_mismatch, argument, required);
   };
-  const auto is_aligned = [](const void* data) {
-    return data != nullptr && reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
-  };
-  require(is_aligned(trees.queries), "queries", "is there and aligned to 16 bytes");
-  require(is_aligned(cache.keys), "keys", "is there and aligned to 16 bytes");
-  require(is_aligned(cache.values), "values", "is there and aligned to 16 bytes");
-  require(is_aligned(out), "out", "is there and aligned to 16 bytes");
+  require(is_pack_aligned(trees.queries), "queries", "is there and aligned to 16 bytes");
+  require(is_pack_aligned(cache.keys), "keys", "is there and aligned to 16 bytes");
+  require(is_pack_aligned(cache.values), "values", "is there and aligned to 16 bytes");
+  require(is_pack_aligned(out), "out", "is there and aligned to 16 bytes");
   require(trees.ancestors != nullptr, "ancestors", "is there");
   require(trees.lengths != nullptr, "lengths", "is there");
   require(cache.slot_stride % 8 == 0 && cache.head_stride % 8 == 0 && cache.page_stride % 8 == 0,
