@@ -4,7 +4,7 @@
 #   tooldecode_unity_source(<variable> <name> <source>...)
 #
 # sets <variable> to a generated file. Headers are included first and at global scope; the sources' own
-# includes then find their guards taken.
+# includes then find their guards taken. A source's COMPILE_DEFINITIONS, of the form NAME=VALUE, hold for it alone.
 function(tooldecode_unity_source variable name)
   set(includes)
   set(bodies)
@@ -17,7 +17,12 @@ function(tooldecode_unity_source variable name)
     list(APPEND includes ${lines})
     get_filename_component(stem ${source} NAME_WE)
     string(MAKE_C_IDENTIFIER "unit_${stem}" scope)
-    string(APPEND bodies "namespace ${scope} {\n#include \"${source}\"\n}\n")
+    set(body "#include \"${source}\"\n")
+    get_source_file_property(definition ${source} COMPILE_DEFINITIONS)
+    if(definition MATCHES "^([^=;]+)=([^;]+)$")
+      set(body "#define ${CMAKE_MATCH_1} ${CMAKE_MATCH_2}\n${body}#undef ${CMAKE_MATCH_1}\n")
+    endif()
+    string(APPEND bodies "namespace ${scope} {\n${body}}\n")
   endforeach()
   list(REMOVE_DUPLICATES includes)
   list(JOIN includes "\n" includes)

@@ -39,6 +39,10 @@ def test_texts(folder):
         verdict = verdicts[text]
         assert "refused" not in verdict and verdict["accepted"] == (error_at is None), verdict
         assert verdict["error_at"] == error_at, verdict
+        assert (verdict["expected"] is None) == (error_at is None), verdict
+    assert verdicts['{"name": "Ann", "age": null}']["expected"] == "one of: a number of a certain form: next " \
+        "one of the characters [\\-0-9]; white space"
+    assert verdicts['{"age": 3}']["expected"].startswith("one of: a comma ','; inside a number"), verdicts
     assert f"{len(texts)} rows" in report and "3 accepted" in report, report
     fixed, _ = run(folder, rows, "--documented-order")
     assert [text for text in texts if fixed[text]["accepted"]] == [list(texts)[0], list(texts)[2]], fixed
@@ -57,7 +61,7 @@ def test_tests(folder):
 
 
 def test_refusals(folder):
-    schemas = {"#/properties/a/no-such: no-such": {"properties": {"a": {"no-such": 1}}},
+    schemas = {"#/properties/a/uniqueItems: uniqueItems": {"properties": {"a": {"uniqueItems": True}}},
                "#/items/type: type": {"items": {"type": "thing"}},
                "#/pattern: pattern": {"type": "string", "pattern": "("},
                "#: unsatisfiable_schema": False}
@@ -84,6 +88,23 @@ def test_calls(folder):
     verdicts, _ = run(folder, [{"id": 1, "functions": [tool], "text": "[greet(name='Ann')]"},
                                {"id": 2, "functions": [tool], "text": "[greet(age=1)]"}], format="python")
     assert verdicts[1]["accepted"] and not verdicts[2]["accepted"], verdicts
+    assert verdicts[2]["expected"].startswith('in the argument "age" of greet: one of: a comma'), verdicts
+
+
+def test_reasoning(folder):
+    tool = {"name": "greet", "description": "", "parameters": PERSON}
+    call = "[greet(name='Ann')]"
+    texts = {call: (True, True, False), f"<think>[greet()]</think>{call}": (False, True, True),
+             f"Hm.</think>{call}": (False, False, True), f"<think>{call}": (False, False, False)}
+    rows = [{"id": text, "functions": [tool], "text": text} for text in texts]
+    for k, reasoning in enumerate(("no", "block", "open")):
+        verdicts, _ = run(folder, rows, "--reasoning", reasoning, format="python")
+        for text, accepted in texts.items():
+            assert verdicts[text]["accepted"] == accepted[k], (reasoning, verdicts[text])
+    marks = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
+    call = f"{marks}<|channel|>commentary to=functions.greet <|constrain|>json<|message|>{{\"name\": \"Ann\"}}<|call|>"
+    verdicts, _ = run(folder, [{"id": 1, "functions": [tool], "text": call}], "--reasoning", "block", format="harmony")
+    assert verdicts[1]["accepted"], verdicts
 
 
 if __name__ == "__main__":

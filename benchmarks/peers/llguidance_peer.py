@@ -1,30 +1,26 @@
-"""llguidance over the rows of a workload, see common.py: one thread, its slices for JSON Schema."""
+"""llguidance over the rows of a workload, see contender.py: one thread, its slices for JSON Schema."""
 
 import llguidance
 import llguidance.tiktoken
 import numpy
-import tiktoken
 
-from common import Refused, overhead, serve
+from contender import Refused, serve
+from workloads import WORKLOADS
 
 
 class Engine:
-    def __init__(self, workload, vocabulary):
+    lazy = True
+
+    def __init__(self, workload, vocabulary, _warm):
         self.end = vocabulary.end
-        special = set(vocabulary.special)
-        # It writes forced text with the tokenizer; in this vocabulary a token's id is its rank.
-        encoding = tiktoken.Encoding(
-            "qwen2", pat_str=vocabulary.pattern,
-            mergeable_ranks={token: i for i, token in enumerate(vocabulary.tokens) if i not in special},
-            special_tokens={vocabulary.tokens[i].decode(): i for i in special})
         self.tokenizer = llguidance.tiktoken.lltokenizer_from_encoding(
-            encoding, n_vocab=vocabulary.size, eos_token=self.end, slices=llguidance.LLTokenizer.json_slices())
-        self.options = {} if workload == "jsonschemabench" else {
+            vocabulary.encoding, n_vocab=vocabulary.size, eos_token=self.end,
+            slices=llguidance.LLTokenizer.json_slices())
+        self.options = {} if WORKLOADS[workload].free_spacing else {
             "whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
         self.bits = numpy.zeros((vocabulary.size + 31) // 32, dtype=numpy.int32)
         idle = self.matcher('{"type": "null"}')
-        nothing = overhead(lambda: idle.rollback(0))
-        self.overheads = {"build": 2 * nothing, "mask": nothing, "advance": nothing}
+        self.idle = lambda: idle.rollback(0)
 
     def matcher(self, schema):
         grammar = llguidance.LLMatcher.grammar_from_json_schema(schema, overrides=self.options)
@@ -51,6 +47,7 @@ class Matcher:
         self.matcher, at, size = matcher, bits.ctypes.data, bits.nbytes
         self.mask = lambda: matcher.unsafe_compute_mask_ptr(at, size)
         self.advance = matcher.consume_token
+        self.forced = matcher.compute_ff_tokens
 
     def check(self):
         if self.matcher.is_error():

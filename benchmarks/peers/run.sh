@@ -2,15 +2,18 @@
 # Runs XGrammar, llguidance and tooldecode on the same schemas, vocabulary and tokens, one thread each, and prints what
 # they take and what they get right.
 #
-#   bash benchmarks/peers/run.sh [--json OUT] [--plot OUT] [--workloads bfcl bfcl_any_order jsonschemabench]
-#                                [--every N] [--limit SECONDS] [--budget SECONDS] [--total SECONDS]
+#   bash benchmarks/peers/run.sh [--json OUT] [--plot OUT] [--readme FILE] [--workloads NAME...] [--peers NAME...]
+#                                [--every N] [--limit SECONDS] [--total SECONDS]
 #
-# The data's folder is TOOLDECODE_SHARED_DATA, by default ../shared/data. A schema is right where every one of its tests
-# gets the right verdict, wrong where one does not or the contender's process dies, and refused where the contender says
-# that it cannot do it, or has not answered in `--limit` seconds (10): "too late", and in no time below. A contender has
-# `--budget` seconds (700) for a workload and everything together `--total` seconds (840); schemas that are not reached
-# are counted by themselves, and JSONSchemaBench is shuffled, so that those reached are a fair sample. Times are without
-# what an empty call of the same kind takes. Needs Python 3.9, g++ 12, Eigen, nlohmann-json, PCRE2 and zlib.
+# The data's folder is TOOLDECODE_SHARED_DATA, by default ../shared/data; workloads.py has the workloads, contender.py
+# what is measured, report.py the table of aims, printed last. A schema is right where every one of its tests gets the
+# right verdict, wrong where one does not or the contender's process dies, and refused where the contender says that it
+# cannot do it, or has not answered in `--limit` seconds (10): "too late", and in no time below. Everything together has
+# `--total` seconds (840); schemas that are not reached are counted by themselves, and the long workloads are shuffled, so
+# that those reached are a fair sample. Times are without what an empty call of the same kind takes. Ours is a new
+# constraint for each row, on one MaskCache that has met the vocabulary; llguidance has one tokenizer; XGrammar a new
+# compiler for each schema and, in a row of its own, one compiler that keeps what it has compiled. Each has one thread.
+# Needs Python 3.10, g++ 12, Eigen, nlohmann-json, PCRE2 and zlib.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -22,13 +25,15 @@ if [ ! -e "$data/vocab/qwen2.json.gz" ]; then
   exit 77
 fi
 
-if [ ! -e "$build/venv/ready" ]; then
+packages="apache-tvm-ffi numpy pydantic jsonschema tiktoken matplotlib"
+if [ "$(cat "$build/venv/ready" 2>/dev/null)" != "$packages" ]; then
   echo "Installing XGrammar and llguidance into $build/venv" >&2
   python3 -m venv "$build/venv"
   # xgrammar's own dependencies include torch, which its masks on the host do not need (see xgrammar_peer.py).
   "$build/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps xgrammar llguidance
-  "$build/venv/bin/pip" install --quiet --disable-pip-version-check apache-tvm-ffi numpy pydantic jsonschema tiktoken
-  touch "$build/venv/ready"
+  # shellcheck disable=SC2086
+  "$build/venv/bin/pip" install --quiet --disable-pip-version-check $packages
+  echo "$packages" > "$build/venv/ready"
 fi
 
 program=$build/tooldecode
@@ -41,4 +46,4 @@ if [ ! -e "$program" ] || [ -n "$(find "$here/tooldecode.cpp" "$root/include" -n
 fi
 
 "$build/venv/bin/pip" list --disable-pip-version-check 2>/dev/null | grep -E '^(xgrammar|llguidance) ' >&2
-exec "$build/venv/bin/python" "$here/common.py" --build "$build" --data "$data" "$@"
+exec "$build/venv/bin/python" "$here/compare.py" --build "$build" --data "$data" "$@"

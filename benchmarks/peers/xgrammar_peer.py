@@ -1,4 +1,5 @@
-"""XGrammar over the rows of a workload, see common.py: a new compiler for each schema, one thread.
+"""XGrammar over the rows of a workload, see contender.py: one thread, a new compiler for each schema or, warm, one for
+all of them.
 
 Its package imports torch and transformers, which weigh gigabytes, for their types; nothing of them is called here:
 masks are filled into NumPy's memory. Empty modules stand in for both.
@@ -10,7 +11,8 @@ import types
 import numpy
 import tvm_ffi
 
-from common import Refused, overhead, serve
+from contender import Refused, serve
+from workloads import WORKLOADS
 
 
 class Absent:
@@ -26,34 +28,40 @@ import xgrammar  # noqa: E402
 
 
 class Engine:
-    def __init__(self, workload, vocabulary):
-        self.end = vocabulary.end
+    lazy = False
+
+    def __init__(self, workload, vocabulary, warm):
+        self.end, self.encoding = vocabulary.end, vocabulary.encoding
         self.info = xgrammar.TokenizerInfo(vocabulary.tokens, xgrammar.VocabType.RAW, vocab_size=vocabulary.size,
                                            stop_token_ids=[self.end])
+        self.kept = xgrammar.GrammarCompiler(self.info, max_threads=1) if warm else None
         # What is not said to be forbidden is allowed, as JSON Schema has it.
-        self.options = {"strict_mode": False, "any_whitespace": workload == "jsonschemabench",
+        self.options = {"strict_mode": False, "any_whitespace": WORKLOADS[workload].free_spacing,
                         "any_order": workload == "bfcl_any_order"}
         words = numpy.zeros((1, (vocabulary.size + 31) // 32), dtype=numpy.int32)
         self.bits, self.words = words[0], tvm_ffi.from_dlpack(words)
         idle = xgrammar.GrammarMatcher(self.compile('{"type": "null"}'))._handle
-        nothing = overhead(lambda: idle.rollback(0))
-        self.overheads = {"build": 2 * nothing, "mask": nothing, "advance": nothing}
+        self.idle = lambda: idle.rollback(0)
 
     def compile(self, schema):
-        return xgrammar.GrammarCompiler(self.info, max_threads=1).compile_json_schema(schema, **self.options)
+        compiler = self.kept or xgrammar.GrammarCompiler(self.info, max_threads=1)
+        return compiler.compile_json_schema(schema, **self.options)
 
     def build(self, schema):
         try:
             compiled = self.compile(schema)
         except Exception as error:
             raise Refused(error) from error
-        return lambda: Matcher(xgrammar.GrammarMatcher(compiled)._handle, self.words)
+        return lambda: Matcher(xgrammar.GrammarMatcher(compiled)._handle, self)
 
 
 class Matcher:
-    def __init__(self, handle, words):
+    def __init__(self, handle, engine):
+        words = engine.words
         self.mask = lambda: handle.fill_next_token_bitmask(words, 0, False)
         self.advance = lambda token: handle.accept_token(token, False)
+        # It forces text; a tokenizer makes tokens of that.
+        self.forced = lambda: engine.encoding.encode_ordinary(handle.find_jump_forward_string())
 
     def check(self):
         pass

@@ -23,6 +23,7 @@ struct CallOptions {
   std::string tools      = example_data("tools.json").string();
   std::string format     = "python";
   std::string choice     = "auto";
+  std::string reasoning  = "no";
   std::string question   = "Please book a table at Luigi's for four people, outdoors.";
   float temperature      = 0;
   std::uint64_t seed     = 1;
@@ -184,6 +185,7 @@ void run_call(const CallOptions& options) {
   const Assistant assistant(options.model);
   const auto start            = std::chrono::steady_clock::now();
   td::ChoiceOptions choice    = parse_choice(options.choice);
+  choice.reasoning            = parse_reasoning(options.reasoning, format);
   choice.whitespace           = 0;  // as the model writes calls, which leaves more of them forced
   const td::ToolCallFSM calls = format.constrain(assistant.masks, tools, choice);
   const double build          = microseconds(std::chrono::steady_clock::now() - start);
@@ -233,6 +235,10 @@ void add_call(CLI::App& app) {
   sub->add_option("--format", options->format, "call format: " + format_names())
       ->capture_default_str();
   sub->add_option("--choice", options->choice, "auto, none, required or a tool's name")
+      ->capture_default_str();
+  sub->add_option("--reasoning", options->reasoning,
+                  "before the answer: no, block where it may be, or open where the prompt has "
+                  "opened one that is to be closed")
       ->capture_default_str();
   sub->add_option("--temperature", options->temperature, "0 is greedy")->capture_default_str();
   sub->add_option("--seed", options->seed, "of the sampling noise")->capture_default_str();

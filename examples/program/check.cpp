@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/constraint/explain.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
@@ -43,6 +44,7 @@ struct CheckOptions {
   std::string format = "python";
   std::vector<std::string> rows;
   std::string choice    = "required";
+  std::string reasoning = "no";
   bool documented_order = false;
   bool timing           = false;
 };
@@ -80,7 +82,8 @@ struct Totals {
 template <td::Constraint C>
 Json walk(const C& constraint, const td::Tokenizer& tokenizer, const std::string& text, bool timing,
           Totals& totals) {
-  Json verdict{{"accepted", false}, {"error_at", nullptr}, {"reason", nullptr}};
+  Json verdict{
+      {"accepted", false}, {"error_at", nullptr}, {"reason", nullptr}, {"expected", nullptr}};
   std::size_t tokens = 0, forced = 0, offset = 0;
   std::vector<double> masks;
   td::TokenMask mask(constraint.vocabulary_size());
@@ -93,6 +96,7 @@ Json walk(const C& constraint, const td::Tokenizer& tokenizer, const std::string
   const auto refuse = [&](std::size_t at, std::string reason) {
     verdict["error_at"] = at;
     verdict["reason"]   = std::move(reason);
+    verdict["expected"] = td::explain(constraint, state);
   };
   for (const td::TokenId token : tokenizer.encode(text)) {
     fill();
@@ -100,10 +104,10 @@ Json walk(const C& constraint, const td::Tokenizer& tokenizer, const std::string
     const auto next              = constraint.advance(state, token);
     if (!next || !mask.contains(token)) {
       std::size_t good = 0;
-      for (auto s = state; good < bytes.size(); ++good) {
-        const auto after = constraint.advance_bytes(s, bytes.substr(good, 1));
+      for (; good < bytes.size(); ++good) {
+        const auto after = constraint.advance_bytes(state, bytes.substr(good, 1));
         if (!after) break;
-        s = *after;
+        state = *after;
       }
       refuse(offset + good, good < bytes.size()
                                 ? quoted(text, offset + good) + " cannot follow here"
@@ -205,6 +209,7 @@ Json check_calls(const Json& row, const Json& id, const CheckOptions& options,
   td::ChoiceOptions choice =
       parse_choice(row.contains("choice") ? row["choice"].get<std::string>() : options.choice);
   choice.documented_order     = options.documented_order;
+  choice.reasoning            = parse_reasoning(options.reasoning, format);
   const auto start            = Clock::now();
   const td::ToolCallFSM calls = format.constrain(cache, tools, choice);
   const double build          = microseconds_since(start);
@@ -337,7 +342,9 @@ void summarise(const CheckOptions& options, const Totals& totals, double seconds
 }
 
 void run_check(const CheckOptions& options) {
-  if (options.format != json_schema) (void)format_named(options.format);
+  if (options.format != json_schema) {
+    (void)parse_reasoning(options.reasoning, format_named(options.format));
+  }
   (void)parse_choice(options.choice);
   const td::Tokenizer tokenizer =
       std::filesystem::is_directory(options.vocabulary)
@@ -399,6 +406,10 @@ void add_check(CLI::App& app) {
       ->required();
   sub->add_option("--choice", options->choice,
                   "of calls, for rows without one: auto, none, required or a tool's name")
+      ->capture_default_str();
+  sub->add_option("--reasoning", options->reasoning,
+                  "before the answer: no, block where it may be, or open where the prompt has "
+                  "opened one that is to be closed")
       ->capture_default_str();
   sub->add_flag("--documented-order", options->documented_order,
                 "admit arguments and properties in the documented order only");

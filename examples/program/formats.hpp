@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/marked_call.hpp>
 #include <tooldecode/tools/positional_call.hpp>
@@ -33,6 +35,7 @@ struct CallMark {
 struct Format {
   std::string name;
   CallMark mark;
+  tooldecode::ReasoningMarks reasoning;  ///< of the models that write it
   std::function<std::string(std::span<const tooldecode::ToolCall>, const tooldecode::ToolSet&)>
       write_for;  ///< as tooldecode::write_calls has it
   std::function<std::vector<tooldecode::ToolCall>(std::string_view, const tooldecode::ToolSet&)>
@@ -49,9 +52,10 @@ struct Format {
 
 /// A format as functions.
 template <class F>
-Format make_format(std::string name, F format) {
+Format make_format(std::string name, F format, tooldecode::ReasoningMarks reasoning = {}) {
   return {std::move(name),
           {std::string(format.trigger()), format.only_at_start()},
+          std::move(reasoning),
           [format](std::span<const tooldecode::ToolCall> calls, const tooldecode::ToolSet& tools) {
             return tooldecode::write_calls(format, calls, tools);
           },
@@ -75,11 +79,11 @@ inline const std::vector<Format>& formats() {
       make_format("mistral", JsonCall::mistral()),
       make_format("json", JsonCall::bare()),
       make_format("json-list", JsonCall::bare_list()),
-      make_format("mistral-args", MarkedCall::mistral()),
+      make_format("mistral-args", MarkedCall::mistral(), {"[THINK]", "[/THINK]"}),
       make_format("deepseek-v3", MarkedCall::deepseek_v3()),
       make_format("deepseek-v3.1", MarkedCall::deepseek_v3_1()),
       make_format("kimi-k2", MarkedCall::kimi_k2()),
-      make_format("harmony", MarkedCall::harmony()),
+      make_format("harmony", MarkedCall::harmony(), MarkedCall::harmony_analysis()),
       make_format("react", MarkedCall::react()),
       make_format("qwen3-coder", XmlCall::qwen3_coder()),
       make_format("glm", XmlCall::glm()),
@@ -105,6 +109,21 @@ inline const Format& format_named(std::string_view name) {
   }
   throw tooldecode::Error(tooldecode::Errc::unknown_format, std::string(name),
                           "no such call format; there is " + format_names());
+}
+
+/// Marks where a block of reasoning may precede an answer: no, block, or open where the prompt has
+/// opened it.
+inline std::optional<tooldecode::ReasoningMarks> parse_reasoning(const std::string& text,
+                                                                 const Format& format) {
+  if (text == "no") return std::nullopt;
+  tooldecode::ReasoningMarks marks = format.reasoning;
+  if (text == "open") {
+    marks.begin.clear();
+  } else if (text != "block") {
+    throw tooldecode::Error(tooldecode::Errc::invalid_option, text,
+                            "reasoning is no, block or open");
+  }
+  return marks;
 }
 
 /// auto, none, required, or the name of the one tool to call.

@@ -32,6 +32,7 @@ class GrammarConstraint;
 class JsonSchemaConstraint;
 class RegexConstraint;
 class ChoiceConstraint;
+class EbnfConstraint;
 class TokenTrie;
 class ToolCallFSM;
 

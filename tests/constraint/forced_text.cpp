@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -75,5 +76,12 @@ TEST_CASE("Tokens agree with a text where one is a prefix of the other") {
     CHECK(mask == expected);
     CHECK(forced.count_prefixes(text) == prefixes);
     CHECK(forced.is_within_token(text) == longer);
+    std::vector<TokenId> found = forced.find_longer(text), wanted;
+    for (std::size_t t = 0; t < words.size(); ++t) {
+      const bool goes_on = texts[t] != text && texts[t].starts_with(text);
+      if (goes_on && texts[t] != "<end>") wanted.push_back(static_cast<TokenId>(t));
+    }
+    std::sort(found.begin(), found.end());
+    CHECK(found == wanted);
   }
 }

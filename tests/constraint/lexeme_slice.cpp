@@ -27,8 +27,9 @@ TEST_CASE("A slice sorts every token as stepping through the lexeme does") {
   }
   const Vocabulary vocabulary(entries);
   const VocabularyTrie trie(vocabulary);
+  const TokenClasses classes(trie, vocabulary.size());
   for (const Dfa::State start : {Dfa::State{1}, Dfa::State{2}}) {
-    const LexemeSlice slice(vocabulary, trie, dfa, start, 0);
+    const LexemeSlice slice(vocabulary, trie, classes, dfa, start, 0);
     std::map<std::string, int> closing, past;
     for (const auto& token : slice.closing())
       ++closing[std::to_string(token.token) + '/' + std::to_string(token.units)];
@@ -46,7 +47,7 @@ TEST_CASE("A slice sorts every token as stepping through the lexeme does") {
     visit(visit, 0, "");
     std::map<std::string, int> expected_closing, expected_past;
     for (TokenId t = 0; t < 2000; ++t) {
-      const std::string_view bytes = vocabulary.bytes(t);
+      const std::string_view bytes = vocabulary.grammar_bytes(t);
       Dfa::State state             = start;
       std::uint32_t units          = 0;
       bool stays                   = true;

@@ -1,3 +1,5 @@
+#include <string>
+
 #include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/grammar/string_lexeme.hpp>
 
@@ -5,15 +7,27 @@
 
 using namespace tooldecode;
 
-TEST_CASE("Copies share slices, and equal lexemes are one") {
+TEST_CASE("Copies share states until the budget is spent, and old states stay") {
   const Vocabulary vocabulary(
       {{"a", TokenType::normal}, {"\"", TokenType::normal}, {"\",", TokenType::normal}});
   const MaskCache cache{vocabulary};
-  const MaskCache copy   = cache;
-  const DfaPointer& text = any_string(ValueSyntax::json, '"');
-  const auto twin        = std::make_shared<const Dfa>(text->rows());
-  CHECK(&cache.slice(text, 1, 0) == &copy.slice(twin, 1, 0));
-  CHECK(&cache.slice(text, 1, 0) != &cache.slice(any_string(ValueSyntax::python, '"'), 1, 0));
+  const MaskCache copy = cache;
+  CHECK(cache.states() == copy.states());
   CHECK(cache.trie().count_below(0) == 3);
   CHECK(cache.vocabulary().size() == 3);
+
+  const MaskCache small(vocabulary, 20'000);
+  const auto first = small.states();
+  CHECK(small.states() == first);
+  Grammar grammar;
+  const NodeId text = grammar.lexeme(any_string(ValueSyntax::json, '"'));
+  const auto begin  = first->automaton().add(grammar, text);
+  (void)first->slice(any_string(ValueSyntax::json, '"'), 1, 0);
+  for (unsigned i = 0; first->bytes() <= 20'000; ++i) {
+    (void)first->automaton().add(grammar, grammar.literal("word " + std::to_string(i)));
+  }
+  const auto second = small.states();
+  CHECK(second != first);
+  CHECK(second->bytes() < first->bytes());
+  CHECK(first->automaton().step(begin, '"'));
 }

@@ -23,13 +23,13 @@ struct NoisePlace {
 __global__ void draw_words(const NoisePlace* places, uint4* words) {
   const NoisePlace& at = places[blockIdx.x * blockDim.x + threadIdx.x];
   words[blockIdx.x * blockDim.x + threadIdx.x] =
-      cuda::noise_words(at.seed, at.position, at.group, at.stream);
+      tooldecode::cuda::noise_words(at.seed, at.position, at.group, at.stream);
 }
 
 __global__ void draw_gumbels(const std::uint32_t* words, double* numbers, float* bounds) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-  numbers[i]       = cuda::gumbel(words[i]);
-  bounds[i]        = cuda::gumbel_bound(words[i]);
+  numbers[i]       = tooldecode::cuda::gumbel(words[i]);
+  bounds[i]        = tooldecode::cuda::gumbel_bound(words[i]);
 }
 
 }  // namespace

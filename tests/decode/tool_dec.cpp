@@ -149,7 +149,7 @@ TEST_CASE("text is plain greedy, calls are greedy under the mask, and what they 
            {"[", "[g", " [", "<tool_call>", "<tool", "_call>", "_call>\n", "x["}) {
         options.bias.emplace_back(id(text), 3.8F);
       }
-      for (const char* text : {" ", "\t", "\r", "\n"}) {
+      for (const char* text : {" ", "\t", "\r", "\n", "\xFF"}) {  // no text has the last one
         options.bias.emplace_back(id(text), -std::numeric_limits<float>::infinity());
       }
       options.bias.emplace_back(end, 2.0F);

@@ -44,6 +44,10 @@ inline std::uint32_t seed_of(std::string_view text) {
   return hash;
 }
 
+/// A state of more positions is left: how many there are may grow with the text's length, and with
+/// hostile grammars fast.
+inline constexpr std::size_t most_positions = 200;
+
 /// A random text that an automaton accepts; nothing where none was found within `most` bytes.
 /// Demands on the way that steps and allowed bytes agree, and that no state is a dead end.
 inline std::optional<std::string> random_text(const Automaton& automaton, std::mt19937& random,
@@ -61,6 +65,7 @@ inline std::optional<std::string> random_text(const Automaton& automaton, std::m
     const bool accepting = automaton.is_accepting(state);
     demand(accepting || !bytes.empty(), "a dead end", text);
     if (accepting && (bytes.empty() || random() % 3 == 0)) return text;
+    if (automaton.positions(state).size() > most_positions) return std::nullopt;
     if (text.size() >= most) return accepting ? std::optional(text) : std::nullopt;
     const auto other = static_cast<std::uint8_t>(random());
     demand(automaton.step(state, other).has_value() == automaton.allowed(state).contains(other),

@@ -5,13 +5,12 @@
 #include <random>
 #include <string>
 #include <string_view>
-#include <utility>
 
-#include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/json_schema.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
 #include <fuzz/fuzz.hpp>
+#include <fuzz/walk.hpp>
 #include <nlohmann/json.hpp>
 #include <support/slow_validator.hpp>
 
@@ -31,14 +30,15 @@ bool conforms(const nlohmann::ordered_json& value, const nlohmann::ordered_json&
 void walk(const nlohmann::ordered_json& schema, const SchemaOptions& options, std::uint32_t seed) {
   Grammar grammar;
   SchemaCompiler compiler(grammar, schema, options);
-  const NodeId root = compiler.value(schema, "#");
-  const Automaton automaton(std::move(grammar), root);
+  const NodeId root     = compiler.value(schema, "#");
+  const auto constraint = fuzz::constraint_of(grammar, root);
   std::mt19937 random(seed);
+  fuzz::walk_masks(constraint, random);
   const bool json = options.syntax == ValueSyntax::json;
   // The validator's patterns backtrack, some of them forever.
   const bool judged = schema.dump().find("\"pattern\"") == std::string::npos;
   for (int i = 0; i < 4; ++i) {
-    const auto text = fuzz::random_text(automaton, random);
+    const auto text = fuzz::random_text(constraint.automaton(), random);
     if (!text) continue;
     fuzz::must_read(*text, [&](std::string_view value) {
       ValueReader reader(value, json ? ValueReader::Language::json : ValueReader::Language::python,

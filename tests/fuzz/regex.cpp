@@ -5,15 +5,14 @@
 #include <random>
 #include <string>
 #include <string_view>
-#include <utility>
 
-#include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/code_points.hpp>
 #include <tooldecode/grammar/regex.hpp>
 #include <tooldecode/grammar/string_lexeme.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
 #include <fuzz/fuzz.hpp>
+#include <fuzz/walk.hpp>
 
 namespace {
 
@@ -23,9 +22,10 @@ void walk(const TextDfa& pattern, ValueSyntax syntax, std::mt19937& random) {
   Grammar grammar;
   const NodeId root =
       grammar.lexeme(std::make_shared<const Dfa>(string_lexeme(pattern, syntax, '"')));
-  const Automaton automaton(std::move(grammar), root);
+  const auto constraint = fuzz::constraint_of(grammar, root);
+  fuzz::walk_masks(constraint, random);
   for (int i = 0; i < 4; ++i) {
-    const auto literal = fuzz::random_text(automaton, random);
+    const auto literal = fuzz::random_text(constraint.automaton(), random);
     if (!literal) continue;
     const auto value = fuzz::must_read(*literal, [&](std::string_view text) {
       return syntax == ValueSyntax::json ? parse_json(text) : parse_python_literal(text);

@@ -15,6 +15,7 @@
 extern "C" {
 int fuzz_json_schema(const std::uint8_t* data, std::size_t size);
 int fuzz_regex(const std::uint8_t* data, std::size_t size);
+int fuzz_grammar_text(const std::uint8_t* data, std::size_t size);
 int fuzz_call_text(const std::uint8_t* data, std::size_t size);
 int fuzz_tokenizer_files(const std::uint8_t* data, std::size_t size);
 int fuzz_tool_documents(const std::uint8_t* data, std::size_t size);
@@ -58,6 +59,9 @@ TEST_CASE("Mutated schemas give an Error or a machine") {
 TEST_CASE("Mutated patterns give an Error or a machine") {
   replay(fuzz_regex, fuzz::pattern_seeds(), 300);
 }
+TEST_CASE("Mutated grammars give an Error or a machine") {
+  replay(fuzz_grammar_text, fuzz::grammar_seeds(), 80);
+}
 TEST_CASE("Mutated calls and values give an Error or what reads back") {
   replay(fuzz_call_text, fuzz::call_seeds(), 500);
 }
@@ -81,6 +85,7 @@ TEST_CASE("The seeds as folders of files in ./corpus, for libFuzzer", "[.corpus]
   };
   write("json_schema", fuzz::schema_seeds());
   write("regex", fuzz::pattern_seeds());
+  write("grammar_text", fuzz::grammar_seeds());
   write("call_text", fuzz::call_seeds());
   write("tokenizer_files", fuzz::tokenizer_seeds());
   write("tool_documents", fuzz::document_seeds());

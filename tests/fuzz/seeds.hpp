@@ -2,6 +2,7 @@
 /// What the fuzz targets start from: fixtures of this repository, and shared data where it is.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +30,21 @@ inline std::vector<nlohmann::ordered_json> some_rows(const std::filesystem::path
     if (number++ % stride == 0) rows.push_back(nlohmann::ordered_json::parse(line));
   }
   return rows;
+}
+
+/// Adds the files of corpus/<target>.
+inline Seeds with_corpus(const char* target, Seeds seeds = {}) {
+  const auto folder = test::source_root() / "tests" / "fuzz" / "corpus" / target;
+  std::vector<std::filesystem::path> files;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) files.push_back(file);
+  std::sort(files.begin(), files.end());
+  for (const auto& file : files) seeds.push_back(test::read_text(file));
+  return seeds;
+}
+
+/// Grammars as text.
+inline Seeds grammar_seeds() {
+  return with_corpus("grammar_text");
 }
 
 /// Schemas: one for each group of keywords, those of tools, and the official suite's.

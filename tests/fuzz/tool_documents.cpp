@@ -4,15 +4,15 @@
 #include <random>
 #include <string>
 #include <string_view>
-#include <utility>
 
-#include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <fuzz/fuzz.hpp>
+#include <fuzz/walk.hpp>
 
 namespace {
 
@@ -20,12 +20,14 @@ using namespace tooldecode;
 
 template <class F>
 void walk(const F& format, const ToolSet& tools, const ChoiceOptions& options, std::uint32_t seed) {
-  CallGrammar grammar = build_call_grammar(format, tools, options);
-  const Automaton automaton(std::move(grammar.grammar), grammar.root);
+  const CallGrammar grammar = build_call_grammar(format, tools, options);
+  const auto constraint     = fuzz::constraint_of(grammar.grammar, grammar.root);
   std::mt19937 random(seed);
+  fuzz::walk_masks(constraint, random);
   for (int i = 0; i < 4; ++i) {
-    const auto text = fuzz::random_text(automaton, random, 400);
+    auto text = fuzz::random_text(constraint.automaton(), random, 400);
     if (!text) continue;
+    std::erase_if(*text, [](char c) { return c == control_open || c == control_close; });
     const auto calls = fuzz::must_read(
         *text, [&](std::string_view answer) { return format.parse(answer, tools); });
     fuzz::demand(!calls.empty() || options.choice != ToolChoice::required, "no call", *text);

@@ -71,16 +71,24 @@ struct Maker {
       }
       case 8: {
         KeyedSet set{.members          = {},
+                     .others           = {},
                      .separator        = grammar.literal(","),
-                     .additional       = {},
                      .documented_order = below(2) == 0,
                      .leading          = below(3) == 0 ? below(4) : 0};
         std::vector<std::string> keys{"a", "b", "ab"};
         for (std::uint32_t i = 0; i < 3; ++i) {
           set.members.push_back({{keys[i]}, node(depth - 1), below(3) == 0});
         }
+        if (below(3) == 0) set.others.push_back({quoted(), node(depth - 1)});
         if (below(3) == 0)
-          set.additional = grammar.sequence({grammar.literal("\""), node(depth - 1)});
+          set.others.push_back({run(), grammar.sequence({grammar.literal(","), node(depth - 1)})});
+        if (below(4) == 0) set.count = bounds();
+        if (below(4) == 0) {
+          // In the documented order a least number beside dependences is not followed to the end.
+          if (set.documented_order) set.count.min = 0;
+          set.dependent.emplace_back(below(3), below(3));
+          set.dependent.emplace_back(below(3), below(3));
+        }
         return grammar.keyed_set(set);
       }
       case 9:
@@ -106,11 +114,10 @@ TEST_CASE("The automaton agrees with the slow matcher on random grammars") {
     const NodeId root     = maker.node(3);
     const Grammar grammar = maker.grammar;
     if (!grammar.satisfiable()[root] || is_left_recursive(grammar)) continue;
-    const Automaton automaton(maker.grammar, root, 4);
+    const Automaton automaton(grammar, root, 4);
     for (int walk = 0; walk < 4; ++walk) {
       std::string text;
       Automaton::State state = automaton.initial();
-      auto probe             = automaton.probe(state);
       for (int step = 0; step < 8; ++step) {
         INFO("text " << text);
         ++texts;
@@ -123,7 +130,6 @@ TEST_CASE("The automaton agrees with the slow matcher on random grammars") {
         }
         REQUIRE(automaton.allowed(state) == expected);
         REQUIRE((automaton.is_accepting(state) || !expected.empty()));  // no dead end
-        REQUIRE((automaton.candidates(probe) & expected) == expected);
         if (expected.empty()) break;
         auto skip   = maker.below(static_cast<std::uint32_t>(expected.size()));
         char chosen = 0;
@@ -132,10 +138,7 @@ TEST_CASE("The automaton agrees with the slow matcher on random grammars") {
         });
         const auto byte = static_cast<std::uint8_t>(chosen);
         REQUIRE_FALSE(automaton.step(state, 'z'));
-        REQUIRE_FALSE(automaton.step(probe, 'z'));
-        probe = *automaton.step(probe, byte);
         state = *automaton.step(state, byte);
-        REQUIRE(automaton.settle(probe) == state);
         text += chosen;
       }
     }

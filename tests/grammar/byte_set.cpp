@@ -45,3 +45,10 @@ TEST_CASE("A ByteSet does what a std::set of bytes does") {
   CHECK(ByteSet::all().size() == 256);
   CHECK(ByteSet{}.empty());
 }
+
+TEST_CASE("Bytes that are no letters have numbers") {
+  CHECK(byte_class(ByteSet::of(" \n\x7F")) == "\\x0A\\x20\\x7F");
+  CHECK(byte_class(ByteSet::range(0x80, 0xBF)) == "\\x80-\\xBF");
+  CHECK(byte_class(ByteSet::range(0, 255)) == "any");
+  CHECK(byte_class(ByteSet::of("ab")) == "ab");
+}

@@ -23,31 +23,34 @@ TEST_CASE("A node is satisfiable where some text matches") {
   g.define(nested, g.choice({a, g.sequence({a, nested})}));
   CHECK(live(nested));
   const auto set = [&](bool required) {
-    return g.keyed_set({.members = {{{"k"}, never, required}}, .separator = a, .additional = {}});
+    return g.keyed_set({.members = {{{"k"}, never, required}}, .others = {}, .separator = a});
   };
   CHECK(live(set(false)));
   CHECK_FALSE(live(set(true)));
 }
 
-TEST_CASE("A trie finds each literal under its index") {
-  Grammar::Trie trie;
-  CHECK(trie.insert("get", 0));
-  CHECK(trie.insert("get_time", 1));
-  CHECK(trie.insert("", 2));
-  CHECK_FALSE(trie.insert("get", 3));
-  const auto find = [&](std::string_view text) -> std::optional<std::uint32_t> {
-    std::uint32_t at = 0;
-    for (const char c : text) {
-      at = trie.child(at, static_cast<std::uint8_t>(c));
+TEST_CASE("A trie keeps the first of equal literals, and the empty one beside it") {
+  Grammar g;
+  const NodeId a = g.literal("a"), b = g.literal("b"), c = g.literal("c");
+  const NodeId root = g.trie({{"get", a}, {"get_time", b}, {"", c}, {"get", b}});
+  REQUIRE(g[root].kind == Grammar::Kind::choice);
+  CHECK(g[root].children[1] == c);
+  const Grammar::Node& trie = g[g[root].children[0]];
+  const auto find           = [&](std::string_view text) -> std::optional<NodeId> {
+    VocabularyTrie::NodeIndex at = 0;
+    for (const char byte : text) {
+      at = trie.literals->find_child(at, static_cast<std::uint8_t>(byte));
       if (at == 0) return std::nullopt;
     }
-    return trie.positions[at].literal;
+    const auto literals = trie.literals->values(at);
+    return literals.empty() ? std::nullopt : std::optional(trie.children[literals.front()]);
   };
-  CHECK(find("get") == std::optional<std::uint32_t>(0));
-  CHECK(find("get_time") == std::optional<std::uint32_t>(1));
-  CHECK(find("") == std::optional<std::uint32_t>(2));
+  CHECK(find("get") == std::optional(a));
+  CHECK(find("get_time") == std::optional(b));
   CHECK_FALSE(find("get_"));
   CHECK_FALSE(find("set"));
+  REQUIRE(trie.children.size() == 3);
+  CHECK(g[trie.children[2]].kind == Grammar::Kind::nothing);
 }
 
 TEST_CASE(
@@ -56,9 +59,9 @@ TEST_CASE(
   const NodeId a = g.literal("a"), never = g.nothing();
   const auto live = [&](NodeId id) { return g.satisfiable()[id] != 0; };
   const auto set  = [&](bool second_required, NodeId separator) {
-    return g.keyed_set({.members    = {{{"k"}, a, false}, {{"k"}, a, second_required}},
-                         .separator  = separator,
-                         .additional = {}});
+    return g.keyed_set({.members   = {{{"k"}, a, false}, {{"k"}, a, second_required}},
+                         .others    = {},
+                         .separator = separator});
   };
   CHECK(live(set(false, a)));
   CHECK_FALSE(live(set(true, a)));

@@ -52,7 +52,7 @@ void each_text(std::string& text, std::size_t length,
 }
 
 bool is_integer(const std::string& text) {
-  static const std::regex shape("-?(0|[1-9][0-9]*)");
+  static const std::regex shape("-?(0|[1-9][0-9]*)(\\.0+)?");
   return std::regex_match(text, shape);
 }
 bool is_decimal(const std::string& text) {
@@ -128,6 +128,43 @@ TEST_CASE("Bounded numbers are exact on every short text", "[number]") {
     }
     CHECK(wrong == "");
   }
+}
+
+TEST_CASE("Multiples are exact on every short text, bounds or none", "[number]") {
+  const auto code = [](const char* divisor) {
+    try {
+      (void)number_lexeme({.multiple_of = Decimal::parse(divisor)}, true);
+    } catch (const tooldecode::Error& error) {
+      return name(error.code());
+    }
+    return std::string_view("none");
+  };
+  for (const char* divisor :
+       {"1", "2", "3", "7", "12", "100", "0.01", "0.5", "1.5", "2.5e-1", "0.3"}) {
+    const std::int64_t step =
+        scaled(Decimal::parse(divisor).integer + "." + Decimal::parse(divisor).fraction);
+    NumberBounds bounds{.multiple_of = Decimal::parse(divisor)};
+    const Dfa free = number_lexeme(bounds, false), whole = number_lexeme(bounds, true);
+    bounds.minimum = {Decimal::parse("-2.5"), true};
+    bounds.maximum = {Decimal::parse("120"), false};
+    const Dfa some = number_lexeme(bounds, false);
+    INFO(divisor);
+    std::string text, wrong;
+    each_text(text, 4, [&](const std::string& t) {
+      const bool ok = is_decimal(t) && scaled(t) % step == 0;
+      if (accepts(free, t) != ok) wrong += t + " ";
+      if (accepts(whole, t) != (ok && is_integer(t))) wrong += t + "(int) ";
+      const bool inside = ok && scaled(t) > -2'500'000 && scaled(t) <= 120'000'000;
+      if (accepts(some, t) != inside) wrong += t + "(bounded) ";
+    });
+    CHECK(wrong == "");
+  }
+  CHECK(code("9973") == "none");
+  CHECK(code("123456789") == "limit_exceeded");
+  CHECK(number_lexeme({NumberBounds::Bound{Decimal::parse("3"), false},
+                       NumberBounds::Bound{Decimal::parse("4"), false}, Decimal::parse("5")},
+                      true)
+            .empty());
 }
 
 TEST_CASE("Empty ranges accept nothing, and wide ones have few states", "[number]") {

@@ -4,43 +4,41 @@
 
 #include <support/catch.hpp>
 
-namespace {
-
+using namespace tooldecode;
 using Json = nlohmann::ordered_json;
 
-bool disjoint(const char* a, const char* b) {
-  const bool forth = tooldecode::are_disjoint(Json::parse(a), Json::parse(b));
-  const bool back  = tooldecode::are_disjoint(Json::parse(b), Json::parse(a));
-  CHECK(forth == back);
-  return forth;
+TEST_CASE("A keyword belongs to drafts, is an annotation, or is unknown") {
+  for (const char* keyword : {"type", "oneOf", "pattern", "$ref", "required", "not", "format"}) {
+    INFO(keyword);
+    CHECK_FALSE(is_annotation_keyword(keyword));
+  }
+  for (const char* keyword : {"title", "description", "default", "x-order", "Type", ""}) {
+    INFO(keyword);
+    CHECK(is_annotation_keyword(keyword));
+  }
+  CHECK_FALSE(find_keyword("const")->is_in(SchemaDraft::draft4));
+  CHECK(find_keyword("const")->is_in(SchemaDraft::draft6));
+  CHECK_FALSE(find_keyword("if")->is_in(SchemaDraft::draft6));
+  CHECK(find_keyword("dependencies")->is_in(SchemaDraft::draft2020));
+  CHECK_FALSE(find_keyword("$recursiveRef")->is_in(SchemaDraft::draft2020));
+  CHECK_FALSE(find_keyword("divisibleBy"));
 }
 
-}  // namespace
-
-TEST_CASE("A keyword is a constraint, an annotation, or unknown", "[schema_keywords]") {
-  for (const char* keyword : {"type", "oneOf", "pattern", "$ref", "required"}) {
-    INFO(keyword);
-    CHECK(tooldecode::is_constraint_keyword(keyword));
-    CHECK_FALSE(tooldecode::is_annotation_keyword(keyword));
-  }
-  for (const char* keyword : {"title", "description", "default", "format", "x-order"}) {
-    INFO(keyword);
-    CHECK(tooldecode::is_annotation_keyword(keyword));
-    CHECK_FALSE(tooldecode::is_constraint_keyword(keyword));
-  }
-  for (const char* keyword : {"not", "allOf", "if", "uniqueItems", "multipleOf", "$dynamicRef",
-                              "unevaluatedProperties", "Type", ""}) {
-    INFO(keyword);
-    CHECK_FALSE(tooldecode::is_annotation_keyword(keyword));
-    CHECK_FALSE(tooldecode::is_constraint_keyword(keyword));
-  }
+TEST_CASE("Drafts are known by their URIs") {
+  CHECK(find_draft("http://json-schema.org/draft-04/schema#") == SchemaDraft::draft4);
+  CHECK(find_draft("http://json-schema.org/draft-07/schema") == SchemaDraft::draft7);
+  CHECK(find_draft("https://json-schema.org/draft/2020-12/schema") == SchemaDraft::draft2020);
+  CHECK_FALSE(find_draft("http://json-schema.org/draft-03/schema#"));
+  CHECK_FALSE(find_draft("http://localhost/own"));
 }
 
-TEST_CASE("References are JSON pointers with both kinds of escapes", "[schema_keywords]") {
+TEST_CASE("References are JSON pointers with both kinds of escapes") {
   // The document of RFC 6901, section 5, and what its pointers give as URI fragments (section 6).
   const Json document = Json::parse(R"({"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,
       "i\\j":5,"k\"l":6," ":7,"m~n":8})");
-  const auto at = [&](const char* text) { return tooldecode::resolve(document, text, "#/$ref"); };
+  const auto at       = [&](const char* text) {
+    return document.at(Json::json_pointer(unescape_uri(text).substr(1)));
+  };
   CHECK(at("#") == document);
   CHECK(at("#/foo/0") == "bar");
   CHECK(at("#/") == 0);
@@ -52,58 +50,5 @@ TEST_CASE("References are JSON pointers with both kinds of escapes", "[schema_ke
   CHECK(at("#/k%22l") == 6);
   CHECK(at("#/%20") == 7);
   CHECK(at("#/m~0n") == 8);
-  const auto code = [&](const Json& reference) {
-    try {
-      (void)tooldecode::resolve(document, reference, "#/here");
-    } catch (const tooldecode::Error& error) {
-      CHECK(error.where() == "#/here");
-      return std::string(name(error.code()));
-    }
-    return std::string("none");
-  };
-  for (const char* text : {"#/none", "#/foo/2", "#/foo/-", "#/m~2n", "#/m~", "#/foo/01"}) {
-    INFO(text);
-    CHECK(code(text) == "malformed_schema");
-  }
-  CHECK(code(3) == "malformed_schema");
-  for (const char* text : {"", "#anchor", "other.json", "http://json-schema.org/schema#"}) {
-    INFO(text);
-    CHECK(code(text) == "unsupported_keyword");
-  }
-  CHECK(tooldecode::escape_pointer("a/b~c~1") == "a~1b~0c~01");
-}
-
-TEST_CASE("Schemas are called disjoint only where they are", "[schema_keywords]") {
-  CHECK(disjoint(R"({"type":"string"})", R"({"type":["null","array"]})"));
-  CHECK(disjoint(R"({"const":1})", R"({"enum":[2,"1"]})"));
-  CHECK(disjoint(R"({"enum":["a"]})", R"({"type":"integer"})"));
-  CHECK(disjoint("false", "{}"));
-  CHECK(disjoint(R"({"type":"object","required":["k"],"properties":{"k":{"const":"a"}}})",
-                 R"({"type":"object","required":["k"],"properties":{"k":{"const":"b"}}})"));
-  CHECK_FALSE(disjoint(R"({"type":"integer"})", R"({"type":"number"})"));
-  CHECK_FALSE(disjoint(R"({"const":1})", R"({"enum":[1.0]})"));
-  CHECK_FALSE(disjoint(R"({"type":"string"})", R"({"minLength":2})"));
-  CHECK_FALSE(disjoint("true", R"({"type":"null"})"));
-  // The key decides only where both must have it.
-  CHECK_FALSE(disjoint(R"({"type":"object","properties":{"k":{"const":"a"}}})",
-                       R"({"type":"object","required":["k"],"properties":{"k":{"const":"b"}}})"));
-}
-
-TEST_CASE("Required names are read once each, and nothing else stands among them",
-          "[schema_keywords]") {
-  const auto names = [](const char* schema) {
-    return tooldecode::required_of(nlohmann::ordered_json::parse(schema), "#/p");
-  };
-  CHECK(names("{}").empty());
-  CHECK(names(R"({"required": ["b", "a", "b"]})") == std::vector<std::string>{"b", "a"});
-  for (const char* wrong : {R"({"required": "a"})", R"({"required": ["a", 1]})"}) {
-    INFO(wrong);
-    try {
-      (void)names(wrong);
-      FAIL("no error");
-    } catch (const tooldecode::Error& error) {
-      CHECK(error.code() == tooldecode::Errc::malformed_schema);
-      CHECK(error.where() == "#/p/required");
-    }
-  }
+  CHECK(escape_pointer("a/b~c~1") == "a~1b~0c~01");
 }

@@ -158,3 +158,45 @@ TEST_CASE("A text automaton is spelt in every way, and shared lexemes are small"
   CHECK(units(*space, " \n\r\t") == 4);  // counted by byte, so that a length bounds it
   CHECK_FALSE(units(*space, "\v"));
 }
+
+TEST_CASE("A key has one spelling, or with escapes past ASCII as many as characters allow",
+          "[string_lexeme]") {
+  using tooldecode::any_key;
+  std::mt19937 random(8);
+  const std::u32string letters =
+      U"a\"\\/\b\f\n\r\t\x01\x1F\x7F \u00E9\u20AC\uFFFF\U0001F600\U0010FFFF";
+  for (int i = 0; i < 2000; ++i) {
+    std::u32string text;
+    for (auto k = random() % 6; k > 0; --k) text += letters[random() % letters.size()];
+    std::string utf8;
+    for (const char32_t c : text) tooldecode::append_utf8(utf8, c);
+    const std::string plain = nlohmann::json(utf8).dump(),
+                      ascii = nlohmann::json(utf8).dump(-1, ' ', true);
+    INFO("seed 8, " << i << ": " << ascii);
+    const auto size = static_cast<int>(text.size());
+    REQUIRE(units(*any_key(true), plain) == size);
+    REQUIRE(units(*any_key(false), plain) == size);
+    // The writer leaves DEL plain only where it may write more than ASCII.
+    if (utf8.find('\x7F') == std::string::npos) REQUIRE(units(*any_key(false), ascii) == size);
+    if (ascii != plain) REQUIRE_FALSE(units(*any_key(true), ascii));
+    // Of a text alone: that text, and no other.
+    const Dfa one = tooldecode::key_lexeme(tooldecode::TextDfa::of(text), false);
+    REQUIRE(units(one, plain) == size);
+    REQUIRE_FALSE(units(one, nlohmann::json(utf8 + "a").dump()));
+  }
+  for (const char* other : {"\"\\u0061\"", "\"\\/\"", "\"\\u000a\"", "\"\\u001F\"", "\"a", "a"})
+    CHECK_FALSE(units(*any_key(true), other));
+  CHECK(units(*any_key(true), "\"\\u001f\"") == 1);
+  CHECK(any_key(true) == any_key(true));
+  CHECK(any_key(true)->size() < 30);
+}
+
+TEST_CASE("Python's literals of a text are those that repr writes", "[string_lexeme]") {
+  const tooldecode::TextDfa any = tooldecode::TextDfa::repeated(tooldecode::CodePointSet::all());
+  const Dfa single              = tooldecode::string_lexeme(any, ValueSyntax::python, '\'');
+  const Dfa twice               = tooldecode::string_lexeme(any, ValueSyntax::python, '"');
+  CHECK(units(single, "'a\"\\'\\\\\\n\\r\\t\\x07\\x7f\\xe9\\u20ac\\U0001f600\xE2\x82\xAC'") == 13);
+  CHECK(units(twice, "\"it's\\\"\"") == 5);
+  for (const char* other : {"'\\a'", "'\\u00e9'", "'\\x41'", "'\\\"'", "'\\U000020ac'", "'\n'"})
+    CHECK_FALSE(units(single, other));
+}

@@ -97,3 +97,64 @@ TEST_CASE("Equal languages have equal automata, and a product has its limit", "[
   CHECK(one.is_free_of_dead_ends({3, 100'000}));
   CHECK_THROWS_AS(one.bounded({0, 100'000}), tooldecode::Error);
 }
+
+TEST_CASE("Sets of texts are combined as sets are", "[text_dfa]") {
+  const auto all = texts(5);
+  for (std::uint32_t seed = 0; seed < 150; ++seed) {
+    std::mt19937 random(seed);
+    const auto left = random_rows(random), right = random_rows(random);
+    // The right one reads other letters: its `a` is `b`, and its `b` is `c` or anything else.
+    const TextDfa a({{{'a', 'a'}}, {{'b', 'b'}}}, left);
+    const TextDfa b(
+        {{{'b', 'b'}},
+         seed % 2 ? ~tooldecode::CodePointSet{{'a', 'b'}} : tooldecode::CodePointSet{{'c', 'c'}}},
+        right);
+    const TextDfa both = intersection(a, b), either = united(a, b), rest = difference(a, b);
+    bool is_part      = true;
+    std::size_t wrong = 0;
+    for (const auto& text : all) {
+      const bool in_a = a.accepts(text), in_b = b.accepts(text);
+      wrong += both.accepts(text) != (in_a && in_b);
+      wrong += either.accepts(text) != (in_a || in_b);
+      wrong += rest.accepts(text) != (in_a && !in_b);
+      is_part = is_part && (!in_a || in_b);
+    }
+    INFO("seed " << seed);
+    CHECK(wrong == 0);
+    CHECK(is_subset(both, a));
+    CHECK(is_subset(b, either));
+    CHECK(is_subset(rest, a));
+    if (!is_part) CHECK_FALSE(is_subset(a, b));
+    CHECK(intersection(rest, b).empty());
+    CHECK(is_subset(a, b) == rest.empty());
+  }
+  const TextDfa any = TextDfa::repeated(tooldecode::CodePointSet::all());
+  const TextDfa one = TextDfa::of(U"na\u00EFve");
+  CHECK(one.accepts(U"na\u00EFve"));
+  CHECK_FALSE(one.accepts(U"na\u00EFv"));
+  CHECK(TextDfa::of(U"").accepts(U""));
+  CHECK_FALSE(difference(any, one).accepts(U"na\u00EFve"));
+  CHECK(difference(any, one).accepts(U"naive"));
+  CHECK(difference(any, one).accepts(U"na\u00EFve!"));
+}
+
+TEST_CASE("An automaton that only counts says what it counts", "[text_dfa]") {
+  const tooldecode::CodePointSet small{{'a', 'z'}}, some{{'a', 'f'}, {'x', 'z'}};
+  for (const Occurrences length :
+       {Occurrences{}, Occurrences{1}, Occurrences{0, 1}, Occurrences{3, 3}, Occurrences{2, 9}}) {
+    const auto counted = TextDfa::repeated(small).bounded(length).counted();
+    REQUIRE(counted);
+    CHECK(counted->first == small);
+    CHECK(counted->second == length);
+    // Two classes that are treated alike.
+    const TextDfa two = intersection(TextDfa::repeated(small), TextDfa::repeated(some));
+    CHECK(two.bounded(length).counted()->first == some);
+  }
+  CHECK(TextDfa::of(U"").counted()->second == Occurrences{0, 0});
+  CHECK_FALSE(TextDfa::of(U"ab").counted());
+  CHECK_FALSE(TextDfa({}, {}).counted());
+  CHECK_FALSE(TextDfa({{{'a', 'a'}}}, {{{1}, true}, {{0}, false}}).counted());
+  CHECK_FALSE(TextDfa({{{'a', 'a'}}, {{'b', 'b'}}}, {{{1, 1}, true}, {{1, TextDfa::dead}, true}})
+                  .counted());
+  CHECK_FALSE(united(TextDfa::of(U"a"), TextDfa::of(U"aaa")).counted());
+}

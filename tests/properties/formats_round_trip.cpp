@@ -173,14 +173,16 @@ ToolCall random_call(const Tool& tool, bool in_order, Random& random) {
 
 struct Format {
   std::string name, trigger;
+  int marks = 0;  // a call has at least so many
   bool only_at_start, parallel, in_order;
   std::function<ToolCallFSM(const MaskCache&, const ToolSet&, const ChoiceOptions&)> constrain;
 };
 
 template <class F>
-Format format(std::string name, F f, bool parallel = true, bool in_order = false) {
+Format format(std::string name, F f, int marks, bool parallel = true, bool in_order = false) {
   return {std::move(name),
           std::string(f.trigger()),
+          marks,
           f.only_at_start(),
           parallel,
           in_order,
@@ -191,22 +193,22 @@ Format format(std::string name, F f, bool parallel = true, bool in_order = false
 
 const std::vector<Format>& formats() {
   static const std::vector<Format> all{
-      format("python", PythonCall{}),
-      format("hermes", JsonCall::hermes()),
-      format("llama", JsonCall::llama()),
-      format("mistral", JsonCall::mistral()),
-      format("bare", JsonCall::bare()),
-      format("bare list", JsonCall::bare_list()),
-      format("mistral args", MarkedCall::mistral()),
-      format("deepseek v3", MarkedCall::deepseek_v3()),
-      format("deepseek v3.1", MarkedCall::deepseek_v3_1()),
-      format("kimi", MarkedCall::kimi_k2()),
-      format("harmony", MarkedCall::harmony()),
-      format("react", MarkedCall::react(), false),
-      format("qwen3-coder", XmlCall::qwen3_coder()),
-      format("glm", XmlCall::glm()),
-      format("toolken", PositionalCall::toolken(), false, true),
-      format("tooldec", PositionalCall::tool_dec(), false, true),
+      format("python", PythonCall{}, 0),
+      format("hermes", JsonCall::hermes(), 2),
+      format("llama", JsonCall::llama(), 0),
+      format("mistral", JsonCall::mistral(), 0),
+      format("bare", JsonCall::bare(), 0),
+      format("bare list", JsonCall::bare_list(), 0),
+      format("mistral args", MarkedCall::mistral(), 2),
+      format("deepseek v3", MarkedCall::deepseek_v3(), 3),
+      format("deepseek v3.1", MarkedCall::deepseek_v3_1(), 3),
+      format("kimi", MarkedCall::kimi_k2(), 3),
+      format("harmony", MarkedCall::harmony(), 4),
+      format("react", MarkedCall::react(), 0, false),
+      format("qwen3-coder", XmlCall::qwen3_coder(), 2),
+      format("glm", XmlCall::glm(), 2),
+      format("toolken", PositionalCall::toolken(), 0, false, true),
+      format("tooldec", PositionalCall::tool_dec(), 1, false, true),
   };
   return all;
 }
@@ -214,6 +216,70 @@ const std::vector<Format>& formats() {
 const MaskCache& cache() {
   static const MaskCache shared{test::call_vocabulary()};
   return shared;
+}
+
+// The same with all marks as control tokens.
+const MaskCache& marked_cache() {
+  static const MaskCache shared{[] {
+    std::vector<Vocabulary::Entry> entries;
+    for (int b = 0; b < 256; ++b) entries.push_back({std::string(1, static_cast<char>(b))});
+    for (const char* name : {"<tool_call>",
+                             "</tool_call>",
+                             "<|python_tag|>",
+                             "[TOOL_CALLS]",
+                             "[ARGS]",
+                             "<T>",
+                             "<｜tool▁calls▁begin｜>",
+                             "<｜tool▁call▁begin｜>",
+                             "<｜tool▁sep｜>",
+                             "<｜tool▁call▁end｜>",
+                             "<｜tool▁calls▁end｜>",
+                             "<|tool_calls_section_begin|>",
+                             "<|tool_call_begin|>",
+                             "<|tool_call_argument_begin|>",
+                             "<|tool_call_end|>",
+                             "<|tool_calls_section_end|>",
+                             "<|start|>",
+                             "<|channel|>",
+                             "<|constrain|>",
+                             "<|message|>",
+                             "<|call|>",
+                             "<arg_key>",
+                             "</arg_key>",
+                             "<arg_value>",
+                             "</arg_value>",
+                             "<think>",
+                             "</think>",
+                             "<end>"}) {
+      entries.push_back({name, TokenType::control});
+    }
+    return Vocabulary(entries, {.end_tokens = {static_cast<TokenId>(entries.size() - 1)}});
+  }()};
+  return shared;
+}
+
+// How many control tokens a text has where each mark that may be one is one; the text is accepted.
+std::size_t walk_marks(const ToolCallFSM& calls, const std::string& text) {
+  auto state        = calls.initial();
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = detail::mark_length(std::string_view(text).substr(at));
+    const auto mark          = calls.vocabulary().find_special(text.substr(at, length));
+    if (length > 0 && mark) {
+      if (const auto next = calls.advance(state, *mark)) {
+        state = *next;
+        at += length;
+        ++count;
+        continue;
+      }
+    }
+    const auto next = calls.advance(state, static_cast<std::uint8_t>(text[at]));
+    if (!next) FAIL("refused at byte " << at);
+    state = *next;
+    ++at;
+  }
+  if (!calls.is_accepting(state)) FAIL("no whole answer");
+  return count;
 }
 
 // Whether a text is accepted; if it is, then it can be read, and all calls conform.
@@ -332,6 +398,11 @@ TEST_CASE("What is written of conforming calls is accepted and reads back") {
         const auto refusal = fsm.find_refusal(text);
         if (refusal) FAIL("refused at byte " << refusal->at);
         REQUIRE(fsm.parse(text) == calls);
+        if (seed < 3) {
+          const auto marked = format.constrain(marked_cache(), tools, options);
+          const auto marks  = static_cast<std::size_t>(format.marks) * calls.size();
+          REQUIRE(walk_marks(marked, text) >= marks + (thinks ? 2 : 0));
+        }
         if (thinks) REQUIRE(is_accepted(fsm, written));  // the block may be left out
         for (const Mutation& mutation : mutations(fsm, calls, written, random)) {
           CAPTURE(mutation.name, mutation.text);
@@ -354,4 +425,106 @@ TEST_CASE("What is written of conforming calls is accepted and reads back") {
     INFO(name << ": " << refused[name] << " of " << count << " refused");
     CHECK(refused[name] * 10 > count * (name == "a changed byte" ? 4 : 7));
   }
+}
+
+TEST_CASE("What is said of all arguments, or of one, is enforced or refused by name") {
+  // Keywords beside `a` and `b`, two arguments that do not conform, two that do.
+  struct Case {
+    std::string keyword, content;
+    std::vector<Json> wrong, right;
+  };
+  const auto object = [](const char* text) { return Json::parse(text); };
+  const std::vector<Case> cases{
+      {"anyOf",
+       R"([{"required": ["a"]}, {"required": ["b"]}])",
+       {object("{}")},
+       {object(R"({"a": 1})"), object(R"({"a": 1, "b": "x"})")}},
+      {"oneOf",
+       R"([{"required": ["a"]}, {"required": ["b"]}])",
+       {object("{}"), object(R"({"a": 1, "b": "x"})")},
+       {object(R"({"a": 1})")}},
+      {"allOf",
+       R"([{"required": ["a"]}, {"properties": {"a": {"maximum": 3}}}])",
+       {object("{}"), object(R"({"a": 4})")},
+       {object(R"({"a": 3})")}},
+      {"not", R"({"required": ["b"]})", {object(R"({"a": 1, "b": "x"})")}, {object(R"({"a": 1})")}},
+      {"if",
+       R"({"properties": {"a": {"const": 1}}, "required": ["a"]}, "then": {"required": ["b"]})",
+       {object(R"({"a": 1})")},
+       {object(R"({"a": 2})"), object(R"({"a": 1, "b": "x"})")}},
+      {"$ref",
+       R"("#/$defs/d", "$defs": {"d": {"required": ["a"]}})",
+       {object("{}")},
+       {object(R"({"a": 1})")}},
+      {"enum", R"([{"a": 1}])", {object(R"({"a": 2})"), object("{}")}, {object(R"({"a": 1})")}},
+      {"const", R"({"a": 1})", {object(R"({"a": 2})"), object("{}")}, {object(R"({"a": 1})")}},
+      {"minProperties", "1", {object("{}")}, {object(R"({"a": 1})")}},
+      {"maxProperties", "1", {object(R"({"a": 1, "b": "x"})")}, {object(R"({"a": 1})")}},
+      {"dependentRequired",
+       R"({"a": ["b"]})",
+       {object(R"({"a": 1})")},
+       {object("{}"), object(R"({"a": 1, "b": "x"})")}},
+      {"dependentSchemas",
+       R"({"a": {"required": ["b"]}})",
+       {object(R"({"a": 1})")},
+       {object(R"({"a": 1, "b": "x"})")}},
+      {"propertyNames", R"({"const": "a"})", {object(R"({"a": 1, "b": "x"})")}, {object("{}")}},
+      {"patternProperties",
+       R"({"^a": {"maximum": 3}})",
+       {object(R"({"a": 4})")},
+       {object(R"({"a": 3})")}},
+      {"properties",
+       R"({"a": {"type": "string", "not": {"const": "x"}}})",
+       {object(R"({"a": "x"})")},
+       {object(R"({"a": "y"})")}},
+      {"properties",
+       R"({"a": {"type": "string", "allOf": [{"minLength": 2}]}})",
+       {object(R"({"a": "x"})")},
+       {object(R"({"a": "xy"})")}},
+      {"properties",
+       R"({"a": {"allOf": [{"type": "string"}, {"pattern": "^x"}]}})",
+       {object(R"({"a": "y"})")},
+       {object(R"({"a": "x"})")}},
+      {"properties",
+       R"({"a": {"type": "string", "if": {"minLength": 2}, "then": {"maxLength": 3}}})",
+       {object(R"({"a": "xyxy"})")},
+       {object(R"({"a": "xyz"})"), object(R"({"a": ""})")}},
+  };
+  std::map<std::string, int> enforced;
+  for (const Case& one : cases) {
+    const std::string named  = '"' + one.keyword + "\": ";
+    const std::string listed = one.keyword == "properties"
+                                   ? ""
+                                   : R"("properties": {"a": {"type": "integer"}, "b": {"type": )"
+                                     R"("string"}}, )";
+    const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object", )" +
+                                         listed + named + one.content + "}}]");
+    for (const Format& format : formats()) {
+      CAPTURE(format.name, one.keyword, one.content);
+      const ChoiceOptions options{.choice = ToolChoice::required};
+      std::optional<ToolCallFSM> fsm;
+      try {
+        fsm = format.constrain(cache(), tools, options);
+      } catch (const Error& error) {
+        CAPTURE(error.what());
+        REQUIRE(error.code() == Errc::unsupported_keyword);
+        REQUIRE(error.where().find(one.keyword) != std::string::npos);
+        continue;
+      }
+      ++enforced[format.name];
+      const auto accepts = [&](const Json& arguments) {
+        return !fsm->find_refusal(fsm->write(std::vector{ToolCall{"f", arguments}}));
+      };
+      for (const Json& arguments : one.wrong) {
+        const bool can_write = !format.in_order || arguments.empty() || arguments.contains("a");
+        if (can_write && accepts(arguments)) FAIL("accepts " << arguments.dump());
+      }
+      for (const Json& arguments : one.right) {
+        const bool can_write = !format.in_order || arguments.empty() || arguments.contains("a");
+        if (can_write && !accepts(arguments)) FAIL("refuses " << arguments.dump());
+      }
+    }
+  }
+  CHECK(enforced["hermes"] == static_cast<int>(cases.size()));
+  CHECK(enforced["qwen3-coder"] >= 4);
 }

@@ -65,6 +65,8 @@ class Matcher {
         return trie(node, start);
       case Kind::keyed_set:
         return keyed_set(node, start);
+      case Kind::linked:
+        return {};
       case Kind::reference:
       case Kind::tag:
         return at(node.children[0], start);
@@ -196,19 +198,17 @@ class Matcher {
   }
 
   // Every literal of a trie with its index.
-  static std::vector<std::pair<std::string, std::uint32_t>> literals(const Grammar::Trie& trie) {
+  static std::vector<std::pair<std::string, std::uint32_t>> literals(const VocabularyTrie& trie) {
     std::vector<std::pair<std::string, std::uint32_t>> result;
     std::vector<std::pair<std::uint32_t, std::string>> work{{0, ""}};
     while (!work.empty()) {
-      const std::uint32_t position = work.back().first;
-      const std::string text       = work.back().second;
+      const auto [position, text] = work.back();
       work.pop_back();
-      if (trie.positions[position].literal) {
-        result.emplace_back(text, *trie.positions[position].literal);
+      if (!trie.values(position).empty()) result.emplace_back(text, trie.values(position).front());
+      const auto [first, last] = trie.children(position);
+      for (auto child = first; child < last; ++child) {
+        work.emplace_back(child, text + static_cast<char>(trie.label(child)));
       }
-      trie.positions[position].next.for_each([&](std::uint8_t byte) {
-        work.emplace_back(trie.child(position, byte), text + static_cast<char>(byte));
-      });
     }
     return result;
   }
@@ -225,79 +225,165 @@ class Matcher {
 
   Result trie(const Grammar::Node& node, std::size_t start) {
     Result result;
-    for (const auto& [text, index] : literals(node.trie)) {
+    for (const auto& [text, index] : literals(*node.literals)) {
       add(result, prefixed(text, node.children[index], start));
     }
     return result;
   }
 
-  Result keyed_set(const Grammar::Node& node, std::size_t start) {
-    const auto keys     = literals(node.trie);
-    const auto required = [&](std::size_t i) {
-      return (node.required[i / 64] >> (i % 64) & 1) != 0;
-    };
-    using Members      = std::vector<bool>;
-    const auto missing = [&](const Members& seen, std::size_t before) {
-      for (std::size_t i = 0; i < before; ++i) {
-        if (required(i) && !seen[i]) return true;
+  // Another member's key, which is no literal, then its value.
+  Result other(const Grammar::Node& node, const KeyedSet::Others& others, std::size_t start) {
+    Result result;
+    if (!live_[others.value]) return result;
+    const auto keys = literals(*node.literals);
+    std::set<std::string> shadows;
+    for (const auto& [text, i] : keys) shadows.insert(text);
+    const Dfa& dfa   = *others.key;
+    Dfa::State state = 0;
+    for (std::size_t i = start; i <= text_.size(); ++i) {
+      const std::string key(text_.substr(start, i - start));
+      if (i > start && dfa.accepting(state) && shadows.count(key) == 0) {
+        add(result, at(others.value, i));
       }
-      return false;
+      if (i == text_.size()) {
+        result.is_prefix |= ends_elsewhere(dfa, state, key, shadows);
+        break;
+      }
+      state = dfa.next(state, static_cast<std::uint8_t>(text_[i]));
+      if (state == Dfa::dead) break;
+    }
+    return result;
+  }
+  // Whether some longer key than `key` is no shadow: keys longer than every shadow are none, so
+  // those up to one byte more than the longest decide.
+  static bool ends_elsewhere(const Dfa& dfa, Dfa::State state, const std::string& key,
+                             const std::set<std::string>& shadows) {
+    std::size_t longest = 0;
+    for (const std::string& shadow : shadows) longest = std::max(longest, shadow.size());
+    std::vector<std::pair<Dfa::State, std::string>> work{{state, key}};
+    while (!work.empty()) {
+      const auto [at, text] = work.back();
+      work.pop_back();
+      if (text.size() > longest) return true;  // a trimmed automaton can always end
+      for (unsigned b = 0; b < 256; ++b) {
+        const Dfa::State next = dfa.next(at, static_cast<std::uint8_t>(b));
+        if (next == Dfa::dead) continue;
+        const std::string more = text + static_cast<char>(b);
+        if (dfa.accepting(next) && shadows.count(more) == 0) return true;
+        work.emplace_back(next, more);
+      }
+    }
+    return false;
+  }
+
+  Result keyed_set(const Grammar::Node& node, std::size_t start) {
+    using Members           = std::vector<char>;
+    const std::size_t count = node.children.size();
+    const auto keys         = literals(*node.literals);
+    // What a set of members lacks before it may end.
+    const auto missing = [&](const Members& seen) {
+      Members needed(count);
+      for (std::size_t i = 0; i < count; ++i) needed[i] = (node.required[i / 64] >> (i % 64) & 1) != 0;
+      for (std::size_t round = 0; round <= count; ++round) {
+        for (const auto& [a, b] : node.dependent) {
+          if (needed[a] || seen[a]) needed[b] = true;
+        }
+      }
+      for (std::size_t i = 0; i < count; ++i) needed[i] = needed[i] && !seen[i];
+      return needed;
+    };
+    struct Set {
+      Members seen;
+      std::size_t passed = 0, written = 0;  // of the documented order; of all members, capped
+      bool operator<(const Set& other) const {
+        return std::tie(seen, passed, written) < std::tie(other.seen, other.passed, other.written);
+      }
+    };
+    const std::size_t cap  = text_.size() + count + node.occurrences.min + 2;
+    const auto is_complete = [&](const Set& set) {
+      const Members lacking = missing(set.seen);
+      return set.written >= node.occurrences.min && set.written <= node.occurrences.max &&
+             std::find(lacking.begin(), lacking.end(), 1) == lacking.end();
+    };
+    // The sets that one more member leads to: its literals, or -1 for one of the others.
+    const auto next = [&](const Set& set) {
+      std::vector<std::pair<int, Set>> result;
+      std::size_t leading = 0;
+      while (leading < node.leading && set.seen[leading]) ++leading;
+      for (std::size_t i = 0; i < count; ++i) {
+        if (set.seen[i] || !live_[node.children[i]]) continue;
+        if (leading < node.leading && i != leading) continue;
+        if (node.documented_order && i < set.passed) continue;
+        Set then     = set;
+        then.seen[i] = true;
+        then.passed  = i + 1;
+        then.written = std::min(cap, set.written + 1);
+        result.emplace_back(static_cast<int>(i), then);
+      }
+      if (leading == node.leading) {
+        Set then     = set;
+        then.passed  = count;
+        then.written = std::min(cap, set.written + 1);
+        result.emplace_back(-1, then);
+      }
+      return result;
+    };
+    const bool open =
+        std::any_of(node.others.begin(), node.others.end(), [&](const KeyedSet::Others& others) {
+          if (others.key->empty() || !live_[others.value]) return false;
+          std::set<std::string> shadows;
+          for (const auto& [text, i] : keys) shadows.insert(text);
+          return ends_elsewhere(*others.key, 0, "", shadows);
+        });
+    // Whether a set can become complete at all, by trying.
+    std::map<Set, bool> known;
+    const auto can_complete = [&](const auto& self, const Set& set) -> bool {
+      if (set.written > node.occurrences.max) return false;
+      if (is_complete(set)) return true;
+      if (set.written >= cap) return false;
+      if (const auto found = known.find(set); found != known.end()) return found->second;
+      bool can = false;
+      for (const auto& [member, then] : next(set)) {
+        can = can || ((member >= 0 || open) && self(self, then));
+      }
+      return known[set] = can;
     };
     Result result;
-    const std::size_t count = node.children.size();
-    // (members written, further members allowed only, position, at the start of the set)
-    std::set<std::tuple<Members, bool, std::size_t, bool>> seen_states;
-    std::vector<std::tuple<Members, bool, std::size_t, bool>> work;
-    const auto visit = [&](Members seen, bool tail, std::size_t position, bool first) {
-      const auto state = std::tuple{std::move(seen), tail, position, first};
-      if (seen_states.insert(state).second) work.push_back(state);
+    std::set<std::tuple<Set, std::size_t, bool>> met;
+    std::vector<std::tuple<Set, std::size_t, bool>> work;
+    const auto visit = [&](const Set& set, std::size_t position, bool first) {
+      if (met.emplace(set, position, first).second) work.emplace_back(set, position, first);
     };
-    visit(Members(count), false, start, true);
-    if (!missing(Members(count), count)) result.ends.insert(start);
+    const Set none{Members(count), 0, 0};
+    visit(none, start, true);
+    if (is_complete(none)) result.ends.insert(start);
     while (!work.empty()) {
-      const auto [seen, tail, position, first] = work.back();
+      const auto [set, position, first] = work.back();
       work.pop_back();
+      auto options = next(set);
+      std::erase_if(options, [&](const auto& option) {
+        return (option.first < 0 && !open) || !can_complete(can_complete, option.second);
+      });
+      if (options.empty()) continue;
       std::set<std::size_t> starts{position};
-      std::vector<std::pair<Members, NodeId>> options;
-      std::vector<std::string> texts;
-      std::size_t leading = 0;  // members of the leading ones that have been written, in order
-      const auto leads    = [&](std::size_t i) {
-        return i / 64 < node.leading.size() && (node.leading[i / 64] >> (i % 64) & 1) != 0;
-      };
-      while (leads(leading) && seen[leading]) ++leading;
-      for (const auto& [text, i] : keys) {
-        bool available = !seen[i] && !tail && live_[node.children[i]];
-        available      = available && (!leads(leading) || i == leading);
-        if (node.documented_order) {
-          available = available && !missing(seen, i);
-          for (std::size_t j = i; j < count; ++j) available = available && !seen[j];
-        }
-        if (!available) continue;
-        options.emplace_back(seen, node.children[i]);
-        options.back().first[i] = true;
-        texts.push_back(text);
-      }
-      const bool adds = node.additional && live_[*node.additional] && !leads(leading) &&
-                        !(node.documented_order && missing(seen, count));
-      if (adds) options.emplace_back(seen, *node.additional), texts.emplace_back();
       if (!first) {
-        starts.clear();
-        if (options.empty()) continue;
         const Result& separator = at(node.separator, position);
         result.is_prefix |= separator.is_prefix;
         starts = separator.ends;
       }
-      for (std::size_t o = 0; o < options.size(); ++o) {
-        const auto& [after, value] = options[o];
-        if (missing(after, count) && !live_[node.separator]) continue;
+      for (const auto& [member, then] : options) {
         for (const std::size_t from : starts) {
-          const Result one = prefixed(texts[o], value, from);
+          Result one;
+          if (member < 0) {
+            for (const KeyedSet::Others& others : node.others) add(one, other(node, others, from));
+          }
+          for (const auto& [text, i] : keys) {
+            if (static_cast<int>(i) == member) add(one, prefixed(text, node.children[i], from));
+          }
           result.is_prefix |= one.is_prefix;
           for (const std::size_t end : one.ends) {
-            if (!missing(after, count)) result.ends.insert(end);
-            if (end == from) continue;
-            const bool closes = node.documented_order && adds && o + 1 == options.size();
-            visit(after, tail || closes, end, false);
+            if (is_complete(then)) result.ends.insert(end);
+            if (end > from) visit(then, end, false);
           }
         }
       }

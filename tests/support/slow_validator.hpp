@@ -71,7 +71,18 @@ namespace tooldecode::slow {
   };
   if (has("anyOf") && count_of("anyOf") == 0) return false;
   if (has("oneOf") && count_of("oneOf") != 1) return false;
+  const auto holds = [&](const char* keyword) { return conforms(value, schema[keyword], root); };
+  if (has("allOf") && count_of("allOf") != schema["allOf"].size()) return false;
+  if (has("not") && holds("not")) return false;
+  if (has("if")) {
+    const char* branch = holds("if") ? "then" : "else";
+    if (has(branch) && !holds(branch)) return false;
+  }
   if (value.is_number()) {
+    if (has("multipleOf")) {  // of quarters
+      const auto number = value.get<double>(), divisor = schema["multipleOf"].get<double>();
+      if (std::fmod(number * 4, divisor * 4) != 0) return false;
+    }
     const auto number = value.get<double>();
     if (has("minimum") && number < schema["minimum"].get<double>()) return false;
     if (has("maximum") && number > schema["maximum"].get<double>()) return false;
@@ -98,15 +109,51 @@ namespace tooldecode::slow {
       if (i >= places && has("items") && !conforms(value[i], schema["items"], root)) return false;
     }
   }
+  if (value.is_array() && has("contains")) {
+    const auto matches =
+        static_cast<std::size_t>(std::count_if(value.begin(), value.end(), [&](const Json& item) {
+          return conforms(item, schema["contains"], root);
+        }));
+    if (matches < (has("minContains") ? count("minContains") : 1)) return false;
+    if (has("maxContains") && matches > count("maxContains")) return false;
+  }
+  if (value.is_array() && has("uniqueItems") && schema["uniqueItems"].get<bool>()) {
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (equal(value[i], value[j])) return false;
+      }
+    }
+  }
   if (value.is_object()) {
+    if (has("minProperties") && value.size() < count("minProperties")) return false;
+    if (has("maxProperties") && value.size() > count("maxProperties")) return false;
     const Json none       = Json::object();
     const Json properties = has("properties") ? schema["properties"] : none;
+    const Json patterns   = has("patternProperties") ? schema["patternProperties"] : none;
     for (const auto& [key, member] : value.items()) {
-      if (properties.contains(key)) {
-        if (!conforms(member, properties[key], root)) return false;
-      } else if (has("additionalProperties") &&
-                 !conforms(member, schema["additionalProperties"], root)) {
+      if (has("propertyNames") && !conforms(key, schema["propertyNames"], root)) return false;
+      bool is_known = properties.contains(key);
+      if (is_known && !conforms(member, properties[key], root)) return false;
+      for (const auto& [pattern, one] : patterns.items()) {
+        if (!std::regex_search(code_points(key), std::wregex(code_points(pattern)))) continue;
+        is_known = true;
+        if (!conforms(member, one, root)) return false;
+      }
+      if (!is_known && has("additionalProperties") &&
+          !conforms(member, schema["additionalProperties"], root)) {
         return false;
+      }
+    }
+    if (has("dependentRequired")) {
+      for (const auto& [name, needed] : schema["dependentRequired"].items()) {
+        for (const Json& other : needed) {
+          if (value.contains(name) && !value.contains(other.get<std::string>())) return false;
+        }
+      }
+    }
+    if (has("dependentSchemas")) {
+      for (const auto& [name, one] : schema["dependentSchemas"].items()) {
+        if (value.contains(name) && !conforms(value, one, root)) return false;
       }
     }
     if (has("required")) {

@@ -255,7 +255,7 @@ TEST_CASE("a state inside a call knows it, and the tool") {
   constexpr auto mode = CallGrammar::tool_mode;
   CHECK(tags_after("[f") == std::vector<std::uint32_t>{mode});
   CHECK(tags_after("[f(") == std::vector<std::uint32_t>{0, mode});
-  CHECK(tags_after("[f(a=") == std::vector<std::uint32_t>{0, argument_tag, mode});
+  CHECK(tags_after("[f(a=1, b='x") == std::vector<std::uint32_t>{0, argument_tag + 1, mode});
   CHECK(tags_after("[f.g(") == std::vector<std::uint32_t>{1, mode});
 }
 

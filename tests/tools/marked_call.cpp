@@ -5,6 +5,7 @@
 #include <tooldecode/tools/marked_call.hpp>
 
 #include <support/catch.hpp>
+#include <support/format_checks.hpp>
 
 using namespace tooldecode;
 using Json = nlohmann::ordered_json;
@@ -66,6 +67,26 @@ TEST_CASE("gpt-oss calls tools in its commentary") {
         "<|channel|>commentary to=functions.m.now <|constrain|>json<|message|>{}<|call|>");
   const std::string thought = "<|channel|>analysis<|message|>Which tool?<|end|><|start|>assistant";
   CHECK(MarkedCall::harmony().parse(thought + MarkedCall::harmony().write(two), {}) == two);
+  const ToolSet tools = ToolSet::parse(R"([{"name": "m.now", "parameters": {}}])");
+  const auto call     = MarkedCall::harmony().write(std::vector{two[1]});
+  CHECK(test::refused(MarkedCall::harmony(), tools, thought + call) == -1);
+  ChoiceOptions options{.choice = ToolChoice::required};
+  CHECK(test::refused(MarkedCall::harmony(), tools, thought + call, options) != -1);
+  options.reasoning = MarkedCall::harmony_analysis();
+  CHECK(test::refused(MarkedCall::harmony(), tools, thought + call, options) == -1);
+}
+
+TEST_CASE("gpt-oss's last call may end with the text's end") {
+  const MarkedCall harmony = MarkedCall::harmony();
+  const ToolSet tools      = ToolSet::parse(R"([{"name": "m.now", "parameters": {}}])");
+  const auto text          = harmony.write(std::vector{two[1]});
+  const auto cut           = text.substr(0, text.size() - std::string_view("<|call|>").size());
+  CHECK(harmony.parse(cut, tools) == std::vector{two[1]});
+  CHECK(test::refused(harmony, tools, cut) == -1);
+  const std::string next = "<|start|>assistant" + text;
+  CHECK(test::refused(harmony, tools, text + next) == -1);
+  CHECK(test::refused(harmony, tools, cut + next) == static_cast<int>(cut.size() + 2));
+  CHECK(error_of(harmony, cut + next) != "none");
 }
 
 TEST_CASE("Mistral's calls with their arguments behind a mark") {

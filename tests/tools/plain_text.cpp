@@ -21,7 +21,8 @@ constexpr const char* mark = "</p>";
 Automaton machine_of(const Json& schema) {
   Grammar grammar;
   PlainText plain(grammar, mark);
-  const NodeId value = plain.value(schema, schema, "#");
+  SchemaReader reader(schema);
+  const NodeId value = plain.value(reader, reader.form(schema, "#"), "#");
   const NodeId end   = grammar.literal(std::string("\n") + mark);
   const NodeId root  = grammar.sequence({value, end});
   return Automaton(std::move(grammar), root);
@@ -51,7 +52,7 @@ std::string error_of(const std::string& schema) {
 TEST_CASE("A schema's form is its values' types") {
   const auto form = [](const char* text) {
     const Json schema = Json::parse(text);
-    return plain_form(schema, schema);
+    return find_plain_form(schema, schema);
   };
   CHECK(form(R"({"type": "string"})") == PlainForm::text);
   CHECK(form(R"({"enum": ["a", "b"]})") == PlainForm::text);
@@ -69,9 +70,12 @@ TEST_CASE("A schema's form is its values' types") {
   CHECK(form("true") == PlainForm::mixed);
   CHECK(form(R"({"type": "null"})") == PlainForm::json);
   CHECK(form(R"({"type": "object", "properties": {}})") == PlainForm::json);
-  // References that go round, each step twice, end.
-  CHECK(form(R"({"$defs": {"s": {"anyOf": [{"$ref": "#/$defs/s"}, {"$ref": "#/$defs/s"},
-                 {"type": "string"}]}}, "$ref": "#/$defs/s"})") == PlainForm::mixed);
+  // Keywords meet.
+  CHECK(form(R"({"allOf": [{"type": ["string", "integer"]}, {"not": {"type": "integer"}}]})") ==
+        PlainForm::text);
+  // References that go round.
+  CHECK_FALSE(form(R"({"$defs": {"s": {"anyOf": [{"$ref": "#/$defs/s"}, {"type": "string"}]}},
+                       "$ref": "#/$defs/s"})"));
 }
 
 TEST_CASE("Texts are those that conform, are UTF-8 and do not hold the mark") {
@@ -83,6 +87,8 @@ TEST_CASE("Texts are those that conform, are UTF-8 and do not hold the mark") {
       {{"type", "string"}, {"pattern", "p"}, {"maxLength", 4}},
       {{"enum", {"a", "", "</p", "é\n"}}},
       {{"anyOf", {Json{{"type", "string"}, {"minLength", 4}}, Json{{"const", "p"}}}}},
+      {{"type", "string"}, {"allOf", {Json{{"pattern", "^[<p]"}}, Json{{"maxLength", 3}}}}},
+      {{"type", "string"}, {"not", {{"enum", {"", "a", "<"}}}}},
   };
   const std::vector<std::string> pieces{"<", "/",  "p",  ">",    "a",    "\n",  "é",
                                         "€", "😀", "\"", "\xC3", "\x80", "</p", "\xED\xA0\x80"};

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstddef>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -157,6 +159,76 @@ TEST_CASE("bad documents are errors with their place") {
         "malformed_document #/0/input_parameters");
   CHECK(error_of(R"([{"name": "f", "input_parameters": {"a": "str"}}])") ==
         "malformed_document #/0/input_parameters/a");
+}
+
+TEST_CASE("Sets made from a set share its tools") {
+  const ToolSet tools        = ToolSet::parse(R"([{"name": "a"}, {"name": "b"}, {"name": "c"}])");
+  const std::size_t chosen[] = {2, 0}, twice[] = {1, 1};
+  const auto names = [](const ToolSet& set) {
+    std::string text;
+    for (const Tool& tool : set) text += tool.name;
+    return text;
+  };
+  CHECK(names(tools) == "abc");
+  CHECK(names(ToolSet{}).empty());
+  auto at = tools.begin();
+  CHECK(at++->name == "a");
+  CHECK((*at).name == "b");
+  CHECK(&*++at == &tools[2]);
+  CHECK(++at == tools.end());
+
+  const ToolSet some = tools.subset(chosen);
+  CHECK(names(some) == "ca");
+  CHECK(some.find("c") == 0u);
+  CHECK(some.find("a") == 1u);
+  CHECK_FALSE(some.find("b"));
+  CHECK(some.share(0) == tools.share(2));
+  CHECK(&some[1] == &tools[0]);
+  CHECK(tools.subset({}).empty());
+  CHECK_THROWS_AS(tools.subset(twice), Error);
+
+  std::shared_ptr<const Tool> alone;
+  {
+    const ToolSet one = ToolSet::parse(R"({"name": "alone"})");
+    alone             = one.share(0);
+  }
+  CHECK(alone->name == "alone");
+}
+
+TEST_CASE("One tool is replaced by another document's") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "a"}, {"name": "b"}, {"name": "c"}])");
+  const ToolSet more  = tools.with(
+      1, Json::parse(with_parameters(R"({"name": "d", "description": "x", "parameters": $})")));
+  REQUIRE(more.size() == 3);
+  CHECK(more[1].name == "d");
+  CHECK(more[1].description == "x");
+  CHECK(more.find("d") == 1u);
+  CHECK_FALSE(more.find("b"));
+  CHECK(more.find("c") == 2u);
+  CHECK(more.share(0) == tools.share(0));
+  CHECK(more.share(2) == tools.share(2));
+  CHECK(more.notes().size() > tools.notes().size());
+  CHECK(tools[1].name == "b");  // the set itself stays as it is
+  CHECK(tools.find("b") == 1u);
+
+  const ToolSet same = tools.with(1, Json{{"name", "b"}, {"description", "new"}});
+  CHECK(same[1].description == "new");
+  CHECK(same.find("b") == 1u);
+  CHECK(same.share(1) != tools.share(1));
+  CHECK(tools.with(0, Json::parse(R"({"tools": [{"name": "z"}]})"))[0].name == "z");
+
+  const auto error = [&](const Json& document) {
+    try {
+      static_cast<void>(tools.with(1, document));
+    } catch (const Error& e) {
+      return std::string(name(e.code()));
+    }
+    return std::string("none");
+  };
+  CHECK(error(Json{{"name", "c"}}) == "duplicate_tool");
+  CHECK(error(Json::array()) == "malformed_document");
+  CHECK(error(Json::parse(R"([{"name": "x"}, {"name": "y"}])")) == "malformed_document");
+  CHECK(error(Json{{"name", ""}}) == "malformed_document");
 }
 
 TEST_CASE("hostile documents never crash") {

@@ -51,6 +51,20 @@ std::string error_of(const XmlCall& format, std::string_view text) {
 
 }  // namespace
 
+TEST_CASE("What older templates write with Python is read where no string may stand") {
+  const ToolSet set = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"flag": {"type": ["boolean", "null"]}, "text": {"type": "string"}}}}])");
+  const auto call   = [](const std::string& key, const std::string& value) {
+    return "<tool_call>\n<function=f>\n<parameter=" + key + ">\n" + value +
+           "\n</parameter>\n</function>\n</tool_call>";
+  };
+  CHECK(argument(qwen, call("flag", "True"), set) == true);
+  CHECK(argument(qwen, call("flag", "False"), set) == false);
+  CHECK(argument(qwen, call("flag", "None"), set) == nullptr);
+  CHECK(argument(qwen, call("text", "True"), set) == "True");
+  CHECK(test::error_of(qwen, set, call("flag", "Truer")) != "none");
+}
+
 TEST_CASE("Calls as Qwen3-Coder's template writes them") {
   const std::string text =
       "<tool_call>\n<function=search>\n<parameter=query>\na \"b\"\n<c>\n</parameter>\n"

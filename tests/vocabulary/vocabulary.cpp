@@ -69,6 +69,20 @@ TEST_CASE("a token that ends the text is no part of it") {
   CHECK(vocabulary.end_tokens()[0] == 4);
 }
 
+TEST_CASE("a grammar tells control tokens from text") {
+  const td::Vocabulary vocabulary = small().with_end_tokens({4});
+  CHECK(vocabulary.grammar_bytes(1) == "ab");
+  CHECK(vocabulary.grammar_bytes(2) == "\xC3");
+  CHECK(vocabulary.grammar_bytes(3) == "\xFF<end>\xFE");
+  CHECK(vocabulary.grammar_bytes(8) == "<tool>");
+  for (const td::TokenId none : {4, 5, 6, 9}) CHECK(vocabulary.grammar_bytes(none).empty());
+  const td::Vocabulary odd({{"\xFF"}, {"a\xFE"}, {"\xFD"}, {"", TokenType::control}});
+  for (const td::TokenId none : {0, 1, 3}) CHECK(odd.grammar_bytes(none).empty());
+  CHECK(odd.grammar_bytes(2) == "\xFD");
+  CHECK(odd.is_text(0));
+  CHECK(odd.name(3).empty());
+}
+
 TEST_CASE("of several ids for the same bytes the encoder's one is found") {
   CHECK(small().find("a") == 0);
   CHECK(small().find("<tool>") == 8);

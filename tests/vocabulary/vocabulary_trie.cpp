@@ -51,14 +51,17 @@ TEST_CASE("The trie holds each text under its path, and counts what is below") {
   }
 }
 
-TEST_CASE("Only tokens that write text are in a vocabulary's trie") {
+TEST_CASE("Only tokens that may be part of a text are in a vocabulary's trie") {
   const Vocabulary vocabulary({{"a", TokenType::normal},
                                {"<end>", TokenType::control},
                                {"", TokenType::unused},
                                {"a", TokenType::byte},
-                               {"<call>", TokenType::user_defined}},
+                               {"<call>", TokenType::user_defined},
+                               {"<think>", TokenType::control},
+                               {"<unk>", TokenType::unknown}},
                               {.end_tokens = {1}, .size = 9});
   const VocabularyTrie trie(vocabulary);
-  CHECK(trie.count_below(0) == 3);
-  CHECK(trie.longest() == 6);
+  CHECK(trie.count_below(0) == 4);
+  CHECK(trie.longest() == 9);
+  CHECK(trie.label(trie.children(0).second - 1) == 0xFF);
 }

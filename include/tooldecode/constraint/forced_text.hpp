@@ -67,6 +67,15 @@ class ForcedText {
     return longer;
   }
 
+  /// The tokens that begin with the text and are longer.
+  [[nodiscard]] std::vector<TokenId> find_longer(std::string_view text) const {
+    std::vector<TokenId> tokens;
+    walk(text, [&](std::size_t depth, VocabularyTrie::NodeIndex node) {
+      if (depth == text.size()) append_below(node, tokens);
+    });
+    return tokens;
+  }
+
   /// Keeps those tokens of a mask that are a prefix of the text, or begin with all of it.
   void keep_agreeing(std::string_view text, MaskWords words) const {
     TokenMask agreeing(words.size() * 32);
@@ -101,6 +110,16 @@ class ForcedText {
     insert(node, mask);
     const auto [first, last] = trie_->children(node);
     for (auto child = first; child < last; ++child) insert_below(child, mask);
+  }
+
+  void append_below(VocabularyTrie::NodeIndex node, std::vector<TokenId>& tokens) const {
+    const auto [first, last] = trie_->children(node);
+    for (auto child = first; child < last; ++child) {
+      for (const std::uint32_t token : trie_->values(child)) {
+        tokens.push_back(static_cast<TokenId>(token));
+      }
+      append_below(child, tokens);
+    }
   }
 
   const VocabularyTrie* trie_;

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <tooldecode/constraint/token_classes.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/dfa.hpp>
@@ -38,11 +40,26 @@ class LexemeSlice {
   };
 
   /// \param trie  of the vocabulary; the slice covers the tokens below its node
-  LexemeSlice(const Vocabulary& vocabulary, const VocabularyTrie& trie, const Dfa& dfa,
-              Dfa::State state, VocabularyTrie::NodeIndex node)
-      : vocabulary_size_(vocabulary.size()), past_(build(vocabulary, trie, dfa, state, node)) {
+  LexemeSlice(const Vocabulary& vocabulary, const VocabularyTrie& trie, const TokenClasses& classes,
+              const Dfa& dfa, Dfa::State state, VocabularyTrie::NodeIndex node)
+      : vocabulary_size_(vocabulary.size()), classes_(&classes) {
+    if (node == 0) plain_ = classes.find(dfa, state);
+    past_ = build(vocabulary, trie, dfa, state, node);
+    if (plain_ && plain_->counts) {
+      staying_.resize(std::max(staying_.size(), classes.by_characters(plain_->k).size()));
+    }
     by_limit_.resize(staying_.size());
+    inside_ = staying(most_units());
+    for (const Closing& token : closing_) inside_.insert(token.token);
+    count_ = inside_.count();
   }
+
+  /// The most units that a token adds.
+  [[nodiscard]] std::uint32_t most_units() const noexcept {
+    return static_cast<std::uint32_t>(staying_.size() - 1);
+  }
+  /// The tokens that stay inside the lexeme or end with its closing, whatever units they add.
+  [[nodiscard]] const TokenMask& inside() const noexcept { return inside_; }
 
   /// The tokens that stay inside the lexeme and add at most `limit` units.
   [[nodiscard]] const TokenMask& staying(std::uint32_t limit) const {
@@ -50,14 +67,47 @@ class LexemeSlice {
     auto& mask = by_limit_[std::min<std::size_t>(limit, by_limit_.size() - 1)];
     if (!mask) {
       mask = std::make_unique<TokenMask>(vocabulary_size_);
-      for (std::size_t units = 0; units < staying_.size() && units <= limit; ++units) {
-        for (const TokenId token : staying_[units]) mask->insert(token);
+      if (plain_ && (!plain_->counts || limit >= most_units())) *mask |= classes_->mask(plain_->k);
+      const auto insert = [&](const std::vector<std::vector<TokenId>>& by_units) {
+        for (std::size_t units = 0; units < by_units.size() && units <= limit; ++units) {
+          for (const TokenId token : by_units[units]) mask->insert(token);
+        }
+      };
+      insert(staying_);
+      if (plain_ && plain_->counts && limit < most_units()) {
+        insert(classes_->by_characters(plain_->k));
       }
     }
     return *mask;
   }
+  /// How many tokens `inside` has.
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  /// Those of `inside` that close the lexeme before `least` units, or add more than `most`; nothing
+  /// where they are more than `limit`.
+  [[nodiscard]] std::optional<std::vector<TokenId>> not_fitting(std::uint32_t least,
+                                                                std::uint32_t most,
+                                                                std::size_t limit) const {
+    std::vector<TokenId> tokens;
+    const auto add = [&](const std::vector<std::vector<TokenId>>& by_units) {
+      for (std::size_t units = std::size_t{most} + 1; units < by_units.size(); ++units) {
+        if (tokens.size() + by_units[units].size() > limit) return false;
+        tokens.insert(tokens.end(), by_units[units].begin(), by_units[units].end());
+      }
+      return true;
+    };
+    if (!add(staying_)) return std::nullopt;
+    const bool counts = plain_ && plain_->counts;
+    if (counts && !add(classes_->by_characters(plain_->k))) return std::nullopt;
+    for (const Closing& token : closing_) {
+      if (token.units < least || token.units > most) tokens.push_back(token.token);
+    }
+    if (tokens.size() > limit) return std::nullopt;
+    return tokens;
+  }
   /// The tokens that end with the lexeme's closing.
   [[nodiscard]] const std::vector<Closing>& closing() const noexcept { return closing_; }
+  /// Whether the lexeme may end where it may also go on; `past` lacks the tokens that end it there.
+  [[nodiscard]] bool may_end_inside() const noexcept { return may_end_inside_; }
   /// The bytes of tokens past the lexeme's end; the trie's values index `past_end`.
   [[nodiscard]] const VocabularyTrie& past() const noexcept { return past_; }
   [[nodiscard]] const std::vector<Closing>& past_end() const noexcept { return past_end_; }
@@ -78,7 +128,7 @@ class LexemeSlice {
       const auto [first, last]        = trie.children(node);
       for (auto child = first; child < last; ++child) {
         const Dfa::State next = dfa.next(state, trie.label(child));
-        if (next == Dfa::dead) continue;
+        if (next == Dfa::dead || (plain_ && !classes_->has_others(plain_->k, child))) continue;
         const bool begins        = dfa.boundary(state) && !dfa.closing(next);
         const std::uint32_t more = units + (begins ? 1 : 0);
         if (more >= staying_.size()) staying_.resize(more + 1);
@@ -90,7 +140,12 @@ class LexemeSlice {
             staying_[more].push_back(token);
           }
         }
-        if (dfa.accepting(next)) collect_past(vocabulary, trie, child, more, suffixes);
+        // What may go on where it may also end, as white space may, has too many tokens past its
+        // end.
+        if (dfa.accepting(next) && !dfa.live(next).empty()) may_end_inside_ = true;
+        if (dfa.accepting(next) && dfa.live(next).empty()) {
+          collect_past(vocabulary, trie, child, more, suffixes);
+        }
         work.push_back({child, next, more});
       }
     }
@@ -107,7 +162,7 @@ class LexemeSlice {
       const auto [first, last]  = trie.children(node);
       for (auto child = first; child < last; ++child) {
         for (const std::uint32_t value : trie.values(child)) {
-          const std::string_view bytes = vocabulary.bytes(static_cast<TokenId>(value));
+          const std::string_view bytes = vocabulary.grammar_bytes(static_cast<TokenId>(value));
           suffixes.emplace_back(bytes.substr(bytes.size() - length - 1),
                                 static_cast<std::uint32_t>(past_end_.size()));
           past_end_.push_back({static_cast<TokenId>(value), units});
@@ -118,10 +173,15 @@ class LexemeSlice {
   }
 
   std::size_t vocabulary_size_;
+  const TokenClasses* classes_;
+  std::optional<TokenClasses::Taken> plain_;  // tokens that stay and are not walked
   std::vector<std::vector<TokenId>> staying_ = std::vector<std::vector<TokenId>>(1);  // by units
   std::vector<Closing> closing_;
   std::vector<Closing> past_end_;  // indexed by the values of past_
-  VocabularyTrie past_;
+  VocabularyTrie past_{std::vector<VocabularyTrie::Entry>()};
+  bool may_end_inside_ = false;
+  TokenMask inside_;
+  std::size_t count_ = 0;
 
   mutable std::mutex mutex_;  // guards by_limit_
   mutable std::vector<std::unique_ptr<TokenMask>> by_limit_;

@@ -4,71 +4,61 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <tuple>
-#include <unordered_map>
 #include <utility>
 
-#include <tooldecode/constraint/lexeme_slice.hpp>
-#include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/constraint/shared_states.hpp>
+#include <tooldecode/constraint/token_classes.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
 
-/// A vocabulary with its byte trie and its lexeme slices: make one per vocabulary, give it to every
-/// constraint. Copies share what is inside.
+/// A vocabulary with its byte trie and the states that constraints over it share: make one per
+/// vocabulary, give it to every constraint. Copies share what is inside.
 ///
-/// \par Complexity  construction O(bytes of the vocabulary); a slice is made when first asked for
+/// Memory is bounded by a budget: once the shared states have grown past it, later constraints
+/// begin anew, while earlier ones keep what they have; no state is ever invalidated.
+///
+/// \par Complexity  construction O(bytes of the vocabulary)
 /// \par Threads     every const member may run concurrently
 /// \par Errors      none
 class MaskCache {
  public:
+  static constexpr std::size_t default_budget = std::size_t{512} << 20;
+
+  /// \param budget  bytes that the shared states may take before new ones are begun
   // NOLINTNEXTLINE(google-explicit-constructor): a vocabulary is all that a cache needs
-  MaskCache(Vocabulary vocabulary) : shared_(std::make_shared<Shared>(std::move(vocabulary))) {}
+  MaskCache(Vocabulary vocabulary, std::size_t budget = default_budget)
+      : shared_(std::make_shared<Shared>(std::move(vocabulary), budget)) {}
 
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return shared_->vocabulary; }
   [[nodiscard]] const VocabularyTrie& trie() const noexcept { return shared_->trie; }
 
-  /// What the tokens below `node` do to a lexeme that is in `state`.
-  [[nodiscard]] const LexemeSlice& slice(const DfaPointer& dfa, Dfa::State state,
-                                         VocabularyTrie::NodeIndex node) const {
+  /// The states for a new constraint; they refer to the vocabulary, so it must be kept too.
+  [[nodiscard]] std::shared_ptr<SharedStates> states() const {
     const std::lock_guard lock(shared_->mutex);
-    const std::size_t lexeme = number(dfa);
-    auto& slice              = shared_->slices[{lexeme, state, node}];
-    if (!slice) {
-      slice = std::make_unique<LexemeSlice>(vocabulary(), trie(), *dfa, state, node);
+    if (!shared_->states || shared_->states->bytes() > shared_->budget) {
+      shared_->states = std::make_shared<SharedStates>(vocabulary(), trie(), shared_->classes);
     }
-    return *slice;
+    return shared_->states;
   }
 
  private:
   struct Shared {
-    explicit Shared(Vocabulary from) : vocabulary(std::move(from)), trie(vocabulary) {}
+    Shared(Vocabulary from, std::size_t most)
+        : vocabulary(std::move(from)),
+          trie(vocabulary),
+          classes(trie, vocabulary.size()),
+          budget(most) {}
     Vocabulary vocabulary;
     VocabularyTrie trie;
+    TokenClasses classes;
+    std::size_t budget;
     std::mutex mutex;  // guards what follows
-    std::unordered_multimap<std::uint64_t, std::pair<DfaPointer, std::size_t>> lexemes;
-    std::map<std::tuple<std::size_t, Dfa::State, VocabularyTrie::NodeIndex>,
-             std::unique_ptr<const LexemeSlice>>
-        slices;
+    std::shared_ptr<SharedStates> states;
   };
-
-  // Lexemes are the same when their tables are, whichever grammar made them.
-  [[nodiscard]] std::size_t number(const DfaPointer& dfa) const {
-    auto& lexemes            = shared_->lexemes;
-    const auto [first, last] = lexemes.equal_range(dfa->hash());
-    for (auto known = first; known != last; ++known) {
-      const auto& [other, number] = known->second;
-      if (other == dfa || other->rows() == dfa->rows()) return number;
-    }
-    const std::size_t fresh = lexemes.size();
-    lexemes.emplace(dfa->hash(), std::pair(dfa, fresh));
-    return fresh;
-  }
 
   std::shared_ptr<Shared> shared_;
 };

@@ -40,6 +40,10 @@ class TokenMask {
     const auto t = static_cast<std::size_t>(token);
     words_[t / 32] |= std::uint32_t{1} << (t % 32);
   }
+  void erase(TokenId token) noexcept {
+    const auto t = static_cast<std::size_t>(token);
+    words_[t / 32] &= ~(std::uint32_t{1} << (t % 32));
+  }
   TokenMask& operator|=(const TokenMask& other) noexcept {
     for (std::size_t w = 0; w < words_.size(); ++w) words_[w] |= other.words_[w];
     return *this;
@@ -47,6 +51,15 @@ class TokenMask {
   TokenMask& operator&=(const TokenMask& other) noexcept {
     for (std::size_t w = 0; w < words_.size(); ++w) words_[w] &= other.words_[w];
     return *this;
+  }
+  /// Calls `visit(token)` for each token, ascending.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (std::size_t w = 0; w < words_.size(); ++w) {
+      for (std::uint32_t bits = words_[w]; bits != 0; bits &= bits - 1) {
+        visit(static_cast<TokenId>(32 * w + static_cast<std::size_t>(std::countr_zero(bits))));
+      }
+    }
   }
   /// Number of tokens in the set.
   [[nodiscard]] std::size_t count() const noexcept {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,6 +25,7 @@
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -75,6 +77,8 @@ class ToolCallFSM {
     return shared_->constraint.mask_cache();
   }
   [[nodiscard]] const ToolSet& tools() const noexcept { return *shared_->tools; }
+  /// The grammar of whole answers; its states are these.
+  [[nodiscard]] const GrammarConstraint& grammar() const noexcept { return shared_->constraint; }
 
   [[nodiscard]] State initial() const noexcept { return shared_->constraint.initial(); }
   [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
@@ -104,7 +108,10 @@ class ToolCallFSM {
   [[nodiscard]] std::optional<std::size_t> find_tool(State state) const {
     if (is_finished(state)) return std::nullopt;
     for (const std::uint32_t tag : shared_->constraint.automaton().tags(state.id)) {
-      if (tag < tools().size()) return tag;
+      if (tag >= argument_tag) continue;
+      const auto& numbers = shared_->numbers;
+      if (numbers.empty()) return tag;
+      if (const auto tool = numbers.find(tag); tool != numbers.end()) return tool->second;
     }
     return std::nullopt;
   }
@@ -114,7 +121,7 @@ class ToolCallFSM {
   [[nodiscard]] std::optional<std::size_t> find_argument(State state) const {
     if (is_finished(state)) return std::nullopt;
     const Automaton& automaton = shared_->constraint.automaton();
-    for (const StackId position : automaton.positions(state.id)) {
+    for (const StackFrame& position : automaton.positions(state.id)) {
       std::optional<std::size_t> outermost;
       for (const std::uint32_t tag : automaton.tags_at(position)) {
         if (tag >= argument_tag && tag != CallGrammar::tool_mode) outermost = tag - argument_tag;
@@ -164,7 +171,8 @@ class ToolCallFSM {
   [[nodiscard]] std::optional<Refusal> find_refusal(std::string_view text) const {
     State state = initial();
     for (std::size_t i = 0; i < text.size(); ++i) {
-      const auto next = advance_bytes(state, text.substr(i, 1));
+      const auto next =
+          text[i] == control_open ? std::nullopt : advance_bytes(state, text.substr(i, 1));
       if (!next) return Refusal{i, false};
       state = *next;
     }
@@ -186,10 +194,27 @@ class ToolCallFSM {
   }
 
  private:
+  template <CallFormat>
+  friend class ToolLibrary;
+
+  // The grammar of a machine, and what its parts came with.
+  struct Parts {
+    CallGrammar grammar;
+    std::shared_ptr<SharedStates> states{};  // null: those of the cache
+    std::map<std::uint32_t, std::size_t>
+        numbers{};  // the tools of tags; empty: the tags themselves
+  };
+
   template <class F>
   ToolCallFSM(MaskCache cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
               const ChoiceOptions& options)
-      : shared_(std::make_shared<const Shared>(std::move(cache), tools, format, options)) {}
+      : ToolCallFSM(std::move(cache), tools, format, options,
+                    Parts{build_call_grammar(format, *tools, options)}) {}
+  template <class F>
+  ToolCallFSM(MaskCache cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
+              const ChoiceOptions& options, Parts parts)
+      : shared_(std::make_shared<const Shared>(std::move(cache), tools, format, options.reasoning,
+                                               std::move(parts))) {}
 
   // What is needed of a format, whichever it is.
   struct Format {
@@ -200,15 +225,12 @@ class ToolCallFSM {
   };
   struct Shared {
     template <class F>
-    Shared(MaskCache cache, const std::shared_ptr<const ToolSet>& all, const F& from,
-           const ChoiceOptions& options)
-        : Shared(std::move(cache), all, from, options.reasoning,
-                 build_call_grammar(from, *all, options)) {}
-    template <class F>
     Shared(MaskCache cache, std::shared_ptr<const ToolSet> all, const F& from,
-           const std::optional<ReasoningMarks>& reasoning, CallGrammar grammar)
+           const std::optional<ReasoningMarks>& reasoning, Parts parts)
         : tools(std::move(all)),
-          constraint(std::move(cache), std::move(grammar.grammar), grammar.root),
+          constraint(std::move(cache), std::move(parts.states), parts.grammar.grammar,
+                     parts.grammar.root),
+          numbers(std::move(parts.numbers)),
           format{.language = F::language,
                  .parse =
                      [from, reasoning, this](std::string_view text) {
@@ -231,6 +253,7 @@ class ToolCallFSM {
 
     std::shared_ptr<const ToolSet> tools;
     GrammarConstraint constraint;
+    std::map<std::uint32_t, std::size_t> numbers;
     Format format;
   };
 

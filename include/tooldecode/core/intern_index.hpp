@@ -4,7 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <utility>
 
 namespace tooldecode {
 
@@ -19,7 +22,9 @@ namespace tooldecode {
 
 /// An open-addressing table of numbers whose values live elsewhere.
 ///
-/// \par Complexity  O(1) expected per call; 12 bytes per slot, at most 3/4 full
+/// It grows bit by bit: each new number moves a few of the old table's, so no call takes long.
+///
+/// \par Complexity  O(1) per call, expected; 16 bytes per slot, at most 3/4 full
 /// \par Threads     one at a time
 /// \par Errors      std::bad_alloc
 class InternIndex {
@@ -27,37 +32,69 @@ class InternIndex {
   /// Gives the number with this hash that `equals(number)` accepts; else `make()` gives a new one.
   template <class Equals, class Make>
   std::uint32_t intern(std::uint64_t hash, Equals equals, Make make) {
-    if ((count_ + 1) * 4 > slots_.size() * 3) grow();
-    std::size_t i = hash & (slots_.size() - 1);
-    for (; slots_[i].number != empty; i = (i + 1) & (slots_.size() - 1)) {
-      if (slots_[i].hash == hash && equals(slots_[i].number)) return slots_[i].number;
+    if (const Slot* known = find(table_, hash, equals)) return known->number - 1;
+    if (old_.size != 0) {
+      if (const Slot* known = find(old_, hash, equals)) return known->number - 1;
+      move_some();
     }
+    if ((count_ + 1) * 4 > table_.size * 3) grow();
     const std::uint32_t number = make();
-    slots_[i]                  = {hash, number};
+    insert({hash, number + 1});
     ++count_;
     return number;
   }
 
  private:
-  static constexpr std::uint32_t empty = ~std::uint32_t{0};
   struct Slot {
     std::uint64_t hash   = 0;
-    std::uint32_t number = empty;
+    std::uint32_t number = 0;  // and one; 0 where the slot is free
+  };
+  // Zeroed by the system when first touched, so that a large table costs nothing at once.
+  struct Free {
+    void operator()(Slot* slots) const noexcept { std::free(slots); }
+  };
+  struct Table {
+    explicit Table(std::size_t slots)
+        : size(slots), slots_(static_cast<Slot*>(std::calloc(slots, sizeof(Slot)))) {
+      if (!slots_) throw std::bad_alloc();
+    }
+    Table() = default;
+    [[nodiscard]] Slot& operator[](std::size_t i) const noexcept { return slots_.get()[i]; }
+    std::size_t size = 0;
+    std::unique_ptr<Slot, Free> slots_{};
   };
 
-  void grow() {
-    std::vector<Slot> old(slots_.size() * 2);
-    old.swap(slots_);
-    for (const Slot& slot : old) {
-      if (slot.number == empty) continue;
-      std::size_t i = slot.hash & (slots_.size() - 1);
-      while (slots_[i].number != empty) i = (i + 1) & (slots_.size() - 1);
-      slots_[i] = slot;
+  template <class Equals>
+  static const Slot* find(const Table& table, std::uint64_t hash, const Equals& equals) {
+    for (std::size_t i = hash & (table.size - 1); table[i].number != 0;
+         i             = (i + 1) & (table.size - 1)) {
+      if (table[i].hash == hash && equals(table[i].number - 1)) return &table[i];
     }
+    return nullptr;
+  }
+  void insert(const Slot& slot) noexcept {
+    std::size_t i = slot.hash & (table_.size - 1);
+    while (table_[i].number != 0) i = (i + 1) & (table_.size - 1);
+    table_[i] = slot;
+  }
+  // The old table is empty long before the new one is full: it has half of the slots.
+  void move_some() noexcept {
+    for (int i = 0; i < 8 && moved_ < old_.size; ++i, ++moved_) {
+      if (old_[moved_].number != 0) insert(old_[moved_]);
+    }
+    if (moved_ == old_.size) old_ = Table();
+  }
+  void grow() {
+    while (old_.size != 0) move_some();
+    Table larger(2 * table_.size);
+    old_   = std::exchange(table_, std::move(larger));
+    moved_ = 0;
   }
 
-  std::vector<Slot> slots_ = std::vector<Slot>(64);
-  std::size_t count_       = 0;
+  Table table_{64};
+  Table old_;
+  std::size_t moved_ = 0;  // slots of the old table that are in the new one as well
+  std::size_t count_ = 0;
 };
 
 }  // namespace tooldecode

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <utility>
 
 namespace tooldecode {
@@ -23,6 +22,18 @@ namespace tooldecode {
 template <class T>
 class StableVector {
  public:
+  StableVector()                               = default;
+  StableVector(const StableVector&)            = delete;
+  StableVector& operator=(const StableVector&) = delete;
+  StableVector(StableVector&&)                 = delete;
+  StableVector& operator=(StableVector&&)      = delete;
+  ~StableVector() {
+    for (std::size_t i = size_; i-- > 0;) std::destroy_at(at(i));
+    for (std::size_t c = 0; c < chunks_.size() && chunks_[c] != nullptr; ++c) {
+      std::allocator<T>().deallocate(chunks_[c], first_chunk << c);
+    }
+  }
+
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
   [[nodiscard]] T& operator[](std::size_t i) noexcept { return *at(i); }
@@ -32,10 +43,11 @@ class StableVector {
   template <class... Arguments>
   std::size_t emplace(Arguments&&... arguments) {
     const auto [chunk, offset] = place(size_);
-    if (!chunks_[chunk]) {
-      chunks_[chunk] = std::make_unique<std::optional<T>[]>(first_chunk << chunk);
+    // Not initialised, so that a large chunk costs nothing before it is used.
+    if (chunks_[chunk] == nullptr) {
+      chunks_[chunk] = std::allocator<T>().allocate(first_chunk << chunk);
     }
-    chunks_[chunk][offset].emplace(std::forward<Arguments>(arguments)...);
+    std::construct_at(chunks_[chunk] + offset, std::forward<Arguments>(arguments)...);
     return size_++;
   }
 
@@ -48,10 +60,10 @@ class StableVector {
   }
   T* at(std::size_t i) const noexcept {
     const auto [chunk, offset] = place(i);
-    return &*chunks_[chunk][offset];
+    return chunks_[chunk] + offset;
   }
 
-  std::array<std::unique_ptr<std::optional<T>[]>, 48> chunks_;
+  std::array<T*, 48> chunks_{};
   std::size_t size_ = 0;
 };
 

@@ -2,6 +2,9 @@
 /// Dfa: a small, trimmed deterministic automaton over bytes: one lexeme of a grammar.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,7 +22,11 @@ namespace tooldecode {
 /// characters of a string): a byte that leaves a boundary state for a state that is not `closing`
 /// begins a unit, which is what minLength and maxLength count.
 ///
-/// \par Complexity  next and the predicates O(1); 1 KiB and 64 bytes per state
+/// Bytes that no state tells apart share a column of one table. States are numbered in the order in
+/// which ascending bytes reach them, so that builders that agree on the states agree on the table.
+///
+/// \par Complexity  next and the predicates O(1); 36 bytes per state and 4 per column of it;
+///                  construction O(states x columns)
 /// \par Threads     immutable after construction
 /// \par Errors      none; builders of automata throw, see regex.hpp and number.hpp
 class Dfa {
@@ -33,91 +40,195 @@ class Dfa {
     bool accepting          = false;
     bool boundary           = false;  ///< between two counted units
     bool closing = false;  ///< past the last unit (the closing quote): entering it counts nothing
-    friend bool operator==(const Row&, const Row&) = default;
+  };
+
+  /// The bytes first, ..., last lead to one state.
+  struct Edge {
+    std::uint8_t first, last;
+    State to;
+    friend bool operator==(const Edge&, const Edge&) = default;
+  };
+  /// One state with few ranges of bytes: disjoint ones, in any order.
+  struct SparseRow {
+    std::vector<Edge> edges{};
+    bool accepting = false;
+    bool boundary  = false;
+    bool closing   = false;
   };
 
   /// Takes a total table; removes states that are not reachable or cannot reach acceptance.
-  explicit Dfa(std::vector<Row> rows) : rows_(trim(std::move(rows))) {
-    live_.resize(rows_.size());
-    loops_.resize(rows_.size());
-    hash_ = 14695981039346656037ULL;
-    for (std::size_t s = 0; s < rows_.size(); ++s) {
-      const Row& row = rows_[s];
-      for (unsigned b = 0; b < 256; ++b) {
-        if (row.next[b] != dead) live_[s].insert(static_cast<std::uint8_t>(b));
-        if (row.next[b] == s) loops_[s] = 1;
-        mix(row.next[b]);
-      }
-      mix((row.accepting ? 1u : 0u) | (row.boundary ? 2u : 0u) | (row.closing ? 4u : 0u));
-    }
+  explicit Dfa(const std::vector<Row>& rows) : Dfa(sparse(rows)) {}
+  /// The same; a template, so that empty braces are rows of the other kind.
+  template <std::same_as<SparseRow> Sparse>
+  explicit Dfa(const std::vector<Sparse>& rows) {
+    build(rows);
   }
 
-  [[nodiscard]] std::size_t size() const noexcept { return rows_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return flags_.size(); }
   /// No text at all is accepted.
-  [[nodiscard]] bool empty() const noexcept { return rows_.empty(); }
+  [[nodiscard]] bool empty() const noexcept { return flags_.empty(); }
   [[nodiscard]] State next(State state, std::uint8_t byte) const noexcept {
-    TOOLDECODE_ASSERT(state < rows_.size());
-    return rows_[state].next[byte];
+    TOOLDECODE_ASSERT(state < size());
+    return table_[state * columns_ + column_[byte]];
   }
-  [[nodiscard]] bool accepting(State state) const noexcept { return rows_[state].accepting; }
-  [[nodiscard]] bool boundary(State state) const noexcept { return rows_[state].boundary; }
-  [[nodiscard]] bool closing(State state) const noexcept { return rows_[state].closing; }
+  [[nodiscard]] bool accepting(State state) const noexcept { return flags_[state] & 1; }
+  [[nodiscard]] bool boundary(State state) const noexcept { return flags_[state] & 2; }
+  [[nodiscard]] bool closing(State state) const noexcept { return flags_[state] & 4; }
   /// Whether some byte leads from a state back to it, as inside a string or a run of digits.
-  [[nodiscard]] bool loops(State state) const noexcept { return loops_[state] != 0; }
+  [[nodiscard]] bool loops(State state) const noexcept { return flags_[state] & 8; }
   /// The bytes that have a transition.
   [[nodiscard]] const ByteSet& live(State state) const noexcept { return live_[state]; }
-  [[nodiscard]] const std::vector<Row>& rows() const noexcept { return rows_; }
   /// Hash of the whole table: equal automata have equal hashes, in any process.
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
 
+  /// The same states with the same transitions.
+  friend bool operator==(const Dfa& a, const Dfa& b) noexcept {
+    return a.hash_ == b.hash_ && a.column_ == b.column_ && a.table_ == b.table_ &&
+           a.flags_ == b.flags_;
+  }
+
  private:
-  static std::vector<Row> trim(std::vector<Row> rows) {
-    if (rows.empty()) return rows;
-    std::vector<std::vector<State>> incoming(rows.size());
-    for (State s = 0; s < rows.size(); ++s) {
-      for (const State t : rows[s].next) {
-        if (t != dead && (incoming[t].empty() || incoming[t].back() != s)) incoming[t].push_back(s);
+  static std::vector<SparseRow> sparse(const std::vector<Row>& rows) {
+    std::vector<SparseRow> result;
+    result.reserve(rows.size());
+    for (const Row& row : rows) {
+      SparseRow& made =
+          result.emplace_back(SparseRow{{}, row.accepting, row.boundary, row.closing});
+      for (unsigned b = 0; b < 256; ++b) {
+        const auto byte = static_cast<std::uint8_t>(b);
+        if (row.next[b] == dead) continue;
+        if (b > 0 && row.next[b] == row.next[b - 1]) {
+          made.edges.back().last = byte;
+        } else {
+          made.edges.push_back({byte, byte, row.next[b]});
+        }
       }
     }
+    return result;
+  }
+
+  void build(const std::vector<SparseRow>& rows) {
+    const std::vector<State> order = reached_and_useful(rows);
+    if (order.empty()) return;
+    std::vector<State> number(rows.size(), dead);
+    for (State s = 0; s < order.size(); ++s) number[order[s]] = s;
+    // Spans: the bytes between two ends of edges, which no edge tells apart.
+    std::array<char, 257> begins{};
+    begins[0] = 1;
+    for (const State s : order) {
+      for (const Edge& edge : rows[s].edges) {
+        begins[edge.first]                           = 1;
+        begins[static_cast<unsigned>(edge.last) + 1] = 1;
+      }
+    }
+    std::array<std::size_t, 256> span{};
+    std::vector<ByteSet> bytes;
+    for (unsigned b = 0; b < 256; ++b) {
+      if (begins[b]) bytes.emplace_back();
+      bytes.back().insert(static_cast<std::uint8_t>(b));
+      span[b] = bytes.size() - 1;
+    }
+    std::vector<State> wide(order.size() * bytes.size(), dead);  // [states, spans]
+    std::vector<std::uint64_t> column_hash(bytes.size(), 0);
+    for (State s = 0; s < order.size(); ++s) {
+      for (const Edge& edge : rows[order[s]].edges) {
+        const State to = number[edge.to];
+        if (to == dead) continue;
+        for (std::size_t k = span[edge.first]; k <= span[edge.last]; ++k) {
+          wide[s * bytes.size() + k] = to;
+          column_hash[k] = (column_hash[k] ^ (s + (std::uint64_t{to} << 32))) * 0x9E3779B97F4A7C15;
+          column_hash[k] ^= column_hash[k] >> 29;
+        }
+      }
+    }
+    // Columns: spans that no state tells apart, numbered by their first bytes.
+    const auto equal = [&](std::size_t a, std::size_t b) {
+      for (std::size_t at = 0; at < wide.size(); at += bytes.size()) {
+        if (wide[at + a] != wide[at + b]) return false;
+      }
+      return true;
+    };
+    std::vector<std::size_t> first;  // [columns]: one span of each
+    for (std::size_t k = 0; k < bytes.size(); ++k) {
+      const auto same   = std::find_if(first.begin(), first.end(), [&](std::size_t other) {
+        return column_hash[other] == column_hash[k] && equal(other, k);
+      });
+      const auto column = static_cast<std::uint8_t>(same - first.begin());
+      bytes[k].for_each([&](std::uint8_t b) { column_[b] = column; });
+      if (same == first.end()) {
+        first.push_back(k);
+      } else {
+        bytes[*same] |= bytes[k];
+      }
+    }
+    columns_ = first.size();
+    table_.resize(order.size() * columns_);
+    live_.resize(order.size());
+    flags_.resize(order.size());
+    for (State s = 0; s < order.size(); ++s) {
+      const SparseRow& row = rows[order[s]];
+      unsigned flags =
+          (row.accepting ? 1U : 0U) | (row.boundary ? 2U : 0U) | (row.closing ? 4U : 0U);
+      for (std::size_t c = 0; c < columns_; ++c) {
+        const State to           = wide[s * bytes.size() + first[c]];
+        table_[s * columns_ + c] = to;
+        mix(to);
+        if (to == dead) continue;
+        live_[s] |= bytes[first[c]];
+        if (to == s) flags |= 8U;
+      }
+      flags_[s] = static_cast<std::uint8_t>(flags);
+      mix(flags);
+    }
+    for (const std::uint8_t column : column_) mix(column);
+  }
+
+  // The states to keep, in the order in which ascending bytes reach them.
+  static std::vector<State> reached_and_useful(const std::vector<SparseRow>& rows) {
+    // The states that lead to state s: sources[begin[s]], ..., sources[begin[s + 1] - 1].
+    std::vector<std::size_t> begin(rows.size() + 2, 0);
+    for (const SparseRow& row : rows) {
+      for (const Edge& edge : row.edges) ++begin[edge.to + 2];
+    }
+    for (std::size_t s = 2; s < begin.size(); ++s) begin[s] += begin[s - 1];
+    std::vector<State> sources(begin.back());
     std::vector<char> useful(rows.size(), 0);
     std::vector<State> work;
     for (State s = 0; s < rows.size(); ++s) {
+      for (const Edge& edge : rows[s].edges) sources[begin[edge.to + 1]++] = s;
       if (rows[s].accepting) useful[s] = 1, work.push_back(s);
     }
     while (!work.empty()) {
       const State s = work.back();
       work.pop_back();
-      for (const State from : incoming[s]) {
+      for (std::size_t i = begin[s]; i < begin[s + 1]; ++i) {
+        const State from = sources[i];
         if (!useful[from]) useful[from] = 1, work.push_back(from);
       }
     }
-    if (!useful[0]) return {};
-    std::vector<State> number(rows.size(), dead);
+    if (rows.empty() || !useful[0]) return {};
     std::vector<State> order{0};
-    number[0] = 0;
+    useful[0] = 0;  // from here on: useful and not yet met
+    std::vector<Edge> edges;
     for (std::size_t i = 0; i < order.size(); ++i) {
-      for (State& t : rows[order[i]].next) {
-        if (t != dead && !useful[t]) t = dead;
-        if (t == dead) continue;
-        if (number[t] == dead) {
-          number[t] = static_cast<State>(order.size());
-          order.push_back(t);
-        }
-        t = number[t];
+      edges.assign(rows[order[i]].edges.begin(), rows[order[i]].edges.end());
+      std::sort(edges.begin(), edges.end(),
+                [](const Edge& a, const Edge& b) { return a.first < b.first; });
+      for (const Edge& edge : edges) {
+        if (useful[edge.to]) useful[edge.to] = 0, order.push_back(edge.to);
       }
     }
-    std::vector<Row> result;
-    result.reserve(order.size());
-    for (const State s : order) result.push_back(std::move(rows[s]));
-    return result;
+    return order;
   }
 
   void mix(std::uint32_t value) noexcept { hash_ = (hash_ ^ value) * 1099511628211ULL; }
 
-  std::vector<Row> rows_;
-  std::vector<ByteSet> live_;
-  std::vector<char> loops_;
-  std::uint64_t hash_ = 0;
+  std::array<std::uint8_t, 256> column_{};  // [256] -> columns
+  std::size_t columns_ = 0;
+  std::vector<State> table_;         // [states, columns]
+  std::vector<std::uint8_t> flags_;  // [states]: accepting, boundary, closing, loops
+  std::vector<ByteSet> live_;        // [states]
+  std::uint64_t hash_ = 14695981039346656037ULL;
 };
 
 /// Lexemes are shared between grammars, so that what is computed per vocabulary is computed once.

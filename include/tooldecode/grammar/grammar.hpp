@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
 
@@ -29,21 +31,36 @@ struct Occurrences {
   friend bool operator==(const Occurrences&, const Occurrences&) = default;
 };
 
-/// Members in any order, each at most once: an object's properties, a call's keyword arguments.
+/// Members in any order: an object's properties, a call's keyword arguments.
 ///
-/// No text matches where the separator cannot be matched, or where each spelling of a required
-/// member is an earlier member's too.
+/// A member is written at most once, further members (`others`) again and again. A key that is
+/// spelled as a member's is that member and never one of the others, also where no text matches the
+/// member's value. No text matches where the
+/// separator cannot be matched, or where each spelling of a required member is an earlier member's
+/// too.
 struct KeyedSet {
   struct Member {
     std::vector<std::string> spellings;  ///< the key as written, quotes included; one or more
     NodeId value  = 0;                   ///< what follows the key: the colon and the value
     bool required = false;
   };
+  /// Further members: those whose key a lexeme accepts.
+  struct Others {
+    DfaPointer key;                                            ///< quotes included
+    NodeId value                                         = 0;  ///< what follows the key
+    friend bool operator==(const Others&, const Others&) = default;
+  };
+  /// Where one member is, another must be as well; by index.
+  using Dependence = std::pair<std::uint32_t, std::uint32_t>;
+
   std::vector<Member> members;
-  NodeId separator = 0;              ///< between two members
-  std::optional<NodeId> additional;  ///< a whole further member: key, colon and value, repeatable
-  bool documented_order = false;     ///< members only in the order listed, additional ones last
-  std::size_t leading   = 0;  ///< the first so many are required, and written first, in order
+  std::vector<Others> others;  ///< lexemes that exclude each other
+  NodeId separator = 0;        ///< between two members
+  Occurrences count{};         ///< of members, in all
+  std::vector<Dependence> dependent{};
+  bool documented_order = false;  ///< members only in the order listed, others last; not kept
+                                  ///< beside dependences and a least count
+  std::size_t leading = 0;  ///< the first so many are required, and written first, in order
 };
 
 /// A grammar under construction: every function adds a node and gives its index.
@@ -68,62 +85,35 @@ class Grammar {
     keyed_set,  ///< see KeyedSet
     reference,  ///< what another node, perhaps a later one, accepts
     tag,        ///< a child, with a mark that `Automaton::tags` finds
+    linked,     ///< what an Automaton has compiled before
   };
 
-  /// Byte trie of literals; position 0 is the root.
-  struct Trie {
-    struct Position {
-      ByteSet next;                          ///< bytes with a child
-      std::vector<std::uint32_t> children;   ///< ascending by byte
-      std::optional<std::uint32_t> literal;  ///< the literal that ends here
-    };
-    std::vector<Position> positions;  ///< empty, or the root and the others
+  /// Adds one part of a grammar, a tool's arguments say, to the grammar that it is given.
+  using MakePart = std::function<NodeId(Grammar&)>;
+  /// Gives the number, for `linked`, of a part that may have been compiled before.
+  using PartSource = std::function<NodeId(std::uint32_t part, const MakePart& make)>;
 
-    /// The child for a byte, or 0 where there is none.
-    [[nodiscard]] std::uint32_t child(std::uint32_t position, std::uint8_t byte) const {
-      const Position& at = positions[position];
-      if (!at.next.contains(byte)) return 0;
-      return at.children[static_cast<std::size_t>(rank(at.next, byte))];
-    }
-    /// Adds a literal under an index; gives false where the literal is already there.
-    bool insert(std::string_view literal, std::uint32_t index) {
-      if (positions.empty()) positions.emplace_back();
-      std::uint32_t at = 0;
-      for (const char c : literal) {
-        const auto byte = static_cast<std::uint8_t>(c);
-        if (!positions[at].next.contains(byte)) {
-          const auto fresh = static_cast<std::uint32_t>(positions.size());
-          auto& children   = positions[at].children;
-          children.insert(children.begin() + rank(positions[at].next, byte), fresh);
-          positions[at].next.insert(byte);
-          positions.emplace_back();
-        }
-        at = child(at, byte);
-      }
-      if (positions[at].literal) return false;
-      positions[at].literal = index;
-      return true;
-    }
+  Grammar() = default;
+  /// A grammar whose parts come from elsewhere, see ToolLibrary.
+  explicit Grammar(PartSource parts) : parts_(std::move(parts)) {}
 
-   private:
-    static int rank(const ByteSet& set, std::uint8_t byte) {
-      return byte == 0 ? 0 : (set & ByteSet::range(0, static_cast<std::uint8_t>(byte - 1))).size();
-    }
-  };
+  /// Literals as a byte trie; its values are indices of children.
+  using Literals = std::shared_ptr<const VocabularyTrie>;
 
   struct Node {
     Kind kind = Kind::nothing;
-    std::vector<NodeId> children{};         ///< trie: one per literal; keyed_set: one per member
-    std::string text{};                     ///< literal
-    DfaPointer dfa{};                       ///< lexeme
-    Occurrences occurrences{};              ///< repeat: items; lexeme: units
-    Trie trie{};                            ///< trie and keyed_set
-    std::vector<std::uint64_t> required{};  ///< keyed_set: bit set of the members
-    std::vector<std::uint64_t> leading{};   ///< keyed_set: bit set of those that come first
-    NodeId separator = 0;                   ///< repeat and keyed_set
-    std::optional<NodeId> additional{};     ///< keyed_set
-    bool documented_order = false;          ///< keyed_set
-    std::uint32_t tag     = 0;              ///< tag
+    std::vector<NodeId> children{};          ///< trie: one per literal; keyed_set: one per member
+    std::string text{};                      ///< literal
+    DfaPointer dfa{};                        ///< lexeme
+    Occurrences occurrences{};               ///< repeat: items; lexeme: units; keyed_set: members
+    Literals literals{};                     ///< trie and keyed_set
+    NodeId separator  = 0;                   ///< repeat and keyed_set
+    std::uint32_t tag = 0;                   ///< tag
+    std::vector<std::uint64_t> required{};   ///< keyed_set: bit set of the members
+    std::vector<KeyedSet::Others> others{};  ///< keyed_set
+    std::vector<KeyedSet::Dependence> dependent{};  ///< keyed_set
+    std::uint32_t leading = 0;                      ///< keyed_set
+    bool documented_order = false;                  ///< keyed_set
   };
 
   /// No text at all: a choice drops it, a sequence with it accepts nothing.
@@ -161,31 +151,38 @@ class Grammar {
   /// distinct, a repeated one keeps its first continuation.
   [[nodiscard]] NodeId trie(const std::vector<std::pair<std::string, NodeId>>& alternatives) {
     Node node{.kind = Kind::trie};
+    std::vector<VocabularyTrie::Entry> entries;
+    std::optional<NodeId> without_text;
     for (const auto& [text, continuation] : alternatives) {
-      if (node.trie.insert(text, static_cast<std::uint32_t>(node.children.size()))) {
-        node.children.push_back(continuation);
+      if (text.empty()) {
+        if (!without_text) without_text = continuation;
+        continue;
       }
+      entries.emplace_back(text, static_cast<std::uint32_t>(node.children.size()));
+      node.children.push_back(continuation);
     }
-    return node.children.empty() ? nothing() : add(std::move(node));
+    set_literals(node, std::move(entries));
+    const NodeId result = node.children.empty() ? nothing() : add(std::move(node));
+    return without_text ? choice({result, *without_text}) : result;
   }
   [[nodiscard]] NodeId keyed_set(const KeyedSet& set) {
     Node node{.kind = Kind::keyed_set};
     node.required.resize((set.members.size() + 63) / 64);
-    node.leading.resize((set.leading + 63) / 64);
-    node.trie.positions.emplace_back();
+    std::vector<VocabularyTrie::Entry> entries;
     for (std::uint32_t i = 0; i < set.members.size(); ++i) {
       node.children.push_back(set.members[i].value);
-      const std::uint64_t bit = std::uint64_t{1} << (i % 64);
-      if (set.members[i].required || i < set.leading) node.required[i / 64] |= bit;
-      if (i < set.leading) node.leading[i / 64] |= bit;
-      bool has_spelling = false;
-      for (const std::string& spelling : set.members[i].spellings) {
-        has_spelling |= node.trie.insert(spelling, i);
+      if (set.members[i].required || i < set.leading) {
+        node.required[i / 64] |= std::uint64_t{1} << (i % 64);
       }
-      if (!has_spelling) node.children[i] = nothing();
+      for (const std::string& spelling : set.members[i].spellings)
+        entries.emplace_back(spelling, i);
     }
+    set_literals(node, std::move(entries));
     node.separator        = set.separator;
-    node.additional       = set.additional;
+    node.occurrences      = set.count;
+    node.others           = set.others;
+    node.dependent        = set.dependent;
+    node.leading          = static_cast<std::uint32_t>(set.leading);
     node.documented_order = set.documented_order;
     return add(std::move(node));
   }
@@ -193,11 +190,46 @@ class Grammar {
   [[nodiscard]] NodeId tagged(std::uint32_t tag, NodeId node) {
     return add({.kind = Kind::tag, .children = {node}, .tag = tag});
   }
+  /// What the automaton that this grammar is for has under this number, see Automaton::compile.
+  [[nodiscard]] NodeId linked(NodeId number) { return add({.kind = Kind::linked, .tag = number}); }
+  /// A part under its number as a tag, from the grammar's source of parts if it has one.
+  [[nodiscard]] NodeId part(std::uint32_t number, const MakePart& make) {
+    return parts_ ? linked(parts_(number, make)) : tagged(number, make(*this));
+  }
   /// A node to be given its meaning later by `define`; accepts nothing until then.
   [[nodiscard]] NodeId reserve() { return add({.kind = Kind::reference}); }
   void define(NodeId reserved, NodeId body) {
     TOOLDECODE_ASSERT(nodes_[reserved].kind == Kind::reference);
     nodes_[reserved].children = {body};
+  }
+
+  /// Whether a keyed set has a text, where these of its members can be written, and others or not.
+  ///
+  /// Where members depend on others and a closed set needs a number of them, only taking all
+  /// members is tried: a set of which some, but not all, would do counts as impossible.
+  [[nodiscard]] static bool is_completable(const Node& set, std::vector<char> live, bool open) {
+    std::vector<char> needed(live.size());
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+      needed[i] = (set.required[i / 64] >> (i % 64) & 1) != 0;
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const auto& [member, other] : set.dependent) {
+        if (needed[member] && !needed[other]) needed[other] = 1, changed = true;
+        if (live[member] && !live[other]) live[member] = 0, changed = true;
+      }
+    }
+    std::size_t count = 0, possible = 0;
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+      if (needed[i] && !live[i]) return false;
+      count += needed[i] != 0;
+      possible += live[i] != 0;
+    }
+    const Occurrences& bounds = set.occurrences;
+    if (count > bounds.max || bounds.min > bounds.max) return false;
+    if (open || bounds.min <= count) return true;
+    if (possible < bounds.min) return false;
+    return set.dependent.empty() || possible <= bounds.max;
   }
 
   [[nodiscard]] const Node& operator[](NodeId id) const { return nodes_[id]; }
@@ -223,6 +255,19 @@ class Grammar {
     return static_cast<NodeId>(nodes_.size() - 1);
   }
 
+  // A child whose every literal is an earlier one's cannot be reached.
+  void set_literals(Node& node, std::vector<VocabularyTrie::Entry> entries) {
+    node.literals = std::make_shared<const VocabularyTrie>(std::move(entries));
+    std::vector<char> is_reached(node.children.size(), 0);
+    for (VocabularyTrie::NodeIndex at = 0; at < node.literals->size(); ++at) {
+      const auto literals = node.literals->values(at);
+      if (!literals.empty()) is_reached[literals.front()] = 1;
+    }
+    for (std::size_t i = 0; i < is_reached.size(); ++i) {
+      if (!is_reached[i]) node.children[i] = nothing();
+    }
+  }
+
   static bool satisfiable(const Node& node, const std::vector<char>& live) {
     const auto is_live = [&](NodeId child) { return live[child] != 0; };
     switch (node.kind) {
@@ -233,6 +278,8 @@ class Grammar {
         return true;
       case Kind::lexeme:
         return node.occurrences.min <= node.occurrences.max;
+      case Kind::linked:
+        return true;
       case Kind::sequence:
       case Kind::reference:
       case Kind::tag:
@@ -245,18 +292,25 @@ class Grammar {
         return node.occurrences.min <= node.occurrences.max &&
                (node.occurrences.min == 0 || is_live(node.children[0])) &&
                (node.occurrences.min <= 1 || is_live(node.separator));
-      case Kind::keyed_set: {
-        for (std::uint32_t i = 0; i < node.children.size(); ++i) {
-          const bool required = (node.required[i / 64] >> (i % 64) & 1) != 0;
-          if (required && !is_live(node.children[i])) return false;
-        }
-        return is_live(node.separator);
-      }
+      case Kind::keyed_set:
+        return is_live(node.separator) && is_completable(node, is_live);
     }
     return false;
   }
 
+  // Whether the members that a set needs can be written, and as many as it needs.
+  template <class IsLive>
+  static bool is_completable(const Node& node, const IsLive& is_live) {
+    const bool open = std::any_of(
+        node.others.begin(), node.others.end(),
+        [&](const KeyedSet::Others& other) { return !other.key->empty() && is_live(other.value); });
+    std::vector<char> live(node.children.size());
+    for (std::size_t i = 0; i < live.size(); ++i) live[i] = is_live(node.children[i]) ? 1 : 0;
+    return is_completable(node, std::move(live), open);
+  }
+
   std::vector<Node> nodes_;
+  PartSource parts_;
 };
 
 }  // namespace tooldecode

@@ -29,13 +29,9 @@ inline bool is_nullable(const Grammar::Node& node, const std::vector<char>& null
              (child(node.children[0]) && (node.occurrences.min == 1 || child(node.separator)));
     case Grammar::Kind::lexeme:
       return node.dfa->accepting(0) && node.occurrences.min == 0;
-    case Grammar::Kind::trie: {
-      const auto literal = node.trie.positions[0].literal;
-      return literal && child(node.children[*literal]);
-    }
     case Grammar::Kind::keyed_set:
-      return std::all_of(node.required.begin(), node.required.end(),
-                         [](std::uint64_t word) { return word == 0; });
+      return node.occurrences.min == 0 && std::all_of(node.required.begin(), node.required.end(),
+                                                      [](std::uint64_t word) { return word == 0; });
     default:
       return false;
   }
@@ -58,14 +54,6 @@ inline std::vector<NodeId> left_children(const Grammar::Node& node,
       // After an empty item comes the separator, and after that the item again.
       if (nullable[node.children[0]]) return {node.children[0], node.separator};
       return node.children;
-    case Grammar::Kind::trie: {
-      const auto literal = node.trie.positions[0].literal;
-      return literal ? std::vector<NodeId>{node.children[*literal]} : std::vector<NodeId>{};
-    }
-    case Grammar::Kind::keyed_set:
-      if (!node.additional) return {};
-      if (nullable[*node.additional]) return {*node.additional, node.separator};
-      return {*node.additional};
     default:
       return {};
   }
@@ -75,8 +63,7 @@ inline std::vector<NodeId> left_children(const Grammar::Node& node,
 
 /// Whether some node can be reached from itself without reading a byte: no automaton can run that.
 ///
-/// A repetition whose item and separator may both be empty counts as well, and a keyed set with
-/// such additional members.
+/// A repetition whose item and separator may both be empty counts as well.
 ///
 /// \par Complexity  O(nodes x nesting of empty nodes)
 /// \par Threads     pure
@@ -100,10 +87,10 @@ inline std::vector<NodeId> left_children(const Grammar::Node& node,
   };
   for (NodeId root = 0; root < grammar.size(); ++root) {
     const Grammar::Node& node = grammar[root];
-    const auto again          = node.kind == Grammar::Kind::repeat ? std::optional(node.children[0])
-                                : node.kind == Grammar::Kind::keyed_set ? node.additional
-                                                                        : std::nullopt;
-    if (again && nullable[*again] && nullable[node.separator]) return true;
+    if (node.kind == Grammar::Kind::repeat && nullable[node.children[0]] &&
+        nullable[node.separator]) {
+      return true;
+    }
     if (marks[root] == unvisited) visit(root);
     while (!path.empty()) {
       std::vector<NodeId>& children = path.back().second;

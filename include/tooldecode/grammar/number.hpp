@@ -79,14 +79,15 @@ struct Decimal {
   [[nodiscard]] bool is_zero() const noexcept { return integer == "0" && fraction.empty(); }
 };
 
-/// Lower and upper bound of a number; nothing is no bound.
+/// Lower and upper bound of a number, and what it is a multiple of; nothing is no bound.
 struct NumberBounds {
   struct Bound {
     Decimal value;
     bool exclusive = false;
   };
-  std::optional<Bound> minimum;
-  std::optional<Bound> maximum;
+  std::optional<Bound> minimum{};
+  std::optional<Bound> maximum{};
+  std::optional<Decimal> multiple_of{};  ///< greater than zero
 };
 
 namespace detail {
@@ -182,8 +183,22 @@ class MagnitudeAutomaton {
     if (!integer_) {
       const Dfa::State to   = fraction({1, 0, false, least, most});
       rows_[here].next['.'] = to;
+    } else if (rows_[here].accepting) {
+      const Dfa::State to   = zeros();
+      rows_[here].next['.'] = to;
     }
     return here;
+  }
+
+  // The state after an integer's point.
+  Dfa::State zeros() {
+    if (zeros_ == Dfa::dead) {
+      zeros_ = static_cast<Dfa::State>(rows_.size());
+      rows_.resize(rows_.size() + 2);
+      rows_[zeros_].next['0'] = rows_[zeros_ + 1].next['0'] = zeros_ + 1;
+      rows_[zeros_ + 1].accepting                           = true;
+    }
+    return zeros_;
   }
 
   Dfa::State fraction(Key key) {
@@ -209,11 +224,13 @@ class MagnitudeAutomaton {
   const Bound& most_;
   bool integer_;
   std::size_t whole_ = 0, places_ = 0;
+  Dfa::State zeros_ = Dfa::dead;
   std::vector<Dfa::Row>& rows_;
   std::map<Key, Dfa::State> states_;
 };
 
-// `-?(0|[1-9][0-9]*)`, and for decimals `(\.[0-9]+)?([eE]([+]?[0-9]{1,2}|-[0-9]{1,3}))?`.
+// `-?(0|[1-9][0-9]*)`, for integers `(\.0+)?`, for decimals
+// `(\.[0-9]+)?([eE]([+]?[0-9]{1,2}|-[0-9]{1,3}))?`.
 inline std::vector<Dfa::Row> unbounded_number(bool integer) {
   enum : Dfa::State {
     start,
@@ -232,7 +249,7 @@ inline std::vector<Dfa::Row> unbounded_number(bool integer) {
     down_3,
     count
   };
-  std::vector<Dfa::Row> rows(integer ? point : count);
+  std::vector<Dfa::Row> rows(integer ? e : count);
   const auto on = [&](Dfa::State from, std::string_view bytes, Dfa::State to) {
     for (const char c : bytes) rows[from].next[static_cast<unsigned char>(c)] = to;
   };
@@ -242,8 +259,13 @@ inline std::vector<Dfa::Row> unbounded_number(bool integer) {
   on(digits, digit, digits);
   rows[digits].boundary = true;
   rows[zero].accepting = rows[digits].accepting = true;
-  if (integer) return rows;
-  for (const Dfa::State from : {zero, digits}) on(from, ".", point), on(from, "eE", e);
+  for (const Dfa::State from : {zero, digits}) on(from, ".", point);
+  if (integer) {
+    on(point, "0", places), on(places, "0", places);
+    rows[places].accepting = true;
+    return rows;
+  }
+  for (const Dfa::State from : {zero, digits}) on(from, "eE", e);
   on(point, digit, places), on(places, digit, places), on(places, "eE", e);
   on(e, "+", plus), on(e, digit, up_1), on(plus, digit, up_1), on(up_1, digit, up_2);
   on(e, "-", below), on(below, digit, down_1), on(down_1, digit, down_2);
@@ -254,24 +276,9 @@ inline std::vector<Dfa::Row> unbounded_number(bool integer) {
   return rows;
 }
 
-}  // namespace detail
-
-/// How many units of a number lexeme may follow one another; see `number_lexeme`.
-inline constexpr std::uint32_t max_open_digits = 200;
-
-/// Numbers within bounds, as JSON and Python alike write them.
-///
-/// An integer is written without a point (1, never 1.0), a bounded decimal without an exponent; an
-/// unbounded decimal may have one, from -999 to 99. Digits before the point that no bound limits
-/// count as units: with at most `max_open_digits` of them every number is finite as a double. Where
-/// no number lies between the bounds, nothing is accepted.
-///
-/// \par Complexity  O(digits of the bounds) states
-/// \par Threads     pure
-/// \par Errors      none
-[[nodiscard]] inline Dfa number_lexeme(const NumberBounds& bounds, bool integer) {
-  if (!bounds.minimum && !bounds.maximum) return Dfa(detail::unbounded_number(integer));
-  using Bound = detail::MagnitudeAutomaton::Bound;
+// The numbers between bounds, at least one of them.
+inline std::vector<Dfa::Row> bounded_number(const NumberBounds& bounds, bool integer) {
+  using Bound = MagnitudeAutomaton::Bound;
   std::vector<Dfa::Row> rows(1);
   const auto magnitude = [](const Bound& bound) {
     Bound result = bound;
@@ -287,7 +294,7 @@ inline constexpr std::uint32_t max_open_digits = 200;
   if (!negative(bounds.maximum)) {  // 0 and up
     const Bound least = negative(bounds.minimum) ? Bound{} : magnitude(bounds.minimum);
     const Bound most  = magnitude(bounds.maximum);
-    detail::MagnitudeAutomaton(least, most, integer, rows).attach(0);
+    MagnitudeAutomaton(least, most, integer, rows).attach(0);
   }
   if (!positive(bounds.minimum)) {  // -0 and down
     const Bound least =
@@ -297,9 +304,83 @@ inline constexpr std::uint32_t max_open_digits = 200;
     const Bound most = magnitude(bounds.minimum);
     rows.emplace_back();
     rows[0].next['-'] = static_cast<Dfa::State>(rows.size() - 1);
-    detail::MagnitudeAutomaton(least, most, integer, rows).attach(rows[0].next['-']);
+    MagnitudeAutomaton(least, most, integer, rows).attach(rows[0].next['-']);
   }
-  return Dfa(std::move(rows));
+  return rows;
+}
+
+// Those numbers of a lexeme, written without an exponent, that are multiples. With k places in the
+// divisor and m its digits, the number's digits up to its k-th place, read as an integer, leave no
+// remainder by m, and the places after those are zeros.
+inline Dfa multiples(const Dfa& numbers, const Decimal& divisor) {
+  constexpr std::size_t most_states = 50'000;
+  const auto too_large              = [] {
+    throw Error(Errc::limit_exceeded, "", "a divisor that needs too many states");
+  };
+  if (numbers.empty()) return numbers;
+  const std::size_t places = divisor.fraction.size();
+  std::uint64_t modulus    = 0;
+  for (const char digit : divisor.integer + divisor.fraction) {
+    modulus = modulus * 10 + static_cast<std::uint64_t>(digit - '0');
+    if (modulus > most_states) too_large();
+  }
+  TOOLDECODE_ASSERT(modulus != 0 && !divisor.negative);
+  // Places that have been written: 0 before the point, 1 right after it; only up to k count.
+  struct At {
+    Dfa::State state;
+    std::size_t phase;
+    std::uint64_t remainder;
+    auto operator<=>(const At&) const = default;
+  };
+  std::vector<At> order{{0, 0, 0}};
+  std::map<At, Dfa::State> number{{order[0], 0}};
+  std::vector<Dfa::SparseRow> rows;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (order.size() > most_states) too_large();
+    const At at        = order[i];
+    std::uint64_t rest = at.remainder;
+    for (std::size_t k = at.phase == 0 ? 1 : at.phase; k <= places; ++k) rest = rest * 10 % modulus;
+    Dfa::SparseRow row{{}, numbers.accepting(at.state) && rest == 0, numbers.boundary(at.state)};
+    numbers.live(at.state).for_each([&](std::uint8_t byte) {
+      At next{numbers.next(at.state, byte), at.phase, at.remainder};
+      if (byte == 'e' || byte == 'E') return;
+      if (byte == '.') next.phase = 1;
+      if (byte >= '0' && byte <= '9') {
+        if (at.phase > places) {
+          if (byte != '0') return;
+        } else {
+          next.remainder = (at.remainder * 10 + byte - '0') % modulus;
+          if (at.phase > 0) ++next.phase;
+        }
+      }
+      const auto [known, fresh] = number.emplace(next, static_cast<Dfa::State>(order.size()));
+      if (fresh) order.push_back(next);
+      row.edges.push_back({byte, byte, known->second});
+    });
+    rows.push_back(std::move(row));
+  }
+  return Dfa(rows);
+}
+
+}  // namespace detail
+
+/// How many units of a number lexeme may follow one another; see `number_lexeme`.
+inline constexpr std::uint32_t max_open_digits = 200;
+
+/// Numbers within bounds, as JSON and Python alike write them.
+///
+/// An integer may have a fraction of zeros (3.0). A number without bounds or divisor that is no
+/// integer may have an exponent, from -999 to 99; others have none. Digits before the point that no
+/// bound limits count as units: with at most `max_open_digits` of them every number is finite as a
+/// double. Where no number fits, nothing is accepted.
+///
+/// \par Complexity  O(digits of the bounds) states, times a divisor's digits read as an integer
+/// \par Threads     pure
+/// \par Errors      Error{limit_exceeded} for a divisor of too many digits
+[[nodiscard]] inline Dfa number_lexeme(const NumberBounds& bounds, bool integer) {
+  const Dfa numbers(bounds.minimum || bounds.maximum ? detail::bounded_number(bounds, integer)
+                                                     : detail::unbounded_number(integer));
+  return bounds.multiple_of ? detail::multiples(numbers, *bounds.multiple_of) : numbers;
 }
 
 /// Any integer or any number; one shared lexeme each for the whole process.

@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,425 +13,332 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/code_points.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/pattern.hpp>
+#include <tooldecode/grammar/regex_terms.hpp>
 #include <tooldecode/grammar/text_dfa.hpp>
 
 namespace tooldecode {
 
 namespace detail {
 
-// Parses a pattern straight into a Thompson automaton.
-class PatternNfa {
+// A pattern as a term, and the derivatives of terms.
+class PatternTerms {
  public:
-  enum class Edge : std::uint8_t { none, epsilon, set, begin, end };
-  struct Node {
-    Edge edge = Edge::none;
-    CodePointSet set;
-    std::vector<std::uint32_t> next;
-  };
+  using Term = RegexTerms::Term;
+  // What stands before a place; after it stands a character or the end.
+  enum Before : std::uint8_t { at_begin, after_word, after_other };
 
-  explicit PatternNfa(std::string_view pattern) : text_(decode_utf8(pattern)) {
-    const Fragment all = alternatives();
-    if (at_ < text_.size()) fail("unmatched ')'");
-    start_ = all.first;
-    end_   = all.last;
+  explicit PatternTerms(const Pattern& pattern)
+      : pattern_(pattern),
+        classes_(partition()),
+        terms_(classes_.size()),
+        plain_(2 * pattern.nodes().size(), none) {}
+
+  [[nodiscard]] const std::vector<CodePointSet>& classes() const noexcept { return classes_; }
+
+  // The texts that match as a whole, or those in which a part matches.
+  Term whole() { return build(pattern_.root(), terms_.empty(), true); }
+  Term anywhere() {
+    const Term all = terms_.all(), later = build(pattern_.root(), all, false);
+    return terms_.any_of({build(pattern_.root(), all, true),
+                          terms_.concat(terms_.any(), terms_.concat(all, later))});
   }
 
-  std::vector<Node> nodes;
-  [[nodiscard]] std::uint32_t start() const noexcept { return start_; }
-  [[nodiscard]] std::uint32_t end() const noexcept { return end_; }
+  [[nodiscard]] Before after(std::size_t letter) const {
+    return has_edges_ && is_word_[letter] ? after_word : after_other;
+  }
+  [[nodiscard]] bool depends_on_before(Term term) const { return terms_[term].on_before; }
+  [[nodiscard]] bool is_nothing(Term term) const noexcept { return term == terms_.nothing(); }
+
+  // Whether the text may end here.
+  bool ends(Term term, Before before) { return nullable(term, before, classes_.size()); }
+
+  // What may follow after a character.
+  Term derivative(Term term, std::size_t letter, Before before) {
+    terms_.spend(1);
+    const Node node = terms_[term];
+    if (node.kind == Kind::set) return terms_.has(term, letter) ? terms_.empty() : terms_.nothing();
+    if (node.kind == Kind::concat && terms_[node.a].kind == Kind::set) {
+      return terms_.has(node.a, letter) ? node.b : terms_.nothing();
+    }
+    const std::size_t places = classes_.size() * (node.on_before ? 3 : 1);
+    if (memo_at_.size() <= term) memo_at_.resize(terms_.size(), none);
+    if (memo_at_[term] == none) {
+      memo_at_[term] = static_cast<std::uint32_t>(memo_.size());
+      memo_.resize(memo_.size() + places, none);
+    }
+    const std::size_t place =
+        memo_at_[term] + letter + (node.on_before ? before : 0) * classes_.size();
+    if (memo_[place] != none) return memo_[place];
+    const Descent descent(depth_);
+    return memo_[place] = derive(term, letter, before);
+  }
 
  private:
-  struct Fragment {
-    std::uint32_t first, last;
+  using Kind                          = RegexTerms::Kind;
+  using Node                          = RegexTerms::Node;
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  // A recursion, no deeper than the stack allows.
+  struct Descent {
+    explicit Descent(std::size_t& depth) : depth_(depth) {
+      if (++depth > 2000) --depth, RegexTerms::too_large();
+    }
+    ~Descent() { --depth_; }
+    std::size_t& depth_;
   };
-  static constexpr std::size_t most_nodes    = 20'000;
-  static constexpr std::uint32_t most_nested = 200;
 
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(Errc::malformed_pattern, "character " + std::to_string(at_), what);
-  }
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw Error(Errc::unsupported_pattern, "character " + std::to_string(at_), what);
-  }
-  std::uint32_t node(Edge edge = Edge::epsilon, CodePointSet set = {}) {
-    if (nodes.size() >= most_nodes) {
-      throw Error(Errc::limit_exceeded, "", "a pattern with too many repetitions");
+  // Classes: the coarsest partition in which each set of the pattern is a union.
+  std::vector<CodePointSet> partition() {
+    std::vector<const CodePointSet*> sets;
+    static const CodePointSet word = Pattern::word();
+    for (const Pattern::Node& node : pattern_.nodes()) {
+      if (node.kind == Pattern::Kind::set) sets.push_back(&node.set);
+      if (node.kind == Pattern::Kind::edge) has_edges_ = true;
     }
-    nodes.push_back({edge, std::move(set), {}});
-    return static_cast<std::uint32_t>(nodes.size() - 1);
-  }
-  void link(std::uint32_t from, std::uint32_t to) { nodes[from].next.push_back(to); }
-  Fragment single(Edge edge, CodePointSet set = {}) {
-    const std::uint32_t first = node(edge, std::move(set));
-    const std::uint32_t last  = node();
-    link(first, last);
-    return {first, last};
-  }
-  Fragment nothing_read() {
-    const std::uint32_t only = node();
-    return {only, only};
-  }
-  [[nodiscard]] bool has(char32_t c) const { return at_ < text_.size() && text_[at_] == c; }
-  bool take(char32_t c) {
-    if (!has(c)) return false;
-    ++at_;
-    return true;
-  }
-  char32_t any(const char* missing) {
-    if (at_ >= text_.size()) fail(missing);
-    return text_[at_++];
-  }
-
-  Fragment alternatives() {
-    if (++depth_ > most_nested) fail("groups are nested too deeply");
-    Fragment first = terms();
-    if (has('|')) {
-      const Fragment all{node(), node()};
-      const auto add = [&](const Fragment& one) {
-        link(all.first, one.first), link(one.last, all.last);
-      };
-      add(first);
-      while (take('|')) add(terms());
-      first = all;
-    }
-    --depth_;
-    return first;
-  }
-  Fragment terms() {
-    Fragment all = nothing_read();
-    while (at_ < text_.size() && !has('|') && !has(')')) {
-      const Fragment next = term();
-      link(all.last, next.first);
-      all.last = next.last;
-    }
-    return all;
-  }
-  Fragment term() {
-    const std::size_t begin = at_;
-    const Fragment one      = atom();
-    const auto count        = quantifier();
-    if (!count) return one;
-    take('?');  // a lazy quantifier matches the same texts
-    const std::size_t after = at_;
-    // Counts are written out; each copy parses the atom again.
-    Fragment all      = nothing_read();
-    const auto append = [&](const Fragment& next) {
-      link(all.last, next.first);
-      all.last = next.last;
-    };
-    const auto copy = [&] {
-      at_               = begin;
-      const Fragment it = atom();
-      at_               = after;
-      return it;
-    };
-    for (std::uint32_t i = 0; i < count->min; ++i) append(i == 0 ? one : copy());
-    if (count->max == Occurrences::unbounded) {
-      const Fragment loop = count->min == 0 ? one : copy();
-      const Fragment star{node(), node()};
-      link(star.first, loop.first), link(loop.last, star.first), link(star.first, star.last);
-      append(star);
-    } else {
-      for (std::uint32_t i = count->min; i < count->max; ++i) {
-        const Fragment item = i == 0 ? one : copy();
-        const Fragment maybe{node(), node()};
-        link(maybe.first, item.first), link(item.last, maybe.last), link(maybe.first, maybe.last);
-        append(maybe);
+    if (has_edges_) sets.push_back(&word);
+    std::vector<std::pair<char32_t, std::size_t>> flips{{0, 0}};
+    for (std::size_t s = 0; s < sets.size(); ++s) {
+      for (const auto& [first, last] : sets[s]->ranges()) {
+        flips.emplace_back(first, s), flips.emplace_back(last + 1, s);
       }
     }
-    return all;
-  }
-  std::optional<Occurrences> quantifier() {
-    if (take('*')) return Occurrences{};
-    if (take('+')) return Occurrences{1};
-    if (take('?')) return Occurrences{0, 1};
-    if (!has('{')) return std::nullopt;
-    const std::size_t begin = at_++;
-    const auto number       = [&]() -> std::optional<std::uint32_t> {
-      std::optional<std::uint32_t> value;
-      while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
-        value = std::min<std::uint32_t>(value.value_or(0) * 10 + (text_[at_++] - '0'), 100'000);
+    std::sort(flips.begin() + 1, flips.end());
+    std::vector<std::uint64_t> members(sets.size() / 64 + 1, 0);
+    std::map<std::vector<std::uint64_t>, std::vector<CodePointSet::Range>> parts;
+    for (std::size_t i = 0; i < flips.size();) {
+      const char32_t from = flips[i].first;
+      if (i == 0) ++i;
+      for (; i < flips.size() && flips[i].first == from; ++i) {
+        members[flips[i].second / 64] ^= std::uint64_t{1} << (flips[i].second % 64);
       }
-      return value;
-    };
-    const auto min = number();
-    auto max       = min;
-    if (min && take(',')) max = has('}') ? std::optional(Occurrences::unbounded) : number();
-    if (!min || !max || !take('}')) {
-      at_ = begin;
-      fail("'{' starts no quantifier");
+      const char32_t next = i < flips.size() ? flips[i].first : CodePointSet::last_code_point + 1;
+      if (from < next) parts[members].emplace_back(from, next - 1);
     }
-    if (*min > *max) fail("a quantifier whose minimum exceeds its maximum");
-    return Occurrences{*min, *max};
+    std::vector<CodePointSet> classes;
+    for (auto& [in, ranges] : parts) {
+      CodePointSet set(std::move(ranges));
+      if (set.empty()) continue;
+      is_word_.push_back(word.contains(set.ranges()[0].first) ? 1 : 0);
+      classes.push_back(std::move(set));
+    }
+    return classes;
   }
-  Fragment atom() {
-    const char32_t c = any("an atom is missing");
-    switch (c) {
-      case '(':
-        return group();
-      case '[':
-        return single(Edge::set, bracket());
-      case '.':
-        return single(Edge::set, ~CodePointSet{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}});
-      case '^':
-        return single(Edge::begin);
-      case '$':
-        return single(Edge::end);
-      case '*':
-      case '+':
-      case '?':
-        fail("a quantifier follows nothing");
-      case '{':
-      case '}':
-      case ']':
-        --at_;
-        fail("a bracket stands alone");
-      case '\\':
-        if (has('b') || has('B')) refuse("word boundaries are not supported");
-        return single(Edge::set, escape());
-      default:
-        return single(Edge::set, {{c, c}});
+  // A set as the classes it holds.
+  Term set_of(const CodePointSet& set) {
+    RegexTerms::Bits bits(classes_.size() / 64 + 1, 0);
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+      if (set.contains(classes_[c].ranges()[0].first)) bits[c / 64] |= std::uint64_t{1} << (c % 64);
     }
-  }
-  Fragment group() {
-    if (take('?')) {
-      if (take('<')) {
-        if (has('=') || has('!')) refuse("look-behind is not supported");
-        while (!take('>')) (void)any("'(?<' needs a '>'");
-      } else if (!take(':')) {
-        refuse("look-ahead and flags are not supported");
-      }
-    }
-    const Fragment inside = alternatives();
-    if (!take(')')) fail("a group is not closed");
-    return inside;
+    return terms_.set(bits);
   }
 
-  static CodePointSet word() { return {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}; }
-  static CodePointSet space() {
-    return {{9, 13},          {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680},
-            {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
-            {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
-  }
-  char32_t hex(int digits) {
-    char32_t value = 0;
-    for (int i = 0; i < digits; ++i) {
-      const char32_t c = any("hexadecimal digits are missing");
-      const char32_t d = c >= '0' && c <= '9'   ? c - '0'
-                         : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                         : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                : 16;
-      if (d == 16) fail("a hexadecimal digit is missing");
-      value = value * 16 + d;
-    }
-    return value;
-  }
-  // What follows a backslash.
-  CodePointSet escape() {
-    const char32_t c = any("a backslash ends the pattern");
-    const auto one   = [](char32_t code) { return CodePointSet{{code, code}}; };
-    switch (c) {
-      case 'd':
-        return {{'0', '9'}};
-      case 'D':
-        return ~CodePointSet{{'0', '9'}};
-      case 'w':
-        return word();
-      case 'W':
-        return ~word();
-      case 's':
-        return space();
-      case 'S':
-        return ~space();
-      case 't':
-        return one('\t');
-      case 'n':
-        return one('\n');
-      case 'r':
-        return one('\r');
-      case 'f':
-        return one('\f');
-      case 'v':
-        return one('\v');
-      case '0':
-        return one(0);
-      case 'x':
-        return one(hex(2));
-      case 'c': {
-        const char32_t letter = any("'\\c' needs a letter");
-        return one(letter & 0x1F);
-      }
-      case 'u': {
-        if (take('{')) {
-          char32_t value = 0;
-          while (!take('}')) {
-            value = value * 16 + hex(1);
-            if (value > CodePointSet::last_code_point) fail("a code point past U+10FFFF");
-          }
-          return one(value);
+  // A node of the pattern and what follows it; `begins`: perhaps at the begin of the text.
+  Term build(Pattern::Index index, Term rest, bool begins) {
+    const Pattern::Node& node = pattern_[index];
+    if (!node.has_look) return terms_.concat(plain(index, begins), rest);
+    const Descent descent(depth_);
+    Term made = rest;
+    switch (node.kind) {
+      case Pattern::Kind::sequence:
+        for (std::size_t i = node.children.size(); i-- > 0;) {
+          made = build(node.children[i], made, begins);
         }
-        const char32_t high = hex(4);
-        if (high >= 0xD800 && high <= 0xDBFF && has('\\') && at_ + 1 < text_.size() &&
-            text_[at_ + 1] == 'u') {
-          at_ += 2;
-          return one(0x10000 + ((high - 0xD800) << 10) + (hex(4) - 0xDC00));
-        }
-        return one(high);
+        break;
+      case Pattern::Kind::choice: {
+        std::vector<Term> list;
+        for (const Pattern::Index child : node.children) list.push_back(build(child, rest, begins));
+        made = terms_.any_of(std::move(list));
+        break;
       }
-      case 'p':
-      case 'P':
-        refuse("Unicode properties are not supported");
-      case 'k':
-        refuse("back-references are not supported");
+      case Pattern::Kind::repeat:
+        if (pattern_[node.children[0]].can_empty && node.count != Occurrences{0, 1}) {
+          throw Error(Errc::unsupported_pattern, "",
+                      "the repetition of a look-ahead beside which nothing need be read");
+        }
+        made = loop(node.children[0], node.count, rest, begins);
+        break;
+      default: {
+        const Term inside = build(node.children[0], terms_.all(), begins);
+        made              = terms_.all_of({node.negated ? terms_.negation(inside) : inside, rest});
+        break;
+      }
+    }
+    return made;
+  }
+  Term loop(Pattern::Index index, Occurrences count, Term rest, bool begins) {
+    if (count.max == 0) return rest;
+    return terms_.loop(index, count, rest, begins ? 1 : 0);
+  }
+  Term unrolled(const Node& node) {
+    const Occurrences more{
+        node.count.min == 0 ? 0 : node.count.min - 1,
+        node.count.max == Occurrences::unbounded ? Occurrences::unbounded : node.count.max - 1};
+    const bool begins = node.c != 0;
+    const Term once   = build(node.a, loop(node.a, more, node.b, begins), begins);
+    return node.count.min == 0 ? terms_.any_of({once, node.b}) : once;
+  }
+  // A node without lookaheads, by itself.
+  Term plain(Pattern::Index index, bool begins) {
+    Term& known = plain_[2 * index + (begins ? 1 : 0)];
+    if (known != none) return known;
+    const Pattern::Node& node = pattern_[index];
+    Term made                 = terms_.empty();
+    switch (node.kind) {
+      case Pattern::Kind::set:
+        made = set_of(node.set);
+        break;
+      case Pattern::Kind::begin:
+        made = begins ? terms_.begin() : terms_.nothing();
+        break;
+      case Pattern::Kind::end:
+        made = terms_.end();
+        break;
+      case Pattern::Kind::edge:
+        made = terms_.edge(node.negated);
+        break;
+      case Pattern::Kind::repeat:
+        made = terms_.repeat(plain(node.children[0], begins), node.count);
+        break;
+      case Pattern::Kind::choice: {
+        std::vector<Term> list;
+        for (const Pattern::Index child : node.children) list.push_back(plain(child, begins));
+        made = terms_.any_of(std::move(list));
+        break;
+      }
       default:
+        for (std::size_t i = node.children.size(); i-- > 0;) {
+          made = terms_.concat(plain(node.children[i], begins), made);
+        }
         break;
     }
-    if (c >= '1' && c <= '9') refuse("back-references are not supported");
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) fail("an unknown escape");
-    return one(c);
-  }
-  CodePointSet bracket() {
-    const bool negated = take('^');
-    CodePointSet all;
-    while (!take(']')) {
-      const CodePointSet first = member();
-      if (has('-') && at_ + 1 < text_.size() && text_[at_ + 1] != ']') {
-        ++at_;
-        const CodePointSet last = member();
-        const auto code         = [&](const CodePointSet& set) {
-          if (set.ranges().size() != 1 || set.ranges()[0].first != set.ranges()[0].second) {
-            fail("a range between classes");
-          }
-          return set.ranges()[0].first;
-        };
-        if (code(first) > code(last)) fail("a range whose ends are out of order");
-        all = all | CodePointSet{{code(first), code(last)}};
-      } else {
-        all = all | first;
-      }
-    }
-    return negated ? ~all : all;
-  }
-  CodePointSet member() {
-    const char32_t c = any("a class is not closed");
-    if (c != '\\') return {{c, c}};
-    if (take('b')) return {{'\b', '\b'}};
-    if (take('-')) return {{'-', '-'}};
-    return escape();
+    return plain_[2 * index + (begins ? 1 : 0)] = made;
   }
 
-  std::u32string text_;
-  std::size_t at_      = 0;
-  std::uint32_t depth_ = 0;
-  std::uint32_t start_ = 0, end_ = 0;
+  // Whether the empty text matches between what stands before and a letter, or the end.
+  bool nullable(Term term, Before before, std::size_t letter) {
+    const bool at_end = letter == classes_.size();
+    const Node node   = terms_[term];
+    if (!node.on_before) return at_end ? node.end : node.mid;
+    terms_.spend(1);
+    const Descent descent(depth_);
+    const auto is_nullable = [&](Term one) { return nullable(one, before, letter); };
+    switch (node.kind) {
+      case Kind::begin:
+        return before == at_begin;
+      case Kind::edge:
+        return ((before == after_word) != (!at_end && is_word_[letter])) == (node.a == 0);
+      case Kind::concat:
+        return is_nullable(node.a) && is_nullable(node.b);
+      case Kind::repeat:
+        return node.count.min == 0 || is_nullable(node.a);
+      case Kind::any_of:
+      case Kind::all_of: {
+        const std::vector<Term> list = terms_.list(term);  // a copy: loops add lists
+        return node.kind == Kind::any_of ? std::any_of(list.begin(), list.end(), is_nullable)
+                                         : std::all_of(list.begin(), list.end(), is_nullable);
+      }
+      case Kind::negation:
+        return !is_nullable(node.a);
+      default:
+        return is_nullable(unrolled(node));
+    }
+  }
+
+  Term derive(Term term, std::size_t letter, Before before) {
+    const Node node    = terms_[term];
+    const auto of      = [&](Term one) { return derivative(one, letter, before); };
+    const auto of_list = [&] {
+      std::vector<Term> list = terms_.list(term);
+      for (Term& one : list) one = of(one);
+      return list;
+    };
+    switch (node.kind) {
+      case Kind::concat: {
+        const Term first = terms_.concat(of(node.a), node.b);
+        if (!nullable(node.a, before, letter)) return first;
+        return terms_.any_of({first, of(node.b)});
+      }
+      case Kind::repeat: {
+        // Where the empty text matches here, each of the first turns may be passed over.
+        const bool may_skip = nullable(node.a, before, letter);
+        const Occurrences more{
+            may_skip || node.count.min == 0 ? 0 : node.count.min - 1,
+            node.count.max == Occurrences::unbounded ? Occurrences::unbounded : node.count.max - 1};
+        return terms_.concat(of(node.a), terms_.repeat(node.a, more));
+      }
+      case Kind::any_of:
+        return terms_.any_of(of_list());
+      case Kind::all_of:
+        return terms_.all_of(of_list());
+      case Kind::negation:
+        return terms_.negation(of(node.a));
+      case Kind::loop:
+        return of(unrolled(node));
+      default:
+        return terms_.nothing();
+    }
+  }
+
+  const Pattern& pattern_;
+  bool has_edges_ = false;
+  std::vector<char> is_word_;  // [classes]
+  std::vector<CodePointSet> classes_;
+  RegexTerms terms_;
+  std::vector<std::uint32_t> memo_at_;  // [terms]: where its derivatives are
+  std::vector<Term> memo_;
+  std::vector<Term> plain_;  // [nodes of the pattern, begins]
+  std::size_t depth_ = 0;
 };
+
+inline TextDfa pattern_automaton(PatternTerms& terms, PatternTerms::Term start) {
+  using State               = std::pair<PatternTerms::Term, PatternTerms::Before>;
+  const std::size_t classes = terms.classes().size();
+  std::vector<State> order{{start, PatternTerms::at_begin}};
+  std::map<State, TextDfa::State> number{{order[0], 0}};
+  std::vector<TextDfa::Row> rows;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto [term, before] = order[i];
+    TextDfa::Row row{std::vector<TextDfa::State>(classes, TextDfa::dead), terms.ends(term, before)};
+    for (std::size_t c = 0; c < classes; ++c) {
+      State next{terms.derivative(term, c, before), terms.after(c)};
+      if (terms.is_nothing(next.first)) continue;
+      if (!terms.depends_on_before(next.first)) next.second = PatternTerms::after_other;
+      const auto [known, fresh] = number.emplace(next, static_cast<TextDfa::State>(order.size()));
+      if (fresh) order.push_back(next);
+      row.next[c] = known->second;
+    }
+    rows.push_back(std::move(row));
+    if (order.size() > TextDfa::most_states) RegexTerms::too_large();
+  }
+  return TextDfa(terms.classes(), std::move(rows));
+}
 
 }  // namespace detail
 
 /// The texts in which a pattern matches somewhere, as JSON Schema means it: anchors are the
 /// pattern's own affair.
 ///
-/// Supported: alternation, groups, classes and their escapes, quantifiers greedy or lazy, `^`, `$`.
-/// A pattern that is not regular, and Unicode properties and word boundaries, are refused.
+/// Everything of ECMA-262's Unicode mode is taken but what is not regular (back-references),
+/// look-behind, flags, and the properties that `unicode_property` lacks; word edges and lookaheads
+/// may stand anywhere.
 ///
-/// \par Complexity  subset construction: exponential at worst, limited to 4,000 states
+/// \par Complexity  O(states x classes) derivatives; exponential at worst, and bounded
 /// \par Threads     pure
 /// \par Errors      Error{malformed_pattern, unsupported_pattern} with the character,
 ///                  Error{limit_exceeded}
-/// \par Source      ECMA-262, section 22.2; Thompson 1968; JSON Schema 2020-12, section 6.3.3
+/// \par Source      ECMA-262, section 22.2; Brzozowski 1964; JSON Schema 2020-12, section 6.3.3
 [[nodiscard]] inline TextDfa compile_pattern(std::string_view pattern) {
-  using detail::PatternNfa;
-  const PatternNfa nfa(pattern);
-  // Classes: the coarsest partition in which each set of the pattern is a union.
-  std::vector<char32_t> cuts{0, CodePointSet::last_code_point + 1};
-  for (const auto& node : nfa.nodes) {
-    for (const auto& [first, last] : node.set.ranges())
-      cuts.push_back(first), cuts.push_back(last + 1);
-  }
-  std::sort(cuts.begin(), cuts.end());
-  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-  std::map<std::vector<char>, std::vector<CodePointSet::Range>> parts;
-  std::vector<std::size_t> readers;
-  for (std::size_t n = 0; n < nfa.nodes.size(); ++n) {
-    if (nfa.nodes[n].edge == PatternNfa::Edge::set) readers.push_back(n);
-  }
-  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
-    std::vector<char> members;
-    for (const std::size_t n : readers)
-      members.push_back(nfa.nodes[n].set.contains(cuts[i]) ? 1 : 0);
-    parts[std::move(members)].emplace_back(cuts[i], cuts[i + 1] - 1);
-  }
-  std::vector<CodePointSet> classes;
-  std::vector<std::vector<char>> reads;  // [classes][nodes]
-  for (auto& [members, ranges] : parts) {
-    CodePointSet set(std::move(ranges));
-    if (set.empty()) continue;
-    classes.push_back(std::move(set));
-    std::vector<char> row(nfa.nodes.size(), 0);
-    for (std::size_t r = 0; r < readers.size(); ++r) row[readers[r]] = members[r];
-    reads.push_back(std::move(row));
-  }
-  // A position is a node, or a node after `$`, where nothing more may be read; one number past them
-  // stands for "matched already": any text may follow.
-  const auto count   = static_cast<std::uint32_t>(nfa.nodes.size());
-  const auto matched = 2 * count;
-  const auto close   = [&](std::vector<std::uint32_t> work, bool at_begin) {
-    std::vector<char> in(matched + 1, 0);
-    std::vector<std::uint32_t> all;
-    const auto add = [&](std::uint32_t position) {
-      if (in[position]) return;
-      in[position] = 1;
-      all.push_back(position);
-    };
-    for (const std::uint32_t position : work) add(position);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i] == matched) continue;
-      const bool ended      = all[i] >= count;
-      const std::uint32_t n = ended ? all[i] - count : all[i];
-      const auto& node      = nfa.nodes[n];
-      const bool is_past    = n == nfa.end() && !ended;
-      if (is_past) add(matched);
-      if (node.edge == PatternNfa::Edge::set ||
-          (node.edge == PatternNfa::Edge::begin && !at_begin)) {
-        continue;
-      }
-      const bool ends = ended || node.edge == PatternNfa::Edge::end;
-      for (const std::uint32_t next : node.next) add(ends ? next + count : next);
-    }
-    if (in[matched]) return std::vector<std::uint32_t>{matched};
-    std::sort(all.begin(), all.end());
-    return all;
-  };
-  std::vector<std::vector<std::uint32_t>> order{close({nfa.start()}, true)};
-  std::map<std::vector<std::uint32_t>, TextDfa::State> number;
-  // The first state is unlike an equal set met later: only there does `^` hold.
-  std::vector<TextDfa::Row> rows;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const std::vector<std::uint32_t> here = order[i];
-    TextDfa::Row row{std::vector<TextDfa::State>(classes.size(), TextDfa::dead), false};
-    const bool done = here == std::vector<std::uint32_t>{matched};
-    row.accepting   = done || std::binary_search(here.begin(), here.end(), nfa.end() + count);
-    for (std::size_t c = 0; c < classes.size(); ++c) {
-      std::vector<std::uint32_t> next{nfa.start()};  // a match may begin at any later place
-      if (done) {
-        next = {matched};
-      } else {
-        for (const std::uint32_t position : here) {
-          if (position >= count || !reads[c][position]) continue;
-          next.insert(next.end(), nfa.nodes[position].next.begin(), nfa.nodes[position].next.end());
-        }
-        next = close(std::move(next), false);
-      }
-      const auto [entry, fresh] = number.emplace(next, static_cast<TextDfa::State>(order.size()));
-      if (fresh) order.push_back(next);
-      row.next[c] = entry->second;
-      if (order.size() > TextDfa::most_states) {
-        throw Error(Errc::limit_exceeded, "", "a pattern that needs too many states");
-      }
-    }
-    rows.push_back(std::move(row));
-  }
-  return TextDfa(std::move(classes), std::move(rows));
+  const Pattern tree(pattern);
+  detail::PatternTerms terms(tree);
+  return detail::pattern_automaton(terms, terms.anywhere());
+}
+
+/// The texts that a pattern matches from their first character to their last; else as
+/// `compile_pattern`.
+[[nodiscard]] inline TextDfa compile_whole_pattern(std::string_view pattern) {
+  const Pattern tree(pattern);
+  detail::PatternTerms terms(tree);
+  return detail::pattern_automaton(terms, terms.whole());
 }
 
 }  // namespace tooldecode

@@ -1,91 +1,173 @@
 /// \file
-/// What is known of JSON Schema's keywords apart from their grammar: which there are, what they are
-/// about, where a `$ref` points, and when two schemas exclude each other.
+/// JSON Schema's keywords: which drafts know them, and where the subschemas in them are.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <unordered_map>
+#include <utility>
 
-#include <tooldecode/core/error.hpp>
 
 #include <nlohmann/json.hpp>
 
 namespace tooldecode {
 
-/// Whether a keyword constrains values and SchemaCompiler knows how.
-[[nodiscard]] inline bool is_constraint_keyword(std::string_view keyword) noexcept {
-  static constexpr std::array<std::string_view, 21> known{"$ref",
-                                                          "additionalItems",
-                                                          "additionalProperties",
-                                                          "anyOf",
-                                                          "const",
-                                                          "enum",
-                                                          "exclusiveMaximum",
-                                                          "exclusiveMinimum",
-                                                          "items",
-                                                          "maxItems",
-                                                          "maxLength",
-                                                          "maximum",
-                                                          "minItems",
-                                                          "minLength",
-                                                          "minimum",
-                                                          "oneOf",
-                                                          "pattern",
-                                                          "prefixItems",
-                                                          "properties",
-                                                          "required",
-                                                          "type"};
-  return std::find(known.begin(), known.end(), keyword) != known.end();
-}
+/// The drafts of JSON Schema, oldest first.
+enum class SchemaDraft : std::uint8_t { draft4, draft6, draft7, draft2019, draft2020 };
 
-/// Whether a keyword says nothing about which values conform. `format` is one, as draft 2020-12 has
-/// it; so are definitions, which matter only where a `$ref` names them, and `x-` extensions.
-[[nodiscard]] inline bool is_annotation_keyword(std::string_view keyword) noexcept {
-  static constexpr std::array<std::string_view, 17> known{"$anchor",
-                                                          "$comment",
-                                                          "$defs",
-                                                          "$id",
-                                                          "$schema",
-                                                          "contentEncoding",
-                                                          "contentMediaType",
-                                                          "contentSchema",
-                                                          "default",
-                                                          "definitions",
-                                                          "deprecated",
-                                                          "description",
-                                                          "example",
-                                                          "examples",
-                                                          "format",
-                                                          "readOnly",
-                                                          "title"};
-  return keyword == "writeOnly" || keyword == "id" || keyword.starts_with("x-") ||
-         std::find(known.begin(), known.end(), keyword) != known.end();
-}
+/// What a keyword holds.
+enum class KeywordShape : std::uint8_t {
+  annotation,  ///< nothing that constrains values: a name, a comment
+  value,       ///< what is no schema
+  schema,      ///< a schema
+  list,        ///< an array of schemas
+  either,      ///< a schema, or an array of schemas
+  map,         ///< schemas by name
+};
 
-/// Whether a keyword says anything about values of this value's type.
-[[nodiscard]] inline bool is_about(std::string_view keyword, const nlohmann::ordered_json& value) {
-  const auto is_one_of = [&](std::initializer_list<std::string_view> list) {
-    return std::find(list.begin(), list.end(), keyword) != list.end();
+/// A keyword of some draft.
+struct SchemaKeyword {
+  KeywordShape shape = KeywordShape::annotation;
+  SchemaDraft first  = SchemaDraft::draft4;
+  SchemaDraft last   = SchemaDraft::draft2020;
+
+  [[nodiscard]] bool is_in(SchemaDraft draft) const noexcept {
+    return first <= draft && draft <= last;
+  }
+};
+
+/// The keyword of a name; nothing where no draft has one, so that it says nothing.
+///
+/// Keywords that later drafts have split or renamed (`definitions`, `dependencies`, arrays in
+/// `items`) stay known to those that have no other meaning for them.
+[[nodiscard]] inline std::optional<SchemaKeyword> find_keyword(std::string_view name) {
+  using enum KeywordShape;
+  using enum SchemaDraft;
+  static const std::unordered_map<std::string_view, SchemaKeyword> known{
+      {"$anchor", {annotation}},
+      {"$comment", {annotation}},
+      {"$defs", {map}},
+      {"$dynamicAnchor", {annotation}},
+      {"$dynamicRef", {value, draft2020}},
+      {"$id", {annotation}},
+      {"$recursiveAnchor", {annotation}},
+      {"$recursiveRef", {value, draft2019, draft2019}},
+      {"$ref", {value}},
+      {"$schema", {annotation}},
+      {"$vocabulary", {annotation}},
+      {"additionalItems", {schema}},
+      {"additionalProperties", {schema}},
+      {"allOf", {list}},
+      {"anyOf", {list}},
+      {"const", {value, draft6}},
+      {"contains", {schema, draft6}},
+      {"contentEncoding", {annotation}},
+      {"contentMediaType", {annotation}},
+      {"contentSchema", {annotation}},
+      {"default", {annotation}},
+      {"definitions", {map}},
+      {"dependencies", {map}},
+      {"dependentRequired", {value, draft2019}},
+      {"dependentSchemas", {map, draft2019}},
+      {"deprecated", {annotation}},
+      {"description", {annotation}},
+      {"else", {schema, draft7}},
+      {"enum", {value}},
+      {"examples", {annotation}},
+      {"exclusiveMaximum", {value}},
+      {"exclusiveMinimum", {value}},
+      {"format", {value}},
+      {"id", {annotation}},
+      {"if", {schema, draft7}},
+      {"items", {either}},
+      {"maxContains", {value, draft2019}},
+      {"maxItems", {value}},
+      {"maxLength", {value}},
+      {"maxProperties", {value}},
+      {"maximum", {value}},
+      {"minContains", {value, draft2019}},
+      {"minItems", {value}},
+      {"minLength", {value}},
+      {"minProperties", {value}},
+      {"minimum", {value}},
+      {"multipleOf", {value}},
+      {"not", {schema}},
+      {"oneOf", {list}},
+      {"pattern", {value}},
+      {"patternProperties", {map}},
+      {"prefixItems", {list, draft2020}},
+      {"properties", {map}},
+      {"propertyNames", {schema, draft6}},
+      {"readOnly", {annotation}},
+      {"required", {value}},
+      {"then", {schema, draft7}},
+      {"title", {annotation}},
+      {"type", {value}},
+      {"unevaluatedItems", {schema, draft2019}},
+      {"unevaluatedProperties", {schema, draft2019}},
+      {"uniqueItems", {value}},
+      {"writeOnly", {annotation}},
   };
-  if (is_one_of({"minLength", "maxLength", "pattern"})) return value.is_string();
-  if (is_one_of({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})) {
-    return value.is_number();
+  const auto at = known.find(name);
+  if (at == known.end()) return std::nullopt;
+  return at->second;
+}
+
+/// Whether a keyword says nothing about which values conform; so do those that no draft has.
+[[nodiscard]] inline bool is_annotation_keyword(std::string_view name) {
+  const auto keyword = find_keyword(name);
+  return !keyword || keyword->shape == KeywordShape::annotation;
+}
+
+/// The draft that a `$schema` names; nothing for any other dialect.
+[[nodiscard]] inline std::optional<SchemaDraft> find_draft(std::string_view uri) {
+  using enum SchemaDraft;
+  static constexpr std::array<std::pair<std::string_view, SchemaDraft>, 6> known{
+      {{"json-schema.org/draft-04/schema", draft4},
+       {"json-schema.org/draft-06/schema", draft6},
+       {"json-schema.org/draft-07/schema", draft7},
+       {"json-schema.org/draft/2019-09/schema", draft2019},
+       {"json-schema.org/draft/2020-12/schema", draft2020},
+       {"json-schema.org/schema", draft2020}}};
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (uri.starts_with(scheme)) uri.remove_prefix(scheme.size());
   }
-  if (is_one_of({"items", "prefixItems", "additionalItems", "minItems", "maxItems"})) {
-    return value.is_array();
-  }
-  if (is_one_of({"properties", "required", "additionalProperties"})) return value.is_object();
-  return true;
+  if (uri.ends_with('#')) uri.remove_suffix(1);
+  const auto* const at =
+      std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.first == uri; });
+  if (at == known.end()) return std::nullopt;
+  return at->second;
 }
 
 /// Whether a number has no fractional part, however it is written.
 [[nodiscard]] inline bool is_integral(const nlohmann::ordered_json& number) {
   return !number.is_number_float() || std::trunc(number.get<double>()) == number.get<double>();
+}
+
+/// Text without the %XX escapes of a URI.
+[[nodiscard]] inline std::string unescape_uri(std::string_view text) {
+  const auto hexadecimal = [](char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+  };
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size() && hexadecimal(text[i + 1]) >= 0 &&
+        hexadecimal(text[i + 2]) >= 0) {
+      plain += static_cast<char>(16 * hexadecimal(text[i + 1]) + hexadecimal(text[i + 2]));
+      i += 2;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
 }
 
 /// A name as a part of a JSON pointer (RFC 6901).
@@ -101,114 +183,6 @@ namespace tooldecode {
     }
   }
   return result;
-}
-
-/// The schema that a `$ref` names: a JSON pointer into the document, as a URI fragment.
-///
-/// \param pointer  where the `$ref` stands, for the error
-[[nodiscard]] inline const nlohmann::ordered_json& resolve(const nlohmann::ordered_json& root,
-                                                           const nlohmann::ordered_json& reference,
-                                                           const std::string& pointer) {
-  if (!reference.is_string()) throw Error(Errc::malformed_schema, pointer, "a $ref is a string");
-  const auto text = reference.get<std::string>();
-  if (text.empty() || text[0] != '#' || (text.size() > 1 && text[1] != '/')) {
-    throw Error(Errc::unsupported_keyword, pointer,
-                "only references into the same document are supported, not \"" + text + '"');
-  }
-  const auto hexadecimal = [](char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-  };
-  std::string plain;
-  for (std::size_t i = 1; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && hexadecimal(text[i + 1]) >= 0 &&
-        hexadecimal(text[i + 2]) >= 0) {
-      plain.push_back(static_cast<char>(16 * hexadecimal(text[i + 1]) + hexadecimal(text[i + 2])));
-      i += 2;
-    } else {
-      plain.push_back(text[i]);
-    }
-  }
-  try {
-    return root.at(nlohmann::ordered_json::json_pointer(plain));
-  } catch (const nlohmann::json::exception&) {
-    throw Error(Errc::malformed_schema, pointer, "nothing is at \"" + text + '"');
-  }
-}
-
-/// The names that a schema's `required` lists, each once; Error{malformed_schema} where it is no
-/// list of names.
-///
-/// \param pointer  where the schema stands, for the error
-[[nodiscard]] inline std::vector<std::string> required_of(const nlohmann::ordered_json& schema,
-                                                          const std::string& pointer) {
-  const auto malformed = [&] {
-    throw Error(Errc::malformed_schema, pointer + "/required", "must be an array of names");
-  };
-  std::vector<std::string> names;
-  if (!schema.contains("required")) return names;
-  if (!schema["required"].is_array()) malformed();
-  for (const nlohmann::ordered_json& name : schema["required"]) {
-    if (!name.is_string()) malformed();
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  }
-  return names;
-}
-
-/// Whether no value can conform to both schemas, as far as their types, and the constants of a
-/// property that both require, tell; false where that is not known.
-[[nodiscard]] inline bool are_disjoint(const nlohmann::ordered_json& a,
-                                       const nlohmann::ordered_json& b) {
-  using Json = nlohmann::ordered_json;
-  if (!a.is_object() || !b.is_object()) return a == false || b == false;
-  const auto constants = [](const Json& schema) -> Json {
-    if (schema.contains("const")) return Json::array({schema["const"]});
-    return schema.contains("enum") && schema["enum"].is_array() ? schema["enum"] : Json();
-  };
-  const auto kinds = [&](const Json& schema) {
-    Json result    = Json::array();
-    const auto add = [&](const std::string& type) {
-      result.push_back(type == "integer" ? std::string("number") : type);
-    };
-    if (schema.contains("type")) {
-      const Json& type = schema["type"];
-      for (const Json& name : type.is_array() ? type : Json::array({type})) {
-        if (name.is_string()) add(name.get<std::string>());
-      }
-    } else {
-      const Json values = constants(schema);
-      if (values.is_null()) return Json();
-      for (const Json& value : values) add(value.type_name());
-    }
-    return result;
-  };
-  const auto share_none = [](const Json& left, const Json& right) {
-    if (left.is_null() || right.is_null()) return false;
-    return std::none_of(left.begin(), left.end(), [&](const Json& value) {
-      return std::find(right.begin(), right.end(), value) != right.end();
-    });
-  };
-  if (share_none(kinds(a), kinds(b)) || share_none(constants(a), constants(b))) return true;
-  const auto is_object = [&](const Json& schema) {
-    return kinds(schema) == Json::array({"object"});
-  };
-  if (!is_object(a) || !is_object(b) || !a.contains("required") || !b.contains("required")) {
-    return false;
-  }
-  const auto property = [](const Json& schema, const Json& name) {
-    const auto text = name.is_string() ? name.get<std::string>() : std::string();
-    const bool has  = schema.contains("properties") && schema["properties"].is_object() &&
-                     schema["properties"].contains(text);
-    return has ? schema["properties"][text] : Json(true);
-  };
-  for (const Json& name : a["required"]) {
-    const bool both =
-        std::find(b["required"].begin(), b["required"].end(), name) != b["required"].end();
-    if (both && are_disjoint(property(a, name), property(b, name))) return true;
-  }
-  return false;
 }
 
 }  // namespace tooldecode

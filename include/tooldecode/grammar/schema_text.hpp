@@ -9,13 +9,16 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/grammar/code_points.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/schema_alternatives.hpp>
 #include <tooldecode/grammar/schema_keywords.hpp>
 #include <tooldecode/grammar/string_lexeme.hpp>
 #include <tooldecode/grammar/text_dfa.hpp>
@@ -43,6 +46,7 @@ class SchemaText {
         comma_(separator(',')),
         colon_(separator(':')) {}
 
+  [[nodiscard]] ValueSyntax syntax() const noexcept { return syntax_; }
   /// The empty text.
   [[nodiscard]] NodeId end() const noexcept { return end_; }
   /// Optional whitespace.
@@ -62,7 +66,12 @@ class SchemaText {
     }
     std::vector<std::string> texts;
     if (value.is_string()) {
-      const auto text = value.get<std::string>();
+      const auto& text = value.get_ref<const std::string&>();
+      const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+        return c >= ' ' && c <= '~' && c != '"' && c != '\'' && c != '\\';
+      });
+      if (plain && !python) return {'"' + text + '"'};
+      if (plain) return {'"' + text + '"', '\'' + text + '\''};
       for (const bool ascii : {false, true}) {
         if (!python) {
           texts.push_back(value.dump(-1, ' ', ascii, Json::error_handler_t::replace));
@@ -106,29 +115,96 @@ class SchemaText {
     return grammar_.choice(std::move(quotes));
   }
 
-  /// A key that is none of these names: a string, or an identifier where keys are written plainly.
-  [[nodiscard]] NodeId other_key(const std::vector<std::string>& names, bool plain) {
-    if (!plain) return string(names.empty() ? std::nullopt : std::optional(other_text(names)), {});
-    const TextDfa text = other_text(names);
-    // An identifier needs no quotes and no escapes: its bytes are its text.
-    std::vector<Dfa::Row> rows(text.rows().size());
+  /// A string of a format; one lexeme for the whole process.
+  [[nodiscard]] NodeId format(const std::string& name, const TextDfa& texts) {
+    static std::mutex mutex;
+    static std::map<std::tuple<std::string, ValueSyntax, char>, DfaPointer> known;
+    std::vector<NodeId> quotes;
+    for (const char quote : {'"', '\''}) {
+      if (quote == '\'' && syntax_ == ValueSyntax::json) continue;
+      const std::lock_guard lock(mutex);
+      DfaPointer& lexeme = known[{name, syntax_, quote}];
+      if (!lexeme) lexeme = std::make_shared<const Dfa>(string_lexeme(texts, syntax_, quote));
+      quotes.push_back(grammar_.lexeme(lexeme));
+    }
+    return grammar_.choice(std::move(quotes));
+  }
+
+  /// Lexemes of the keys that an object does not name, which exclude each other: strings, or
+  /// identifiers where keys are plain.
+  ///
+  /// \param texts  those that the keys have; null for any
+  /// \param names  the keys that the object does name, where they have further spellings here
+  [[nodiscard]] std::vector<DfaPointer> other_keys(const TextDfa* texts,
+                                                   const std::vector<std::string>& names,
+                                                   bool plain) const {
+    if (plain && texts == nullptr) return {identifier("", "")};
+    if (plain) return {std::make_shared<const Dfa>(identifiers(*texts))};
+    const bool json = syntax_ == ValueSyntax::json;
+    if (json && texts == nullptr && names.empty()) return {any_key(false)};
+    static const std::vector<DfaPointer> python{written_key('"'), written_key('\'')};
+    if (!json && texts == nullptr && names.empty()) return python;
+    TextDfa left = texts == nullptr ? TextDfa::repeated(CodePointSet::all()) : *texts;
+    if (!names.empty()) left = difference(left, texts_of(names));
+    if (json) return {std::make_shared<const Dfa>(key_lexeme(left, false))};
+    std::vector<DfaPointer> keys;
+    for (const char quote : {'"', '\''}) {
+      keys.push_back(std::make_shared<const Dfa>(string_lexeme(left, syntax_, quote)));
+    }
+    return keys;
+  }
+  /// Whether a key has spellings that are not among `spellings`: some of its characters escaped.
+  [[nodiscard]] static bool has_further_spellings(const std::string& name) {
+    return std::count_if(name.begin(), name.end(), [](char c) { return (c & 0xC0) == 0xC0; }) > 1;
+  }
+
+  /// The texts of an automaton that are identifiers: they need no quotes and no escapes.
+  [[nodiscard]] static Dfa identifiers(const TextDfa& text) {
+    const TextDfa words({{{'A', 'Z'}, {'_', '_'}, {'a', 'z'}}, {{'0', '9'}}},
+                        {{{1, TextDfa::dead}, false}, {{1, 1}, true}});
+    const TextDfa both = intersection(text, words);
+    std::vector<Dfa::Row> rows(both.rows().size());
     for (std::size_t s = 0; s < rows.size(); ++s) {
-      for (unsigned b = 0; b < 128; ++b) {
-        const auto c     = static_cast<char>(b);
-        const bool digit = c >= '0' && c <= '9';
-        if (!(c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (digit && s != 0))) {
-          continue;
-        }
-        for (std::size_t k = 0; k < text.classes().size(); ++k) {
-          if (text.classes()[k].contains(b)) rows[s].next[b] = text.rows()[s].next[k];
+      for (std::size_t k = 0; k < both.classes().size(); ++k) {
+        for (const auto& [least, most] : both.classes()[k].ranges()) {
+          for (char32_t c = least; c <= most; ++c) rows[s].next[c] = both.rows()[s].next[k];
         }
       }
-      rows[s].accepting = text.rows()[s].accepting && s != 0;
+      rows[s].accepting = both.rows()[s].accepting;
     }
-    return grammar_.lexeme(std::make_shared<const Dfa>(std::move(rows)));
+    return Dfa(rows);
+  }
+
+  /// An identifier between two texts.
+  [[nodiscard]] static DfaPointer identifier(std::string_view before, std::string_view after) {
+    std::vector<Dfa::Row> rows(before.size() + after.size() + 2);
+    const auto spell = [&](std::size_t from, std::string_view text) {
+      for (std::size_t i = 0; i < text.size(); ++i) {
+        rows[from + i].next[static_cast<unsigned char>(text[i])] =
+            static_cast<Dfa::State>(from + i + 1);
+      }
+    };
+    spell(0, before);
+    const std::size_t inside = before.size() + 1;
+    spell(inside, after);
+    for (unsigned b = 0; b < 128; ++b) {
+      const auto c     = static_cast<char>(b);
+      const bool digit = c >= '0' && c <= '9';
+      if (!(c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || digit)) continue;
+      rows[inside].next[b] = static_cast<Dfa::State>(inside);
+      if (!digit) rows[inside - 1].next[b] = static_cast<Dfa::State>(inside);
+    }
+    rows.back().accepting = true;
+    return std::make_shared<const Dfa>(std::move(rows));
   }
 
  private:
+  // A key of a Python dictionary, spelt as members are.
+  static DfaPointer written_key(char quote) {
+    return std::make_shared<const Dfa>(
+        string_lexeme(TextDfa::repeated(CodePointSet::all()), ValueSyntax::python, quote));
+  }
+
   NodeId separator(char mark) {
     if (space_ == end_) return grammar_.literal(std::string(1, mark) + ' ');
     return grammar_.sequence({space_, grammar_.literal({&mark, 1}), space_});
@@ -172,44 +248,6 @@ class SchemaText {
       }
     }
     return result + quote;
-  }
-
-  // Every text but the names: a trie of them beside one state for having left it. That state is
-  // never the first one, so an identifier's first character is known by its state.
-  static TextDfa other_text(const std::vector<std::string>& names) {
-    std::vector<std::u32string> texts;
-    std::map<char32_t, std::size_t> class_of;
-    for (const std::string& name : names) {
-      texts.push_back(decode_utf8(name));
-      for (const char32_t c : texts.back()) class_of.emplace(c, class_of.size());
-    }
-    std::vector<CodePointSet> classes(class_of.size());
-    std::vector<CodePointSet::Range> all;
-    for (const auto& [c, k] : class_of) {
-      classes[k] = {{c, c}};
-      all.emplace_back(c, c);
-    }
-    classes.push_back(~CodePointSet(all));
-    std::vector<TextDfa::Row> rows;
-    const auto add = [&](bool accepting) {
-      rows.push_back({std::vector<TextDfa::State>(classes.size(), 1), accepting});
-      return static_cast<TextDfa::State>(rows.size() - 1);
-    };
-    add(true);
-    add(true);
-    for (const std::u32string& text : texts) {
-      TextDfa::State at = 0;
-      for (const char32_t c : text) {
-        const std::size_t k = class_of[c];
-        if (rows[at].next[k] == 1) {
-          const TextDfa::State fresh = add(true);
-          rows[at].next[k]           = fresh;
-        }
-        at = rows[at].next[k];
-      }
-      rows[at].accepting = false;
-    }
-    return TextDfa(std::move(classes), std::move(rows));
   }
 
   Grammar& grammar_;

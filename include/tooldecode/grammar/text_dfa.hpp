@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,16 +22,17 @@ namespace tooldecode {
 /// The alphabet is a partition of the code points into classes that are always treated alike. State
 /// 0 is the start; an automaton without states accepts nothing.
 ///
-/// \par Complexity  O(states x classes) memory; construction O(states^2 x classes) at worst
+/// \par Complexity  O(n) memory and O(n log n) construction for n = states x classes; `bounded` and
+///                  the operations of sets are products
 /// \par Threads     immutable after construction
-/// \par Errors      Error{limit_exceeded} from `bounded`
-/// \par Source      Moore 1956 (minimisation by refinement)
+/// \par Errors      Error{limit_exceeded} from `bounded` and the operations of sets
+/// \par Source      Hopcroft 1971 (minimisation)
 class TextDfa {
  public:
   using State                 = std::uint32_t;
   static constexpr State dead = ~State{0};
-  /// States that a product with a length may have.
-  static constexpr std::size_t most_states = 4000;
+  /// States that a combination of automata may have.
+  static constexpr std::size_t most_states = 10'000;
 
   struct Row {
     std::vector<State> next;  // [classes], `dead` where there is no transition
@@ -41,6 +43,21 @@ class TextDfa {
   TextDfa(std::vector<CodePointSet> classes, std::vector<Row> rows)
       : classes_(std::move(classes)), rows_(minimal(trimmed(std::move(rows)))) {}
 
+  /// One text.
+  [[nodiscard]] static TextDfa of(std::u32string_view text) {
+    std::vector<CodePointSet> classes;
+    std::vector<char32_t> letters(text.begin(), text.end());
+    std::sort(letters.begin(), letters.end());
+    letters.erase(std::unique(letters.begin(), letters.end()), letters.end());
+    for (const char32_t c : letters) classes.push_back({{c, c}});
+    std::vector<Row> rows(text.size() + 1, {std::vector<State>(classes.size(), dead), false});
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const auto in = std::lower_bound(letters.begin(), letters.end(), text[i]);
+      rows[i].next[static_cast<std::size_t>(in - letters.begin())] = static_cast<State>(i + 1);
+    }
+    rows.back().accepting = true;
+    return TextDfa(std::move(classes), std::move(rows));
+  }
   /// Every text of code points of one set.
   [[nodiscard]] static TextDfa repeated(CodePointSet set) {
     return TextDfa({std::move(set)}, {{{0}, true}});
@@ -63,6 +80,40 @@ class TextDfa {
     return rows_[state].accepting;
   }
 
+  /// Where only the number of characters is counted, all of one set, that set and the bounds: a
+  /// counter beside `repeated(set)` does without a state for each count.
+  [[nodiscard]] std::optional<std::pair<CodePointSet, Occurrences>> counted() const {
+    if (rows_.empty()) return std::nullopt;
+    // States are minimal and numbered as they are reached, so the counts are the states.
+    Occurrences bounds{Occurrences::unbounded, 0};
+    for (State s = 0; s < rows_.size(); ++s) {
+      const bool last = s + 1 == rows_.size();
+      for (std::size_t c = 0; c < classes_.size(); ++c) {
+        const State to   = rows_[s].next[c];
+        const bool reads = rows_[0].next[c] != dead;
+        if (last && to == dead) continue;
+        if (reads != (to != dead) || (reads && to != (last ? s : s + 1))) return std::nullopt;
+      }
+      if (rows_[s].accepting) {
+        bounds.min = std::min(bounds.min, s);
+      } else if (bounds.min != Occurrences::unbounded) {
+        return std::nullopt;
+      }
+    }
+    std::vector<CodePointSet::Range> ranges;
+    bool is_open = false;
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+      if (rows_[0].next[c] == dead) continue;
+      is_open = is_open || rows_.back().next[c] != dead;
+      ranges.insert(ranges.end(), classes_[c].ranges().begin(), classes_[c].ranges().end());
+    }
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+      if (is_open && rows_[0].next[c] != dead && rows_.back().next[c] == dead) return std::nullopt;
+    }
+    bounds.max = is_open ? Occurrences::unbounded : static_cast<std::uint32_t>(rows_.size() - 1);
+    return std::pair(CodePointSet(std::move(ranges)), bounds);
+  }
+
   /// Whether a counter beside this automaton is exact: from every state, at every count within the
   /// bounds with which it can be reached, some end within the bounds can be reached.
   [[nodiscard]] bool is_free_of_dead_ends(const Occurrences& length) const {
@@ -74,7 +125,7 @@ class TextDfa {
     const bool open        = length.max == Occurrences::unbounded;
     const std::size_t top  = open ? length.min : length.max;
     const std::size_t ends = open ? top + states : top;
-    if (ends > (std::size_t{1} << 27) / states) return false;
+    if (ends > (std::size_t{1} << 23) / states) return false;
     // Where the nearest end of at least l code points lies, from each state: [states, ends + 1].
     std::vector<char> can((ends + 1) * states, 0);
     for (State s = 0; s < states; ++s) can[s] = rows_[s].accepting ? 1 : 0;
@@ -130,25 +181,135 @@ class TextDfa {
         row.next[c] = entry->second;
       }
       rows.push_back(std::move(row));
-      if (order.size() > most_states) {
-        throw Error(Errc::limit_exceeded, "",
-                    "a pattern together with a length needs too many states");
-      }
+      check(order.size());
     }
     return TextDfa(classes_, std::move(rows));
   }
 
+  /// The texts of both, of either, of the first and not the second.
+  [[nodiscard]] friend TextDfa intersection(const TextDfa& a, const TextDfa& b) {
+    const auto both = [](bool in_a, bool in_b) { return in_a && in_b; };
+    return product(a, b, both, both);
+  }
+  [[nodiscard]] friend TextDfa united(const TextDfa& a, const TextDfa& b) {
+    const auto either = [](bool in_a, bool in_b) { return in_a || in_b; };
+    return product(a, b, either, either);
+  }
+  [[nodiscard]] friend TextDfa difference(const TextDfa& a, const TextDfa& b) {
+    return product(
+        a, b, [](bool in_a, bool) { return in_a; },
+        [](bool in_a, bool in_b) { return in_a && !in_b; });
+  }
+  /// Whether the second holds every text of the first.
+  [[nodiscard]] friend bool is_subset(const TextDfa& a, const TextDfa& b) {
+    return difference(a, b).empty();
+  }
+
  private:
+  // A way through both automata's alphabets: code points that neither tells apart.
+  struct Letter {
+    static constexpr std::size_t none = ~std::size_t{0};
+    std::size_t a, b;  // classes of either, or none
+    friend auto operator<=>(const Letter&, const Letter&) = default;
+  };
+  struct Piece {
+    char32_t first, last;
+    std::size_t in;
+  };
+  [[nodiscard]] std::vector<Piece> pieces() const {
+    std::vector<Piece> all;
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+      for (const auto& [first, last] : classes_[c].ranges()) all.push_back({first, last, c});
+    }
+    std::sort(all.begin(), all.end(),
+              [](const Piece& x, const Piece& y) { return x.first < y.first; });
+    return all;
+  }
+  static std::map<Letter, std::vector<CodePointSet::Range>> letters(const TextDfa& a,
+                                                                    const TextDfa& b) {
+    std::map<Letter, std::vector<CodePointSet::Range>> result;
+    const std::vector<Piece> of_a = a.pieces(), of_b = b.pieces();
+    std::size_t i = 0, k = 0;
+    for (char32_t from = 0; i < of_a.size() || k < of_b.size();) {
+      char32_t last      = CodePointSet::last_code_point;
+      const auto holding = [&](const std::vector<Piece>& all, std::size_t& at) {
+        if (at == all.size()) return Letter::none;
+        if (all[at].first > from) {
+          last = std::min<char32_t>(last, all[at].first - 1);
+          return Letter::none;
+        }
+        last = std::min(last, all[at].last);
+        return all[at].in;
+      };
+      const Letter letter{holding(of_a, i), holding(of_b, k)};
+      if (letter.a != Letter::none || letter.b != Letter::none) {
+        result[letter].emplace_back(from, last);
+      }
+      from = last + 1;
+      if (i < of_a.size() && of_a[i].last < from) ++i;
+      if (k < of_b.size() && of_b[k].last < from) ++k;
+    }
+    return result;
+  }
+
+  // Both automata side by side: `is_alive(in_a, in_b)` tells which pairs to follow, where a side
+  // may have left its automaton, `accepts` which of them accept.
+  template <class Alive, class Accepts>
+  static TextDfa product(const TextDfa& a, const TextDfa& b, Alive is_alive, Accepts accepts) {
+    using Pair = std::pair<State, State>;
+    std::vector<CodePointSet> classes;
+    std::vector<Letter> alphabet;
+    for (auto& [letter, ranges] : letters(a, b)) {
+      if (!is_alive(letter.a != Letter::none, letter.b != Letter::none)) continue;
+      alphabet.push_back(letter);
+      classes.emplace_back(std::move(ranges));
+    }
+    const auto step = [](const TextDfa& dfa, State state, std::size_t letter) {
+      return state == dead || letter == Letter::none ? dead : dfa.rows_[state].next[letter];
+    };
+    const auto is_end = [](const TextDfa& dfa, State state) {
+      return state != dead && dfa.rows_[state].accepting;
+    };
+    std::vector<Pair> order{{a.empty() ? dead : 0, b.empty() ? dead : 0}};
+    if (!is_alive(!a.empty(), !b.empty())) return TextDfa({}, {});
+    std::map<Pair, State> number{{order[0], 0}};
+    std::vector<Row> rows;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const auto [in_a, in_b] = order[i];
+      Row row{std::vector<State>(classes.size(), dead), accepts(is_end(a, in_a), is_end(b, in_b))};
+      for (std::size_t c = 0; c < classes.size(); ++c) {
+        const Pair to{step(a, in_a, alphabet[c].a), step(b, in_b, alphabet[c].b)};
+        if (!is_alive(to.first != dead, to.second != dead)) continue;
+        const auto [entry, fresh] = number.emplace(to, static_cast<State>(order.size()));
+        if (fresh) order.push_back(to);
+        row.next[c] = entry->second;
+      }
+      rows.push_back(std::move(row));
+      check(order.size());
+    }
+    return TextDfa(std::move(classes), std::move(rows));
+  }
+
+  static void check(std::size_t states) {
+    if (states <= most_states) return;
+    throw Error(Errc::limit_exceeded, "", "a combination of patterns needs too many states");
+  }
+
   static std::vector<Row> trimmed(std::vector<Row> rows) {
+    std::vector<std::vector<State>> incoming(rows.size());
     std::vector<char> useful(rows.size(), 0);
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (std::size_t s = rows.size(); s-- > 0;) {
-        if (useful[s]) continue;
-        const bool ends =
-            rows[s].accepting || std::any_of(rows[s].next.begin(), rows[s].next.end(),
-                                             [&](State t) { return t != dead && useful[t]; });
-        if (ends) useful[s] = 1, changed = true;
+    std::vector<State> work;
+    for (State s = 0; s < rows.size(); ++s) {
+      for (const State t : rows[s].next) {
+        if (t != dead && (incoming[t].empty() || incoming[t].back() != s)) incoming[t].push_back(s);
+      }
+      if (rows[s].accepting) useful[s] = 1, work.push_back(s);
+    }
+    while (!work.empty()) {
+      const State s = work.back();
+      work.pop_back();
+      for (const State from : incoming[s]) {
+        if (!useful[from]) useful[from] = 1, work.push_back(from);
       }
     }
     if (rows.empty() || !useful[0]) return {};
@@ -160,29 +321,86 @@ class TextDfa {
     return rows;
   }
 
-  // Refines a partition of the states until states of one block agree on the blocks they go to.
-  static std::vector<Row> minimal(std::vector<Row> rows) {
-    if (rows.empty()) return rows;
-    std::vector<State> block(rows.size());
-    for (std::size_t s = 0; s < rows.size(); ++s) block[s] = rows[s].accepting ? 1 : 0;
-    for (std::size_t count = 0;;) {
-      std::map<std::vector<State>, State> number;
-      std::vector<State> refined(rows.size());
-      for (std::size_t s = 0; s < rows.size(); ++s) {
-        std::vector<State> key{block[s]};
-        for (const State t : rows[s].next) key.push_back(t == dead ? dead : block[t]);
-        refined[s] =
-            number.emplace(std::move(key), static_cast<State>(number.size())).first->second;
+  // The coarsest partition of the states whose blocks agree on acceptance and on the blocks they go
+  // to: the block of each state.
+  static std::vector<State> blocks(const std::vector<Row>& rows) {
+    const auto size = static_cast<State>(rows.size());
+    using Entry     = std::pair<std::uint32_t, State>;  // a class, and a state it leads here from
+    std::vector<std::vector<Entry>> incoming(size);
+    for (State s = 0; s < size; ++s) {
+      for (std::uint32_t c = 0; c < rows[s].next.size(); ++c) {
+        if (rows[s].next[c] != dead) incoming[rows[s].next[c]].emplace_back(c, s);
       }
-      block = std::move(refined);
-      if (number.size() == count) break;
-      count = number.size();
     }
-    // Blocks are numbered by their first states, and only those that state 0 reaches are kept.
+    struct Block {
+      State begin, end, marked;
+    };
+    std::vector<State> order(size), place(size), block(size, 0);
+    State accepting = 0;
+    for (State s = 0; s < size; ++s) accepting += rows[s].accepting ? 1 : 0;
+    for (State s = 0, yes = 0, no = accepting; s < size; ++s) {
+      place[s]        = rows[s].accepting ? yes++ : no++;
+      order[place[s]] = s;
+    }
+    std::vector<Block> all{{0, accepting, 0}};
+    std::vector<State> work{0};
+    if (accepting < size) {
+      all.push_back({accepting, size, 0});
+      work.push_back(1);
+      for (State i = accepting; i < size; ++i) block[order[i]] = 1;
+    }
+    std::vector<Entry> entries;
+    std::vector<State> touched;
+    while (!work.empty()) {
+      const Block by = all[work.back()];
+      work.pop_back();
+      entries.clear();
+      for (State i = by.begin; i < by.end; ++i) {
+        const auto& in = incoming[order[i]];
+        entries.insert(entries.end(), in.begin(), in.end());
+      }
+      std::sort(entries.begin(), entries.end());
+      for (std::size_t e = 0; e < entries.size();) {
+        touched.clear();
+        const std::uint32_t letter = entries[e].first;
+        for (; e < entries.size() && entries[e].first == letter; ++e) {
+          const State s = entries[e].second;
+          Block& in     = all[block[s]];
+          if (in.marked == 0) touched.push_back(block[s]);
+          const State to = in.begin + in.marked++;
+          std::swap(order[place[s]], order[to]);
+          place[order[place[s]]] = place[s];
+          place[s]               = to;
+        }
+        for (const State b : touched) {
+          Block& old        = all[b];
+          const State split = old.begin + std::exchange(old.marked, 0);
+          if (split == old.end) continue;
+          // The smaller part is the new block: the larger one, or both, are still to be worked on
+          // if the old one was.
+          Block fresh{old.begin, split, 0};
+          if (split - old.begin <= old.end - split) {
+            old.begin = split;
+          } else {
+            fresh   = {split, old.end, 0};
+            old.end = split;
+          }
+          const auto number = static_cast<State>(all.size());
+          for (State i = fresh.begin; i < fresh.end; ++i) block[order[i]] = number;
+          work.push_back(number);
+          all.push_back(fresh);
+        }
+      }
+    }
+    return block;
+  }
+
+  // One state per block, numbered as the classes reach them from the first.
+  static std::vector<Row> minimal(const std::vector<Row>& rows) {
+    if (rows.empty()) return {};
+    const std::vector<State> block = blocks(rows);
     std::vector<State> number(rows.size(), dead);
     std::vector<std::size_t> order{0};
-    std::vector<std::size_t> member(rows.size());
-    for (std::size_t s = rows.size(); s-- > 0;) member[block[s]] = s;
     number[block[0]] = 0;
     std::vector<Row> result;
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -192,7 +410,7 @@ class TextDfa {
         State& named = number[block[t]];
         if (named == dead) {
           named = static_cast<State>(order.size());
-          order.push_back(member[block[t]]);
+          order.push_back(t);
         }
         t = named;
       }

@@ -17,6 +17,7 @@
 #include <tooldecode/grammar/json_schema.hpp>
 #include <tooldecode/grammar/string_lexeme.hpp>
 #include <tooldecode/tools/free_text.hpp>
+#include <tooldecode/tools/mark.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -54,7 +55,8 @@ struct CallGrammar {
 
 /// What a call format must offer: its trigger, the grammar of the calls behind the trigger, and
 /// text to and from values. It may offer `openings(tools)`, which free text must not hold
-/// in place of the trigger that they begin with, and `write(calls, tools)`.
+/// in place of the trigger that they begin with, `text_marks`, the control tokens that free text
+/// may hold, and `write(calls, tools)`.
 template <class F>
 concept CallFormat = std::copy_constructible<F> &&
                      requires(const F& format, Grammar& grammar, const ToolSet& tools,
@@ -80,6 +82,16 @@ std::vector<std::string> openings(const F& format, const ToolSet& tools) {
     return format.openings(tools);
   } else {
     return {std::string(format.trigger())};
+  }
+}
+
+// The control tokens that free text may hold.
+template <CallFormat F>
+std::vector<std::string> text_marks(const F& format) {
+  if constexpr (requires { format.text_marks; }) {
+    return format.text_marks;
+  } else {
+    return {};
   }
 }
 
@@ -116,24 +128,30 @@ template <CallFormat F>
 /// The grammar of a whole answer: free text, calls, or both, as the tool choice has it, behind a
 /// block of reasoning where there may be one.
 ///
-/// Free text is any bytes. After the last call only the end may follow.
+/// Free text is any bytes, without control tokens. After the last call only the end may follow.
+/// Marks are read as text and as control tokens, see `mark_spellings`.
 ///
-/// \par Complexity  O(size of the tools' schemas)
+/// \param grammar_to_extend  what the result's grammar begins as: empty, or with a source of parts
+///
+/// \par Complexity  O(size of the tools' schemas), or O(tools) where a source has their parts
 /// \par Threads     pure
 /// \par Errors      as SchemaCompiler, with the JSON pointer into the tool documents;
 ///                  Error{unknown_tool}, Error{invalid_option} for the choice
 template <CallFormat F>
 [[nodiscard]] CallGrammar build_call_grammar(const F& format, const ToolSet& tools,
-                                             const ChoiceOptions& options = {}) {
+                                             const ChoiceOptions& options = {},
+                                             Grammar grammar_to_extend    = {}) {
   const std::vector<std::size_t> chosen   = detail::chosen_tools(tools, options);
   const std::vector<std::string> openings = detail::openings(format, tools);
   const std::string trigger(format.trigger());
   const bool is_trigger = openings == std::vector{trigger};
+  const auto opened     = is_trigger ? detail::mark_spellings(trigger) : openings;
+  const auto allowed    = detail::text_marks(format);
   const auto& marks     = options.reasoning;
   if (marks && marks->end.empty()) {
     throw Error(Errc::invalid_option, "reasoning", "what ends a block is not empty");
   }
-  CallGrammar result;
+  CallGrammar result{std::move(grammar_to_extend), 0};
   Grammar& grammar = result.grammar;
   std::optional<NodeId> calls;
   const NodeId space = grammar.lexeme(any_whitespace(), {0, 2});
@@ -147,7 +165,7 @@ template <CallFormat F>
     }
     calls = format.calls_after_trigger(grammar, tools, chosen, single);
     // Where the trigger alone may be text, the arguments' own marks tell of a call.
-    if (is_trigger || options.choice != ToolChoice::automatic) {
+    if (is_trigger && options.choice == ToolChoice::automatic) {
       calls = grammar.tagged(CallGrammar::tool_mode, *calls);
     }
   }
@@ -158,17 +176,18 @@ template <CallFormat F>
       return grammar.lexeme(std::move(lexeme));
     };
     if (calls && options.choice != ToolChoice::automatic) {
-      const NodeId begin = grammar.tagged(CallGrammar::tool_mode, grammar.literal(trigger));
-      return grammar.sequence({space, begin, *calls});
+      const NodeId begin = detail::mark(grammar, trigger);
+      return grammar.tagged(CallGrammar::tool_mode, grammar.sequence({space, begin, *calls}));
     }
     if (format.only_at_start()) {
       const NodeId silent = text(detail::not_beginning(*detail::any_text(), trigger.substr(0, 1)));
       if (!calls) return silent;
-      return grammar.choice({silent, grammar.sequence({space, grammar.literal(trigger), *calls})});
+      return grammar.choice(
+          {silent, grammar.sequence({space, detail::mark(grammar, trigger), *calls})});
     }
-    const NodeId silent = text(detail::text_without(openings));
+    const NodeId silent = text(detail::text_without(opened, allowed));
     if (!calls) return silent;
-    const NodeId before = is_trigger ? text(detail::text_until(trigger))
+    const NodeId before = is_trigger ? text(detail::text_until(opened, allowed))
                                      : grammar.sequence({silent, grammar.literal(trigger)});
     return grammar.choice({silent, grammar.sequence({before, *calls})});
   };

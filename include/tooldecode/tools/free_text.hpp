@@ -16,6 +16,8 @@
 #include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/tools/mark.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 
@@ -31,13 +33,19 @@ namespace detail {
 /// Free text by the longest beginning of a trigger that it ends with; behind a trigger nothing may
 /// follow, and that state alone is accepting.
 ///
+/// \param triggers  may hold control tokens: those of a beginning stand in the text too
+/// \param allowed   further ones that the text may hold; it holds no others
+///
 /// Source: Aho and Corasick 1975
-inline std::vector<Dfa::Row> text_and_triggers(std::span<const std::string> triggers) {
+inline std::vector<Dfa::Row> text_and_triggers(std::span<const std::string> triggers,
+                                               std::span<const std::string> allowed = {}) {
+  static constexpr auto open  = static_cast<std::uint8_t>(control_open);
+  static constexpr auto close = static_cast<std::uint8_t>(control_close);
   std::vector<Dfa::Row> rows(1);
-  for (const std::string& trigger : triggers) {
+  const auto insert = [&](std::string_view text) {
     Dfa::State at = 0;
-    for (const char c : trigger) {
-      const auto byte = static_cast<unsigned char>(c);
+    for (const char c : text) {
+      const auto byte = static_cast<std::uint8_t>(c);
       if (rows[at].next[byte] == Dfa::dead) {
         const auto fresh    = static_cast<Dfa::State>(rows.size());
         rows[at].next[byte] = fresh;
@@ -45,37 +53,44 @@ inline std::vector<Dfa::Row> text_and_triggers(std::span<const std::string> trig
       }
       at = rows[at].next[byte];
     }
-    rows[at].accepting = true;
-  }
-  // In the order of their lengths: each beginning with the longest other one that it ends with.
+    return at;
+  };
+  for (const std::string& trigger : triggers) rows[insert(trigger)].accepting = true;
+  for (const std::string& name : allowed) insert(control_open + name + control_close);
+  // In the order of their lengths: each beginning with the longest other one that it ends with,
+  // which is none inside a control token.
   std::vector<std::pair<Dfa::State, Dfa::State>> order{{0, 0}};
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto [at, shorter] = order[i];
-    if (at != 0 && rows[shorter].accepting) rows[at].accepting = true;
+    if (shorter != Dfa::dead && rows[shorter].accepting) rows[at].accepting = true;
     if (rows[at].accepting) {
       rows[at] = {.accepting = true};
       continue;
     }
     for (unsigned b = 0; b < 256; ++b) {
-      const Dfa::State otherwise = at == 0 ? 0 : rows[shorter].next[b];
-      Dfa::State& next           = rows[at].next[b];
+      const bool is_text   = at == 0 && b != open && b != close;
+      Dfa::State otherwise = is_text ? 0 : Dfa::dead;
+      if (at != 0 && shorter != Dfa::dead) otherwise = rows[shorter].next[b];
+      Dfa::State& next = rows[at].next[b];
       if (next == Dfa::dead) {
         next = otherwise;
       } else {
-        order.emplace_back(next, otherwise);
+        const bool is_closed = shorter == Dfa::dead && b == close;
+        order.emplace_back(next, is_closed ? 0 : otherwise);
       }
     }
   }
   return rows;
 }
 
-/// Free text that never holds a trigger; it may end anywhere.
-inline DfaPointer text_without(std::span<const std::string> triggers) {
-  std::vector<Dfa::Row> rows = text_and_triggers(triggers);
+/// Free text that never holds a trigger; it may end anywhere, but in a control token.
+inline DfaPointer text_without(std::span<const std::string> triggers,
+                               std::span<const std::string> allowed = {}) {
+  std::vector<Dfa::Row> rows = text_and_triggers(triggers, allowed);
   std::vector<char> full;
   for (const Dfa::Row& row : rows) full.push_back(row.accepting ? 1 : 0);
   for (Dfa::Row& row : rows) {
-    row.accepting = true;
+    row.accepting = std::count(row.next.begin(), row.next.end(), Dfa::dead) <= 2;
     for (Dfa::State& next : row.next) {
       if (next != Dfa::dead && full[next] != 0) next = Dfa::dead;
     }
@@ -84,8 +99,9 @@ inline DfaPointer text_without(std::span<const std::string> triggers) {
 }
 
 /// Free text up to the end of the first trigger.
-inline DfaPointer text_until(const std::string& trigger) {
-  return std::make_shared<const Dfa>(text_and_triggers(std::span(&trigger, 1)));
+inline DfaPointer text_until(std::span<const std::string> triggers,
+                             std::span<const std::string> allowed = {}) {
+  return std::make_shared<const Dfa>(text_and_triggers(triggers, allowed));
 }
 
 /// A mark without the white space around it.
@@ -94,7 +110,7 @@ inline std::string_view trimmed(std::string_view mark) {
   return mark.substr(first, mark.find_last_not_of(" \t\r\n") + 1 - first);
 }
 
-/// Any bytes.
+/// Any bytes, and no control tokens.
 inline DfaPointer any_text() {
   return text_without({});
 }
@@ -135,8 +151,8 @@ inline DfaPointer not_beginning(const Dfa& text, std::string_view bytes) {
 
 /// A whole block of reasoning.
 inline NodeId reasoning_block(Grammar& grammar, const ReasoningMarks& marks) {
-  return grammar.sequence({grammar.lexeme(any_whitespace(), {0, 2}), grammar.literal(marks.begin),
-                           grammar.lexeme(text_until(marks.end))});
+  return grammar.sequence({grammar.lexeme(any_whitespace(), {0, 2}), mark(grammar, marks.begin),
+                           grammar.lexeme(text_until(mark_spellings(marks.end)))});
 }
 
 /// A text whose block of reasoning, if it has one, is made blank: places stay where they are.

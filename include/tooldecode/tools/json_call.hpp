@@ -14,7 +14,9 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/grammar/schema_text.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/mark.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -25,7 +27,7 @@ namespace tooldecode {
 /// `{"name": "f", "arguments": {...}}`, with marks around each call or around all of them, or with
 /// none; text may precede the first mark, but not calls without marks.
 ///
-/// The marks are plain text: a vocabulary may have them as tokens of their own or not.
+/// The marks are text to `write` and `parse`; a vocabulary may have them as control tokens or not.
 ///
 /// \par Complexity  write and parse O(length of the text)
 /// \par Threads     a value
@@ -110,28 +112,27 @@ struct JsonCall {
                                            const ChoiceOptions& options) const {
     const SchemaOptions written{ValueSyntax::json, options.documented_order, options.whitespace,
                                 options.leading_keys};
+    const SchemaText text(grammar, ValueSyntax::json, options.whitespace);
+    const NodeId space = text.space();
     std::vector<std::pair<std::string, NodeId>> names;
-    const NodeId key = grammar.literal('"' + arguments + '"');
-    NodeId space = 0, colon = 0;
     for (const std::size_t i : chosen) {
-      const Tool& tool = tools[i];
-      SchemaCompiler compiler(grammar, tool.parameters, written);
-      space = compiler.whitespace();
-      colon = compiler.colon();
-      const NodeId argument =
-          grammar.tagged(static_cast<std::uint32_t>(i),
-                         grammar.sequence({compiler.comma(), key, colon,
-                                           compiler.value(tool.parameters, tool.parameters_pointer),
-                                           space, grammar.literal("}")}));
+      const Tool& tool    = tools[i];
+      const auto argument = [&](Grammar& part) {
+        SchemaCompiler compiler(part, tool.parameters, written);
+        return part.sequence({compiler.comma(), part.literal('"' + arguments + '"'),
+                              compiler.colon(),
+                              compiler.value(tool.parameters, tool.parameters_pointer),
+                              compiler.whitespace(), part.literal("}")});
+      };
       std::string name;
       append_json_string(name, tool.name);
-      names.emplace_back(std::move(name), argument);
+      names.emplace_back(std::move(name), grammar.part(static_cast<std::uint32_t>(i), argument));
     }
     // With whitespace 0 the marks' own separators stand where whitespace may.
     const bool exact = options.whitespace == 0;
     const NodeId gap = exact ? grammar.literal(separator) : space;
     const NodeId body =
-        grammar.sequence({space, grammar.literal("\"name\""), colon, grammar.trie(names)});
+        grammar.sequence({space, grammar.literal("\"name\""), text.colon(), grammar.trie(names)});
     const NodeId object = grammar.sequence({grammar.literal("{"), body});
     NodeId before       = gap;
     if (list) {
@@ -146,8 +147,8 @@ struct JsonCall {
     const NodeId last = exact ? grammar.empty() : space;
     const Occurrences count{1, options.parallel ? Occurrences::unbounded : 1};
     if (!between) {
-      const NodeId call = grammar.sequence({before, object, gap, grammar.literal(end)});
-      const NodeId next = grammar.sequence({gap, grammar.literal(begin)});
+      const NodeId call = grammar.sequence({before, object, gap, detail::mark(grammar, end)});
+      const NodeId next = grammar.sequence({gap, detail::mark(grammar, begin)});
       return grammar.sequence({grammar.repeat(call, count, next), last});
     }
     const NodeId next =
@@ -156,7 +157,7 @@ struct JsonCall {
     const NodeId calls = is_open ? grammar.sequence({body, more(grammar, next, object, count)})
                                  : grammar.sequence({before, grammar.repeat(object, count, next)});
     const NodeId close = list ? grammar.sequence({space, grammar.literal("]")}) : grammar.empty();
-    return grammar.sequence({calls, close, grammar.literal(end), last});
+    return grammar.sequence({calls, close, detail::mark(grammar, end), last});
   }
 
  private:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/json_schema.hpp>
@@ -33,6 +34,17 @@ struct ArgumentSchema {
           tool.parameters_pointer + "/additionalProperties"};
 }
 
+/// Whether a keyword of an object speaks of single properties, or of no object.
+[[nodiscard]] inline bool says_nothing_of_all(std::string_view keyword) {
+  for (const char* one :
+       {"$defs", "additionalProperties", "definitions", "format", "items", "maxItems", "maxLength",
+        "maximum", "minItems", "minLength", "minimum", "multipleOf", "pattern", "properties",
+        "required", "type", "uniqueItems"}) {
+    if (keyword == one) return true;
+  }
+  return false;
+}
+
 /// Says what is wrong with a tool's parameters: as an object, and as arguments one by one.
 ///
 /// \par Complexity  as SchemaCompiler
@@ -40,10 +52,12 @@ struct ArgumentSchema {
 /// \par Errors      as SchemaCompiler; Error{unsupported_keyword} for what is said of all arguments
 inline void check_listed_arguments(SchemaCompiler& compiler, const Tool& tool) {
   static_cast<void>(compiler.value(tool.parameters, tool.parameters_pointer));
-  for (const char* keyword : {"$ref", "anyOf", "oneOf", "enum", "const"}) {
-    if (!tool.parameters.contains(keyword)) continue;
+  for (const auto& [keyword, content] : tool.parameters.items()) {
+    const auto known = find_keyword(keyword);
+    if (!known || known->shape == KeywordShape::annotation || says_nothing_of_all(keyword))
+      continue;
     throw Error(Errc::unsupported_keyword, tool.parameters_pointer + '/' + keyword,
-                std::string("arguments cannot be written one by one beside \"") + keyword + '"');
+                "arguments cannot be written one by one beside \"" + keyword + '"');
   }
 }
 

@@ -17,8 +17,11 @@
 #include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/grammar/schema_text.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/tools/free_text.hpp>
+#include <tooldecode/tools/mark.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -28,8 +31,8 @@ namespace tooldecode {
 
 /// Calls whose names stand outside the JSON: DeepSeek, Kimi K2, gpt-oss, Mistral and ReAct.
 ///
-/// Text may precede the calls. The marks are plain text: a vocabulary may have them as tokens of
-/// their own or not. White space may stand around the arguments and between calls.
+/// Text may precede the calls. The marks are text to `write` and `parse`; a vocabulary may have
+/// them as control tokens or not. White space may stand around the arguments and between calls.
 ///
 /// \par Complexity  write and parse O(length of the text)
 /// \par Threads     a value
@@ -45,7 +48,9 @@ struct MarkedCall {
   std::string end;                     ///< behind the arguments
   std::optional<std::string> between;  ///< between two calls; nothing: one call an answer
   std::string section_end;             ///< behind the last call
-  bool numbered = false;               ///< names are followed by `:N`, N counting the calls
+  bool numbered  = false;              ///< names are followed by `:N`, N counting the calls
+  bool ends_text = false;  ///< the last call's `end` may be an end token, and missing in the text
+  std::vector<std::string> text_marks = {};  ///< control tokens that the text before may hold
 
   /// What values are written in.
   static constexpr ValueReader::Language language = ValueReader::Language::json;
@@ -84,7 +89,14 @@ struct MarkedCall {
             " <|constrain|>json<|message|>",
             "<|call|>",
             "<|start|>assistant",
-            ""};
+            "",
+            false,
+            true,
+            {"<|channel|>", "<|message|>", "<|end|>", "<|start|>"}};
+  }
+  /// gpt-oss's analysis, as a block that precedes an answer.
+  [[nodiscard]] static ReasoningMarks harmony_analysis() {
+    return {"<|channel|>analysis<|message|>", "<|end|><|start|>assistant"};
   }
   /// Mistral since 2025: `[TOOL_CALLS]f[ARGS]{...}`.
   [[nodiscard]] static MarkedCall mistral() { return {"", "[TOOL_CALLS]", "[ARGS]", "", "", ""}; }
@@ -141,35 +153,39 @@ struct MarkedCall {
                                            const ChoiceOptions& options) const {
     const SchemaOptions written{ValueSyntax::json, options.documented_order, options.whitespace,
                                 options.leading_keys};
+    const NodeId space = SchemaText(grammar, ValueSyntax::json, options.whitespace).space();
+    const auto middles = numbered ? std::vector<std::string>{":"} : detail::mark_spellings(middle);
     std::vector<std::pair<std::string, NodeId>> names;
-    const NodeId opening =
-        numbered ? grammar.sequence({number(grammar), grammar.literal(middle)}) : grammar.empty();
-    NodeId space = 0;
     for (const std::size_t i : chosen) {
-      const Tool& tool = tools[i];
-      SchemaCompiler compiler(grammar, tool.parameters, written);
-      space                  = compiler.whitespace();
-      const NodeId arguments = grammar.sequence(
-          {opening, space, compiler.value(tool.parameters, tool.parameters_pointer), space});
-      names.emplace_back(tool.name + (numbered ? ":" : middle),
-                         grammar.tagged(static_cast<std::uint32_t>(i), arguments));
+      const Tool& tool     = tools[i];
+      const auto arguments = [&](Grammar& part) {
+        SchemaCompiler compiler(part, tool.parameters, written);
+        const NodeId opening =
+            numbered ? part.sequence({number(part), detail::mark(part, middle)}) : part.empty();
+        return part.sequence({opening, compiler.whitespace(),
+                              compiler.value(tool.parameters, tool.parameters_pointer),
+                              compiler.whitespace()});
+      };
+      const NodeId after_name = grammar.part(static_cast<std::uint32_t>(i), arguments);
+      for (const std::string& after : middles) names.emplace_back(tool.name + after, after_name);
     }
     const NodeId name  = grammar.trie(names);
-    const NodeId mark  = grammar.literal(begin);
+    const NodeId mark  = detail::mark(grammar, begin);
     const NodeId first = section_begin.empty() ? grammar.empty() : grammar.sequence({space, mark});
     if (options.open_ended) {
       return grammar.sequence({first, name, grammar.lexeme(detail::any_text())});
     }
-    const NodeId call = grammar.sequence({name, grammar.literal(end)});
-    const bool exact  = options.whitespace == 0;
-    const NodeId last = section_end.empty()
-                            ? space
-                            : grammar.sequence({space, grammar.literal(section_end), space});
-    if (!between || !options.parallel) return grammar.sequence({first, call, last});
+    const bool exact   = options.whitespace == 0;
+    const NodeId close = detail::mark(grammar, end);
+    const NodeId last  = grammar.sequence({ends_text ? grammar.optional(close) : close, space,
+                                           detail::mark(grammar, section_end),
+                                          section_end.empty() ? grammar.empty() : space});
+    if (!between || !options.parallel) return grammar.sequence({first, name, last});
     const NodeId next =
-        exact ? grammar.sequence({grammar.literal(*between), mark})
-              : grammar.sequence({space, grammar.literal(detail::trimmed(*between)), space, mark});
-    return grammar.sequence({first, grammar.repeat(call, {1, Occurrences::unbounded}, next), last});
+        exact ? grammar.sequence({close, detail::mark(grammar, *between), mark})
+              : grammar.sequence(
+                    {close, space, detail::mark(grammar, detail::trimmed(*between)), space, mark});
+    return grammar.sequence({first, grammar.repeat(name, {1, Occurrences::unbounded}, next), last});
   }
 
  private:
@@ -206,7 +222,7 @@ struct MarkedCall {
     ToolCall call{std::string(name), reader.value()};
     if (!call.arguments.is_object()) reader.fail_at(start, "the arguments are an object");
     reader.skip_space();
-    reader.expect(detail::trimmed(end));
+    if (!ends_text || !reader.at_end()) reader.expect(detail::trimmed(end));
     return call;
   }
 };

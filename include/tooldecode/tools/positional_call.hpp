@@ -16,6 +16,7 @@
 #include <tooldecode/grammar/json_schema.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
+#include <tooldecode/tools/mark.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -127,17 +128,17 @@ struct PositionalCall {
                                            const ChoiceOptions& options) const {
     std::vector<std::pair<std::string, NodeId>> names;
     for (const std::size_t i : chosen) {
-      SchemaCompiler compiler(
-          grammar, tools[i].parameters,
-          {ValueSyntax::json, options.documented_order, options.whitespace, {}});
-      const NodeId space = compiler.whitespace();
-      const NodeId list  = grammar.sequence(
-          {space, arguments(grammar, compiler, tools[i], options.leading_keys), space});
-      const NodeId call = options.open_ended
-                              ? grammar.sequence({list, grammar.lexeme(detail::any_text())})
-                              : grammar.sequence({list, grammar.literal(end)});
-      names.emplace_back(tools[i].name + middle,
-                         grammar.tagged(static_cast<std::uint32_t>(i), call));
+      const auto call = [&](Grammar& part) {
+        SchemaCompiler compiler(
+            part, tools[i].parameters,
+            {ValueSyntax::json, options.documented_order, options.whitespace, {}});
+        const NodeId space = compiler.whitespace();
+        const NodeId list  = part.sequence(
+            {space, arguments(part, compiler, tools[i], options.leading_keys), space});
+        return options.open_ended ? part.sequence({list, part.lexeme(detail::any_text())})
+                                  : part.sequence({list, detail::mark(part, end)});
+      };
+      names.emplace_back(tools[i].name + middle, grammar.part(static_cast<std::uint32_t>(i), call));
     }
     return grammar.trie(names);
   }

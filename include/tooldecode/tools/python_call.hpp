@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/grammar/schema_text.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/code_point.hpp>
 #include <tooldecode/tools/tool_call.hpp>
@@ -84,19 +86,18 @@ struct PythonCall {
                                            const ChoiceOptions& options) const {
     const SchemaOptions written{ValueSyntax::python, options.documented_order, options.whitespace,
                                 options.leading_keys};
+    const SchemaText text(grammar, ValueSyntax::python, options.whitespace);
+    const NodeId space = text.space();
     std::vector<std::pair<std::string, NodeId>> names;
-    NodeId space = 0, comma = 0;
     for (const std::size_t i : chosen) {
-      const Tool& tool = tools[i];
-      SchemaCompiler compiler(grammar, tool.parameters, written);
-      space                  = compiler.whitespace();
-      comma                  = compiler.comma();
-      const NodeId arguments = grammar.tagged(
-          static_cast<std::uint32_t>(i),
-          grammar.sequence({space,
-                            compiler.keyword_arguments(tool.parameters, tool.parameters_pointer),
-                            space, grammar.literal(")")}));
-      names.emplace_back(tool.name + '(', arguments);
+      const Tool& tool     = tools[i];
+      const auto arguments = [&](Grammar& part) {
+        SchemaCompiler compiler(part, tool.parameters, written);
+        return part.sequence({compiler.whitespace(),
+                              compiler.keyword_arguments(tool.parameters, tool.parameters_pointer),
+                              compiler.whitespace(), part.literal(")")});
+      };
+      names.emplace_back(tool.name + '(', grammar.part(static_cast<std::uint32_t>(i), arguments));
     }
     const NodeId call = grammar.trie(names);
     if (options.open_ended) {
@@ -104,7 +105,7 @@ struct PythonCall {
     }
     const Occurrences count{1, options.parallel ? Occurrences::unbounded : 1};
     return grammar.sequence(
-        {space, grammar.repeat(call, count, comma), space, grammar.literal("]")});
+        {space, grammar.repeat(call, count, text.comma()), space, grammar.literal("]")});
   }
 
  private:

@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -83,6 +85,36 @@ class ToolSet {
  public:
   using Json = nlohmann::ordered_json;
 
+  /// Visits the tools.
+  class Iterator {
+   public:
+    using iterator_category = std::forward_iterator_tag;
+    using value_type        = Tool;
+    using difference_type   = std::ptrdiff_t;
+    using pointer           = const Tool*;
+    using reference         = const Tool&;
+
+    Iterator() = default;
+    reference operator*() const { return **at_; }
+    pointer operator->() const { return at_->get(); }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    Iterator operator++(int) {
+      Iterator before = *this;
+      ++at_;
+      return before;
+    }
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    friend class ToolSet;
+    using At = std::vector<std::shared_ptr<const Tool>>::const_iterator;
+    explicit Iterator(At at) : at_(at) {}
+    At at_{};
+  };
+
   ToolSet() = default;
 
   [[nodiscard]] static ToolSet parse(std::string_view json_text) {
@@ -97,15 +129,45 @@ class ToolSet {
 
   [[nodiscard]] std::size_t size() const noexcept { return tools_.size(); }
   [[nodiscard]] bool empty() const noexcept { return tools_.empty(); }
-  [[nodiscard]] const Tool& operator[](std::size_t index) const { return tools_[index]; }
-  [[nodiscard]] auto begin() const noexcept { return tools_.begin(); }
-  [[nodiscard]] auto end() const noexcept { return tools_.end(); }
+  [[nodiscard]] const Tool& operator[](std::size_t index) const { return *tools_[index]; }
+  /// The tools in order.
+  [[nodiscard]] Iterator begin() const noexcept { return Iterator(tools_.begin()); }
+  [[nodiscard]] Iterator end() const noexcept { return Iterator(tools_.end()); }
+  /// A tool by itself; sets made from this one share it.
+  [[nodiscard]] std::shared_ptr<const Tool> share(std::size_t index) const { return tools_[index]; }
 
   /// The index of a tool, or nothing.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const {
     const auto found = index_.find(name);
     if (found == index_.end()) return std::nullopt;
     return found->second;
+  }
+  /// The same set with one document's tool in place of another, which may have had another name.
+  [[nodiscard]] ToolSet with(std::size_t index, const Json& document) const {
+    const ToolSet one = from_json(document);
+    if (one.size() != 1) throw Error(Errc::malformed_document, "#", "one tool is wanted");
+    const auto taken = find(one[0].name);
+    if (taken && *taken != index) {
+      throw Error(Errc::duplicate_tool, "#/name",
+                  "tool " + std::to_string(*taken) + " has this name too: " + one[0].name);
+    }
+    ToolSet result = *this;
+    result.index_.erase(result[index].name);
+    result.index_.emplace(one[0].name, index);
+    result.tools_[index] = one.tools_[0];
+    result.notes_.insert(result.notes_.end(), one.notes_.begin(), one.notes_.end());
+    return result;
+  }
+  /// Some of the tools, in this order and each once, shared with this set.
+  [[nodiscard]] ToolSet subset(std::span<const std::size_t> indices) const {
+    ToolSet result;
+    for (const std::size_t index : indices) {
+      if (!result.index_.emplace(tools_[index]->name, result.size()).second) {
+        throw Error(Errc::duplicate_tool, tools_[index]->name, "the tool is in the subset twice");
+      }
+      result.tools_.push_back(tools_[index]);
+    }
+    return result;
   }
   /// Every place where a document was not taken literally, in the order of the documents.
   [[nodiscard]] std::span<const Note> notes() const noexcept { return notes_; }
@@ -183,7 +245,7 @@ class ToolSet {
                   "tool " + std::to_string(known->second) + " has this name too: " + tool.name);
     }
     read_parameters(tool, *body, pointer);
-    tools_.push_back(std::move(tool));
+    tools_.push_back(std::make_shared<const Tool>(std::move(tool)));
   }
 
   void read_parameters(Tool& tool, const Json& body, const std::string& pointer) {
@@ -269,7 +331,7 @@ class ToolSet {
     return member(body, "description") ? text(body, "description", pointer) : "";
   }
 
-  std::vector<Tool> tools_;
+  std::vector<std::shared_ptr<const Tool>> tools_;
   std::map<std::string, std::size_t, std::less<>> index_;
   std::vector<Note> notes_;
 };

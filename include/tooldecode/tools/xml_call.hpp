@@ -15,10 +15,13 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/grammar/schema_form.hpp>
+#include <tooldecode/grammar/schema_reader.hpp>
 #include <tooldecode/grammar/schema_text.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/code_point.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
+#include <tooldecode/tools/mark.hpp>
 #include <tooldecode/tools/plain_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -27,7 +30,8 @@
 
 namespace tooldecode {
 
-/// A call as an element with one inside for each argument; text may precede the first call.
+/// A call as an element with one inside for each argument; text may precede the first call. The
+/// marks are text to `write` and `parse`; a vocabulary may have them as control tokens or not.
 ///
 /// Strings are written as they are, up to the mark that closes them; anything else is JSON, and so
 /// are the values of a parameter that may be a string or something else than null. Which it is the
@@ -131,27 +135,32 @@ struct XmlCall {
   [[nodiscard]] NodeId calls_after_trigger(Grammar& grammar, const ToolSet& tools,
                                            std::span<const std::size_t> chosen,
                                            const ChoiceOptions& options) const {
-    const bool exact = options.whitespace == 0;
-    const NodeId between =
-        exact ? grammar.literal(gap) : grammar.lexeme(any_whitespace(), {0, options.whitespace});
-    PlainText plain(grammar, after_value);
+    const bool exact  = options.whitespace == 0;
+    const auto gap_of = [&](Grammar& in) {
+      return exact ? in.literal(gap) : in.lexeme(any_whitespace(), {0, options.whitespace});
+    };
+    const NodeId between = gap_of(grammar);
     std::vector<std::pair<std::string, NodeId>> names;
     for (const std::size_t i : chosen) {
-      const NodeId content =
-          grammar.sequence({between, arguments(grammar, plain, tools[i], between, options)});
-      names.emplace_back(tools[i].name + after_name,
-                         grammar.tagged(static_cast<std::uint32_t>(i), content));
+      const auto content = [&](Grammar& part) {
+        PlainText plain(part, after_value);
+        const NodeId space = gap_of(part);
+        return part.sequence({space, arguments(part, plain, tools[i], space, options)});
+      };
+      const NodeId after_tool = grammar.part(static_cast<std::uint32_t>(i), content);
+      for (const std::string& after : detail::mark_spellings(after_name)) {
+        names.emplace_back(tools[i].name + after, after_tool);
+      }
     }
     const NodeId name =
         grammar.sequence({before_name.empty() ? (exact ? grammar.empty() : between) : between,
-                          grammar.literal(before_name), grammar.trie(names)});
+                          detail::mark(grammar, before_name), grammar.trie(names)});
     if (options.open_ended) return grammar.sequence({name, grammar.lexeme(detail::any_text())});
-    const NodeId close =
-        after_values.empty()
-            ? grammar.literal(end)
-            : grammar.sequence({grammar.literal(after_values), between, grammar.literal(end)});
-    const NodeId call = grammar.sequence({name, close});
-    const NodeId next = grammar.sequence({between, grammar.literal(begin)});
+    const NodeId close = grammar.sequence({detail::mark(grammar, after_values),
+                                           after_values.empty() ? grammar.empty() : between,
+                                           detail::mark(grammar, end)});
+    const NodeId call  = grammar.sequence({name, close});
+    const NodeId next  = grammar.sequence({between, detail::mark(grammar, begin)});
     const Occurrences count{1, options.parallel ? Occurrences::unbounded : 1};
     return grammar.sequence({grammar.repeat(call, count, next), exact ? grammar.empty() : between});
   }
@@ -166,10 +175,10 @@ struct XmlCall {
     const auto known = tools.find(name);
     return known ? &tools[*known] : nullptr;
   }
-  // Nothing for a tool that is not documented.
+  // Nothing for a tool that is not documented, or not as SchemaReader takes it.
   static std::optional<PlainForm> form_of(const Tool* tool, const std::string& key) {
     if (tool == nullptr) return std::nullopt;
-    return plain_form(*argument_schema(*tool, key).schema, tool->parameters);
+    return find_plain_form(*argument_schema(*tool, key).schema, tool->parameters);
   }
 
   void append_value(std::string& text, const Json& value, std::optional<PlainForm> form) const {
@@ -203,7 +212,15 @@ struct XmlCall {
 
   // A value and its closing mark.
   [[nodiscard]] Json value(ValueReader& reader, std::optional<PlainForm> form) const {
-    if (form == PlainForm::json) return json(reader);
+    if (form == PlainForm::json) {
+      // Older templates print these with Python.
+      reader.skip_space();
+      for (const auto& [word, meaning] :
+           {std::pair{"True", Json(true)}, {"False", Json(false)}, {"None", Json()}}) {
+        if (reader.accept(word)) return close(reader, meaning);
+      }
+      return json(reader);
+    }
     const std::size_t length = reader.rest().find(after_value);
     if (length == std::string_view::npos) reader.fail("expected '" + after_value + "'");
     std::string_view text = reader.rest().substr(0, length);
@@ -227,7 +244,9 @@ struct XmlCall {
   }
   [[nodiscard]] Json json(ValueReader& reader) const {
     reader.allow_repeated_keys();
-    Json result = reader.value();
+    return close(reader, reader.value());
+  }
+  [[nodiscard]] Json close(ValueReader& reader, Json result) const {
     reader.skip_space();
     reader.expect(after_value);
     return result;
@@ -241,19 +260,22 @@ struct XmlCall {
     check_listed_arguments(compiler, tool);
     const auto required = required_names(tool);
     const NodeId pad    = grammar.literal(padding);
-    const NodeId assign = before_value.empty()
-                              ? pad
-                              : grammar.sequence({between, grammar.literal(before_value), pad});
-    const NodeId close  = grammar.sequence({pad, grammar.literal(after_value), between});
+    const NodeId assign =
+        before_value.empty()
+            ? pad
+            : grammar.sequence({between, detail::mark(grammar, before_value), pad});
+    const NodeId close = grammar.sequence({pad, detail::mark(grammar, after_value), between});
     KeyedSet set{.members          = {},
+                 .others           = {},
                  .separator        = grammar.empty(),
-                 .additional       = {},
                  .documented_order = options.documented_order};
+    SchemaReader reader(root);
     const auto value_of = [&](const std::string& key) {
       const auto [schema, pointer] = argument_schema(tool, key);
-      const PlainForm form         = plain_form(*schema, root);
+      const FormId id              = reader.form(*schema, pointer);
+      const PlainForm form         = plain_form(reader.forms[id]);
       return form == PlainForm::text || form == PlainForm::nullable
-                 ? plain.value(*schema, root, pointer)
+                 ? plain.value(reader, id, pointer)
                  : compiler.value(*schema, pointer);
     };
     std::vector<std::string> keys = argument_names(tool);
@@ -261,14 +283,21 @@ struct XmlCall {
       const bool is_required =
           std::find(required.begin(), required.end(), keys[i]) != required.end();
       const NodeId value = grammar.tagged(argument_tag + i, value_of(keys[i]));
-      set.members.push_back({{before_key + keys[i] + after_key},
-                             grammar.sequence({assign, value, close}),
-                             is_required});
+      KeyedSet::Member member{{}, grammar.sequence({assign, value, close}), is_required};
+      for (const std::string& before : detail::mark_spellings(before_key)) {
+        for (const std::string& after : detail::mark_spellings(after_key)) {
+          member.spellings.push_back(before + keys[i] + after);
+        }
+      }
+      set.members.push_back(std::move(member));
     }
     if (root.value("additionalProperties", Json(true)) != false) {
-      SchemaText text(grammar, ValueSyntax::json, options.whitespace);
-      set.additional = grammar.sequence({grammar.literal(before_key), text.other_key(keys, true),
-                                         grammar.literal(after_key), assign, value_of(""), close});
+      const NodeId value = grammar.sequence({assign, value_of(""), close});
+      for (const std::string& before : detail::mark_spellings(before_key)) {
+        for (const std::string& after : detail::mark_spellings(after_key)) {
+          set.others.push_back({SchemaText::identifier(before, after), value});
+        }
+      }
     }
     for (const std::string& name : options.leading_keys) {
       const auto from = static_cast<std::ptrdiff_t>(set.leading);

@@ -32,6 +32,11 @@ enum class TokenType : std::uint8_t {
   byte,          ///< one byte of a text that has no piece
 };
 
+/// Around the name of a control token where a grammar reads it; neither occurs in UTF-8, so no text
+/// can be taken for a control token.
+inline constexpr char control_open  = '\xFF';
+inline constexpr char control_close = '\xFE';
+
 /// What a Vocabulary needs to know beyond its tokens.
 struct VocabularyOptions {
   std::vector<TokenId> end_tokens    = {};  ///< any of them ends a text; the usual one first
@@ -70,6 +75,16 @@ class Vocabulary {
   /// What a token writes; empty where it writes no text.
   [[nodiscard]] std::string_view bytes(TokenId id) const noexcept {
     return writes_text(type(id)) ? name(id) : std::string_view();
+  }
+  /// What a token is to a grammar: its text, or a control token's name between control_open and
+  /// control_close; empty for end tokens, tokens without a text, and texts that hold those bytes.
+  [[nodiscard]] std::string_view grammar_bytes(TokenId id) const noexcept {
+    if (is_end(id)) return {};
+    if (type(id) == TokenType::control) return table_->stored(id);
+    const std::string_view text = bytes(id);
+    const bool is_free          = std::none_of(
+        text.begin(), text.end(), [](char c) { return c == control_open || c == control_close; });
+    return is_free ? text : std::string_view();
   }
   /// A token's bytes, or the name of one that writes no text; empty for padding.
   [[nodiscard]] std::string_view name(TokenId id) const noexcept {
@@ -148,7 +163,9 @@ class Vocabulary {
     explicit Table(const std::vector<Entry>& entries) {
       const auto limit  = static_cast<std::size_t>(std::numeric_limits<TokenId>::max());
       std::size_t total = 0;
-      for (const Entry& entry : entries) total += entry.bytes.size();
+      for (const Entry& entry : entries) {
+        total += entry.bytes.size() + (entry.type == TokenType::control ? 2 : 0);
+      }
       if (entries.size() > limit || total > limit) {
         throw Error(Errc::malformed_vocabulary, {}, "more tokens or bytes than 31 bits can count");
       }
@@ -163,7 +180,10 @@ class Vocabulary {
         }
         begins.push_back(static_cast<std::uint32_t>(blob.size()));
         types.push_back(entry.type);
+        const bool is_marked = entry.type == TokenType::control && !entry.bytes.empty();
+        if (is_marked) blob += control_open;
         blob += entry.bytes;
+        if (is_marked) blob += control_close;
       }
       begins.push_back(static_cast<std::uint32_t>(blob.size()));
       fill_indices();
@@ -187,9 +207,14 @@ class Vocabulary {
         }
       }
     }
-    [[nodiscard]] std::string_view name(TokenId id) const noexcept {
+    [[nodiscard]] std::string_view stored(TokenId id) const noexcept {
       const auto i = static_cast<std::size_t>(id);
       return {blob.data() + begins[i], begins[i + 1] - begins[i]};
+    }
+    [[nodiscard]] std::string_view name(TokenId id) const noexcept {
+      const std::string_view text = stored(id);
+      if (type_of(id) != TokenType::control || text.empty()) return text;
+      return text.substr(1, text.size() - 2);
     }
     [[nodiscard]] TokenType type_of(TokenId id) const noexcept {
       return types[static_cast<std::size_t>(id)];
@@ -203,7 +228,7 @@ class Vocabulary {
       return hash;
     }
 
-    std::string blob;                   // all names, one after the other
+    std::string blob;  // all names, one after the other, those of control tokens between their ends
     std::vector<std::uint32_t> begins;  // [tokens + 1], into blob
     std::vector<TokenType> types;       // [tokens]
     Index texts;

@@ -19,7 +19,8 @@ namespace tooldecode {
 ///
 /// Nodes are in breadth-first order, so the children of a node are neighbours, sorted by byte, and
 /// the bytes that lead to them lie in one run: a walk reads only what it may follow. Node 0 is the
-/// root. Control, unused and padding tokens write no text and are not in the trie.
+/// root. Tokens are in it by their `grammar_bytes`: end, unknown, unused and padding tokens are
+/// not.
 ///
 /// \par Complexity  built in O(bytes of the texts + n log n); 13 bytes per node, 4 per text
 /// \par Threads     immutable after construction
@@ -75,6 +76,13 @@ class VocabularyTrie {
   [[nodiscard]] std::pair<NodeIndex, NodeIndex> children(NodeIndex node) const noexcept {
     return {nodes_[node].first_child, nodes_[node + 1].first_child};
   }
+  /// The child that a byte leads to, or 0 where there is none.
+  [[nodiscard]] NodeIndex find_child(NodeIndex node, std::uint8_t byte) const noexcept {
+    const auto [first, last] = children(node);
+    const auto begin = labels_.begin(), end = begin + last;
+    const auto found = std::lower_bound(begin + first, end, byte);
+    return found != end && *found == byte ? static_cast<NodeIndex>(found - begin) : 0;
+  }
   /// What the texts that end at a node stand for.
   [[nodiscard]] std::span<const std::uint32_t> values(NodeIndex node) const noexcept {
     const std::uint32_t first = nodes_[node].first_value;
@@ -85,11 +93,14 @@ class VocabularyTrie {
     return nodes_[node].below;
   }
 
+  friend bool operator==(const VocabularyTrie&, const VocabularyTrie&) = default;
+
  private:
   struct Node {
     NodeIndex first_child;  // its children end where the next node's begin; so do its values
     std::uint32_t first_value;
     std::uint32_t below;
+    friend bool operator==(const Node&, const Node&) = default;
   };
 
   // By bytes, then by value; most comparisons are decided by the first eight bytes.
@@ -119,9 +130,7 @@ class VocabularyTrie {
     std::vector<Entry> entries;
     for (std::size_t id = 0; id < vocabulary.size(); ++id) {
       const auto token = static_cast<TokenId>(id);
-      if (vocabulary.is_text(token)) {
-        entries.emplace_back(vocabulary.bytes(token), static_cast<std::uint32_t>(id));
-      }
+      entries.emplace_back(vocabulary.grammar_bytes(token), static_cast<std::uint32_t>(id));
     }
     return entries;
   }

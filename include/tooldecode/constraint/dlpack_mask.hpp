@@ -1,0 +1,117 @@
+/// \file
+/// dlpack_mask_words, fill_dlpack_mask: mask buffers that cross a binding as DLPack tensors.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/error.hpp>
+
+namespace tooldecode {
+
+/// Rows of token masks in one buffer.
+struct MaskRows {
+  std::span<std::uint32_t> words;   // [rows, ceil(V / 32)]
+  std::size_t rows            = 0;  ///< masks, one below another
+  std::size_t vocabulary_size = 0;  ///< V
+};
+
+/// What a tensor points to besides its data; outlives the tensor.
+struct DlpackExtents {
+  std::array<std::int64_t, 2> shape{};
+  std::array<std::int64_t, 2> strides{};  // in words; newer consumers require them
+};
+
+namespace detail {
+// The numbers that DLPack gives to what a mask can be.
+inline constexpr int dlpack_cpu           = 1;
+inline constexpr int dlpack_int           = 0;
+inline constexpr int dlpack_unsigned      = 1;
+inline constexpr std::size_t most_extents = std::numeric_limits<std::ptrdiff_t>::max();
+}  // namespace detail
+
+/// The words of a tensor that holds one mask, [words], or several, [rows, words].
+///
+/// The tensor's type is DLPack's DLTensor or any with its fields; its header is not needed here.
+/// The memory remains its owner's, who also knows whether it may be written to.
+///
+/// \par Shapes      tensor [rows, ceil(V / 32)] or [ceil(V / 32)] -> words [rows, ceil(V / 32)]
+/// \par Complexity  O(1), nothing is copied
+/// \par Threads     reads the tensor only
+/// \par Errors      Error with the field as place: {invalid_option} for a device other than the
+///                  CPU and for null or misaligned data, {unknown_format} for elements other than
+///                  int32 and uint32, {shape_mismatch} for another shape and for rows with gaps
+/// \par Source      DLPack 1.3, dlpack.h
+template <class Tensor>
+[[nodiscard]] std::span<std::uint32_t> dlpack_mask_words(const Tensor& tensor,
+                                                         std::size_t vocabulary_size) {
+  if (static_cast<int>(tensor.device.device_type) != detail::dlpack_cpu) {
+    throw Error(Errc::invalid_option, "device", "must be the CPU, which DLPack numbers 1");
+  }
+  const int code = tensor.dtype.code;
+  if ((code != detail::dlpack_int && code != detail::dlpack_unsigned) || tensor.dtype.bits != 32 ||
+      tensor.dtype.lanes != 1) {
+    throw Error(Errc::unknown_format, "dtype", "must be int32 or uint32, in one lane");
+  }
+  const std::size_t width = mask_words(vocabulary_size);
+  const int last          = tensor.ndim == 1 ? 0 : 1;
+  if ((tensor.ndim != 1 && tensor.ndim != 2) || tensor.shape == nullptr || tensor.shape[0] < 0 ||
+      tensor.shape[last] < 0 || static_cast<std::size_t>(tensor.shape[last]) != width) {
+    throw Error(Errc::shape_mismatch, "shape",
+                "must be [rows, " + std::to_string(width) + "] or [" + std::to_string(width) + "]");
+  }
+  const std::size_t rows = last == 0 ? 1 : static_cast<std::size_t>(tensor.shape[0]);
+  if (width != 0 && rows > detail::most_extents / sizeof(std::uint32_t) / width) {
+    throw Error(Errc::shape_mismatch, "shape", "has more rows than memory can hold");
+  }
+  if (rows == 0 || width == 0) return {};
+  if (tensor.strides != nullptr) {
+    // The stride of an extent of one is never used, and may be anything.
+    const bool is_row_compact = width == 1 || tensor.strides[last] == 1;
+    if (!is_row_compact || (rows > 1 && tensor.strides[0] != static_cast<std::int64_t>(width))) {
+      throw Error(Errc::shape_mismatch, "strides", "must be those of rows without gaps");
+    }
+  }
+  if (tensor.data == nullptr) throw Error(Errc::invalid_option, "data", "must not be null");
+  void* const begin = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
+  if (reinterpret_cast<std::uintptr_t>(begin) % alignof(std::uint32_t) != 0) {
+    throw Error(Errc::invalid_option, "data", "must be aligned to four bytes");
+  }
+  return {static_cast<std::uint32_t*>(begin), rows * width};
+}
+
+/// Describes a buffer as an int32 tensor [rows, words], the type in which engines keep masks.
+///
+/// All fields of the tensor are written, `extents` is what it then points to.
+///
+/// \par Shapes      words [rows, ceil(V / 32)]
+/// \par Complexity  O(1), nothing is copied
+/// \par Threads     writes the tensor and the extents only
+/// \par Errors      Error{shape_mismatch} for words of another size
+/// \par Source      DLPack 1.3, dlpack.h
+template <class Tensor>
+void fill_dlpack_mask(Tensor& tensor, const MaskRows& masks, DlpackExtents& extents) {
+  const std::size_t width = mask_words(masks.vocabulary_size);
+  const std::size_t size  = masks.words.size();
+  if (width == 0 || masks.rows == 0 ? size != 0 : size % width != 0 || size / width != masks.rows) {
+    throw Error(Errc::shape_mismatch, "words", "must hold ceil(V / 32) words for each row");
+  }
+  extents     = {.shape   = {static_cast<std::int64_t>(masks.rows), static_cast<std::int64_t>(width)},
+                 .strides = {static_cast<std::int64_t>(width), 1}};
+  tensor      = {};
+  tensor.data = masks.words.data();
+  tensor.device.device_type = static_cast<decltype(tensor.device.device_type)>(detail::dlpack_cpu);
+  tensor.ndim               = 2;
+  tensor.dtype.code         = detail::dlpack_int;
+  tensor.dtype.bits         = 32;
+  tensor.dtype.lanes        = 1;
+  tensor.shape              = extents.shape.data();
+  tensor.strides            = extents.strides.data();
+}
+
+}  // namespace tooldecode

@@ -1,0 +1,35 @@
+/// \file
+/// EbnfConstraint: a text of a grammar that is written as text.
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/grammar/build_grammar.hpp>
+#include <tooldecode/grammar/grammar_text.hpp>
+
+namespace tooldecode {
+
+/// The texts of a grammar in GBNF or EBNF, from their first byte to their last, see parse_grammar.
+///
+/// \par Shapes      masks [ceil(V / 32)]
+/// \par Complexity  construction as parse_grammar; the rest as GrammarConstraint
+/// \par Threads     every const member may run concurrently; states are values
+/// \par Errors      from construction, as parse_grammar; Error{unsatisfiable_schema} where no text
+///                  matches
+/// \par Source      see parse_grammar
+class EbnfConstraint : public GrammarConstraint {
+ public:
+  EbnfConstraint(MaskCache cache, std::string_view grammar, std::string_view root = "root")
+      : EbnfConstraint(parse_grammar(grammar, root), std::move(cache)) {}
+
+ private:
+  EbnfConstraint(RootedGrammar parsed, MaskCache cache)
+      : GrammarConstraint(std::move(cache), std::move(parsed.grammar), parsed.root) {}
+};
+static_assert(Constraint<EbnfConstraint>);
+
+}  // namespace tooldecode

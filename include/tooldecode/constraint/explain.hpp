@@ -1,0 +1,344 @@
+/// \file
+/// explain: what a constraint expects at a place, in words.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/byte_set.hpp>
+#include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/number.hpp>
+#include <tooldecode/grammar/positions.hpp>
+#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+
+namespace tooldecode {
+
+namespace detail {
+
+// One of the things that may follow.
+struct Expectation {
+  enum class Kind : std::uint8_t {
+    member,
+    key,
+    value,
+    space,
+    end
+  };  // in the order in which they are told
+  Kind kind;
+  std::string words;
+  ByteSet first{};  // the bytes that it begins with; none for the end of the text
+  friend bool operator<(const Expectation& a, const Expectation& b) {
+    return std::pair(a.kind, std::string_view(a.words)) <
+           std::pair(b.kind, std::string_view(b.words));
+  }
+};
+
+// Finds what may follow at a state: one expectation per way to say it.
+class Expectations {
+ public:
+  explicit Expectations(const Automaton& automaton) : automaton_(automaton), walk_(automaton) {}
+
+  [[nodiscard]] std::vector<Expectation> at(Automaton::State state) {
+    for (const StackFrame& position : automaton_.positions(state)) add(position);
+    std::sort(found_.begin(), found_.end());
+    std::vector<Expectation> distinct;
+    for (Expectation& one : found_) {
+      if (distinct.empty() || distinct.back() < one) {
+        distinct.push_back(std::move(one));
+      } else {
+        distinct.back().first |= one.first;
+      }
+    }
+    return distinct;
+  }
+
+ private:
+  using Kind                              = Expectation::Kind;
+  using Index                             = VocabularyTrie::NodeIndex;
+  static constexpr std::size_t most_told  = 5;   // alternatives of one list
+  static constexpr std::size_t most_bytes = 40;  // of one text
+
+  void add(const StackFrame& position) {
+    if (position.node == Positions::text_end) {
+      found_.push_back({Kind::end, "the end of the text"});
+      return;
+    }
+    const NodeStore::Node& node = automaton_.nodes()[position.node];
+    switch (node.kind) {
+      case Grammar::Kind::literal:
+        return add_literal(node, position);
+      case Grammar::Kind::lexeme:
+        return add_lexeme(node, position);
+      case Grammar::Kind::trie:
+        return add_alternatives(node, position);
+      default:
+        return add_keys(node, position);
+    }
+  }
+
+  void add_literal(const NodeStore::Node& node, const StackFrame& position) {
+    const ByteSet first = ByteSet::of({&node.text[position.a], 1});
+    std::size_t at      = position.a;
+    while (at > 0 && is_inner(node.text[at])) --at;
+    found_.push_back({Kind::value, literal(std::string_view(node.text).substr(at)), first});
+  }
+  static std::string literal(std::string_view text) {
+    static const std::map<char, std::string> names{{'{', "an opening brace"},
+                                                   {'}', "a closing brace"},
+                                                   {'[', "an opening bracket"},
+                                                   {']', "a closing bracket"},
+                                                   {'(', "an opening parenthesis"},
+                                                   {')', "a closing parenthesis"},
+                                                   {',', "a comma"},
+                                                   {':', "a colon"}};
+    if (text == " ") return "a space";
+    if (text[0] == control_close) return "the end of a control token";
+    // The space behind a comma or a colon need not be told.
+    const auto name = names.find(text[0]);
+    if (name == names.end() || text.find_first_not_of(' ', 1) != std::string_view::npos) {
+      return "the text " + quoted(text);
+    }
+    return name->second + " '" + text[0] + '\'';
+  }
+
+  void add_lexeme(const NodeStore::Node& node, const StackFrame& position) {
+    const Dfa& dfa    = *node.dfa;
+    const auto bounds = node.occurrences;
+    ByteSet first;  // what the bounds leave of it
+    dfa.live(position.a).for_each([&](std::uint8_t byte) {
+      const bool closes = dfa.closing(dfa.next(position.a, byte));
+      const bool fits   = closes ? position.b >= bounds.min : position.b < bounds.max;
+      if (fits || !dfa.boundary(position.a)) first.insert(byte);
+    });
+    if (first.empty()) return;
+    if (dfa == *any_whitespace()) {
+      found_.push_back({Kind::space, "white space", first});
+      return;
+    }
+    const bool begins        = position.a == 0;
+    const ByteSet beginnings = dfa.live(0);
+    std::string words;
+    if (beginnings == ByteSet::of("\"") || beginnings == ByteSet::of("'")) {
+      words = string(dfa, position, bounds, first);
+    } else if ((beginnings & ~ByteSet::of("-0123456789")).empty()) {
+      const bool any = dfa == *any_number(false), integer = dfa == *any_number(true);
+      words = integer ? "an integer" : any ? "a number" : "a number of a certain form";
+      if (!begins) words = "inside " + words;
+      if (!any && !integer) words += ": next " + characters(first);
+    } else {
+      words = characters(first);
+    }
+    found_.push_back({Kind::value, std::move(words), first});
+  }
+  static std::string string(const Dfa& dfa, const StackFrame& position, const Occurrences& bounds,
+                            const ByteSet& first) {
+    const bool is_key = dfa == *any_key(true) || dfa == *any_key(false);
+    const bool is_any = is_key || dfa == *any_string(ValueSyntax::json, '"') ||
+                        dfa == *any_string(ValueSyntax::python, '"') ||
+                        dfa == *any_string(ValueSyntax::python, '\'');
+    const std::string name = is_key ? "a key" : is_any ? "a string" : "a string of a certain form";
+    if (position.a == 0) {
+      const std::string size = length(bounds, 0, " character");
+      return size.empty() ? name : name + " of " + size;
+    }
+    if (!dfa.boundary(position.a)) return "the rest of a character in " + name;
+    if (first == dfa.live(0)) return "the end of " + name + ", " + static_cast<char>(first.front());
+    std::string more = length(bounds, position.b, " more character");
+    if (!more.empty()) more = " (" + more + ")";
+    return "inside " + name + more + (is_any ? "" : ": next " + characters(first));
+  }
+  // How many characters there may be beyond those that are done; nothing where any number may.
+  static std::string length(const Occurrences& bounds, std::uint32_t done, const char* noun) {
+    const std::uint32_t least = bounds.min - std::min(bounds.min, done);
+    const bool is_open        = bounds.max == Occurrences::unbounded;
+    if (is_open && least == 0) return "";
+    const std::uint32_t most = is_open ? least : bounds.max - done;
+    std::string words        = is_open ? "at least " : least == 0 ? "at most " : "";
+    if (least != 0 && least != most) words += std::to_string(least) + " to ";
+    return words + std::to_string(most) + noun + (most == 1 ? "" : "s");
+  }
+  static std::string characters(const ByteSet& set) {
+    const ByteSet ascii = set & ByteSet::range(0, 127);
+    if (ascii.empty()) {
+      const bool inner = (set & ~ByteSet::range(0x80, 0xBF)).empty();
+      return inner ? "the rest of a character" : "a character past ASCII";
+    }
+    if (ascii.size() > 90) return "any text";
+    const std::string past = ascii == set ? "" : " or one past ASCII";
+    if (ascii.size() == 1) return "the character '" + byte_class(ascii) + '\'' + past;
+    return "one of the characters [" + byte_class(ascii) + ']' + past;
+  }
+
+  void add_alternatives(const NodeStore::Node& node, const StackFrame& position) {
+    const Texts texts = below(*node.literals, position.b);
+    ByteSet first;
+    const auto [begin, end] = node.literals->children(position.b);
+    for (Index child = begin; child < end; ++child) first.insert(node.literals->label(child));
+    std::string words = position.b != 0 ? "the rest of " : texts.size() == 1 ? "the text " : "";
+    found_.push_back({Kind::value, words + listed(*node.literals, texts), first});
+  }
+
+  void add_keys(const NodeStore::Node& node, const StackFrame& position) {
+    const VocabularyTrie& trie = *node.literals;
+    Texts available;
+    ByteSet members, others;
+    for (const auto& [member, ends] : below(trie, position.b)) {
+      for (const Index end : ends) {
+        const std::string rest = spelling(trie, end).substr(spelling(trie, position.b).size());
+        if (!may_become(position, rest)) continue;
+        available[member].push_back(end);
+        members.insert(static_cast<std::uint8_t>(rest[0]));
+      }
+    }
+    const char* rest = position.b == 0 ? "" : "the rest of ";
+    if (!available.empty()) {
+      found_.push_back(
+          {Kind::member, std::string(rest) + "the key " + listed(trie, available), members});
+    }
+    if (!automaton_.may_add(position)) return;
+    for (const NodeStore::Others& other : node.others) {
+      const Dfa::State state = other.state[position.b];
+      if (state == Dfa::dead) continue;
+      const Dfa& key = *automaton_.nodes()[other.key].dfa;
+      key.live(state).for_each([&](std::uint8_t byte) {
+        const Index child = trie.find_child(position.b, byte);
+        if (child == 0 || other.completes[child] ||
+            (trie.values(child).empty() && key.accepting(other.state[child]))) {
+          others.insert(byte);
+        }
+      });
+    }
+    if (!others.empty()) found_.push_back({Kind::key, rest + std::string("another key"), others});
+  }
+  // Whether the rest of a member's key leads to its value: the member may come, and has not yet.
+  bool may_become(const StackFrame& position, std::string_view rest) {
+    const auto from = walk_.begin(position);
+    auto place      = from;
+    for (const char c : rest) place = walk_.step(place, static_cast<std::uint8_t>(c));
+    const auto reached = walk_.positions(place);
+    const bool is_read = std::any_of(reached.begin(), reached.end(), [&](const StackFrame& frame) {
+      return frame.node != position.node || frame.below != position.below;
+    });
+    walk_.drop(from);
+    return is_read;
+  }
+
+  // The texts at a place of a trie and below it: where they end, by what they stand for.
+  using Texts = std::map<std::uint32_t, std::vector<Index>>;
+  static Texts below(const VocabularyTrie& trie, Index from) {
+    Texts texts;
+    std::vector<Index> work{from};
+    while (!work.empty()) {
+      const auto [first, last] = trie.children(work.back());
+      work.pop_back();
+      for (Index child = first; child < last; ++child) {
+        const auto values = trie.values(child);
+        if (!values.empty()) texts[values.front()].push_back(child);
+        work.push_back(child);
+      }
+    }
+    return texts;
+  }
+  static std::string spelling(const VocabularyTrie& trie, Index end) {
+    std::string text;
+    while (end != 0) {
+      text.push_back(static_cast<char>(trie.label(end)));
+      // The last node whose children do not begin behind this one is its parent.
+      Index first = 0;
+      for (Index count = end; count > 1;) {
+        const Index half = count / 2;
+        if (trie.children(first + half).first <= end) first += half;
+        count -= half;
+      }
+      end = first;
+    }
+    std::reverse(text.begin(), text.end());
+    return text;
+  }
+  // The first few, in one spelling each.
+  static std::string listed(const VocabularyTrie& trie, const Texts& texts) {
+    const std::size_t told = std::min(texts.size(), most_told);
+    std::string list;
+    std::size_t i = 0;
+    for (auto one = texts.begin(); i < told; ++one, ++i) {
+      if (i > 0) list += i + 1 == texts.size() ? " or " : ", ";
+      list += quoted(spelling(trie, one->second.front()));
+    }
+    if (told < texts.size()) list += " and " + std::to_string(texts.size() - told) + " more";
+    return list;
+  }
+
+  static bool is_inner(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+  // A text between quotes that it does not have, as far as that goes; one that has its own as it
+  // is.
+  static std::string quoted(std::string_view text) {
+    std::string shown;
+    std::size_t end = std::min(text.size(), most_bytes);
+    while (end < text.size() && end > 0 && is_inner(text[end])) --end;
+    for (const char c : text.substr(0, end)) {
+      if (c == control_open || c == control_close) continue;
+      shown += c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\r' ? "\\r" : std::string(1, c);
+    }
+    if (end < text.size()) shown += "...";
+    const bool has_quotes = text.size() > 1 && (text[0] == '"' || text[0] == '\'') &&
+                            text.find(text[0], 1) == text.size() - 1;
+    if (has_quotes) return shown;
+    const char quote = shown.find('"') == std::string::npos ? '"' : '\'';
+    return quote + shown + quote;
+  }
+
+  const Automaton& automaton_;
+  Automaton::Walk walk_;
+  std::vector<Expectation> found_;
+};
+
+}  // namespace detail
+
+/// What may follow at a state, in words, for the one who reads why a text was refused: `one of: the
+/// key "name" or "age"; another key; a closing brace '}'`.
+///
+/// Never empty. Lists are cut after five alternatives, long texts after forty bytes. Strings and
+/// numbers with bounds or patterns of their own are told by the characters that may come next. The
+/// words are for people and may change; programs read masks.
+///
+/// \par Complexity  O(what may follow, keys and enumerated values spelled out)
+/// \par Threads     may run concurrently; takes the automaton's lock
+/// \par Errors      std::bad_alloc
+[[nodiscard]] inline std::string explain(const GrammarConstraint& constraint,
+                                         GrammarConstraint::State state) {
+  if (constraint.is_finished(state)) return "nothing: the text has ended";
+  const auto expected = detail::Expectations(constraint.automaton()).at(state.id);
+  std::string words;
+  for (const detail::Expectation& one : expected) words += (words.empty() ? "" : "; ") + one.words;
+  return expected.size() > 1 ? "one of: " + words : words;
+}
+
+/// The same within an answer, with the tool and the argument that it stands in: `in the argument
+/// "days" of get_weather: an integer`.
+[[nodiscard]] inline std::string explain(const ToolCallFSM& calls, ToolCallFSM::State state) {
+  std::string place;
+  if (const auto tool = calls.find_tool(state)) {
+    const Tool& called  = calls.tools()[*tool];
+    const auto argument = calls.find_argument(state);
+    place = argument ? "in the argument \"" + argument_names(called)[*argument] + "\" of "
+                     : std::string("in a call of ");
+    place += called.name + ": ";
+  }
+  return place + explain(calls.grammar(), state);
+}
+
+}  // namespace tooldecode

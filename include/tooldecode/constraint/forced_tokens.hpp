@@ -1,0 +1,176 @@
+/// \file
+/// ForcedTokens: the tokens that must follow, as the model's own tokenizer cuts the final text.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+
+namespace tooldecode {
+
+/// Finds the tokens that every conforming text goes on with, if the tokenizer writes it.
+///
+/// A forced text can be cut in many ways, and a model has learnt one: that of its tokenizer, which
+/// may merge the end of what is forced with what the model says next. These tokens can be put in
+/// for the model without a pass, and the whole answer is what the tokenizer makes of its text.
+///
+/// Why that holds: let forced text F follow a text T, whose tokens the tokenizer would write, and
+/// let the whole be written in the tokens c1, c2, ... behind T. Either one of these ends with F, or
+/// one begins at some p inside F and goes past its end: a token w of the vocabulary that begins
+/// with F[p:] and is allowed at p. A beginning of a tokenizer's tokens is what it makes of their
+/// text, so it gives the tokens up to w for T and the text up to the end of w. All such w are
+/// tried, and what all results have in common, with that of T and F alone, is common to all whole
+/// texts.
+///
+/// That premise is a theorem for byte pairs: no merge crosses the border of two final tokens, so
+/// those before it are made by the same merges with and without what follows. Patterns that split
+/// text beforehand keep it where they look no further ahead than white space: so the text is never
+/// cut behind white space, and at characters beyond ASCII the search ends. It does not hold for
+/// patterns that group digits from the right.
+///
+/// \par Complexity  O(bytes of the longest token) encodings of T and F at most, then one for each
+///                  allowed token that could go past the end until one does
+/// \par Threads     immutable; const members may run concurrently as `encode` may
+/// \par Errors      those of `encode`
+class ForcedTokens {
+ public:
+  /// Text to tokens, such as a Tokenizer's `encode` with `parse_special`.
+  using Encode = std::function<std::vector<TokenId>(std::string_view)>;
+
+  ForcedTokens(MaskCache cache, Encode encode)
+      : cache_(std::move(cache)), encode_(std::move(encode)), controls_(controls()) {}
+
+  /// The tokens behind a text; the text may still go on with forced bytes after them.
+  ///
+  /// \param state   of the constraint, behind `before`
+  /// \param before  what the model has written, or the end of it from where the tokenizer begins
+  ///                anew: all of an answer, its last lines
+  template <Constraint C>
+    requires requires(const C& c, const typename C::State& s, std::string_view bytes) {
+      { c.advance_bytes(s, bytes) } -> std::same_as<std::optional<typename C::State>>;
+    }
+  [[nodiscard]] std::vector<TokenId> operator()(const C& constraint, typename C::State state,
+                                                std::string_view before) const {
+    std::string forced = constraint.forced(state);
+    forced.resize(std::min(forced.size(), first_beyond_ascii(forced)));
+    forced.resize(forced.find_last_not_of(spaces) + 1);
+    if (forced.empty() || !is_utf8(before)) return {};
+    const std::string text                     = std::string(before) + forced;
+    std::optional<std::vector<TokenId>> common = encode_behind(text, before.size());
+    TokenMask mask(constraint.vocabulary_size());
+    const std::size_t longest = std::max(cache_.trie().longest(), controls_.longest());
+    for (std::size_t p = 0; p < forced.size(); ++p) {
+      if (p > 0) state = *constraint.advance_bytes(state, std::string_view(&forced[p - 1], 1));
+      const std::string_view rest = std::string_view(forced).substr(p);
+      if (rest.size() >= longest) continue;
+      std::vector<TokenId> longer = ForcedText(cache_.trie()).find_longer(rest);
+      const auto named            = ForcedText(controls_).find_longer(rest);
+      longer.insert(longer.end(), named.begin(), named.end());
+      if (longer.empty()) continue;
+      const std::size_t cut = before.size() + p;
+      const auto alone      = encode_behind(std::string_view(text).substr(0, cut), before.size());
+      // How white space is cut depends on what stands behind it, and no token before it does.
+      const std::size_t word = std::string_view(text).substr(0, cut).find_last_not_of(spaces) + 1;
+      const bool is_spaced   = word < cut;
+      if (!is_spaced && !alone) continue;
+      if (alone && common && begins_with(*alone, *common) &&
+          before.size() + length(*common) <= word) {
+        continue;
+      }
+      constraint.fill_mask(state, mask.words());
+      for (const TokenId token : longer) {
+        if (!mask.contains(token)) continue;
+        const std::string whole =
+            text + std::string(cache_.vocabulary().name(token).substr(rest.size()));
+        if (!is_utf8(whole)) {
+          // How its last character goes on is not known, nor how the tokenizer cuts it.
+          if (is_spaced) return {};
+          keep_common(common, *alone);
+          break;
+        }
+        auto tokens = encode_behind(whole, before.size());
+        if (!tokens || tokens->empty() || tokens->back() != token) continue;
+        tokens->pop_back();
+        keep_common(common, *tokens);
+        if (!is_spaced) break;
+      }
+      if (common && common->empty()) return {};
+    }
+    return std::move(common).value_or(std::vector<TokenId>());
+  }
+
+ private:
+  static constexpr std::string_view spaces = " \t\r\n";
+
+  static std::size_t first_beyond_ascii(std::string_view text) {
+    const auto at = std::find_if(text.begin(), text.end(),
+                                 [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+    return static_cast<std::size_t>(at - text.begin());
+  }
+  static bool begins_with(const std::vector<TokenId>& tokens, const std::vector<TokenId>& first) {
+    return tokens.size() >= first.size() && std::equal(first.begin(), first.end(), tokens.begin());
+  }
+  static void keep_common(std::optional<std::vector<TokenId>>& common,
+                          const std::vector<TokenId>& other) {
+    if (!common) {
+      common = other;
+      return;
+    }
+    const auto [end, unused] =
+        std::mismatch(common->begin(), common->end(), other.begin(), other.end());
+    common->erase(end, common->end());
+  }
+
+  [[nodiscard]] std::size_t length(const std::vector<TokenId>& tokens) const {
+    std::size_t bytes = 0;
+    for (const TokenId token : tokens) bytes += cache_.vocabulary().name(token).size();
+    return bytes;
+  }
+
+  // The tokens of a text from a byte on; nothing where that is inside a token.
+  [[nodiscard]] std::optional<std::vector<TokenId>> encode_behind(std::string_view text,
+                                                                  std::size_t at) const {
+    std::vector<TokenId> tokens = encode_(text);
+    std::size_t begin = 0, skipped = 0;
+    for (; begin < at && skipped < tokens.size(); ++skipped) {
+      begin += cache_.vocabulary().name(tokens[skipped]).size();
+    }
+    if (begin != at) return std::nullopt;
+    tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(skipped));
+    return tokens;
+  }
+
+  // Control tokens by their names, which the tokenizer finds in text.
+  [[nodiscard]] VocabularyTrie controls() const {
+    const Vocabulary& vocabulary = cache_.vocabulary();
+    std::vector<VocabularyTrie::Entry> entries;
+    for (std::size_t t = 0; t < vocabulary.size(); ++t) {
+      const auto token = static_cast<TokenId>(t);
+      if (vocabulary.type(token) != TokenType::control) continue;
+      entries.emplace_back(vocabulary.name(token), static_cast<std::uint32_t>(t));
+    }
+    return VocabularyTrie(std::move(entries));
+  }
+
+  MaskCache cache_;
+  Encode encode_;
+  VocabularyTrie controls_;
+};
+
+}  // namespace tooldecode

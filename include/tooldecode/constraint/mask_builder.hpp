@@ -1,0 +1,410 @@
+/// \file
+/// MaskBuilder: finds the tokens that may follow a state.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/lexeme_slice.hpp>
+#include <tooldecode/constraint/shared_states.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/byte_set.hpp>
+#include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/node_store.hpp>
+#include <tooldecode/grammar/positions.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+
+namespace tooldecode {
+
+/// Walks the vocabulary's trie in step with the automaton, once, for one state.
+///
+/// Where a walk would stay inside one lexeme for many tokens, a slice that is ready for the lexeme
+/// stands for it; only what comes after the lexeme's end is walked. Inside a key that need not be
+/// one of the schema's, the tokens that spell one of those are walked and set apart from the
+/// slice's.
+///
+/// \par Shapes      masks over V tokens
+/// \par Complexity  O(trie nodes that the automaton can reach outside slices)
+/// \par Threads     holds the automaton's lock while it lives
+/// \par Errors      std::bad_alloc
+/// \par Source      Willard and Louf, arXiv:2307.09702, section 4, without its precomputed index
+class MaskBuilder {
+ public:
+  MaskBuilder(const SharedStates& states, std::size_t vocabulary_size)
+      : states_(states),
+        trie_(states.trie()),
+        walk_(states.automaton()),
+        vocabulary_size_(vocabulary_size) {}
+
+  [[nodiscard]] MaskEntry build(Automaton::State state) {
+    collect(walk_.begin(state), 0);
+    return compress();
+  }
+
+ private:
+  using Place     = Automaton::Walk::Place;
+  using NodeIndex = VocabularyTrie::NodeIndex;
+
+  // Below so few tokens a walk costs less than a slice.
+  static constexpr std::uint32_t sliced_subtree = 48;
+  // So many tokens are as quickly set one by one as a mask is copied.
+  static constexpr std::size_t most_listed = 1024;
+  // Inside strings and free text.
+  static bool is_sliced(const Dfa& dfa, Dfa::State state) noexcept {
+    return state != Dfa::dead && dfa.loops(state) && dfa.live(state).size() >= 64;
+  }
+
+  // A ready mask, and what of it is not allowed, ascending.
+  struct Base {
+    const TokenMask* mask;
+    std::size_t count;
+    std::vector<TokenId> removed;
+  };
+
+  // The tokens below a trie node that may follow. Positions are taken one by one, since what one of
+  // them allows is allowed; those inside lexemes need no walk of the automaton.
+  void collect(Place place, NodeIndex node) {
+    const bool is_large = trie_.count_below(node) >= sliced_subtree;
+    std::vector<StackFrame> rest, lexemes;
+    for (std::uint32_t i = place.first; i < place.last; ++i) {
+      const StackFrame frame = walk_.positions(place)[i - place.first];
+      if (is_lexeme(frame)) {
+        lexemes.push_back(frame);
+      } else if (is_large && is_sliced_key(frame)) {
+        collect_key(frame, node);
+      } else {
+        rest.push_back(frame);
+      }
+    }
+    collect_lexemes(lexemes, node, is_large);
+    if (rest.size() == place.last - place.first) return walk(place, node);
+    if (rest.empty()) return;
+    const Place others = walk_.begin(rest);
+    walk(others, node);
+    walk_.drop(others);
+  }
+
+  void walk(Place place, NodeIndex node) {
+    const ByteSet candidates = walk_.candidates(place);
+    const auto [first, last] = trie_.children(node);
+    for (auto child = first; child < last; ++child) {
+      if (!candidates.contains(trie_.label(child))) continue;
+      const Place next = walk_.step(place, trie_.label(child));
+      if (!next.empty()) {
+        add_all(trie_.values(child));
+        const auto [below, end] = trie_.children(child);
+        if (below != end) collect(next, child);
+      }
+      walk_.drop(next);
+    }
+  }
+
+  void add(TokenId token) {
+    added_.push_back(token);
+    if (added_.size() == most_listed) spill();
+  }
+  void add_all(std::span<const std::uint32_t> tokens) {
+    for (const std::uint32_t token : tokens) add(static_cast<TokenId>(token));
+  }
+  void spill() {
+    if (!spilled_) spilled_ = std::make_unique<TokenMask>(vocabulary_size_);
+    for (const TokenId token : added_) spilled_->insert(token);
+    added_.clear();
+  }
+
+  [[nodiscard]] const NodeStore::Node* node_of(const StackFrame& frame) const {
+    return frame.node == Positions::text_end ? nullptr : &states_.automaton().nodes()[frame.node];
+  }
+  [[nodiscard]] bool is_lexeme(const StackFrame& frame) const {
+    const NodeStore::Node* node = node_of(frame);
+    return node != nullptr && node->kind == Grammar::Kind::lexeme;
+  }
+  [[nodiscard]] bool is_sliced_key(const StackFrame& frame) const {
+    const NodeStore::Node* node = node_of(frame);
+    if (node == nullptr || node->kind != Grammar::Kind::keyed_set) return false;
+    const auto sliced = [&](const NodeStore::Others& others) {
+      return is_sliced(*states_.automaton().nodes()[others.key].dfa, others.state[frame.b]);
+    };
+    return std::any_of(node->others.begin(), node->others.end(), sliced) &&
+           states_.automaton().may_add(frame);
+  }
+
+  // Positions at one point of one lexeme differ only in what comes after it.
+  void collect_lexemes(std::vector<StackFrame>& frames, NodeIndex node, bool is_large) {
+    while (!frames.empty()) {
+      const StackFrame frame = frames.back();
+      const auto alike       = [&](const StackFrame& other) {
+        return other.node == frame.node && other.a == frame.a && other.b == frame.b;
+      };
+      std::vector<StackFrame> group;
+      std::copy_if(frames.begin(), frames.end(), std::back_inserter(group), alike);
+      std::erase_if(frames, alike);
+      const LexemeSlice* slice = nullptr;
+      if (is_large && is_sliced(*node_of(frame)->dfa, frame.a)) {
+        slice = states_.slice(node_of(frame)->dfa, frame.a, node);
+      }
+      if (slice != nullptr && !(slice->may_end_inside() && goes_on(group))) {
+        collect_slice(group, *slice);
+      } else {
+        walk_lexeme(group, node);
+      }
+    }
+  }
+  // Whether anything may follow the lexemes that positions are in.
+  [[nodiscard]] bool goes_on(const std::vector<StackFrame>& group) {
+    const Place after  = walk_.after(group);
+    const bool is_open = !walk_.candidates(after).empty();
+    walk_.drop(after);
+    return is_open;
+  }
+
+  // Steps through a lexeme alone, and through the automaton from where the lexeme may end.
+  void walk_lexeme(const std::vector<StackFrame>& group, NodeIndex root) {
+    const NodeStore::Node& lexeme = *node_of(group[0]);
+    const Dfa& dfa                = *lexeme.dfa;
+    const Occurrences& bounds     = lexeme.occurrences;
+    struct Visit {
+      NodeIndex node;
+      Dfa::State state;
+      std::uint32_t units;
+    };
+    const TokenClasses& classes = states_.classes();
+    std::optional<TokenClasses::Taken> plain;  // the class of tokens that need no walk
+    if (root == 0 && dfa.live(group[0].a).size() >= 62) plain = classes.find(dfa, group[0].a);
+    if (plain && plain->counts && bounds.max != Occurrences::unbounded &&
+        bounds.max - group[0].b < classes.longest(plain->k)) {
+      plain.reset();
+    }
+    if (plain) add_base(classes.mask(plain->k), classes.size(plain->k), {});
+    std::optional<Place> after;
+    std::vector<Visit> work{{root, group[0].a, group[0].b}};
+    for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, as the trie lies in memory
+      const auto [node, state, units] = work[i];
+      const bool is_boundary          = dfa.boundary(state);
+      const auto [first, last]        = trie_.children(node);
+      for (auto child = first; child < last; ++child) {
+        const Dfa::State next = dfa.next(state, trie_.label(child));
+        if (next == Dfa::dead || (plain && !classes.has_others(plain->k, child))) continue;
+        std::uint32_t more = units;
+        if (is_boundary && dfa.closing(next)) {
+          if (units < bounds.min) continue;
+        } else if (is_boundary) {
+          if (units >= bounds.max) continue;
+          ++more;
+        }
+        add_all(trie_.values(child));
+        const auto [below, end] = trie_.children(child);
+        if (below == end) continue;
+        if (!dfa.live(next).empty()) work.push_back({child, next, more});
+        if (!dfa.accepting(next) || (!dfa.closing(next) && more < bounds.min)) continue;
+        if (!after) after = walk_.after(group);
+        walk(*after, child);
+      }
+    }
+    if (after) walk_.drop(*after);
+  }
+
+  void collect_slice(const std::vector<StackFrame>& group, const LexemeSlice& slice) {
+    const NodeStore::Node& lexeme = *node_of(group[0]);
+    const Occurrences& bounds     = lexeme.occurrences;
+    const std::uint32_t count     = group[0].b;
+    const std::uint32_t least     = bounds.min > count ? bounds.min - count : 0;
+    const std::uint32_t most =
+        bounds.max == Occurrences::unbounded ? bounds.max : bounds.max - count;
+    const auto fits = [&](const LexemeSlice::Closing& token) {
+      return token.units >= least && token.units <= most && !is_apart(token.token);
+    };
+    if (auto removed = slice.not_fitting(least, most, most_listed)) {
+      add_base(slice.inside(), slice.count(), std::move(*removed));
+    } else {
+      add_base(slice.staying(most), slice.count(), {});
+      for (const LexemeSlice::Closing& token : slice.closing()) {
+        if (fits(token)) add(token.token);
+      }
+    }
+    if (slice.past().size() == 1) return;
+    const Place after = walk_.after(group);
+    walk_past(slice, fits, after, 0);
+    walk_.drop(after);
+  }
+  template <class Fits>
+  void walk_past(const LexemeSlice& slice, const Fits& fits, Place place, NodeIndex node) {
+    const VocabularyTrie& past = slice.past();
+    const ByteSet candidates   = walk_.candidates(place);
+    const auto [first, last]   = past.children(node);
+    for (auto child = first; child < last; ++child) {
+      if (!candidates.contains(past.label(child))) continue;
+      const Place next = walk_.step(place, past.label(child));
+      if (!next.empty()) {
+        for (const std::uint32_t index : past.values(child)) {
+          const LexemeSlice::Closing& token = slice.past_end()[index];
+          if (fits(token)) add(token.token);
+        }
+        walk_past(slice, fits, next, child);
+      }
+      walk_.drop(next);
+    }
+  }
+
+  // A key of a set that takes others than its members: what spells a member is walked, and what is
+  // then no other's key is kept out of the slices.
+  void collect_key(const StackFrame& frame, NodeIndex node) {
+    std::vector<TokenId> apart, outer;
+    outer.swap(apart_);
+    const Place place = walk_.begin(frame);
+    walk_key(place, node, apart);
+    walk_.drop(place);
+    std::sort(apart.begin(), apart.end());
+    apart_.swap(apart);
+    const std::size_t count = node_of(frame)->others.size();
+    for (std::size_t k = 0; k < count; ++k) {
+      const NodeStore::Others& others = node_of(frame)->others[k];
+      const Dfa::State state          = others.state[frame.b];
+      if (state == Dfa::dead) continue;
+      const StackFrame key     = walk_.in_other_key(frame, k);
+      const DfaPointer& dfa    = states_.automaton().nodes()[others.key].dfa;
+      const LexemeSlice* slice = is_sliced(*dfa, state) ? states_.slice(dfa, state, node) : nullptr;
+      if (slice != nullptr && !slice->may_end_inside()) {
+        collect_slice({key}, *slice);
+      } else {
+        walk_apart(key, node);
+      }
+    }
+    apart_.swap(outer);
+  }
+  // Follows the members' literals only, and lists all tokens that spell one to its end.
+  void walk_key(Place place, NodeIndex node, std::vector<TokenId>& apart) {
+    const StackFrame frame     = walk_.positions(place)[0];
+    const NodeStore::Node& set = *node_of(frame);
+    const auto [first, last]   = set.literals->children(frame.b);
+    for (auto literal = first; literal < last; ++literal) {
+      const NodeIndex child = trie_.find_child(node, set.literals->label(literal));
+      if (child == 0) continue;
+      const Place next = walk_.step(place, set.literals->label(literal));
+      std::vector<StackFrame> rest;
+      StackFrame inside{.node = Positions::text_end};
+      for (const StackFrame& position : walk_.positions(next)) {
+        const bool stays = position.node == frame.node && position.below == frame.below &&
+                           position.b == literal && position.a == frame.a;
+        if (stays) {
+          inside = position;
+        } else {
+          rest.push_back(position);
+        }
+      }
+      if (!set.literals->values(literal).empty()) set_apart(child, apart);
+      if (!next.empty()) add_all(trie_.values(child));
+      if (!rest.empty()) {
+        const Place after = walk_.begin(rest);
+        collect(after, child);
+        walk_.drop(after);
+      }
+      if (inside.node != Positions::text_end) {
+        const Place deeper = walk_.begin(inside);
+        walk_key(deeper, child, apart);
+        walk_.drop(deeper);
+      }
+      walk_.drop(next);
+    }
+  }
+  void set_apart(NodeIndex node, std::vector<TokenId>& apart) const {
+    for (const std::uint32_t token : trie_.values(node)) {
+      apart.push_back(static_cast<TokenId>(token));
+    }
+    const auto [first, last] = trie_.children(node);
+    for (auto child = first; child < last; ++child) set_apart(child, apart);
+  }
+  [[nodiscard]] bool is_apart(TokenId token) const {
+    return !apart_.empty() && std::binary_search(apart_.begin(), apart_.end(), token);
+  }
+  // A walk of another member's key that no slice serves.
+  void walk_apart(const StackFrame& key, NodeIndex node) {
+    std::vector<TokenId> added, apart;
+    std::vector<Base> bases;
+    std::unique_ptr<TokenMask> spilled;
+    const auto exchange = [&] {
+      added.swap(added_), bases.swap(bases_), spilled.swap(spilled_), apart.swap(apart_);
+    };
+    exchange();
+    walk_lexeme({key}, node);
+    exchange();
+    for (Base& base : bases) add_base(*base.mask, base.count, std::move(base.removed));
+    for (const TokenId token : added) {
+      if (!is_apart(token)) add(token);
+    }
+    if (!spilled) return;
+    spill();
+    for (const TokenId token : apart_) spilled->erase(token);
+    *spilled_ |= *spilled;
+  }
+
+  void add_base(const TokenMask& mask, std::size_t count, std::vector<TokenId> removed) {
+    Base base{&mask, count, std::move(removed)};
+    for (const TokenId token : apart_) {
+      if (mask.contains(token)) base.removed.push_back(token);
+    }
+    std::sort(base.removed.begin(), base.removed.end());
+    const auto same = [&](const Base& other) {
+      return other.mask == base.mask && other.removed == base.removed;
+    };
+    if (std::none_of(bases_.begin(), bases_.end(), same)) bases_.push_back(std::move(base));
+  }
+
+  // Lists where they are the smaller form, else one mask.
+  [[nodiscard]] MaskEntry compress() {
+    std::sort(bases_.begin(), bases_.end(),
+              [](const Base& a, const Base& b) { return a.count > b.count; });
+    while (bases_.size() > 1 && bases_.back().count <= most_listed / 2) {
+      const Base small = std::move(bases_.back());
+      bases_.pop_back();
+      small.mask->for_each([&](TokenId token) {
+        if (!std::binary_search(small.removed.begin(), small.removed.end(), token)) add(token);
+      });
+    }
+    MaskEntry entry;
+    if (bases_.size() <= 1 && !spilled_) {
+      std::sort(added_.begin(), added_.end());
+      added_.erase(std::unique(added_.begin(), added_.end()), added_.end());
+      if (!bases_.empty()) {
+        const Base& base = bases_[0];
+        entry.base       = base.mask;
+        entry.removed    = base.removed;
+        std::erase_if(added_, [&](TokenId token) {
+          return base.mask->contains(token) &&
+                 !std::binary_search(base.removed.begin(), base.removed.end(), token);
+        });
+      }
+      entry.added.assign(added_.begin(), added_.end());
+      return entry;
+    }
+    spill();
+    TokenMask one(vocabulary_size_);
+    for (const Base& base : bases_) {
+      MaskEntry{.base = base.mask, .removed = base.removed}.fill(one.words());
+      *spilled_ |= one;
+    }
+    entry.base = spilled_.get();
+    entry.own  = std::move(spilled_);
+    return entry;
+  }
+
+  const SharedStates& states_;
+  const VocabularyTrie& trie_;
+  Automaton::Walk walk_;
+  std::size_t vocabulary_size_;
+  std::vector<Base> bases_;
+  std::vector<TokenId> added_;
+  std::unique_ptr<TokenMask> spilled_;  // where there are too many for a list
+  std::vector<TokenId> apart_;          // sorted: they spell a member's key
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,151 @@
+/// \file
+/// SharedStates: the states, steps and masks that constraints over one vocabulary have in common.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/lexeme_slice.hpp>
+#include <tooldecode/constraint/token_classes.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/transition_cache.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+
+namespace tooldecode {
+
+/// The allowed tokens of a state: those of `base`, if any, without `removed`, and `added`.
+struct MaskEntry {
+  const TokenMask* base = nullptr;
+  std::unique_ptr<const TokenMask> own{};  ///< what `base` points to, where no slice has it
+  std::vector<TokenId> removed{};
+  std::vector<TokenId> added{};
+
+  void fill(MaskWords words) const noexcept {
+    if (base != nullptr) {
+      std::copy_n(base->words().begin(), words.size(), words.begin());
+    } else {
+      std::fill(words.begin(), words.end(), 0);
+    }
+    const auto bit = [](TokenId token) { return std::uint32_t{1} << (token % 32); };
+    for (const TokenId token : removed) words[static_cast<std::size_t>(token) / 32] &= ~bit(token);
+    for (const TokenId token : added) words[static_cast<std::size_t>(token) / 32] |= bit(token);
+  }
+};
+
+/// An automaton with the masks of its states, shared by constraints: what one request has visited
+/// is ready for the next, whichever schema it came from.
+///
+/// It only grows; whoever wants less memory starts a new one and lets constraints keep the old one
+/// as long as they live (MaskCache does).
+///
+/// \par Complexity  a slice is made when it has been asked for a few times
+/// \par Threads     every member may run concurrently
+/// \par Errors      std::bad_alloc
+class SharedStates {
+ public:
+  SharedStates(const Vocabulary& vocabulary, const VocabularyTrie& trie,
+               const TokenClasses& classes)
+      : vocabulary_(&vocabulary),
+        trie_(&trie),
+        classes_(&classes),
+        automaton_(static_cast<std::uint32_t>(trie.longest())) {
+    // Inside these nearly every schema's texts spend most of their tokens.
+    const DfaPointer common[] = {any_string(ValueSyntax::json, '"'), any_key(false)};
+    for (const DfaPointer& dfa : common) {
+      for (std::uint32_t i = 0; i < asks_before_slice; ++i) (void)slice(dfa, dfa->next(0, '"'), 0);
+    }
+  }
+
+  [[nodiscard]] const VocabularyTrie& trie() const noexcept { return *trie_; }
+  [[nodiscard]] const TokenClasses& classes() const noexcept { return *classes_; }
+  [[nodiscard]] Automaton& automaton() noexcept { return automaton_; }
+  [[nodiscard]] const Automaton& automaton() const noexcept { return automaton_; }
+  [[nodiscard]] TransitionCache& transitions() const noexcept { return transitions_; }
+
+  /// What the tokens below `node` do to a lexeme that is in `state`; null when it is asked for the
+  /// first times: a slice pays where it serves several masks.
+  [[nodiscard]] const LexemeSlice* slice(const DfaPointer& dfa, Dfa::State state,
+                                         VocabularyTrie::NodeIndex node) const {
+    const std::lock_guard lock(mutex_);
+    Slice& known = slices_[{number(dfa), state, node}];
+    if (!known.slice && ++known.asked >= asks_before_slice) {
+      known.slice =
+          std::make_unique<LexemeSlice>(*vocabulary_, *trie_, *classes_, *dfa, state, node);
+      bytes_ += 3 * mask_words(vocabulary_->size()) * sizeof(std::uint32_t);
+    }
+    return known.slice.get();
+  }
+
+  /// The mask of a state; `make()` gives it where it is not known.
+  template <class Make>
+  const MaskEntry& mask(Automaton::State state, Make make) const {
+    std::atomic<const void*>& slot = automaton_.attachment(state);
+    if (const void* known = slot.load(std::memory_order_acquire)) {
+      return *static_cast<const MaskEntry*>(known);
+    }
+    auto entry = std::make_unique<const MaskEntry>(make());
+    const std::lock_guard lock(mutex_);
+    if (const void* known = slot.load(std::memory_order_acquire)) {
+      return *static_cast<const MaskEntry*>(known);
+    }
+    bytes_ += sizeof(MaskEntry) +
+              sizeof(TokenId) * (entry->added.capacity() + entry->removed.capacity()) +
+              (entry->own ? entry->own->words().size_bytes() : 0);
+    const MaskEntry& kept = *masks_.emplace_back(std::move(entry));
+    slot.store(&kept, std::memory_order_release);
+    return kept;
+  }
+
+  /// About how much memory all of this takes.
+  [[nodiscard]] std::size_t bytes() const {
+    const std::size_t states = automaton_.bytes();
+    const std::lock_guard lock(mutex_);
+    return states + bytes_;
+  }
+
+ private:
+  static constexpr std::uint32_t asks_before_slice = 3;
+  struct Slice {
+    std::uint32_t asked = 0;
+    std::unique_ptr<const LexemeSlice> slice{};
+  };
+
+  // Lexemes are the same when their tables are, whichever grammar made them.
+  [[nodiscard]] std::size_t number(const DfaPointer& dfa) const {
+    const auto [first, last] = lexemes_.equal_range(dfa->hash());
+    for (auto known = first; known != last; ++known) {
+      const auto& [other, number] = known->second;
+      if (other == dfa || *other == *dfa) return number;
+    }
+    const std::size_t fresh = lexemes_.size();
+    lexemes_.emplace(dfa->hash(), std::pair(dfa, fresh));
+    return fresh;
+  }
+
+  const Vocabulary* vocabulary_;
+  const VocabularyTrie* trie_;
+  const TokenClasses* classes_;
+  Automaton automaton_;
+  mutable TransitionCache transitions_;
+
+  mutable std::mutex mutex_;  // guards what follows; taken after the automaton's, never before it
+  mutable std::unordered_multimap<std::uint64_t, std::pair<DfaPointer, std::size_t>> lexemes_;
+  mutable std::map<std::tuple<std::size_t, Dfa::State, VocabularyTrie::NodeIndex>, Slice> slices_;
+  mutable std::vector<std::unique_ptr<const MaskEntry>> masks_;
+  mutable std::size_t bytes_ = 0;
+};
+
+}  // namespace tooldecode

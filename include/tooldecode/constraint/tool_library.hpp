@@ -1,0 +1,113 @@
+/// \file
+/// ToolLibrary: tools compiled once, whichever requests offer them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/constraint/shared_states.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+
+namespace tooldecode {
+
+/// Makes the machines of requests out of tools that are compiled when they are first offered.
+///
+/// Tools are known by identity: sets that share them, see ToolSet::with and ToolSet::subset, share
+/// what is compiled, with every state and mask that earlier requests have met. A new request costs
+/// the trie of its tools' names.
+///
+/// \par Complexity  machine O(bytes of the names) where the tools are known, else their schemas too
+/// \par Threads     every const member may run concurrently
+/// \par Errors      from `machine`, as ToolCallFSM; Error{invalid_option} from the constructor for
+///                  options of one call only
+template <CallFormat F>
+class ToolLibrary {
+ public:
+  /// \param options  of every machine, but for the choice
+  explicit ToolLibrary(MaskCache cache, F format = {}, ChoiceOptions options = {})
+      : cache_(std::move(cache)), format_(std::move(format)), options_(std::move(options)) {
+    if (!options_.leading_keys.empty() || options_.open_ended) {
+      throw Error(Errc::invalid_option, "leading_keys", "these are options of a single call");
+    }
+  }
+
+  [[nodiscard]] ToolCallFSM machine(const ToolSet& tools, ToolChoice choice = ToolChoice::automatic,
+                                    std::string name = {}) const {
+    return machine(std::make_shared<const ToolSet>(tools), choice, std::move(name));
+  }
+  /// The same for a set that need not be copied.
+  [[nodiscard]] ToolCallFSM machine(const std::shared_ptr<const ToolSet>& tools,
+                                    ToolChoice choice = ToolChoice::automatic,
+                                    std::string name  = {}) const {
+    ChoiceOptions options = options_;
+    options.choice        = choice;
+    options.name          = std::move(name);
+    const std::lock_guard lock(mutex_);
+    forget_stale();
+    typename ToolCallFSM::Parts parts{{}, states_, {}};
+    const auto part = [&](std::uint32_t index, const Grammar::MakePart& make) {
+      const Compiled& tool = compiled(tools->share(index), make);
+      parts.numbers.emplace(tool.number, index);
+      return tool.node;
+    };
+    parts.grammar = build_call_grammar(format_, *tools, options, Grammar(part));
+    return ToolCallFSM(cache_, tools, format_, options, std::move(parts));
+  }
+
+  /// Tools that are compiled.
+  [[nodiscard]] std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return tools_.size();
+  }
+
+ private:
+  struct Compiled {
+    std::shared_ptr<const Tool> tool;  // kept, so that no other tool has its address
+    std::uint32_t number = 0;
+    NodeId node          = 0;
+  };
+
+  const Compiled& compiled(std::shared_ptr<const Tool> tool, const Grammar::MakePart& make) const {
+    const Tool* key = tool.get();
+    if (const auto known = tools_.find(key); known != tools_.end()) return known->second;
+    Grammar grammar;
+    const NodeId root = grammar.tagged(next_number_, make(grammar));
+    const NodeId node = states_->automaton().compile(grammar, root);
+    return tools_.emplace(key, Compiled{std::move(tool), next_number_++, node}).first->second;
+  }
+  // Nobody else has these tools any more; and where the cache has begun anew, so does the library.
+  void forget_stale() const {
+    auto states = cache_.states();
+    if (states_ != states) {
+      states_ = std::move(states);
+      tools_.clear();
+      next_number_ = 0;
+    }
+    if (tools_.size() < most_before_sweep_) return;
+    std::erase_if(tools_, [](const auto& entry) { return entry.second.tool.use_count() == 1; });
+    most_before_sweep_ = 1024 + 2 * tools_.size();
+  }
+
+  MaskCache cache_;
+  F format_;
+  ChoiceOptions options_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::shared_ptr<SharedStates> states_;
+  mutable std::unordered_map<const Tool*, Compiled> tools_;
+  mutable std::uint32_t next_number_     = 0;
+  mutable std::size_t most_before_sweep_ = 1024;
+};
+
+}  // namespace tooldecode

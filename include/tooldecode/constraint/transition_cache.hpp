@@ -1,0 +1,65 @@
+/// \file
+/// TransitionCache: the steps that were taken before, read without a lock.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include <tooldecode/core/intern_index.hpp>
+#include <tooldecode/core/types.hpp>
+
+namespace tooldecode {
+
+/// Remembers some of the transitions (state, token) -> state; a newer one takes an older one's
+/// place.
+///
+/// One word holds a whole transition, so a reader sees it whole or not at all. States past 2^22 and
+/// tokens past 2^20 are not remembered.
+///
+/// \par Complexity  O(1); 512 KiB
+/// \par Threads     every member may run concurrently
+/// \par Errors      std::bad_alloc
+class TransitionCache {
+ public:
+  using State = std::uint32_t;
+
+  [[nodiscard]] std::optional<State> find(State state, TokenId token) const noexcept {
+    if (state >= most_states || static_cast<std::uint32_t>(token) >= most_tokens) {
+      return std::nullopt;
+    }
+    const std::uint64_t from  = key(state, token);
+    const std::uint64_t known = slots_[slot(from)].load(std::memory_order_acquire);
+    if (known >> state_bits != from || (known & (most_states - 1)) == 0) return std::nullopt;
+    return static_cast<State>(known & (most_states - 1)) - 1;
+  }
+  void insert(State state, TokenId token, State next) noexcept {
+    if (state >= most_states || next + 1 >= most_states ||
+        static_cast<std::uint32_t>(token) >= most_tokens) {
+      return;
+    }
+    const std::uint64_t from = key(state, token);
+    slots_[slot(from)].store(from << state_bits | (next + 1), std::memory_order_release);
+  }
+
+ private:
+  static constexpr unsigned state_bits       = 22;
+  static constexpr unsigned token_bits       = 20;
+  static constexpr std::uint32_t most_states = std::uint32_t{1} << state_bits;
+  static constexpr std::uint32_t most_tokens = std::uint32_t{1} << token_bits;
+  static constexpr std::size_t slots         = std::size_t{1} << 16;
+
+  static std::uint64_t key(State state, TokenId token) noexcept {
+    return std::uint64_t{state} << token_bits | static_cast<std::uint32_t>(token);
+  }
+  static std::size_t slot(std::uint64_t from) noexcept {
+    return hash_combine(0, from) & (slots - 1);
+  }
+
+  std::unique_ptr<std::atomic<std::uint64_t>[]> slots_ =
+      std::make_unique<std::atomic<std::uint64_t>[]>(slots);
+};
+
+}  // namespace tooldecode

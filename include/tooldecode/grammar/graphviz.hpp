@@ -1,0 +1,71 @@
+/// \file
+/// write_graphviz: a small automaton as a picture, in Graphviz's DOT.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/byte_set.hpp>
+
+namespace tooldecode {
+
+namespace detail {
+
+// Text between quotes, as DOT reads it.
+inline std::string dot_string(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+}  // namespace detail
+
+/// The states that texts reach from `from`, numbered as they are found, as a directed graph. An
+/// edge bears the bytes that it stands for; where a text may end the circle is double.
+///
+/// \param most_states  a larger picture is not drawn: nobody could read it, and automata of
+///                     recursive grammars have no last state
+///
+/// \par Complexity  O(256 x states); the automaton makes the states that it lacks
+/// \par Threads     as the automaton's const members
+/// \par Errors      Error{limit_exceeded}
+/// \par Source      Graphviz, "The DOT Language"
+[[nodiscard]] inline std::string write_graphviz(const Automaton& automaton, Automaton::State from,
+                                                std::size_t most_states = 200) {
+  std::map<Automaton::State, std::size_t> number{{from, 0}};
+  std::vector<Automaton::State> order{from};
+  std::string dot = "digraph automaton {\n  rankdir=LR;\n  begin [shape=point];\n  begin -> 0;\n";
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (order.size() > most_states) {
+      throw Error(Errc::limit_exceeded, "",
+                  "an automaton of more than " + std::to_string(most_states) + " states");
+    }
+    const std::string name = std::to_string(i);
+    dot += "  " + name +
+           " [shape=" + (automaton.is_accepting(order[i]) ? "doublecircle" : "circle") + "];\n";
+    std::map<std::size_t, ByteSet> edges;
+    automaton.allowed(order[i]).for_each([&](std::uint8_t byte) {
+      const Automaton::State next = *automaton.step(order[i], byte);
+      const auto [known, fresh]   = number.emplace(next, order.size());
+      if (fresh) order.push_back(next);
+      edges[known->second].insert(byte);
+    });
+    for (const auto& [to, bytes] : edges) {
+      dot += "  " + name + " -> " + std::to_string(to) +
+             " [label=" + detail::dot_string(byte_class(bytes)) + "];\n";
+    }
+  }
+  return dot + "}\n";
+}
+
+}  // namespace tooldecode

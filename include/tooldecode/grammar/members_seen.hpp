@@ -1,0 +1,194 @@
+/// \file
+/// MembersSeen: what a keyed set has written so far, and what it may write next.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/node_store.hpp>
+#include <tooldecode/grammar/stacks.hpp>
+
+namespace tooldecode {
+
+/// The rules of a KeyedSet over interned sets of members, so that any order of n members needs
+/// states for what has been seen and never for n! orders.
+///
+/// A set's words are the members seen, one bit each; then how far the documented order has come;
+/// then the number of members, where it is bounded.
+///
+/// \par Complexity  O(members / 64) per call, times the dependences where there are some
+/// \par Threads     `after` and `after_other` one at a time; the rest needs no lock
+/// \par Errors      std::bad_alloc
+class MembersSeen {
+ public:
+  using Node = NodeStore::Node;
+  using Set  = std::uint32_t;
+
+  /// Whether the text may have no further member.
+  [[nodiscard]] bool is_complete(const Node& node, Set seen) const {
+    if (node.occurrences.min != 0 && count(node, pool_[seen]) < node.occurrences.min) return false;
+    if (is_simple(node)) {
+      for (std::size_t w = 0; w < node.required.size(); ++w) {
+        if ((node.required[w] & ~word(pool_[seen], w)) != 0) return false;
+      }
+      return true;
+    }
+    if (is_plain(node)) return !requires_any(node, passed(node, pool_[seen]), node.children.size());
+    return !first(missing(node, pool_[seen]));
+  }
+
+  /// Whether a member may come next.
+  [[nodiscard]] bool may_follow(const Node& node, Set seen, std::uint32_t member) const {
+    if (node.children[member] == NodeStore::nothing) return false;
+    const Words& words = pool_[seen];
+    if (node.documented_order ? member < passed(node, words) : has(words, member)) return false;
+    if (const auto next = next_leading(node, words); next && *next != member) return false;
+    if (is_simple(node)) return true;
+    if (is_plain(node)) return !requires_any(node, passed(node, words), member);
+    const auto passes_over = [&](const Words& lacking) {
+      const auto next = first(lacking);
+      return node.documented_order && next && *next < member;
+    };
+    const Words then    = with(node, words, member);
+    const Words lacking = missing(node, then);
+    if (passes_over(missing(node, words)) || passes_over(lacking)) return false;
+    const std::size_t written = count(node, then);
+    if (written + size(lacking) > node.occurrences.max) return false;
+    if (!node.documented_order || !node.others.empty()) return true;
+    const auto later = std::count_if(node.children.begin() + member + 1, node.children.end(),
+                                     [](NodeId child) { return child != NodeStore::nothing; });
+    return written + static_cast<std::size_t>(later) >= node.occurrences.min;
+  }
+
+  /// Whether one of the other members may come next.
+  [[nodiscard]] bool may_add(const Node& node, Set seen) const {
+    if (node.others.empty()) return false;
+    const Words& words = pool_[seen];
+    if (next_leading(node, words)) return false;
+    if (is_simple(node)) return true;
+    if (is_plain(node)) return !requires_any(node, passed(node, words), node.children.size());
+    const Words lacking = missing(node, words);
+    if (node.documented_order && first(lacking)) return false;
+    return count(node, words) + 1 + size(lacking) <= node.occurrences.max;
+  }
+
+  [[nodiscard]] Set after(const Node& node, Set seen, std::uint32_t member) {
+    return pool_.intern(with(node, pool_[seen], member));
+  }
+  [[nodiscard]] Set after_other(const Node& node, Set seen) {
+    if (is_simple(node)) return seen;
+    Words words = pool_[seen];
+    words.resize(bits(node) + 2);
+    if (node.documented_order) words[bits(node)] = node.children.size();
+    add_one(node, words);
+    return pool_.intern(std::move(words));
+  }
+
+ private:
+  using Words = WordsPool<std::uint64_t>::Words;
+
+  static std::size_t bits(const Node& node) noexcept { return node.required.size(); }
+  // Only the required members matter, and they may come at any time.
+  static bool is_simple(const Node& node) noexcept {
+    return !node.documented_order && node.dependent.empty() && node.occurrences == Occurrences{};
+  }
+  // Nothing but the documented order and the required members matters.
+  static bool is_plain(const Node& node) noexcept {
+    return node.documented_order && node.dependent.empty() && node.occurrences == Occurrences{};
+  }
+  // Whether one of the members from, ..., to - 1 is required.
+  static bool requires_any(const Node& node, std::uint64_t from, std::uint64_t to) noexcept {
+    for (std::uint64_t w = from / 64; 64 * w < to; ++w) {
+      std::uint64_t bits = node.required[w];
+      if (w == from / 64) bits &= ~std::uint64_t{0} << (from % 64);
+      if (to - 64 * w < 64) bits &= (std::uint64_t{1} << (to - 64 * w)) - 1;
+      if (bits != 0) return true;
+    }
+    return false;
+  }
+  static std::uint64_t word(const Words& words, std::size_t i) noexcept {
+    return i < words.size() ? words[i] : 0;
+  }
+  static bool has(const Words& words, std::uint32_t member) noexcept {
+    return (word(words, member / 64) >> (member % 64) & 1) != 0;
+  }
+  static void insert(Words& words, std::uint32_t member) {
+    words[member / 64] |= std::uint64_t{1} << (member % 64);
+  }
+  static std::uint64_t passed(const Node& node, const Words& words) noexcept {
+    return word(words, bits(node));
+  }
+  static std::size_t count(const Node& node, const Words& words) noexcept {
+    return word(words, bits(node) + 1);
+  }
+  static void add_one(const Node& node, Words& words) {
+    const Occurrences& bounds = node.occurrences;
+    if (bounds == Occurrences{}) return;
+    const bool open  = bounds.max == Occurrences::unbounded;
+    std::uint64_t& n = words[bits(node) + 1];
+    if (!open || n < bounds.min) ++n;
+  }
+  static std::optional<std::uint32_t> first(const Words& words) noexcept {
+    for (std::uint32_t w = 0; w < words.size(); ++w) {
+      if (words[w] != 0) return 64 * w + static_cast<std::uint32_t>(std::countr_zero(words[w]));
+    }
+    return std::nullopt;
+  }
+  static std::size_t size(const Words& words) noexcept {
+    std::size_t n = 0;
+    for (const std::uint64_t w : words) n += static_cast<std::size_t>(std::popcount(w));
+    return n;
+  }
+
+  static Words with(const Node& node, Words words, std::uint32_t member) {
+    words.resize(bits(node) + 2);
+    insert(words, member);
+    if (node.documented_order) {
+      // Without dependences it does not matter which of the members passed were there.
+      if (node.dependent.empty()) std::fill_n(words.begin(), bits(node), 0);
+      words[bits(node)] = member + 1;
+    }
+    add_one(node, words);
+    return words;
+  }
+
+  static std::optional<std::uint32_t> next_leading(const Node& node, const Words& words) {
+    if (node.documented_order) {
+      const std::uint64_t next = passed(node, words);
+      return next < node.leading ? std::optional(static_cast<std::uint32_t>(next)) : std::nullopt;
+    }
+    for (std::uint32_t i = 0; i < node.leading; ++i) {
+      if (!has(words, i)) return i;
+    }
+    return std::nullopt;
+  }
+
+  // Members that must still come.
+  static Words missing(const Node& node, const Words& words) {
+    Words needed = node.required;
+    if (node.documented_order && node.dependent.empty()) {
+      for (std::uint32_t i = 0; i < passed(node, words) && i < node.children.size(); ++i) {
+        needed[i / 64] &= ~(std::uint64_t{1} << (i % 64));
+      }
+      return needed;
+    }
+    for (bool changed = !node.dependent.empty(); changed;) {
+      changed = false;
+      for (const auto& [member, other] : node.dependent) {
+        if (!(has(words, member) || has(needed, member)) || has(needed, other)) continue;
+        insert(needed, other);
+        changed = true;
+      }
+    }
+    for (std::size_t w = 0; w < needed.size(); ++w) needed[w] &= ~word(words, w);
+    return needed;
+  }
+
+  WordsPool<std::uint64_t> pool_;
+};
+
+}  // namespace tooldecode

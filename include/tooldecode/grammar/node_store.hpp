@@ -1,0 +1,349 @@
+/// \file
+/// NodeStore: the nodes of many grammars, where nodes that mean the same are one.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/intern_index.hpp>
+#include <tooldecode/core/stable_vector.hpp>
+#include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+
+namespace tooldecode {
+
+/// Takes grammars in, node by node, so that equal parts of different grammars get equal numbers and
+/// whatever is known of one number serves all of them.
+///
+/// What is taken in is simplified: no node here accepts nothing but number 0, references that are
+/// not recursive are gone, neighbouring literals are one. Nodes of a recursion are not shared.
+///
+/// \par Complexity  O(size of the grammar) expected
+/// \par Threads     `add` one at a time; reads of numbers already handed out need no lock
+/// \par Errors      std::bad_alloc
+class NodeStore {
+ public:
+  using Kind                      = Grammar::Kind;
+  static constexpr NodeId nothing = 0, empty = 1;
+
+  /// Further members of a keyed set, see KeyedSet::Others.
+  struct Others {
+    NodeId key   = 0;  ///< the lexeme
+    NodeId value = 0;
+    std::vector<Dfa::State> state{};  ///< [positions of the members' trie]: the lexeme's there
+    std::vector<char> completes{};    ///< [positions]: a key that is no member's begins so
+  };
+
+  struct Node {
+    Kind kind = Kind::nothing;
+    std::vector<NodeId> children{};
+    std::string text{};
+    DfaPointer dfa{};
+    Occurrences occurrences{};
+    Grammar::Literals literals{};
+    NodeId separator  = 0;
+    std::uint32_t tag = 0;
+    std::vector<std::uint64_t> required{};
+    std::vector<Others> others{};
+    std::vector<KeyedSet::Dependence> dependent{};
+    std::uint32_t leading = 0;
+    bool documented_order = false;
+  };
+
+  NodeStore() {
+    nodes_.emplace(Node{});
+    nodes_.emplace(Node{.kind = Kind::empty});
+  }
+
+  [[nodiscard]] const Node& operator[](NodeId id) const noexcept { return nodes_[id]; }
+  [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
+
+  /// The number of a grammar's node; 0 where no text matches it.
+  [[nodiscard]] NodeId add(const Grammar& grammar, NodeId root) {
+    return Import(*this, grammar).run(root);
+  }
+
+ private:
+  static constexpr NodeId unknown          = ~NodeId{0};
+  static constexpr std::size_t most_merged = 256;  // bytes of neighbouring literals made one
+
+  // Takes one grammar in, depth first, without recursion of its own.
+  class Import {
+   public:
+    Import(NodeStore& store, const Grammar& grammar)
+        : store_(store),
+          grammar_(grammar),
+          live_(grammar.satisfiable()),
+          known_(grammar.size(), unknown),
+          open_(grammar.size(), 0) {}
+
+    NodeId run(NodeId root) {
+      std::vector<std::pair<NodeId, std::size_t>> path{{root, 0}};
+      open_[root] = 1;
+      while (!path.empty()) {
+        const NodeId id = path.back().first;
+        if (live_[id]) {
+          if (const NodeId next = unvisited_child(id, path.back().second); next != unknown) {
+            open_[next] = 1;
+            path.emplace_back(next, 0);
+            continue;
+          }
+        }
+        path.pop_back();
+        const NodeId made = live_[id] ? make(id) : nothing;
+        if (known_[id] != unknown) store_.nodes_[known_[id]].children = {made};
+        known_[id] = made;
+      }
+      return known_[root];
+    }
+
+   private:
+    // The next child to visit; one that is still open is reached by recursion, and gets a number
+    // now.
+    NodeId unvisited_child(NodeId id, std::size_t& from) {
+      const Grammar::Node& node = grammar_[id];
+      const auto child          = [&](std::size_t i) {
+        if (i < node.children.size()) return node.children[i];
+        i -= node.children.size();
+        return i < node.others.size() ? node.others[i].value : node.separator;
+      };
+      const bool separates    = node.kind == Kind::repeat || node.kind == Kind::keyed_set;
+      const std::size_t count = node.children.size() + node.others.size() + (separates ? 1 : 0);
+      while (from < count) {
+        const NodeId next = child(from++);
+        if (known_[next] != unknown) continue;
+        if (!open_[next]) return next;
+        known_[next] = static_cast<NodeId>(store_.nodes_.emplace(Node{.kind = Kind::reference}));
+      }
+      return unknown;
+    }
+
+    NodeId make(NodeId id) {
+      const Grammar::Node& node = grammar_[id];
+      Node made{.kind = node.kind, .occurrences = node.occurrences, .tag = node.tag};
+      switch (node.kind) {
+        case Kind::nothing:
+          return nothing;
+        case Kind::empty:
+          return empty;
+        case Kind::linked:
+          return node.tag;
+        case Kind::reference:
+          return known_[node.children[0]];
+        case Kind::literal:
+          made.text = node.text;
+          break;
+        case Kind::lexeme:
+          made.dfa = store_.shared(node.dfa);
+          break;
+        case Kind::sequence:
+          return sequence(node);
+        case Kind::choice:
+          for (const NodeId child : node.children) {
+            const NodeId one = known_[child];
+            const auto end   = made.children.end();
+            if (one == nothing || std::find(made.children.begin(), end, one) != end) continue;
+            made.children.push_back(one);
+          }
+          if (made.children.empty()) return nothing;
+          if (made.children.size() == 1) return made.children[0];
+          break;
+        case Kind::repeat:
+          made.separator = known_[node.separator];
+          made.children  = {known_[node.children[0]]};
+          if (made.children[0] == nothing) return node.occurrences.min == 0 ? empty : nothing;
+          break;
+        case Kind::tag:
+          made.children = {known_[node.children[0]]};
+          if (made.children[0] == nothing) return nothing;
+          break;
+        case Kind::trie:
+          trie(node, made);
+          if (made.literals->size() == 1) return nothing;
+          break;
+        case Kind::keyed_set:
+          if (!keyed_set(node, made)) return nothing;
+          break;
+      }
+      return store_.intern(std::move(made));
+    }
+
+    NodeId sequence(const Grammar::Node& node) {
+      Node made{.kind = Kind::sequence};
+      std::string text;
+      const auto end_text = [&] {
+        if (text.empty()) return;
+        made.children.push_back(store_.intern(Node{.kind = Kind::literal, .text = text}));
+        text.clear();
+      };
+      for (const NodeId child : node.children) {
+        const NodeId one = known_[child];
+        if (one == empty) continue;
+        if (one == nothing) return nothing;
+        if (store_[one].kind == Kind::literal &&
+            text.size() + store_[one].text.size() <= most_merged) {
+          text += store_[one].text;
+          continue;
+        }
+        end_text();
+        made.children.push_back(one);
+      }
+      end_text();
+      if (made.children.empty()) return empty;
+      if (made.children.size() == 1) return made.children[0];
+      return store_.intern(std::move(made));
+    }
+
+    void trie(const Grammar::Node& node, Node& made) {
+      for (const NodeId child : node.children) made.children.push_back(known_[child]);
+      made.literals   = node.literals;
+      const auto dead = [&](std::uint32_t i) { return made.children[i] == nothing; };
+      if (std::find(made.children.begin(), made.children.end(), nothing) != made.children.end()) {
+        made.literals = without(*node.literals, dead);
+      }
+    }
+
+    // Gives false where no text is left: members may have taken the place of all others.
+    bool keyed_set(const Grammar::Node& node, Node& made) {
+      for (const NodeId child : node.children) made.children.push_back(known_[child]);
+      for (bool changed = true; changed;) {
+        changed = false;
+        for (const auto& [member, other] : node.dependent) {
+          if (made.children[other] != nothing || made.children[member] == nothing) continue;
+          made.children[member] = nothing;
+          changed               = true;
+        }
+      }
+      made.literals  = node.literals;
+      made.separator = known_[node.separator];
+      made.required  = node.required;
+      made.dependent = node.dependent;
+      made.leading   = node.leading;
+      // What dependences leave of a least number cannot be told once members are passed over.
+      made.documented_order =
+          node.documented_order && (node.dependent.empty() || node.occurrences.min == 0);
+      for (const KeyedSet::Others& from : node.others) {
+        if (from.key->empty() || known_[from.value] == nothing) continue;
+        Others others{.value = known_[from.value]};
+        others.key = store_.intern(Node{.kind = Kind::lexeme, .dfa = store_.shared(from.key)});
+        follow(*made.literals, *store_[others.key].dfa, others);
+        if (others.completes[0]) made.others.push_back(std::move(others));
+      }
+      std::vector<char> live;
+      for (const NodeId child : made.children) live.push_back(child != nothing ? 1 : 0);
+      return Grammar::is_completable(node, std::move(live), !made.others.empty());
+    }
+
+    // Where a lexeme stands at each position of a trie, and whether it can end elsewhere than the
+    // trie's literals do. Children come after their parents.
+    static void follow(const VocabularyTrie& trie, const Dfa& dfa, Others& others) {
+      others.state.assign(trie.size(), Dfa::dead);
+      others.completes.assign(trie.size(), 0);
+      others.state[0] = 0;
+      for (VocabularyTrie::NodeIndex at = 0; at < trie.size(); ++at) {
+        if (others.state[at] == Dfa::dead) continue;
+        const auto [first, last] = trie.children(at);
+        for (auto child = first; child < last; ++child) {
+          others.state[child] = dfa.next(others.state[at], trie.label(child));
+        }
+      }
+      for (auto at = static_cast<VocabularyTrie::NodeIndex>(trie.size()); at-- > 0;) {
+        if (others.state[at] == Dfa::dead) continue;
+        const auto [first, last] = trie.children(at);
+        ByteSet leaving          = dfa.live(others.state[at]);
+        bool completes           = false;
+        for (auto child = first; child < last; ++child) {
+          leaving.erase(trie.label(child));
+          completes = completes || others.completes[child];
+          // A key that ends within a longer literal is no member's.
+          completes =
+              completes || (trie.values(child).empty() && others.state[child] != Dfa::dead &&
+                            dfa.accepting(others.state[child]));
+        }
+        others.completes[at] = completes || !leaving.empty();
+      }
+    }
+
+    template <class IsDead>
+    static Grammar::Literals without(const VocabularyTrie& trie, const IsDead& is_dead) {
+      std::vector<std::string> texts(trie.size());
+      std::vector<VocabularyTrie::Entry> entries;
+      for (VocabularyTrie::NodeIndex at = 0; at < trie.size(); ++at) {
+        const auto [first, last] = trie.children(at);
+        for (auto child = first; child < last; ++child) {
+          texts[child] = texts[at] + static_cast<char>(trie.label(child));
+        }
+        const auto literals = trie.values(at);
+        if (!literals.empty() && !is_dead(literals.front())) {
+          entries.emplace_back(texts[at], literals.front());
+        }
+      }
+      return std::make_shared<const VocabularyTrie>(std::move(entries));
+    }
+
+    NodeStore& store_;
+    const Grammar& grammar_;
+    std::vector<char> live_;
+    std::vector<NodeId> known_;  // [nodes of the grammar]: the number here
+    std::vector<char> open_;
+  };
+
+  // One pointer for equal lexemes, so that comparing them is comparing pointers.
+  DfaPointer shared(const DfaPointer& dfa) {
+    auto [first, last] = lexemes_.equal_range(dfa->hash());
+    for (; first != last; ++first) {
+      if (first->second == dfa || *first->second == *dfa) return first->second;
+    }
+    lexemes_.emplace(dfa->hash(), dfa);
+    return dfa;
+  }
+
+  NodeId intern(Node node) {
+    const std::uint64_t hash = hash_of(node);
+    return index_.intern(
+        hash, [&](std::uint32_t id) { return equal(nodes_[id], node); },
+        [&] { return static_cast<NodeId>(nodes_.emplace(std::move(node))); });
+  }
+
+  static std::uint64_t hash_of(const Node& node) {
+    std::uint64_t hash = static_cast<std::uint64_t>(node.kind);
+    const auto mix     = [&](std::uint64_t value) { hash = hash_combine(hash, value); };
+    for (const NodeId child : node.children) mix(child);
+    mix(std::hash<std::string>()(node.text));
+    if (node.dfa) mix(node.dfa->hash());
+    mix(node.occurrences.min), mix(node.occurrences.max);
+    if (node.literals) mix(node.literals->size());
+    mix(node.separator), mix(node.tag), mix(node.leading), mix(node.documented_order);
+    for (const std::uint64_t word : node.required) mix(word);
+    for (const Others& others : node.others) mix(others.key), mix(others.value);
+    for (const auto& [member, other] : node.dependent) mix(member), mix(other);
+    return hash;
+  }
+  static bool equal(const Node& a, const Node& b) {
+    const auto same_others = [](const Others& x, const Others& y) {
+      return x.key == y.key && x.value == y.value;
+    };
+    return a.kind == b.kind && a.children == b.children && a.text == b.text && a.dfa == b.dfa &&
+           a.occurrences == b.occurrences && a.separator == b.separator && a.tag == b.tag &&
+           a.leading == b.leading && a.documented_order == b.documented_order &&
+           a.required == b.required && a.dependent == b.dependent &&
+           std::equal(a.others.begin(), a.others.end(), b.others.begin(), b.others.end(),
+                      same_others) &&
+           (a.literals == b.literals || (a.literals && b.literals && *a.literals == *b.literals));
+  }
+
+  StableVector<Node> nodes_;
+  InternIndex index_;
+  std::unordered_multimap<std::uint64_t, DfaPointer> lexemes_;
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,416 @@
+/// \file
+/// Positions: what a byte does to a place in a grammar.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/grammar/byte_set.hpp>
+#include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/members_seen.hpp>
+#include <tooldecode/grammar/node_store.hpp>
+#include <tooldecode/grammar/stacks.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+
+namespace tooldecode {
+
+/// Moves positions over bytes. A position is the innermost frame, at a node that reads bytes, with
+/// the stack of what comes after that node below it; a byte leads to any number of positions.
+///
+/// Every position can be completed to a text of the grammar.
+///
+/// \par Complexity  O(positions made) per byte
+/// \par Threads     members that are not const one at a time; the others need no lock
+/// \par Errors      std::bad_alloc
+/// \par Source      stacks that share their tails: Tomita's graph-structured stack
+class Positions {
+ public:
+  using Frames = std::vector<StackFrame>;
+  /// The node of the position at the end of the text.
+  static constexpr NodeId text_end = ~NodeId{0};
+  /// The node of a frame that stands for several stacks.
+  static constexpr NodeId bundle = text_end - 1;
+
+  NodeStore& nodes() noexcept { return nodes_; }
+  [[nodiscard]] const NodeStore& nodes() const noexcept { return nodes_; }
+  [[nodiscard]] const StackPool& stacks() const noexcept { return stacks_; }
+
+  /// Adds the positions at the beginning of a node.
+  void enter(NodeId id, StackId below, Frames& out) {
+    const NodeStore::Node& node = nodes_[id];
+    switch (node.kind) {
+      case Kind::nothing:
+      case Kind::linked:
+        return;
+      case Kind::empty:
+        return leave(below, out);
+      case Kind::literal:
+      case Kind::trie:
+        out.push_back({id, 0, 0, below});
+        return;
+      case Kind::lexeme:
+        if (node.dfa->accepting(0) && node.occurrences.min == 0) leave(below, out);
+        if (!node.dfa->live(0).empty()) out.push_back({id, 0, 0, below});
+        return;
+      case Kind::sequence:
+        return enter_part(id, 0, below, out);
+      case Kind::choice:
+        for (const NodeId child : node.children) enter(child, below, out);
+        return;
+      case Kind::repeat:
+        if (node.occurrences.min == 0) leave(below, out);
+        return enter_item(id, 0, below, out);
+      case Kind::keyed_set:
+        if (seen_.is_complete(node, 0)) leave(below, out);
+        return enter_member(id, 0, below, out);
+      case Kind::reference:
+        return enter(node.children[0], below, out);
+      case Kind::tag:
+        return enter(node.children[0], stacks_.push({id, 0, 0, below}), out);
+    }
+  }
+
+  /// Adds the positions behind what a stack is inside of.
+  void leave(StackId id, Frames& out) {
+    if (id == 0) {
+      out.push_back({text_end, 0, 0, 0});
+      return;
+    }
+    const StackFrame frame = stacks_[id];
+    if (frame.node == bundle) {
+      for (const StackId one : bundles_[frame.a]) leave(one, out);
+      return;
+    }
+    const NodeStore::Node& node = nodes_[frame.node];
+    switch (node.kind) {
+      case Kind::sequence:
+        return enter_part(frame.node, frame.a, frame.below, out);
+      case Kind::repeat:
+        if (frame.b == 1) return enter_item(frame.node, frame.a, frame.below, out);
+        if (frame.a >= node.occurrences.min) leave(frame.below, out);
+        if (node.occurrences.max == Occurrences::unbounded || frame.a < node.occurrences.max) {
+          enter(node.separator, stacks_.push({frame.node, frame.a, 1, frame.below}), out);
+        }
+        return;
+      case Kind::keyed_set:
+        if (frame.b == in_separator) return enter_member(frame.node, frame.a, frame.below, out);
+        if (frame.b >= in_other) return enter_other(frame, frame.b - in_other, out);
+        if (seen_.is_complete(node, frame.a)) leave(frame.below, out);
+        if (has_more(node, 0, frame.a) || seen_.may_add(node, frame.a)) {
+          enter(node.separator, stacks_.push({frame.node, frame.a, in_separator, frame.below}),
+                out);
+        }
+        return;
+      default:
+        return leave(frame.below, out);  // tag
+    }
+  }
+
+  /// Adds the positions that a byte leads to; none where it may not follow.
+  void move(StackFrame frame, std::uint8_t byte, Frames& out) {
+    if (frame.node == text_end) return;
+    const NodeStore::Node& node = nodes_[frame.node];
+    switch (node.kind) {
+      case Kind::literal:
+        if (static_cast<std::uint8_t>(node.text[frame.a]) != byte) return;
+        if (++frame.a == node.text.size()) return leave(frame.below, out);
+        out.push_back(frame);
+        return;
+      case Kind::lexeme:
+        return move_lexeme(node, frame, byte, out);
+      case Kind::trie: {
+        const auto child = node.literals->find_child(frame.b, byte);
+        if (child == 0) return;
+        const auto literal       = node.literals->values(child);
+        const auto [first, last] = node.literals->children(child);
+        if (first != last) out.push_back({frame.node, 0, child, frame.below});
+        if (!literal.empty()) enter(node.children[literal.front()], frame.below, out);
+        return;
+      }
+      case Kind::keyed_set:
+        return move_key(node, frame, byte, out);
+      default:
+        return;
+    }
+  }
+
+  /// Makes the positions from `first` on distinct, those at one point of a grammar one position
+  /// over all of their stacks, and sorts them: alternatives that differ only in what comes later
+  /// cost what one of them costs.
+  void merge(Frames& frames, std::size_t first) {
+    if (frames.size() - first < 2) return;
+    const auto begin = frames.begin() + static_cast<std::ptrdiff_t>(first);
+    std::sort(begin, frames.end());
+    frames.erase(std::unique(begin, frames.end()), frames.end());
+    const auto alike = [](const StackFrame& a, const StackFrame& b) {
+      return a.node == b.node && a.a == b.a && a.b == b.b;
+    };
+    std::size_t kept = first;
+    for (std::size_t i = first, end; i < frames.size(); i = end) {
+      for (end = i + 1; end < frames.size() && alike(frames[i], frames[end]);) ++end;
+      StackFrame one = frames[i];
+      if (end - i > 1) one.below = bundled(frames, i, end);
+      frames[kept++] = one;
+    }
+    frames.resize(kept);
+  }
+
+  /// The marks around a position, innermost first; where its stacks disagree, those of the first
+  /// stack that has some.
+  [[nodiscard]] std::vector<std::uint32_t> tags(StackId id) const {
+    std::vector<std::uint32_t> result;
+    while (id != 0) {
+      const StackFrame& frame = stacks_[id];
+      if (frame.node == bundle) {
+        for (const StackId one : bundles_[frame.a]) {
+          const auto more = tags(one);
+          if (more.empty()) continue;
+          result.insert(result.end(), more.begin(), more.end());
+          break;
+        }
+        return result;
+      }
+      if (nodes_[frame.node].kind == Kind::tag) result.push_back(nodes_[frame.node].tag);
+      id = frame.below;
+    }
+    return result;
+  }
+
+  /// Where a byte keeps a position inside a lexeme, and nothing else follows, moves the position
+  /// and gives true.
+  [[nodiscard]] bool move_inside(StackFrame& frame, std::uint8_t byte) const {
+    if (frame.node == text_end) return false;
+    const NodeStore::Node& node = nodes_[frame.node];
+    if (node.kind != Kind::lexeme) return false;
+    const Dfa::State next = node.dfa->next(frame.a, byte);
+    if (next == Dfa::dead || !fits(node, frame, next) || node.dfa->accepting(next)) return false;
+    count_unit(node, frame, next);
+    return true;
+  }
+
+  /// A set that has every byte that may follow.
+  [[nodiscard]] ByteSet candidates(const StackFrame& frame) const {
+    if (frame.node == text_end) return {};
+    const NodeStore::Node& node = nodes_[frame.node];
+    if (node.kind == Kind::literal) return ByteSet::of({&node.text[frame.a], 1});
+    if (node.kind == Kind::lexeme) return node.dfa->live(frame.a);
+    ByteSet set;
+    const auto [first, last] = node.literals->children(frame.b);
+    for (auto child = first; child < last; ++child) set.insert(node.literals->label(child));
+    for (const NodeStore::Others& others : node.others) {
+      if (others.state[frame.b] == Dfa::dead) continue;
+      set |= nodes_[others.key].dfa->live(others.state[frame.b]);
+    }
+    return set;
+  }
+
+  /// Whether other members than those of a keyed set may follow its members' trie here.
+  [[nodiscard]] bool may_add(const NodeStore::Node& node, const StackFrame& frame) const {
+    return seen_.may_add(node, frame.a);
+  }
+  /// The position inside another member's key, where the trie's position would lead.
+  [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other) {
+    const NodeStore::Others& others = nodes_[frame.node].others[other];
+    const auto place                = static_cast<std::uint32_t>(in_other + other);
+    return {others.key, others.state[frame.b], 0,
+            stacks_.push({frame.node, frame.a, place, frame.below})};
+  }
+
+  /// The same position with every counter that `horizon` bytes cannot bring to a bound moved to one
+  /// value. Remembered, and without recursion: a model may nest brackets as deep as it likes.
+  [[nodiscard]] StackFrame normal(StackFrame frame, std::uint32_t horizon) {
+    if (frame.node == text_end) return frame;
+    normalise(frame, horizon);
+    frame.below = normal_stack(frame.below, horizon);
+    return frame;
+  }
+
+ private:
+  using Kind = Grammar::Kind;
+
+  // Frame of a keyed set: `a` is the set of members seen, `b` says what the frame waits for: the
+  // rest of a key (its trie position), a member's value, a separator, or another member's key.
+  static constexpr std::uint32_t in_value     = 0x8000'0000;
+  static constexpr std::uint32_t in_separator = 0x8000'0001;
+  static constexpr std::uint32_t in_other     = 0x8000'0002;
+
+  // The last part of a sequence needs no frame: what follows it is what follows the sequence.
+  void enter_part(NodeId id, std::uint32_t part, StackId below, Frames& out) {
+    const std::vector<NodeId>& parts = nodes_[id].children;
+    if (part + 1 < parts.size()) below = stacks_.push({id, part + 1, 0, below});
+    enter(parts[part], below, out);
+  }
+
+  // Frame of a repetition: `a` items so far, the current one included; `b` 1 inside a separator.
+  void enter_item(NodeId id, std::uint32_t done, StackId below, Frames& out) {
+    const NodeStore::Node& node = nodes_[id];
+    const std::uint32_t count   = counted(node.occurrences, done + 1);
+    enter(node.children[0], stacks_.push({id, count, 0, below}), out);
+  }
+
+  void enter_member(NodeId id, std::uint32_t seen, StackId below, Frames& out) {
+    const NodeStore::Node& node = nodes_[id];
+    if (has_more(node, 0, seen) || seen_.may_add(node, seen)) out.push_back({id, seen, 0, below});
+  }
+  void enter_other(const StackFrame& frame, std::size_t other, Frames& out) {
+    const NodeStore::Node& node = nodes_[frame.node];
+    const std::uint32_t seen    = seen_.after_other(node, frame.a);
+    enter(node.others[other].value, stacks_.push({frame.node, seen, in_value, frame.below}), out);
+  }
+
+  // Whether a longer text than the trie position's can still become a literal that is available.
+  [[nodiscard]] bool has_more(const NodeStore::Node& node, VocabularyTrie::NodeIndex position,
+                              std::uint32_t seen) const {
+    const auto [first, last] = node.literals->children(position);
+    for (auto child = first; child < last; ++child) {
+      const auto literal = node.literals->values(child);
+      if (!literal.empty() && seen_.may_follow(node, seen, literal.front())) return true;
+      if (has_more(node, child, seen)) return true;
+    }
+    return false;
+  }
+
+  void move_key(const NodeStore::Node& node, const StackFrame& frame, std::uint8_t byte,
+                Frames& out) {
+    const bool adds  = !node.others.empty() && seen_.may_add(node, frame.a);
+    const auto child = node.literals->find_child(frame.b, byte);
+    if (child == 0) {
+      for (std::size_t k = 0; adds && k < node.others.size(); ++k) {
+        const Dfa::State state = node.others[k].state[frame.b];
+        if (state == Dfa::dead || nodes_[node.others[k].key].dfa->next(state, byte) == Dfa::dead) {
+          continue;
+        }
+        const StackFrame key = in_other_key(frame, k);
+        move_lexeme(nodes_[key.node], key, byte, out);
+      }
+      return;
+    }
+    const auto literal = node.literals->values(child);
+    bool stays         = has_more(node, child, frame.a);
+    for (std::size_t k = 0; adds && k < node.others.size(); ++k) {
+      const NodeStore::Others& others = node.others[k];
+      stays                           = stays || others.completes[child];
+      if (literal.empty() && others.state[child] != Dfa::dead &&
+          nodes_[others.key].dfa->accepting(others.state[child])) {
+        enter_other(frame, k, out);
+      }
+    }
+    if (stays) out.push_back({frame.node, frame.a, child, frame.below});
+    if (literal.empty() || !seen_.may_follow(node, frame.a, literal.front())) return;
+    const std::uint32_t seen = seen_.after(node, frame.a, literal.front());
+    enter(node.children[literal.front()], stacks_.push({frame.node, seen, in_value, frame.below}),
+          out);
+  }
+
+  void move_lexeme(const NodeStore::Node& node, StackFrame frame, std::uint8_t byte, Frames& out) {
+    const Dfa& dfa        = *node.dfa;
+    const Dfa::State next = dfa.next(frame.a, byte);
+    if (next == Dfa::dead || !fits(node, frame, next)) return;
+    count_unit(node, frame, next);
+    if (!dfa.live(next).empty()) out.push_back(frame);
+    if (dfa.accepting(next) && (dfa.closing(next) || frame.b >= node.occurrences.min)) {
+      leave(frame.below, out);
+    }
+  }
+  // Whether a lexeme's bounds admit the transition to `next`.
+  [[nodiscard]] static bool fits(const NodeStore::Node& node, const StackFrame& frame,
+                                 Dfa::State next) noexcept {
+    if (!node.dfa->boundary(frame.a)) return true;
+    return node.dfa->closing(next) ? frame.b >= node.occurrences.min
+                                   : frame.b < node.occurrences.max;
+  }
+  static void count_unit(const NodeStore::Node& node, StackFrame& frame, Dfa::State next) noexcept {
+    const bool begins = node.dfa->boundary(frame.a) && !node.dfa->closing(next);
+    frame.b           = counted(node.occurrences, frame.b + (begins ? 1 : 0));
+    frame.a           = next;
+  }
+  // A count past an open bound no longer matters.
+  static std::uint32_t counted(const Occurrences& bounds, std::uint32_t count) noexcept {
+    return bounds.max == Occurrences::unbounded ? std::min(count, bounds.min) : count;
+  }
+
+  // One stack for those of some positions, whose own bundles are opened.
+  StackId bundled(const Frames& frames, std::size_t first, std::size_t last) {
+    std::vector<StackId> ids;
+    for (std::size_t i = first; i < last; ++i) ids.push_back(frames[i].below);
+    return bundled(ids);
+  }
+  StackId bundled(const std::vector<StackId>& ids) {
+    WordsPool<StackId>::Words all;
+    for (const StackId id : ids) {
+      if (id != 0 && stacks_[id].node == bundle) {
+        const auto& ones = bundles_[stacks_[id].a];
+        all.insert(all.end(), ones.begin(), ones.end());
+      } else {
+        all.push_back(id);
+      }
+    }
+    // The empty stack, which is 0, comes first, for an array's last words are not zero.
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    if (all.size() == 1) return all[0];
+    return stacks_.push({bundle, bundles_.intern(std::move(all)), 0, 0});
+  }
+
+  void normalise(StackFrame& frame, std::uint32_t horizon) const {
+    const NodeStore::Node& node = nodes_[frame.node];
+    if (node.kind == Kind::lexeme) frame.b = far_count(node.occurrences, frame.b, horizon);
+    if (node.kind == Kind::repeat) frame.a = far_count(node.occurrences, frame.a, horizon);
+  }
+  [[nodiscard]] StackId known_normal(StackId id) const {
+    return id == 0 || id >= normal_.size() ? 0 : normal_[id];
+  }
+  StackId normal_stack(StackId root, std::uint32_t horizon) {
+    std::vector<StackId> work{root};
+    while (!work.empty()) {
+      const StackId id = work.back();
+      if (id == 0 || known_normal(id) != 0) {
+        work.pop_back();
+        continue;
+      }
+      StackFrame frame  = stacks_[id];
+      const auto before = work.size();
+      const auto want   = [&](StackId one) {
+        if (one != 0 && known_normal(one) == 0) work.push_back(one);
+      };
+      if (frame.node == bundle) {
+        for (const StackId one : bundles_[frame.a]) want(one);
+      } else {
+        want(frame.below);
+      }
+      if (work.size() != before) continue;
+      work.pop_back();
+      StackId normal = 0;
+      if (frame.node == bundle) {
+        std::vector<StackId> ids;
+        for (const StackId one : bundles_[frame.a]) ids.push_back(known_normal(one));
+        normal = bundled(ids);
+      } else {
+        normalise(frame, horizon);
+        frame.below = known_normal(frame.below);
+        normal      = stacks_.push(frame);
+      }
+      if (id >= normal_.size()) normal_.resize(2 * std::size_t{id} + 1);
+      normal_[id] = normal;
+    }
+    return known_normal(root);
+  }
+  static std::uint32_t far_count(const Occurrences& bounds, std::uint32_t count,
+                                 std::uint32_t horizon) noexcept {
+    if (count < bounds.min) return bounds.min - count > horizon ? 0 : count;
+    const bool far = bounds.max == Occurrences::unbounded || bounds.max - count > horizon;
+    return far ? bounds.min : count;
+  }
+
+  NodeStore nodes_;
+  StackPool stacks_;
+  WordsPool<StackId> bundles_;
+  MembersSeen seen_;
+  std::vector<StackId> normal_;  // [stacks], 0 where not yet known
+};
+
+}  // namespace tooldecode

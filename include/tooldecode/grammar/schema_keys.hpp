@@ -1,0 +1,96 @@
+/// \file
+/// The keys of objects: the classes that patterns make of them, and those that a form leaves.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/grammar/schema_alternatives.hpp>
+#include <tooldecode/grammar/schema_form.hpp>
+#include <tooldecode/grammar/schema_forms.hpp>
+#include <tooldecode/grammar/schema_texts.hpp>
+
+namespace tooldecode {
+
+/// The member of a name, which the form gets where it has none.
+inline ObjectForm::Member& member_of(ObjectForm& form, const std::string& name,
+                                     SchemaForms& forms) {
+  for (ObjectForm::Member& one : form.members) {
+    if (one.name == name) return one;
+  }
+  form.members.push_back({name, forms.value_of(form, name)});
+  return form.members.back();
+}
+/// The classes of keys that patterns make.
+///
+/// \param patterns  sets of texts, and the forms of the values that their keys have
+/// \param rest      the form of the values of keys that match none
+[[nodiscard]] inline std::vector<ObjectForm::Others> key_classes(
+    const std::vector<std::pair<std::uint32_t, FormId>>& patterns, FormId rest,
+    SchemaForms& forms) {
+  constexpr std::size_t most_classes = 64;
+  struct Class {
+    ObjectForm::Others of;
+    bool matched;
+  };
+  std::vector<Class> all{{{}, false}};
+  for (const auto& [set, id] : patterns) {
+    std::vector<Class> split;
+    for (const Class& one : all) {
+      for (const bool negated : {false, true}) {
+        TextTests keys = united(one.of.keys, {{set, negated}});
+        // Whether a further key matches nothing is settled in its automaton.
+        if (all.size() > 1 && (!negated || one.matched) && forms.texts.excludes_all(keys)) {
+          continue;
+        }
+        split.push_back({{std::move(keys), negated ? one.of.value : forms.both(one.of.value, id)},
+                         one.matched || !negated});
+      }
+    }
+    all = std::move(split);
+    if (all.size() > most_classes) irreducible("too many patterns that overlap");
+  }
+  std::vector<ObjectForm::Others> result;
+  for (Class& one : all) {
+    if (!one.matched) one.of.value = rest;
+    if (one.of.value != nothing_form) result.push_back(std::move(one.of));
+  }
+  return result;
+}
+
+/// Leaves the keys that are texts of a form.
+inline void restrict_names(ObjectForm& form, const SchemaForm& names, SchemaForms& forms) {
+  bool is_list = true;
+  for (const TextForm& one : names.texts) {
+    if (one == TextForm{}) return;
+    is_list &= one.values.has_value();
+  }
+  if (is_list) {
+    std::vector<std::string> listed;
+    for (const TextForm& one : names.texts) {
+      listed.insert(listed.end(), one.values->begin(), one.values->end());
+    }
+    for (const std::string& name : listed) (void)member_of(form, name, forms);
+    for (ObjectForm::Member& one : form.members) {
+      if (std::find(listed.begin(), listed.end(), one.name) == listed.end()) {
+        one.value = nothing_form;
+      }
+    }
+    form.others.clear();
+    return;
+  }
+  TextTests keys = tests_of(names.texts, forms.texts);
+  for (ObjectForm::Member& one : form.members) {
+    if (!forms.texts.holds(keys, one.name)) one.value = nothing_form;
+  }
+  for (ObjectForm::Others& one : form.others) one.keys = united(one.keys, keys);
+  std::erase_if(form.others, [&](const ObjectForm::Others& one) {
+    return one.keys.size() > 1 && forms.texts.excludes_all(one.keys);
+  });
+}
+
+}  // namespace tooldecode

@@ -1,0 +1,354 @@
+/// \file
+/// SchemaValues: from the normal form of a schema to the grammar of its values.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/schema_form.hpp>
+#include <tooldecode/grammar/schema_items.hpp>
+#include <tooldecode/grammar/schema_numbers.hpp>
+#include <tooldecode/grammar/schema_reader.hpp>
+#include <tooldecode/grammar/schema_text.hpp>
+#include <tooldecode/grammar/string_lexeme.hpp>
+
+namespace tooldecode {
+
+/// Adds the values of forms to a Grammar; equal forms become one node.
+///
+/// \par Complexity  O(alternatives of the forms that can be reached), patterns as compile_pattern
+/// \par Threads     one at a time per Grammar
+/// \par Errors      Error{unsupported_keyword, limit_exceeded} and those of SchemaReader
+class SchemaValues {
+ public:
+  /// The mark, `argument_tag + i`, on the value of the root object's i-th property.
+  static constexpr std::uint32_t argument_tag = 0x8000'0000;
+
+  /// How the members of an object are written.
+  struct Members {
+    NodeId assign;                            ///< between a key and its value
+    bool plain            = false;            ///< keys are identifiers without quotes
+    bool documented_order = false;            ///< members in the order of the schema only
+    bool tagged           = false;            ///< values have their argument's mark
+    std::vector<std::string> leading_keys{};  ///< required, first, in this order
+  };
+
+  SchemaValues(Grammar& grammar, SchemaReader& reader, SchemaText& text, bool documented_order)
+      : grammar_(grammar),
+        reader_(reader),
+        text_(text),
+        inner_{.assign = text.colon(), .documented_order = documented_order},
+        open_array_(grammar.sequence({grammar.literal("["), text.space()})),
+        close_array_(grammar.sequence({text.space(), grammar.literal("]")})),
+        open_object_(grammar.sequence({grammar.literal("{"), text.space()})),
+        close_object_(grammar.sequence({text.space(), grammar.literal("}")})) {}
+
+  /// The values of a form. A form that holds itself is a node made before its content.
+  [[nodiscard]] NodeId value(FormId id) {
+    const auto [at, fresh] = nodes_.try_emplace(id);
+    Made& made             = at->second;  // references into a map stay
+    if (!fresh) {
+      if (!made.node) made.node = grammar_.reserve();
+      return *made.node;
+    }
+    if (++depth_ > most_nested) {
+      throw Error(Errc::limit_exceeded, reader_.forms.place_of(id), "schemas nest too deeply");
+    }
+    const NodeId content = value(id, inner_);
+    --depth_;
+    if (made.node) {
+      grammar_.define(*made.node, content);
+    } else {
+      made.node = content;
+    }
+    return *made.node;
+  }
+
+  /// The values of a form whose objects are written in a way of their own.
+  [[nodiscard]] NodeId value(FormId id, const Members& written) {
+    try {
+      return content(reader_.forms[id], written);
+    } catch (const Error& error) {
+      const Error whole = placed(error, reader_.forms.place_of(id));
+      if (id == any_form || !reader_.relaxes(whole)) throw whole;
+      return value(any_form);
+    }
+  }
+
+  /// The members of an object, without braces.
+  [[nodiscard]] NodeId members(ObjectForm form, const Members& written) {
+    for (const auto& [name, needed] : form.dependent) {
+      for (const std::string& one : {name, needed}) {
+        if (form.find(one) == nullptr) {
+          form.members.push_back({one, reader_.forms.value_of(form, one)});
+        }
+      }
+    }
+    std::size_t leading = 0;
+    std::vector<std::uint32_t> documented(form.members.size());
+    for (std::uint32_t i = 0; i < documented.size(); ++i) documented[i] = i;
+    for (const std::string& name : written.leading_keys) {
+      const auto from = form.members.begin() + static_cast<std::ptrdiff_t>(leading);
+      const auto at   = std::find_if(from, form.members.end(),
+                                     [&](const auto& member) { return member.name == name; });
+      if (at == form.members.end()) throw Error(Errc::invalid_option, name, "no property leads");
+      const auto first = documented.begin() + static_cast<std::ptrdiff_t>(leading);
+      const auto place = first + (at - from);
+      std::rotate(first, place, place + 1);
+      std::rotate(from, at, at + 1);
+      ++leading;
+    }
+    KeyedSet set{.members          = {},
+                 .others           = {},
+                 .separator        = text_.comma(),
+                 .count            = form.count,
+                 .documented_order = written.documented_order,
+                 .leading          = leading};
+    for (std::size_t i = 0; i < form.members.size(); ++i) {
+      const auto& [name, id, required] = form.members[i];
+      NodeId content                   = value(id);
+      if (written.tagged) content = grammar_.tagged(argument_tag + documented[i], content);
+      auto spellings = written.plain ? std::vector{name} : text_.spellings(Json(name));
+      set.members.push_back({std::move(spellings), sequence({written.assign, content}), required});
+    }
+    for (const auto& [name, needed] : form.dependent) {
+      const auto index = [&](const std::string& one) {
+        return static_cast<std::uint32_t>(form.find(one) - form.members.data());
+      };
+      set.dependent.emplace_back(index(name), index(needed));
+    }
+    for (const ObjectForm::Others& other : form.others) {
+      const NodeId content = sequence({written.assign, value(other.value)});
+      for (const DfaPointer& key : keys(other.keys, form, written.plain)) {
+        if (!key->empty()) set.others.push_back({key, content});
+      }
+    }
+    return shared_set(set);
+  }
+
+ private:
+  using Json = nlohmann::ordered_json;
+  struct Made {
+    std::optional<NodeId> node;
+  };
+  static constexpr std::uint32_t most_nested = 250;
+
+  NodeId end() { return text_.end(); }
+
+  NodeId content(const SchemaForm& form, const Members& written) {
+    std::vector<NodeId> choices;
+    std::vector<std::pair<std::string, NodeId>> words;
+    const auto word = [&](bool has, const Json& value) {
+      if (!has) return;
+      for (std::string& text : text_.spellings(value)) words.emplace_back(std::move(text), end());
+    };
+    word(form.null, Json());
+    word(form.truth, Json(true));
+    word(form.falsehood, Json(false));
+    add_numbers(form.numbers, words, choices);
+    add_texts(form.texts, words, choices);
+    if (words.size() == 1) {
+      choices.push_back(
+          shared(made_literals_, words[0].first, [&] { return grammar_.literal(words[0].first); }));
+    } else if (!words.empty()) {
+      std::string key;
+      for (const auto& [text, node] : words) key += text + '\n';
+      choices.push_back(shared(made_literals_, key, [&] { return grammar_.trie(words); }));
+    }
+    for (const ArrayForm& array : form.arrays) choices.push_back(array_of(array));
+    for (const ObjectForm& object : form.objects) {
+      choices.push_back(sequence({open_object_, members(object, written), close_object_}));
+    }
+    std::sort(choices.begin(), choices.end());
+    choices.erase(std::unique(choices.begin(), choices.end()), choices.end());
+    return shared(made_choices_, choices, [&] { return grammar_.choice(choices); });
+  }
+
+  template <class Key, class Make>
+  static NodeId shared(std::map<Key, NodeId>& made, const Key& key, const Make& make) {
+    const auto known = made.find(key);
+    if (known != made.end()) return known->second;
+    const NodeId node = make();
+    made.emplace(key, node);
+    return node;
+  }
+  NodeId sequence(std::vector<NodeId> parts) {
+    return shared(made_sequences_, parts, [&] { return grammar_.sequence(parts); });
+  }
+  NodeId shared_set(const KeyedSet& set) {
+    std::string key;
+    const auto put = [&](std::uint64_t number) { key += std::to_string(number) + ' '; };
+    put(set.documented_order), put(set.leading), put(set.count.min), put(set.count.max);
+    for (const KeyedSet::Member& member : set.members) {
+      put(member.value), put(member.required);
+      for (const std::string& text : member.spellings) key += text + '\n';
+    }
+    key += '|';
+    for (const auto& other : set.others) put(other.key->hash()), put(other.value);
+    key += '|';
+    for (const auto& [a, b] : set.dependent) put(a), put(b);
+    return shared(made_sets_, key, [&] { return grammar_.keyed_set(set); });
+  }
+
+  void add_numbers(const std::vector<NumberForm>& forms,
+                   std::vector<std::pair<std::string, NodeId>>& words,
+                   std::vector<NodeId>& choices) {
+    const bool is_open = std::find(forms.begin(), forms.end(), NumberForm{}) != forms.end();
+    if (is_open) return choices.push_back(number({}));
+    for (const NumberForm& form : forms) {
+      if (const Decimal* point = find_point(form)) {
+        for (std::string& text : SchemaNumbers::spellings(*point))
+          words.emplace_back(std::move(text), end());
+      } else {
+        choices.push_back(number(form));
+      }
+    }
+  }
+  NodeId number(const NumberForm& form) {
+    std::string key = std::to_string(static_cast<int>(form.grain));
+    const auto put  = [&](const Decimal& one) {
+      key += (one.negative ? " -" : " ") + one.integer + '.' + one.fraction;
+    };
+    for (const auto& bound : {form.bounds.minimum, form.bounds.maximum}) {
+      key += bound ? bound->exclusive ? '<' : '=' : '_';
+      if (bound) put(bound->value);
+    }
+    for (const Decimal& multiple : form.multiples) put(multiple);
+    return shared(made_numbers_, key, [&] { return SchemaNumbers::node(grammar_, form); });
+  }
+
+  void add_texts(const std::vector<TextForm>& forms,
+                 std::vector<std::pair<std::string, NodeId>>& words, std::vector<NodeId>& choices) {
+    const bool is_open = std::find(forms.begin(), forms.end(), TextForm{}) != forms.end();
+    if (is_open) return choices.push_back(string({}));
+    for (const TextForm& form : forms) {
+      if (!form.values) {
+        choices.push_back(string(form));
+        continue;
+      }
+      for (const std::string& one : *form.values) {
+        for (std::string& text : text_.spellings(Json(one))) {
+          words.emplace_back(std::move(text), end());
+        }
+      }
+    }
+  }
+  NodeId string(const TextForm& form) {
+    const std::tuple key{form.length.min, form.length.max, form.tests, form.excluded};
+    return shared(made_strings_, key, [&] {
+      if (form.tests.empty() && form.excluded.empty()) return text_.string({}, form.length);
+      const std::string* format = reader_.forms.texts.find_format(form.tests);
+      if (format != nullptr && form.excluded.empty() && form.length == Occurrences{}) {
+        return text_.format(*format, reader_.forms.texts.texts(form.tests));
+      }
+      TextDfa text = reader_.forms.texts.texts(form.tests);
+      if (!form.excluded.empty()) text = difference(text, texts_of(form.excluded));
+      if (text.is_free_of_dead_ends(form.length)) return text_.string(text, form.length);
+      return text_.string(text.bounded(form.length), {});
+    });
+  }
+
+  // Key lexemes of a class. Members shadow them; names with spellings that no member has are left
+  // out.
+  std::vector<DfaPointer> keys(const TextTests& tests, const ObjectForm& form, bool plain) {
+    std::vector<std::string> names;
+    for (const ObjectForm::Member& member : form.members) {
+      if (!plain && SchemaText::has_further_spellings(member.name)) names.push_back(member.name);
+    }
+    const auto make = [&] {
+      if (tests.empty()) return text_.other_keys(nullptr, names, plain);
+      return text_.other_keys(&reader_.forms.texts.texts(tests), names, plain);
+    };
+    if (!names.empty()) return make();
+    const auto [known, fresh] = made_keys_[plain].try_emplace(tests);
+    if (fresh) known->second = make();
+    return known->second;
+  }
+
+  NodeId array_of(const ArrayForm& form) {
+    if (form.unique) return sequence({open_array_, unique_items(form), close_array_});
+    if (!form.contains.empty()) {
+      SchemaItems items(grammar_, reader_.forms, text_.comma(),
+                        [this](FormId id) { return value(id); });
+      return sequence({open_array_, items(form), close_array_});
+    }
+    // From the last place of the prefix to the first: what may follow once that item is written.
+    const auto count = static_cast<std::uint32_t>(form.prefix.size());
+    const auto left  = [&](std::uint32_t bound) {
+      return bound == Occurrences::unbounded ? bound : bound > count ? bound - count : 0;
+    };
+    const Occurrences more{left(form.length.min), left(form.length.max)};
+    const NodeId rest = value(form.rest);
+    if (count == 0) return sequence({open_array_, repeat(rest, more, text_.comma()), close_array_});
+    NodeId tail = repeat(sequence({text_.comma(), rest}), more, end());
+    for (std::uint32_t i = count; i-- > 0;) {
+      const NodeId item = value(form.prefix[i]);
+      tail              = i == 0 ? sequence({item, tail}) : sequence({text_.comma(), item, tail});
+      if (form.length.min <= i) {
+        const std::vector<NodeId> maybe{end(), tail};
+        tail = shared(made_choices_, maybe, [&] { return grammar_.choice(maybe); });
+      }
+    }
+    return sequence({open_array_, tail, close_array_});
+  }
+  NodeId repeat(NodeId item, const Occurrences& count, NodeId separator) {
+    return shared(made_repeats_, std::tuple{item, count.min, count.max, separator},
+                  [&] { return grammar_.repeat(item, count, separator); });
+  }
+
+  // Items that do not repeat, where they can be listed: members of a set without values.
+  NodeId unique_items(const ArrayForm& form) {
+    if (!form.prefix.empty() || !form.contains.empty()) {
+      irreducible("items that do not repeat beside others have no grammar", "/uniqueItems");
+    }
+    const SchemaForm& items = reader_.forms[form.rest];
+    bool is_finite          = items.arrays.empty() && items.objects.empty();
+    std::vector<std::vector<std::string>> listed;
+    const auto add = [&](bool has, const Json& value) {
+      if (has) listed.push_back(text_.spellings(value));
+    };
+    add(items.null, Json()), add(items.truth, Json(true)), add(items.falsehood, Json(false));
+    for (const NumberForm& number : items.numbers) {
+      const Decimal* point = find_point(number);
+      is_finite &= point != nullptr;
+      if (point != nullptr) listed.push_back(SchemaNumbers::spellings(*point));
+    }
+    for (const TextForm& text : items.texts) {
+      is_finite &= text.values.has_value();
+      if (!text.values) continue;
+      for (const std::string& one : *text.values) add(true, Json(one));
+    }
+    if (!is_finite)
+      irreducible("items that do not repeat have a grammar where all can be listed",
+                  "/uniqueItems");
+    KeyedSet set{.members = {}, .others = {}, .separator = text_.comma(), .count = form.length};
+    for (auto& spelt : listed) set.members.push_back({std::move(spelt), end(), false});
+    return shared_set(set);
+  }
+
+  Grammar& grammar_;
+  SchemaReader& reader_;
+  SchemaText& text_;
+  Members inner_;
+  NodeId open_array_, close_array_, open_object_, close_object_;
+  std::uint32_t depth_ = 0;
+  std::map<FormId, Made> nodes_;
+  std::map<std::vector<NodeId>, NodeId> made_sequences_, made_choices_;
+  std::map<std::string, NodeId> made_literals_, made_numbers_, made_sets_;
+  std::map<std::tuple<NodeId, std::uint32_t, std::uint32_t, NodeId>, NodeId> made_repeats_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, TextTests, std::vector<std::string>>, NodeId>
+      made_strings_;
+  std::map<TextTests, std::vector<DfaPointer>> made_keys_[2];
+};
+
+}  // namespace tooldecode

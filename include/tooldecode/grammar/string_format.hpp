@@ -1,0 +1,190 @@
+/// \file
+/// string_format: the texts of JSON Schema's formats, as automata.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <tooldecode/grammar/regex.hpp>
+#include <tooldecode/grammar/text_dfa.hpp>
+
+namespace tooldecode {
+
+namespace detail {
+
+// The grammars of the RFCs as patterns, each written out of smaller ones.
+class FormatPatterns {
+ public:
+  // The pattern that a whole text matches; empty where the format is not known.
+  [[nodiscard]] static std::string of(std::string_view format) {
+    if (format == "date") return date();
+    if (format == "time") return time();
+    if (format == "date-time") return date_time();
+    if (format == "duration") return duration();
+    if (format == "email") return email();
+    if (format == "hostname") return hostname();
+    if (format == "ipv4") return ipv4();
+    if (format == "ipv6") return ipv6();
+    if (format == "uri") return reference({});
+    if (format == "uri-reference") return reference({.relative = true});
+    if (format == "iri") return reference({.international = true});
+    if (format == "iri-reference") return reference({.international = true, .relative = true});
+    if (format == "uri-template") return uri_template();
+    if (format == "uuid") return "[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}";
+    if (format == "json-pointer") return pointer();
+    if (format == "relative-json-pointer") return "(?:0|[1-9][0-9]*)(?:#|" + pointer() + ")";
+    return {};
+  }
+
+ private:
+  // RFC 3339, section 5.6. Years begin at 1, as the calendar does; the 29th of February is that of
+  // the Gregorian leap years.
+  static std::string date() {
+    return "(?!0000)(?:\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])"
+           "|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))"
+           "|(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)";
+  }
+  static std::string clock() { return "(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d+)?"; }
+  static std::string zone() { return "(?:[Zz]|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)"; }
+  // Leap seconds are those of UTC, at the end of a day, and of June or December.
+  static std::string leap_second() { return "23:59:60(?:\\.\\d+)?(?:[Zz]|[+-]00:00)"; }
+  static std::string time() { return clock() + zone() + '|' + leap_second(); }
+  static std::string date_time() {
+    return date() + "[Tt]" + clock() + zone() + "|(?!0000)\\d{4}-(?:06-30|12-31)[Tt]" +
+           leap_second();
+  }
+  // RFC 3339, appendix A.
+  static std::string duration() {
+    const std::string days  = "(?:\\d+Y(?:\\d+M(?:\\d+D)?)?|\\d+M(?:\\d+D)?|\\d+D)";
+    const std::string clock = "T(?:\\d+H(?:\\d+M(?:\\d+S)?)?|\\d+M(?:\\d+S)?|\\d+S)";
+    return "P(?:" + days + "(?:" + clock + ")?|" + clock + "|\\d+W)";
+  }
+
+  static std::string ipv4() {
+    const std::string octet = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
+    return "(?:" + octet + "\\.){3}" + octet;
+  }
+  // RFC 3986, section 3.2.2, which is RFC 4291, section 2.2.
+  static std::string ipv6() {
+    const std::string group = "[0-9A-Fa-f]{1,4}",
+                      last  = "(?:" + group + ':' + group + '|' + ipv4() + ')';
+    std::string all         = "(?:(?:" + group + ":){6}" + last;
+    // After the `::` six groups less one, two, ...; before it as many as are left.
+    for (int before = 0; before <= 7; ++before) {
+      all +=
+          "|(?:" +
+          (before == 0 ? "" : "(?:" + group + ":){0," + std::to_string(before - 1) + '}' + group) +
+          ")?::";
+      if (before <= 4) all += "(?:" + group + ":){" + std::to_string(5 - before) + '}';
+      if (before <= 5) all += last;
+      if (before == 6) all += group;
+    }
+    return all + ')';
+  }
+  // RFC 1123, section 2.1. Labels with `--` in the third and fourth place are left to IDNA, whose
+  // Punycode no automaton can check.
+  static std::string hostname() {
+    const std::string label = "(?!..--)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
+    return label + "(?:\\." + label + ")*";
+  }
+  // RFC 5321, section 4.1.2, `Mailbox`.
+  static std::string email() {
+    const std::string atom   = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+";
+    const std::string local  = atom + "(?:\\." + atom + ")*|\"(?:[ !#-\\[\\]-~]|\\\\[ -~])*\"";
+    const std::string label  = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
+    const std::string domain = label + "(?:\\." + label + ")*";
+    return "(?:" + local + ")@(?:" + domain + "|\\[(?:" + ipv4() + "|IPv6:" + ipv6() + ")\\])";
+  }
+
+  struct Reference {
+    bool international = false;
+    bool relative      = false;
+  };
+  // RFC 3987, section 2.2: `ucschar` and `iprivate`.
+  static std::string ucschar() {
+    std::string all = "\\u00A0-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFEF";
+    for (const char plane : std::string("123456789ABCD")) {
+      all += std::string("\\u{") + plane + "0000}-\\u{" + plane + "FFFD}";
+    }
+    return all + "\\u{E1000}-\\u{EFFFD}";
+  }
+  static std::string iprivate() {
+    return "\\uE000-\\uF8FF\\u{F0000}-\\u{FFFFD}\\u{100000}-\\u{10FFFD}";
+  }
+  // RFC 3986, appendix A.
+  static std::string reference(const Reference& kind) {
+    const std::string letters = "-A-Za-z0-9._~!$&'()*+,;=" + (kind.international ? ucschar() : "");
+    const std::string escaped = "%[0-9A-Fa-f]{2}";
+    const auto any_of         = [&](const std::string& more) {
+      return "(?:[" + letters + more + "]|" + escaped + ")";
+    };
+    const std::string segment  = any_of(":@") + '*';
+    const std::string segments = "(?:/" + segment + ")*";
+    const std::string literal =
+        "\\[(?:" + ipv6() + "|[Vv][0-9A-Fa-f]+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+)\\]";
+    const std::string network =
+        "//(?:" + any_of(":") + "*@)?(?:" + literal + '|' + any_of("") + "*)(?::\\d*)?" + segments;
+    const std::string absolute = "/(?:" + any_of(":@") + '+' + segments + ")?";
+    const std::string query = "(?:\\?" + any_of(":@/?" + (kind.international ? iprivate() : "")) +
+                              "*)?(?:#" + any_of(":@/?") + "*)?";
+    const auto path = [&](const std::string& first) {
+      return "(?:" + network + '|' + absolute + "|(?:" + first + '+' + segments + ")?)" + query;
+    };
+    const std::string full = "[A-Za-z][A-Za-z0-9+.-]*:" + path(any_of(":@"));
+    return kind.relative ? full + '|' + path(any_of("@")) : full;
+  }
+  // RFC 6570, section 2; operators that are reserved for later are none yet.
+  static std::string uri_template() {
+    const std::string escaped = "%[0-9A-Fa-f]{2}";
+    const std::string letter  = "(?:[A-Za-z0-9_]|" + escaped + ')';
+    const std::string name    = letter + "(?:\\.?" + letter + ")*(?::[1-9]\\d{0,3}|\\*)?";
+    return "(?:[!#$&(-;=?-\\[\\]_a-z~" + ucschar() + iprivate() + "]|" + escaped +
+           "|\\{[+#./;?&]?" + name + "(?:," + name + ")*\\})*";
+  }
+  // RFC 6901, section 3.
+  static std::string pointer() { return "(?:/(?:[^~/]|~[01])*)*"; }
+};
+
+}  // namespace detail
+
+/// Whether JSON Schema defines a format of this name; others are annotations.
+[[nodiscard]] inline bool is_standard_format(std::string_view name) {
+  static constexpr std::array<std::string_view, 19> names{
+      "date-time", "date",          "time", "duration",     "email",        "idn-email",
+      "hostname",  "idn-hostname",  "ipv4", "ipv6",         "uri",          "uri-reference",
+      "iri",       "iri-reference", "uuid", "uri-template", "json-pointer", "relative-json-pointer",
+      "regex"};
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// The texts of a format; nothing for one that is not known, or that no automaton can tell
+/// (`regex`, `idn-email`, `idn-hostname`).
+///
+/// What the RFCs say beside their grammars of total lengths (a host name's 253 characters) is left
+/// to maxLength. Host names hold no label with `--` in its third and fourth place, so no Punycode.
+/// The second 60 is that of 23:59 UTC.
+///
+/// \par Complexity  a pattern's compilation at the first use of a format, then a copy
+/// \par Threads     may run concurrently
+/// \par Errors      std::bad_alloc
+/// \par Source      JSON Schema 2020-12, validation, section 7.3; RFC 3339, 5321, 1123, 2673, 4291,
+///                  3986, 3987, 4122, 6570 and 6901
+[[nodiscard]] inline std::optional<TextDfa> string_format(std::string_view name) {
+  static std::mutex mutex;
+  static std::map<std::string, TextDfa, std::less<>> known;
+  const std::lock_guard lock(mutex);
+  auto format = known.find(name);
+  if (format == known.end()) {
+    const std::string pattern = detail::FormatPatterns::of(name);
+    if (pattern.empty()) return std::nullopt;
+    format = known.emplace(name, compile_whole_pattern(pattern)).first;
+  }
+  return format->second;
+}
+
+}  // namespace tooldecode

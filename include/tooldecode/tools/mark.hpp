@@ -1,0 +1,72 @@
+/// \file
+/// The marks of call formats: as text, or as the control tokens that a vocabulary has for them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+namespace tooldecode::detail {
+
+/// The length of the mark that a text begins with, 0 where it begins with none: `<...>` without
+/// white space inside, or capitals in brackets, a slash before them. Only these may be names of
+/// control tokens.
+inline std::size_t mark_length(std::string_view text) {
+  if (!text.starts_with('<') && !text.starts_with('[')) return 0;
+  const std::size_t first = text.substr(1).starts_with('/') ? 2 : 1;
+  const std::size_t end   = text[0] == '<'
+                                ? text.find_first_of("<> \t\r\n", first)
+                                : text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_", first);
+  const bool is_mark =
+      end != std::string_view::npos && end > first && text[end] == (text[0] == '<' ? '>' : ']');
+  return is_mark ? end + 1 : 0;
+}
+
+/// All ways to write a text of a format: each mark in it as text or as a control token. The first
+/// is the text itself.
+inline std::vector<std::string> mark_spellings(std::string_view text) {
+  std::vector<std::string> spellings(1);
+  while (!text.empty()) {
+    const std::size_t mark   = mark_length(text);
+    const std::size_t length = mark == 0 ? 1 : mark;
+    const std::size_t count  = mark == 0 ? 0 : spellings.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      spellings.push_back(spellings[i] + control_open);
+      (spellings.back() += text.substr(0, length)) += control_close;
+    }
+    for (std::size_t i = 0; i < spellings.size() - count; ++i) {
+      spellings[i] += text.substr(0, length);
+    }
+    text.remove_prefix(length);
+  }
+  return spellings;
+}
+
+/// A text of a format, its marks in either spelling.
+inline NodeId mark(Grammar& grammar, std::string_view text) {
+  std::vector<NodeId> parts, spellings;
+  std::size_t done = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = mark_length(text.substr(at));
+    if (length == 0) {
+      ++at;
+      continue;
+    }
+    if (at > done) parts.push_back(grammar.literal(text.substr(done, at - done)));
+    spellings.clear();
+    for (const std::string& spelling : mark_spellings(text.substr(at, length))) {
+      spellings.push_back(grammar.literal(spelling));
+    }
+    parts.push_back(grammar.choice(spellings));
+    done = at += length;
+  }
+  if (done < text.size()) parts.push_back(grammar.literal(text.substr(done)));
+  return grammar.sequence(std::move(parts));
+}
+
+}  // namespace tooldecode::detail

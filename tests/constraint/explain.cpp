@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/ebnf_constraint.hpp>
+#include <tooldecode/constraint/explain.hpp>
+#include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+const MaskCache& bytes() {
+  static const MaskCache cache = [] {
+    std::vector<Vocabulary::Entry> entries;
+    for (int b = 0; b < 256; ++b)
+      entries.push_back({std::string(1, static_cast<char>(b)), TokenType::normal});
+    entries.push_back({"<end>", TokenType::control});
+    return MaskCache(Vocabulary(entries, {.end_tokens = {256}}));
+  }();
+  return cache;
+}
+
+template <class C>
+std::string after(const C& constraint, std::string_view text) {
+  const auto state = constraint.advance_bytes(constraint.initial(), text);
+  REQUIRE(state);
+  return explain(constraint, *state);
+}
+
+const std::string& person() {
+  static const std::string schema = R"({"type": "object", "required": ["name"], "properties": {
+    "name": {"type": "string", "minLength": 1, "maxLength": 3}, "age": {"type": "integer"},
+    "ok": {"type": "boolean"}, "plate": {"type": "string", "pattern": "^a[0-9]+$"},
+    "size": {"enum": ["S", "M"]}, "none": {"const": null},
+    "days": {"type": "integer", "minimum": 1, "maximum": 30}}, "additionalProperties": )";
+  return schema;
+}
+JsonSchemaConstraint closed() {
+  return JsonSchemaConstraint::parse(bytes(), person() + "false}", {.whitespace = 0});
+}
+JsonSchemaConstraint open() {
+  return JsonSchemaConstraint::parse(bytes(), person() + "true}");
+}
+
+const ToolSet& tools() {
+  static const ToolSet set = ToolSet::parse(R"([
+    {"name": "get", "parameters": {"type": "object", "properties": {
+      "city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}},
+    {"name": "get_time", "parameters": {"type": "object", "properties": {}}}])");
+  return set;
+}
+
+// Along random texts, what is told and what is allowed are the same.
+void walk(const Automaton& automaton, Automaton::State from, unsigned seed) {
+  std::mt19937 random(seed);
+  INFO("seed " << seed);
+  for (int text = 0; text < 10; ++text) {
+    auto state = from;
+    for (int i = 0; i < 60; ++i) {
+      ByteSet told;
+      bool ends = false;
+      for (const auto& one : detail::Expectations(automaton).at(state)) {
+        CHECK_FALSE(one.words.empty());
+        told |= one.first;
+        ends = ends || one.kind == detail::Expectation::Kind::end;
+      }
+      const ByteSet allowed = automaton.allowed(state);
+      CHECK(told == allowed);
+      CHECK(ends == automaton.is_accepting(state));
+      std::vector<std::uint8_t> next;
+      allowed.for_each([&](std::uint8_t byte) { next.push_back(byte); });
+      if (next.empty()) break;
+      state = *automaton.step(state, next[random() % next.size()]);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("What a schema expects, in words") {
+  const auto constraint = closed();
+  CHECK(after(constraint, "") == "an opening brace '{'");
+  CHECK(after(constraint, "{") == R"(the key "name", "age", "ok", "plate", "size" and 2 more)");
+  CHECK(after(constraint, "{\"n") == R"(the rest of the key "name" or "none")");
+  CHECK(after(constraint, "{\"name\"") == "a colon ':'");
+  CHECK(after(constraint, "{\"name\": ") == "a string of 1 to 3 characters");
+  CHECK(after(constraint, "{\"name\": \"") == "inside a string (1 to 3 more characters)");
+  CHECK(after(constraint, "{\"name\": \"ab") == "inside a string (at most 1 more character)");
+  CHECK(after(constraint, "{\"name\": \"a\\u00") == "the rest of a character in a string");
+  CHECK(after(constraint, "{\"name\": \"abc") == "the end of a string, \"");
+  CHECK(after(constraint, "{\"name\": \"abc\"") == "one of: a closing brace '}'; a comma ','");
+  CHECK(after(constraint, "{\"name\": \"abc\"}") == "the end of the text");
+  CHECK(after(constraint, "{\"age\": ") == "an integer");
+  CHECK(after(constraint, "{\"age\": 1") == "one of: a comma ','; inside an integer");
+  CHECK(after(constraint, "{\"days\": 3") ==
+        "one of: a comma ','; inside a number of a certain form: next one of the characters [.0]");
+  CHECK(after(constraint, "{\"ok\": ") == R"("true" or "false")");
+  CHECK(after(constraint, "{\"ok\": t") == R"(the rest of "true")");
+  CHECK(after(constraint, "{\"none\": n") == R"(the text "ull")");
+  CHECK(after(constraint, "{\"plate\": \"a") ==
+        "inside a string of a certain form: next one of the characters [0-9]");
+  const auto finished = constraint.advance(
+      *constraint.advance_bytes(constraint.initial(), "{\"name\": \"abc\"}"), 256);
+  REQUIRE(finished);
+  CHECK(explain(constraint, *finished) == "nothing: the text has ended");
+}
+
+TEST_CASE("Members that are there already are not expected again, and others are told") {
+  CHECK(after(closed(), "{\"size\": \"S\", \"name\": \"x\", \"plate\": \"a1\", ") ==
+        R"(the key "age", "ok", "none" or "days")");
+  CHECK(after(open(), "{\"age\":1,\"ok\":true,\"size\":\"M\",\"none\":null,") ==
+        R"(one of: the key "name", "plate" or "days"; another key; white space)");
+  CHECK(after(open(), "{\"on") == R"(inside a key)");
+}
+
+TEST_CASE("Grammars are told by their characters") {
+  const EbnfConstraint constraint(bytes(), "root ::= [a-f]+ \"it's\\n\" [^\\n]*");
+  CHECK(after(constraint, "") == "one of the characters [a-f]");
+  CHECK(after(constraint, "abit's\n") == "one of: any text; the end of the text");
+  CHECK(after(constraint, "abit's\nx\xC3") == "the rest of a character");
+}
+
+TEST_CASE("Within a call the tool and the argument are told") {
+  const ToolCallFSM calls{bytes(), tools(), PythonCall{}, {.choice = ToolChoice::required}};
+  CHECK(after(calls, "[") == R"(one of: "get(" or "get_time("; white space)");
+  CHECK(after(calls, "[get(") ==
+        R"(in a call of get: one of: the key "city" or "days"; white space)");
+  CHECK(after(calls, "[get(city='O") == R"(in the argument "city" of get: inside a string)");
+  const ToolCallFSM answer{bytes(), tools(), JsonCall::hermes()};
+  CHECK(after(answer, "Hm.") == "one of: any text; the end of the text");
+  CHECK(after(answer, "<tool_call>{\"name\": \"get_t") == R"(the rest of "get_time")");
+}
+
+TEST_CASE("Every byte that is allowed is told, and no other") {
+  const auto no_others = closed(), others = open();
+  walk(no_others.automaton(), no_others.initial().id, 1);
+  walk(others.automaton(), others.initial().id, 2);
+  const auto bounded = JsonSchemaConstraint::parse(
+      bytes(), R"({"type": "object", "maxProperties": 3, "minProperties": 2,
+        "properties": {"a": {"type": "string"}, "ab": {"type": "number"}, "ä": true},
+        "patternProperties": {"^x": {"type": "null"}}, "dependentRequired": {"a": ["ab"]},
+        "additionalProperties": {"type": "array", "items": {"maxLength": 2}}})");
+  for (unsigned seed = 3; seed < 6; ++seed) walk(bounded.automaton(), bounded.initial().id, seed);
+  const ToolCallFSM python{bytes(), tools(), PythonCall{}, {.choice = ToolChoice::required}};
+  walk(python.grammar().automaton(), python.initial().id, 6);
+  const ToolCallFSM hermes{bytes(), tools(), JsonCall::hermes(), {.choice = ToolChoice::required}};
+  walk(hermes.grammar().automaton(), hermes.initial().id, 7);
+  const EbnfConstraint grammar(bytes(), "root ::= (\"a\" | \"(\" root \")\"){1,3} [^b]?");
+  walk(grammar.automaton(), grammar.initial().id, 8);
+}

@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <cstddef>
+#include <iostream>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <tooldecode/constraint/choice_constraint.hpp>
+#include <tooldecode/constraint/forced_tokens.hpp>
+#include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/value_writer.hpp>
+#include <tooldecode/vocabulary/load_vocabulary.hpp>
+
+#include <support/catch.hpp>
+#include <support/data.hpp>
+
+using namespace tooldecode;
+using Json   = nlohmann::ordered_json;
+using Tokens = std::vector<TokenId>;
+
+namespace {
+
+const std::string qwen2_pattern =
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
+    "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+
+bool begins_with(const Tokens& tokens, const Tokens& first) {
+  return tokens.size() >= first.size() && std::equal(first.begin(), first.end(), tokens.begin());
+}
+
+// A tokenizer of random merges over few letters; the first token ends.
+Tokenizer random_tokenizer(std::mt19937& random, const std::string& letters, bool splits) {
+  std::vector<Vocabulary::Entry> entries{{"<end>", TokenType::control}};
+  std::set<std::string> known;
+  const auto add = [&](const std::string& text) {
+    if (known.insert(text).second) entries.push_back({text});
+  };
+  for (int b = 0; b < 256; ++b) add(std::string(1, static_cast<char>(b)));
+  std::vector<std::string> pieces;
+  for (const char letter : letters) pieces.emplace_back(1, letter);
+  std::vector<BytePairEncoding::Merge> merges;
+  for (int i = 0; i < 30; ++i) {
+    const std::string left  = pieces[random() % pieces.size()],
+                      right = pieces[random() % pieces.size()];
+    if (left.size() + right.size() > 5 || known.count(left + right) != 0) continue;
+    add(left + right);
+    pieces.push_back(left + right);
+    merges.emplace_back(left, right);
+  }
+  const Vocabulary vocabulary(entries, {.end_tokens = {0}});
+  return {vocabulary, BytePairEncoding(vocabulary, merges, {}),
+          splits ? PreTokenizer({qwen2_pattern}) : PreTokenizer()};
+}
+
+std::string random_text(std::mt19937& random, const std::string& letters, std::size_t length) {
+  std::string text;
+  while (text.size() < length) text += letters[random() % letters.size()];
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("Of all texts that may follow, the tokenizer writes all with the forced tokens") {
+  std::size_t found = 0, possible = 0;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    std::mt19937 random(seed);
+    const std::string letters = seed % 3 == 0 ? "ab" : seed % 3 == 1 ? "ab \"" : "a \n,\"1'sé";
+    const Tokenizer tokenizer = random_tokenizer(random, letters, seed % 2 == 1);
+    // Texts that have beginnings in common.
+    std::vector<std::string> texts;
+    for (int i = 0; i < 6; ++i) {
+      std::string begin;
+      if (!texts.empty()) begin = texts[random() % texts.size()];
+      begin.resize(random() % (begin.size() + 1));
+      const std::string text = begin + random_text(random, letters, 1 + random() % 8);
+      if (is_utf8(text)) texts.push_back(text);
+    }
+    if (texts.empty()) continue;
+    std::vector<Tokens> written;
+    for (const std::string& text : texts) written.push_back(tokenizer.encode(text));
+    const MaskCache cache(tokenizer.vocabulary());
+    const ForcedTokens forced(cache, [&](std::string_view text) { return tokenizer.encode(text); });
+    const ChoiceConstraint constraint(cache, texts);
+    for (const Tokens& whole : written) {
+      auto state = constraint.initial();
+      for (std::size_t n = 0; n < whole.size(); ++n) {
+        const Tokens before(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
+        const Tokens got = forced(constraint, state, tokenizer.decode(before));
+        Tokens common(whole.begin() + static_cast<std::ptrdiff_t>(n), whole.end());
+        for (const Tokens& other : written) {
+          if (!begins_with(other, before)) continue;
+          const auto rest = other.begin() + static_cast<std::ptrdiff_t>(n);
+          common.erase(std::mismatch(common.begin(), common.end(), rest, other.end()).first,
+                       common.end());
+        }
+        INFO("seed " << seed << ", '" << tokenizer.decode(whole) << "' after token " << n);
+        if (!begins_with(common, got)) FAIL("more than all have in common");
+        found += got.size();
+        possible += common.size();
+        state = *constraint.advance(state, whole[n]);
+      }
+    }
+  }
+  INFO(found << " of " << possible);
+  CHECK(found * 10 > possible * 7);
+}
+
+TEST_CASE("A quote is forced where no token goes on behind it") {
+  std::vector<Vocabulary::Entry> entries{{"<end>", TokenType::control}};
+  for (int b = 0; b < 256; ++b) entries.push_back({std::string(1, static_cast<char>(b))});
+  entries.push_back({"\","});
+  entries.push_back({"<call>", TokenType::control});
+  const Vocabulary vocabulary(entries, {.end_tokens = {0}});
+  const BytePairEncoding pairs(vocabulary, {{"\"", ","}}, {});
+  const Tokenizer tokenizer(vocabulary, pairs, {});
+  const ForcedTokens forced(vocabulary, [&](std::string_view text) {
+    return tokenizer.encode(text, {.parse_special = true});
+  });
+  const auto after = [&](const std::vector<std::string>& texts, std::string_view before) {
+    const ChoiceConstraint constraint(vocabulary, texts);
+    return tokenizer.decode(
+        forced(constraint, *constraint.advance_bytes(constraint.initial(), before), before));
+  };
+  CHECK(after({"\"a\" b", "\"a\" c"}, "\"a") == "\"");
+  CHECK(after({"\"a\" b", "\"a\", c"}, "\"a").empty());
+  CHECK(after({"\"a\", b", "\"a\", c"}, "\"a") == "\",");
+  const ToolCallFSM calls{vocabulary,
+                          ToolSet::parse(R"([{"name": "f", "parameters": {}}])"),
+                          JsonCall{"<call>", "<call>", ""},
+                          {.choice = ToolChoice::named, .name = "f", .whitespace = 0}};
+  const auto opened = calls.advance_bytes(calls.initial(), "<call>");
+  REQUIRE(opened);
+  const TokenId mark = *vocabulary.find_special("<call>");
+  const Tokens all   = forced(calls, *opened, "<call>");
+  CHECK(tokenizer.decode(all) == R"({"name": "f", "arguments": {}})");
+  CHECK(all.back() == mark);
+  const auto closed = calls.advance_bytes(*opened, "{\"name\": \"f\", \"arguments\": {}");
+  REQUIRE(closed);
+  CHECK(forced(calls, *closed, "<call>{}") == Tokens{'}' + 1, *vocabulary.find_special("<call>")});
+}
+
+TEST_CASE("On BFCL's calls every forced token is what the tokenizer writes") {
+  TOOLDECODE_REQUIRE_SHARED(bfcl, "bfcl/multiple.jsonl");
+  TOOLDECODE_REQUIRE_SHARED(vocabularies, "vocab");
+  const auto closed = [](auto&& self, Json schema) -> Json {
+    if (!schema.is_object()) return schema;
+    if (schema.contains("items")) schema["items"] = self(self, schema["items"]);
+    if (!schema.contains("properties")) return schema;
+    for (auto& [key, value] : schema["properties"].items()) value = self(self, value);
+    schema["additionalProperties"] = false;
+    return schema;
+  };
+  const auto rows = test::read_jsonl(bfcl);
+  for (const char* name : {"qwen2", "cl100k_base"}) {
+    const Tokenizer tokenizer =
+        parse_tokenizer(test::read_text(vocabularies / (std::string(name) + ".json.gz")), name);
+    const MaskCache cache(tokenizer.vocabulary());
+    const ForcedTokens forced(cache, [&](std::string_view text) { return tokenizer.encode(text); });
+    for (const std::uint32_t whitespace : {0U, 40U}) {
+      std::size_t positions = 0, known = 0, calls = 0;
+      for (std::size_t i = 0; i < rows.size(); i += 2) {
+        const Json row = Json::parse(rows[i].dump());
+        if (!row["call_json"].is_object()) continue;
+        Json schema;
+        for (const Json& function : row["functions"]) {
+          if (function["name"] == row["call_json"]["name"]) schema = function["parameters"];
+        }
+        schema         = closed(closed, schema);
+        Json arguments = Json::object();
+        for (const auto& [key, value] : schema["properties"].items()) {
+          if (row["call_json"]["arguments"].contains(key)) {
+            arguments[key] = row["call_json"]["arguments"][key];
+          }
+        }
+        const JsonSchemaConstraint constraint(cache, schema,
+                                              {.documented_order = true, .whitespace = whitespace});
+        const std::string text = write_json(arguments);
+        const auto end         = constraint.advance_bytes(constraint.initial(), text);
+        if (!end || !constraint.is_accepting(*end)) continue;
+        const Tokens whole = tokenizer.encode(text);
+        auto state         = constraint.initial();
+        ++calls;
+        for (std::size_t n = 0; n < whole.size(); ++n) {
+          const Tokens before(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
+          const Tokens got = forced(constraint, state, tokenizer.decode(before));
+          const Tokens rest(whole.begin() + static_cast<std::ptrdiff_t>(n), whole.end());
+          state = *constraint.advance(state, whole[n]);
+          INFO(tokenizer.decode(whole)
+               << ", after " << tokenizer.decode(before) << ": " << tokenizer.decode(got));
+          if (!begins_with(rest, got)) FAIL("not canonical");
+          ++positions;
+          known += got.empty() ? 0 : 1;
+        }
+      }
+      std::cout << name << ", " << (whitespace == 0 ? "fixed" : "flexible")
+                << " white space: " << known << " of " << positions << " tokens of " << calls
+                << " calls are forced\n";
+      CHECK(known * 100 > positions * (whitespace == 0 ? 44 : 19));
+    }
+  }
+}

@@ -1,0 +1,145 @@
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/mask_builder.hpp>
+#include <tooldecode/grammar/string_lexeme.hpp>
+
+#include <support/catch.hpp>
+#include <support/random_vocabulary.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+// A key that begins with one of these letters: long runs of characters, so that slices serve it.
+DfaPointer key_from(char first, char last) {
+  std::vector<Dfa::SparseRow> rows(4);
+  rows[0].edges     = {{'"', '"', 1}};
+  rows[1].edges     = {{static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(last), 2}};
+  rows[2].edges     = {{' ', '!', 2}, {'#', '[', 2}, {']', 0x7E, 2}, {'"', '"', 3}};
+  rows[3].accepting = true;
+  return std::make_shared<const Dfa>(rows);
+}
+// Digits between quotes: too small a lexeme for slices inside of it to matter.
+DfaPointer short_key() {
+  std::vector<Dfa::SparseRow> rows(4);
+  rows[0].edges     = {{'"', '"', 1}};
+  rows[1].edges     = {{'0', '9', 2}};
+  rows[2].edges     = {{'0', '3', 2}, {'"', '"', 3}};
+  rows[3].accepting = true;
+  return std::make_shared<const Dfa>(rows);
+}
+
+struct Maker {
+  std::mt19937 random;
+  Grammar grammar;
+
+  std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); }
+
+  // Keys that begin alike, and some that only look like one.
+  std::string key() {
+    std::string text;
+    for (std::uint32_t n = below(4); n > 0; --n) text += "abcf1"[below(5)];
+    return '"' + text + (below(12) == 0 ? "" : "\"");
+  }
+  NodeId value(int depth) {
+    const std::uint32_t least = below(3);
+    switch (depth == 0 ? below(3) : below(5)) {
+      case 0:
+        return grammar.lexeme(any_string(ValueSyntax::json, '"'));
+      case 1:
+        return grammar.lexeme(any_string(ValueSyntax::json, '"'), {least, least + below(3)});
+      case 2:
+        return grammar.choice({grammar.literal("12"), grammar.literal("[]")});
+      default:
+        return keyed_set(depth - 1);
+    }
+  }
+  NodeId keyed_set(int depth) {
+    const NodeId space = grammar.lexeme(any_whitespace(), {0, 2});
+    const NodeId colon =
+        grammar.sequence({grammar.literal(":"), below(2) ? space : grammar.empty()});
+    KeyedSet set{
+        .members = {}, .others = {}, .separator = grammar.sequence({grammar.literal(","), space})};
+    for (std::uint32_t n = below(5); n > 0; --n) {
+      const NodeId what = below(8) == 0 ? grammar.nothing() : value(depth);
+      set.members.push_back({{key()}, grammar.sequence({colon, what}), below(4) == 0});
+    }
+    const auto add = [&](const DfaPointer& lexeme) {
+      set.others.push_back({lexeme, grammar.sequence({colon, value(depth)})});
+    };
+    switch (below(5)) {
+      case 0:
+        add(any_string(ValueSyntax::json, '"'));
+        break;
+      case 1:
+      case 2:
+        add(key_from('a', 'e'));
+        add(key_from('f', 'j'));
+        if (below(2)) add(short_key());
+        break;
+      case 3:
+        add(any_key(below(2) == 0));
+        break;
+      default:
+        break;
+    }
+    if (below(3) == 0) set.count.min = below(3);
+    if (below(3) == 0) set.count.max = set.count.min + below(4);
+    set.documented_order = below(4) == 0;
+    return grammar.sequence({grammar.literal("{"), grammar.keyed_set(set), grammar.literal("}")});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A mask of a keyed set holds the tokens that the automaton reads one by one") {
+  std::size_t states = 0, large = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    INFO("seed " << seed);
+    const Vocabulary vocabulary = test::random_vocabulary(seed % 4);
+    const VocabularyTrie trie(vocabulary);
+    const TokenClasses classes(trie, vocabulary.size());
+    SharedStates shared(vocabulary, trie, classes);
+    Maker maker{std::mt19937(seed), {}};
+    const NodeId root = maker.keyed_set(2);
+    if (!maker.grammar.satisfiable()[root]) continue;
+    const auto initial = shared.automaton().add(maker.grammar, root);
+    TokenMask mask(vocabulary.size());
+    for (int walk = 0; walk < 2; ++walk) {
+      auto state = initial;
+      std::string text;
+      for (int step = 0; step < 10; ++step) {
+        INFO("text " << text);
+        ++states;
+        // The mask first: it must not need what the single tokens' states have made known.
+        MaskBuilder(shared, vocabulary.size()).build(state).fill(mask.words());
+        std::vector<TokenId> allowed;
+        for (std::size_t i = 0; i < vocabulary.size(); ++i) {
+          const auto token             = static_cast<TokenId>(i);
+          const std::string_view bytes = vocabulary.grammar_bytes(token);
+          const bool expected          = !bytes.empty() && shared.automaton().advance(state, bytes);
+          if (mask.contains(token) != expected) {
+            FAIL("token " << token << " '" << vocabulary.name(token) << "' wanted " << expected);
+          }
+          if (expected) allowed.push_back(token);
+        }
+        large += allowed.size() > 100;
+        if (allowed.empty()) {
+          REQUIRE(shared.automaton().is_accepting(state));
+          break;
+        }
+        const TokenId token = allowed[maker.random() % allowed.size()];
+        state               = *shared.automaton().advance(state, vocabulary.grammar_bytes(token));
+        text += vocabulary.bytes(token);
+      }
+    }
+  }
+  CHECK(states > 500);
+  CHECK(large > 100);
+}

@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <string>
+
+#include <tooldecode/constraint/token_classes.hpp>
+#include <tooldecode/grammar/code_points.hpp>
+#include <tooldecode/grammar/regex.hpp>
+#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+Vocabulary random_vocabulary(unsigned seed) {
+  std::mt19937 random(seed);
+  const std::vector<std::string> parts{"a",        "Z",    "7",    " ",    "_",
+                                       "\"",       "\\",   "\xC3", "\xA9", "\xC3\xA9",
+                                       "\xE2\x82", "\xAC", "\n",   "\x7F"};
+  std::vector<Vocabulary::Entry> entries;
+  for (int i = 0; i < 3000; ++i) {
+    std::string text;
+    for (std::size_t n = 1 + random() % 5; n > 0; --n) text += parts[random() % parts.size()];
+    entries.push_back({text, TokenType::normal});
+  }
+  return Vocabulary(entries);
+}
+
+// The units that a text adds inside a lexeme; nothing where it does not stay inside.
+std::optional<std::size_t> units_inside(const Dfa& dfa, Dfa::State state, std::string_view bytes) {
+  std::size_t units = 0;
+  for (const char c : bytes) {
+    const Dfa::State next = dfa.next(state, static_cast<std::uint8_t>(c));
+    if (next == Dfa::dead || dfa.closing(next)) return std::nullopt;
+    units += dfa.boundary(state);
+    state = next;
+  }
+  return units;
+}
+
+}  // namespace
+
+TEST_CASE("A class that is found is taken whole, and the trie leads to every other token") {
+  const Vocabulary vocabulary = random_vocabulary(3);
+  const VocabularyTrie trie(vocabulary);
+  const TokenClasses classes(trie, vocabulary.size());
+  CHECK(classes.size(0) > 50);
+  CHECK(classes.size(1) > classes.size(0));
+  std::size_t found = 0;
+  for (const char* pattern : {"^\\w+$", "^[a-z]+$", ".*", "^[^7]*$", "^.{0,3}$", "^(a|Z)*7"}) {
+    INFO(pattern);
+    const Dfa dfa = string_lexeme(compile_pattern(pattern), ValueSyntax::json, '"');
+    for (Dfa::State state = 0; state < dfa.size(); ++state) {
+      const auto taken = classes.find(dfa, state);
+      if (!taken) continue;
+      const std::size_t k = taken->k;
+      ++found;
+      for (std::size_t t = 0; t < vocabulary.size(); ++t) {
+        const auto token = static_cast<TokenId>(t);
+        if (!classes.mask(k).contains(token)) continue;
+        INFO("token " << token);
+        const auto units = units_inside(dfa, state, vocabulary.bytes(token));
+        REQUIRE(units);
+        const auto& lists = classes.by_characters(k);
+        const auto& alike = lists[decode_utf8(std::string(vocabulary.bytes(token))).size()];
+        REQUIRE(std::find(alike.begin(), alike.end(), token) != alike.end());
+        REQUIRE(*units ==
+                (taken->counts ? decode_utf8(std::string(vocabulary.bytes(token))).size() : 0));
+      }
+    }
+  }
+  CHECK(found >= 4);
+  for (std::size_t k = 0; k < TokenClasses::count; ++k) {
+    for (VocabularyTrie::NodeIndex node = 0; node < trie.size(); ++node) {
+      const auto values = trie.values(node);
+      bool others       = std::any_of(values.begin(), values.end(), [&](std::uint32_t token) {
+        return !classes.mask(k).contains(static_cast<TokenId>(token));
+      });
+      const auto [first, last] = trie.children(node);
+      for (auto child = first; child < last; ++child) others |= classes.has_others(k, child);
+      if (classes.has_others(k, node) != others) FAIL("node " << node);
+    }
+  }
+}

@@ -1,0 +1,175 @@
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/tool_library.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+
+#include <support/catch.hpp>
+#include <support/random_tools.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+const Vocabulary& vocabulary() {
+  static const Vocabulary made = test::call_vocabulary();
+  return made;
+}
+
+// Walks two machines side by side, which must say the same of every text.
+void compare(const ToolCallFSM& machine, const ToolCallFSM& plain, std::mt19937& random) {
+  TokenMask mask(vocabulary().size()), expected(vocabulary().size());
+  auto state = machine.initial(), plain_state = plain.initial();
+  std::string text;
+  for (int step = 0; step < 30; ++step) {
+    INFO("text " << text);
+    machine.fill_mask(state, mask.words());
+    plain.fill_mask(plain_state, expected.words());
+    REQUIRE(mask == expected);
+    REQUIRE(machine.is_accepting(state) == plain.is_accepting(plain_state));
+    REQUIRE(machine.mode(state) == plain.mode(plain_state));
+    REQUIRE(machine.find_tool(state) == plain.find_tool(plain_state));
+    REQUIRE(machine.find_argument(state) == plain.find_argument(plain_state));
+    REQUIRE(machine.forced(state) == plain.forced(plain_state));
+    if (machine.is_finished(state)) return;
+    std::vector<TokenId> allowed, syntax;
+    for (std::size_t i = 0; i < vocabulary().size(); ++i) {
+      const auto token = static_cast<TokenId>(i);
+      if (!expected.contains(token)) continue;
+      allowed.push_back(token);
+      if (i >= 256) syntax.push_back(token);
+    }
+    // Mostly the pieces of calls, so that walks come to their ends.
+    const auto& from    = syntax.empty() || random() % 4 == 0 ? allowed : syntax;
+    const TokenId token = from[random() % from.size()];
+    state               = machine.advance(state, token).value();
+    plain_state         = plain.advance(plain_state, token).value();
+    text += vocabulary().bytes(token);
+  }
+}
+
+ToolSet three_tools(std::mt19937& random) {
+  for (;;) {
+    if (ToolSet tools = test::random_tools(random); tools.size() == 3) return tools;
+  }
+}
+
+template <class F>
+void compare_requests(unsigned seed, const F& format, std::size_t budget) {
+  std::mt19937 random(seed);
+  const ToolLibrary<F> library{MaskCache(vocabulary(), budget), format};
+  const MaskCache cache(vocabulary());
+  ToolSet tools = three_tools(random);
+  std::vector<std::pair<ToolCallFSM, ToolCallFSM>> earlier;
+  for (int request = 0; request < 4; ++request) {
+    if (request == 2) {  // another tool in the place of one
+      const ToolSet others = three_tools(random);
+      tools                = tools.with(random() % 3, [&] {
+        Json document    = others[0].document;
+        document["name"] = "f7";
+        return document;
+      }());
+    }
+    std::vector<std::size_t> indices{0, 1, 2};
+    std::shuffle(indices.begin(), indices.end(), random);
+    indices.resize(1 + random() % 3);
+    const ToolSet offered  = tools.subset(indices);
+    const auto choice      = random() % 3 == 0   ? ToolChoice::automatic
+                             : random() % 2 == 0 ? ToolChoice::named
+                                                 : ToolChoice::required;
+    const std::string name = choice == ToolChoice::named ? offered[offered.size() - 1].name : "";
+    INFO("request " << request << " of " << offered.size() << " tools, choice "
+                    << static_cast<int>(choice));
+    earlier.emplace_back(
+        library.machine(offered, choice, name),
+        ToolCallFSM(cache, offered, format, ChoiceOptions{.choice = choice, .name = name}));
+    for (const auto& [machine, plain] : earlier) compare(machine, plain, random);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("A machine from a library is the machine of its tools") {
+  for (unsigned seed = 1; seed <= 12; ++seed) {
+    INFO("seed " << seed);
+    compare_requests(seed, PythonCall{}, MaskCache::default_budget);
+    compare_requests(seed, JsonCall::hermes(), MaskCache::default_budget);
+    compare_requests(seed, PythonCall{}, 20'000);  // begins anew again and again
+  }
+}
+
+TEST_CASE("A tool is compiled once, whichever sets offer it") {
+  const ToolLibrary library{MaskCache(vocabulary()), PythonCall{}};
+  std::mt19937 random(1);
+  const ToolSet tools = three_tools(random);
+  CHECK(library.size() == 0);
+  const std::size_t last[] = {2}, turned[] = {2, 0};
+  (void)library.machine(tools.subset(last));
+  CHECK(library.size() == 1);
+  const ToolCallFSM machine = library.machine(tools.subset(turned));
+  CHECK(library.size() == 2);
+  (void)library.machine(tools);
+  (void)library.machine(tools);
+  CHECK(library.size() == 3);
+  (void)library.machine(tools.with(1, Json{{"name", "g"}}));
+  CHECK(library.size() == 4);
+  (void)library.machine(ToolSet::from_json(tools[0].document));  // equal, but another tool
+  CHECK(library.size() == 5);
+
+  const auto state = machine.advance_bytes(machine.initial(), "[f0(");
+  REQUIRE(state);
+  CHECK(machine.find_tool(*state) == std::optional<std::size_t>(1));
+  CHECK(machine.tools()[1].name == "f0");
+}
+
+TEST_CASE("Tools that nobody has any more are forgotten, once they are many") {
+  const ToolLibrary library{MaskCache(vocabulary()), PythonCall{}};
+  const ToolSet kept = ToolSet::from_json(Json{{"name", "kept"}});
+  (void)library.machine(kept);
+  {
+    Json documents = Json::array();
+    for (int i = 0; i < 1100; ++i) documents.push_back({{"name", "f" + std::to_string(i)}});
+    (void)library.machine(ToolSet::from_json(documents));
+    CHECK(library.size() == 1101);
+  }
+  (void)library.machine(kept);
+  CHECK(library.size() == 1);
+}
+
+TEST_CASE("A library begins anew with its cache, and earlier machines go on") {
+  const ToolLibrary library{MaskCache(vocabulary(), 20'000), PythonCall{}};
+  std::mt19937 random(1);
+  const ToolSet tools = three_tools(random);
+  std::size_t most = 0, renewed = 0;
+  for (int i = 0; i < 8; ++i) {
+    const ToolSet fresh       = ToolSet::from_json(tools[0].document);
+    const ToolCallFSM machine = library.machine(fresh);
+    renewed += library.size() == 1;
+    most = std::max(most, library.size());
+    compare(machine, ToolCallFSM(vocabulary(), fresh, PythonCall{}), random);
+  }
+  CHECK(renewed > 1);
+  CHECK(most < 8);
+}
+
+TEST_CASE("A library refuses options of a single call") {
+  CHECK_THROWS_AS(
+      ToolLibrary(MaskCache(vocabulary()), PythonCall{}, ChoiceOptions{.leading_keys = {"a"}}),
+      Error);
+  CHECK_THROWS_AS(
+      ToolLibrary(MaskCache(vocabulary()), PythonCall{}, ChoiceOptions{.open_ended = true}), Error);
+  const ToolLibrary library{MaskCache(vocabulary()), PythonCall{}};
+  CHECK_THROWS_AS(library.machine(ToolSet{}, ToolChoice::required), Error);
+  const ToolSet one = ToolSet::from_json(Json{{"name", "f"}});
+  CHECK_THROWS_AS(library.machine(one, ToolChoice::named, "g"), Error);
+  CHECK_NOTHROW(library.machine(one, ToolChoice::named, "f"));
+}

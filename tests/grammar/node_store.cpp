@@ -1,0 +1,301 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <tooldecode/grammar/node_store.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+// A lexeme that accepts these texts, made anew each time.
+DfaPointer one_of(const std::set<std::string>& texts) {
+  std::vector<Dfa::Row> rows(1);
+  for (const std::string& text : texts) {
+    Dfa::State at = 0;
+    for (const char c : text) {
+      const auto byte = static_cast<std::uint8_t>(c);
+      if (rows[at].next[byte] == Dfa::dead) {
+        const auto fresh = static_cast<Dfa::State>(rows.size());
+        rows.emplace_back();
+        rows[at].next[byte] = fresh;
+      }
+      at = rows[at].next[byte];
+    }
+    rows[at].accepting = true;
+  }
+  return std::make_shared<const Dfa>(rows);
+}
+
+// What a grammar is to say, to be built in more ways than one.
+struct Spec {
+  enum { nothing, literal, lexeme, sequence, choice, repeat, tag } kind = nothing;
+  std::string text{};
+  std::vector<Spec> parts{};
+  Occurrences bounds{};
+  std::uint32_t tag_number = 0;
+};
+
+Spec random_spec(std::mt19937& random, int depth) {
+  const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+  Spec spec;
+  const std::uint32_t kind = depth == 0 ? below(6) : below(14);
+  if (kind == 0) return spec;
+  if (kind < 6) {
+    spec.kind = kind < 5 ? Spec::literal : Spec::lexeme;
+    for (std::uint32_t n = below(3); n > 0; --n) spec.text += "ab"[below(2)];
+    return spec;
+  }
+  spec.kind                 = kind < 9     ? Spec::sequence
+                              : kind < 12  ? Spec::choice
+                              : kind == 12 ? Spec::repeat
+                                           : Spec::tag;
+  const std::uint32_t count = spec.kind == Spec::repeat ? 2 : spec.kind == Spec::tag ? 1 : below(4);
+  for (std::uint32_t i = 0; i < count; ++i) spec.parts.push_back(random_spec(random, depth - 1));
+  spec.bounds     = {below(3), 2 + below(2)};
+  spec.tag_number = below(2);
+  return spec;
+}
+
+// The same for two specifications exactly where the store's rules make them one: "0" is nothing,
+// "1" the empty text, "'..." a literal.
+std::string meaning(const Spec& spec) {
+  std::vector<std::string> parts;
+  for (const Spec& part : spec.parts) parts.push_back(meaning(part));
+  const auto joined = [&](std::string head) {
+    for (const std::string& part : parts) head += part + ";";
+    return head + ")";
+  };
+  const bool dead = std::count(parts.begin(), parts.end(), "0") != 0;
+  switch (spec.kind) {
+    case Spec::literal:
+      return spec.text.empty() ? "1" : "'" + spec.text;
+    case Spec::lexeme:
+      return "lexeme " + spec.text;
+    case Spec::sequence: {
+      if (dead) return "0";
+      std::vector<std::string> merged;
+      for (const std::string& part : parts) {
+        if (part == "1") continue;
+        if (part[0] == '\'' && !merged.empty() && merged.back()[0] == '\'') {
+          merged.back() += part.substr(1);
+        } else {
+          merged.push_back(part);
+        }
+      }
+      parts = merged;
+      return parts.empty() ? "1" : parts.size() == 1 ? parts[0] : joined("sequence(");
+    }
+    case Spec::choice: {
+      std::vector<std::string> alternatives;
+      for (const std::string& part : parts) {
+        const bool known = std::count(alternatives.begin(), alternatives.end(), part) != 0;
+        if (part != "0" && !known) alternatives.push_back(part);
+      }
+      parts = alternatives;
+      return parts.empty() ? "0" : parts.size() == 1 ? parts[0] : joined("choice(");
+    }
+    case Spec::repeat:
+      if (parts[0] == "0") return spec.bounds.min == 0 ? "1" : "0";
+      if (parts[1] == "0" && spec.bounds.min > 1) return "0";
+      return joined("repeat " + std::to_string(spec.bounds.min) + " " +
+                    std::to_string(spec.bounds.max) + "(");
+    case Spec::tag:
+      return dead ? "0" : joined("tag " + std::to_string(spec.tag_number) + "(");
+    default:
+      return "0";
+  }
+}
+
+// Its nodes in some order, with others among them, references on the way, and literals in pieces.
+NodeId build(const Spec& spec, Grammar& grammar, std::mt19937& random) {
+  if (random() % 4 == 0) (void)grammar.literal("unused");
+  if (random() % 4 == 0) {
+    const NodeId later = grammar.reserve();
+    grammar.define(later, build(spec, grammar, random));
+    return later;
+  }
+  std::vector<NodeId> parts(spec.parts.size());
+  std::vector<std::size_t> order(parts.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::shuffle(order.begin(), order.end(), random);
+  for (const std::size_t i : order) parts[i] = build(spec.parts[i], grammar, random);
+  switch (spec.kind) {
+    case Spec::literal: {
+      if (random() % 2 == 0) return grammar.literal(spec.text);
+      for (const char c : spec.text) parts.push_back(grammar.literal({&c, 1}));
+      return grammar.sequence(parts);
+    }
+    case Spec::lexeme:
+      return grammar.lexeme(one_of({spec.text, "x"}));
+    case Spec::sequence:
+      return grammar.sequence(parts);
+    case Spec::choice:
+      return grammar.choice(parts);
+    case Spec::repeat:
+      return grammar.repeat(parts[0], spec.bounds, parts[1]);
+    case Spec::tag:
+      return grammar.tagged(spec.tag_number, parts[0]);
+    default:
+      return grammar.nothing();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Grammars get equal numbers exactly where they mean the same") {
+  NodeStore store;
+  std::map<std::string, NodeId> numbers{{"0", NodeStore::nothing}, {"1", NodeStore::empty}};
+  std::map<NodeId, std::string> meanings{{NodeStore::nothing, "0"}, {NodeStore::empty, "1"}};
+  std::size_t met_again = 0;
+  for (unsigned seed = 1; seed <= 3000; ++seed) {
+    std::mt19937 random(seed);
+    const Spec spec        = random_spec(random, 3);
+    const std::string what = meaning(spec);
+    INFO("seed " << seed << ": " << what);
+    for (int round = 0; round < 2; ++round) {
+      Grammar grammar;
+      const NodeId id = store.add(grammar, build(spec, grammar, random));
+      met_again += numbers.count(what);
+      REQUIRE(numbers.emplace(what, id).first->second == id);
+      REQUIRE(meanings.emplace(id, what).first->second == what);
+    }
+  }
+  CHECK(meanings.size() > 500);
+  CHECK(met_again > 3000);
+}
+
+TEST_CASE("A grammar of 2^40 leaves in few nodes stays in few nodes") {
+  NodeStore store;
+  Grammar grammar;
+  NodeId node = grammar.choice({grammar.literal("a"), grammar.literal("b")});
+  for (int i = 0; i < 40; ++i) {
+    node = i % 2 == 0 ? grammar.sequence({node, grammar.literal(","), node})
+                      : grammar.choice({node, grammar.sequence({node, node})});
+  }
+  const NodeId id        = store.add(grammar, node);
+  const std::size_t size = store.size();
+  CHECK(size < 80);
+  CHECK(store.add(grammar, node) == id);
+  CHECK(store.size() == size);
+  for (int i = 0; i < 40; ++i) node = grammar.sequence({node, node});  // of literals alone, too
+  NodeId text = grammar.literal("ab");
+  for (int i = 0; i < 40; ++i) text = grammar.sequence({text, text});
+  (void)store.add(grammar, grammar.choice({node, text}));
+  CHECK(store.size() < size + 100);
+}
+
+TEST_CASE("A recursion is taken in once and leads back to itself") {
+  NodeStore store;
+  Grammar grammar;
+  const NodeId value = grammar.reserve();
+  grammar.define(value, grammar.choice({grammar.literal("a"),
+                                        grammar.sequence({grammar.literal("["), value, value,
+                                                          grammar.literal("]")})}));
+  const NodeId pair = grammar.sequence({value, grammar.literal(","), value});
+  const auto& both  = store[store.add(grammar, pair)];
+  REQUIRE(both.kind == Grammar::Kind::sequence);
+  REQUIRE(both.children.size() == 3);
+  CHECK(both.children[0] == both.children[2]);
+  CHECK(store.size() <= 2 + 8);
+  std::set<NodeId> reached;
+  std::vector<NodeId> work{both.children[0]};
+  while (!work.empty()) {
+    const NodeId at = work.back();
+    work.pop_back();
+    REQUIRE(at != NodeStore::nothing);
+    if (!reached.insert(at).second) continue;
+    work.insert(work.end(), store[at].children.begin(), store[at].children.end());
+  }
+  CHECK(std::count_if(reached.begin(), reached.end(),
+                      [&](NodeId at) { return store[at].kind == Grammar::Kind::reference; }) == 1);
+
+  const NodeId endless = grammar.reserve();  // no text ends
+  grammar.define(endless, grammar.sequence({grammar.literal("a"), endless}));
+  CHECK(store.add(grammar, endless) == NodeStore::nothing);
+  CHECK(store.add(grammar, grammar.choice({endless, grammar.empty()})) == NodeStore::empty);
+}
+
+TEST_CASE("A linked node is the one that was taken in before") {
+  NodeStore store;
+  const auto part = [](Grammar& g) { return g.choice({g.literal("a"), g.literal("b")}); };
+  Grammar first, linked, whole;
+  const NodeId number = store.add(first, part(first));
+  CHECK(store.add(linked, linked.linked(number)) == number);
+  const NodeId with_link =
+      linked.sequence({linked.literal("("), linked.linked(number), linked.literal(")")});
+  const NodeId without = whole.sequence({whole.literal("("), part(whole), whole.literal(")")});
+  CHECK(store.add(linked, with_link) == store.add(whole, without));
+}
+
+TEST_CASE("A keyed set knows where the keys of other members part from those of its own") {
+  for (unsigned seed = 1; seed <= 400; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    const auto keys = [&] {
+      std::set<std::string> result;
+      for (auto n = 1 + random() % 5; n > 0; --n) {
+        std::string key;
+        for (auto m = 1 + random() % 3; m > 0; --m) key += "ab"[random() % 2];
+        result.insert(key);
+      }
+      return result;
+    };
+    const std::set<std::string> own = keys(), others = keys();
+    Grammar grammar;
+    const NodeId value = grammar.literal(":");
+    KeyedSet set{
+        .members = {}, .others = {{one_of(others), value}}, .separator = grammar.literal(",")};
+    for (const std::string& key : own) set.members.push_back({{key}, value, false});
+    NodeStore store;
+    const NodeStore::Node& node = store[store.add(grammar, grammar.keyed_set(set))];
+    const auto completes        = [&](const std::string& begin) {
+      return std::any_of(others.begin(), others.end(), [&](const std::string& key) {
+        return key.size() > begin.size() && key.starts_with(begin) && own.count(key) == 0;
+      });
+    };
+    REQUIRE(node.others.size() == (completes("") ? 1 : 0));
+    if (node.others.empty()) continue;
+    const Dfa& dfa   = *store[node.others[0].key].dfa;
+    const auto visit = [&](const auto& self, VocabularyTrie::NodeIndex at, Dfa::State state,
+                           const std::string& path) -> void {
+      INFO("after " << path);
+      REQUIRE(node.others[0].state[at] == state);
+      REQUIRE((node.others[0].completes[at] != 0) == completes(path));
+      const auto [first, last] = node.literals->children(at);
+      for (auto child = first; child < last; ++child) {
+        const std::uint8_t byte = node.literals->label(child);
+        self(self, child, state == Dfa::dead ? state : dfa.next(state, byte),
+             path + static_cast<char>(byte));
+      }
+    };
+    visit(visit, 0, 0, "");
+  }
+}
+
+TEST_CASE("Members that can never be written take those along that depend on them") {
+  NodeStore store;
+  const auto node_of = [&](bool third_is_live) {
+    Grammar grammar;
+    const NodeId value = grammar.literal(":"), dead = grammar.nothing();
+    return store[store.add(
+        grammar, grammar.keyed_set({.members   = {{{"a"}, value, false},
+                                                  {{"b"}, value, false},
+                                                  {{"c"}, third_is_live ? value : dead, false},
+                                                  {{"d"}, value, false}},
+                                    .others    = {},
+                                    .separator = grammar.literal(","),
+                                    .dependent = {{0, 1}, {1, 2}}}))];
+  };
+  const auto live = node_of(true).children, dead = node_of(false).children;
+  CHECK(std::count(live.begin(), live.end(), NodeStore::nothing) == 0);
+  CHECK(dead == std::vector<NodeId>{0, 0, 0, live[3]});
+}

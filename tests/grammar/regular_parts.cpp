@@ -1,0 +1,75 @@
+#include <cstdint>
+#include <string_view>
+
+#include <tooldecode/grammar/regular_parts.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+bool accepts(const DfaPointer& dfa, std::string_view text) {
+  Dfa::State state = 0;
+  for (const char c : text) {
+    state = dfa->next(state, static_cast<std::uint8_t>(c));
+    if (state == Dfa::dead) return false;
+  }
+  return dfa->accepting(state);
+}
+
+}  // namespace
+
+TEST_CASE("A part without recursion is one lexeme") {
+  GrammarRules g;
+  const auto digit  = g.characters({{'0', '9'}});
+  const auto number = g.reserve();
+  const auto e      = g.choice({g.text("e\u00E9"), g.text("")});
+  g.define(number, g.sequence({g.repeat(g.text("-"), {0, 1}), g.repeat(digit, {1}), e}));
+  RegularParts regular(g);
+  const DfaPointer dfa = regular.find_lexeme(number);
+  REQUIRE(dfa);
+  for (const char* text : {"0", "-12", "3e\u00E9"}) CHECK(accepts(dfa, text));
+  for (const char* text : {"", "-", "3e", "3e\u00E9\u00E9"}) CHECK_FALSE(accepts(dfa, text));
+  CHECK(regular.find_lexeme(number) == dfa);
+}
+
+TEST_CASE("Recursion, plain texts and long counts stay as they are") {
+  GrammarRules g;
+  const auto any   = g.characters(CodePointSet::all());
+  const auto list  = g.reserve();
+  const auto items = g.sequence({any, list});
+  g.define(list, g.choice({items, g.text("")}));
+  const auto unused  = g.reserve();
+  const auto words   = g.choice({g.text("a"), g.text("b")});
+  const auto counted = g.repeat(any, {2, 1'000'000'000});
+  const auto copied  = g.repeat(g.sequence({any, words}), {1'000'000'000});
+  const auto none    = g.repeat(any, {0, 0});
+  RegularParts regular(g);
+  for (const auto id : {list, items, unused, words, counted, copied}) {
+    CHECK(regular.find_lexeme(id) == nullptr);
+  }
+  CHECK(regular.is_counted(counted));
+  CHECK_FALSE(regular.is_counted(copied));
+  CHECK(accepts(regular.find_lexeme(none), ""));
+  CHECK_FALSE(accepts(regular.find_lexeme(none), "a"));
+  CHECK(accepts(regular.run_of({{'a', 'b'}}), "abba"));
+  CHECK(accepts(regular.one_of({{'a', 'b'}}), "a"));
+  CHECK_FALSE(accepts(regular.one_of({{'a', 'b'}}), "ab"));
+}
+
+TEST_CASE("What needs too many states stays as it is, and soon everything does") {
+  GrammarRules g;
+  const auto either = g.characters({{'a', 'b'}});
+  const auto bad    = [&] {  // an 'a' a fixed way from the end
+    return g.sequence(
+        {g.repeat(either, {}), g.text("a"), g.repeat(g.sequence({either, either}), {30, 30})});
+  };
+  const auto first = bad(), second = bad(), third = bad(), good = g.repeat(either, {1});
+  RegularParts regular(g);
+  CHECK(regular.find_lexeme(first) == nullptr);
+  CHECK(regular.find_lexeme(second) == nullptr);
+  CHECK(regular.find_lexeme(third) == nullptr);
+  CHECK(regular.find_lexeme(good) == nullptr);
+  CHECK(RegularParts(g).find_lexeme(good) != nullptr);
+}

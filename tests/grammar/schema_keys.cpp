@@ -1,0 +1,46 @@
+#include <string>
+#include <vector>
+
+#include <tooldecode/grammar/schema_keys.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+TEST_CASE("Each key is in the one class of the patterns that it matches") {
+  SchemaForms forms;
+  const FormId one  = forms.add(SchemaForm{.null = true}),
+               two  = forms.add(SchemaForm{.truth = true});
+  const FormId rest = forms.add(SchemaForm{.falsehood = true});
+  ObjectForm form;
+  form.others = key_classes(
+      {{forms.texts.pattern("^a", "#"), one}, {forms.texts.pattern("b$", "#"), two}}, rest, forms);
+  CHECK(form.others.size() == 4);
+  CHECK(forms.value_of(form, "a") == one);
+  CHECK(forms.value_of(form, "b") == two);
+  CHECK(forms.value_of(form, "ab") == forms.both(one, two));
+  CHECK(forms.value_of(form, "c") == rest);
+  CHECK(member_of(form, "ab", forms).value == forms.both(one, two));
+  const auto closed =
+      key_classes({{forms.texts.pattern("^a", "#"), one}, {forms.texts.pattern("^b", "#"), two}},
+                  nothing_form, forms);
+  CHECK(closed.size() == 2);  // none of both
+}
+
+TEST_CASE("Keys are those of a form: a list, or tests") {
+  SchemaForms forms;
+  ObjectForm listed{.members = {{"a"}, {"b"}}};
+  const auto text = [](TextForm form) { return SchemaForm{.texts = {std::move(form)}}; };
+  restrict_names(listed, text({.values = std::vector<std::string>{"b", "c"}}), forms);
+  CHECK(forms.value_of(listed, "a") == nothing_form);
+  CHECK(forms.value_of(listed, "b") == any_form);
+  CHECK(forms.value_of(listed, "c") == any_form);
+  CHECK(forms.value_of(listed, "d") == nothing_form);
+  ObjectForm tested{.members = {{"a"}, {"bbb"}}};
+  restrict_names(tested, text({.length = {2, 3}, .excluded = {"cc"}}), forms);
+  CHECK(forms.value_of(tested, "a") == nothing_form);
+  CHECK(forms.value_of(tested, "bbb") == any_form);
+  CHECK(forms.value_of(tested, "cc") == nothing_form);
+  CHECK(forms.value_of(tested, "dd") == any_form);
+  CHECK(forms.value_of(tested, "dddd") == nothing_form);
+}

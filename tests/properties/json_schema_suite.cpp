@@ -1,0 +1,92 @@
+#include <filesystem>
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <string>
+
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/json_schema.hpp>
+
+#include <support/catch.hpp>
+#include <support/data.hpp>
+
+namespace {
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+bool accepts(const std::optional<Automaton>& automaton, const std::string& text) {
+  if (!automaton) return false;
+  Automaton::State state = automaton->initial();
+  for (const char c : text) {
+    const auto next = automaton->step(state, static_cast<std::uint8_t>(c));
+    if (!next) return false;
+    state = *next;
+  }
+  return automaton->is_accepting(state);
+}
+
+// Nothing for a schema that no value satisfies.
+std::optional<Automaton> compiled(const Json& schema, const SchemaRules& rules) {
+  try {
+    Grammar grammar;
+    const NodeId root = SchemaCompiler(grammar, schema, {.rules = rules}).value(schema, "#");
+    return std::optional<Automaton>(std::in_place, std::move(grammar), root);
+  } catch (const Error& error) {
+    if (error.code() != Errc::unsatisfiable_schema) throw;
+    return std::nullopt;
+  }
+}
+
+struct Tally {
+  int right = 0, refused = 0;
+};
+
+}  // namespace
+
+TEST_CASE("The official suite: each schema is right on all of its tests, or refused by name") {
+  TOOLDECODE_REQUIRE_SHARED(suite, "jsonschema/test-suite");
+  std::map<std::string, Json> documents;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(suite / "remotes")) {
+    if (!file.is_regular_file()) continue;
+    const auto path = std::filesystem::relative(file.path(), suite / "remotes");
+    documents["http://localhost:1234/" + path.generic_string()] =
+        Json::parse(test::read_text(file.path()));
+  }
+  for (const auto& [folder, draft] : std::map<std::string, SchemaDraft>{
+           {"draft2020-12", SchemaDraft::draft2020}, {"draft7", SchemaDraft::draft7}}) {
+    const SchemaRules rules{.draft = draft, .documents = documents};
+    std::map<std::string, Tally> tallies;
+    Tally all;
+    for (const auto& file : std::filesystem::directory_iterator(suite / folder)) {
+      Tally& tally = tallies[file.path().stem().string()];
+      for (const Json& group : Json::parse(test::read_text(file.path()))) {
+        try {
+          const auto automaton = compiled(group["schema"], rules);
+          for (const Json& one : group["tests"]) {
+            INFO(file.path().filename()
+                 << ": " << group["description"] << ": " << one["description"]);
+            CHECK(accepts(automaton, one["data"].dump()) == one["valid"].get<bool>());
+          }
+          ++tally.right, ++all.right;
+        } catch (const Error& error) {
+          INFO(error.what());
+          CHECK((error.code() == Errc::unsupported_keyword ||
+                 error.code() == Errc::unsupported_pattern ||
+                 error.code() == Errc::limit_exceeded));
+          CHECK(error.where().starts_with("#"));
+          ++tally.refused, ++all.refused;
+        }
+      }
+    }
+    std::cout << folder << ": schemas right on all tests " << all.right << ", refused "
+              << all.refused << "; keywords with refusals:\n";
+    for (const auto& [keyword, tally] : tallies) {
+      if (tally.refused == 0) continue;
+      std::cout << "  " << std::left << std::setw(24) << keyword << tally.right << " right, "
+                << tally.refused << " refused\n";
+    }
+    CHECK(all.refused * 20 < all.right);
+  }
+}

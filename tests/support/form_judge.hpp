@@ -1,0 +1,108 @@
+/// \file
+/// test::FormJudge: whether a value is in a form, alternative by alternative.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include <tooldecode/grammar/code_points.hpp>
+#include <tooldecode/grammar/schema_forms.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode::test {
+
+/// Judges values by the definition of each alternative.
+class FormJudge {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  explicit FormJudge(SchemaForms& forms) : forms_(forms) {}
+
+  bool operator()(FormId id, const Json& value) {
+    const SchemaForm& form = forms_[id];
+    switch (value.type()) {
+      case Json::value_t::null:
+        return form.null;
+      case Json::value_t::boolean:
+        return value.get<bool>() ? form.truth : form.falsehood;
+      case Json::value_t::string:
+        return meets(form.texts, value);
+      case Json::value_t::array:
+        return meets(form.arrays, value);
+      case Json::value_t::object:
+        return meets(form.objects, value);
+      default:
+        return meets(form.numbers, value);
+    }
+  }
+
+ private:
+  template <class Forms>
+  bool meets(const Forms& forms, const Json& value) {
+    return std::any_of(forms.begin(), forms.end(),
+                       [&](const auto& form) { return conforms(form, value); });
+  }
+  static bool within(const Occurrences& bounds, std::size_t count) {
+    return count >= bounds.min && (bounds.max == Occurrences::unbounded || count <= bounds.max);
+  }
+  bool conforms(const NumberForm& form, const Json& value) {
+    const Decimal number = Decimal::parse(value.dump());
+    const auto& least    = form.bounds.minimum;
+    const auto& most     = form.bounds.maximum;
+    const int low        = least ? compare(number, least->value) : 1;
+    const int high       = most ? compare(number, most->value) : -1;
+    const bool integral  = number.fraction.empty();
+    return low >= (least && least->exclusive ? 1 : 0) &&
+           high <= (most && most->exclusive ? -1 : 0) &&
+           form.grain != (integral ? NumberForm::Grain::fraction : NumberForm::Grain::integer) &&
+           std::all_of(form.multiples.begin(), form.multiples.end(), [&](const Decimal& multiple) {
+             return is_multiple(number, multiple).value();
+           });
+  }
+  bool conforms(const TextForm& form, const Json& value) {
+    const auto text = value.get<std::string>();
+    const auto has  = [&](const std::vector<std::string>& list) {
+      return std::find(list.begin(), list.end(), text) != list.end();
+    };
+    return within(form.length, decode_utf8(text).size()) && forms_.texts.holds(form.tests, text) &&
+           (!form.values || has(*form.values)) && !has(form.excluded);
+  }
+  bool conforms(const ArrayForm& form, const Json& value) {
+    if (!within(form.length, value.size())) return false;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (!(*this)(form.item(i), value[i])) return false;
+    }
+    for (const ArrayForm::Contains& contains : form.contains) {
+      std::size_t count = 0;
+      for (std::size_t i = contains.from; i < value.size(); ++i) {
+        count += (*this)(contains.item, value[i]) ? 1 : 0;
+      }
+      if (!within(contains.count, count)) return false;
+    }
+    for (std::size_t i = 0; form.unique && i < value.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (nlohmann::json::parse(value[i].dump()) == nlohmann::json::parse(value[j].dump())) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+  bool conforms(const ObjectForm& form, const Json& value) {
+    if (!within(form.count, value.size())) return false;
+    for (const auto& [name, member] : value.items()) {
+      if (!(*this)(forms_.value_of(form, name), member)) return false;
+    }
+    for (const ObjectForm::Member& member : form.members) {
+      if (member.required && !value.contains(member.name)) return false;
+    }
+    return std::all_of(form.dependent.begin(), form.dependent.end(), [&](const auto& pair) {
+      return !value.contains(pair.first) || value.contains(pair.second);
+    });
+  }
+
+  SchemaForms& forms_;
+};
+
+}  // namespace tooldecode::test
