@@ -88,7 +88,7 @@ def test_rows():
     """BFCL and API-Bank rows are read; what cannot be used is counted by reason."""
     question = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Please."}]
     bfcl = {"id": "b", "category": "own_bfcl", "question": question, "functions": TOOLS}
-    bad = tool("h", {"a": {"type": "object", "unevaluatedProperties": False}})
+    bad = tool("h", {"a": {"type": "array", "uniqueItems": True}})
     bank = {"id": "a", "level": 1, "input": "User: Please.\nGenerate API Request:\n", "call_python": "[f(a='1')]",
             "call_json": {"name": "f", "arguments": {"a": 1}},
             "apis": [{"name": "f", "description": "", "input_parameters": {"a": {"type": "int"}},
@@ -101,7 +101,7 @@ def test_rows():
         "--method", "constrained",
         data=[bank, dialogue("none", []), {**bfcl, "expects_call": False},
               {**bfcl, "expects_call": True, "answers": [{"g": {}}]},
-              {**bfcl, "expects_call": True, "functions": [bad], "answers": [{"h": {"a": [1]}}]},
+              {**bfcl, "expects_call": True, "functions": [bad], "answers": [{"h": {"a": [[1]]}}]},
               {**bfcl, "expects_call": True}, {**bfcl, "expects_call": True, "call_json": None},
               {"id": "other", "x": 1}, {**dialogue("f", []), "messages": 1},
               {**dialogue("f", []), "messages": [{"role": "user", "content": "word " * 3000}]}])

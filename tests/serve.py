@@ -363,7 +363,7 @@ def test_refusals(server):
     user = [{"role": "user", "content": "Hello"}]
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     calls = {"role": "assistant", "tool_calls": [call]}
-    parameters = {"type": "object", "properties": {"a": {"not": {}}}}
+    parameters = {"type": "object", "properties": {"a": {"type": "string", "format": "regex"}}}
     tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
     for code, param, change in (
             ("missing_required_parameter", "model", {"model": None}),

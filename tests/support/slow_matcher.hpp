@@ -283,7 +283,8 @@ class Matcher {
     // What a set of members lacks before it may end.
     const auto missing = [&](const Members& seen) {
       Members needed(count);
-      for (std::size_t i = 0; i < count; ++i) needed[i] = (node.required[i / 64] >> (i % 64) & 1) != 0;
+      for (std::size_t i = 0; i < count; ++i)
+        needed[i] = (node.required[i / 64] >> (i % 64) & 1) != 0;
       for (std::size_t round = 0; round <= count; ++round) {
         for (const auto& [a, b] : node.dependent) {
           if (needed[a] || seen[a]) needed[b] = true;

@@ -60,7 +60,7 @@ struct KeyedSet {
   std::vector<Dependence> dependent{};
   bool documented_order = false;  ///< members only in the order listed, others last; not kept
                                   ///< beside dependences and a least count
-  std::size_t leading = 0;  ///< the first so many are required, and written first, in order
+  std::size_t leading = 0;        ///< the first so many are required, and written first, in order
 };
 
 /// A grammar under construction: every function adds a node and gives its index.

@@ -12,7 +12,6 @@
 #include <unordered_map>
 #include <utility>
 
-
 #include <nlohmann/json.hpp>
 
 namespace tooldecode {

@@ -32,9 +32,10 @@ enum class TokenType : std::uint8_t {
   byte,          ///< one byte of a text that has no piece
 };
 
-/// Around the name of a control token where a grammar reads it; neither occurs in UTF-8, so no text
-/// can be taken for a control token.
-inline constexpr char control_open  = '\xFF';
+/// Before the name of a control token where a grammar reads it; in no UTF-8, so no text can be
+/// taken for one.
+inline constexpr char control_open = '\xFF';
+/// After the name of a control token, likewise.
 inline constexpr char control_close = '\xFE';
 
 /// What a Vocabulary needs to know beyond its tokens.
