@@ -364,10 +364,10 @@ class MaskBuilder {
     std::sort(bases_.begin(), bases_.end(),
               [](const Base& a, const Base& b) { return a.count > b.count; });
     while (bases_.size() > 1 && bases_.back().count <= most_listed / 2) {
-      const Base small = std::move(bases_.back());
+      const Base smallest = std::move(bases_.back());
       bases_.pop_back();
-      small.mask->for_each([&](TokenId token) {
-        if (!std::binary_search(small.removed.begin(), small.removed.end(), token)) add(token);
+      smallest.mask->for_each([&](TokenId token) {
+        if (!std::binary_search(smallest.removed.begin(), smallest.removed.end(), token)) add(token);
       });
     }
     MaskEntry entry;

@@ -83,7 +83,7 @@ struct SchemaNumbers {
  private:
   // Lexemes of the numbers below 1e-4 or from 1e16 on whose exponents no bound needs to compare.
   static std::vector<DfaPointer> exponents(const NumberBounds& bounds) {
-    static const Decimal zero = Decimal::parse("0"), small = Decimal::parse("1e-4"),
+    static const Decimal zero = Decimal::parse("0"), least = Decimal::parse("1e-4"),
                          large = Decimal::parse("1e16");
     static const auto negative = [](Decimal of) {
       of.negative = true;
@@ -98,10 +98,10 @@ struct SchemaNumbers {
     static const std::array<DfaPointer, 4> lexemes{far(false, false), far(false, true),
                                                    far(true, false), far(true, true)};
     std::vector<DfaPointer> result;
-    if (reaches_down(zero) && reaches_up(small)) result.push_back(lexemes[0]);
+    if (reaches_down(zero) && reaches_up(least)) result.push_back(lexemes[0]);
     if (!bounds.maximum && (!bounds.minimum || compare(bounds.minimum->value, large) < 0))
       result.push_back(lexemes[1]);
-    if (reaches_up(zero) && reaches_down(negative(small))) result.push_back(lexemes[2]);
+    if (reaches_up(zero) && reaches_down(negative(least))) result.push_back(lexemes[2]);
     if (!bounds.minimum && (!bounds.maximum || compare(bounds.maximum->value, negative(large)) > 0))
       result.push_back(lexemes[3]);
     return result;
@@ -121,7 +121,7 @@ struct SchemaNumbers {
       two,
       three,
       five,
-      small,
+      low,
       full,
       end,
       count
@@ -140,7 +140,7 @@ struct SchemaNumbers {
       for (const Dfa::State from : {e, sign}) {
         on(from, '1', '1', one), on(from, '2', '2', two), on(from, '3', '9', three);
       }
-      on(one, '0', '5', small), on(one, '6', '9', full);
+      on(one, '0', '5', low), on(one, '6', '9', full);
     } else {
       on(e, '-', '-', sign);
       on(sign, '0', '0', zero), on(sign, '1', '2', two), on(sign, '3', '4', three);
@@ -148,7 +148,7 @@ struct SchemaNumbers {
       on(zero, '5', '9', end), on(five, '0', '9', end);
     }
     on(two, '0', '9', full), on(three, '0', '9', end);
-    on(small, '0', '9', end), on(full, '0', '9', end);
+    on(low, '0', '9', end), on(full, '0', '9', end);
     rows[five].accepting = rows[full].accepting = rows[end].accepting = true;
     return std::make_shared<const Dfa>(rows);
   }
