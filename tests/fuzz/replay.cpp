@@ -60,7 +60,7 @@ TEST_CASE("Mutated patterns give an Error or a machine") {
   replay(fuzz_regex, fuzz::pattern_seeds(), 300);
 }
 TEST_CASE("Mutated grammars give an Error or a machine") {
-  replay(fuzz_grammar_text, fuzz::grammar_seeds(), 80);
+  replay(fuzz_grammar_text, fuzz::grammar_seeds(), 1000);
 }
 TEST_CASE("Mutated calls and values give an Error or what reads back") {
   replay(fuzz_call_text, fuzz::call_seeds(), 500);

@@ -8,6 +8,7 @@
 
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/build_grammar.hpp>
+#include <tooldecode/grammar/grammar_text.hpp>
 #include <tooldecode/grammar/left_recursion.hpp>
 
 #include <support/catch.hpp>
@@ -135,4 +136,57 @@ TEST_CASE("Rules that are all used at once may be too many") {
     g.define(rules[i], g.sequence({any, g.text(std::to_string(i))}));
   }
   CHECK_THROWS_AS(build_grammar(g, rules[0]), Error);
+}
+
+TEST_CASE("Rules that are ambiguous at every character stay small") {
+  // Found by fuzzing: `c` begins and ends with itself, behind parts that may be empty.
+  for (const char* text : {R"(root ::= a c
+                              c ::= d "u" | "v"
+                              d ::= e* c "w" | a
+                              e ::= "" | c{2,3}
+                              a ::= "" | b "x"{0,2} | root
+                              b ::= "" | "y" b)",
+                           R"(root ::= a c
+                              c ::= d "u" | "v"
+                              d ::= e* c "w" | a
+                              e ::= . [a-c]{2} | c{2,3}
+                              a ::= "" | a)"}) {
+    const detail::GrammarReader reader(text);
+    const Id root             = reader.find("root");
+    const RootedGrammar built = build_grammar(reader.rules(), root);
+    for (unsigned seed = 0; seed < 4; ++seed) {
+      INFO("seed " << seed << ", " << text);
+      const Automaton automaton(built.grammar, built.root);
+      std::mt19937 random(seed);
+      auto state = automaton.initial();
+      std::string made;
+      for (int i = 0; i < 200; ++i) {
+        const ByteSet allowed = automaton.allowed(state);
+        std::vector<std::uint8_t> bytes;
+        for (const char c : std::string("uvwxyab")) {
+          if (allowed.contains(static_cast<std::uint8_t>(c))) {
+            bytes.push_back(static_cast<std::uint8_t>(c));
+          }
+        }
+        const std::uint8_t byte = bytes[random() % bytes.size()];
+        made += static_cast<char>(byte);
+        state = *automaton.step(state, byte);
+        if (i < 24) {
+          REQUIRE(automaton.is_accepting(state) == slow::matches(reader.rules(), root, made));
+        }
+      }
+      CHECK(automaton.bytes() < 8'000'000);  // without sharing it doubles with each character
+    }
+  }
+}
+
+TEST_CASE("Many characters of an empty set are no text") {
+  for (const char* text : {R"(root ::= "x" []{10,})", R"(root ::= . []{12} "y")"}) {
+    const detail::GrammarReader reader(text);
+    const RootedGrammar built = build_grammar(reader.rules(), reader.find("root"));
+    CHECK_THROWS_AS(Automaton(built.grammar, built.root), Error);
+  }
+  const detail::GrammarReader reader(R"(root ::= "x" []{0,10} "y")");
+  const RootedGrammar built = build_grammar(reader.rules(), reader.find("root"));
+  CHECK(accepts(Automaton(built.grammar, built.root), "xy"));
 }

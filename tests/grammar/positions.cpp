@@ -34,6 +34,7 @@ DfaPointer random_lexeme(std::mt19937& random) {
 
 Positions::Frames after(Positions& positions, const StackFrame& frame, std::uint8_t byte) {
   Positions::Frames frames;
+  positions.begin_step();
   positions.move(frame, byte, frames);
   return frames;
 }
@@ -71,6 +72,7 @@ TEST_CASE("A move inside a lexeme is all that a byte does there, and candidates 
     Positions positions;
     const NodeId id = positions.nodes().add(grammar, root);
     Positions::Frames frames;
+    positions.begin_step();
     positions.enter(id, 0, frames);
     for (int step = 0; step < 60 && !frames.empty(); ++step) {
       const StackFrame frame   = frames[random() % frames.size()];
@@ -89,6 +91,7 @@ TEST_CASE("A move inside a lexeme is all that a byte does there, and candidates 
         all.insert(all.end(), next.begin(), next.end());
       }
       if (all.empty()) {  // at the end, or where a lexeme's count forbids all: elsewhere again
+        positions.begin_step();
         positions.enter(id, 0, all);
       }
       frames = std::move(all);
@@ -132,6 +135,7 @@ TEST_CASE("Counts of items are normalised wherever they stand in the stack") {
         {grammar.repeat(grammar.tagged(1, item), bounds, grammar.empty()), grammar.literal("c")});
     Positions positions;
     Positions::Frames frames;
+    positions.begin_step();
     positions.enter(positions.nodes().add(grammar, root), 0, frames);
     // The places inside of an item: the first, the second, ... item.
     std::vector<std::pair<std::vector<bool>, StackFrame>> places;
@@ -139,6 +143,7 @@ TEST_CASE("Counts of items are normalised wherever they stand in the stack") {
     for (std::uint32_t count = 1; count <= std::min(bounds.max, 60U); ++count) {
       for (const char c : std::string("abb")) {
         Positions::Frames next;
+        positions.begin_step();
         for (const StackFrame& frame : frames) {
           positions.move(frame, static_cast<std::uint8_t>(c), next);
         }

@@ -55,6 +55,7 @@ class Automaton {
     const std::lock_guard lock(mutex_);
     const NodeId node = take(grammar, root);
     Positions::Frames frames;
+    positions_.begin_step();
     positions_.enter(node, 0, frames);
     positions_.merge(frames, 0);
     return intern(frames);
@@ -131,12 +132,14 @@ class Automaton {
     /// Behind the lexemes that positions are in.
     [[nodiscard]] Place after(const std::vector<StackFrame>& frames) {
       const std::uint32_t first = size();
+      automaton_.positions_.begin_step();
       for (const StackFrame& frame : frames) automaton_.positions_.leave(frame.below, frames_);
       return distinct(first);
     }
     /// Where a byte leads; empty where it may not follow.
     [[nodiscard]] Place step(Place place, std::uint8_t byte) {
       const std::uint32_t first = size();
+      automaton_.positions_.begin_step();
       for (std::uint32_t i = place.first; i < place.last; ++i) {
         automaton_.positions_.move(frames_[i], byte, frames_);
       }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include <tooldecode/core/config.hpp>
@@ -38,6 +39,9 @@ class Positions {
   NodeStore& nodes() noexcept { return nodes_; }
   [[nodiscard]] const NodeStore& nodes() const noexcept { return nodes_; }
   [[nodiscard]] const StackPool& stacks() const noexcept { return stacks_; }
+
+  /// Begins a step: what follows a stack is added once in each.
+  void begin_step() noexcept { ++step_; }
 
   /// Adds the positions at the beginning of a node.
   void enter(NodeId id, StackId below, Frames& out) {
@@ -80,9 +84,12 @@ class Positions {
       out.push_back({text_end, 0, 0, 0});
       return;
     }
+    if (id >= left_.size()) left_.resize(2 * std::size_t{id} + 1);
+    if (left_[id] == step_) return;
+    left_[id]              = step_;
     const StackFrame frame = stacks_[id];
     if (frame.node == bundle) {
-      for (const StackId one : bundles_[frame.a]) leave(one, out);
+      for (const StackId one : bundles_[united(frame.a)]) leave(one, out);
       return;
     }
     const NodeStore::Node& node = nodes_[frame.node];
@@ -355,6 +362,37 @@ class Positions {
     if (all.size() == 1) return all[0];
     return stacks_.push({bundle, bundles_.intern(std::move(all)), 0, 0});
   }
+  // The same stacks with one for those that have a frame on top in common, over a bundle of what is
+  // below it: else what follows the frame is added for each, and an ambiguous grammar doubles its
+  // stacks with every level. Remembered; a few stacks are left apart.
+  std::uint32_t united(std::uint32_t number) {
+    static constexpr std::size_t few = 4;
+    if (bundles_[number].size() <= few) return number;
+    if (number >= united_.size()) united_.resize(2 * std::size_t{number} + 1);
+    if (united_[number] != 0) return united_[number];
+    WordsPool<StackId>::Words ids = bundles_[number];
+    const auto top                = [&](StackId id) {
+      const StackFrame& frame = stacks_[id];
+      return std::tuple(id != 0, frame.node, frame.a, frame.b);
+    };
+    std::sort(ids.begin(), ids.end(), [&](StackId x, StackId y) { return top(x) < top(y); });
+    std::size_t kept = 0;
+    std::vector<StackId> below;
+    for (std::size_t i = 0, end; i < ids.size(); i = end) {
+      below.clear();
+      for (end = i; end < ids.size() && top(ids[end]) == top(ids[i]); ++end) {
+        below.push_back(stacks_[ids[end]].below);
+      }
+      StackFrame frame = stacks_[ids[i]];
+      if (end - i > 1) frame.below = bundled(below);
+      ids[kept++] = end - i > 1 ? stacks_.push(frame) : ids[i];
+    }
+    ids.resize(kept);
+    std::sort(ids.begin(), ids.end());
+    const std::uint32_t made = bundles_.intern(std::move(ids));
+    united_[number]          = made;
+    return made;
+  }
 
   void normalise(StackFrame& frame, std::uint32_t horizon) const {
     const NodeStore::Node& node = nodes_[frame.node];
@@ -410,7 +448,10 @@ class Positions {
   StackPool stacks_;
   WordsPool<StackId> bundles_;
   MembersSeen seen_;
-  std::vector<StackId> normal_;  // [stacks], 0 where not yet known
+  std::vector<StackId> normal_;        // [stacks], 0 where not yet known
+  std::vector<std::uint32_t> united_;  // [bundles], likewise
+  std::vector<std::uint64_t> left_;    // [stacks] the step that last left it
+  std::uint64_t step_ = 1;
 };
 
 }  // namespace tooldecode

@@ -84,6 +84,7 @@ class RegularParts {
   [[nodiscard]] bool is_counted(Id id) const {
     const GrammarRules::Node& node = rules_[id];
     if (node.kind != Kind::repeat || rules_[node.parts[0]].kind != Kind::characters) return false;
+    if (rules_[node.parts[0]].set.empty()) return false;  // its run has no text to count
     return copies_of(node.occurrences) > most_copies;
   }
 
