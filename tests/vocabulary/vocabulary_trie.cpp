@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <random>
 #include <set>
@@ -64,4 +65,23 @@ TEST_CASE("Only tokens that may be part of a text are in a vocabulary's trie") {
   CHECK(trie.count_below(0) == 4);
   CHECK(trie.longest() == 9);
   CHECK(trie.label(trie.children(0).second - 1) == 0xFF);
+}
+
+TEST_CASE("Texts are sorted by their bytes, whatever their first eight are") {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    std::vector<std::string> texts(random() % 60);
+    for (std::string& text : texts) {
+      text.assign(random() % 12, 'a');
+      for (char& c : text)
+        c = static_cast<char>("a\0\xFF\x80"[random() % 8 < 5 ? 0 : random() % 4]);
+    }
+    std::vector<VocabularyTrie::Entry> entries;
+    for (const std::string& text : texts) entries.emplace_back(text, random() % 3);
+    auto expected = entries;
+    std::sort(expected.begin(), expected.end());
+    sort_by_bytes(entries);
+    CHECK(entries == expected);
+  }
 }

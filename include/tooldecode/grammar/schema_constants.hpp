@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/schema_form.hpp>
 #include <tooldecode/grammar/schema_forms.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -32,7 +34,7 @@ class SchemaConstants {
   /// The form of a list of values.
   [[nodiscard]] SchemaForm operator()(const std::vector<Json>& values) {
     SchemaForm all;
-    std::vector<std::string> listed;
+    std::vector<std::pair<std::string_view, std::uint32_t>> listed;
     for (const Json& value : values) {
       switch (value.type()) {
         case Json::value_t::null:
@@ -42,7 +44,7 @@ class SchemaConstants {
           (value.get<bool>() ? all.truth : all.falsehood) = true;
           break;
         case Json::value_t::string:
-          listed.push_back(value.get<std::string>());
+          listed.emplace_back(value.get_ref<const std::string&>(), 0);
           break;
         case Json::value_t::array: {
           ArrayForm form{.rest = nothing_form};
@@ -67,9 +69,12 @@ class SchemaConstants {
       }
     }
     if (!listed.empty()) {
-      std::sort(listed.begin(), listed.end());
+      sort_by_bytes(listed);
       listed.erase(std::unique(listed.begin(), listed.end()), listed.end());
-      all.texts.push_back({.values = std::move(listed)});
+      std::vector<std::string> texts;
+      texts.reserve(listed.size());
+      for (const auto& [text, value] : listed) texts.emplace_back(text);
+      all.texts.push_back({.values = std::move(texts)});
     }
     return all;
   }

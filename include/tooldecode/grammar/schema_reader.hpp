@@ -211,7 +211,7 @@ class SchemaReader {
     with("enum", [&] {
       const Json& list = *site.has.find("enum");
       if (!list.is_array()) site.has.malformed("enum", "an enum is an array");
-      all = forms.intersection(all, constants_(std::vector<Json>(list.begin(), list.end())));
+      all = forms.intersection(all, constants_(list.get_ref<const Json::array_t&>()));
     });
     with("allOf", [&] {
       for (const FormId id : branches(site, "allOf")) and_form(id);

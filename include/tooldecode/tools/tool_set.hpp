@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -118,12 +117,17 @@ class ToolSet {
   ToolSet() = default;
 
   [[nodiscard]] static ToolSet parse(std::string_view json_text) {
-    return from_json(parse_json(json_text));
-  }
-  [[nodiscard]] static ToolSet from_json(const Json& document) {
-    check_text(document, "#", 0);
     ToolSet result;
-    result.read(document);
+    result.read(parse_json(json_text));
+    return result;
+  }
+  [[nodiscard]] static ToolSet from_json(Json document) {
+    check_depth(document, 0);
+    if (const auto place = find_bad_text(document)) {
+      throw Error(Errc::malformed_document, "#" + *place, "a text is not UTF-8");
+    }
+    ToolSet result;
+    result.read(std::move(document));
     return result;
   }
 
@@ -153,8 +157,8 @@ class ToolSet {
     }
     ToolSet result = *this;
     result.index_.erase(result[index].name);
-    result.index_.emplace(one[0].name, index);
     result.tools_[index] = one.tools_[0];
+    result.index_.emplace(result[index].name, index);
     result.notes_.insert(result.notes_.end(), one.notes_.begin(), one.notes_.end());
     return result;
   }
@@ -174,30 +178,34 @@ class ToolSet {
 
  private:
   // A value that was not parsed from a text by parse_json has no guarantees yet.
-  static void check_text(const Json& value, const std::string& pointer, std::size_t depth) {
+  static void check_depth(const Json& value, std::size_t depth) {
     if (depth > ValueReader::max_depth) {
       throw Error(Errc::limit_exceeded, "#", "values are nested too deeply");
     }
-    const auto check = [&](const std::string& text) {
-      if (!is_utf8(text)) throw Error(Errc::malformed_document, pointer, "a text is not UTF-8");
-    };
-    if (value.is_string()) check(value.get_ref<const std::string&>());
+    for (const Json& member : value) {
+      if (member.is_structured()) check_depth(member, depth + 1);
+    }
+  }
+  static std::optional<std::string> find_bad_text(const Json& value) {
+    if (value.is_string() && !is_utf8(value.get_ref<const std::string&>())) return "";
     if (value.is_object()) {
       for (const auto& [key, member] : value.items()) {
-        check(key);
-        check_text(member, extend_pointer(pointer, key), depth + 1);
+        if (!is_utf8(key)) return "";
+        if (const auto below = find_bad_text(member)) return extend_pointer("", key) + *below;
       }
     } else if (value.is_array()) {
       for (std::size_t i = 0; i < value.size(); ++i) {
-        check_text(value[i], extend_pointer(pointer, std::to_string(i)), depth + 1);
+        const auto below = find_bad_text(value[i]);
+        if (below) return extend_pointer("", std::to_string(i)) + *below;
       }
     }
+    return std::nullopt;
   }
 
-  void read(const Json& document) {
-    const auto read_array = [&](const Json& array, const std::string& pointer) {
+  void read(Json document) {
+    const auto read_array = [&](Json& array, const std::string& pointer) {
       for (std::size_t i = 0; i < array.size(); ++i) {
-        add(array[i], extend_pointer(pointer, std::to_string(i)));
+        add(std::move(array[i]), extend_pointer(pointer, std::to_string(i)));
       }
     };
     if (document.is_array()) return read_array(document, "#");
@@ -208,7 +216,7 @@ class ToolSet {
         }
       }
     }
-    add(document, "#");
+    add(std::move(document), "#");
   }
 
   static const Json* member(const Json& object, const char* key) {
@@ -216,7 +224,7 @@ class ToolSet {
     return found == object.end() || found->is_null() ? nullptr : &*found;
   }
 
-  void add(const Json& document, std::string pointer) {
+  void add(Json document, std::string pointer) {
     if (!document.is_object()) {
       throw Error(Errc::malformed_document, pointer, "a tool is described by an object");
     }
@@ -230,7 +238,7 @@ class ToolSet {
     }
     Tool tool{.name        = text(*body, "name", pointer),
               .description = body->contains("description") ? description(*body, pointer) : "",
-              .document    = document};
+              .document    = {}};
     if (tool.name.empty()) {
       throw Error(Errc::malformed_document, extend_pointer(pointer, "name"), "a name is not empty");
     }
@@ -239,13 +247,14 @@ class ToolSet {
       throw Error(Errc::malformed_document, extend_pointer(pointer, "name"),
                   "a name has no control characters");
     }
-    const auto [known, fresh] = index_.emplace(tool.name, tools_.size());
-    if (!fresh) {
+    if (const auto known = index_.find(tool.name); known != index_.end()) {
       throw Error(Errc::duplicate_tool, extend_pointer(pointer, "name"),
                   "tool " + std::to_string(known->second) + " has this name too: " + tool.name);
     }
     read_parameters(tool, *body, pointer);
+    tool.document = std::move(document);
     tools_.push_back(std::make_shared<const Tool>(std::move(tool)));
+    index_.emplace(tools_.back()->name, tools_.size() - 1);
   }
 
   void read_parameters(Tool& tool, const Json& body, const std::string& pointer) {
@@ -332,7 +341,7 @@ class ToolSet {
   }
 
   std::vector<std::shared_ptr<const Tool>> tools_;
-  std::map<std::string, std::size_t, std::less<>> index_;
+  std::map<std::string_view, std::size_t> index_;  // by the tools' own names
   std::vector<Note> notes_;
 };
 

@@ -15,6 +15,31 @@
 
 namespace tooldecode {
 
+/// Sorts texts by their bytes, and equal ones by what they stand for. Most comparisons are decided
+/// by the first eight bytes, as one number.
+inline void sort_by_bytes(std::vector<std::pair<std::string_view, std::uint32_t>>& texts) {
+  struct Keyed {
+    std::uint64_t head;
+    std::pair<std::string_view, std::uint32_t> text;
+  };
+  std::vector<Keyed> keyed;
+  keyed.reserve(texts.size());
+  for (const auto& text : texts) {
+    std::uint64_t head = 0;
+    for (std::size_t i = 0; i < 8; ++i) {
+      head = head << 8 | (i < text.first.size() ? static_cast<std::uint8_t>(text.first[i]) : 0);
+    }
+    keyed.push_back({head, text});
+  }
+  const auto is_before = [](const Keyed& a, const Keyed& b) {
+    return a.head != b.head ? a.head < b.head : a.text < b.text;
+  };
+  if (std::is_sorted(keyed.begin(), keyed.end(), is_before)) return;
+  std::sort(keyed.begin(), keyed.end(), is_before);
+  texts.clear();
+  for (const Keyed& item : keyed) texts.push_back(item.text);
+}
+
 /// The tokens of a vocabulary by their bytes, to be walked in step with an automaton.
 ///
 /// Nodes are in breadth-first order, so the children of a node are neighbours, sorted by byte, and
@@ -35,35 +60,49 @@ class VocabularyTrie {
 
   /// The trie of any texts; empty ones are left out. Values of equal texts share a node.
   explicit VocabularyTrie(std::vector<Entry> entries) {
-    sort(entries);
-    struct Range {
-      std::uint32_t first, last;  // of the entries below the node
+    std::erase_if(entries, [](const Entry& entry) { return entry.first.empty(); });
+    sort_by_bytes(entries);
+    const auto count = static_cast<std::uint32_t>(entries.size());
+    for (const Entry& entry : entries) longest_ = std::max(longest_, entry.first.size());
+    // Texts are taken one by one; what they add goes to the end of each depth's run.
+    struct Run {
+      std::uint32_t node  = 0,
+                    value = 0;  // at first how many begin here more than at the depth above
     };
-    std::vector<Range> level{{0, static_cast<std::uint32_t>(entries.size())}};
-    labels_.push_back(0);
-    values_.reserve(entries.size());
-    for (std::size_t depth = 0; !level.empty(); ++depth) {
-      std::vector<Range> next;
-      for (auto [first, last] : level) {
-        nodes_.push_back({static_cast<NodeIndex>(labels_.size()),
-                          static_cast<std::uint32_t>(values_.size()), last - first});
-        for (; first < last && entries[first].first.size() == depth; ++first) {
-          values_.push_back(entries[first].second);
-        }
-        while (first < last) {
-          const char byte   = entries[first].first[depth];
-          std::uint32_t end = first + 1;
-          while (end < last && entries[end].first[depth] == byte) ++end;
-          labels_.push_back(static_cast<std::uint8_t>(byte));
-          next.push_back({first, end});
-          first = end;
-        }
-      }
-      if (!next.empty()) longest_ = depth + 1;
-      level = std::move(next);
+    std::vector<Run> runs(longest_ + 2);
+    std::vector<std::uint32_t> shared(count);  // leading bytes that the text before has too
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::string_view text = entries[i].first;
+      if (i > 0) shared[i] = leading_bytes(entries[i - 1].first, text);
+      ++runs[shared[i] + 1].node, --runs[text.size() + 1].node;
+      ++runs[text.size()].value;
     }
-    nodes_.push_back(
-        {static_cast<NodeIndex>(labels_.size()), static_cast<std::uint32_t>(values_.size()), 0});
+    std::uint32_t nodes = 1, values = 0, width = 0;
+    for (std::size_t depth = 0; depth < runs.size(); ++depth) {
+      width += runs[depth].node;
+      runs[depth].node  = depth == 0 ? 0 : std::exchange(nodes, nodes + width);
+      runs[depth].value = std::exchange(values, values + runs[depth].value);
+    }
+    labels_.resize(nodes), nodes_.resize(nodes + 1), values_.resize(count);
+    nodes_[0]     = {1, 0, count};
+    nodes_[nodes] = {nodes, count, 0};
+    std::vector<std::pair<NodeIndex, std::uint32_t>> path(longest_ + 1);  // and their first texts
+    for (std::uint32_t i = 0, before = 0; i <= count; ++i) {
+      const auto keeps = i == count ? 0 : shared[i];
+      for (std::uint32_t depth = before; depth > keeps; --depth) {
+        nodes_[path[depth].first].below = i - path[depth].second;
+      }
+      if (i == count) break;
+      const auto& [text, value] = entries[i];
+      before                    = static_cast<std::uint32_t>(text.size());
+      for (std::uint32_t depth = keeps + 1; depth <= before; ++depth) {
+        const NodeIndex node = runs[depth].node++;
+        labels_[node]        = static_cast<std::uint8_t>(text[depth - 1]);
+        nodes_[node]         = {runs[depth + 1].node, runs[depth].value, 0};
+        path[depth]          = {node, i};
+      }
+      values_[runs[before].value++] = value;
+    }
   }
 
   /// Nodes, the root included.
@@ -103,27 +142,9 @@ class VocabularyTrie {
     friend bool operator==(const Node&, const Node&) = default;
   };
 
-  // By bytes, then by value; most comparisons are decided by the first eight bytes.
-  static void sort(std::vector<Entry>& entries) {
-    struct Keyed {
-      std::uint64_t head;
-      Entry entry;
-    };
-    std::vector<Keyed> keyed;
-    keyed.reserve(entries.size());
-    for (const Entry& entry : entries) {
-      if (entry.first.empty()) continue;
-      std::uint64_t head = 0;
-      for (std::size_t i = 0; i < 8; ++i) {
-        head = head << 8 | (i < entry.first.size() ? static_cast<std::uint8_t>(entry.first[i]) : 0);
-      }
-      keyed.push_back({head, entry});
-    }
-    std::sort(keyed.begin(), keyed.end(), [](const Keyed& a, const Keyed& b) {
-      return a.head != b.head ? a.head < b.head : a.entry < b.entry;
-    });
-    entries.clear();
-    for (const Keyed& item : keyed) entries.push_back(item.entry);
+  static std::uint32_t leading_bytes(std::string_view a, std::string_view b) {
+    const auto ends = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+    return static_cast<std::uint32_t>(ends.first - a.begin());
   }
 
   static std::vector<Entry> texts(const Vocabulary& vocabulary) {
