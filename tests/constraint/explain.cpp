@@ -11,6 +11,7 @@
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
+#include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
@@ -18,13 +19,7 @@ using namespace tooldecode;
 namespace {
 
 const MaskCache& bytes() {
-  static const MaskCache cache = [] {
-    std::vector<Vocabulary::Entry> entries;
-    for (int b = 0; b < 256; ++b)
-      entries.push_back({std::string(1, static_cast<char>(b)), TokenType::normal});
-    entries.push_back({"<end>", TokenType::control});
-    return MaskCache(Vocabulary(entries, {.end_tokens = {256}}));
-  }();
+  static const MaskCache cache(test::byte_vocabulary());
   return cache;
 }
 

@@ -5,6 +5,7 @@
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
+#include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
@@ -12,11 +13,7 @@ using namespace tooldecode;
 namespace {
 
 MaskCache bytes() {
-  std::vector<Vocabulary::Entry> entries;
-  for (int b = 0; b < 256; ++b)
-    entries.push_back({std::string(1, static_cast<char>(b)), TokenType::normal});
-  entries.push_back({"<end>", TokenType::control});
-  return Vocabulary(entries, {.end_tokens = {256}});
+  return test::byte_vocabulary();
 }
 
 const ToolSet& tools() {

@@ -15,6 +15,7 @@
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
+#include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/one_by_one.hpp>
 #include <support/random_llama.hpp>
@@ -30,12 +31,7 @@ using Tokens = std::vector<td::TokenId>;
 using Key    = std::function<std::optional<std::string>(std::span<const td::TokenId>)>;
 
 td::MaskCache bytes() {
-  std::vector<td::Vocabulary::Entry> entries;
-  for (int b = 0; b < 256; ++b) {
-    entries.push_back({std::string(1, static_cast<char>(b)), td::TokenType::normal});
-  }
-  entries.push_back({"<end>", td::TokenType::control});
-  return td::Vocabulary(entries, {.end_tokens = {256}});
+  return td::test::byte_vocabulary();
 }
 
 Tokens ids(const std::string& text) {

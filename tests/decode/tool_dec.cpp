@@ -18,6 +18,7 @@
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
+#include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/random_model.hpp>
 
@@ -34,17 +35,12 @@ constexpr td::TokenId end = 256, mark = 257;
 /// The bytes, an end, a control token, and tokens that straddle the edges of modes.
 const td::Vocabulary& vocabulary() {
   static const td::Vocabulary all = [] {
-    std::vector<td::Vocabulary::Entry> entries;
-    for (int b = 0; b < 256; ++b) {
-      entries.push_back({std::string(1, static_cast<char>(b)), td::TokenType::normal});
-    }
-    entries.push_back({"<end>", td::TokenType::control});
-    entries.push_back({"<T>", td::TokenType::control});
+    std::vector<td::Vocabulary::Entry> more{{"<T>", td::TokenType::control}};
     for (const char* text : {"<tool_call>", "</tool_call>", "<tool", "_call>\n", "[g", " [", "()",
                              ")]", "]\n", "x[", "_call>", "get", "{\"name\": \"", "a</tool"}) {
-      entries.push_back({text, td::TokenType::normal});
+      more.push_back({text, td::TokenType::normal});
     }
-    return td::Vocabulary(entries, {.end_tokens = {end}});
+    return td::test::byte_vocabulary(more);
   }();
   return all;
 }
