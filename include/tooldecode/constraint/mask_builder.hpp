@@ -367,7 +367,8 @@ class MaskBuilder {
       const Base smallest = std::move(bases_.back());
       bases_.pop_back();
       smallest.mask->for_each([&](TokenId token) {
-        if (!std::binary_search(smallest.removed.begin(), smallest.removed.end(), token)) add(token);
+        if (!std::binary_search(smallest.removed.begin(), smallest.removed.end(), token))
+          add(token);
       });
     }
     MaskEntry entry;
