@@ -158,27 +158,27 @@ class DocumentReader {
     for (const auto& member : schema.items()) {
       const std::string& key = member.key();
       Json& value            = member.value();
-      const std::string at   = extend_pointer(pointer, key);
+      const auto at          = [&] { return extend_pointer(pointer, key); };
       const auto one_of      = [&](auto... keys) { return ((key == keys) || ...); };
       if (one_of("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")) {
         if (!value.is_object()) continue;  // the schema compiler says what is wrong
         const bool composed =
             key == "dependentSchemas" || (one_of("$defs", "definitions") && composes_);
         for (const auto& child : value.items()) {
-          read(child.value(), extend_pointer(at, child.key()), {.composed = composed});
+          read(child.value(), extend_pointer(at(), child.key()), {.composed = composed});
         }
       } else if (one_of("anyOf", "oneOf", "allOf", "prefixItems") ||
                  (key == "items" && value.is_array())) {
         if (!value.is_array()) continue;
         const bool composed = key == "allOf" || (one_of("anyOf", "oneOf") && names);
         for (std::size_t i = 0; i < value.size(); ++i) {
-          read(value[i], extend_pointer(at, std::to_string(i)), {.composed = composed});
+          read(value[i], extend_pointer(at(), std::to_string(i)), {.composed = composed});
         }
       } else if (one_of("if", "then", "else", "not")) {
-        read(value, at, {.composed = true});
+        read(value, at(), {.composed = true});
       } else if (one_of("items", "additionalProperties", "additionalItems", "contains",
                         "propertyNames", "unevaluatedItems", "unevaluatedProperties")) {
-        read(value, at, {});
+        read(value, at(), {});
       }
     }
   }
@@ -265,7 +265,15 @@ class DocumentReader {
     return std::nullopt;
   }
 
+  static bool is_own_type(const Json& type) {
+    constexpr std::array<std::string_view, 7> names{"string", "integer", "boolean", "object",
+                                                    "array",  "number",  "null"};
+    return type.is_string() &&
+           std::find(names.begin(), names.end(), type.get_ref<const std::string&>()) != names.end();
+  }
+
   void map_type(Json& schema, const std::string& pointer) {
+    if (is_own_type(schema["type"])) return;
     const Json before = schema["type"];
     if (before.is_string()) {
       const auto meaning = meaning_of(before.get<std::string>());
