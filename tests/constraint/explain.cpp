@@ -13,6 +13,7 @@
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
+#include <support/two_tools.hpp>
 
 using namespace tooldecode;
 
@@ -46,11 +47,7 @@ JsonSchemaConstraint open() {
 }
 
 const ToolSet& tools() {
-  static const ToolSet set = ToolSet::parse(R"([
-    {"name": "get", "parameters": {"type": "object", "properties": {
-      "city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}},
-    {"name": "get_time", "parameters": {"type": "object", "properties": {}}}])");
-  return set;
+  return test::two_tools();
 }
 
 // Along random texts, what is told and what is allowed are the same.

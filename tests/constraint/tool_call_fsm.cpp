@@ -7,6 +7,7 @@
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
+#include <support/two_tools.hpp>
 
 using namespace tooldecode;
 
@@ -17,11 +18,7 @@ MaskCache bytes() {
 }
 
 const ToolSet& tools() {
-  static const ToolSet set = ToolSet::parse(R"([
-    {"name": "get", "parameters": {"type": "object", "properties": {
-      "city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}},
-    {"name": "get_time", "parameters": {"type": "object", "properties": {}}}])");
-  return set;
+  return test::two_tools();
 }
 
 // The byte of the first refusal, or -1.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/tools/tool_set.hpp>
@@ -360,4 +361,18 @@ TEST_CASE("every shared inventory is read") {
   CHECK(tools > 3000);
   // Two rows of ToolBench have two tools with one name.
   CHECK(refused == "duplicate_tool #/1/name; duplicate_tool #/6/name; ");
+}
+
+TEST_CASE("Documents that were not parsed here nest as deep as those that were") {
+  for (const std::size_t depth : {200, 201}) {
+    Json document = 1;
+    for (std::size_t i = 0; i < depth; ++i) document = Json::array({std::move(document)});
+    try {
+      static_cast<void>(ToolSet::from_json(document));
+      FAIL("an array of arrays is no tool");
+    } catch (const Error& e) {
+      CHECK(e.code() == (depth > 200 ? Errc::limit_exceeded : Errc::malformed_document));
+      CHECK(error_of(document.dump()).starts_with(name(e.code())));
+    }
+  }
 }

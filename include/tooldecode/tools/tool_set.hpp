@@ -182,9 +182,8 @@ class ToolSet {
     if (depth > ValueReader::max_depth) {
       throw Error(Errc::limit_exceeded, "#", "values are nested too deeply");
     }
-    for (const Json& member : value) {
-      if (member.is_structured()) check_depth(member, depth + 1);
-    }
+    if (!value.is_structured()) return;  // a scalar would visit itself
+    for (const Json& member : value) check_depth(member, depth + 1);
   }
   static std::optional<std::string> find_bad_text(const Json& value) {
     if (value.is_string() && !is_utf8(value.get_ref<const std::string&>())) return "";
