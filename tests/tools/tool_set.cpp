@@ -364,7 +364,7 @@ TEST_CASE("every shared inventory is read") {
 }
 
 TEST_CASE("Documents that were not parsed here nest as deep as those that were") {
-  for (const std::size_t depth : {200, 201}) {
+  for (const std::size_t depth : {std::size_t{200}, std::size_t{201}}) {
     Json document = 1;
     for (std::size_t i = 0; i < depth; ++i) document = Json::array({std::move(document)});
     try {
