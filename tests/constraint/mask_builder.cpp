@@ -1,12 +1,15 @@
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/mask_builder.hpp>
+#include <tooldecode/grammar/regex.hpp>
 #include <tooldecode/grammar/string_lexeme.hpp>
 
 #include <support/catch.hpp>
@@ -96,10 +99,55 @@ struct Maker {
   }
 };
 
+struct Judged {
+  std::size_t states = 0, large = 0;
+};
+
+// Walks at random, and holds each mask against the tokens that the automaton reads one by one.
+void judge(const Vocabulary& vocabulary, SharedStates& shared, Automaton::State initial,
+           std::mt19937& random, Judged& judged) {
+  TokenMask mask(vocabulary.size());
+  for (int walk = 0; walk < 2; ++walk) {
+    auto state = initial;
+    std::string text;
+    for (int step = 0; step < 10; ++step) {
+      INFO("text " << text);
+      ++judged.states;
+      // The mask first: it must not need what the single tokens' states have made known. And again
+      // where slices are ready.
+      const auto build = [&] {
+        MaskBuilder(shared, vocabulary.size()).build(state).fill(mask.words());
+      };
+      build();
+      const TokenMask first = mask;
+      for (int times = 0; times < 3; ++times) build();
+      REQUIRE(mask == first);
+      std::vector<TokenId> allowed;
+      for (std::size_t i = 0; i < vocabulary.size(); ++i) {
+        const auto token             = static_cast<TokenId>(i);
+        const std::string_view bytes = vocabulary.grammar_bytes(token);
+        const bool expected          = !bytes.empty() && shared.automaton().advance(state, bytes);
+        if (mask.contains(token) != expected) {
+          FAIL("token " << token << " '" << vocabulary.name(token) << "' wanted " << expected);
+        }
+        if (expected) allowed.push_back(token);
+      }
+      judged.large += allowed.size() > 100;
+      if (allowed.empty()) {
+        REQUIRE(shared.automaton().is_accepting(state));
+        break;
+      }
+      const TokenId token = allowed[random() % allowed.size()];
+      state               = *shared.automaton().advance(state, vocabulary.grammar_bytes(token));
+      text += vocabulary.bytes(token);
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("A mask of a keyed set holds the tokens that the automaton reads one by one") {
-  std::size_t states = 0, large = 0;
+  Judged judged;
   for (unsigned seed = 1; seed <= 60; ++seed) {
     INFO("seed " << seed);
     const Vocabulary vocabulary = test::random_vocabulary(seed % 4);
@@ -110,36 +158,45 @@ TEST_CASE("A mask of a keyed set holds the tokens that the automaton reads one b
     const NodeId root = maker.keyed_set(2);
     if (!maker.grammar.satisfiable()[root]) continue;
     const auto initial = shared.automaton().add(maker.grammar, root);
-    TokenMask mask(vocabulary.size());
-    for (int walk = 0; walk < 2; ++walk) {
-      auto state = initial;
-      std::string text;
-      for (int step = 0; step < 10; ++step) {
-        INFO("text " << text);
-        ++states;
-        // The mask first: it must not need what the single tokens' states have made known.
-        MaskBuilder(shared, vocabulary.size()).build(state).fill(mask.words());
-        std::vector<TokenId> allowed;
-        for (std::size_t i = 0; i < vocabulary.size(); ++i) {
-          const auto token             = static_cast<TokenId>(i);
-          const std::string_view bytes = vocabulary.grammar_bytes(token);
-          const bool expected          = !bytes.empty() && shared.automaton().advance(state, bytes);
-          if (mask.contains(token) != expected) {
-            FAIL("token " << token << " '" << vocabulary.name(token) << "' wanted " << expected);
-          }
-          if (expected) allowed.push_back(token);
-        }
-        large += allowed.size() > 100;
-        if (allowed.empty()) {
-          REQUIRE(shared.automaton().is_accepting(state));
-          break;
-        }
-        const TokenId token = allowed[maker.random() % allowed.size()];
-        state               = *shared.automaton().advance(state, vocabulary.grammar_bytes(token));
-        text += vocabulary.bytes(token);
+    judge(vocabulary, shared, initial, maker.random, judged);
+  }
+  CHECK(judged.states > 500);
+  CHECK(judged.large > 100);
+}
+
+TEST_CASE("A mask inside strings of any pattern and length does") {
+  // Of the first, every length is possible.
+  constexpr std::size_t any_length = 6;
+  const std::string patterns[]     = {
+      "^[\\w .-]*$",   "^\\S*$", "^[^ -~]*$",    "^\\W*$",          "^[\\w:]*$",   "^[^a]*$",
+      "^[^/]+/[^/]+$", "^_",     "^[^_]",        "^[a-z_][\\w-]*$", "\\W",         "^(?!abc)",
+      "^[^a]*a?$",     "^.$",    "^(ab|[^a])+$", "^x-|^[^x]",       "^(.+)1(.+)$", "é"};
+  Judged judged;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    std::mt19937 random(seed);
+    const Vocabulary vocabulary = test::random_vocabulary(seed % 4);
+    const VocabularyTrie trie(vocabulary);
+    const TokenClasses classes(trie, vocabulary.size());
+    SharedStates shared(vocabulary, trie, classes);
+    for (int i = 0; i < 3; ++i) {
+      const std::size_t k        = random() % std::size(patterns);
+      const std::string& pattern = patterns[k];
+      Occurrences length;
+      if (k < any_length && random() % 2) {
+        length.min = static_cast<std::uint32_t>(random() % 3);
+        length.max = length.min + static_cast<std::uint32_t>(random() % 9);
       }
+      INFO("seed " << seed << ", pattern " << pattern << ", " << length.min << " to "
+                   << length.max);
+      Grammar grammar;
+      const NodeId text = grammar.lexeme(std::make_shared<const Dfa>(string_lexeme(
+                                             compile_pattern(pattern), ValueSyntax::json, '"')),
+                                         length);
+      const NodeId root = grammar.sequence({text, grammar.literal(random() % 2 ? "}" : ", 1")});
+      if (!grammar.satisfiable()[root]) continue;
+      judge(vocabulary, shared, shared.automaton().add(grammar, root), random, judged);
     }
   }
-  CHECK(states > 500);
-  CHECK(large > 100);
+  CHECK(judged.states > 500);
+  CHECK(judged.large > 100);
 }

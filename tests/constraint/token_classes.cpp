@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 
 #include <tooldecode/constraint/token_classes.hpp>
@@ -17,9 +18,9 @@ namespace {
 
 Vocabulary random_vocabulary(unsigned seed) {
   std::mt19937 random(seed);
-  const std::vector<std::string> parts{"a",        "Z",    "7",    " ",    "_",
-                                       "\"",       "\\",   "\xC3", "\xA9", "\xC3\xA9",
-                                       "\xE2\x82", "\xAC", "\n",   "\x7F"};
+  const std::vector<std::string> parts{"a",        "Z",    "7",  " ",    "_",    "-",
+                                       "+",        "\"",   "\\", "\xC3", "\xA9", "\xC3\xA9",
+                                       "\xE2\x82", "\xAC", "\n", "\x7F"};
   std::vector<Vocabulary::Entry> entries;
   for (int i = 0; i < 3000; ++i) {
     std::string text;
@@ -43,14 +44,18 @@ std::optional<std::size_t> units_inside(const Dfa& dfa, Dfa::State state, std::s
 
 }  // namespace
 
-TEST_CASE("A class that is found is taken whole, and the trie leads to every other token") {
+TEST_CASE("A class that is found is taken but for texts apart, and the trie leads to all others") {
   const Vocabulary vocabulary = random_vocabulary(3);
   const VocabularyTrie trie(vocabulary);
   const TokenClasses classes(trie, vocabulary.size());
-  CHECK(classes.size(0) > 50);
-  CHECK(classes.size(1) > classes.size(0));
-  std::size_t found = 0;
-  for (const char* pattern : {"^\\w+$", "^[a-z]+$", ".*", "^[^7]*$", "^.{0,3}$", "^(a|Z)*7"}) {
+  const auto characters = [&](TokenId token) {
+    return decode_utf8(std::string(vocabulary.bytes(token))).size();
+  };
+  for (std::size_t k = 0; k < TokenClasses::count; ++k) CHECK(classes.size(k) > 50);
+  std::size_t found = 0, apart = 0;
+  for (const char* pattern :
+       {"^\\w+$", "^[a-z]+$", ".*", "^[^7]*$", "^.{0,3}$", "^(a|Z)*7", "^[^_]", "^[^Z]+$",
+        "^(?!_a).+$", "^[\\w-]+$", "^[\\w -]+$", "^\\S+$", "^[ -~]+$", "^[!-~]+$"}) {
     INFO(pattern);
     const Dfa dfa = string_lexeme(compile_pattern(pattern), ValueSyntax::json, '"');
     for (Dfa::State state = 0; state < dfa.size(); ++state) {
@@ -58,22 +63,39 @@ TEST_CASE("A class that is found is taken whole, and the trie leads to every oth
       if (!taken) continue;
       const std::size_t k = taken->k;
       ++found;
+      std::set<TokenId> otherwise;
+      classes.for_each_apart(*taken, [&](TokenId token) { otherwise.insert(token); });
+      apart += otherwise.size();
       for (std::size_t t = 0; t < vocabulary.size(); ++t) {
         const auto token = static_cast<TokenId>(t);
-        if (!classes.mask(k).contains(token)) continue;
+        const auto first = static_cast<std::uint8_t>(vocabulary.bytes(token)[0]);
         INFO("token " << token);
+        REQUIRE(otherwise.contains(token) ==
+                (classes.mask(k).contains(token) && taken->apart.contains(first)));
+        if (!classes.mask(k).contains(token) || otherwise.contains(token)) continue;
         const auto units = units_inside(dfa, state, vocabulary.bytes(token));
         REQUIRE(units);
-        const auto& lists = classes.by_characters(k);
-        const auto& alike = lists[decode_utf8(std::string(vocabulary.bytes(token))).size()];
-        REQUIRE(std::find(alike.begin(), alike.end(), token) != alike.end());
-        REQUIRE(*units ==
-                (taken->counts ? decode_utf8(std::string(vocabulary.bytes(token))).size() : 0));
+        REQUIRE(*units == (taken->counts ? characters(token) : 0));
       }
     }
   }
-  CHECK(found >= 4);
+  CHECK(found >= 15);
+  CHECK(apart >= 100);
   for (std::size_t k = 0; k < TokenClasses::count; ++k) {
+    std::set<TokenId> listed;
+    const auto counts = classes.by_characters(k);
+    for (std::size_t n = 0; n < counts.size(); ++n) {
+      std::size_t count = 0;
+      classes.for_each(k, n, [&](TokenId token) {
+        REQUIRE(classes.mask(k).contains(token));
+        REQUIRE(characters(token) == n);
+        listed.insert(token);
+        ++count;
+      });
+      REQUIRE(count == counts[n]);
+    }
+    CHECK(listed.size() == classes.size(k));
+    CHECK(classes.mask(k).count() == classes.size(k));
     for (VocabularyTrie::NodeIndex node = 0; node < trie.size(); ++node) {
       const auto values = trie.values(node);
       bool others       = std::any_of(values.begin(), values.end(), [&](std::uint32_t token) {

@@ -76,13 +76,3 @@ TEST_CASE("Trimming keeps the language, and every state left can reach acceptanc
     REQUIRE(Dfa(sparse).hash() == dfa.hash());
   }
 }
-
-TEST_CASE("A loop is a byte that leads back") {
-  std::vector<Dfa::Row> rows(2);
-  rows[0].next['a'] = 1;
-  rows[1].next['b'] = 1;
-  rows[1].accepting = true;
-  const Dfa dfa(rows);
-  CHECK_FALSE(dfa.loops(0));
-  CHECK(dfa.loops(1));
-}

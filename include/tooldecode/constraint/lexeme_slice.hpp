@@ -67,15 +67,18 @@ class LexemeSlice {
     auto& mask = by_limit_[std::min<std::size_t>(limit, by_limit_.size() - 1)];
     if (!mask) {
       mask = std::make_unique<TokenMask>(vocabulary_size_);
-      if (plain_ && (!plain_->counts || limit >= most_units())) *mask |= classes_->mask(plain_->k);
-      const auto insert = [&](const std::vector<std::vector<TokenId>>& by_units) {
-        for (std::size_t units = 0; units < by_units.size() && units <= limit; ++units) {
-          for (const TokenId token : by_units[units]) mask->insert(token);
+      if (plain_ && (!plain_->counts || limit >= most_units())) {
+        *mask |= classes_->mask(plain_->k);
+      } else if (plain_) {
+        const std::size_t end =
+            std::min(std::size_t{limit} + 1, classes_->by_characters(plain_->k).size());
+        for (std::size_t units = 0; units < end; ++units) {
+          classes_->for_each(plain_->k, units, [&](TokenId token) { mask->insert(token); });
         }
-      };
-      insert(staying_);
-      if (plain_ && plain_->counts && limit < most_units()) {
-        insert(classes_->by_characters(plain_->k));
+      }
+      if (plain_) classes_->for_each_apart(*plain_, [&](TokenId token) { mask->erase(token); });
+      for (std::size_t units = 0; units < staying_.size() && units <= limit; ++units) {
+        for (const TokenId token : staying_[units]) mask->insert(token);
       }
     }
     return *mask;
@@ -88,16 +91,15 @@ class LexemeSlice {
                                                                 std::uint32_t most,
                                                                 std::size_t limit) const {
     std::vector<TokenId> tokens;
-    const auto add = [&](const std::vector<std::vector<TokenId>>& by_units) {
-      for (std::size_t units = std::size_t{most} + 1; units < by_units.size(); ++units) {
-        if (tokens.size() + by_units[units].size() > limit) return false;
-        tokens.insert(tokens.end(), by_units[units].begin(), by_units[units].end());
-      }
-      return true;
-    };
-    if (!add(staying_)) return std::nullopt;
-    const bool counts = plain_ && plain_->counts;
-    if (counts && !add(classes_->by_characters(plain_->k))) return std::nullopt;
+    for (std::size_t units = std::size_t{most} + 1; units < staying_.size(); ++units) {
+      const bool counts =
+          plain_ && plain_->counts && units < classes_->by_characters(plain_->k).size();
+      const std::size_t plain = counts ? classes_->by_characters(plain_->k)[units] : 0;
+      if (tokens.size() + staying_[units].size() + plain > limit) return std::nullopt;
+      tokens.insert(tokens.end(), staying_[units].begin(), staying_[units].end());
+      if (plain == 0) continue;
+      classes_->for_each(plain_->k, units, [&](TokenId token) { tokens.push_back(token); });
+    }
     for (const Closing& token : closing_) {
       if (token.units < least || token.units > most) tokens.push_back(token.token);
     }
@@ -117,18 +119,21 @@ class LexemeSlice {
     VocabularyTrie::NodeIndex node;
     Dfa::State state;
     std::uint32_t units;
+    bool plain;  // the class's tokens below are known
   };
 
   VocabularyTrie build(const Vocabulary& vocabulary, const VocabularyTrie& trie, const Dfa& dfa,
                        Dfa::State start, VocabularyTrie::NodeIndex root) {
     std::vector<VocabularyTrie::Entry> suffixes;
-    std::vector<Visit> work{{root, start, 0}};
+    std::vector<Visit> work{{root, start, 0, plain_.has_value()}};
     for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, as the trie lies in memory
-      const auto [node, state, units] = work[i];
-      const auto [first, last]        = trie.children(node);
+      const auto [node, state, units, plain] = work[i];
+      const auto [first, last]               = trie.children(node);
       for (auto child = first; child < last; ++child) {
         const Dfa::State next = dfa.next(state, trie.label(child));
-        if (next == Dfa::dead || (plain_ && !classes_->has_others(plain_->k, child))) continue;
+        if (next == Dfa::dead) continue;
+        const bool covered = plain && (node != 0 || !plain_->apart.contains(trie.label(child)));
+        if (covered && !classes_->has_others(plain_->k, child)) continue;
         const bool begins        = dfa.boundary(state) && !dfa.closing(next);
         const std::uint32_t more = units + (begins ? 1 : 0);
         if (more >= staying_.size()) staying_.resize(more + 1);
@@ -146,7 +151,7 @@ class LexemeSlice {
         if (dfa.accepting(next) && dfa.live(next).empty()) {
           collect_past(vocabulary, trie, child, more, suffixes);
         }
-        work.push_back({child, next, more});
+        work.push_back({child, next, more, covered});
       }
     }
     return VocabularyTrie(std::move(suffixes));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -60,7 +61,7 @@ class MaskBuilder {
   static constexpr std::size_t most_listed = 1024;
   // Inside strings and free text.
   static bool is_sliced(const Dfa& dfa, Dfa::State state) noexcept {
-    return state != Dfa::dead && dfa.loops(state) && dfa.live(state).size() >= 64;
+    return state != Dfa::dead && dfa.live(state).size() >= 48;
   }
 
   // A ready mask, and what of it is not allowed, ascending.
@@ -74,18 +75,19 @@ class MaskBuilder {
   // them allows is allowed; those inside lexemes need no walk of the automaton.
   void collect(Place place, NodeIndex node) {
     const bool is_large = trie_.count_below(node) >= sliced_subtree;
-    std::vector<StackFrame> rest, lexemes;
+    std::vector<StackFrame> rest, lexemes, keys;
     for (std::uint32_t i = place.first; i < place.last; ++i) {
       const StackFrame frame = walk_.positions(place)[i - place.first];
       if (is_lexeme(frame)) {
         lexemes.push_back(frame);
       } else if (is_large && is_sliced_key(frame)) {
-        collect_key(frame, node);
+        keys.push_back(frame);
       } else {
         rest.push_back(frame);
       }
     }
     collect_lexemes(lexemes, node, is_large);
+    if (!keys.empty()) collect_keys(keys, node);
     if (rest.size() == place.last - place.first) return walk(place, node);
     if (rest.empty()) return;
     const Place others = walk_.begin(rest);
@@ -176,24 +178,30 @@ class MaskBuilder {
       NodeIndex node;
       Dfa::State state;
       std::uint32_t units;
+      bool plain;  // the class's tokens below are added already
     };
     const TokenClasses& classes = states_.classes();
     std::optional<TokenClasses::Taken> plain;  // the class of tokens that need no walk
-    if (root == 0 && dfa.live(group[0].a).size() >= 62) plain = classes.find(dfa, group[0].a);
-    if (plain && plain->counts && bounds.max != Occurrences::unbounded &&
-        bounds.max - group[0].b < classes.longest(plain->k)) {
-      plain.reset();
+    if (root == 0 && dfa.live(group[0].a).size() >= 48) plain = classes.find(dfa, group[0].a);
+    if (plain) {
+      auto left_out = classes.left_out(*plain, bounds.max - group[0].b);
+      if (left_out) {
+        add_base(classes.mask(plain->k), classes.size(plain->k), std::move(*left_out));
+      } else {
+        plain.reset();
+      }
     }
-    if (plain) add_base(classes.mask(plain->k), classes.size(plain->k), {});
     std::optional<Place> after;
-    std::vector<Visit> work{{root, group[0].a, group[0].b}};
+    std::vector<Visit> work{{root, group[0].a, group[0].b, plain.has_value()}};
     for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, as the trie lies in memory
-      const auto [node, state, units] = work[i];
-      const bool is_boundary          = dfa.boundary(state);
-      const auto [first, last]        = trie_.children(node);
+      const auto [node, state, units, is_plain] = work[i];
+      const bool is_boundary                    = dfa.boundary(state);
+      const auto [first, last]                  = trie_.children(node);
       for (auto child = first; child < last; ++child) {
         const Dfa::State next = dfa.next(state, trie_.label(child));
-        if (next == Dfa::dead || (plain && !classes.has_others(plain->k, child))) continue;
+        if (next == Dfa::dead) continue;
+        const bool covered = is_plain && (node != 0 || !plain->apart.contains(trie_.label(child)));
+        if (covered && !classes.has_others(plain->k, child)) continue;
         std::uint32_t more = units;
         if (is_boundary && dfa.closing(next)) {
           if (units < bounds.min) continue;
@@ -204,7 +212,7 @@ class MaskBuilder {
         add_all(trie_.values(child));
         const auto [below, end] = trie_.children(child);
         if (below == end) continue;
-        if (!dfa.live(next).empty()) work.push_back({child, next, more});
+        if (!dfa.live(next).empty()) work.push_back({child, next, more, covered});
         if (!dfa.accepting(next) || (!dfa.closing(next) && more < bounds.min)) continue;
         if (!after) after = walk_.after(group);
         walk(*after, child);
@@ -255,34 +263,55 @@ class MaskBuilder {
     }
   }
 
-  // A key of a set that takes others than its members: what spells a member is walked, and what is
-  // then no other's key is kept out of the slices.
-  void collect_key(const StackFrame& frame, NodeIndex node) {
-    std::vector<TokenId> apart, outer;
+  // Keys of sets that take others than their members: what spells a member is walked, and what is
+  // then no other's key is kept out of the slices. Sets that differ only in what comes after are
+  // walked as one.
+  void collect_keys(const std::vector<StackFrame>& frames, NodeIndex node) {
+    Members members;
+    std::map<std::pair<StackFrame, std::vector<NodeIndex>>, std::vector<StackFrame>> others;
+    for (const StackFrame& frame : frames) {
+      std::vector<NodeIndex> apart;
+      const Place place = walk_.begin(frame);
+      walk_key(place, node, members, apart);
+      walk_.drop(place);
+      for (std::size_t k = 0; k < node_of(frame)->others.size(); ++k) {
+        if (node_of(frame)->others[k].state[frame.b] == Dfa::dead) continue;
+        const StackFrame key = walk_.in_other_key(frame, k);
+        StackFrame alike     = key;
+        alike.below          = 0;
+        others[{alike, apart}].push_back(key);
+      }
+    }
+    std::vector<TokenId> outer;
     outer.swap(apart_);
-    const Place place = walk_.begin(frame);
-    walk_key(place, node, apart);
-    walk_.drop(place);
-    std::sort(apart.begin(), apart.end());
-    apart_.swap(apart);
-    const std::size_t count = node_of(frame)->others.size();
-    for (std::size_t k = 0; k < count; ++k) {
-      const NodeStore::Others& others = node_of(frame)->others[k];
-      const Dfa::State state          = others.state[frame.b];
-      if (state == Dfa::dead) continue;
-      const StackFrame key     = walk_.in_other_key(frame, k);
-      const DfaPointer& dfa    = states_.automaton().nodes()[others.key].dfa;
+    for (const auto& [child, positions] : members) {
+      const Place after = walk_.begin(positions);
+      collect(after, child);
+      walk_.drop(after);
+    }
+    const std::vector<NodeIndex>* apart = nullptr;  // what apart_ has
+    for (const auto& [alike, keys] : others) {
+      if (apart == nullptr || *apart != alike.second) {
+        apart = &alike.second;
+        apart_.clear();
+        for (const NodeIndex below : *apart) set_apart(below);
+        std::sort(apart_.begin(), apart_.end());
+      }
+      const DfaPointer& dfa    = node_of(keys[0])->dfa;
+      const Dfa::State state   = keys[0].a;
       const LexemeSlice* slice = is_sliced(*dfa, state) ? states_.slice(dfa, state, node) : nullptr;
       if (slice != nullptr && !slice->may_end_inside()) {
-        collect_slice({key}, *slice);
+        collect_slice(keys, *slice);
       } else {
-        walk_apart(key, node);
+        walk_apart(keys, node);
       }
     }
     apart_.swap(outer);
   }
-  // Follows the members' literals only, and lists all tokens that spell one to its end.
-  void walk_key(Place place, NodeIndex node, std::vector<TokenId>& apart) {
+  // Positions behind keys of members, by the trie's nodes.
+  using Members = std::map<NodeIndex, std::vector<StackFrame>>;
+  // Follows the members' literals only, and lists all nodes at which one is spelt to its end.
+  void walk_key(Place place, NodeIndex node, Members& members, std::vector<NodeIndex>& apart) {
     const StackFrame frame     = walk_.positions(place)[0];
     const NodeStore::Node& set = *node_of(frame);
     const auto [first, last]   = set.literals->children(frame.b);
@@ -290,7 +319,6 @@ class MaskBuilder {
       const NodeIndex child = trie_.find_child(node, set.literals->label(literal));
       if (child == 0) continue;
       const Place next = walk_.step(place, set.literals->label(literal));
-      std::vector<StackFrame> rest;
       StackFrame inside{.node = Positions::text_end};
       for (const StackFrame& position : walk_.positions(next)) {
         const bool stays = position.node == frame.node && position.below == frame.below &&
@@ -298,36 +326,31 @@ class MaskBuilder {
         if (stays) {
           inside = position;
         } else {
-          rest.push_back(position);
+          members[child].push_back(position);
         }
       }
-      if (!set.literals->values(literal).empty()) set_apart(child, apart);
+      if (!set.literals->values(literal).empty()) apart.push_back(child);
       if (!next.empty()) add_all(trie_.values(child));
-      if (!rest.empty()) {
-        const Place after = walk_.begin(rest);
-        collect(after, child);
-        walk_.drop(after);
-      }
       if (inside.node != Positions::text_end) {
         const Place deeper = walk_.begin(inside);
-        walk_key(deeper, child, apart);
+        walk_key(deeper, child, members, apart);
         walk_.drop(deeper);
       }
       walk_.drop(next);
     }
   }
-  void set_apart(NodeIndex node, std::vector<TokenId>& apart) const {
+  void set_apart(NodeIndex node) {
     for (const std::uint32_t token : trie_.values(node)) {
-      apart.push_back(static_cast<TokenId>(token));
+      apart_.push_back(static_cast<TokenId>(token));
     }
     const auto [first, last] = trie_.children(node);
-    for (auto child = first; child < last; ++child) set_apart(child, apart);
+    for (auto child = first; child < last; ++child) set_apart(child);
   }
   [[nodiscard]] bool is_apart(TokenId token) const {
     return !apart_.empty() && std::binary_search(apart_.begin(), apart_.end(), token);
   }
   // A walk of another member's key that no slice serves.
-  void walk_apart(const StackFrame& key, NodeIndex node) {
+  void walk_apart(const std::vector<StackFrame>& keys, NodeIndex node) {
     std::vector<TokenId> added, apart;
     std::vector<Base> bases;
     std::unique_ptr<TokenMask> spilled;
@@ -335,7 +358,7 @@ class MaskBuilder {
       added.swap(added_), bases.swap(bases_), spilled.swap(spilled_), apart.swap(apart_);
     };
     exchange();
-    walk_lexeme({key}, node);
+    walk_lexeme(keys, node);
     exchange();
     for (Base& base : bases) add_base(*base.mask, base.count, std::move(base.removed));
     for (const TokenId token : added) {
@@ -376,16 +399,18 @@ class MaskBuilder {
       std::sort(added_.begin(), added_.end());
       added_.erase(std::unique(added_.begin(), added_.end()), added_.end());
       if (!bases_.empty()) {
-        const Base& base = bases_[0];
-        entry.base       = base.mask;
-        entry.removed    = base.removed;
-        std::erase_if(added_, [&](TokenId token) {
-          return base.mask->contains(token) &&
-                 !std::binary_search(base.removed.begin(), base.removed.end(), token);
+        entry.base    = bases_[0].mask;
+        entry.removed = std::move(bases_[0].removed);
+        std::erase_if(entry.removed, [&](TokenId token) {
+          return std::binary_search(added_.begin(), added_.end(), token);
         });
+        std::erase_if(added_, [&](TokenId token) { return entry.base->contains(token); });
       }
-      entry.added.assign(added_.begin(), added_.end());
-      return entry;
+      if (entry.removed.size() <= most_listed) {
+        entry.added.assign(added_.begin(), added_.end());
+        return entry;
+      }
+      bases_[0].removed = std::exchange(entry.removed, {});
     }
     spill();
     TokenMask one(vocabulary_size_);

@@ -4,124 +4,212 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
-#include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/grammar/byte_set.hpp>
 #include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
 
-/// Two classes of tokens that most lexemes treat as one: those of ASCII letters and digits alone,
-/// and those of whole characters that JSON strings need not escape, but for U+2028 and U+2029.
+/// Classes of tokens that most lexemes treat as one: whole characters, of some kinds each, that
+/// JSON strings need not escape. U+2028 and U+2029 are in none.
 ///
-/// Where a lexeme takes every text of a class, its tokens are one ready mask, and a walk need only
-/// visit the nodes of the trie that lead to other tokens.
+/// Where a lexeme takes every text of a class, but for those that begin with some bytes, its tokens
+/// are one ready mask, and a walk need only visit the nodes of the trie that lead to other tokens.
 ///
 /// \par Shapes      masks over V tokens; one byte per node of the trie
-/// \par Complexity  built in O(nodes); `find` O(states of the lexeme that the class reaches x
-/// bytes) \par Threads     immutable after construction \par Errors      none
+/// \par Complexity  built in O(nodes); `find` O(states of the lexeme that a class reaches x bytes)
+/// \par Threads     immutable after construction
+/// \par Errors      none
 class TokenClasses {
  public:
-  static constexpr std::size_t count = 2;
+  static constexpr std::size_t count = 8;
 
-  TokenClasses(const VocabularyTrie& trie, std::size_t vocabulary_size)
-      : others_(trie.size(), 0), masks_{TokenMask(vocabulary_size), TokenMask(vocabulary_size)} {
-    // Where each class's automaton stands at a node; parents come before their children.
-    std::vector<std::array<std::uint8_t, count>> places(trie.size(), {boundary, boundary});
-    std::vector<std::uint8_t> depth(trie.size(), 0), characters(trie.size(), 0);
+  TokenClasses(const VocabularyTrie& trie, std::size_t vocabulary_size) : others_(trie.size(), 0) {
+    for (Class& known : classes_) known.mask = TokenMask(vocabulary_size);
+    // Where the text stands at a node; parents come before their children.
+    struct Text {
+      std::uint8_t place = boundary, kinds = 0, depth = 0, characters = 0, first_byte = 0;
+    };
+    std::vector<Text> texts(trie.size());
     for (VocabularyTrie::NodeIndex node = 0; node < trie.size(); ++node) {
       const auto [first, last] = trie.children(node);
       for (auto child = first; child < last; ++child) {
         const auto one_more_of = [](std::uint8_t n) {
           return static_cast<std::uint8_t>(std::min(n + 1, 255));
         };
-        depth[child] = one_more_of(depth[node]);
-        for (std::size_t k = 0; k < count; ++k) {
-          places[child][k] = next(k, places[node][k], trie.label(child));
-          if (k + 1 == count) {  // its texts have those of the other class among them
-            const bool ends   = places[child][k] == boundary;
-            characters[child] = ends ? one_more_of(characters[node]) : characters[node];
+        const std::uint8_t byte = trie.label(child);
+        Text text               = texts[node];
+        if (node == 0) text.first_byte = byte;
+        text.kinds |= kind(byte);
+        text.place = next_place(text.place, byte);
+        text.depth = one_more_of(text.depth);
+        if (text.place == boundary) text.characters = one_more_of(text.characters);
+        texts[child]      = text;
+        const auto values = trie.values(child);
+        if (values.empty()) continue;
+        const bool is_plain = text.place == boundary && text.depth <= most_bytes;
+        if (is_plain) {
+          if (by_characters_.size() <= text.characters) {
+            by_characters_.resize(text.characters + std::size_t{1});
           }
-          if (trie.values(child).empty()) continue;
-          if (places[child][k] != boundary || depth[child] > most_bytes) {
+          for (const std::uint32_t value : values) {
+            const Plain token{static_cast<TokenId>(value), text.kinds};
+            by_characters_[text.characters].push_back(token);
+            by_first_byte_[text.first_byte].push_back(token);
+          }
+        }
+        for (std::size_t k = 0; k < count; ++k) {
+          Class& known = classes_[k];
+          if (!is_plain || !has(k, text.kinds)) {
             others_[child] |= bit(k);
             continue;
           }
-          longest_[k] = std::max(longest_[k], depth[child]);
-          for (const std::uint32_t token : trie.values(child)) {
-            masks_[k].insert(static_cast<TokenId>(token));
+          known.longest = std::max(known.longest, text.depth);
+          known.size += values.size();
+          known.by_first_byte[text.first_byte] += values.size();
+          if (known.by_characters.size() <= text.characters) {
+            known.by_characters.resize(text.characters + std::size_t{1});
           }
+          known.by_characters[text.characters] += values.size();
+          for (const std::uint32_t token : values) known.mask.insert(static_cast<TokenId>(token));
         }
-        const auto add = [&](std::size_t k) {
-          const bool belongs = places[child][k] == boundary && depth[child] <= most_bytes;
-          if (!belongs || trie.values(child).empty()) return;
-          auto& lists = by_characters_[k];
-          if (lists.size() <= characters[child]) lists.resize(characters[child] + std::size_t{1});
-          for (const std::uint32_t token : trie.values(child)) {
-            lists[characters[child]].push_back(static_cast<TokenId>(token));
-          }
-        };
-        for (std::size_t k = 0; k < count; ++k) add(k);
       }
     }
     for (auto node = static_cast<VocabularyTrie::NodeIndex>(trie.size()); node-- > 0;) {
       const auto [first, last] = trie.children(node);
       for (auto child = first; child < last; ++child) others_[node] |= others_[child];
     }
-    for (std::size_t k = 0; k < count; ++k) sizes_[k] = masks_[k].count();
   }
 
-  [[nodiscard]] const TokenMask& mask(std::size_t k) const noexcept { return masks_[k]; }
+  [[nodiscard]] const TokenMask& mask(std::size_t k) const noexcept { return classes_[k].mask; }
   /// How many tokens a class has.
-  [[nodiscard]] std::size_t size(std::size_t k) const noexcept { return sizes_[k]; }
+  [[nodiscard]] std::size_t size(std::size_t k) const noexcept { return classes_[k].size; }
   /// Whether some token at a node or below it is not of a class.
   [[nodiscard]] bool has_others(std::size_t k, VocabularyTrie::NodeIndex node) const noexcept {
     return (others_[node] & bit(k)) != 0;
   }
 
-  /// A class's tokens by how many characters they have.
-  [[nodiscard]] const std::vector<std::vector<TokenId>>& by_characters(
-      std::size_t k) const noexcept {
-    return by_characters_[k];
+  /// How many of a class's tokens have 0, 1, ... characters.
+  [[nodiscard]] std::span<const std::size_t> by_characters(std::size_t k) const noexcept {
+    return classes_[k].by_characters;
+  }
+  /// Calls `visit(token)` for each token of a class that has so many characters.
+  template <class Visit>
+  void for_each(std::size_t k, std::size_t characters, Visit visit) const {
+    visit_class(k, by_characters_[characters], visit);
   }
 
-  /// A class that a lexeme takes whole.
+  /// A class that a lexeme takes.
   struct Taken {
     std::size_t k = 0;
     bool counts   = false;  ///< each character is a unit of the lexeme's; else none is
+    ByteSet apart{};        ///< texts that begin with one of these may be treated otherwise
   };
-  /// The largest class all of whose tokens a lexeme takes at a state, if its units' bounds allow.
+  /// The largest class nearly all of whose tokens a lexeme takes at a state, if its units' bounds
+  /// allow.
   [[nodiscard]] std::optional<Taken> find(const Dfa& dfa, Dfa::State state) const {
-    for (const std::size_t k : {std::size_t{1}, std::size_t{0}}) {
-      if (sizes_[k] == 0 || !takes(k, dfa, state)) continue;
-      return Taken{k, dfa.boundary(state)};
+    std::array<std::size_t, count> order{};
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
+    const std::vector<std::uint8_t> bytes = distinct_bytes(dfa);
+    for (const std::size_t k : order) {
+      Taken taken{k, dfa.boundary(state)};
+      if (size(k) > 0 && find_apart(dfa, state, bytes, taken)) return taken;
     }
     return std::nullopt;
   }
-  /// The most bytes that a token of a class has.
-  [[nodiscard]] std::uint32_t longest(std::size_t k) const noexcept { return longest_[k]; }
+  /// Calls `visit(token)` for each token of a class that begins with one of its bytes apart.
+  template <class Visit>
+  void for_each_apart(const Taken& taken, Visit visit) const {
+    taken.apart.for_each(
+        [&](std::uint8_t byte) { visit_class(taken.k, by_first_byte_[byte], visit); });
+  }
+  /// The tokens of a class that are apart, or are too long for so many more units; nothing where
+  /// they are many.
+  [[nodiscard]] std::optional<std::vector<TokenId>> left_out(const Taken& taken,
+                                                             std::size_t units) const {
+    const std::span counts = by_characters(taken.k);
+    std::size_t too_long   = 0;
+    for (std::size_t n = units + 1; taken.counts && n < counts.size(); ++n) too_long += counts[n];
+    if (too_long > most_apart) return std::nullopt;
+    std::vector<TokenId> tokens;
+    const auto add = [&](TokenId token) { tokens.push_back(token); };
+    for (std::size_t n = units + 1; taken.counts && n < counts.size(); ++n)
+      for_each(taken.k, n, add);
+    for_each_apart(taken, add);
+    return tokens;
+  }
 
  private:
-  // Places in a class's texts: between characters, inside one (UTF-8, table 3-7 of the Unicode
-  // standard), or outside the class.
+  // Places in a text: between characters, inside one (UTF-8, table 3-7 of the Unicode standard), or
+  // past what belongs to no class.
   static constexpr std::uint8_t boundary = 0, one_more = 1, two_more = 2, three_more = 3,
                                 after_e0 = 4, after_ed = 5, after_f0 = 6, after_f4 = 7,
                                 after_e2 = 8, after_e2_80 = 9, outside = 10;
+  // Kinds of characters, by their first bytes.
+  static constexpr std::uint8_t alphanumeric = 1, joining = 2, space = 4, beyond_ascii = 8,
+                                other = 16;
+  // What patterns of names, of words, without spaces, of ASCII and without letters leave apart.
+  static constexpr std::array<std::uint8_t, count> kinds{
+      alphanumeric,
+      alphanumeric | joining,
+      alphanumeric | joining | space,
+      alphanumeric | space | beyond_ascii,
+      alphanumeric | joining | beyond_ascii | other,
+      alphanumeric | joining | space | other,
+      space | beyond_ascii | other,
+      alphanumeric | joining | space | beyond_ascii | other};
+
   static constexpr std::size_t most_reached = 512;
+  static constexpr std::size_t most_apart   = 8192;
   // Longer tokens are rare, and would make `takes` look as far ahead.
   static constexpr std::uint8_t most_bytes = 24;
+
+  struct Plain {
+    TokenId token;
+    std::uint8_t kinds;
+  };
+  struct Class {
+    TokenMask mask{};
+    std::size_t size     = 0;
+    std::uint8_t longest = 0;
+    std::vector<std::size_t> by_characters{};
+    std::array<std::size_t, 256> by_first_byte{};
+  };
+  // Of a lexeme and of a text at once.
+  struct Place {
+    Dfa::State state;
+    std::uint8_t text;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
 
   static constexpr std::uint8_t bit(std::size_t k) noexcept {
     return static_cast<std::uint8_t>(1U << k);
   }
-  static std::uint8_t next(std::size_t k, std::uint8_t place, std::uint8_t byte) noexcept {
+  static constexpr bool has(std::size_t k, std::uint8_t some) noexcept {
+    return (some & ~kinds[k]) == 0;
+  }
+  static constexpr std::uint8_t kind(std::uint8_t byte) noexcept {
+    if (byte >= 0x80) return beyond_ascii;
+    if (byte == ' ') return space;
+    if (byte == '-' || byte == '_') return joining;
+    const bool is_alphanumeric = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+                                 (byte >= 'a' && byte <= 'z');
+    return is_alphanumeric ? alphanumeric : other;
+  }
+  static constexpr std::uint8_t next_place(std::uint8_t place, std::uint8_t byte) noexcept {
     const auto within = [&](unsigned low, unsigned high, std::uint8_t to) {
       return byte >= low && byte <= high ? to : outside;
     };
@@ -150,12 +238,9 @@ class TokenClasses {
         break;
     }
     if (byte < 0x80) {
-      const bool is_alphanumeric = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
-                                   (byte >= 'a' && byte <= 'z');
-      const bool is_plain = byte >= 0x20 && byte != '"' && byte != '\\' && byte != 0x7F;
-      return (k == 0 ? is_alphanumeric : is_plain) ? boundary : outside;
+      return byte >= 0x20 && byte != '"' && byte != '\\' && byte != 0x7F ? boundary : outside;
     }
-    if (k == 0 || byte < 0xC2 || byte > 0xF4) return outside;
+    if (byte < 0xC2 || byte > 0xF4) return outside;
     if (byte < 0xE0) return one_more;
     if (byte == 0xE0) return after_e0;
     if (byte == 0xE2) return after_e2;
@@ -164,36 +249,132 @@ class TokenClasses {
     return byte == 0xF0 ? after_f0 : byte == 0xF4 ? after_f4 : three_more;
   }
 
-  // Breadth first, so that what is farther than the longest token does not matter.
-  [[nodiscard]] bool takes(std::size_t k, const Dfa& dfa, Dfa::State start) const {
-    using Pair        = std::pair<Dfa::State, std::uint8_t>;
-    const bool counts = dfa.boundary(start);
-    std::set<Pair> reached{{start, boundary}};
-    std::vector<Pair> level{{start, boundary}};
-    for (std::size_t depth = 0; depth < longest_[k] && !level.empty(); ++depth) {
-      std::vector<Pair> after;
-      for (const auto& [state, place] : level) {
-        for (unsigned b = 0; b < 256; ++b) {
-          const auto byte       = static_cast<std::uint8_t>(b);
-          const std::uint8_t to = next(k, place, byte);
-          if (to == outside) continue;
-          const Dfa::State target = dfa.next(state, byte);
-          if (target == Dfa::dead || dfa.closing(target)) return false;
-          if (dfa.boundary(target) != (counts && to == boundary)) return false;
-          if (reached.emplace(target, to).second) after.emplace_back(target, to);
-        }
-      }
-      if (reached.size() > most_reached) return false;
-      level = std::move(after);
+  template <class Visit>
+  static void visit_class(std::size_t k, const std::vector<Plain>& tokens, Visit visit) {
+    for (const Plain& token : tokens) {
+      if (has(k, token.kinds)) visit(token.token);
     }
-    return true;
   }
 
-  std::vector<std::uint8_t> others_;  // [nodes], a bit per class
-  std::array<TokenMask, count> masks_;
-  std::array<std::vector<std::vector<TokenId>>, count> by_characters_;
-  std::array<std::size_t, count> sizes_{};
-  std::array<std::uint8_t, count> longest_{};
+  // One byte of each group that neither a lexeme nor a text tells apart.
+  static std::vector<std::uint8_t> distinct_bytes(const Dfa& dfa) {
+    static const std::array<std::uint8_t, 256> alike = [] {  // the first byte that texts treat so
+      std::array<std::uint8_t, 256> first{};
+      for (unsigned b = 0; b < 256; ++b) {
+        const auto is_like = [&](unsigned other) {
+          const auto x = static_cast<std::uint8_t>(b), y = static_cast<std::uint8_t>(other);
+          bool same = kind(x) == kind(y);
+          for (std::uint8_t place = 0; place < outside; ++place) {
+            same = same && next_place(place, x) == next_place(place, y);
+          }
+          return same;
+        };
+        unsigned other = 0;
+        while (!is_like(other)) ++other;
+        first[b] = static_cast<std::uint8_t>(other);
+      }
+      return first;
+    }();
+    std::vector<std::uint8_t> bytes;
+    std::bitset<256 * 256> known;
+    for (unsigned b = 0; b < 256; ++b) {
+      const auto byte       = static_cast<std::uint8_t>(b);
+      const std::size_t all = std::size_t{alike[b]} * 256 + dfa.column(byte);
+      if (known.test(all)) continue;
+      known.set(all);
+      bytes.push_back(byte);
+    }
+    return bytes;
+  }
+
+  // Whether few of a class's texts begin so that the lexeme may not take them.
+  [[nodiscard]] bool find_apart(const Dfa& dfa, Dfa::State start,
+                                const std::vector<std::uint8_t>& bytes, Taken& taken) const {
+    const Class& known     = classes_[taken.k];
+    const std::size_t most = std::min(most_apart, known.size / 4);
+    std::size_t apart      = 0;
+    for (unsigned b = 0; b < 256; ++b) {
+      const auto byte = static_cast<std::uint8_t>(b);
+      if (known.by_first_byte[b] == 0 || dfa.next(start, byte) != Dfa::dead) continue;
+      taken.apart.insert(byte);
+      apart += known.by_first_byte[b];
+    }
+    if (apart > most) return false;
+
+    // The places that its texts reach, breadth first, and after how many bytes at least one does
+    // not stay. What is farther than the longest text does not matter.
+    constexpr std::uint32_t never = 255;
+    struct Reached {
+      Place place;
+      std::uint32_t depth, stays;
+      std::vector<std::uint32_t> next{};
+    };
+    std::vector<Reached> reached;
+    std::vector<std::uint32_t> number(dfa.size() * outside, 0);  // by place, from 1
+    const auto reach = [&](const Place& place, std::uint32_t depth) {
+      std::uint32_t& n = number[std::size_t{place.state} * outside + place.text];
+      if (n == 0)
+        reached.push_back({place, depth, never}), n = static_cast<std::uint32_t>(reached.size());
+      return n - 1;
+    };
+    const auto stays = [&](const Place& place) {
+      return place.state != Dfa::dead && !dfa.closing(place.state) &&
+             dfa.boundary(place.state) == (taken.counts && place.text == boundary);
+    };
+    const auto after = [&](const Place& place, std::uint8_t byte) {
+      return Place{dfa.next(place.state, byte), next_place(place.text, byte)};
+    };
+    const Place root{start, boundary};
+    std::array<std::uint32_t, 256> first{};
+    for (unsigned b = 0; b < 256; ++b) {
+      const auto byte = static_cast<std::uint8_t>(b);
+      if (known.by_first_byte[b] == 0 || taken.apart.contains(byte)) continue;
+      first[b] = reach(after(root, byte), 1);
+    }
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      const auto [place, depth] = std::pair(reached[i].place, reached[i].depth);
+      if (!stays(place)) {
+        reached[i].stays = 0;
+      } else if (depth < known.longest && reached.size() > most_reached) {
+        reached[i].stays = 1;
+      } else if (depth < known.longest) {
+        std::vector<std::uint32_t> next;
+        for (const std::uint8_t byte : bytes) {
+          const Place to = after(place, byte);
+          if (to.text == outside || !has(taken.k, kind(byte))) continue;
+          if (!stays(to)) {
+            reached[i].stays = 1;
+            break;
+          }
+          next.push_back(reach(to, depth + 1));
+        }
+        if (reached[i].stays == never) reached[i].next = std::move(next);
+      }
+    }
+    for (bool is_settled = false; !is_settled;) {
+      is_settled = true;
+      for (auto at = reached.rbegin(); at != reached.rend(); ++at) {
+        for (const std::uint32_t next : at->next) {
+          if (reached[next].stays + 1 >= at->stays) continue;
+          at->stays  = reached[next].stays + 1;
+          is_settled = false;
+        }
+      }
+    }
+    for (unsigned b = 0; b < 256; ++b) {
+      const auto byte = static_cast<std::uint8_t>(b);
+      if (known.by_first_byte[b] == 0 || taken.apart.contains(byte)) continue;
+      if (reached[first[b]].stays >= known.longest) continue;
+      taken.apart.insert(byte);
+      apart += known.by_first_byte[b];
+    }
+    return apart <= most;
+  }
+
+  std::vector<std::uint8_t> others_;               // [nodes], a bit per class
+  std::vector<std::vector<Plain>> by_characters_;  // of all classes
+  std::array<std::vector<Plain>, 256> by_first_byte_;
+  std::array<Class, count> classes_;
 };
 
 }  // namespace tooldecode

@@ -71,11 +71,11 @@ class Dfa {
     TOOLDECODE_ASSERT(state < size());
     return table_[state * columns_ + column_[byte]];
   }
+  /// The column of a byte: no state tells bytes of one column apart.
+  [[nodiscard]] std::uint8_t column(std::uint8_t byte) const noexcept { return column_[byte]; }
   [[nodiscard]] bool accepting(State state) const noexcept { return flags_[state] & 1; }
   [[nodiscard]] bool boundary(State state) const noexcept { return flags_[state] & 2; }
   [[nodiscard]] bool closing(State state) const noexcept { return flags_[state] & 4; }
-  /// Whether some byte leads from a state back to it, as inside a string or a run of digits.
-  [[nodiscard]] bool loops(State state) const noexcept { return flags_[state] & 8; }
   /// The bytes that have a transition.
   [[nodiscard]] const ByteSet& live(State state) const noexcept { return live_[state]; }
   /// Hash of the whole table: equal automata have equal hashes, in any process.
@@ -175,7 +175,6 @@ class Dfa {
         mix(to);
         if (to == dead) continue;
         live_[s] |= bytes[first[c]];
-        if (to == s) flags |= 8U;
       }
       flags_[s] = static_cast<std::uint8_t>(flags);
       mix(flags);
@@ -226,7 +225,7 @@ class Dfa {
   std::array<std::uint8_t, 256> column_{};  // [256] -> columns
   std::size_t columns_ = 0;
   std::vector<State> table_;         // [states, columns]
-  std::vector<std::uint8_t> flags_;  // [states]: accepting, boundary, closing, loops
+  std::vector<std::uint8_t> flags_;  // [states]: accepting, boundary, closing
   std::vector<ByteSet> live_;        // [states]
   std::uint64_t hash_ = 14695981039346656037ULL;
 };

@@ -337,7 +337,7 @@ class TextDfa {
     };
     std::vector<State> order(size), place(size), block(size, 0);
     State accepting = 0;
-    for (State s = 0; s < size; ++s) accepting += rows[s].accepting ? 1 : 0;
+    for (State s = 0; s < size; ++s) accepting += rows[s].accepting ? 1U : 0U;
     for (State s = 0, yes = 0, no = accepting; s < size; ++s) {
       place[s]        = rows[s].accepting ? yes++ : no++;
       order[place[s]] = s;
