@@ -232,6 +232,30 @@ TEST_CASE("One tool is replaced by another document's") {
   CHECK(error(Json{{"name", ""}}) == "malformed_document");
 }
 
+TEST_CASE("Tools are found by their names, whichever were replaced") {
+  std::mt19937 random(1);
+  const auto any_name = [&] { return std::string(1 + random() % 3, "ab"[random() % 2]) + "c"; };
+  ToolSet tools = ToolSet::parse(R"([{"name": "f"}, {"name": "h"}, {"name": "e"}, {"name": "g"}])");
+  std::size_t replaced = 0, taken = 0;
+  for (int round = 0; round < 500; ++round) {
+    const std::size_t index = random() % tools.size();
+    try {
+      tools = tools.with(index, Json{{"name", any_name()}});
+      ++replaced;
+    } catch (const Error& error) {
+      REQUIRE(error.code() == Errc::duplicate_tool);
+      ++taken;
+    }
+    for (std::size_t i = 0; i < tools.size(); ++i) REQUIRE(tools.find(tools[i].name) == i);
+    const std::string name = any_name();
+    const auto known       = std::find_if(tools.begin(), tools.end(),
+                                          [&](const Tool& tool) { return tool.name == name; });
+    REQUIRE(tools.find(name).has_value() == (known != tools.end()));
+  }
+  CHECK(replaced > 50);
+  CHECK(taken > 50);
+}
+
 TEST_CASE("hostile documents never crash") {
   for (const std::string open : {"[", "{\"a\":", "{\"items\":"}) {
     std::string text = R"([{"name": "f", "parameters": {"properties": {"x": )";

@@ -183,4 +183,22 @@ TEST_CASE("A repeated key is an error, or its last value counts", "[tools]") {
   ValueReader lenient(text, ValueReader::Language::json, Errc::malformed_document);
   lenient.allow_repeated_keys();
   CHECK(lenient.value().dump() == R"({"a":{"":3},"b":2})");
+  for (const int keys : {1, 15, 16, 17, 40}) {
+    for (int again = 0; again < keys; ++again) {
+      INFO(keys << " keys, and number " << again << " again");
+      nlohmann::ordered_json expected;
+      std::string all = "{";
+      for (int key = 0; key < keys; ++key) {
+        expected[std::to_string(key)] = key;
+        all += '"' + std::to_string(key) + "\":" + std::to_string(key) + ',';
+      }
+      expected[std::to_string(again)] = nullptr;
+      all += '"' + std::to_string(again) + "\":null}";
+      ValueReader first(all, ValueReader::Language::json, Errc::malformed_document);
+      CHECK_THROWS_AS(first.value(), Error);
+      ValueReader second(all, ValueReader::Language::json, Errc::malformed_document);
+      second.allow_repeated_keys();
+      CHECK(second.value() == expected);
+    }
+  }
 }

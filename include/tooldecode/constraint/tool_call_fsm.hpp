@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -111,7 +110,9 @@ class ToolCallFSM {
       if (tag >= argument_tag) continue;
       const auto& numbers = shared_->numbers;
       if (numbers.empty()) return tag;
-      if (const auto tool = numbers.find(tag); tool != numbers.end()) return tool->second;
+      const auto tool =
+          std::lower_bound(numbers.begin(), numbers.end(), std::pair(tag, std::size_t{0}));
+      if (tool != numbers.end() && tool->first == tag) return tool->second;
     }
     return std::nullopt;
   }
@@ -197,12 +198,13 @@ class ToolCallFSM {
   template <CallFormat>
   friend class ToolLibrary;
 
+  // The tools of tags, by the tags; empty: the tags themselves.
+  using Numbers = std::vector<std::pair<std::uint32_t, std::size_t>>;
   // The grammar of a machine, and what its parts came with.
   struct Parts {
     CallGrammar grammar;
     std::shared_ptr<SharedStates> states{};  // null: those of the cache
-    std::map<std::uint32_t, std::size_t>
-        numbers{};  // the tools of tags; empty: the tags themselves
+    Numbers numbers{};
   };
 
   template <class F>
@@ -253,7 +255,7 @@ class ToolCallFSM {
 
     std::shared_ptr<const ToolSet> tools;
     GrammarConstraint constraint;
-    std::map<std::uint32_t, std::size_t> numbers;
+    Numbers numbers;
     Format format;
   };
 

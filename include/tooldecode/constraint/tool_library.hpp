@@ -2,14 +2,15 @@
 /// ToolLibrary: tools compiled once, whichever requests offer them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/shared_states.hpp>
@@ -56,12 +57,14 @@ class ToolLibrary {
     const std::lock_guard lock(mutex_);
     forget_stale();
     typename ToolCallFSM::Parts parts{{}, states_, {}};
+    parts.numbers.reserve(tools->size());
     const auto part = [&](std::uint32_t index, const Grammar::MakePart& make) {
-      const Compiled& tool = compiled(tools->share(index), make);
-      parts.numbers.emplace(tool.number, index);
+      const Link tool = link(index, tools->share(index), make);
+      parts.numbers.emplace_back(tool.number, index);
       return tool.node;
     };
-    parts.grammar = build_call_grammar(format_, *tools, options, Grammar(part));
+    parts.grammar = build_call_grammar(format_, *tools, options, Grammar(part, tools->size()));
+    std::sort(parts.numbers.begin(), parts.numbers.end());
     return ToolCallFSM(cache_, tools, format_, options, std::move(parts));
   }
 
@@ -72,30 +75,38 @@ class ToolLibrary {
   }
 
  private:
-  struct Compiled {
-    std::shared_ptr<const Tool> tool;  // kept, so that no other tool has its address
+  // A compiled tool.
+  struct Link {
+    const Tool* tool     = nullptr;
     std::uint32_t number = 0;
     NodeId node          = 0;
   };
 
-  const Compiled& compiled(std::shared_ptr<const Tool> tool, const Grammar::MakePart& make) const {
-    const Tool* key = tool.get();
-    if (const auto known = tools_.find(key); known != tools_.end()) return known->second;
-    Grammar grammar;
-    const NodeId root = grammar.tagged(next_number_, make(grammar));
-    const NodeId node = states_->automaton().compile(grammar, root);
-    return tools_.emplace(key, Compiled{std::move(tool), next_number_++, node}).first->second;
+  Link link(std::uint32_t index, const std::shared_ptr<const Tool>& tool,
+            const Grammar::MakePart& make) const {
+    if (latest_.size() <= index) latest_.resize(index + std::size_t{1});
+    Link& latest = latest_[index];
+    if (latest.tool == tool.get()) return latest;
+    auto known = tools_.find(tool);
+    if (known == tools_.end()) {
+      Grammar grammar;
+      const NodeId root = grammar.tagged(next_number_, make(grammar));
+      const NodeId node = states_->automaton().compile(grammar, root);
+      known             = tools_.emplace(tool, Link{tool.get(), next_number_++, node}).first;
+    }
+    return latest = known->second;
   }
   // Nobody else has these tools any more; and where the cache has begun anew, so does the library.
   void forget_stale() const {
     auto states = cache_.states();
     if (states_ != states) {
       states_ = std::move(states);
-      tools_.clear();
+      tools_.clear(), latest_.clear();
       next_number_ = 0;
     }
     if (tools_.size() < most_before_sweep_) return;
-    std::erase_if(tools_, [](const auto& entry) { return entry.second.tool.use_count() == 1; });
+    latest_.clear();
+    std::erase_if(tools_, [](const auto& entry) { return entry.first.use_count() == 1; });
     most_before_sweep_ = 1024 + 2 * tools_.size();
   }
 
@@ -105,7 +116,9 @@ class ToolLibrary {
 
   mutable std::mutex mutex_;  // guards what follows
   mutable std::shared_ptr<SharedStates> states_;
-  mutable std::unordered_map<const Tool*, Compiled> tools_;
+  // They are kept, so that no other tool has the address of one.
+  mutable std::unordered_map<std::shared_ptr<const Tool>, Link> tools_;
+  mutable std::vector<Link> latest_;  // by the number in the latest set: most sets are alike
   mutable std::uint32_t next_number_     = 0;
   mutable std::size_t most_before_sweep_ = 1024;
 };

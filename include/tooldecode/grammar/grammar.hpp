@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -94,8 +95,10 @@ class Grammar {
   using PartSource = std::function<NodeId(std::uint32_t part, const MakePart& make)>;
 
   Grammar() = default;
-  /// A grammar whose parts come from elsewhere, see ToolLibrary.
-  explicit Grammar(PartSource parts) : parts_(std::move(parts)) {}
+  /// A grammar whose parts, about so many, come from elsewhere, see ToolLibrary.
+  explicit Grammar(PartSource parts, std::size_t count = 0) : parts_(std::move(parts)) {
+    nodes_.reserve(count + 32);
+  }
 
   /// Literals as a byte trie; its values are indices of children.
   using Literals = std::shared_ptr<const VocabularyTrie>;
@@ -153,6 +156,8 @@ class Grammar {
     Node node{.kind = Kind::trie};
     std::vector<VocabularyTrie::Entry> entries;
     std::optional<NodeId> without_text;
+    entries.reserve(alternatives.size());
+    node.children.reserve(alternatives.size());
     for (const auto& [text, continuation] : alternatives) {
       if (text.empty()) {
         if (!without_text) without_text = continuation;
@@ -193,8 +198,9 @@ class Grammar {
   /// What the automaton that this grammar is for has under this number, see Automaton::compile.
   [[nodiscard]] NodeId linked(NodeId number) { return add({.kind = Kind::linked, .tag = number}); }
   /// A part under its number as a tag, from the grammar's source of parts if it has one.
-  [[nodiscard]] NodeId part(std::uint32_t number, const MakePart& make) {
-    return parts_ ? linked(parts_(number, make)) : tagged(number, make(*this));
+  template <std::invocable<Grammar&> Make>
+  [[nodiscard]] NodeId part(std::uint32_t number, const Make& make) {
+    return parts_ ? linked(parts_(number, std::cref(make))) : tagged(number, make(*this));
   }
   /// A node to be given its meaning later by `define`; accepts nothing until then.
   [[nodiscard]] NodeId reserve() { return add({.kind = Kind::reference}); }

@@ -115,6 +115,7 @@ struct JsonCall {
     const SchemaText text(grammar, ValueSyntax::json, options.whitespace);
     const NodeId space = text.space();
     std::vector<std::pair<std::string, NodeId>> names;
+    names.reserve(chosen.size());
     for (const std::size_t i : chosen) {
       const Tool& tool    = tools[i];
       const auto argument = [&](Grammar& part) {
@@ -125,6 +126,7 @@ struct JsonCall {
                               compiler.whitespace(), part.literal("}")});
       };
       std::string name;
+      name.reserve(tool.name.size() + 2);
       append_json_string(name, tool.name);
       names.emplace_back(std::move(name), grammar.part(static_cast<std::uint32_t>(i), argument));
     }

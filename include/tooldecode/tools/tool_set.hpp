@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -138,13 +137,15 @@ class ToolSet {
   [[nodiscard]] Iterator begin() const noexcept { return Iterator(tools_.begin()); }
   [[nodiscard]] Iterator end() const noexcept { return Iterator(tools_.end()); }
   /// A tool by itself; sets made from this one share it.
-  [[nodiscard]] std::shared_ptr<const Tool> share(std::size_t index) const { return tools_[index]; }
+  [[nodiscard]] const std::shared_ptr<const Tool>& share(std::size_t index) const {
+    return tools_[index];
+  }
 
   /// The index of a tool, or nothing.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const {
-    const auto found = index_.find(name);
-    if (found == index_.end()) return std::nullopt;
-    return found->second;
+    const auto found = place(name);
+    if (found == index_.end() || tools_[*found]->name != name) return std::nullopt;
+    return *found;
   }
   /// The same set with one document's tool in place of another, which may have had another name.
   [[nodiscard]] ToolSet with(std::size_t index, const Json& document) const {
@@ -156,9 +157,9 @@ class ToolSet {
                   "tool " + std::to_string(*taken) + " has this name too: " + one[0].name);
     }
     ToolSet result = *this;
-    result.index_.erase(result[index].name);
+    if (!taken) result.index_.erase(result.place(result[index].name));
     result.tools_[index] = one.tools_[0];
-    result.index_.emplace(result[index].name, index);
+    if (!taken) result.insert(index);
     result.notes_.insert(result.notes_.end(), one.notes_.begin(), one.notes_.end());
     return result;
   }
@@ -166,10 +167,11 @@ class ToolSet {
   [[nodiscard]] ToolSet subset(std::span<const std::size_t> indices) const {
     ToolSet result;
     for (const std::size_t index : indices) {
-      if (!result.index_.emplace(tools_[index]->name, result.size()).second) {
+      if (result.find(tools_[index]->name)) {
         throw Error(Errc::duplicate_tool, tools_[index]->name, "the tool is in the subset twice");
       }
       result.tools_.push_back(tools_[index]);
+      result.insert(result.size() - 1);
     }
     return result;
   }
@@ -177,6 +179,14 @@ class ToolSet {
   [[nodiscard]] std::span<const Note> notes() const noexcept { return notes_; }
 
  private:
+  // Where a name is in the index, or belongs.
+  [[nodiscard]] std::vector<std::size_t>::const_iterator place(std::string_view name) const {
+    return std::lower_bound(
+        index_.begin(), index_.end(), name,
+        [&](std::size_t index, std::string_view other) { return tools_[index]->name < other; });
+  }
+  void insert(std::size_t index) { index_.insert(place(tools_[index]->name), index); }
+
   // A value that was not parsed from a text by parse_json has no guarantees yet.
   static void check_depth(const Json& value, std::size_t depth) {
     if (depth > ValueReader::max_depth) {
@@ -246,14 +256,14 @@ class ToolSet {
       throw Error(Errc::malformed_document, extend_pointer(pointer, "name"),
                   "a name has no control characters");
     }
-    if (const auto known = index_.find(tool.name); known != index_.end()) {
+    if (const auto known = find(tool.name)) {
       throw Error(Errc::duplicate_tool, extend_pointer(pointer, "name"),
-                  "tool " + std::to_string(known->second) + " has this name too: " + tool.name);
+                  "tool " + std::to_string(*known) + " has this name too: " + tool.name);
     }
     read_parameters(tool, *body, pointer);
     tool.document = std::move(document);
     tools_.push_back(std::make_shared<const Tool>(std::move(tool)));
-    index_.emplace(tools_.back()->name, tools_.size() - 1);
+    insert(tools_.size() - 1);
   }
 
   void read_parameters(Tool& tool, const Json& body, const std::string& pointer) {
@@ -340,7 +350,7 @@ class ToolSet {
   }
 
   std::vector<std::shared_ptr<const Tool>> tools_;
-  std::map<std::string_view, std::size_t> index_;  // by the tools' own names
+  std::vector<std::size_t> index_;  // the tools' numbers by their names
   std::vector<Note> notes_;
 };
 

@@ -129,7 +129,18 @@ class ValueReader {
     const Nesting nesting(*this);
     Json result   = Json::object();
     auto& members = result.get_ref<Json::object_t&>();
-    std::set<std::string> keys;
+    std::set<std::string> keys;  // where they are many
+    const auto is_new_key = [&](const std::string& key) {
+      constexpr std::size_t few = 16;
+      if (members.size() < few) {
+        return std::none_of(members.begin(), members.end(),
+                            [&](const auto& member) { return member.first == key; });
+      }
+      if (keys.empty()) {
+        for (const auto& [other, member] : members) keys.insert(other);
+      }
+      return keys.insert(key).second;
+    };
     expect("{");
     skip_space();
     if (accept("}")) return result;
@@ -137,7 +148,7 @@ class ValueReader {
       skip_space();
       const std::size_t start = at_;
       std::string key         = string();
-      const bool is_new       = keys.insert(key).second;
+      const bool is_new       = is_new_key(key);
       if (!is_new && unique_keys_) fail_at(start, "the key '" + key + "' occurs twice");
       skip_space();
       expect(":");
@@ -258,7 +269,15 @@ class ValueReader {
     const std::string_view end =
         triple ? rest().substr(0, 3) : rest().substr(0, 1);  // what opens also closes
     skip(end.size());
-    while (!accept(end)) {
+    const auto is_plain = [&](char c) {
+      const auto byte = static_cast<unsigned char>(c);
+      return byte >= 0x20 && byte < 0x80 && c != quote && c != '\\';
+    };
+    while (true) {
+      const std::size_t plain = at_;
+      while (!at_end() && is_plain(text_[at_])) ++at_;
+      result.append(text_.substr(plain, at_ - plain));
+      if (accept(end)) break;
       if (at_end()) fail("the string has no end");
       const char c = text_[at_];
       if (c == '\\') {

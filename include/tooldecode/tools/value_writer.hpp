@@ -112,8 +112,16 @@ inline void append_float(std::string& text, double value) {
 inline void append_json_string(std::string& text, std::string_view string) {
   constexpr std::string_view from = "\"\\\b\f\n\r\t";
   constexpr std::string_view to   = "\"\\bfnrt";
+  const auto is_plain             = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
+  };
   text.push_back('"');
   for (std::size_t at = 0; at < string.size();) {
+    const std::size_t plain = at;
+    while (at < string.size() && is_plain(string[at])) ++at;
+    text.append(string.substr(plain, at - plain));
+    if (at == string.size()) break;
     const CodePoint point = detail::checked(find_code_point(string, at));
     if (const auto i = from.find(string[at]); point.bytes == 1 && i != std::string_view::npos) {
       text.push_back('\\');

@@ -16,18 +16,25 @@
 namespace tooldecode {
 
 /// Sorts texts by their bytes, and equal ones by what they stand for. Most comparisons are decided
-/// by the first eight bytes, as one number.
+/// by the first eight bytes that not all of them have in common, as one number.
 inline void sort_by_bytes(std::vector<std::pair<std::string_view, std::uint32_t>>& texts) {
   struct Keyed {
     std::uint64_t head;
     std::pair<std::string_view, std::uint32_t> text;
   };
+  std::size_t common = texts.empty() ? 0 : texts[0].first.size();
+  for (const auto& text : texts) {
+    if (common == 0) break;
+    common = std::min(common, text.first.size());
+    while (text.first.substr(0, common) != texts[0].first.substr(0, common)) --common;
+  }
   std::vector<Keyed> keyed;
   keyed.reserve(texts.size());
   for (const auto& text : texts) {
     std::uint64_t head = 0;
     for (std::size_t i = 0; i < 8; ++i) {
-      head = head << 8 | (i < text.first.size() ? static_cast<std::uint8_t>(text.first[i]) : 0);
+      const std::size_t at = common + i;
+      head = head << 8 | (at < text.first.size() ? static_cast<std::uint8_t>(text.first[at]) : 0);
     }
     keyed.push_back({head, text});
   }
