@@ -1,0 +1,47 @@
+/// \file
+/// The fuzz targets by their names, and what each starts from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <fuzz/seeds.hpp>
+
+// Each target's entry point; the build gives every one a name of its own.
+extern "C" {
+int fuzz_json_schema(const std::uint8_t* data, std::size_t size);
+int fuzz_regex(const std::uint8_t* data, std::size_t size);
+int fuzz_grammar_text(const std::uint8_t* data, std::size_t size);
+int fuzz_call_text(const std::uint8_t* data, std::size_t size);
+int fuzz_tokenizer_files(const std::uint8_t* data, std::size_t size);
+int fuzz_tool_documents(const std::uint8_t* data, std::size_t size);
+int fuzz_chat_requests(const std::uint8_t* data, std::size_t size);
+}
+
+namespace tooldecode::fuzz {
+
+struct Target {
+  std::string_view name;
+  int (*run)(const std::uint8_t* data, std::size_t size);
+  Seeds (*seeds)();
+};
+inline constexpr Target targets[] = {
+    {"json_schema", fuzz_json_schema, schema_seeds},
+    {"regex", fuzz_regex, pattern_seeds},
+    {"grammar_text", fuzz_grammar_text, grammar_seeds},
+    {"call_text", fuzz_call_text, call_seeds},
+    {"tokenizer_files", fuzz_tokenizer_files, tokenizer_seeds},
+    {"tool_documents", fuzz_tool_documents, document_seeds},
+    {"chat_requests", fuzz_chat_requests, chat_seeds},
+};
+
+/// The target of a name, or null.
+inline const Target* find_target(std::string_view name) {
+  for (const Target& target : targets) {
+    if (target.name == name) return &target;
+  }
+  return nullptr;
+}
+
+}  // namespace tooldecode::fuzz
