@@ -38,8 +38,10 @@ namespace tooldecode::slow {
                                    const nlohmann::ordered_json& root) {
   using Json = nlohmann::ordered_json;
   if (schema.is_boolean()) return schema.get<bool>();
-  const auto has      = [&](const char* keyword) { return schema.contains(keyword); };
-  const auto count    = [&](const char* keyword) { return schema[keyword].get<std::size_t>(); };
+  const auto has   = [&](const char* keyword) { return schema.contains(keyword); };
+  const auto count = [&](const char* keyword) {
+    return static_cast<std::size_t>(std::min(schema[keyword].get<double>(), 0x1p53));
+  };
   const auto integral = [&] {
     return value.is_number() && std::floor(value.get<double>()) == value.get<double>();
   };

@@ -90,8 +90,12 @@ TEST_CASE("a compact vocabulary that contradicts itself is refused") {
   CHECK(code("/type", "unigram") == "malformed_vocabulary");
   CHECK(code("/eos_id", -1) == "malformed_vocabulary");
   CHECK(code("/eos_id", 9) == "malformed_vocabulary");
+  CHECK(code("/eos_id", 1e300) == "malformed_vocabulary");
+  CHECK(code("/eos_id", 3.5) == "malformed_vocabulary");
+  CHECK(code("/model_vocab_size", -1) == "malformed_vocabulary");
   CHECK(code("/pre_tokenizer", {{"regex", {"("}}}) == "malformed_pattern");
   CHECK_THROWS_AS(td::parse_compact_vocabulary("{"), td::Error);
+  CHECK_THROWS_AS(td::parse_compact_vocabulary(R"({"type": 1e999})"), td::Error);
 }
 
 TEST_CASE("a compact vocabulary cut short or altered gives an Error or a tokenizer") {

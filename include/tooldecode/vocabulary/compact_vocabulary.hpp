@@ -2,10 +2,12 @@
 /// The compact JSON form of a tokenizer: token bytes in base64, merges or scores, patterns.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -39,7 +41,13 @@ class JsonMembers {
   template <class T>
   [[nodiscard]] T value(const char* key) const {
     try {
-      return object_.at(key).get<T>();
+      const nlohmann::json& value = object_.at(key);
+      if constexpr (std::integral<T> && !std::same_as<T, bool>) {  // get would convert any number
+        const bool fits =
+            std::is_signed_v<T> ? value.is_number_integer() : value.is_number_unsigned();
+        if (!fits) fail(key, "must be a whole number");
+      }
+      return value.get<T>();
     } catch (const nlohmann::json::exception&) {
       fail(key, "is missing or of another type");
     }
@@ -59,6 +67,8 @@ inline nlohmann::json parse_json_file(std::string_view text) {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     throw Error(Errc::malformed_json, "byte " + std::to_string(error.byte), "is not JSON");
+  } catch (const nlohmann::json::exception&) {
+    throw Error(Errc::malformed_json, "#", "has a number out of range");
   }
 }
 
