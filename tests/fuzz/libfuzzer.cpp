@@ -1,10 +1,12 @@
 // All targets as one program of libFuzzer, with its options: `fuzz --target=regex corpus/regex`.
+// With `--judge` schemas' texts are held against the slow validator too.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
+#include <fuzz/fuzz.hpp>
 #include <fuzz/targets.hpp>
 
 namespace {
@@ -13,8 +15,10 @@ const tooldecode::fuzz::Target* chosen = nullptr;
 
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   constexpr std::string_view option = "--target=";
+  tooldecode::fuzz::judges_schemas  = false;
   for (int i = 1; i < *argc; ++i) {
     const std::string_view argument = (*argv)[i];
+    if (argument == "--judge") tooldecode::fuzz::judges_schemas = true;
     if (!argument.starts_with(option)) continue;
     chosen = tooldecode::fuzz::find_target(argument.substr(option.size()));
   }

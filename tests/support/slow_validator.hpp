@@ -105,10 +105,13 @@ namespace tooldecode::slow {
   if (value.is_array()) {
     if (has("minItems") && value.size() < count("minItems")) return false;
     if (has("maxItems") && value.size() > count("maxItems")) return false;
-    const std::size_t places = has("prefixItems") ? schema["prefixItems"].size() : 0;
+    const bool listed        = has("items") && schema["items"].is_array();  // as up to 2019-09
+    const char* const prefix = listed ? "items" : "prefixItems";
+    const char* const rest   = listed ? "additionalItems" : "items";
+    const std::size_t places = has(prefix) ? schema[prefix].size() : 0;
     for (std::size_t i = 0; i < value.size(); ++i) {
-      if (i < places && !conforms(value[i], schema["prefixItems"][i], root)) return false;
-      if (i >= places && has("items") && !conforms(value[i], schema["items"], root)) return false;
+      if (i < places && !conforms(value[i], schema[prefix][i], root)) return false;
+      if (i >= places && has(rest) && !conforms(value[i], schema[rest], root)) return false;
     }
   }
   if (value.is_array() && has("contains")) {
