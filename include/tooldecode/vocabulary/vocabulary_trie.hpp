@@ -15,6 +15,12 @@
 
 namespace tooldecode {
 
+/// How many bytes two texts begin with alike.
+[[nodiscard]] inline std::size_t leading_bytes(std::string_view a, std::string_view b) noexcept {
+  const auto ends = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return static_cast<std::size_t>(ends.first - a.begin());
+}
+
 /// Sorts texts by their bytes, and equal ones by what they stand for. Most comparisons are decided
 /// by the first eight bytes that not all of them have in common, as one number.
 inline void sort_by_bytes(std::vector<std::pair<std::string_view, std::uint32_t>>& texts) {
@@ -25,8 +31,7 @@ inline void sort_by_bytes(std::vector<std::pair<std::string_view, std::uint32_t>
   std::size_t common = texts.empty() ? 0 : texts[0].first.size();
   for (const auto& text : texts) {
     if (common == 0) break;
-    common = std::min(common, text.first.size());
-    while (text.first.substr(0, common) != texts[0].first.substr(0, common)) --common;
+    common = std::min(common, leading_bytes(texts[0].first, text.first));
   }
   std::vector<Keyed> keyed;
   keyed.reserve(texts.size());
@@ -80,7 +85,7 @@ class VocabularyTrie {
     std::vector<std::uint32_t> shared(count);  // leading bytes that the text before has too
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::string_view text = entries[i].first;
-      if (i > 0) shared[i] = leading_bytes(entries[i - 1].first, text);
+      if (i > 0) shared[i] = static_cast<std::uint32_t>(leading_bytes(entries[i - 1].first, text));
       ++runs[shared[i] + 1].node, --runs[text.size() + 1].node;
       ++runs[text.size()].value;
     }
@@ -148,11 +153,6 @@ class VocabularyTrie {
     std::uint32_t below;
     friend bool operator==(const Node&, const Node&) = default;
   };
-
-  static std::uint32_t leading_bytes(std::string_view a, std::string_view b) {
-    const auto ends = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-    return static_cast<std::uint32_t>(ends.first - a.begin());
-  }
 
   static std::vector<Entry> texts(const Vocabulary& vocabulary) {
     std::vector<Entry> entries;
