@@ -95,6 +95,7 @@
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/grammar/number.hpp>
 #include <tooldecode/grammar/pattern.hpp>
+#include <tooldecode/grammar/pattern_text.hpp>
 #include <tooldecode/grammar/positions.hpp>
 #include <tooldecode/grammar/regex.hpp>
 #include <tooldecode/grammar/regex_terms.hpp>

@@ -169,18 +169,36 @@ TEST_CASE("Classes, escapes and anchors are those of ECMA-262 in Unicode mode", 
   CHECK(matches("^(?<year>\\d{4})-\\d{2}$", "2024-01"));
 }
 
+TEST_CASE("A surrogate is in no text") {
+  for (const std::string& text : texts(2)) {
+    CHECK_FALSE(matches("[\\ud800-\\udfff]", text));
+    CHECK(matches("^[^\\ud800-\\udfff]*$", text));
+  }
+  CHECK(compile_pattern("^[\\ud800-\\udfff]$").empty());
+  CHECK(compile_pattern("\\ud800").empty());
+  CHECK_FALSE(matches("^[\\ud800-\\udfff]$", "-"));
+  CHECK(matches("^[^\\ud800-\\udfff]*$", "a-b\xF0\x9F\x98\x80"));
+  CHECK(matches("^[\\u0000-\\udbff]*$", "abc"));
+  CHECK_FALSE(matches("^[\\u0000-\\udbff]*$", "\xEE\x80\x80"));  // U+E000
+  CHECK(matches("^[\\ud83d\\ude00-\\ud83d\\ude4f]$", "\xF0\x9F\x98\x81"));
+  CHECK_FALSE(matches("^[\\ud83d\\ude00-\\ud83d\\ude4f]$", "\xF0\x9F\x99\x90"));
+}
+
 TEST_CASE("What is not regular, not supported or broken is refused by name", "[regex]") {
   for (const char* pattern :
-       {"(?<=a)", "(?<!a)", "(a)\\1", "\\k<a>", "\\p{Nope}", "(?i)a", "(?:(?=a))*", "(?P<n>a)"}) {
+       {"(?<=a)", "(?<!a)", "(a)\\1", "(?<a>b)\\k<a>", "\\p{Emoji}", "(?i:a)", "(?:(?=a))*"}) {
     INFO(pattern);
     CHECK(error_of(pattern) == "unsupported_pattern");
   }
-  for (const char* pattern : {"(", ")", "a)", "[a", "*", "a{2,1}", "\\", "\\xZ1", "[b-a]", "(?:a",
-                              "\\u{110000}", "a**", "\\q"}) {
+  for (const char* pattern :
+       {"(", ")", "a)", "[a", "*", "a{2,1}", "\\", "\\xZ1", "[b-a]", "(?:a", "\\u{110000}", "a**",
+        "\\q", "a{2}{3}", "\\p{Nope}", "(?i)a", "(?P<n>a)", "\\k<a>", "\\1"}) {
     INFO(pattern);
     CHECK(error_of(pattern) == "malformed_pattern");
   }
   CHECK(error_of("^(.{300}){300}$") == "limit_exceeded");
   CHECK(error_of("(a|b)*a(a|b){20}$") == "limit_exceeded");
-  CHECK(error_of(std::string(10'000, '(')) == "malformed_pattern");
+  CHECK(error_of(std::string(10'000, '(')) == "limit_exceeded");
+  CHECK(error_of("a{0,99999999999}") == "none");
+  CHECK(error_of("a{1000001}") == "limit_exceeded");
 }

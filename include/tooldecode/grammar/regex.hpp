@@ -14,6 +14,7 @@
 #include <tooldecode/grammar/code_points.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/pattern.hpp>
+#include <tooldecode/grammar/pattern_text.hpp>
 #include <tooldecode/grammar/regex_terms.hpp>
 #include <tooldecode/grammar/text_dfa.hpp>
 
@@ -90,9 +91,9 @@ class PatternTerms {
   // Classes: the coarsest partition in which each set of the pattern is a union.
   std::vector<CodePointSet> partition() {
     std::vector<const CodePointSet*> sets;
-    static const CodePointSet word = Pattern::word();
+    static const CodePointSet word = PatternText::word();
+    for (const CodePointSet& set : pattern_.sets()) sets.push_back(&set);
     for (const Pattern::Node& node : pattern_.nodes()) {
-      if (node.kind == Pattern::Kind::set) sets.push_back(&node.set);
       if (node.kind == Pattern::Kind::edge) has_edges_ = true;
     }
     if (has_edges_) sets.push_back(&word);
@@ -185,7 +186,7 @@ class PatternTerms {
     Term made                 = terms_.empty();
     switch (node.kind) {
       case Pattern::Kind::set:
-        made = set_of(node.set);
+        made = set_of(pattern_.sets()[node.set]);
         break;
       case Pattern::Kind::begin:
         made = begins ? terms_.begin() : terms_.nothing();
@@ -324,7 +325,7 @@ inline TextDfa pattern_automaton(PatternTerms& terms, PatternTerms::Term start) 
 ///
 /// \par Complexity  O(states x classes) derivatives; exponential at worst, and bounded
 /// \par Threads     pure
-/// \par Errors      Error{malformed_pattern, unsupported_pattern} with the character,
+/// \par Errors      Error{malformed_pattern, unsupported_pattern} with the byte,
 ///                  Error{limit_exceeded}
 /// \par Source      ECMA-262, section 22.2; Brzozowski 1964; JSON Schema 2020-12, section 6.3.3
 [[nodiscard]] inline TextDfa compile_pattern(std::string_view pattern) {
