@@ -117,6 +117,7 @@
 #include <tooldecode/grammar/schema_texts.hpp>
 #include <tooldecode/grammar/schema_values.hpp>
 #include <tooldecode/grammar/speller.hpp>
+#include <tooldecode/grammar/spelt_text.hpp>
 #include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/grammar/string_format.hpp>
 #include <tooldecode/grammar/string_lexeme.hpp>

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include <tooldecode/core/error.hpp>
 
@@ -41,6 +42,19 @@ class BuildBudget {
   }
   BuildBudget(const BuildBudget&)            = delete;
   BuildBudget& operator=(const BuildBudget&) = delete;
+
+  /// While it lives, nothing that this thread builds is charged: it is built once for the whole
+  /// process, so that no document's budget depends on which document came first.
+  class Pause {
+   public:
+    Pause() : paused_(std::exchange(current_, nullptr)) {}
+    ~Pause() { current_ = paused_; }
+    Pause(const Pause&)            = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    BuildBudget* paused_;
+  };
 
   /// What was spent of it so far; of an inner one, what was spent of the outer one.
   [[nodiscard]] BuildLimits spent() const noexcept {

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/grammar/regex.hpp>
 #include <tooldecode/grammar/text_dfa.hpp>
 
@@ -182,6 +183,7 @@ class FormatPatterns {
   if (format == known.end()) {
     const std::string pattern = detail::FormatPatterns::of(name);
     if (pattern.empty()) return std::nullopt;
+    const BuildBudget::Pause once;
     format = known.emplace(name, compile_whole_pattern(pattern)).first;
   }
   return format->second;
