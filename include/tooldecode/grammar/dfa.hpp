@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/grammar/byte_set.hpp>
 
@@ -35,7 +36,7 @@ namespace tooldecode {
 ///                  4 per column of it, a block 12 bytes and 4 per exit; construction O(rows x
 ///                  columns + blocks)
 /// \par Threads     immutable after construction
-/// \par Errors      none; builders of automata throw, see regex.hpp and number.hpp
+/// \par Errors      see BuildBudget; builders of automata throw, see regex.hpp and number.hpp
 class Dfa {
  public:
   using State                 = std::uint32_t;
@@ -242,6 +243,7 @@ class Dfa {
       bytes.back().insert(static_cast<std::uint8_t>(b));
       span[b] = bytes.size() - 1;
     }
+    BuildBudget::spend(count * bytes.size() / 4);
     std::vector<State> wide(count * bytes.size(), dead);  // [rows, spans]
     std::vector<std::uint64_t> column_hash(bytes.size(), 0);
     for (std::size_t s = 0; s < count; ++s) {
@@ -276,6 +278,7 @@ class Dfa {
       }
     }
     columns_ = first.size();
+    BuildBudget::spend(0, count * (1 + sizeof(ByteSet) + sizeof(State) * columns_));
     table_.resize(count * columns_);
     live_.resize(count);
     flags_.resize(count);

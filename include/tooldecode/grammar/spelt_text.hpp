@@ -101,7 +101,7 @@ template <class Spell>
     block.shape = at->second;
     if (fresh) {
       Speller::Runs runs = Speller::runs(text, s, 0);
-      BuildBudget::spend(20 * runs.size());
+      BuildBudget::spend(40 * runs.size());
       for (Speller::Run& run : runs) run.to = exit_of[run.to] - 1;
       std::vector<Dfa::SparseRow> made(block.exits.size());
       Speller speller(made, spelling);
@@ -112,7 +112,7 @@ template <class Spell>
         shape.inside.push_back(std::move(made[i].edges));
       }
       inside += shape.inside.size();
-      BuildBudget::spend(20 * shape.inside.size(), 200 * shape.inside.size());
+      BuildBudget::spend(40 * shape.inside.size());
       if (inside > most_rows) {
         throw Error(Errc::limit_exceeded, "", "a pattern whose characters need too many states");
       }
@@ -120,7 +120,7 @@ template <class Spell>
     for (const Dfa::State exit : block.exits) exit_of[exit - offset] = 0;
     if (distinct.emplace(block, 0).second) apart += shapes[block.shape].inside.size();
   }
-  BuildBudget::spend(2 * rows.size() * text.classes().size(), 100 * rows.size());
+  BuildBudget::spend(rows.size() * (10 + 2 * text.classes().size()));
   if (apart > most_apart) return Dfa(std::move(rows), shapes, blocks);
   detail::SpeltRows all(std::move(rows));
   for (std::size_t s = 0; s < text.rows().size(); ++s) {
