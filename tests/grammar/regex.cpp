@@ -5,8 +5,10 @@
 #include <regex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/grammar/regex.hpp>
 #include <tooldecode/grammar/string_lexeme.hpp>
 
@@ -167,6 +169,31 @@ TEST_CASE("Classes, escapes and anchors are those of ECMA-262 in Unicode mode", 
   CHECK(matches("^^$$", ""));
   CHECK(matches("", "anything"));
   CHECK(matches("^(?<year>\\d{4})-\\d{2}$", "2024-01"));
+}
+
+TEST_CASE("What is counted costs a state and a few steps for each count") {
+  const std::pair<const char*, const char*> families[] = {{"^\\p{L}{1,", "}$"},
+                                                          {"^(a|b){0,", "}c$"},
+                                                          {"(?:foo|bar|b.z){1,", "}x$"},
+                                                          {"^([a-z]+-){0,", "}[0-9]$"}};
+  for (const auto& [before, after] : families) {
+    std::vector<std::uint64_t> steps, bytes;
+    std::vector<std::size_t> states;
+    for (const int n : {100, 200, 400}) {
+      const std::string pattern = before + std::to_string(n) + after;
+      INFO(pattern);
+      const tooldecode::BuildBudget budget;
+      states.push_back(compile_pattern(pattern).rows().size());
+      steps.push_back(budget.spent().steps), bytes.push_back(budget.spent().bytes);
+      CHECK(states.back() < 10'000);
+    }
+    for (const std::size_t i : {1, 2}) {
+      INFO(before << i);
+      CHECK(states[i] <= 2 * states[i - 1]);
+      CHECK(steps[i] < 5 * steps[i - 1]);
+      CHECK(bytes[i] < 5 * bytes[i - 1]);
+    }
+  }
 }
 
 TEST_CASE("A surrogate is in no text") {

@@ -66,12 +66,12 @@ class SchemaTexts {
     if (!is_standard_format(name)) return std::nullopt;
     const auto known = formats_.find(name);
     if (known != formats_.end()) return known->second;
-    auto texts = string_format(name);
+    TextsPointer texts = string_format(name);
     if (!texts) {
       throw Error(Errc::unsupported_keyword, pointer,
                   "the format \"" + name + "\" has no automaton");
     }
-    const std::uint32_t id = add(std::make_shared<const TextDfa>(std::move(*texts)));
+    const std::uint32_t id = add(std::move(texts));
     sets_[id].text         = name;
     formats_.emplace(name, id);
     return id;
