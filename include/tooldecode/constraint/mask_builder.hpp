@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/constraint/joint_walk.hpp>
 #include <tooldecode/constraint/lexeme_slice.hpp>
 #include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
@@ -33,8 +34,11 @@ namespace tooldecode {
 /// one of the schema's, the tokens that spell one of those are walked and set apart from the
 /// slice's.
 ///
+/// Positions are followed one by one, which visits a trie node once for each way to read it; where
+/// that turns out to be many, a JointWalk takes over.
+///
 /// \par Shapes      masks over V tokens
-/// \par Complexity  O(trie nodes that the automaton can reach outside slices)
+/// \par Complexity  O(trie nodes that the automaton can reach outside slices); see JointWalk
 /// \par Threads     holds the automaton's lock while it lives
 /// \par Errors      std::bad_alloc
 /// \par Source      Willard and Louf, arXiv:2307.09702, section 4, without its precomputed index
@@ -48,6 +52,10 @@ class MaskBuilder {
 
   [[nodiscard]] MaskEntry build(Automaton::State state) {
     collect(walk_.begin(state), 0);
+    if (is_ambiguous()) {
+      JointWalk joint(walk_, trie_);
+      joint(walk_.begin(state), [&](std::span<const std::uint32_t> tokens) { add_all(tokens); });
+    }
     return compress();
   }
 
@@ -55,6 +63,8 @@ class MaskBuilder {
   using Place     = Automaton::Walk::Place;
   using NodeIndex = VocabularyTrie::NodeIndex;
 
+  // So much is done for positions one by one before all of them are walked together.
+  static constexpr std::uint64_t most_work = 30'000;
   // Below so few tokens a walk costs less than a slice.
   static constexpr std::uint32_t sliced_subtree = 48;
   // So many tokens are as quickly set one by one as a mask is copied.
@@ -95,10 +105,12 @@ class MaskBuilder {
     walk_.drop(others);
   }
 
+  [[nodiscard]] bool is_ambiguous() const { return walk_.work() - begin_ > most_work; }
+
   void walk(Place place, NodeIndex node) {
     const ByteSet candidates = walk_.candidates(place);
     const auto [first, last] = trie_.children(node);
-    for (auto child = first; child < last; ++child) {
+    for (auto child = first; child < last && !is_ambiguous(); ++child) {
       if (!candidates.contains(trie_.label(child))) continue;
       const Place next = walk_.step(place, trie_.label(child));
       if (!next.empty()) {
@@ -193,7 +205,8 @@ class MaskBuilder {
     }
     std::optional<Place> after;
     std::vector<Visit> work{{root, group[0].a, group[0].b, plain.has_value()}};
-    for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, as the trie lies in memory
+    // Breadth first, as the trie lies in memory.
+    for (std::size_t i = 0; i < work.size() && !is_ambiguous(); ++i) {
       const auto [node, state, units, is_plain] = work[i];
       const bool is_boundary                    = dfa.boundary(state);
       const auto [first, last]                  = trie_.children(node);
@@ -431,6 +444,7 @@ class MaskBuilder {
   std::vector<TokenId> added_;
   std::unique_ptr<TokenMask> spilled_;  // where there are too many for a list
   std::vector<TokenId> apart_;          // sorted: they spell a member's key
+  std::uint64_t begin_ = walk_.work();
 };
 
 }  // namespace tooldecode

@@ -158,6 +158,8 @@ class Automaton {
         set |= automaton_.positions_.candidates(frame);
       return set;
     }
+    /// What the automaton has done so far, see Positions::work.
+    [[nodiscard]] std::uint64_t work() const { return automaton_.positions_.work(); }
     [[nodiscard]] State settle(Place place) { return automaton_.intern(positions(place)); }
     [[nodiscard]] std::optional<State> advance(Place place, std::string_view bytes) {
       for (const char c : bytes) {

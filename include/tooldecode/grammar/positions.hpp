@@ -10,6 +10,7 @@
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/grammar/byte_set.hpp>
+#include <tooldecode/grammar/count_sets.hpp>
 #include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/members_seen.hpp>
@@ -43,8 +44,12 @@ class Positions {
   /// Begins a step: what follows a stack is added once in each.
   void begin_step() noexcept { ++step_; }
 
+  /// How many nodes have been entered and left, and positions moved: what all of it has cost.
+  [[nodiscard]] std::uint64_t work() const noexcept { return work_; }
+
   /// Adds the positions at the beginning of a node.
   void enter(NodeId id, StackId below, Frames& out) {
+    ++work_;
     const NodeStore::Node& node = nodes_[id];
     switch (node.kind) {
       case Kind::nothing:
@@ -80,6 +85,7 @@ class Positions {
 
   /// Adds the positions behind what a stack is inside of.
   void leave(StackId id, Frames& out) {
+    ++work_;
     if (id == 0) {
       out.push_back({text_end, 0, 0, 0});
       return;
@@ -98,8 +104,8 @@ class Positions {
         return enter_part(frame.node, frame.a, frame.below, out);
       case Kind::repeat:
         if (frame.b == 1) return enter_item(frame.node, frame.a, frame.below, out);
-        if (frame.a >= node.occurrences.min) leave(frame.below, out);
-        if (node.occurrences.max == Occurrences::unbounded || frame.a < node.occurrences.max) {
+        if (counts_.may_end(frame.a, node.occurrences)) leave(frame.below, out);
+        if (counts_.may_go_on(frame.a, node.occurrences)) {
           enter(node.separator, stacks_.push({frame.node, frame.a, 1, frame.below}), out);
         }
         return;
@@ -119,6 +125,7 @@ class Positions {
 
   /// Adds the positions that a byte leads to; none where it may not follow.
   void move(StackFrame frame, std::uint8_t byte, Frames& out) {
+    ++work_;
     if (frame.node == text_end) return;
     const NodeStore::Node& node = nodes_[frame.node];
     switch (node.kind) {
@@ -253,10 +260,10 @@ class Positions {
   }
 
   // Frame of a repetition: `a` items so far, the current one included; `b` 1 inside a separator.
-  void enter_item(NodeId id, std::uint32_t done, StackId below, Frames& out) {
+  void enter_item(NodeId id, CountSets::Counts done, StackId below, Frames& out) {
     const NodeStore::Node& node = nodes_[id];
-    const std::uint32_t count   = counted(node.occurrences, done + 1);
-    enter(node.children[0], stacks_.push({id, count, 0, below}), out);
+    const auto counts           = counts_.next(done, node.occurrences);
+    enter(node.children[0], stacks_.push({id, counts, 0, below}), out);
   }
 
   void enter_member(NodeId id, std::uint32_t seen, StackId below, Frames& out) {
@@ -356,11 +363,36 @@ class Positions {
         all.push_back(id);
       }
     }
+    join_counts(all);
     // The empty stack, which is 0, comes first, for an array's last words are not zero.
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     if (all.size() == 1) return all[0];
     return stacks_.push({bundle, bundles_.intern(std::move(all)), 0, 0});
+  }
+  // Stacks that differ only in how many items their repetition has read, as one stack each.
+  void join_counts(std::vector<StackId>& ids) {
+    std::vector<StackFrame> repeats;
+    for (const StackId id : ids) {
+      if (is_repeat(id)) repeats.push_back(stacks_[id]);
+    }
+    if (repeats.size() < 2) return;
+    const auto place = [](const StackFrame& frame) {
+      return std::tuple(frame.node, frame.b, frame.below);
+    };
+    std::sort(repeats.begin(), repeats.end(),
+              [&](const StackFrame& x, const StackFrame& y) { return place(x) < place(y); });
+    std::erase_if(ids, [&](StackId id) { return is_repeat(id); });
+    for (std::size_t i = 0, end; i < repeats.size(); i = end) {
+      StackFrame one = repeats[i];
+      for (end = i + 1; end < repeats.size() && place(repeats[end]) == place(one); ++end) {
+        one.a = counts_.united(one.a, repeats[end].a, nodes_[one.node].occurrences);
+      }
+      ids.push_back(stacks_.push(one));
+    }
+  }
+  [[nodiscard]] bool is_repeat(StackId id) const {
+    return id != 0 && stacks_[id].node != bundle && nodes_[stacks_[id].node].kind == Kind::repeat;
   }
   // The same stacks with one for those that have a frame on top in common, over a bundle of what is
   // below it: else what follows the frame is added for each, and an ambiguous grammar doubles its
@@ -394,10 +426,12 @@ class Positions {
     return made;
   }
 
-  void normalise(StackFrame& frame, std::uint32_t horizon) const {
+  void normalise(StackFrame& frame, std::uint32_t horizon) {
     const NodeStore::Node& node = nodes_[frame.node];
-    if (node.kind == Kind::lexeme) frame.b = far_count(node.occurrences, frame.b, horizon);
-    if (node.kind == Kind::repeat) frame.a = far_count(node.occurrences, frame.a, horizon);
+    if (node.kind == Kind::lexeme) {
+      frame.b = CountSets::far_count(node.occurrences, frame.b, horizon);
+    }
+    if (node.kind == Kind::repeat) frame.a = counts_.normal(frame.a, node.occurrences, horizon);
   }
   [[nodiscard]] StackId known_normal(StackId id) const {
     return id == 0 || id >= normal_.size() ? 0 : normal_[id];
@@ -437,21 +471,16 @@ class Positions {
     }
     return known_normal(root);
   }
-  static std::uint32_t far_count(const Occurrences& bounds, std::uint32_t count,
-                                 std::uint32_t horizon) noexcept {
-    if (count < bounds.min) return bounds.min - count > horizon ? 0 : count;
-    const bool far = bounds.max == Occurrences::unbounded || bounds.max - count > horizon;
-    return far ? bounds.min : count;
-  }
 
   NodeStore nodes_;
   StackPool stacks_;
   WordsPool<StackId> bundles_;
+  CountSets counts_;
   MembersSeen seen_;
   std::vector<StackId> normal_;        // [stacks], 0 where not yet known
   std::vector<std::uint32_t> united_;  // [bundles], likewise
   std::vector<std::uint64_t> left_;    // [stacks] the step that last left it
-  std::uint64_t step_ = 1;
+  std::uint64_t step_ = 1, work_ = 0;
 };
 
 }  // namespace tooldecode
