@@ -321,7 +321,8 @@ class Expectations {
 [[nodiscard]] inline std::string explain(const GrammarConstraint& constraint,
                                          GrammarConstraint::State state) {
   if (constraint.is_finished(state)) return "nothing: the text has ended";
-  const auto expected = detail::Expectations(constraint.automaton()).at(state.id);
+  const auto expected =
+      detail::Expectations(constraint.automaton()).at(constraint.automaton_state(state));
   std::string words;
   for (const detail::Expectation& one : expected) words += (words.empty() ? "" : "; ") + one.words;
   return expected.size() > 1 ? "one of: " + words : words;

@@ -87,13 +87,11 @@ class JointWalk {
   // A set that is known gives its place back.
   std::uint32_t intern(Place place) {
     const auto positions = walk_.positions(place);
-    std::uint64_t hash   = positions.size();
-    for (const StackFrame& frame : positions) hash = hash_combine(hash, hash_of(frame));
-    bool is_new     = false;
-    const auto same = [&](std::uint32_t id) {
+    bool is_new          = false;
+    const auto same      = [&](std::uint32_t id) {
       return std::ranges::equal(walk_.positions(sets_[id].place), positions);
     };
-    const std::uint32_t id = index_.intern(hash, same, [&] {
+    const std::uint32_t id = index_.intern(hash_of(positions), same, [&] {
       is_new = true;
       sets_.push_back({place, walk_.candidates(place)});
       return static_cast<std::uint32_t>(sets_.size() - 1);

@@ -67,46 +67,44 @@ class ToolCallFSM {
       : ToolCallFSM(std::move(cache), std::make_shared<const ToolSet>(tools), format, options) {}
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept {
-    return shared_->constraint.vocabulary_size();
+    return constraint_.vocabulary_size();
   }
-  [[nodiscard]] const Vocabulary& vocabulary() const noexcept {
-    return shared_->constraint.vocabulary();
-  }
-  [[nodiscard]] const MaskCache& mask_cache() const noexcept {
-    return shared_->constraint.mask_cache();
-  }
+  [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return constraint_.vocabulary(); }
+  [[nodiscard]] const MaskCache& mask_cache() const noexcept { return constraint_.mask_cache(); }
   [[nodiscard]] const ToolSet& tools() const noexcept { return *shared_->tools; }
   /// The grammar of whole answers; its states are these.
-  [[nodiscard]] const GrammarConstraint& grammar() const noexcept { return shared_->constraint; }
+  [[nodiscard]] const GrammarConstraint& grammar() const noexcept { return constraint_; }
 
-  [[nodiscard]] State initial() const noexcept { return shared_->constraint.initial(); }
+  [[nodiscard]] State initial() const noexcept { return constraint_.initial(); }
   [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
-    return shared_->constraint.advance(state, token);
+    return constraint_.advance(state, token);
   }
   [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const {
-    return shared_->constraint.advance_bytes(state, bytes);
+    return constraint_.advance_bytes(state, bytes);
   }
-  void fill_mask(State state, MaskWords words) const {
-    shared_->constraint.fill_mask(state, words);
-  }
-  [[nodiscard]] bool is_accepting(State state) const noexcept {
-    return shared_->constraint.is_accepting(state);
-  }
+  void fill_mask(State state, MaskWords words) const { constraint_.fill_mask(state, words); }
+  [[nodiscard]] bool is_accepting(State state) const { return constraint_.is_accepting(state); }
   [[nodiscard]] bool is_finished(State state) const noexcept {
-    return shared_->constraint.is_finished(state);
+    return constraint_.is_finished(state);
   }
-  [[nodiscard]] std::string forced(State state) const { return shared_->constraint.forced(state); }
+  [[nodiscard]] std::string forced(State state) const { return constraint_.forced(state); }
+
+  /// See GrammarConstraint: of this object alone, whatever its copies do.
+  void renew() { constraint_.renew(); }
+  void compact(std::span<State> live) { constraint_.compact(live); }
+  [[nodiscard]] std::size_t bytes() const { return constraint_.bytes(); }
 
   /// Whether a state is inside a call.
   [[nodiscard]] Mode mode(State state) const {
     if (is_finished(state)) return Mode::text;
-    const auto tags = shared_->constraint.automaton().tags(state.id);
+    const auto tags = constraint_.automaton().tags(constraint_.automaton_state(state));
     return tags.empty() ? Mode::text : Mode::tool;
   }
   /// The tool whose arguments are being written.
   [[nodiscard]] std::optional<std::size_t> find_tool(State state) const {
     if (is_finished(state)) return std::nullopt;
-    for (const std::uint32_t tag : shared_->constraint.automaton().tags(state.id)) {
+    for (const std::uint32_t tag :
+         constraint_.automaton().tags(constraint_.automaton_state(state))) {
       if (tag >= argument_tag) continue;
       const auto& numbers = shared_->numbers;
       if (numbers.empty()) return tag;
@@ -121,8 +119,8 @@ class ToolCallFSM {
   /// `argument_names`.
   [[nodiscard]] std::optional<std::size_t> find_argument(State state) const {
     if (is_finished(state)) return std::nullopt;
-    const Automaton& automaton = shared_->constraint.automaton();
-    for (const StackFrame& position : automaton.positions(state.id)) {
+    const Automaton& automaton = constraint_.automaton();
+    for (const StackFrame& position : automaton.positions(constraint_.automaton_state(state))) {
       std::optional<std::size_t> outermost;
       for (const std::uint32_t tag : automaton.tags_at(position)) {
         if (tag >= argument_tag && tag != CallGrammar::tool_mode) outermost = tag - argument_tag;
@@ -215,8 +213,10 @@ class ToolCallFSM {
   template <class F>
   ToolCallFSM(MaskCache cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
               const ChoiceOptions& options, Parts parts)
-      : shared_(std::make_shared<const Shared>(std::move(cache), tools, format, options.reasoning,
-                                               std::move(parts))) {}
+      : constraint_(std::move(cache), std::move(parts.states), parts.grammar.grammar,
+                    parts.grammar.root),
+        shared_(std::make_shared<const Shared>(constraint_.mask_cache(), tools, format,
+                                               options.reasoning, std::move(parts.numbers))) {}
 
   // What is needed of a format, whichever it is.
   struct Format {
@@ -227,12 +227,10 @@ class ToolCallFSM {
   };
   struct Shared {
     template <class F>
-    Shared(MaskCache cache, std::shared_ptr<const ToolSet> all, const F& from,
-           const std::optional<ReasoningMarks>& reasoning, Parts parts)
+    Shared(const MaskCache& cache, std::shared_ptr<const ToolSet> all, const F& from,
+           const std::optional<ReasoningMarks>& reasoning, Numbers tags)
         : tools(std::move(all)),
-          constraint(std::move(cache), std::move(parts.states), parts.grammar.grammar,
-                     parts.grammar.root),
-          numbers(std::move(parts.numbers)),
+          numbers(std::move(tags)),
           format{.language = F::language,
                  .parse =
                      [from, reasoning, this](std::string_view text) {
@@ -244,8 +242,8 @@ class ToolCallFSM {
                        return write_calls(from, calls, *tools);
                      },
                  .remake =
-                     [from, this](const ChoiceOptions& other) {
-                       return ToolCallFSM(constraint.mask_cache(), tools, from, other);
+                     [from, this, cache](const ChoiceOptions& other) {
+                       return ToolCallFSM(cache, tools, from, other);
                      }} {}
     Shared(const Shared&)            = delete;
     Shared& operator=(const Shared&) = delete;
@@ -254,11 +252,11 @@ class ToolCallFSM {
     ~Shared()                        = default;
 
     std::shared_ptr<const ToolSet> tools;
-    GrammarConstraint constraint;
     Numbers numbers;
     Format format;
   };
 
+  GrammarConstraint constraint_;
   std::shared_ptr<const Shared> shared_;
 };
 static_assert(Constraint<ToolCallFSM>);

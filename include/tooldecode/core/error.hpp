@@ -26,6 +26,7 @@ enum class Errc {
   unknown_tool,          ///< a tool choice that names no tool
   unknown_format,        ///< a call format or a tensor type that is not known
   malformed_call,        ///< text that is no call of its format; the place is a byte offset
+  unknown_state,         ///< a constraint's state that is another's, or of memory given up since
   unknown_token,         ///< text that the vocabulary cannot write, or an id that it lacks
   shape_mismatch,        ///< a tensor or a buffer of another shape than required
   invalid_option,        ///< an option outside its range
@@ -67,6 +68,8 @@ enum class Errc {
       return "unknown_format";
     case Errc::malformed_call:
       return "malformed_call";
+    case Errc::unknown_state:
+      return "unknown_state";
     case Errc::unknown_token:
       return "unknown_token";
     case Errc::shape_mismatch:

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -50,21 +51,35 @@ class Automaton {
     initial_ = add(grammar, root);
   }
 
+  /// An automaton of the same grammars without any state.
+  explicit Automaton(std::shared_ptr<NodeStore> nodes, std::uint32_t horizon)
+      : horizon_(horizon), positions_(std::move(nodes)) {}
+
   /// Takes one more grammar in and gives the state at the beginning of its texts.
-  State add(const Grammar& grammar, NodeId root) {
+  State add(const Grammar& grammar, NodeId root) { return begin(compile(grammar, root)); }
+  /// Takes a grammar in and gives its number: for `begin`, and where no text of it is empty for
+  /// Grammar::linked in later grammars.
+  NodeId compile(const Grammar& grammar, NodeId root) {
     const std::lock_guard lock(mutex_);
-    const NodeId node = take(grammar, root);
+    return take(grammar, root);
+  }
+  /// The state at the beginning of the texts of a grammar that was taken in.
+  State begin(NodeId node) {
+    const std::lock_guard lock(mutex_);
     Positions::Frames frames;
     positions_.begin_step();
     positions_.enter(node, 0, frames);
     positions_.merge(frames, 0);
     return intern(frames);
   }
-  /// Takes a part of later grammars in and gives the number for Grammar::linked; no text of it is
-  /// empty.
-  NodeId compile(const Grammar& grammar, NodeId root) {
+  /// The state here that another automaton of the same nodes has under a number.
+  State adopt(const Automaton& from, State state) {
     const std::lock_guard lock(mutex_);
-    return take(grammar, root);
+    Positions::Adoption adopted(positions_, from.positions_);
+    Positions::Frames frames;
+    for (const StackFrame& frame : from.positions(state)) frames.push_back(adopted(frame));
+    positions_.merge(frames, 0);
+    return intern(frames);
   }
 
   /// The first grammar's beginning.
@@ -239,6 +254,9 @@ class Automaton {
   }
 
   [[nodiscard]] const NodeStore& nodes() const noexcept { return positions_.nodes(); }
+  [[nodiscard]] const std::shared_ptr<NodeStore>& shared_nodes() const noexcept {
+    return positions_.shared_nodes();
+  }
   /// Whether other members may come next where a position is in the key of a keyed set.
   [[nodiscard]] bool may_add(const StackFrame& frame) const {
     return positions_.may_add(nodes()[frame.node], frame);
@@ -259,10 +277,11 @@ class Automaton {
     const std::lock_guard lock(mutex_);
     return records_.size();
   }
-  /// About how much memory all of this takes.
+  /// About how much memory all of this takes, without the nodes.
   [[nodiscard]] std::size_t bytes() const {
     const std::lock_guard lock(mutex_);
-    return 200 * records_.size() + 40 * positions_.stacks().size() + 400 * nodes().size();
+    return records_.size() * (sizeof(Record) + InternIndex::bytes_each) +
+           sizeof(StackFrame) * frames_ + positions_.bytes();
   }
 
  private:
@@ -294,17 +313,14 @@ class Automaton {
   // The state of some positions, which are merged.
   State intern(std::span<const StackFrame> frames) const {
     TOOLDECODE_ASSERT(!frames.empty());
-    std::uint64_t hash = frames.size();
-    for (const StackFrame& frame : frames) {
-      hash = hash_combine(hash, std::uint64_t{frame.node} << 32 | frame.a);
-      hash = hash_combine(hash, std::uint64_t{frame.b} << 32 | frame.below);
-    }
     const auto equals = [&](std::uint32_t id) {
       return std::equal(frames.begin(), frames.end(), records_[id].frames.begin(),
                         records_[id].frames.end());
     };
-    return index_.intern(hash, equals,
-                         [&] { return static_cast<State>(records_.emplace(frames)); });
+    return index_.intern(hash_of(frames), equals, [&] {
+      frames_ += frames.size();
+      return static_cast<State>(records_.emplace(frames));
+    });
   }
 
   std::uint32_t horizon_;
@@ -314,6 +330,7 @@ class Automaton {
   mutable Positions positions_;
   mutable StableVector<Record> records_;
   mutable InternIndex index_;
+  mutable std::size_t frames_ = 0;     // of all records
   mutable Positions::Frames scratch_;  // a walk's memory
 };
 

@@ -88,6 +88,13 @@ class MembersSeen {
     return pool_.intern(std::move(words));
   }
 
+  /// Another object's set, here.
+  [[nodiscard]] Set adopt(const MembersSeen& from, Set seen) {
+    return pool_.intern(from.pool_[seen]);
+  }
+  /// About how much memory the sets take.
+  [[nodiscard]] std::size_t bytes() const noexcept { return pool_.bytes(); }
+
  private:
   using Words = WordsPool<std::uint64_t>::Words;
 

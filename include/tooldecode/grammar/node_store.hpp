@@ -3,10 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -28,7 +30,8 @@ namespace tooldecode {
 /// not recursive are gone, neighbouring literals are one. Nodes of a recursion are not shared.
 ///
 /// \par Complexity  O(size of the grammar) expected
-/// \par Threads     `add` one at a time; reads of numbers already handed out need no lock
+/// \par Threads     every member may run concurrently; reads of numbers already handed out need no
+///                  lock
 /// \par Errors      std::bad_alloc
 class NodeStore {
  public:
@@ -65,10 +68,14 @@ class NodeStore {
   }
 
   [[nodiscard]] const Node& operator[](NodeId id) const noexcept { return nodes_[id]; }
-  [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
+  /// About how much memory the nodes take.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return bytes_.load(std::memory_order_relaxed);
+  }
 
   /// The number of a grammar's node; 0 where no text matches it.
   [[nodiscard]] NodeId add(const Grammar& grammar, NodeId root) {
+    const std::lock_guard lock(mutex_);
     return Import(*this, grammar).run(root);
   }
 
@@ -304,6 +311,7 @@ class NodeStore {
       if (first->second == dfa || *first->second == *dfa) return first->second;
     }
     lexemes_.emplace(dfa->hash(), dfa);
+    bytes_ += 64 * dfa->size();
     return dfa;
   }
 
@@ -311,7 +319,18 @@ class NodeStore {
     const std::uint64_t hash = hash_of(node);
     return index_.intern(
         hash, [&](std::uint32_t id) { return equal(nodes_[id], node); },
-        [&] { return static_cast<NodeId>(nodes_.emplace(std::move(node))); });
+        [&] {
+          bytes_ += bytes_of(node);
+          return static_cast<NodeId>(nodes_.emplace(std::move(node)));
+        });
+  }
+  static std::size_t bytes_of(const Node& node) {
+    std::size_t bytes = sizeof(Node) + InternIndex::bytes_each + node.text.size() +
+                        sizeof(NodeId) * node.children.size() +
+                        sizeof(std::uint64_t) * (node.required.size() + node.dependent.size());
+    if (node.literals) bytes += 16 * node.literals->size();
+    for (const Others& others : node.others) bytes += sizeof(Others) + 5 * others.state.size();
+    return bytes;
   }
 
   static std::uint64_t hash_of(const Node& node) {
@@ -341,6 +360,8 @@ class NodeStore {
            (a.literals == b.literals || (a.literals && b.literals && *a.literals == *b.literals));
   }
 
+  std::mutex mutex_;  // guards growth of what follows
+  std::atomic<std::size_t> bytes_ = 0;
   StableVector<Node> nodes_;
   InternIndex index_;
   std::unordered_multimap<std::uint64_t, DfaPointer> lexemes_;

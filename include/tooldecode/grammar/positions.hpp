@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/core/config.hpp>
@@ -37,9 +40,22 @@ class Positions {
   /// The node of a frame that stands for several stacks.
   static constexpr NodeId bundle = text_end - 1;
 
-  NodeStore& nodes() noexcept { return nodes_; }
+  /// \param nodes  of the grammars; other objects may share them
+  explicit Positions(std::shared_ptr<NodeStore> nodes = std::make_shared<NodeStore>())
+      : shared_nodes_(std::move(nodes)), nodes_(*shared_nodes_) {}
+
+  [[nodiscard]] const std::shared_ptr<NodeStore>& shared_nodes() const noexcept {
+    return shared_nodes_;
+  }
+  NodeStore& nodes() noexcept { return *shared_nodes_; }
   [[nodiscard]] const NodeStore& nodes() const noexcept { return nodes_; }
   [[nodiscard]] const StackPool& stacks() const noexcept { return stacks_; }
+  /// About how much memory all of this takes, without the nodes.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return stacks_.bytes() + bundles_.bytes() + counts_.bytes() + seen_.bytes() +
+           sizeof(StackId) * (normal_.capacity() + united_.capacity()) +
+           sizeof(std::uint64_t) * left_.capacity();
+  }
 
   /// Begins a step: what follows a stack is added once in each.
   void begin_step() noexcept { ++step_; }
@@ -242,6 +258,65 @@ class Positions {
     frame.below = normal_stack(frame.below, horizon);
     return frame;
   }
+
+  /// Another object's stacks, here: both have the same nodes. Each is taken over once in an
+  /// object's life.
+  class Adoption {
+   public:
+    Adoption(Positions& to, const Positions& from) : to_(to), from_(from) {}
+
+    /// A position of the other object.
+    [[nodiscard]] StackFrame operator()(StackFrame frame) {
+      if (frame.node == text_end) return frame;
+      frame.below = stack(frame.below);
+      return inner(frame);
+    }
+
+   private:
+    // A frame whose stack is known already.
+    StackFrame inner(StackFrame frame) {
+      const Kind kind = to_.nodes_[frame.node].kind;
+      if (kind == Kind::keyed_set) frame.a = to_.seen_.adopt(from_.seen_, frame.a);
+      if (kind == Kind::repeat) frame.a = to_.counts_.adopt(from_.counts_, frame.a);
+      return frame;
+    }
+    StackId stack(StackId root) {
+      std::vector<StackId> work{root};
+      while (!work.empty()) {
+        const StackId id = work.back();
+        if (known_.contains(id)) {
+          work.pop_back();
+          continue;
+        }
+        StackFrame frame         = from_.stacks_[id];
+        const bool is_bundle     = frame.node == bundle;
+        const std::size_t before = work.size();
+        const auto want          = [&](StackId one) {
+          if (!known_.contains(one)) work.push_back(one);
+        };
+        if (is_bundle) {
+          for (const StackId one : from_.bundles_[frame.a]) want(one);
+        } else {
+          want(frame.below);
+        }
+        if (work.size() != before) continue;
+        work.pop_back();
+        if (is_bundle) {
+          std::vector<StackId> ids;
+          for (const StackId one : from_.bundles_[frame.a]) ids.push_back(known_[one]);
+          known_[id] = to_.bundled(ids);
+        } else {
+          frame.below = known_[frame.below];
+          known_[id]  = to_.stacks_.push(inner(frame));
+        }
+      }
+      return known_[root];
+    }
+
+    Positions& to_;
+    const Positions& from_;
+    std::unordered_map<StackId, StackId> known_{{0, 0}};
+  };
 
  private:
   using Kind = Grammar::Kind;
@@ -472,7 +547,8 @@ class Positions {
     return known_normal(root);
   }
 
-  NodeStore nodes_;
+  std::shared_ptr<NodeStore> shared_nodes_;
+  const NodeStore& nodes_;
   StackPool stacks_;
   WordsPool<StackId> bundles_;
   CountSets counts_;

@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -32,9 +33,15 @@ struct StackFrame {
   return hash_combine(hash_combine(hash, frame.b), frame.below);
 }
 
+[[nodiscard]] inline std::uint64_t hash_of(std::span<const StackFrame> frames) noexcept {
+  std::uint64_t hash = frames.size();
+  for (const StackFrame& frame : frames) hash = hash_combine(hash, hash_of(frame));
+  return hash;
+}
+
 /// Interns stacks, so that equal ones have equal numbers and share their tails.
 ///
-/// \par Complexity  O(1) expected per push; 40 bytes per distinct stack
+/// \par Complexity  O(1) expected per push; 48 bytes per distinct stack
 /// \par Threads     `push` one at a time; reads of numbers already handed out need no lock
 /// \par Errors      std::bad_alloc
 class StackPool {
@@ -49,6 +56,10 @@ class StackPool {
   /// The top frame; requires a stack that is not empty.
   [[nodiscard]] const StackFrame& operator[](StackId id) const noexcept { return frames_[id]; }
   [[nodiscard]] std::size_t size() const noexcept { return frames_.size(); }
+  /// About how much memory the stacks take.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return frames_.size() * (sizeof(StackFrame) + InternIndex::bytes_each);
+  }
 
  private:
   StableVector<StackFrame> frames_;
