@@ -62,13 +62,12 @@ class SharedStates {
         trie_(&trie),
         classes_(&classes),
         automaton_(static_cast<std::uint32_t>(trie.longest())) {
-    // Inside these nearly every schema's texts spend most of their tokens.
-    const DfaPointer common[] = {any_string(ValueSyntax::json, '"'), any_key(false)};
-    for (const DfaPointer& dfa : common) {
-      for (std::uint32_t i = 0; i < asks_before_slice; ++i) (void)slice(dfa, dfa->next(0, '"'), 0);
-    }
+    // Inside it nearly every schema's texts spend most of their tokens.
+    const DfaPointer& common = any_string(ValueSyntax::json, '"');
+    (void)ready_slice(common, common->next(0, '"'), 0);
   }
 
+  [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return *vocabulary_; }
   [[nodiscard]] const VocabularyTrie& trie() const noexcept { return *trie_; }
   [[nodiscard]] const TokenClasses& classes() const noexcept { return *classes_; }
   [[nodiscard]] Automaton& automaton() noexcept { return automaton_; }
@@ -87,6 +86,14 @@ class SharedStates {
       bytes_ += 3 * mask_words(vocabulary_->size()) * sizeof(std::uint32_t);
     }
     return known.slice.get();
+  }
+
+  /// The same, made now if need be.
+  [[nodiscard]] const LexemeSlice& ready_slice(const DfaPointer& dfa, Dfa::State state,
+                                               VocabularyTrie::NodeIndex node) const {
+    for (;;) {
+      if (const LexemeSlice* made = slice(dfa, state, node)) return *made;
+    }
   }
 
   /// The mask of a state; `make()` gives it where it is not known.

@@ -145,6 +145,12 @@ class KeyReader {
     const Words& words = pool_[at - pooled];
     return words[0] == 0 ? state_behind(lexeme(node, k), 0, text_of(words)) : Dfa::dead;
   }
+  /// Whether a member's key ends at a place.
+  [[nodiscard]] bool ends_member(const Node& node, Place at) const {
+    return at < pooled && !node.literals->values(at).empty();
+  }
+  /// Whether a place is a node of the members' trie.
+  [[nodiscard]] static bool is_in_trie(Place at) noexcept { return at < pooled; }
   /// Whether a place is inside an escape.
   [[nodiscard]] bool is_in_escape(Place at) const {
     return at >= pooled && pool_[at - pooled][0] != 0;
