@@ -63,7 +63,7 @@ class SharedStates {
         classes_(&classes),
         renewal_(std::make_shared<Renewal>()),
         automaton_(static_cast<std::uint32_t>(trie.longest())) {
-    make_common_slices();
+    make_common_slice();
   }
   /// The same grammars, without states and masks.
   explicit SharedStates(const SharedStates& from)
@@ -73,7 +73,7 @@ class SharedStates {
         renewal_(from.renewal_),
         automaton_(from.automaton_.shared_nodes(),
                    static_cast<std::uint32_t>(from.trie_->longest())) {
-    make_common_slices();
+    make_common_slice();
   }
   SharedStates& operator=(const SharedStates&) = delete;
   ~SharedStates()                              = default;
@@ -93,6 +93,7 @@ class SharedStates {
   /// Tells apart whose states are whose; never 0.
   [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
 
+  [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return *vocabulary_; }
   [[nodiscard]] const VocabularyTrie& trie() const noexcept { return *trie_; }
   [[nodiscard]] const TokenClasses& classes() const noexcept { return *classes_; }
   [[nodiscard]] Automaton& automaton() noexcept { return automaton_; }
@@ -111,6 +112,14 @@ class SharedStates {
       bytes_ += 3 * mask_words(vocabulary_->size()) * sizeof(std::uint32_t);
     }
     return known.slice.get();
+  }
+
+  /// The same, made now if need be.
+  [[nodiscard]] const LexemeSlice& ready_slice(const DfaPointer& dfa, Dfa::State state,
+                                               VocabularyTrie::NodeIndex node) const {
+    for (;;) {
+      if (const LexemeSlice* made = slice(dfa, state, node)) return *made;
+    }
   }
 
   /// The mask of a state; `make()` gives it where it is not known.
@@ -153,12 +162,10 @@ class SharedStates {
     std::weak_ptr<SharedStates> latest;
   };
 
-  // Inside these nearly every schema's texts spend most of their tokens.
-  void make_common_slices() {
-    const DfaPointer common[] = {any_string(ValueSyntax::json, '"'), any_key(false)};
-    for (const DfaPointer& dfa : common) {
-      for (std::uint32_t i = 0; i < asks_before_slice; ++i) (void)slice(dfa, dfa->next(0, '"'), 0);
-    }
+  // Inside it nearly every schema's texts spend most of their tokens.
+  void make_common_slice() {
+    const DfaPointer& common = any_string(ValueSyntax::json, '"');
+    (void)ready_slice(common, common->next(0, '"'), 0);
   }
   static std::uint32_t next_number() noexcept {
     static std::atomic<std::uint32_t> last{0};

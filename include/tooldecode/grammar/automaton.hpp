@@ -19,7 +19,9 @@
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/stable_vector.hpp>
 #include <tooldecode/grammar/byte_set.hpp>
+#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/key_reader.hpp>
 #include <tooldecode/grammar/left_recursion.hpp>
 #include <tooldecode/grammar/positions.hpp>
 #include <tooldecode/grammar/stacks.hpp>
@@ -193,14 +195,18 @@ class Automaton {
       });
       return set;
     }
-    /// The byte that must follow, some bytes passed over; nothing where several may, or the text
-    /// may end.
+    /// The byte that must follow, some bytes passed over, and escapes in keys that need none; nothing
+    /// where several may, or the text may end.
     [[nodiscard]] std::optional<std::uint8_t> only_byte(Place place, const ByteSet& passed_over) {
       std::optional<std::uint8_t> only;
       for (const StackFrame& frame : positions(place)) {
         if (frame.node == Positions::text_end) return std::nullopt;
       }
-      const ByteSet set = candidates(place) & ~passed_over;
+      ByteSet set;
+      for (const StackFrame& frame : positions(place)) {
+        set |= automaton_.positions_.plain_candidates(frame);
+      }
+      set = set & ~passed_over;
       for (unsigned b = 0; b < 256; ++b) {
         const auto byte = static_cast<std::uint8_t>(b);
         if (!set.contains(byte)) continue;
@@ -213,8 +219,9 @@ class Automaton {
       return only;
     }
     /// The position inside another member's key, see Positions.
-    [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other) {
-      return automaton_.positions_.in_other_key(frame, other);
+    [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other,
+                                          Dfa::State state) {
+      return automaton_.positions_.in_other_key(frame, other, state);
     }
 
    private:
@@ -257,9 +264,11 @@ class Automaton {
   [[nodiscard]] const std::shared_ptr<NodeStore>& shared_nodes() const noexcept {
     return positions_.shared_nodes();
   }
-  /// Whether other members may come next where a position is in the key of a keyed set.
-  [[nodiscard]] bool may_add(const StackFrame& frame) const {
-    return positions_.may_add(nodes()[frame.node], frame);
+  /// What reads keys, where a position is in the key of a keyed set; the lock must be held.
+  [[nodiscard]] const KeyReader& keys() const noexcept { return positions_.keys(); }
+  /// Whether a position is in the key of a keyed set that it does not name.
+  [[nodiscard]] bool is_in_other_key(const StackFrame& frame) const {
+    return positions_.is_in_other_key(frame);
   }
 
   /// The marks (Grammar::tagged) that a state is inside of, innermost first; where positions

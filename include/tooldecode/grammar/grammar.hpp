@@ -17,6 +17,7 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/grammar/string_escape.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
@@ -34,7 +35,9 @@ struct Occurrences {
 
 /// Members in any order: an object's properties, a call's keyword arguments.
 ///
-/// A member is written at most once, further members (`others`) again and again. A key that is
+/// A member is written at most once, further members (`others`) again and again; but where a least
+/// count asks for further members yet, one of the others is not repeated, so that the count is of
+/// different keys. Then the lexemes of others have at least so many texts, or none. A key that is
 /// spelled as a member's is that member and never one of the others, also where no text matches the
 /// member's value. No text matches where the
 /// separator cannot be matched, or where each spelling of a required member is an earlier member's
@@ -62,6 +65,10 @@ struct KeyedSet {
   bool documented_order = false;  ///< members only in the order listed, others last; not kept
                                   ///< beside dependences and a least count
   std::size_t leading = 0;        ///< the first so many are required, and written first, in order
+  /// Where keys are string literals of this syntax, every spelling of a member's key is that key,
+  /// also where it is escaped otherwise than `spellings` has it, which are as StringEscape::quoted
+  /// writes them, one for each quote. The lexemes of others have every spelling too.
+  std::optional<ValueSyntax> strings{};
 };
 
 /// A grammar under construction: every function adds a node and gives its index.
@@ -117,6 +124,7 @@ class Grammar {
     std::vector<KeyedSet::Dependence> dependent{};  ///< keyed_set
     std::uint32_t leading = 0;                      ///< keyed_set
     bool documented_order = false;                  ///< keyed_set
+    std::optional<ValueSyntax> strings{};           ///< keyed_set
   };
 
   /// No text at all: a choice drops it, a sequence with it accepts nothing.
@@ -189,6 +197,7 @@ class Grammar {
     node.dependent        = set.dependent;
     node.leading          = static_cast<std::uint32_t>(set.leading);
     node.documented_order = set.documented_order;
+    node.strings          = set.strings;
     return add(std::move(node));
   }
   /// A child with a mark; while a text is inside the child, `Automaton::tags` lists the mark.

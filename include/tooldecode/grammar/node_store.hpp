@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -19,6 +20,8 @@
 #include <tooldecode/core/stable_vector.hpp>
 #include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/key_characters.hpp>
+#include <tooldecode/grammar/string_escape.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
@@ -60,6 +63,7 @@ class NodeStore {
     std::vector<KeyedSet::Dependence> dependent{};
     std::uint32_t leading = 0;
     bool documented_order = false;
+    std::optional<ValueSyntax> strings{};
   };
 
   NodeStore() {
@@ -235,6 +239,7 @@ class NodeStore {
       made.required  = node.required;
       made.dependent = node.dependent;
       made.leading   = node.leading;
+      made.strings   = node.strings;
       // What dependences leave of a least number cannot be told once members are passed over.
       made.documented_order =
           node.documented_order && (node.dependent.empty() || node.occurrences.min == 0);
@@ -242,7 +247,7 @@ class NodeStore {
         if (from.key->empty() || known_[from.value] == nothing) continue;
         Others others{.value = known_[from.value]};
         others.key = store_.intern(Node{.kind = Kind::lexeme, .dfa = store_.shared(from.key)});
-        follow(*made.literals, *store_[others.key].dfa, others);
+        follow(made, *store_[others.key].dfa, others);
         if (others.completes[0]) made.others.push_back(std::move(others));
       }
       std::vector<char> live;
@@ -250,9 +255,10 @@ class NodeStore {
       return Grammar::is_completable(node, std::move(live), !made.others.empty());
     }
 
-    // Where a lexeme stands at each position of a trie, and whether it can end elsewhere than the
-    // trie's literals do. Children come after their parents.
-    static void follow(const VocabularyTrie& trie, const Dfa& dfa, Others& others) {
+    // Where a lexeme stands at each position of a set's trie, and whether it can end elsewhere than
+    // the trie's literals do, whichever way these are spelt. Children come after their parents.
+    static void follow(const Node& set, const Dfa& dfa, Others& others) {
+      const VocabularyTrie& trie = *set.literals;
       others.state.assign(trie.size(), Dfa::dead);
       others.completes.assign(trie.size(), 0);
       others.state[0] = 0;
@@ -267,17 +273,28 @@ class NodeStore {
         if (others.state[at] == Dfa::dead) continue;
         const auto [first, last] = trie.children(at);
         ByteSet leaving          = dfa.live(others.state[at]);
-        bool completes           = false;
+        if (set.strings && at != 0) leaving.erase('\\');  // the same characters, spelt otherwise
+        bool completes = false;
         for (auto child = first; child < last; ++child) {
           leaving.erase(trie.label(child));
-          completes = completes || others.completes[child];
+          if (set.strings && at != 0 && trie.label(child) == '\\') continue;
           // A key that ends within a longer literal is no member's.
-          completes =
-              completes || (trie.values(child).empty() && others.state[child] != Dfa::dead &&
-                            dfa.accepting(others.state[child]));
+          completes = completes || others.completes[child] ||
+                      (trie.values(child).empty() && others.state[child] != Dfa::dead &&
+                       dfa.accepting(others.state[child]));
         }
-        others.completes[at] = completes || !leaving.empty();
+        others.completes[at] = completes || !leaving.empty() ||
+                               (set.strings && completes_by_escape(set, at, dfa, others));
       }
+    }
+    static bool completes_by_escape(const Node& set, VocabularyTrie::NodeIndex at, const Dfa& dfa,
+                                    const Others& others) {
+      const Dfa::State escaped = dfa.next(others.state[at], '\\');
+      if (escaped == Dfa::dead) return false;
+      const auto known = key_characters(*set.literals, at, *set.strings);
+      return has_further_character(dfa, escaped, StringEscape(*set.strings), known) ||
+             std::any_of(known.begin(), known.end(),
+                         [&](const KeyCharacter& one) { return others.completes[one.node] != 0; });
     }
 
     template <class IsDead>
@@ -342,6 +359,7 @@ class NodeStore {
     mix(node.occurrences.min), mix(node.occurrences.max);
     if (node.literals) mix(node.literals->size());
     mix(node.separator), mix(node.tag), mix(node.leading), mix(node.documented_order);
+    mix(node.strings ? 1 + static_cast<std::uint64_t>(*node.strings) : 0);
     for (const std::uint64_t word : node.required) mix(word);
     for (const Others& others : node.others) mix(others.key), mix(others.value);
     for (const auto& [member, other] : node.dependent) mix(member), mix(other);
@@ -354,6 +372,7 @@ class NodeStore {
     return a.kind == b.kind && a.children == b.children && a.text == b.text && a.dfa == b.dfa &&
            a.occurrences == b.occurrences && a.separator == b.separator && a.tag == b.tag &&
            a.leading == b.leading && a.documented_order == b.documented_order &&
+           a.strings == b.strings &&
            a.required == b.required && a.dependent == b.dependent &&
            std::equal(a.others.begin(), a.others.end(), b.others.begin(), b.others.end(),
                       same_others) &&

@@ -114,11 +114,12 @@ class SchemaValues {
                  .count            = form.count,
                  .documented_order = written.documented_order,
                  .leading          = leading};
+    if (!written.plain) set.strings = text_.syntax();
     for (std::size_t i = 0; i < form.members.size(); ++i) {
       const auto& [name, id, required] = form.members[i];
       NodeId content                   = value(id);
       if (written.tagged) content = grammar_.tagged(argument_tag + documented[i], content);
-      auto spellings = written.plain ? std::vector{name} : text_.spellings(Json(name));
+      auto spellings = written.plain ? std::vector{name} : text_.key(name);
       set.members.push_back({std::move(spellings), sequence({written.assign, content}), required});
     }
     for (const auto& [name, needed] : form.dependent) {
@@ -129,7 +130,7 @@ class SchemaValues {
     }
     for (const ObjectForm::Others& other : form.others) {
       const NodeId content = sequence({written.assign, value(other.value)});
-      for (const DfaPointer& key : keys(other.keys, form, written.plain)) {
+      for (const DfaPointer& key : keys(other.keys, written.plain)) {
         if (!key->empty()) set.others.push_back({key, content});
       }
     }
@@ -188,7 +189,7 @@ class SchemaValues {
   NodeId shared_set(const KeyedSet& set) {
     std::string key;
     const auto put = [&](std::uint64_t number) { key += std::to_string(number) + ' '; };
-    put(set.documented_order), put(set.leading), put(set.count.min), put(set.count.max);
+    put(set.strings.has_value()), put(set.documented_order), put(set.leading), put(set.count.min), put(set.count.max);
     for (const KeyedSet::Member& member : set.members) {
       put(member.value), put(member.required);
       for (const std::string& text : member.spellings) key += text + '\n';
@@ -258,20 +259,13 @@ class SchemaValues {
     });
   }
 
-  // Key lexemes of a class. Members shadow them; names with spellings that no member has are left
-  // out.
-  std::vector<DfaPointer> keys(const TextTests& tests, const ObjectForm& form, bool plain) {
-    std::vector<std::string> names;
-    for (const ObjectForm::Member& member : form.members) {
-      if (!plain && SchemaText::has_further_spellings(member.name)) names.push_back(member.name);
-    }
-    const auto make = [&] {
-      if (tests.empty()) return text_.other_keys(nullptr, names, plain);
-      return text_.other_keys(&reader_.forms.texts.texts(tests), names, plain);
-    };
-    if (!names.empty()) return make();
+  // Key lexemes of a class. Members shadow them.
+  const std::vector<DfaPointer>& keys(const TextTests& tests, bool plain) {
     const auto [known, fresh] = made_keys_[plain].try_emplace(tests);
-    if (fresh) known->second = make();
+    if (fresh) {
+      known->second =
+          text_.other_keys(tests.empty() ? nullptr : &reader_.forms.texts.texts(tests), plain);
+    }
     return known->second;
   }
 

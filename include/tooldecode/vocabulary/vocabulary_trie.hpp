@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -138,6 +139,21 @@ class VocabularyTrie {
   [[nodiscard]] std::span<const std::uint32_t> values(NodeIndex node) const noexcept {
     const std::uint32_t first = nodes_[node].first_value;
     return {values_.data() + first, nodes_[node + 1].first_value - first};
+  }
+  /// The bytes that lead to a node. O(bytes x log nodes).
+  [[nodiscard]] std::string text(NodeIndex node) const {
+    std::string bytes;
+    while (node != 0) {
+      bytes.push_back(static_cast<char>(labels_[node]));
+      // The last node whose children do not begin behind this one is its parent.
+      const auto begins_behind = [](NodeIndex child, const Node& other) {
+        return child < other.first_child;
+      };
+      const auto behind = std::upper_bound(nodes_.begin(), nodes_.end() - 1, node, begins_behind);
+      node              = static_cast<NodeIndex>(behind - nodes_.begin() - 1);
+    }
+    std::reverse(bytes.begin(), bytes.end());
+    return bytes;
   }
   /// Texts that end at a node or below it.
   [[nodiscard]] std::uint32_t count_below(NodeIndex node) const noexcept {
