@@ -9,6 +9,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/number_bounds.hpp>
 #include <tooldecode/grammar/schema_reader.hpp>
 #include <tooldecode/grammar/schema_text.hpp>
 #include <tooldecode/grammar/schema_values.hpp>
@@ -25,6 +26,7 @@ struct SchemaOptions {
   std::uint32_t whitespace = 40;     ///< most bytes of optional whitespace; 0: ", " and ": " only
   std::vector<std::string> leading_keys{};  ///< of the root object: required, first, in this order
   SchemaRules rules{};
+  NumberLimits numbers{};  ///< how many digits numbers have, and which exponents
 };
 
 /// The mark, `argument_tag + i`, on the value of the root object's i-th property.
@@ -60,7 +62,7 @@ class SchemaCompiler {
         first_(static_cast<NodeId>(grammar.size())),
         reader_(root, options_.rules),
         text_(grammar, options_.syntax, options_.whitespace),
-        values_(grammar, reader_, text_, options_.documented_order) {}
+        values_(grammar, reader_, text_, options_.documented_order, options_.numbers) {}
 
   /// Any value that conforms; `pointer` is where the schema stands in the root document.
   [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer) {
