@@ -97,7 +97,7 @@ struct SchemaNumbers {
     }
     const std::int64_t exponent = number.scale - 1;
     if (std::abs(exponent) < static_cast<std::int64_t>(limits.constant_exponent) ||
-        exponent == 0 || exponent < limits.least_exponent || exponent > limits.greatest_exponent) {
+        exponent == 0 || !has(kinds, ~NumberKinds::digits) || exponent < limits.least_exponent || exponent > limits.greatest_exponent) {
       return result;
     }
     const bool has_point = number.digits.size() > 1;
@@ -145,7 +145,6 @@ struct SchemaNumbers {
         texts.insert(texts.end(), mantissas.begin(), mantissas.end());
         continue;
       }
-      if (!has(kinds, ~NumberKinds::digits)) continue;
       const std::string digits = std::to_string(std::abs(one.least));
       for (const std::string& mantissa : mantissas) {
         for (const char* mark : {"e", "E"}) {
