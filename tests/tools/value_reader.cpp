@@ -4,6 +4,7 @@
 
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/tools/value_writer.hpp>
 
 #include <support/catch.hpp>
 #include <support/data.hpp>

@@ -301,8 +301,8 @@ class MagnitudeRows {
     key.until = no_whole_ ? std::min(key.until, places + 1) : 0;
     if (!is_deep(key) && key.scale > static_cast<std::int32_t>(limits_.leading_digits)) {
       // Only whether the number is one as it stands.
-      key.from  = std::max(key.from, 0);
-      key.until = std::max(key.until, is_far(key) ? -never : 0);
+      if (wanted_.divisor) key.from = std::max(key.from, 0);
+      if (!is_far(key)) key.until = std::max(key.until, 0);
     }
     return key;
   }

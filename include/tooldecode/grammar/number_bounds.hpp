@@ -66,8 +66,8 @@ struct NumberLimits {
   std::uint32_t places = 20;
   std::int32_t least_exponent = -324, greatest_exponent = 308;
   /// Constants, which are listed, have an exponent besides their plain digits where it is at least
-  /// so far from zero: 1000 is 1e3 too.
-  std::uint32_t constant_exponent = 3;
+  /// so far from zero: 10 is 1e1 too.
+  std::uint32_t constant_exponent = 1;
 
   friend bool operator==(const NumberLimits&, const NumberLimits&) = default;
 };
