@@ -3,12 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -102,7 +101,21 @@ class MagnitudeRows {
     std::uint32_t rest  = 0;          // by the divisor
     std::int32_t from   = -never;     // the least exponent that makes it a multiple
     std::int32_t until  = never;      // the least exponent that makes it an integer
-    friend auto operator<=>(const Key&, const Key&) = default;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const noexcept {
+      std::uint64_t hash = 0;
+      for (const std::int64_t part :
+           {std::int64_t{static_cast<std::uint8_t>(key.part)} * 2 + (key.zero ? 1 : 0),
+            std::int64_t{key.scale}, std::int64_t{key.count},
+            std::int64_t{key.least} * 3 + key.most, std::int64_t{key.places},
+            std::int64_t{key.rest}, std::int64_t{key.from}, std::int64_t{key.until}}) {
+        hash = (hash ^ static_cast<std::uint64_t>(part)) * 0x9E3779B97F4A7C15;
+        hash ^= hash >> 29;
+      }
+      return static_cast<std::size_t>(hash);
+    }
   };
   struct Interval {
     std::int64_t from = -never, to = never;
@@ -131,7 +144,7 @@ class MagnitudeRows {
         digits == 1 ? limits_.places : std::min<std::uint64_t>(limits_.places, 10'000 / digits));
   }
   [[noreturn]] static void too_large() {
-    throw Error(Errc::limit_exceeded, "", "a divisor that needs too many states");
+    throw Error(Errc::limit_exceeded, "/multipleOf", "a divisor that needs too many states");
   }
 
   // The exponents that bounds leave.
@@ -331,9 +344,15 @@ class MagnitudeRows {
     }
     rows_[here].accepting = accepts && key.part != Part::point;
     rows_[here].boundary  = key.part == Part::whole && is_far(key);
-    for (char digit = '0'; digit <= '9'; ++digit) {
-      if (key.zero && digit != '0' && !wanted_.others) continue;
-      if (const auto next = after(key, digit)) add(here, digit, state(*next));
+    // Where nothing is left to be compared, or divided, digits from 1 to 9 are alike.
+    const bool is_decided = !key.zero && (!wanted_.least || key.least != 0) && key.most != 0 &&
+                            (!wanted_.divisor || wanted_.divisor->digits == 1);
+    const char last       = is_decided ? '1' : key.zero && !wanted_.others ? '0' : '9';
+    for (char digit = '0'; digit <= last; ++digit) {
+      const auto next = after(key, digit);
+      if (!next) continue;
+      add(here, digit, state(*next));
+      if (is_decided && digit == '1') rows_[here].edges.back().last = '9';
     }
     if (!pointed_) return;
     if (key.part == Part::whole) {
@@ -368,7 +387,7 @@ class MagnitudeRows {
   std::int32_t finishing_   = 0;
   std::int32_t most_places_ = 0;
   std::vector<std::int32_t> raise_{};  // [divisor's digits] powers of ten to be a multiple of them
-  std::map<Key, Dfa::State> states_;
+  std::unordered_map<Key, Dfa::State, Hash> states_;
   std::vector<std::pair<Key, Dfa::State>> work_;
 };
 
