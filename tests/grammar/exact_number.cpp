@@ -33,5 +33,6 @@ TEST_CASE("A document without such numbers is a document as others read it") {
   CHECK(ExactNumber::is_in(document));
   const Json rounded = ExactNumber::rounded(document);
   CHECK_FALSE(ExactNumber::is_in(rounded));
-  CHECK(rounded == Json::parse(R"({"a": [1, 18446744073709551617], "b": {"c": 18446744073709551617}})"));
+  CHECK(rounded ==
+        Json::parse(R"({"a": [1, 18446744073709551617], "b": {"c": 18446744073709551617}})"));
 }

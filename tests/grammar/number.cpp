@@ -116,15 +116,33 @@ std::string random_number(std::mt19937& random) {
   return text;
 }
 Asked random_asked(std::mt19937& random) {
-  const std::vector<std::string> limits{
-      "0",      "1",    "5",     "12",   "105", "0.5",  "3.14",  "99.95", "0.05",
-      "1e2",    "25e-1", "100",  "0.123", "1e-7", "1e16", "1e21",  "65535", "5e-324",
-      "1.7976931348623157e308", "18446744073709551617", "1e100", "2.5e-300"};
-  const std::vector<std::string> divisors{"1", "2",    "3",   "7",    "12",   "100",  "0.01",
-                                          "0.5", "1.5", "0.25", "0.3", "1e3", "60", "1e-5", "5"};
-  const std::vector<Kinds> kinds{Kinds::any,       Kinds::integers, Kinds::integers, Kinds::any,
-                                 Kinds::fractions, Kinds::digits,   Kinds::pointed,
-                                 ~Kinds::digits,   ~Kinds::pointed};
+  const std::vector<std::string> limits{"0",
+                                        "1",
+                                        "5",
+                                        "12",
+                                        "105",
+                                        "0.5",
+                                        "3.14",
+                                        "99.95",
+                                        "0.05",
+                                        "1e2",
+                                        "25e-1",
+                                        "100",
+                                        "0.123",
+                                        "1e-7",
+                                        "1e16",
+                                        "1e21",
+                                        "65535",
+                                        "5e-324",
+                                        "1.7976931348623157e308",
+                                        "18446744073709551617",
+                                        "1e100",
+                                        "2.5e-300"};
+  const std::vector<std::string> divisors{"1",   "2",    "3",   "7",   "12", "100",  "0.01", "0.5",
+                                          "1.5", "0.25", "0.3", "1e3", "60", "1e-5", "5"};
+  const std::vector<Kinds> kinds{Kinds::any,     Kinds::integers,  Kinds::integers,
+                                 Kinds::any,     Kinds::fractions, Kinds::digits,
+                                 Kinds::pointed, ~Kinds::digits,   ~Kinds::pointed};
   Asked asked{.above = random() % 2 == 0, .below = random() % 2 == 0};
   const auto limit = [&] {
     return random() % 3 == 0 ? random_number(random)
@@ -153,7 +171,8 @@ std::string random_text(std::mt19937& random, const Asked& asked) {
       }
       const auto exponent = number.scale - 1 + static_cast<int>(random() % 3) - 1;
       std::string digits  = std::to_string(std::abs(exponent));
-      if (random() % 2) digits.insert(0, random() % (4 - std::min<std::size_t>(3, digits.size())), '0');
+      if (random() % 2)
+        digits.insert(0, random() % (4 - std::min<std::size_t>(3, digits.size())), '0');
       text += (random() % 2 ? "e" : "E");
       text += (exponent < 0 ? "-" : random() % 2 ? "+" : "") + digits;
     }
@@ -172,12 +191,15 @@ TEST_CASE("Numbers without bounds have the grammar of RFC 8259", "[number]") {
     if (accepts(any_number(Kinds::any), t) != number.has_value()) wrong += t + " ";
     const bool is_integer = number && number->is_integral();
     if (accepts(any_number(Kinds::integers), t) && !is_integer) wrong += t + "(int) ";
-    if (is_integer && is_within_limits(t) && !accepts(any_number(Kinds::integers), t)) wrong += t + "(int) ";
+    if (is_integer && is_within_limits(t) && !accepts(any_number(Kinds::integers), t))
+      wrong += t + "(int) ";
   });
   CHECK(wrong == "");
-  for (const char* repr : {"1e-09", "1e+16", "8.854e-12", "-2.5", "1617262800000", "5.0", "1E99",
-                           "1e-307", "1e100", "1.7976931348623157e+308", "5e-324", "4.9E-324",
-                           "1.05e+001", "123.456e78", "54.5E-148", "12345e-300", "0e0", "-0", "-0.0E-000", "0.5e1"}) {
+  for (const char* repr :
+       {"1e-09",      "1e+16",    "8.854e-12", "-2.5",       "1617262800000",
+        "5.0",        "1E99",     "1e-307",    "1e100",      "1.7976931348623157e+308",
+        "5e-324",     "4.9E-324", "1.05e+001", "123.456e78", "54.5E-148",
+        "12345e-300", "0e0",      "-0",        "-0.0E-000",  "0.5e1"}) {
     INFO(repr);
     CHECK(accepts(any_number(Kinds::any), repr));
   }
@@ -333,8 +355,8 @@ TEST_CASE("Empty ranges accept nothing, and typical ones have few states", "[num
   CHECK(number_lexeme(range("0.2", "0.8"), Kinds::integers).dfa->empty());
   CHECK_FALSE(number_lexeme(range("0.2", "0.8"), Kinds::any).dfa->empty());
   CHECK(number_lexeme(range("1.1", "1.9"), Kinds::digits).dfa->empty());
-  NumberBounds five  = range("3", "4");
-  five.multiples     = {Decimal::parse("5")};
+  NumberBounds five = range("3", "4");
+  five.multiples    = {Decimal::parse("5")};
   CHECK(number_lexeme(five, Kinds::integers).dfa->empty());
   const NumberLexeme wide =
       number_lexeme(range("-9223372036854775808", "9223372036854775807"), Kinds::integers);

@@ -9,8 +9,7 @@ using namespace tooldecode;
 
 namespace {
 
-NumberForm numbers(const char* least, const char* most,
-                   NumberKinds kinds = NumberKinds::any) {
+NumberForm numbers(const char* least, const char* most, NumberKinds kinds = NumberKinds::any) {
   NumberForm form{.kinds = kinds};
   if (*least != 0) form.bounds.minimum = {Decimal::parse(least), false};
   if (*most != 0) form.bounds.maximum = {Decimal::parse(most), false};

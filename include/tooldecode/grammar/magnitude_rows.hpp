@@ -52,7 +52,7 @@ class MagnitudeRows {
     pointed_  = integral_ || has(wanted_.kinds, NumberKinds::fractions);
     no_whole_ = pointed_ && !integral_;
     if (wanted_.divisor) prepare_divisor();
-    wide_ = std::max<std::int32_t>(1, static_cast<std::int32_t>(limits_.leading_digits));
+    wide_            = std::max<std::int32_t>(1, static_cast<std::int32_t>(limits_.leading_digits));
     const auto most  = static_cast<std::int32_t>(limits_.digits);
     const auto widen = [&](const NumberBounds::Bound& bound) {
       const auto scale = static_cast<std::int32_t>(bound.value.scale);
@@ -94,8 +94,8 @@ class MagnitudeRows {
   struct Key {
     Part part          = Part::whole;
     bool zero          = false;
-    std::int32_t scale = 0;  // as Decimal's; for zero: zeros behind the point, negative
-    std::int32_t count = 0;  // digits that have been compared with bounds
+    std::int32_t scale = 0;           // as Decimal's; for zero: zeros behind the point, negative
+    std::int32_t count = 0;           // digits that have been compared with bounds
     std::int8_t least = 0, most = 0;  // the digits against the bounds': -1 less, 0 equal, 1 greater
     std::int32_t places = 0;          // digits behind the point
     std::uint32_t rest  = 0;          // by the divisor
@@ -163,13 +163,13 @@ class MagnitudeRows {
         return digits == 0 && is_short ? -1 : digits;
       };
       if (wanted_.least) {
-        const int sign = order(*wanted_.least, key.least);
+        const int sign      = order(*wanted_.least, key.least);
         const bool is_below = sign < 0 || (sign == 0 && wanted_.least->exclusive);
-        result.from = wanted_.least->value.scale - key.scale + (is_below ? 1 : 0);
+        result.from         = wanted_.least->value.scale - key.scale + (is_below ? 1 : 0);
       }
-      const int sign = order(wanted_.most, key.most);
+      const int sign      = order(wanted_.most, key.most);
       const bool is_above = sign > 0 || (sign == 0 && wanted_.most.exclusive);
-      result.to = most.scale - key.scale - (is_above ? 1 : 0);
+      result.to           = most.scale - key.scale - (is_above ? 1 : 0);
     }
     return result;
   }
@@ -224,7 +224,7 @@ class MagnitudeRows {
   void divide(Key& key, char digit) const {
     if (!wanted_.divisor) return;
     const auto& [digits, places] = *wanted_.divisor;
-    key.rest = static_cast<std::uint32_t>(
+    key.rest                     = static_cast<std::uint32_t>(
         (key.rest * std::uint64_t{10} + static_cast<std::uint64_t>(digit - '0')) % digits);
     key.from = std::min(
         key.places - static_cast<std::int32_t>(places) + raise_[static_cast<std::size_t>(key.rest)],
@@ -234,8 +234,8 @@ class MagnitudeRows {
   [[nodiscard]] std::optional<Key> after(Key key, char digit) const {
     if (key.part == Part::whole) {
       if (key.zero) return std::nullopt;
-      if (key.scale == wide_ && (wide_ >= static_cast<std::int32_t>(limits_.digits) ||
-                                 longest() > std::int32_t{308})) {
+      if (key.scale == wide_ &&
+          (wide_ >= static_cast<std::int32_t>(limits_.digits) || longest() > std::int32_t{308})) {
         return std::nullopt;
       }
       key.scale = std::min(key.scale + 1, wide_ + 1);
@@ -347,7 +347,7 @@ class MagnitudeRows {
     // Where nothing is left to be compared, or divided, digits from 1 to 9 are alike.
     const bool is_decided = !key.zero && (!wanted_.least || key.least != 0) && key.most != 0 &&
                             (!wanted_.divisor || wanted_.divisor->digits == 1);
-    const char last       = is_decided ? '1' : key.zero && !wanted_.others ? '0' : '9';
+    const char last = is_decided ? '1' : key.zero && !wanted_.others ? '0' : '9';
     for (char digit = '0'; digit <= last; ++digit) {
       const auto next = after(key, digit);
       if (!next) continue;
@@ -381,9 +381,9 @@ class MagnitudeRows {
   std::vector<Dfa::SparseRow>& rows_;
   ExponentRows& exponents_;
   bool integral_ = true, pointed_ = true;  // with a point or an exponent: integers; any numbers
-  bool no_whole_      = false;             // with a point or an exponent: no integers
-  std::int32_t wide_  = 1;                 // scales above are alike
-  std::int32_t deep_  = 0;                 // scales of minus so much and below are alike
+  bool no_whole_            = false;       // with a point or an exponent: no integers
+  std::int32_t wide_        = 1;           // scales above are alike
+  std::int32_t deep_        = 0;           // scales of minus so much and below are alike
   std::int32_t finishing_   = 0;
   std::int32_t most_places_ = 0;
   std::vector<std::int32_t> raise_{};  // [divisor's digits] powers of ten to be a multiple of them

@@ -88,7 +88,7 @@ inline std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows) {
   const auto excludes_zero = [](const std::optional<NumberBounds::Bound>& bound) {
     return bound && bound->value.is_zero() && bound->exclusive;
   };
-  const bool is_integral = !has(kinds, NumberKinds::fractions);
+  const bool is_integral         = !has(kinds, NumberKinds::fractions);
   std::vector<Decimal> multiples = bounds.multiples;
   if (is_integral && has(kinds, NumberKinds::pointed)) multiples.push_back(Decimal::parse("1"));
   MagnitudeRows::Wanted all{.most = largest, .kinds = kinds};
@@ -98,8 +98,8 @@ inline std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows) {
       throw Error(Errc::limit_exceeded, "/multipleOf", "divisors with too many digits");
     }
   }
-  all.zero = low <= 0 && high >= 0 && !excludes_zero(bounds.minimum) &&
-             !excludes_zero(bounds.maximum);
+  all.zero =
+      low <= 0 && high >= 0 && !excludes_zero(bounds.minimum) && !excludes_zero(bounds.maximum);
   // Of the numbers above zero, and of those below it as if they were above.
   const auto wanted = [&](const auto& least, const auto& most, bool others) {
     const auto magnitude = [](const NumberBounds::Bound& bound) {
@@ -115,17 +115,17 @@ inline std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows) {
   const std::optional<NumberBounds::Bound> none;
   std::vector<Dfa::SparseRow> rows(2);
   ExponentRows exponents(rows, within.least_exponent, within.greatest_exponent);
-  MagnitudeRows above(wanted(low > 0 ? bounds.minimum : none, bounds.maximum,
-                             !bounds.maximum || high > 0),
-                      within, rows, exponents);
+  MagnitudeRows above(
+      wanted(low > 0 ? bounds.minimum : none, bounds.maximum, !bounds.maximum || high > 0), within,
+      rows, exponents);
   above.attach(0);
   std::int32_t compared = above.compared_digits();
   if (!bounds.minimum && !bounds.maximum) {
     rows[1].edges = rows[0].edges;
   } else {
-    MagnitudeRows below(wanted(high < 0 ? bounds.maximum : none, bounds.minimum,
-                               !bounds.minimum || low < 0),
-                        within, rows, exponents);
+    MagnitudeRows below(
+        wanted(high < 0 ? bounds.maximum : none, bounds.minimum, !bounds.minimum || low < 0),
+        within, rows, exponents);
     below.attach(1);
     compared = std::max(compared, below.compared_digits());
   }
@@ -148,7 +148,7 @@ inline std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows) {
 [[nodiscard]] inline const NumberLexeme& any_number(NumberKinds kinds) {
   TOOLDECODE_ASSERT(kinds == NumberKinds::integers || kinds == NumberKinds::any);
   static const NumberLexeme integers = number_lexeme({}, NumberKinds::integers);
-  static const NumberLexeme numbers = number_lexeme({}, NumberKinds::any);
+  static const NumberLexeme numbers  = number_lexeme({}, NumberKinds::any);
   return kinds == NumberKinds::integers ? integers : numbers;
 }
 

@@ -10,7 +10,8 @@
 
 namespace tooldecode {
 
-/// Lower and upper bound of a number, and what it is a multiple of, all of them; nothing is no bound.
+/// Lower and upper bound of a number, and what it is a multiple of, all of them; nothing is no
+/// bound.
 struct NumberBounds {
   struct Bound {
     Decimal value{};
@@ -63,7 +64,7 @@ struct NumberLimits {
   std::uint32_t leading_digits = 1;
   /// Digits behind the point of an integer or a multiple with an exponent; fewer where the divisor
   /// has more than two digits that are not zeros.
-  std::uint32_t places = 20;
+  std::uint32_t places        = 20;
   std::int32_t least_exponent = -324, greatest_exponent = 308;
   /// Constants, which are listed, have an exponent besides their plain digits where it is at least
   /// so far from zero: 10 is 1e1 too.

@@ -98,8 +98,7 @@ class SchemaAssertions {
     read_bound(form.bounds.minimum, "minimum", "exclusiveMinimum", 1);
     read_bound(form.bounds.maximum, "maximum", "exclusiveMaximum", -1);
     if (const Json* multiple = find("multipleOf")) {
-      const Decimal& divisor =
-          form.bounds.multiples.emplace_back(decimal(*multiple, "multipleOf"));
+      const Decimal& divisor = form.bounds.multiples.emplace_back(decimal(*multiple, "multipleOf"));
       if (divisor.is_zero() || divisor.negative) {
         malformed("multipleOf", "must be greater than zero");
       }

@@ -76,9 +76,9 @@ struct SchemaNumbers {
   /// Texts that begin with all digits of one number that are not zeros behind the point.
   struct Beginning {
     std::string text;
-    bool has_point           = false;
-    std::int64_t least       = 0, greatest = 0;  ///< the exponents that may follow
-    NumberKinds kinds        = NumberKinds::any;
+    bool has_point     = false;
+    std::int64_t least = 0, greatest = 0;  ///< the exponents that may follow
+    NumberKinds kinds                                      = NumberKinds::any;
     [[nodiscard]] auto operator<=>(const Beginning&) const = default;
   };
   /// How the texts of one number begin: with its plain digits, or with one digit before the point.
@@ -96,11 +96,12 @@ struct SchemaNumbers {
       result.push_back({number.plain(), !number.is_integral(), 0, 0, kinds});
     }
     const std::int64_t exponent = number.scale - 1;
-    if (std::abs(exponent) < static_cast<std::int64_t>(limits.constant_exponent) ||
-        exponent == 0 || !has(kinds, ~NumberKinds::digits) || exponent < limits.least_exponent || exponent > limits.greatest_exponent) {
+    if (std::abs(exponent) < static_cast<std::int64_t>(limits.constant_exponent) || exponent == 0 ||
+        !has(kinds, ~NumberKinds::digits) || exponent < limits.least_exponent ||
+        exponent > limits.greatest_exponent) {
       return result;
     }
-    const bool has_point = number.digits.size() > 1;
+    const bool has_point     = number.digits.size() > 1;
     const std::string places = has_point ? '.' + number.digits.substr(1) : "";
     result.push_back({sign + number.digits[0] + places, has_point, exponent, exponent, kinds});
     return result;

@@ -214,19 +214,17 @@ class SchemaValues {
       if (point == nullptr) continue;
       for (auto& beginning : SchemaNumbers::beginnings(*point, form.kinds, limits_)) {
         std::string text = std::exchange(beginning.text, "");
-        const auto node  = [&] {
-          return grammar_.lexeme(SchemaNumbers::rest(beginning, limits_));
-        };
+        const auto node  = [&] { return grammar_.lexeme(SchemaNumbers::rest(beginning, limits_)); };
         constants[std::move(text)].push_back(shared(made_rests_, beginning, node));
       }
     }
     for (auto& [text, rests] : constants) {
       std::sort(rests.begin(), rests.end());
       rests.erase(std::unique(rests.begin(), rests.end()), rests.end());
-      words.emplace_back(text, rests.size() == 1
-                                   ? rests[0]
-                                   : shared(made_choices_, rests,
-                                            [&, &all = rests] { return grammar_.choice(all); }));
+      words.emplace_back(
+          text, rests.size() == 1 ? rests[0] : shared(made_choices_, rests, [&, &all = rests] {
+            return grammar_.choice(all);
+          }));
     }
   }
   NodeId number(const NumberForm& form) {

@@ -307,9 +307,11 @@ class DocumentReader {
                          [&](const Json& one) { return is_of_type(value, one); });
     }
     if (type == "integer") {
-      return ExactNumber::is_number(value) && Decimal::parse(ExactNumber::text(value)).is_integral();
+      return ExactNumber::is_number(value) &&
+             Decimal::parse(ExactNumber::text(value)).is_integral();
     }
-    return (type == "string" && value.is_string()) || (type == "number" && ExactNumber::is_number(value)) ||
+    return (type == "string" && value.is_string()) ||
+           (type == "number" && ExactNumber::is_number(value)) ||
            (type == "boolean" && value.is_boolean()) || (type == "null" && value.is_null()) ||
            (type == "array" && value.is_array()) || (type == "object" && value.is_object());
   }
