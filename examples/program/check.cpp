@@ -18,8 +18,10 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/exact_number.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/tools/value_writer.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <program/commands.hpp>
@@ -237,7 +239,10 @@ std::vector<SchemaText> texts_under_schema(const Json& row, const Json& id) {
     if (!test.is_object() || !test.contains("data")) {
       throw td::Error(td::Errc::malformed_document, "", "a test has data");
     }
-    texts.push_back({prefix + std::to_string(texts.size()), test["data"].dump(), std::nullopt});
+    const Json& data = test["data"];
+    texts.push_back({prefix + std::to_string(texts.size()),
+                     td::ExactNumber::is_in(data) ? td::write_json(data) : data.dump(),
+                     std::nullopt});
     if (test.contains("valid") && test["valid"].is_boolean()) texts.back().valid = test["valid"];
   }
   return texts;
@@ -294,7 +299,7 @@ std::vector<Json> check_schema(const Json& row, const Json& id, const CheckOptio
 std::vector<Json> check_row(const Json& row, const CheckOptions& options,
                             const td::MaskCache& cache, const td::Tokenizer& tokenizer,
                             Totals& totals) {
-  const Json id = row.contains("id") ? row["id"] : Json();
+  const Json id = row.contains("id") ? td::ExactNumber::rounded(row["id"]) : Json();
   std::vector<Json> verdicts;
   try {
     if (options.format == json_schema) {
@@ -362,7 +367,7 @@ void run_check(const CheckOptions& options) {
       if (line.empty()) continue;
       Json row;
       try {
-        row = td::parse_json(line);
+        row = td::parse_exact_json(line);
       } catch (const td::Error& error) {
         throw td::Error(error.code(), path + ":" + std::to_string(number), error.what());
       }

@@ -94,7 +94,7 @@ void run_sample(const SampleOptions& options) {
     std::istringstream lines(read_file(path));
     for (std::string line; std::getline(lines, line);) {
       if (line.empty()) continue;
-      const Json row  = td::parse_json(line);
+      const Json row  = td::parse_exact_json(line);
       const char* key = row.contains("functions") ? "functions"
                         : row.contains("tools")   ? "tools"
                                                   : "apis";

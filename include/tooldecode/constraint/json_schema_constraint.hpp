@@ -33,10 +33,10 @@ class JsonSchemaConstraint : public GrammarConstraint {
   JsonSchemaConstraint(MaskCache cache, const Json& schema, SchemaOptions options = {})
       : JsonSchemaConstraint(build(schema, std::move(options)), std::move(cache)) {}
 
-  /// The constraint of a schema's text.
+  /// The constraint of a schema's text, whose numbers are exact whatever their size.
   [[nodiscard]] static JsonSchemaConstraint parse(MaskCache cache, std::string_view schema,
                                                   SchemaOptions options = {}) {
-    return {std::move(cache), parse_json(schema), std::move(options)};
+    return {std::move(cache), parse_exact_json(schema), std::move(options)};
   }
 
  private:

@@ -9,6 +9,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/number_bounds.hpp>
 #include <tooldecode/grammar/schema_reader.hpp>
 #include <tooldecode/grammar/schema_text.hpp>
 #include <tooldecode/grammar/schema_values.hpp>
@@ -25,6 +26,7 @@ struct SchemaOptions {
   std::uint32_t whitespace = 40;     ///< most bytes of optional whitespace; 0: ", " and ": " only
   std::vector<std::string> leading_keys{};  ///< of the root object: required, first, in this order
   SchemaRules rules{};
+  NumberLimits numbers{};  ///< how many digits numbers have, and which exponents
 };
 
 /// The mark, `argument_tag + i`, on the value of the root object's i-th property.
@@ -37,11 +39,17 @@ inline constexpr std::uint32_t argument_tag = SchemaValues::argument_tag;
 /// asks for a further property with a value of its own or for a number that is no multiple,
 /// `unevaluatedItems` beside `contains`, references that leave the document (see SchemaRules), and
 /// patterns and formats that are not regular. What is accepted conforms; what conforms is accepted
-/// but for these readings: a bounded decimal has no exponent; numbers of an enum have the spellings
-/// of common writers; keys, enum texts and texts of a pattern are written plainly or with every
+/// but for these readings: numbers are as long as NumberLimits says, and finite as doubles; keys,
+/// enum texts and texts of a pattern are written plainly or with every
 /// non-ASCII character escaped. A key that the schema does not name may be repeated: each of its
 /// values conforms, so that it does not matter which of them a reader takes, and each counts for
 /// minProperties and maxProperties.
+///
+/// Numbers are their values, however they are written: 1e3 and 3.0 are integers, save in draft 4,
+/// whose integers have neither a point nor an exponent. Numbers of the schema are exact where its
+/// text was read by `parse_exact_json`, as `JsonSchemaConstraint::parse` and `ToolSet::parse` do.
+/// Of a double, in a value that others have read, nothing is known but itself: it means the
+/// shortest decimal that reads as it.
 ///
 /// \par Complexity  O(alternatives of the normal form), each once; patterns see compile_pattern
 /// \par Threads     one at a time per Grammar
@@ -60,7 +68,7 @@ class SchemaCompiler {
         first_(static_cast<NodeId>(grammar.size())),
         reader_(root, options_.rules),
         text_(grammar, options_.syntax, options_.whitespace),
-        values_(grammar, reader_, text_, options_.documented_order) {}
+        values_(grammar, reader_, text_, options_.documented_order, options_.numbers) {}
 
   /// Any value that conforms; `pointer` is where the schema stands in the root document.
   [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer) {

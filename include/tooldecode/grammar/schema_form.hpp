@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/number.hpp>
+#include <tooldecode/grammar/number_bounds.hpp>
 #include <tooldecode/grammar/schema_texts.hpp>
 
 namespace tooldecode {
@@ -23,12 +22,11 @@ using FormId                         = std::uint32_t;
 inline constexpr FormId any_form     = 0;  ///< every value
 inline constexpr FormId nothing_form = 1;  ///< no value
 
-/// Numbers: of one grain, between bounds, multiples of each of some numbers.
+/// Numbers: of some kinds, between bounds, multiples of each of some numbers.
 struct NumberForm {
-  enum class Grain : std::uint8_t { any, integer, fraction };
-  Grain grain = Grain::any;
+  NumberKinds kinds = NumberKinds::any;
   NumberBounds bounds{};
-  std::vector<Decimal> multiples{};
+  friend bool operator==(const NumberForm&, const NumberForm&) = default;
 };
 
 /// Strings: of some length, passing tests, one of some texts, none of others.
@@ -111,69 +109,6 @@ struct SchemaForm {
     return numbers.size() + texts.size() + arrays.size() + objects.size();
   }
 };
-
-/// Less than, equal to or greater than zero as a is to b.
-[[nodiscard]] inline int compare(const Decimal& a, const Decimal& b) {
-  const bool below_a = a.negative && !a.is_zero(), below_b = b.negative && !b.is_zero();
-  if (below_a != below_b) return below_a ? -1 : 1;
-  const int sign = below_a ? -1 : 1;
-  if (a.integer.size() != b.integer.size()) {
-    return a.integer.size() < b.integer.size() ? -sign : sign;
-  }
-  const int whole = a.integer.compare(b.integer);
-  const int order = whole != 0 ? whole : a.fraction.compare(b.fraction);
-  return order == 0 ? 0 : order < 0 ? -sign : sign;
-}
-/// Whether they are one number.
-[[nodiscard]] inline bool operator==(const Decimal& a, const Decimal& b) {
-  return compare(a, b) == 0;
-}
-
-/// Whether a number is a multiple of another; nothing where the numbers are too long to tell.
-[[nodiscard]] inline std::optional<bool> is_multiple(const Decimal& number, const Decimal& of) {
-  const std::size_t places = std::max(number.fraction.size(), of.fraction.size());
-  const auto digits        = [&](const Decimal& one) {
-    return one.integer + one.fraction + std::string(places - one.fraction.size(), '0');
-  };
-  const std::string divisor_digits = digits(of);
-  const std::size_t first          = divisor_digits.find_first_not_of('0');
-  if (first == std::string::npos || divisor_digits.size() - first > 17) return std::nullopt;
-  const std::uint64_t divisor = std::stoull(divisor_digits);
-  std::uint64_t rest          = 0;
-  for (const char digit : digits(number)) {
-    rest = (rest * 10 + static_cast<std::uint64_t>(digit - '0')) % divisor;
-  }
-  return rest == 0;
-}
-
-/// The least number that is a multiple of all of them; nothing where it is too long.
-[[nodiscard]] inline std::optional<Decimal> common_multiple(const std::vector<Decimal>& numbers) {
-  std::size_t places = 0;
-  for (const Decimal& one : numbers) places = std::max(places, one.fraction.size());
-  std::uint64_t all = 1;
-  for (const Decimal& one : numbers) {
-    const std::string digits =
-        one.integer + one.fraction + std::string(places - one.fraction.size(), '0');
-    if (digits.size() > 9) return std::nullopt;
-    all = std::lcm(all, std::stoull(digits));
-    if (all > 1'000'000'000) return std::nullopt;
-  }
-  std::string digits = std::to_string(all);
-  if (digits.size() <= places) digits.insert(0, places + 1 - digits.size(), '0');
-  return Decimal::parse(places == 0 ? digits
-                                    : digits.substr(0, digits.size() - places) + '.' +
-                                          digits.substr(digits.size() - places));
-}
-
-/// Whether they are one bound.
-[[nodiscard]] inline bool operator==(const NumberBounds::Bound& a, const NumberBounds::Bound& b) {
-  return a.exclusive == b.exclusive && a.value == b.value;
-}
-/// Whether they are written alike.
-[[nodiscard]] inline bool operator==(const NumberForm& a, const NumberForm& b) {
-  return a.grain == b.grain && a.bounds.minimum == b.bounds.minimum &&
-         a.bounds.maximum == b.bounds.maximum && a.multiples == b.multiples;
-}
 
 /// The only number of a form, where its bounds leave one.
 [[nodiscard]] inline const Decimal* find_point(const NumberForm& form) {

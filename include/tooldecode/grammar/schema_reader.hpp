@@ -359,9 +359,7 @@ class SchemaReader {
     const Assertions::Types types = site.has.types();
     SchemaForm form{types.null, types.boolean, types.boolean};
     if (types.integer) {
-      NumberForm number = site.has.numbers();
-      if (!types.number) number.grain = NumberForm::Grain::integer;
-      if (auto some = tooldecode::intersection(number, NumberForm{})) {
+      if (auto some = tooldecode::intersection(site.has.numbers(), NumberForm{})) {
         form.numbers.push_back(std::move(*some));
       }
     }

@@ -43,10 +43,12 @@ class SchemaValues {
     std::vector<std::string> leading_keys{};  ///< required, first, in this order
   };
 
-  SchemaValues(Grammar& grammar, SchemaReader& reader, SchemaText& text, bool documented_order)
+  SchemaValues(Grammar& grammar, SchemaReader& reader, SchemaText& text, bool documented_order,
+               const NumberLimits& limits = {})
       : grammar_(grammar),
         reader_(reader),
         text_(text),
+        limits_(limits),
         inner_{.assign = text.colon(), .documented_order = documented_order},
         open_array_(grammar.sequence({grammar.literal("["), text.space()})),
         close_array_(grammar.sequence({text.space(), grammar.literal("]")})),
@@ -158,12 +160,12 @@ class SchemaValues {
     word(form.falsehood, Json(false));
     add_numbers(form.numbers, words, choices);
     add_texts(form.texts, words, choices);
-    if (words.size() == 1) {
+    if (words.size() == 1 && words[0].second == end()) {
       choices.push_back(
           shared(made_literals_, words[0].first, [&] { return grammar_.literal(words[0].first); }));
     } else if (!words.empty()) {
       std::string key;
-      for (const auto& [text, node] : words) key += text + '\n';
+      for (const auto& [text, node] : words) key += text + '\n' + std::to_string(node) + ' ';
       choices.push_back(shared(made_literals_, key, [&] { return grammar_.trie(words); }));
     }
     for (const ArrayForm& array : form.arrays) choices.push_back(array_of(array));
@@ -206,26 +208,31 @@ class SchemaValues {
                    std::vector<NodeId>& choices) {
     const bool is_open = std::find(forms.begin(), forms.end(), NumberForm{}) != forms.end();
     if (is_open) return choices.push_back(number({}));
+    std::map<std::string, std::vector<NodeId>> constants;  // what may follow, by what begins
     for (const NumberForm& form : forms) {
-      if (const Decimal* point = find_point(form)) {
-        for (std::string& text : SchemaNumbers::spellings(*point))
-          words.emplace_back(std::move(text), end());
-      } else {
-        choices.push_back(number(form));
+      const Decimal* point = find_point(form);
+      if (point == nullptr) choices.push_back(number(form));
+      if (point == nullptr) continue;
+      for (auto& beginning : SchemaNumbers::beginnings(*point, form.kinds, limits_)) {
+        std::string text = std::exchange(beginning.text, "");
+        const auto node  = [&] { return grammar_.lexeme(SchemaNumbers::rest(beginning, limits_)); };
+        constants[std::move(text)].push_back(shared(made_rests_, beginning, node));
       }
+    }
+    for (auto& [text, rests] : constants) {
+      std::sort(rests.begin(), rests.end());
+      rests.erase(std::unique(rests.begin(), rests.end()), rests.end());
+      words.emplace_back(
+          text, rests.size() == 1 ? rests[0] : shared(made_choices_, rests, [&, &all = rests] {
+            return grammar_.choice(all);
+          }));
     }
   }
   NodeId number(const NumberForm& form) {
-    std::string key = std::to_string(static_cast<int>(form.grain));
-    const auto put  = [&](const Decimal& one) {
-      key += (one.negative ? " -" : " ") + one.integer + '.' + one.fraction;
-    };
-    for (const auto& bound : {form.bounds.minimum, form.bounds.maximum}) {
-      key += bound ? bound->exclusive ? '<' : '=' : '_';
-      if (bound) put(bound->value);
-    }
-    for (const Decimal& multiple : form.multiples) put(multiple);
-    return shared(made_numbers_, key, [&] { return SchemaNumbers::node(grammar_, form); });
+    return shared(made_numbers_, SchemaNumbers::key(form), [&] {
+      NumberLexeme lexeme = SchemaNumbers::lexeme(form, limits_);
+      return grammar_.lexeme(std::move(lexeme.dfa), lexeme.units);
+    });
   }
 
   void add_texts(const std::vector<TextForm>& forms,
@@ -315,7 +322,8 @@ class SchemaValues {
     for (const NumberForm& number : items.numbers) {
       const Decimal* point = find_point(number);
       is_finite &= point != nullptr;
-      if (point != nullptr) listed.push_back(SchemaNumbers::spellings(*point));
+      if (point == nullptr) continue;
+      listed.push_back(SchemaNumbers::spellings(*point, number.kinds, limits_));
     }
     for (const TextForm& text : items.texts) {
       is_finite &= text.values.has_value();
@@ -333,12 +341,14 @@ class SchemaValues {
   Grammar& grammar_;
   SchemaReader& reader_;
   SchemaText& text_;
+  NumberLimits limits_;
   Members inner_;
   NodeId open_array_, close_array_, open_object_, close_object_;
   std::uint32_t depth_ = 0;
   std::map<FormId, Made> nodes_;
   std::map<std::vector<NodeId>, NodeId> made_sequences_, made_choices_;
   std::map<std::string, NodeId> made_literals_, made_numbers_, made_sets_;
+  std::map<SchemaNumbers::Beginning, NodeId> made_rests_;
   std::map<std::tuple<NodeId, std::uint32_t, std::uint32_t, NodeId>, NodeId> made_repeats_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, TextTests, std::vector<std::string>>, NodeId>
       made_strings_;

@@ -27,7 +27,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -37,6 +36,8 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/decimal.hpp>
+#include <tooldecode/grammar/exact_number.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
 #include <nlohmann/json.hpp>
@@ -228,8 +229,8 @@ class DocumentReader {
       if (!schema.contains(key) || !schema[key].is_string()) continue;
       const std::string text = schema[key].get<std::string>();
       try {
-        const Json number = parse_json(text);
-        if (!number.is_number()) continue;
+        const Json number = parse_exact_json(text);
+        if (!ExactNumber::is_number(number)) continue;
         schema[key] = number;
       } catch (const Error&) {
         continue;
@@ -306,10 +307,11 @@ class DocumentReader {
                          [&](const Json& one) { return is_of_type(value, one); });
     }
     if (type == "integer") {
-      return value.is_number() &&
-             (!value.is_number_float() || value.get<double>() == std::trunc(value.get<double>()));
+      return ExactNumber::is_number(value) &&
+             Decimal::parse(ExactNumber::text(value)).is_integral();
     }
-    return (type == "string" && value.is_string()) || (type == "number" && value.is_number()) ||
+    return (type == "string" && value.is_string()) ||
+           (type == "number" && ExactNumber::is_number(value)) ||
            (type == "boolean" && value.is_boolean()) || (type == "null" && value.is_null()) ||
            (type == "array" && value.is_array()) || (type == "object" && value.is_object());
   }
@@ -337,7 +339,8 @@ class DocumentReader {
     });
     if (outside == members.end()) return;
     note(Reading::enum_over_type, extend_pointer(pointer, "enum"),
-         "type " + type.dump() + " is dropped: the enum has " + outside->dump());
+         "type " + type.dump() + " is dropped: the enum has " +
+             (ExactNumber::is(*outside) ? ExactNumber::text(*outside) : outside->dump()));
     schema.erase("type");
   }
 

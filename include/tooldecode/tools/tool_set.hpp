@@ -39,7 +39,7 @@ struct Tool {
   nlohmann::ordered_json
       parameters{};                  ///< plain JSON Schema of an object, see document_readings.hpp
   std::string parameters_pointer{};  ///< where the schema stands in the document
-  nlohmann::ordered_json document;   ///< as it was given
+  nlohmann::ordered_json document;   ///< as it was given, numbers rounded to doubles
   DocumentForm form = DocumentForm::openai;
   bool read_only    = false;  ///< MCP's `annotations.readOnlyHint` is true; nothing else says so
 };
@@ -73,7 +73,9 @@ struct Tool {
 /// An ordered set of tools with distinct names.
 ///
 /// A document is an array of tools, one tool, or an object with the array under `tools` or
-/// `functions`; forms may be mixed. A tool without parameters takes no arguments.
+/// `functions`; forms may be mixed. A tool without parameters takes no arguments. `parse` keeps the
+/// numbers of parameters exact, whatever their size; `from_json` has what the value holds: of a
+/// double, the shortest decimal that reads as it.
 ///
 /// \par Complexity  construction O(size of the documents x nesting); find O(log tools)
 /// \par Threads     immutable after construction
@@ -117,7 +119,7 @@ class ToolSet {
 
   [[nodiscard]] static ToolSet parse(std::string_view json_text) {
     ToolSet result;
-    result.read(parse_json(json_text));
+    result.read(parse_exact_json(json_text));
     return result;
   }
   [[nodiscard]] static ToolSet from_json(Json document) {
@@ -261,7 +263,7 @@ class ToolSet {
                   "tool " + std::to_string(*known) + " has this name too: " + tool.name);
     }
     read_parameters(tool, *body, pointer);
-    tool.document = std::move(document);
+    tool.document = ExactNumber::rounded(std::move(document));
     tools_.push_back(std::make_shared<const Tool>(std::move(tool)));
     insert(tools_.size() - 1);
   }
