@@ -31,6 +31,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_library.hpp>
 #include <tooldecode/constraint/transition_cache.hpp>
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/diagnose.hpp>
@@ -94,6 +95,7 @@
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/grammar/number.hpp>
 #include <tooldecode/grammar/pattern.hpp>
+#include <tooldecode/grammar/pattern_text.hpp>
 #include <tooldecode/grammar/positions.hpp>
 #include <tooldecode/grammar/regex.hpp>
 #include <tooldecode/grammar/regex_terms.hpp>
@@ -115,6 +117,7 @@
 #include <tooldecode/grammar/schema_texts.hpp>
 #include <tooldecode/grammar/schema_values.hpp>
 #include <tooldecode/grammar/speller.hpp>
+#include <tooldecode/grammar/spelt_text.hpp>
 #include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/grammar/string_format.hpp>
 #include <tooldecode/grammar/string_lexeme.hpp>

@@ -5,8 +5,10 @@
 #include <regex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/grammar/regex.hpp>
 #include <tooldecode/grammar/string_lexeme.hpp>
 
@@ -169,18 +171,61 @@ TEST_CASE("Classes, escapes and anchors are those of ECMA-262 in Unicode mode", 
   CHECK(matches("^(?<year>\\d{4})-\\d{2}$", "2024-01"));
 }
 
+TEST_CASE("What is counted costs a state and a few steps for each count") {
+  const std::pair<const char*, const char*> families[] = {{"^\\p{L}{1,", "}$"},
+                                                          {"^(a|b){0,", "}c$"},
+                                                          {"(?:foo|bar|b.z){1,", "}x$"},
+                                                          {"^([a-z]+-){0,", "}[0-9]$"}};
+  for (const auto& [before, after] : families) {
+    std::vector<std::uint64_t> steps, bytes;
+    std::vector<std::size_t> states;
+    for (const int n : {100, 200, 400}) {
+      const std::string pattern = before + std::to_string(n) + after;
+      INFO(pattern);
+      const tooldecode::BuildBudget budget;
+      states.push_back(compile_pattern(pattern).rows().size());
+      steps.push_back(budget.spent().steps), bytes.push_back(budget.spent().bytes);
+      CHECK(states.back() < 10'000);
+    }
+    for (const std::size_t i : {1, 2}) {
+      INFO(before << i);
+      CHECK(states[i] <= 2 * states[i - 1]);
+      CHECK(steps[i] < 5 * steps[i - 1]);
+      CHECK(bytes[i] < 5 * bytes[i - 1]);
+    }
+  }
+}
+
+TEST_CASE("A surrogate is in no text") {
+  for (const std::string& text : texts(2)) {
+    CHECK_FALSE(matches("[\\ud800-\\udfff]", text));
+    CHECK(matches("^[^\\ud800-\\udfff]*$", text));
+  }
+  CHECK(compile_pattern("^[\\ud800-\\udfff]$").empty());
+  CHECK(compile_pattern("\\ud800").empty());
+  CHECK_FALSE(matches("^[\\ud800-\\udfff]$", "-"));
+  CHECK(matches("^[^\\ud800-\\udfff]*$", "a-b\xF0\x9F\x98\x80"));
+  CHECK(matches("^[\\u0000-\\udbff]*$", "abc"));
+  CHECK_FALSE(matches("^[\\u0000-\\udbff]*$", "\xEE\x80\x80"));  // U+E000
+  CHECK(matches("^[\\ud83d\\ude00-\\ud83d\\ude4f]$", "\xF0\x9F\x98\x81"));
+  CHECK_FALSE(matches("^[\\ud83d\\ude00-\\ud83d\\ude4f]$", "\xF0\x9F\x99\x90"));
+}
+
 TEST_CASE("What is not regular, not supported or broken is refused by name", "[regex]") {
   for (const char* pattern :
-       {"(?<=a)", "(?<!a)", "(a)\\1", "\\k<a>", "\\p{Nope}", "(?i)a", "(?:(?=a))*", "(?P<n>a)"}) {
+       {"(?<=a)", "(?<!a)", "(a)\\1", "(?<a>b)\\k<a>", "\\p{Emoji}", "(?i:a)", "(?:(?=a))*"}) {
     INFO(pattern);
     CHECK(error_of(pattern) == "unsupported_pattern");
   }
-  for (const char* pattern : {"(", ")", "a)", "[a", "*", "a{2,1}", "\\", "\\xZ1", "[b-a]", "(?:a",
-                              "\\u{110000}", "a**", "\\q"}) {
+  for (const char* pattern :
+       {"(", ")", "a)", "[a", "*", "a{2,1}", "\\", "\\xZ1", "[b-a]", "(?:a", "\\u{110000}", "a**",
+        "\\q", "a{2}{3}", "\\p{Nope}", "(?i)a", "(?P<n>a)", "\\k<a>", "\\1"}) {
     INFO(pattern);
     CHECK(error_of(pattern) == "malformed_pattern");
   }
   CHECK(error_of("^(.{300}){300}$") == "limit_exceeded");
   CHECK(error_of("(a|b)*a(a|b){20}$") == "limit_exceeded");
-  CHECK(error_of(std::string(10'000, '(')) == "malformed_pattern");
+  CHECK(error_of(std::string(10'000, '(')) == "limit_exceeded");
+  CHECK(error_of("a{0,99999999999}") == "none");
+  CHECK(error_of("a{1000001}") == "limit_exceeded");
 }

@@ -61,15 +61,27 @@ TEST_CASE("Recursion, plain texts and long counts stay as they are") {
 TEST_CASE("What needs too many states stays as it is, and soon everything does") {
   GrammarRules g;
   const auto either = g.characters({{'a', 'b'}});
-  const auto bad    = [&] {  // an 'a' a fixed way from the end
+  const auto bad    = [&](std::uint32_t n) {  // an 'a' a fixed way from the end
     return g.sequence(
-        {g.repeat(either, {}), g.text("a"), g.repeat(g.sequence({either, either}), {30, 30})});
+        {g.repeat(either, {}), g.text("a"), g.repeat(g.sequence({either, either}), {n, n})});
   };
-  const auto first = bad(), second = bad(), third = bad(), good = g.repeat(either, {1});
+  const auto first = bad(30), second = bad(31), third = bad(32), good = g.repeat(either, {1});
   RegularParts regular(g);
   CHECK(regular.find_lexeme(first) == nullptr);
   CHECK(regular.find_lexeme(second) == nullptr);
   CHECK(regular.find_lexeme(third) == nullptr);
   CHECK(regular.find_lexeme(good) == nullptr);
   CHECK(RegularParts(g).find_lexeme(good) != nullptr);
+}
+
+TEST_CASE("Parts that are alike are one lexeme, and what has none is tried once") {
+  GrammarRules g;
+  const auto word = [&](std::uint32_t most) {
+    return g.sequence({g.text("x"), g.repeat(g.characters({{'a', 'z'}}), {1, most})});
+  };
+  const auto one = word(5), same = word(5), other = word(6);
+  RegularParts regular(g);
+  CHECK(regular.find_lexeme(one) != nullptr);
+  CHECK(regular.find_lexeme(one) == regular.find_lexeme(same));
+  CHECK(regular.find_lexeme(one) != regular.find_lexeme(other));
 }

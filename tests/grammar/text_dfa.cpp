@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/grammar/regex.hpp>
 #include <tooldecode/grammar/text_dfa.hpp>
 
 #include <support/catch.hpp>
@@ -136,6 +138,51 @@ TEST_CASE("Sets of texts are combined as sets are", "[text_dfa]") {
   CHECK_FALSE(difference(any, one).accepts(U"na\u00EFve"));
   CHECK(difference(any, one).accepts(U"naive"));
   CHECK(difference(any, one).accepts(U"na\u00EFve!"));
+}
+
+TEST_CASE("What five texts that overlap cost together grows with their sizes, or has its limit") {
+  // Two that count, one that looks for a part, one for an end, one of many ranges.
+  const auto all_of = [](std::size_t n, std::uint64_t& steps) {
+    const std::string most = std::to_string(n);
+    const tooldecode::BuildBudget budget;
+    TextDfa all = TextDfa::repeated(tooldecode::CodePointSet::all());
+    for (const std::string& pattern :
+         {"^[a-m]{1," + most + "}", "[aeiou]{" + std::to_string(n / 10) + "}", "^.{" + most + ",}x",
+          std::string("(ab)+$"), "^[\\p{L}]{1," + most + "}"}) {
+      all = intersection(all, tooldecode::compile_pattern(pattern));
+    }
+    steps = budget.spent().steps;
+    return all.rows().size();
+  };
+  std::uint64_t steps[3];
+  const std::size_t one = all_of(20, steps[0]), two = all_of(40, steps[1]),
+                    four = all_of(80, steps[2]);
+  CHECK(one > 20);
+  CHECK(two < 5 * one);
+  CHECK(four < 5 * two);
+  CHECK(steps[1] < 6 * steps[0]);
+  CHECK(steps[2] < 6 * steps[1]);
+  // Counters that are prime to each other: as many states as their product has.
+  TextDfa some   = TextDfa::repeated(tooldecode::CodePointSet::all());
+  const auto add = [&] {
+    for (const char* turn : {"7", "11", "13", "17", "19"}) {
+      some = intersection(some, tooldecode::compile_pattern("^(.{" + std::string(turn) + "})*$"));
+    }
+  };
+  CHECK_THROWS_AS(add(), tooldecode::Error);
+  CHECK(some.rows().size() == 7 * 11 * 13);
+}
+
+TEST_CASE("An automaton of many letters has a limit for them too") {
+  std::u32string text;
+  for (char32_t c = 0; c < 2500; ++c) text.push_back(0x4E00 + c);
+  const TextDfa one = TextDfa::of(text);
+  CHECK(one.accepts(text));
+  std::u32string longer = text;
+  for (char32_t c = 2500; c < 4000; ++c) longer.push_back(0x4E00 + c);
+  std::string pattern;
+  for (const char32_t c : longer) tooldecode::append_utf8(pattern, c);
+  CHECK_THROWS_AS(tooldecode::compile_pattern(pattern), tooldecode::Error);
 }
 
 TEST_CASE("An automaton that only counts says what it counts", "[text_dfa]") {

@@ -39,6 +39,20 @@ TEST_CASE("Properties go by each of their names, and no other") {
     CHECK_FALSE(unicode_property(other));
 }
 
+TEST_CASE("Names that ECMA-262 has are told from those that it lacks") {
+  for (const char* name :
+       {"L", "gc=Lu", "General_Category=Letter", "Script=Greek", "sc=Thaa", "scx=Greek", "Any",
+        "Script_Extensions=Thaana", "Emoji", "ID_Start", "IDS", "AHex", "XIDS", "Zs", "sc=Zzzz"}) {
+    INFO(name);
+    CHECK(tooldecode::is_property_name(name));
+  }
+  for (const char* other : {"", " ", "Emo", "Greek", "Thaana", "gc=Greek", "sc=", "sc=Nope", "=L",
+                            "Emoji ID_Start", "Emoji=Yes", "emoji", "sc=Thaa Adlm", "scx=Emoji"}) {
+    INFO(other);
+    CHECK_FALSE(tooldecode::is_property_name(other));
+  }
+}
+
 TEST_CASE("Samples from UnicodeData.txt and Scripts.txt") {
   const std::vector<std::pair<const char*, std::u32string>> samples{
       {"Lu", U"AZ\u00C9\u0410\U00010400"},

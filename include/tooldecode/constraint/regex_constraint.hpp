@@ -26,7 +26,7 @@ namespace tooldecode {
 /// \par Shapes      masks [ceil(V / 32)]
 /// \par Complexity  construction as compile_pattern; the rest as GrammarConstraint
 /// \par Threads     every const member may run concurrently; states are values
-/// \par Errors      Error{malformed_pattern, unsupported_pattern} with the character,
+/// \par Errors      Error{malformed_pattern, unsupported_pattern} with the byte,
 ///                  Error{limit_exceeded}, Error{unsatisfiable_schema} where no text matches
 /// \par Source      ECMA-262, section 22.2; RFC 3629
 class RegexConstraint : public GrammarConstraint {

@@ -310,12 +310,19 @@ class TokenClasses {
       std::vector<std::uint32_t> next{};
     };
     std::vector<Reached> reached;
-    std::vector<std::uint32_t> number(dfa.size() * outside, 0);  // by place, from 1
+    // Which place is which, from 1, near its hash: at most 256 are reached past the last that is
+    // followed, whatever the number of states.
+    std::array<std::uint32_t, 4 * most_reached> number{};
     const auto reach = [&](const Place& place, std::uint32_t depth) {
-      std::uint32_t& n = number[std::size_t{place.state} * outside + place.text];
-      if (n == 0)
-        reached.push_back({place, depth, never}), n = static_cast<std::uint32_t>(reached.size());
-      return n - 1;
+      std::size_t at = place.state * std::size_t{outside} + place.text;
+      for (;; ++at) {
+        std::uint32_t& n = number[at % number.size()];
+        if (n == 0) {
+          reached.push_back({place, depth, never});
+          n = static_cast<std::uint32_t>(reached.size());
+        }
+        if (reached[n - 1].place == place) return n - 1;
+      }
     };
     const auto stays = [&](const Place& place) {
       return place.state != Dfa::dead && !dfa.closing(place.state) &&

@@ -7,10 +7,12 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/grammar/byte_set.hpp>
 
@@ -25,10 +27,16 @@ namespace tooldecode {
 /// Bytes that no state tells apart share a column of one table. States are numbered in the order in
 /// which ascending bytes reach them, so that builders that agree on the states agree on the table.
 ///
-/// \par Complexity  next and the predicates O(1); 36 bytes per state and 4 per column of it;
-///                  construction O(states x columns)
+/// What lies inside a unit is often the same after many states but for where it ends: a thousand
+/// states that each read a letter of any script differ in nothing else. Such states may share the
+/// rows inside: a *shape* is those rows, a *block* a shape with the states that it leads to.
+///
+/// \par Complexity  next and the predicates O(1), inside a block O(log blocks); 36 bytes per row
+/// and
+///                  4 per column of it, a block 12 bytes and 4 per exit; construction O(rows x
+///                  columns + blocks)
 /// \par Threads     immutable after construction
-/// \par Errors      none; builders of automata throw, see regex.hpp and number.hpp
+/// \par Errors      see BuildBudget; builders of automata throw, see regex.hpp and number.hpp
 class Dfa {
  public:
   using State                 = std::uint32_t;
@@ -56,6 +64,21 @@ class Dfa {
     bool closing   = false;
   };
 
+  /// The rows between a state and those that follow it by a unit.
+  struct Shape {
+    State exits = 0;                          ///< how many states follow
+    std::vector<Edge> first{};                ///< of the state before the unit
+    std::vector<std::vector<Edge>> inside{};  ///< an edge to i < exits leaves by that exit, others
+                                              ///< lead to inside[i - exits]
+  };
+  /// A shape after one state.
+  struct Block {
+    static constexpr std::uint32_t none = ~std::uint32_t{0};
+    std::uint32_t shape                 = none;
+    std::vector<State> exits{};  ///< rows
+    friend auto operator<=>(const Block&, const Block&) = default;
+  };
+
   /// Takes a total table; removes states that are not reachable or cannot reach acceptance.
   explicit Dfa(const std::vector<Row>& rows) : Dfa(sparse(rows)) {}
   /// The same; a template, so that empty braces are rows of the other kind.
@@ -64,30 +87,113 @@ class Dfa {
     build(rows);
   }
 
-  [[nodiscard]] std::size_t size() const noexcept { return flags_.size(); }
+  /// Rows with what lies inside units shared. Every state can be reached and reaches acceptance,
+  /// and is a boundary or has no block.
+  ///
+  /// \param blocks  [rows], what follows each beside its own edges
+  Dfa(std::vector<SparseRow> rows, const std::vector<Shape>& shapes,
+      const std::vector<Block>& blocks) {
+    // Where the rows of each shape stand in the table.
+    std::vector<State> row_of;
+    std::size_t all = rows.size();
+    for (const Shape& shape : shapes) {
+      row_of.push_back(static_cast<State>(all));
+      all += shape.inside.size();
+    }
+    rows_   = rows.size();
+    states_ = rows_;
+    std::map<Block, State> known;  // the first state of each
+    for (std::size_t s = 0; s < rows_; ++s) {
+      if (blocks[s].shape == Block::none) continue;
+      const Shape& shape     = shapes[blocks[s].shape];
+      const auto [at, fresh] = known.emplace(blocks[s], static_cast<State>(states_));
+      if (fresh && !shape.inside.empty()) {
+        placed_.push_back({static_cast<State>(states_), row_of[blocks[s].shape],
+                           static_cast<std::uint32_t>(exits_.size())});
+        exits_.insert(exits_.end(), blocks[s].exits.begin(), blocks[s].exits.end());
+        states_ += shape.inside.size();
+      }
+      for (Edge edge : shape.first) {
+        edge.to =
+            edge.to < shape.exits ? blocks[s].exits[edge.to] : at->second + edge.to - shape.exits;
+        rows[s].edges.push_back(edge);
+      }
+    }
+    rows.resize(all);
+    for (std::size_t k = 0; k < shapes.size(); ++k) {
+      for (std::size_t i = 0; i < shapes[k].inside.size(); ++i) {
+        for (Edge edge : shapes[k].inside[i]) {
+          edge.to = edge.to < shapes[k].exits ? is_exit | edge.to : edge.to - shapes[k].exits;
+          rows[row_of[k] + i].edges.push_back(edge);
+        }
+      }
+    }
+    fill(
+        all, [&](std::size_t s) -> const SparseRow& { return rows[s]; },
+        [](State to) { return to; });
+    for (const Placed& block : placed_) mix(block.first), mix(block.row), mix(block.exits);
+    for (const State exit : exits_) mix(exit);
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return states_; }
   /// No text at all is accepted.
-  [[nodiscard]] bool empty() const noexcept { return flags_.empty(); }
+  [[nodiscard]] bool empty() const noexcept { return states_ == 0; }
   [[nodiscard]] State next(State state, std::uint8_t byte) const noexcept {
     TOOLDECODE_ASSERT(state < size());
+    if (state >= rows_) return next_inside(state, byte);
     return table_[state * columns_ + column_[byte]];
   }
   /// The column of a byte: no state tells bytes of one column apart.
   [[nodiscard]] std::uint8_t column(std::uint8_t byte) const noexcept { return column_[byte]; }
-  [[nodiscard]] bool accepting(State state) const noexcept { return flags_[state] & 1; }
-  [[nodiscard]] bool boundary(State state) const noexcept { return flags_[state] & 2; }
-  [[nodiscard]] bool closing(State state) const noexcept { return flags_[state] & 4; }
+  [[nodiscard]] bool accepting(State state) const noexcept { return has(state, 1); }
+  [[nodiscard]] bool boundary(State state) const noexcept { return has(state, 2); }
+  [[nodiscard]] bool closing(State state) const noexcept { return has(state, 4); }
   /// The bytes that have a transition.
-  [[nodiscard]] const ByteSet& live(State state) const noexcept { return live_[state]; }
+  [[nodiscard]] const ByteSet& live(State state) const noexcept {
+    return live_[state < rows_ ? state : row_inside(block_of(state), state)];
+  }
+  /// What its tables take.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return sizeof(*this) + 4 * (table_.size() + exits_.size()) + live_.size() * sizeof(ByteSet) +
+           flags_.size() + placed_.size() * sizeof(Placed);
+  }
   /// Hash of the whole table: equal automata have equal hashes, in any process.
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
 
   /// The same states with the same transitions.
   friend bool operator==(const Dfa& a, const Dfa& b) noexcept {
     return a.hash_ == b.hash_ && a.column_ == b.column_ && a.table_ == b.table_ &&
-           a.flags_ == b.flags_;
+           a.flags_ == b.flags_ && a.placed_ == b.placed_ && a.exits_ == b.exits_;
   }
 
  private:
+  static constexpr State is_exit = State{1} << 31;
+  struct Placed {
+    State first;          // its states begin here
+    State row;            // and their rows here
+    std::uint32_t exits;  // and where they lead here
+    friend bool operator==(const Placed&, const Placed&) = default;
+  };
+
+  [[nodiscard]] bool has(State state, unsigned flag) const noexcept {
+    return state < rows_ && (flags_[state] & flag) != 0;
+  }
+  [[nodiscard]] const Placed& block_of(State state) const noexcept {
+    const auto after =
+        std::upper_bound(placed_.begin(), placed_.end(), state,
+                         [](State one, const Placed& block) { return one < block.first; });
+    return *(after - 1);
+  }
+  [[nodiscard]] static std::size_t row_inside(const Placed& block, State state) noexcept {
+    return block.row + (state - block.first);
+  }
+  [[nodiscard]] State next_inside(State state, std::uint8_t byte) const noexcept {
+    const Placed& block = block_of(state);
+    const State to      = table_[row_inside(block, state) * columns_ + column_[byte]];
+    if (to == dead) return to;
+    return to & is_exit ? exits_[block.exits + (to ^ is_exit)] : block.first + to;
+  }
+
   static std::vector<SparseRow> sparse(const std::vector<Row>& rows) {
     std::vector<SparseRow> result;
     result.reserve(rows.size());
@@ -112,11 +218,20 @@ class Dfa {
     if (order.empty()) return;
     std::vector<State> number(rows.size(), dead);
     for (State s = 0; s < order.size(); ++s) number[order[s]] = s;
+    rows_ = states_ = order.size();
+    fill(
+        order.size(), [&](std::size_t s) -> const SparseRow& { return rows[order[s]]; },
+        [&](State to) { return number[to]; });
+  }
+  // The table of so many rows: `row_at(s)` is one, `target(to)` what stands there for an edge's
+  // end.
+  template <class RowAt, class Target>
+  void fill(std::size_t count, const RowAt& row_at, const Target& target) {
     // Spans: the bytes between two ends of edges, which no edge tells apart.
     std::array<char, 257> begins{};
     begins[0] = 1;
-    for (const State s : order) {
-      for (const Edge& edge : rows[s].edges) {
+    for (std::size_t s = 0; s < count; ++s) {
+      for (const Edge& edge : row_at(s).edges) {
         begins[edge.first]                           = 1;
         begins[static_cast<unsigned>(edge.last) + 1] = 1;
       }
@@ -128,11 +243,12 @@ class Dfa {
       bytes.back().insert(static_cast<std::uint8_t>(b));
       span[b] = bytes.size() - 1;
     }
-    std::vector<State> wide(order.size() * bytes.size(), dead);  // [states, spans]
+    BuildBudget::spend(count * bytes.size() / 4);
+    std::vector<State> wide(count * bytes.size(), dead);  // [rows, spans]
     std::vector<std::uint64_t> column_hash(bytes.size(), 0);
-    for (State s = 0; s < order.size(); ++s) {
-      for (const Edge& edge : rows[order[s]].edges) {
-        const State to = number[edge.to];
+    for (std::size_t s = 0; s < count; ++s) {
+      for (const Edge& edge : row_at(s).edges) {
+        const State to = target(edge.to);
         if (to == dead) continue;
         for (std::size_t k = span[edge.first]; k <= span[edge.last]; ++k) {
           wide[s * bytes.size() + k] = to;
@@ -162,11 +278,12 @@ class Dfa {
       }
     }
     columns_ = first.size();
-    table_.resize(order.size() * columns_);
-    live_.resize(order.size());
-    flags_.resize(order.size());
-    for (State s = 0; s < order.size(); ++s) {
-      const SparseRow& row = rows[order[s]];
+    BuildBudget::spend(0, count * (1 + sizeof(ByteSet) + sizeof(State) * columns_));
+    table_.resize(count * columns_);
+    live_.resize(count);
+    flags_.resize(count);
+    for (std::size_t s = 0; s < count; ++s) {
+      const SparseRow& row = row_at(s);
       unsigned flags =
           (row.accepting ? 1U : 0U) | (row.boundary ? 2U : 0U) | (row.closing ? 4U : 0U);
       for (std::size_t c = 0; c < columns_; ++c) {
@@ -223,10 +340,12 @@ class Dfa {
   void mix(std::uint32_t value) noexcept { hash_ = (hash_ ^ value) * 1099511628211ULL; }
 
   std::array<std::uint8_t, 256> column_{};  // [256] -> columns
-  std::size_t columns_ = 0;
-  std::vector<State> table_;         // [states, columns]
-  std::vector<std::uint8_t> flags_;  // [states]: accepting, boundary, closing
-  std::vector<ByteSet> live_;        // [states]
+  std::size_t columns_ = 0, rows_ = 0, states_ = 0;
+  std::vector<State> table_;         // [rows, columns]; in shapes' rows a step, or an exit
+  std::vector<std::uint8_t> flags_;  // [rows]: accepting, boundary, closing
+  std::vector<ByteSet> live_;        // [rows]
+  std::vector<Placed> placed_;       // [blocks], ascending
+  std::vector<State> exits_;
   std::uint64_t hash_ = 14695981039346656037ULL;
 };
 

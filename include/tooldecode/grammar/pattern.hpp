@@ -5,16 +5,19 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/code_points.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/unicode_properties.hpp>
+#include <tooldecode/grammar/pattern_text.hpp>
 
 namespace tooldecode {
 
@@ -22,12 +25,19 @@ namespace tooldecode {
 ///
 /// Groups leave no trace, lazy quantifiers are greedy ones: neither changes which texts match. What
 /// only the older, lenient grammar of ECMA-262's annex B allows and what means the same everywhere
-/// is taken too: brackets and braces that stand alone, `[\w-.]`, escapes of punctuation.
+/// is taken too: brackets and braces that stand alone, `[\w-.]`, escapes of punctuation. Every
+/// other SyntaxError of the Unicode mode is one here, `a{,3}` and `(?P<n>a)` among them, which
+/// other dialects read in ways of their own.
+///
+/// Two escaped surrogates in a row are the character that they write. A surrogate that stands alone
+/// is in no text, which is a sequence of Unicode scalar values: it matches nothing, in a class too.
+/// A bound of a quantifier past 2^31 - 2 is as good as none, as in the engines of browsers.
 ///
 /// \par Complexity  O(length), and O(ranges) for a property
 /// \par Threads     immutable after construction
 /// \par Errors      Error{malformed_pattern} or, for what is no regular language or is not
-///                  supported, Error{unsupported_pattern}, with the character; limit_exceeded
+///                  supported and where the syntax is right, Error{unsupported_pattern}, with the
+///                  byte; Error{limit_exceeded}
 /// \par Source      ECMA-262, section 22.2.1 and annex B.1.2
 class Pattern {
  public:
@@ -45,52 +55,29 @@ class Pattern {
   struct Node {
     Kind kind = Kind::sequence;
     std::vector<Index> children{};
-    CodePointSet set{};
+    Index set = 0;  ///< of a set: which one
     Occurrences count{};
     bool negated   = false;
     bool has_look  = false;  ///< it holds a lookahead
     bool can_empty = true;   ///< it may match the empty text somewhere
   };
 
-  explicit Pattern(std::string_view pattern) : text_(decode_utf8(pattern)) {
-    if (text_.size() > most_characters) {
-      throw Error(Errc::limit_exceeded, "", "a pattern of too many characters");
-    }
+  explicit Pattern(std::string_view pattern) : text_(pattern) {
     root_ = alternatives();
-    if (at_ < text_.size()) fail("unmatched ')'");
+    if (!text_.at_end()) text_.fail("unmatched ')'");
+    check_references();
+    text_.check();
   }
 
   [[nodiscard]] const Node& operator[](Index node) const { return nodes_[node]; }
   [[nodiscard]] const std::vector<Node>& nodes() const noexcept { return nodes_; }
   [[nodiscard]] Index root() const noexcept { return root_; }
-
-  /// What `\w` matches.
-  [[nodiscard]] static CodePointSet word() {
-    return {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-  }
+  /// The sets of characters, each once.
+  [[nodiscard]] const std::vector<CodePointSet>& sets() const noexcept { return sets_; }
 
  private:
-  static constexpr std::size_t most_characters = 50'000;
-  static constexpr std::uint32_t most_nested   = 200;
-
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(Errc::malformed_pattern, "character " + std::to_string(at_), what);
-  }
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw Error(Errc::unsupported_pattern, "character " + std::to_string(at_), what);
-  }
-  [[nodiscard]] bool has(char32_t c, std::size_t ahead = 0) const {
-    return at_ + ahead < text_.size() && text_[at_ + ahead] == c;
-  }
-  bool take(char32_t c) {
-    if (!has(c)) return false;
-    ++at_;
-    return true;
-  }
-  char32_t any(const char* missing) {
-    if (at_ >= text_.size()) fail(missing);
-    return text_[at_++];
-  }
+  static constexpr std::size_t most_ranges   = 200'000;
+  static constexpr std::uint32_t most_nested = 200;
 
   Index add(Node node) {
     const auto some = [&](auto is) {
@@ -116,59 +103,94 @@ class Pattern {
       default:
         break;
     }
+    BuildBudget::spend(4, sizeof(Node));
     nodes_.push_back(std::move(node));
     return static_cast<Index>(nodes_.size() - 1);
   }
-  Index characters(CodePointSet set) { return add({.kind = Kind::set, .set = std::move(set)}); }
+  Index characters(CodePointSet set) {
+    const auto [known, fresh] = set_index_.emplace(set.ranges(), static_cast<Index>(sets_.size()));
+    if (fresh) {
+      if ((ranges_ += set.ranges().size()) > most_ranges) {
+        throw Error(Errc::limit_exceeded, text_.place(text_.at()),
+                    "a pattern with classes of too many ranges");
+      }
+      BuildBudget::spend(set.ranges().size(),
+                         2 * set.ranges().size() * sizeof(CodePointSet::Range));
+      sets_.push_back(std::move(set));
+    }
+    return add({.kind = Kind::set, .set = known->second});
+  }
 
   Index alternatives() {
-    if (++depth_ > most_nested) fail("groups are nested too deeply");
-    std::vector<Index> all{terms()};
-    while (take('|')) all.push_back(terms());
+    if (++depth_ > most_nested) {
+      throw Error(Errc::limit_exceeded, text_.place(text_.at()), "groups are nested too deeply");
+    }
+    // Names must differ but in alternatives of which only one can match.
+    const std::size_t before = names_.size();
+    std::vector<std::u32string> others;
+    std::vector<Index> all;
+    do {
+      std::move(names_.begin() + static_cast<std::ptrdiff_t>(before), names_.end(),
+                std::back_inserter(others));
+      names_.resize(before);
+      all.push_back(terms());
+    } while (text_.take('|'));
+    std::move(others.begin(), others.end(), std::back_inserter(names_));
     --depth_;
     return all.size() == 1 ? all[0] : add({.kind = Kind::choice, .children = std::move(all)});
   }
   Index terms() {
     std::vector<Index> all;
-    while (at_ < text_.size() && !has('|') && !has(')')) all.push_back(term());
+    while (!text_.at_end() && !text_.has('|') && !text_.has(')')) all.push_back(term());
     return all.size() == 1 ? all[0] : add({.kind = Kind::sequence, .children = std::move(all)});
   }
   Index term() {
-    const Index one  = atom();
-    const auto count = quantifier();
+    const Index one         = atom();
+    const std::size_t begin = text_.at();
+    const auto count        = quantifier();
     if (!count) return one;
-    if (is_assertion_) fail("a quantifier follows an assertion");
-    take('?');  // a lazy quantifier matches the same texts
+    if (is_assertion_) text_.fail("a quantifier follows an assertion", begin);
+    text_.take('?');  // a lazy quantifier matches the same texts
+    const std::size_t second = text_.at();
+    if (quantifier()) text_.fail("a quantifier follows a quantifier", second);
     return add({.kind = Kind::repeat, .children = {one}, .count = *count});
   }
   std::optional<Occurrences> quantifier() {
-    if (take('*')) return Occurrences{};
-    if (take('+')) return Occurrences{1};
-    if (take('?')) return Occurrences{0, 1};
-    if (!has('{')) return std::nullopt;
-    const std::size_t begin = at_++;
-    const auto number       = [&]() -> std::optional<std::uint32_t> {
-      std::optional<std::uint32_t> value;
-      while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
-        value = std::min<std::uint32_t>(value.value_or(0) * 10 + (text_[at_++] - '0'), 1'000'000);
-      }
-      return value;
-    };
-    const auto min = number();
-    auto max       = min;
-    if (!min && has(',')) fail("a quantifier without a minimum");
-    if (min && take(',')) max = has('}') ? std::optional(Occurrences::unbounded) : number();
-    if (!min || !max || !take('}')) {
-      at_ = begin;  // a brace that stands alone
+    if (text_.take('*')) return Occurrences{};
+    if (text_.take('+')) return Occurrences{1};
+    if (text_.take('?')) return Occurrences{0, 1};
+    if (!text_.has('{')) return std::nullopt;
+    const std::size_t begin = text_.at();
+    (void)text_.take('{');
+    const std::u32string min = text_.digits();
+    const bool is_range      = text_.take(',');
+    const std::u32string max = is_range ? text_.digits() : min;
+    if (!text_.take('}') || (min.empty() && !is_range)) {
+      text_.go_to(begin);  // a brace that stands alone
       return std::nullopt;
     }
-    if (*min > *max) fail("a quantifier whose minimum exceeds its maximum");
-    return Occurrences{*min, *max};
+    // Other dialects take it for a minimum of none, annex B for characters.
+    if (min.empty()) text_.fail("a quantifier without a minimum", begin);
+    const bool is_open = max.empty();
+    if (!is_open && std::pair(min.size(), min) > std::pair(max.size(), max)) {
+      text_.fail("a quantifier whose minimum exceeds its maximum", begin);
+    }
+    constexpr std::uint32_t endless = 0x7FFF'FFFF;
+    const auto value                = [](const std::u32string& number) {
+      std::uint64_t sum = 0;
+      for (const char32_t digit : number) {
+        sum = std::min<std::uint64_t>(sum * 10 + (digit - '0'), endless);
+      }
+      return static_cast<std::uint32_t>(sum);
+    };
+    if (is_open || value(max) == endless) return Occurrences{value(min)};
+    return Occurrences{value(min), value(max)};
   }
   Index atom() {
-    const char32_t c     = any("an atom is missing");
-    is_assertion_        = false;
-    const auto assertion = [&](Kind kind, bool negated = false) {
+    const std::size_t begin = text_.at();
+    const char32_t c        = text_.any("");
+    is_assertion_           = false;
+    const auto assertion    = [&](Kind kind, bool negated = false) {
       is_assertion_ = true;
       return add({.kind = kind, .negated = negated});
     };
@@ -176,7 +198,7 @@ class Pattern {
       case '(':
         return group();
       case '[':
-        return characters(bracket());
+        return characters(text_.bracket());
       case '.':
         return characters(~CodePointSet{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}});
       case '^':
@@ -186,186 +208,120 @@ class Pattern {
       case '*':
       case '+':
       case '?':
-        fail("a quantifier follows nothing");
+      case '{':
+        text_.go_to(begin);
+        if (quantifier()) text_.fail("a quantifier follows nothing", begin);
+        (void)text_.take(c);
+        return characters({{c, c}});
       case '\\':
-        if (take('b')) return assertion(Kind::edge);
-        if (take('B')) return assertion(Kind::edge, true);
-        return characters(escape());
+        if (text_.take('b')) return assertion(Kind::edge);
+        if (text_.take('B')) return assertion(Kind::edge, true);
+        if (text_.take('k')) return named_reference(begin);
+        if (text_.has_digit() && !text_.has('0')) return reference(begin);
+        return characters(text_.escape().set);
       default:
         return characters({{c, c}});
     }
   }
+
+  // A group's number or name is known to be right at the end of the pattern only.
+  Index reference(std::size_t begin) {
+    std::uint64_t number = 0;
+    for (const char32_t digit : text_.digits()) {
+      number = std::min<std::uint64_t>(number * 10 + (digit - '0'), PatternText::most_characters);
+    }
+    references_.push_back({begin, number, {}});
+    return add({.kind = Kind::sequence});
+  }
+  Index named_reference(std::size_t begin) {
+    if (!text_.take('<')) text_.fail("'\\k' needs a group's name", begin);
+    references_.push_back({begin, 0, text_.group_name()});
+    return add({.kind = Kind::sequence});
+  }
+  void check_references() {
+    for (const Reference& one : references_) {
+      const bool known = one.name.empty()
+                             ? one.number <= groups_
+                             : std::find(names_.begin(), names_.end(), one.name) != names_.end();
+      if (!known) text_.fail("a back-reference to a group that is not there", one.begin);
+      text_.refuse("back-references are not supported", one.begin);
+    }
+  }
   Index group() {
-    const auto inside = [&] {
+    const std::size_t begin = text_.at() - 1;
+    const auto inside       = [&] {
       const Index all = alternatives();
-      if (!take(')')) fail("a group is not closed");
+      if (!text_.take(')')) text_.fail("a group is not closed", begin);
+      is_assertion_ = false;
       return all;
     };
-    is_assertion_ = false;
-    if (take('?')) {
-      if (has('=') || has('!')) {
-        const bool negated = any("") == '!';
-        const Index look =
-            add({.kind = Kind::lookahead, .children = {inside()}, .negated = negated});
-        is_assertion_ = true;
+    if (!text_.take('?')) {
+      ++groups_;
+      return inside();
+    }
+    if (text_.has('=') || text_.has('!')) {
+      const bool negated = text_.any("") == '!';
+      const Index look = add({.kind = Kind::lookahead, .children = {inside()}, .negated = negated});
+      is_assertion_    = true;
+      return look;
+    }
+    if (text_.take('<')) {
+      if (text_.has('=') || text_.has('!')) {
+        (void)text_.any("");
+        text_.refuse("look-behind is not supported", begin);
+        const Index look = inside();
+        is_assertion_    = true;
         return look;
       }
-      if (take('<')) {
-        if (has('=') || has('!')) refuse("look-behind is not supported");
-        if (has('>')) fail("a group's name is empty");
-        while (!take('>')) (void)any("'(?<' needs a '>'");
-      } else if (!take(':')) {
-        refuse("flags are not supported");
+      ++groups_;
+      const std::size_t name = text_.at();
+      names_.push_back(text_.group_name());
+      if (std::find(names_.begin(), names_.end() - 1, names_.back()) != names_.end() - 1) {
+        text_.fail("two groups have one name", name);
       }
+      return inside();
     }
-    const Index all = inside();
-    is_assertion_   = false;
-    return all;
+    if (!text_.take(':')) flags(begin);
+    return inside();
+  }
+  // What changes the flags for one group, up to its colon.
+  void flags(std::size_t begin) {
+    if (text_.has('P')) {
+      text_.fail("'(?P' is of another dialect; ECMA-262 writes '(?<name>...)'", begin);
+    }
+    std::u32string letters;
+    bool is_right = true;
+    bool removes  = false;
+    while (is_right && !text_.take(':')) {
+      const char32_t c = text_.any("a group is not closed");
+      if (c == '-' && !removes) {
+        removes = true;
+        continue;
+      }
+      is_right = (c == 'i' || c == 'm' || c == 's') && letters.find(c) == letters.npos;
+      letters += c;
+    }
+    if (!is_right || letters.empty()) text_.fail("'(?' begins no group that ECMA-262 has", begin);
+    text_.refuse("flags within a pattern are not supported", begin);
   }
 
-  static CodePointSet space() {
-    return {{9, 13},          {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680},
-            {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
-            {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
-  }
-  char32_t hex(int digits) {
-    char32_t value = 0;
-    for (int i = 0; i < digits; ++i) {
-      const char32_t c = any("hexadecimal digits are missing");
-      const char32_t d = c >= '0' && c <= '9'   ? c - '0'
-                         : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                         : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                : 16;
-      if (d == 16) fail("a hexadecimal digit is missing");
-      value = value * 16 + d;
-    }
-    return value;
-  }
-  char32_t unicode_escape() {
-    if (take('{')) {
-      char32_t value = hex(1);
-      while (!take('}')) {
-        value = value * 16 + hex(1);
-        if (value > CodePointSet::last_code_point) fail("a code point past U+10FFFF");
-      }
-      return value;
-    }
-    const char32_t high = hex(4);
-    if (high < 0xD800 || high > 0xDBFF || !has('\\') || !has('u', 1)) return high;
-    at_ += 2;
-    const char32_t low = hex(4);
-    if (low < 0xDC00 || low > 0xDFFF) fail("a surrogate stands alone");
-    return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
-  }
-  // What follows a backslash.
-  CodePointSet escape() {
-    const char32_t c = any("a backslash ends the pattern");
-    const auto one   = [](char32_t code) { return CodePointSet{{code, code}}; };
-    switch (c) {
-      case 'd':
-        return {{'0', '9'}};
-      case 'D':
-        return ~CodePointSet{{'0', '9'}};
-      case 'w':
-        return word();
-      case 'W':
-        return ~word();
-      case 's':
-        return space();
-      case 'S':
-        return ~space();
-      case 't':
-        return one('\t');
-      case 'n':
-        return one('\n');
-      case 'r':
-        return one('\r');
-      case 'f':
-        return one('\f');
-      case 'v':
-        return one('\v');
-      case '0':
-        if (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') fail("an octal escape");
-        return one(0);
-      case 'x':
-        return one(hex(2));
-      case 'c': {
-        const char32_t letter = any("'\\c' needs a letter") | 0x20;
-        if (letter < 'a' || letter > 'z') fail("'\\c' needs a letter");
-        return one(letter & 0x1F);
-      }
-      case 'u':
-        return one(unicode_escape());
-      case 'p':
-        return property();
-      case 'P':
-        return ~property();
-      case 'k':
-        refuse("back-references are not supported");
-      default:
-        break;
-    }
-    if (c >= '1' && c <= '9') refuse("back-references are not supported");
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) fail("an unknown escape");
-    return one(c);
-  }
-  CodePointSet property() {
-    if (!take('{')) fail("'\\p' needs a property in braces");
-    std::string name;
-    while (!has('}')) append_utf8(name, any("a property is not closed"));
-    const std::optional<CodePointSet> set = unicode_property(name);
-    if (!set) refuse("the property '" + name + "' is not supported");
-    ++at_;
-    return *set;
-  }
-  CodePointSet bracket() {
-    const bool negated = take('^');
-    std::vector<CodePointSet::Range> all;
-    const auto insert = [&](const CodePointSet& set) {
-      all.insert(all.end(), set.ranges().begin(), set.ranges().end());
-    };
-    while (!take(']')) {
-      const Member first = member();
-      if (has('-') && at_ + 1 < text_.size() && !has(']', 1)) {
-        ++at_;
-        const Member last = member();
-        if (first.code && last.code) {
-          if (*first.code > *last.code) fail("a range whose ends are out of order");
-          all.emplace_back(*first.code, *last.code);
-          continue;
-        }
-        all.emplace_back('-', '-');
-        insert(last.set);
-      }
-      insert(first.set);
-    }
-    const CodePointSet set(std::move(all));
-    return negated ? ~set : set;
-  }
-  struct Member {
-    CodePointSet set;
-    std::optional<char32_t> code;  // where it is one character, not a class
+  struct Reference {
+    std::size_t begin;
+    std::uint64_t number;
+    std::u32string name;  // empty: by number
   };
-  Member member() {
-    const auto one   = [](char32_t code) { return Member{{{code, code}}, code}; };
-    const char32_t c = any("a class is not closed");
-    if (c != '\\') return one(c);
-    if (take('b')) return one('\b');
-    const char32_t letter = at_ < text_.size() ? text_[at_] : 0;
-    CodePointSet set      = escape();
-    const bool is_class =
-        std::u32string_view(U"dDwWsSpP").find(letter) != std::u32string_view::npos;
-    if (is_class || set.empty()) return {std::move(set), std::nullopt};  // empty: a lone surrogate
-    const char32_t code = set.ranges()[0].first;
-    return {std::move(set), code};
-  }
 
-  std::u32string text_;
-  std::size_t at_      = 0;
-  std::uint32_t depth_ = 0;
-  bool is_assertion_   = false;  // the last atom is one
+  PatternText text_;
+  std::uint32_t depth_  = 0;
+  bool is_assertion_    = false;  // the last atom is one
+  std::uint64_t groups_ = 0;
+  std::vector<std::u32string> names_;  // of groups that may match together with what follows
+  std::vector<Reference> references_;
   std::vector<Node> nodes_;
-  Index root_ = 0;
+  std::vector<CodePointSet> sets_;
+  std::map<std::vector<CodePointSet::Range>, Index> set_index_;
+  std::size_t ranges_ = 0;  // of all sets
+  Index root_         = 0;
 };
 
 }  // namespace tooldecode

@@ -14,6 +14,7 @@
 #include <tooldecode/grammar/code_points.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/pattern.hpp>
+#include <tooldecode/grammar/pattern_text.hpp>
 #include <tooldecode/grammar/regex_terms.hpp>
 #include <tooldecode/grammar/text_dfa.hpp>
 
@@ -64,6 +65,7 @@ class PatternTerms {
     const std::size_t places = classes_.size() * (node.on_before ? 3 : 1);
     if (memo_at_.size() <= term) memo_at_.resize(terms_.size(), none);
     if (memo_at_[term] == none) {
+      if (memo_.size() + places > most_memo) RegexTerms::too_large();
       memo_at_[term] = static_cast<std::uint32_t>(memo_.size());
       memo_.resize(memo_.size() + places, none);
     }
@@ -75,9 +77,10 @@ class PatternTerms {
   }
 
  private:
-  using Kind                          = RegexTerms::Kind;
-  using Node                          = RegexTerms::Node;
-  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  using Kind                             = RegexTerms::Kind;
+  using Node                             = RegexTerms::Node;
+  static constexpr std::uint32_t none    = ~std::uint32_t{0};
+  static constexpr std::size_t most_memo = std::size_t{1} << 24;
   // A recursion, no deeper than the stack allows.
   struct Descent {
     explicit Descent(std::size_t& depth) : depth_(depth) {
@@ -90,9 +93,9 @@ class PatternTerms {
   // Classes: the coarsest partition in which each set of the pattern is a union.
   std::vector<CodePointSet> partition() {
     std::vector<const CodePointSet*> sets;
-    static const CodePointSet word = Pattern::word();
+    static const CodePointSet word = PatternText::word();
+    for (const CodePointSet& set : pattern_.sets()) sets.push_back(&set);
     for (const Pattern::Node& node : pattern_.nodes()) {
-      if (node.kind == Pattern::Kind::set) sets.push_back(&node.set);
       if (node.kind == Pattern::Kind::edge) has_edges_ = true;
     }
     if (has_edges_) sets.push_back(&word);
@@ -185,7 +188,7 @@ class PatternTerms {
     Term made                 = terms_.empty();
     switch (node.kind) {
       case Pattern::Kind::set:
-        made = set_of(node.set);
+        made = set_of(pattern_.sets()[node.set]);
         break;
       case Pattern::Kind::begin:
         made = begins ? terms_.begin() : terms_.nothing();
@@ -308,7 +311,9 @@ inline TextDfa pattern_automaton(PatternTerms& terms, PatternTerms::Term start) 
       row.next[c] = known->second;
     }
     rows.push_back(std::move(row));
-    if (order.size() > TextDfa::most_states) RegexTerms::too_large();
+    if (order.size() > TextDfa::most_states || order.size() * classes > TextDfa::most_cells) {
+      RegexTerms::too_large();
+    }
   }
   return TextDfa(terms.classes(), std::move(rows));
 }
@@ -320,11 +325,15 @@ inline TextDfa pattern_automaton(PatternTerms& terms, PatternTerms::Term start) 
 ///
 /// Everything of ECMA-262's Unicode mode is taken but what is not regular (back-references),
 /// look-behind, flags, and the properties that `unicode_property` lacks; word edges and lookaheads
-/// may stand anywhere.
+/// may stand anywhere. What is a SyntaxError there is none of another dialect's meanings here, see
+/// Pattern; surrogates that stand alone match nothing.
+///
+/// An automaton has at most 10,000 states, 8 million cells of states and classes, and a million
+/// steps to find them.
 ///
 /// \par Complexity  O(states x classes) derivatives; exponential at worst, and bounded
 /// \par Threads     pure
-/// \par Errors      Error{malformed_pattern, unsupported_pattern} with the character,
+/// \par Errors      Error{malformed_pattern, unsupported_pattern} with the byte,
 ///                  Error{limit_exceeded}
 /// \par Source      ECMA-262, section 22.2; Brzozowski 1964; JSON Schema 2020-12, section 6.3.3
 [[nodiscard]] inline TextDfa compile_pattern(std::string_view pattern) {

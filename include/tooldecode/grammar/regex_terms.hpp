@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 
@@ -24,7 +25,7 @@ namespace tooldecode {
 ///
 /// \par Complexity  O(n log n) for a list of n terms, else O(1); memory bounded
 /// \par Threads     one object per thread
-/// \par Errors      Error{limit_exceeded} past 200,000 terms or 1,000,000 steps
+/// \par Errors      Error{limit_exceeded} past 200,000 terms or 1,000,000 steps; see BuildBudget
 /// \par Source      Brzozowski 1964; Owens, Reppy and Turon 2009 (the laws)
 class RegexTerms {
  public:
@@ -159,6 +160,7 @@ class RegexTerms {
 
   /// Counts steps of work, so that no pattern takes long.
   void spend(std::size_t steps) {
+    BuildBudget::spend(3 * steps);
     if ((work_ += steps) > most_work) too_large();
   }
   [[noreturn]] static void too_large() {
@@ -199,6 +201,7 @@ class RegexTerms {
       }
     }
     if (terms_.size() >= most_terms) too_large();
+    BuildBudget::spend(5);
     describe(node);
     terms_.push_back(node);
     return static_cast<Term>(terms_.size() - 1);

@@ -130,10 +130,12 @@ class RegularParts {
     try {
       std::string pattern = "^(?:";
       write(id, pattern);
+      const auto [known, fresh] = compiled_.try_emplace(pattern);
+      if (!fresh) return known->second;
       const TextDfa text = compile_pattern(pattern + ")$");
       states_ += text.rows().size();
-      if (text.empty()) return nullptr;
-      return std::make_shared<const Dfa>(utf8_lexeme(text));
+      if (!text.empty()) known->second = std::make_shared<const Dfa>(utf8_lexeme(text));
+      return known->second;
     } catch (const Error&) {
       states_ += TextDfa::most_states;
       return nullptr;
@@ -191,6 +193,7 @@ class RegularParts {
   std::vector<std::uint32_t> weight_;  // [nodes]
   std::vector<char> varies_;           // [nodes]: more than some texts
   std::map<Id, DfaPointer> known_;
+  std::map<std::string, DfaPointer> compiled_;  // by pattern
   std::map<std::vector<CodePointSet::Range>, DfaPointer> ones_, runs_;
   std::size_t states_ = 0;
 };

@@ -32,7 +32,8 @@ inline ObjectForm::Member& member_of(ObjectForm& form, const std::string& name,
 [[nodiscard]] inline std::vector<ObjectForm::Others> key_classes(
     const std::vector<std::pair<std::uint32_t, FormId>>& patterns, FormId rest,
     SchemaForms& forms) {
-  constexpr std::size_t most_classes = 64;
+  // Patterns that have no key in common make a class each; what is left bounds those that do.
+  const std::size_t most_classes = 64 + patterns.size();
   struct Class {
     ObjectForm::Others of;
     bool matched;
@@ -41,18 +42,21 @@ inline ObjectForm::Member& member_of(ObjectForm& form, const std::string& name,
   for (const auto& [set, id] : patterns) {
     std::vector<Class> split;
     for (const Class& one : all) {
-      for (const bool negated : {false, true}) {
-        TextTests keys = united(one.of.keys, {{set, negated}});
-        // Whether a further key matches nothing is settled in its automaton.
-        if (all.size() > 1 && (!negated || one.matched) && forms.texts.excludes_all(keys)) {
-          continue;
-        }
-        split.push_back({{std::move(keys), negated ? one.of.value : forms.both(one.of.value, id)},
-                         one.matched || !negated});
+      TextTests keys = united(one.of.keys, {{set, false}});
+      if (all.size() > 1 && forms.texts.excludes_all(keys)) {
+        split.push_back(one);  // it has none of the pattern's keys
+        continue;
       }
+      split.push_back({{std::move(keys), forms.both(one.of.value, id)}, true});
+      keys = united(one.of.keys, {{set, true}});
+      // Whether a further key matches nothing is settled in its automaton.
+      if (one.matched && forms.texts.excludes_all(keys)) continue;
+      split.push_back({{std::move(keys), one.of.value}, one.matched});
     }
     all = std::move(split);
-    if (all.size() > most_classes) irreducible("too many patterns that overlap");
+    if (all.size() > most_classes) {
+      irreducible("patterns that part the keys into too many classes", "/patternProperties");
+    }
   }
   std::vector<ObjectForm::Others> result;
   for (Class& one : all) {

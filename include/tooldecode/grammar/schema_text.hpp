@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/grammar/code_points.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/schema_alternatives.hpp>
@@ -127,7 +128,10 @@ class SchemaText {
       if (quote == '\'' && syntax_ == ValueSyntax::json) continue;
       const std::lock_guard lock(mutex);
       DfaPointer& lexeme = known[{name, syntax_, quote}];
-      if (!lexeme) lexeme = std::make_shared<const Dfa>(string_lexeme(texts, syntax_, quote));
+      if (!lexeme) {
+        const BuildBudget::Pause once;
+        lexeme = std::make_shared<const Dfa>(string_lexeme(texts, syntax_, quote));
+      }
       quotes.push_back(grammar_.lexeme(lexeme));
     }
     return grammar_.choice(std::move(quotes));

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/code_points.hpp>
 #include <tooldecode/grammar/regex.hpp>
@@ -65,12 +66,12 @@ class SchemaTexts {
     if (!is_standard_format(name)) return std::nullopt;
     const auto known = formats_.find(name);
     if (known != formats_.end()) return known->second;
-    auto texts = string_format(name);
+    TextsPointer texts = string_format(name);
     if (!texts) {
       throw Error(Errc::unsupported_keyword, pointer,
                   "the format \"" + name + "\" has no automaton");
     }
-    const std::uint32_t id = add(std::make_shared<const TextDfa>(std::move(*texts)));
+    const std::uint32_t id = add(std::move(texts));
     sets_[id].text         = name;
     formats_.emplace(name, id);
     return id;
@@ -87,7 +88,9 @@ class SchemaTexts {
     if (tests.empty()) return true;
     const std::u32string characters = decode_utf8(text);
     return std::all_of(tests.begin(), tests.end(), [&](const TextTest& test) {
-      return set(test.set).accepts(characters) != test.negated;
+      const TextDfa& one = set(test.set);
+      BuildBudget::spend(characters.size() * (1 + one.classes().size()));
+      return one.accepts(characters) != test.negated;
     });
   }
   /// The texts for which all tests hold.
@@ -97,6 +100,9 @@ class SchemaTexts {
     TextsPointer all;
     if (tests.empty()) {
       all = std::make_shared<const TextDfa>(TextDfa::repeated(CodePointSet::all()));
+    } else if (tests.size() == 1 && !tests[0].negated) {
+      (void)set(tests[0].set);
+      all = sets_[tests[0].set].texts;
     } else {
       const TextTest& last  = tests.back();
       const TextDfa& before = texts({tests.begin(), tests.end() - 1});

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/grammar/regex.hpp>
 #include <tooldecode/grammar/text_dfa.hpp>
 
@@ -42,21 +45,49 @@ class FormatPatterns {
   }
 
  private:
-  // RFC 3339, section 5.6. Years begin at 1, as the calendar does; the 29th of February is that of
-  // the Gregorian leap years.
+  // RFC 3339, section 5.6; the 29th of February is that of the Gregorian leap years, of which 0000
+  // is one.
   static std::string date() {
-    return "(?!0000)(?:\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])"
+    return "(?:\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])"
            "|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))"
            "|(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)";
   }
   static std::string clock() { return "(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d+)?"; }
   static std::string zone() { return "(?:[Zz]|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)"; }
-  // Leap seconds are those of UTC, at the end of a day, and of June or December.
-  static std::string leap_second() { return "23:59:60(?:\\.\\d+)?(?:[Zz]|[+-]00:00)"; }
-  static std::string time() { return clock() + zone() + '|' + leap_second(); }
+  // Which leap seconds, by their local date: that of UTC, or the next.
+  enum class LeapDay : std::uint8_t { same, next, any };
+  // A leap second is 23:59:60 of UTC. Offsets are whole quarters of an hour, as those of all zones
+  // since there have been leap seconds: one state remembers the local time of each.
+  static std::string leap_second(LeapDay day) {
+    const auto two = [](int number) {
+      return std::string{static_cast<char>('0' + number / 10),
+                         static_cast<char>('0' + number % 10)};
+    };
+    const auto clock_of = [&](int minutes) { return two(minutes / 60) + ':' + two(minutes % 60); };
+    constexpr int whole_day = 24 * 60, last = whole_day - 1;
+    std::array<std::string, 24> hours;
+    for (int offset = 0; offset < whole_day; offset += 15) {
+      // The local time that this offset before UTC makes of it, and what after UTC makes the same.
+      const int local = last - offset, ahead = offset == 0 ? 0 : whole_day - offset;
+      std::string zones;
+      if (day != LeapDay::next) zones += "|-" + clock_of(offset);
+      if (day != LeapDay::next && offset == 0) zones += "|[Zz]|\\+00:00";
+      if (day != LeapDay::same && ahead != 0) zones += "|\\+" + clock_of(ahead);
+      if (zones.empty()) continue;
+      hours[static_cast<std::size_t>(local / 60)] +=
+          '|' + two(local % 60) + ":60(?:\\.\\d+)?(?:" + zones.substr(1) + ')';
+    }
+    std::string all;
+    for (int hour = 0; hour < 24; ++hour) {
+      all += '|' + two(hour) + ":(?:" + hours[static_cast<std::size_t>(hour)].substr(1) + ')';
+    }
+    return "(?:" + all.substr(1) + ')';
+  }
+  static std::string time() { return clock() + zone() + '|' + leap_second(LeapDay::any); }
+  // A date has leap seconds at the end of June or December of UTC.
   static std::string date_time() {
-    return date() + "[Tt]" + clock() + zone() + "|(?!0000)\\d{4}-(?:06-30|12-31)[Tt]" +
-           leap_second();
+    return date() + "[Tt]" + clock() + zone() + "|\\d{4}-(?:(?:06-30|12-31)[Tt]" +
+           leap_second(LeapDay::same) + "|(?:07-01|01-01)[Tt]" + leap_second(LeapDay::next) + ')';
   }
   // RFC 3339, appendix A.
   static std::string duration() {
@@ -138,13 +169,13 @@ class FormatPatterns {
     const std::string full = "[A-Za-z][A-Za-z0-9+.-]*:" + path(any_of(":@"));
     return kind.relative ? full + '|' + path(any_of("@")) : full;
   }
-  // RFC 6570, section 2; operators that are reserved for later are none yet.
+  // RFC 6570, section 2, with the operators that it reserves.
   static std::string uri_template() {
     const std::string escaped = "%[0-9A-Fa-f]{2}";
     const std::string letter  = "(?:[A-Za-z0-9_]|" + escaped + ')';
     const std::string name    = letter + "(?:\\.?" + letter + ")*(?::[1-9]\\d{0,3}|\\*)?";
     return "(?:[!#$&(-;=?-\\[\\]_a-z~" + ucschar() + iprivate() + "]|" + escaped +
-           "|\\{[+#./;?&]?" + name + "(?:," + name + ")*\\})*";
+           "|\\{[+#./;?&=,!@|]?" + name + "(?:," + name + ")*\\})*";
   }
   // RFC 6901, section 3.
   static std::string pointer() { return "(?:/(?:[^~/]|~[01])*)*"; }
@@ -162,27 +193,33 @@ class FormatPatterns {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// The texts of a format; nothing for one that is not known, or that no automaton can tell
+/// The texts of a format, made once for the whole process; null for one that is not known, or that
+/// no automaton can tell
 /// (`regex`, `idn-email`, `idn-hostname`).
 ///
 /// What the RFCs say beside their grammars of total lengths (a host name's 253 characters) is left
 /// to maxLength. Host names hold no label with `--` in its third and fourth place, so no Punycode.
-/// The second 60 is that of 23:59 UTC.
+/// The second 60 is that of 23:59 UTC, in dates at the end of June or December, where the offset is
+/// one of whole quarters of an hour.
 ///
-/// \par Complexity  a pattern's compilation at the first use of a format, then a copy
+/// \par Complexity  a pattern's compilation at the first use of a format (5 ms for `date-time`,
+/// whose
+///                  leap seconds have a state for each offset), charged to no BuildBudget
 /// \par Threads     may run concurrently
 /// \par Errors      std::bad_alloc
 /// \par Source      JSON Schema 2020-12, validation, section 7.3; RFC 3339, 5321, 1123, 2673, 4291,
 ///                  3986, 3987, 4122, 6570 and 6901
-[[nodiscard]] inline std::optional<TextDfa> string_format(std::string_view name) {
+[[nodiscard]] inline std::shared_ptr<const TextDfa> string_format(std::string_view name) {
   static std::mutex mutex;
-  static std::map<std::string, TextDfa, std::less<>> known;
+  static std::map<std::string, std::shared_ptr<const TextDfa>, std::less<>> known;
   const std::lock_guard lock(mutex);
   auto format = known.find(name);
   if (format == known.end()) {
     const std::string pattern = detail::FormatPatterns::of(name);
-    if (pattern.empty()) return std::nullopt;
-    format = known.emplace(name, compile_whole_pattern(pattern)).first;
+    if (pattern.empty()) return nullptr;
+    const BuildBudget::Pause once;
+    format =
+        known.emplace(name, std::make_shared<const TextDfa>(compile_whole_pattern(pattern))).first;
   }
   return format->second;
 }

@@ -12,6 +12,7 @@
 #include <tooldecode/grammar/code_points.hpp>
 #include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/speller.hpp>
+#include <tooldecode/grammar/spelt_text.hpp>
 #include <tooldecode/grammar/text_dfa.hpp>
 
 namespace tooldecode {
@@ -27,15 +28,14 @@ inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
   const auto closing = static_cast<Dfa::State>(states + 1);
   rows[0].edges.push_back({quote, quote, 1});
   rows[closing].accepting = rows[closing].closing = true;
-  Speller speller(rows, spelling);
   for (TextDfa::State s = 0; s < states; ++s) {
-    Speller::Edges edges;
-    speller.literal(Speller::runs(text, s, 1), edges);
-    if (text.rows()[s].accepting) edges.push_back({quote, quote, closing});
-    rows[s + 1].edges    = std::move(edges);
+    if (text.rows()[s].accepting) rows[s + 1].edges.push_back({quote, quote, closing});
     rows[s + 1].boundary = true;
   }
-  return Dfa(rows);
+  return spelt_text(text, 1, std::move(rows), spelling,
+                    [](Speller& speller, const Speller::Runs& runs, Speller::Edges& edges) {
+                      speller.literal(runs, edges);
+                    });
 }
 
 }  // namespace detail
@@ -51,9 +51,9 @@ inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
 /// Units are characters (code points), so that lengths are counted whatever the spelling. UTF-8 is
 /// strict.
 ///
-/// \par Complexity  O(states x ranges of code points that a state tells apart)
+/// \par Complexity  as spelt_text
 /// \par Threads     pure
-/// \par Errors      none; nothing is accepted where the text automaton is empty
+/// \par Errors      as spelt_text; nothing is accepted where the text automaton is empty
 /// \par Source      RFC 8259, section 7; Python language reference, section 2.4.1
 [[nodiscard]] inline Dfa string_lexeme(const TextDfa& text, ValueSyntax syntax, char quote) {
   return detail::quoted(text, {.syntax = syntax, .quote = quote});

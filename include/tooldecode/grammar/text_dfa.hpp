@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/code_points.hpp>
 #include <tooldecode/grammar/grammar.hpp>
@@ -25,7 +26,7 @@ namespace tooldecode {
 /// \par Complexity  O(n) memory and O(n log n) construction for n = states x classes; `bounded` and
 ///                  the operations of sets are products
 /// \par Threads     immutable after construction
-/// \par Errors      Error{limit_exceeded} from `bounded` and the operations of sets
+/// \par Errors      Error{limit_exceeded} from `bounded` and the operations of sets; see BuildBudget
 /// \par Source      Hopcroft 1971 (minimisation)
 class TextDfa {
  public:
@@ -33,6 +34,8 @@ class TextDfa {
   static constexpr State dead = ~State{0};
   /// States that a combination of automata may have.
   static constexpr std::size_t most_states = 10'000;
+  /// States times classes, of one automaton.
+  static constexpr std::size_t most_cells = std::size_t{1} << 23;
 
   struct Row {
     std::vector<State> next;  // [classes], `dead` where there is no transition
@@ -40,8 +43,15 @@ class TextDfa {
   };
 
   /// \param classes  disjoint sets; code points in none of them have no transition
-  TextDfa(std::vector<CodePointSet> classes, std::vector<Row> rows)
-      : classes_(std::move(classes)), rows_(minimal(trimmed(std::move(rows)))) {}
+  TextDfa(std::vector<CodePointSet> classes, std::vector<Row> rows) : classes_(std::move(classes)) {
+    BuildBudget::spend(5 * rows.size() * (1 + classes_.size()));
+    rows_              = minimal(trimmed(std::move(rows)));
+    std::size_t ranges = 0;
+    for (const CodePointSet& set : classes_) ranges += set.ranges().size();
+    BuildBudget::spend(ranges, rows_.size() * (sizeof(Row) + sizeof(State) * classes_.size()) +
+                                   classes_.size() * sizeof(CodePointSet) +
+                                   ranges * sizeof(CodePointSet::Range));
+  }
 
   /// One text.
   [[nodiscard]] static TextDfa of(std::u32string_view text) {
@@ -127,6 +137,7 @@ class TextDfa {
     const std::size_t ends = open ? top + states : top;
     if (ends > (std::size_t{1} << 23) / states) return false;
     // Where the nearest end of at least l code points lies, from each state: [states, ends + 1].
+    BuildBudget::spend(((ends + 1) * states * (1 + classes_.size())) / 8);
     std::vector<char> can((ends + 1) * states, 0);
     for (State s = 0; s < states; ++s) can[s] = rows_[s].accepting ? 1 : 0;
     for (std::size_t l = 1; l <= ends; ++l) {
@@ -181,7 +192,7 @@ class TextDfa {
         row.next[c] = entry->second;
       }
       rows.push_back(std::move(row));
-      check(order.size());
+      check(order.size(), classes_.size());
     }
     return TextDfa(classes_, std::move(rows));
   }
@@ -285,13 +296,15 @@ class TextDfa {
         row.next[c] = entry->second;
       }
       rows.push_back(std::move(row));
-      check(order.size());
+      check(order.size(), classes.size());
     }
     return TextDfa(std::move(classes), std::move(rows));
   }
 
-  static void check(std::size_t states) {
-    if (states <= most_states) return;
+  // Called for each state of a product, before the next.
+  static void check(std::size_t states, std::size_t classes) {
+    BuildBudget::spend(5 + 5 * classes);
+    if (states <= most_states && states * classes <= most_cells) return;
     throw Error(Errc::limit_exceeded, "", "a combination of patterns needs too many states");
   }
 

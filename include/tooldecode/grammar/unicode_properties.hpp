@@ -6,7 +6,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -201,6 +205,48 @@ inline constexpr std::array<UnicodeScript, 30> scripts{{
     {"Tibt", "Tibetan", "^v3f21b14e11b11?1742"},
 }};
 
+// Binary properties, of which only those that unicode_property names are here.
+inline constexpr std::string_view binary_properties =
+    " AHex ASCII_Hex_Digit Alpha Alphabetic Bidi_C Bidi_Control Bidi_M Bidi_Mirrored CI CWCF "
+    "CWCM CWKCF CWL CWT CWU Case_Ignorable Cased Changes_When_Casefolded "
+    "Changes_When_Casemapped Changes_When_Lowercased Changes_When_NFKC_Casefolded "
+    "Changes_When_Titlecased Changes_When_Uppercased DI Dash Default_Ignorable_Code_Point Dep "
+    "Deprecated Dia Diacritic EBase EComp EMod EPres Emoji Emoji_Component Emoji_Modifier "
+    "Emoji_Modifier_Base Emoji_Presentation Ext ExtPict Extended_Pictographic Extender Gr_Base "
+    "Gr_Ext Grapheme_Base Grapheme_Extend Hex Hex_Digit IDC IDS IDSB IDST IDS_Binary_Operator "
+    "IDS_Trinary_Operator ID_Continue ID_Start Ideo Ideographic Join_C Join_Control LOE "
+    "Logical_Order_Exception Lower Lowercase Math NChar Noncharacter_Code_Point Pat_Syn Pat_WS "
+    "Pattern_Syntax Pattern_White_Space QMark Quotation_Mark RI Radical Regional_Indicator SD "
+    "STerm Sentence_Terminal Soft_Dotted Term Terminal_Punctuation UIdeo Unified_Ideograph "
+    "Upper Uppercase VS Variation_Selector White_Space XIDC XIDS XID_Continue XID_Start space ";
+// The scripts whose code points are not here, and names of others that are rarely used.
+inline constexpr std::string_view other_scripts =
+    " Adlam Adlm Aghb Ahom Anatolian_Hieroglyphs Armi Avestan Avst Bali Balinese Bamu Bamum Bass "
+    "Bassa_Vah Batak Batk Berf Beria_Erfe Bhaiksuki Bhks Bopo Bopomofo Brah Brahmi Brai Braille "
+    "Bugi Buginese Buhd Buhid Cakm Canadian_Aboriginal Cans Cari Carian Caucasian_Albanian "
+    "Chakma Cham Cher Cherokee Chorasmian Chrs Copt Coptic Cpmn Cprt Cuneiform Cypriot "
+    "Cypro_Minoan Deseret Diak Dives_Akuru Dogr Dogra Dsrt Dupl Duployan Egyp "
+    "Egyptian_Hieroglyphs Elba Elbasan Elym Elymaic Gara Garay Glag Glagolitic Gong Gonm Goth "
+    "Gothic Gran Grantha Gukh Gunjala_Gondi Gurung_Khema Hanifi_Rohingya Hano Hanunoo Hatr "
+    "Hatran Hluw Hmng Hmnp Hung Imperial_Aramaic Inscriptional_Pahlavi Inscriptional_Parthian "
+    "Ital Java Javanese Kaithi Kali Kawi Kayah_Li Khar Kharoshthi Khitan_Small_Script Khoj "
+    "Khojki Khudawadi Kirat_Rai Kits Krai Kthi Lana Lepc Lepcha Limb Limbu Lina Linb Linear_A "
+    "Linear_B Lisu Lyci Lycian Lydi Lydian Mahajani Mahj Maka Makasar Mand Mandaic Mani "
+    "Manichaean Marc Marchen Masaram_Gondi Medefaidrin Medf Meetei_Mayek Mend Mende_Kikakui "
+    "Merc Mero Meroitic_Cursive Meroitic_Hieroglyphs Miao Modi Mro Mroo Mtei Mult Multani "
+    "Nabataean Nag_Mundari Nagm Nand Nandinagari Narb Nbat New_Tai_Lue Newa Nko Nkoo Nshu Nushu "
+    "Nyiakeng_Puachue_Hmong Ogam Ogham Ol_Chiki Ol_Onal Olck Old_Hungarian Old_Italic "
+    "Old_North_Arabian Old_Permic Old_Persian Old_Sogdian Old_South_Arabian Old_Turkic "
+    "Old_Uyghur Onao Orkh Osage Osge Osma Osmanya Ougr Pahawh_Hmong Palm Palmyrene Pau_Cin_Hau "
+    "Pauc Perm Phag Phags_Pa Phli Phlp Phnx Phoenician Plrd Prti Psalter_Pahlavi Qaac Qaai "
+    "Rejang Rjng Rohg Runic Runr Samaritan Samr Sarb Saur Saurashtra Sgnw Sharada Shavian Shaw "
+    "Shrd Sidd Siddham Sidetic Sidt SignWriting Sind Sogd Sogdian Sogo Sora Sora_Sompeng Soyo "
+    "Soyombo Sund Sundanese Sunu Sunuwar Sylo Syloti_Nagri Syrc Syriac Tagalog Tagb Tagbanwa "
+    "Tai_Le Tai_Tham Tai_Viet Tai_Yo Takr Takri Tale Talu Tang Tangsa Tangut Tavt Tayo Tfng "
+    "Tglg Thaa Thaana Tifinagh Tirh Tirhuta Tnsa Todhri Todr Tolong_Siki Tols Toto "
+    "Tulu_Tigalari Tutg Ugar Ugaritic Unknown Vai Vaii Vith Vithkuqi Wancho Wara Warang_Citi "
+    "Wcho Xpeo Xsux Yezi Yezidi Yi Yiii Zanabazar_Square Zanb Zzzz ";
+
 // Reads a number and removes it.
 inline char32_t take_number(std::string_view& runs) {
   char32_t value = 0;
@@ -259,30 +305,64 @@ inline std::optional<CodePointSet> script(std::string_view name) {
   return CodePointSet(std::move(ranges));
 }
 
-}  // namespace detail
-
-/// The code points with a property, as ECMA-262 writes it between the braces of `\p{...}`: a
-/// general category (`Lu`, `Letter`, `gc=Nd`, `General_Category=Nd`), a script of the more common
-/// ones
-/// (`Script=Greek`, `sc=Grek`), `Any`, `ASCII` or `Assigned`; nothing for any other.
-///
-/// \par Complexity  O(ranges of all categories) per call
-/// \par Threads     pure
-/// \par Errors      std::bad_alloc
-/// \par Source      Unicode 17.0, UnicodeData.txt and Scripts.txt; ECMA-262, table 69
-[[nodiscard]] inline std::optional<CodePointSet> unicode_property(std::string_view property) {
+inline std::optional<CodePointSet> find_property(std::string_view property) {
   const std::size_t equals   = property.find('=');
   const std::string_view key = property.substr(0, equals);
   if (equals != std::string_view::npos) {
     const std::string_view value = property.substr(equals + 1);
-    if (key == "General_Category" || key == "gc") return detail::general_category(value);
-    if (key == "Script" || key == "sc") return detail::script(value);
+    if (key == "General_Category" || key == "gc") return general_category(value);
+    if (key == "Script" || key == "sc") return script(value);
     return std::nullopt;
   }
   if (key == "Any") return CodePointSet::all();
   if (key == "ASCII") return CodePointSet{{0, 0x7F}};
-  if (key == "Assigned") return ~*detail::general_category("Cn");
-  return detail::general_category(key);
+  if (key == "Assigned") return ~*general_category("Cn");
+  return general_category(key);
+}
+
+}  // namespace detail
+
+/// The code points with a property, as ECMA-262 writes it between the braces of `\p{...}`: a
+/// general category (`Lu`, `Letter`, `gc=Nd`, `General_Category=Nd`), a script of the more common
+/// ones (`Script=Greek`, `sc=Grek`), `Any`, `ASCII` or `Assigned`; nothing for any other.
+///
+/// \par Complexity  O(ranges of all categories) at the first use of a name, then a copy
+/// \par Threads     may run concurrently
+/// \par Errors      std::bad_alloc
+/// \par Source      Unicode 17.0, UnicodeData.txt and Scripts.txt; ECMA-262, table 69
+[[nodiscard]] inline std::optional<CodePointSet> unicode_property(std::string_view property) {
+  static std::mutex mutex;
+  static std::map<std::string, CodePointSet, std::less<>> known;  // as many as there are names
+  const std::lock_guard lock(mutex);
+  if (const auto at = known.find(property); at != known.end()) return at->second;
+  std::optional<CodePointSet> set = detail::find_property(property);
+  if (set) known.emplace(property, *set);
+  return set;
+}
+
+/// Whether ECMA-262 knows a property by this name, whether or not `unicode_property` has it.
+///
+/// \par Complexity  O(names)
+/// \par Threads     pure
+/// \par Errors      none
+/// \par Source      ECMA-262, tables 66 to 68; Unicode 17.0, PropertyValueAliases.txt
+[[nodiscard]] inline bool is_property_name(std::string_view property) {
+  const auto lists = [](std::string_view names, std::string_view name) {
+    if (name.empty() || name.find(' ') != name.npos) return false;
+    for (std::size_t at = names.find(name); at != names.npos; at = names.find(name, at + 1)) {
+      if (names[at - 1] == ' ' && names[at + name.size()] == ' ') return true;
+    }
+    return false;
+  };
+  const std::size_t equals   = property.find('=');
+  const std::string_view key = property.substr(0, equals);
+  if (equals == property.npos) {
+    return detail::find_property(key).has_value() || lists(detail::binary_properties, key);
+  }
+  const std::string_view value = property.substr(equals + 1);
+  if (key == "General_Category" || key == "gc") return detail::general_category(value).has_value();
+  if (key != "Script" && key != "sc" && key != "Script_Extensions" && key != "scx") return false;
+  return detail::script(value).has_value() || lists(detail::other_scripts, value);
 }
 
 }  // namespace tooldecode
