@@ -1,0 +1,76 @@
+/// \file
+/// BuildBudget: what building a constraint may cost, counted and not timed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <tooldecode/core/error.hpp>
+
+namespace tooldecode {
+
+/// The most that building one document's constraint may cost: its tools, its schema, its patterns.
+///
+/// A step is some 20 ns of work on a usual machine, so that the default stands for about a second;
+/// bytes are those of what is kept. Counts do not depend on the machine: what is built on one is
+/// built on each.
+struct BuildLimits {
+  std::uint64_t steps                                            = 50'000'000;
+  std::uint64_t bytes                                            = std::uint64_t{256} << 20;
+  friend bool operator==(const BuildLimits&, const BuildLimits&) = default;
+};
+
+/// While it lives, whatever this thread builds is charged to it, unless it already was to an outer
+/// one: a set of tools has one budget, and none of its own for each schema.
+///
+/// A budget belongs to a thread and is no argument: automata are combined by operators, and tries
+/// are built, far below whoever knows of a document. Where nobody has set a budget, nothing is
+/// bounded here.
+///
+/// \par Complexity  O(1) per charge
+/// \par Threads     of the thread that made it
+/// \par Errors      Error{limit_exceeded} from `spend`, without a place: whoever knows it adds it
+class BuildBudget {
+ public:
+  explicit BuildBudget(BuildLimits limits = {}) : limits_(limits), outer_(current_) {
+    if (outer_ == nullptr) current_ = this;
+  }
+  ~BuildBudget() {
+    if (outer_ == nullptr) current_ = nullptr;
+  }
+  BuildBudget(const BuildBudget&)            = delete;
+  BuildBudget& operator=(const BuildBudget&) = delete;
+
+  /// What was spent of it so far; of an inner one, what was spent of the outer one.
+  [[nodiscard]] BuildLimits spent() const noexcept {
+    return outer_ == nullptr ? spent_ : outer_->spent_;
+  }
+
+  /// Charges this thread's budget, if there is one, before the work is done.
+  static void spend(std::uint64_t steps, std::uint64_t bytes = 0) {
+    if (current_ != nullptr) current_->take(steps, bytes);
+  }
+
+ private:
+  void take(std::uint64_t steps, std::uint64_t bytes) {
+    // Once it is exceeded it stays so, whoever catches the error: sums saturate.
+    spent_.steps = steps > ~spent_.steps ? ~std::uint64_t{0} : spent_.steps + steps;
+    spent_.bytes = bytes > ~spent_.bytes ? ~std::uint64_t{0} : spent_.bytes + bytes;
+    if (spent_.steps > limits_.steps) exceeded("steps", limits_.steps);
+    if (spent_.bytes > limits_.bytes) exceeded("bytes", limits_.bytes);
+  }
+  [[noreturn]] static void exceeded(const char* what, std::uint64_t limit) {
+    throw Error(Errc::limit_exceeded, "",
+                "building this takes more than " + std::to_string(limit) + ' ' + what +
+                    "; the option limits." + what + " raises that");
+  }
+
+  static inline thread_local BuildBudget* current_ = nullptr;
+
+  BuildLimits limits_;
+  BuildLimits spent_{0, 0};
+  BuildBudget* outer_;
+};
+
+}  // namespace tooldecode

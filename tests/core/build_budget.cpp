@@ -1,0 +1,69 @@
+#include <cstdint>
+#include <string>
+#include <thread>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/error.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+std::string refusal_of(std::uint64_t steps, std::uint64_t bytes) {
+  try {
+    BuildBudget::spend(steps, bytes);
+  } catch (const Error& error) {
+    CHECK(error.code() == Errc::limit_exceeded);
+    CHECK(error.where().empty());
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("A budget is spent to the last step and byte, and says which of them ran out") {
+  const BuildBudget budget({.steps = 10, .bytes = 100});
+  CHECK(refusal_of(4, 50).empty());
+  CHECK(refusal_of(6, 50).empty());
+  CHECK(budget.spent() == BuildLimits{10, 100});
+  CHECK(refusal_of(0, 0).empty());
+  CHECK(refusal_of(1, 0) ==
+        "building this takes more than 10 steps; the option limits.steps raises that");
+  CHECK(refusal_of(0, 0) != "");  // it stays exceeded
+}
+
+TEST_CASE("Bytes have a limit of their own, and no sum overflows") {
+  const BuildBudget budget({.steps = ~std::uint64_t{0}, .bytes = 100});
+  CHECK(refusal_of(~std::uint64_t{0}, 0).empty());
+  CHECK(refusal_of(~std::uint64_t{0}, 0).empty());
+  CHECK(refusal_of(0, ~std::uint64_t{0}) ==
+        "building this takes more than 100 bytes; the option limits.bytes raises that");
+  CHECK(refusal_of(0, ~std::uint64_t{0}) != "");
+}
+
+TEST_CASE(
+    "The outermost budget of a thread pays; without one, and on other threads, nothing does") {
+  CHECK(refusal_of(~std::uint64_t{0}, ~std::uint64_t{0}).empty());
+  {
+    const BuildBudget outer({.steps = 10, .bytes = 10});
+    {
+      const BuildBudget inner({.steps = 1, .bytes = 1});
+      CHECK(refusal_of(8, 8).empty());
+      CHECK(inner.spent() == BuildLimits{8, 8});
+    }
+    CHECK(outer.spent() == BuildLimits{8, 8});
+    bool free_elsewhere = false;
+    std::thread([&] {
+      try {
+        BuildBudget::spend(100, 100);
+        free_elsewhere = true;
+      } catch (const Error&) {}
+    }).join();
+    CHECK(free_elsewhere);
+    CHECK(refusal_of(3, 0) != "");
+  }
+  CHECK(refusal_of(~std::uint64_t{0}, 0).empty());
+}
