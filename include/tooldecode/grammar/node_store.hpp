@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -150,10 +151,9 @@ class NodeStore {
         case Kind::choice:
           for (const NodeId child : node.children) {
             const NodeId one = known_[child];
-            const auto end   = made.children.end();
-            if (one == nothing || std::find(made.children.begin(), end, one) != end) continue;
-            made.children.push_back(one);
+            if (one != nothing && is_first(one, made.children)) made.children.push_back(one);
           }
+          seen_.clear();
           if (made.children.empty()) return nothing;
           if (made.children.size() == 1) return made.children[0];
           break;
@@ -175,6 +175,13 @@ class NodeStore {
           break;
       }
       return store_.intern(std::move(made));
+    }
+
+    // Whether a number is none of some; many are told by a table, which is to be cleared then.
+    bool is_first(NodeId id, const std::vector<NodeId>& others) {
+      if (others.size() < 32) return std::find(others.begin(), others.end(), id) == others.end();
+      if (seen_.empty()) seen_.insert(others.begin(), others.end());
+      return seen_.insert(id).second;
     }
 
     NodeId sequence(const Grammar::Node& node) {
@@ -215,12 +222,12 @@ class NodeStore {
     // Gives false where no text is left: members may have taken the place of all others.
     bool keyed_set(const Grammar::Node& node, Node& made) {
       for (const NodeId child : node.children) made.children.push_back(known_[child]);
-      for (bool changed = true; changed;) {
-        changed = false;
-        for (const auto& [member, other] : node.dependent) {
-          if (made.children[other] != nothing || made.children[member] == nothing) continue;
-          made.children[member] = nothing;
-          changed               = true;
+      std::vector<char> live;
+      for (const NodeId child : made.children) live.push_back(child != nothing ? 1 : 0);
+      if (!node.dependent.empty()) {
+        Grammar::remove_dependent(node.dependent, live);
+        for (std::size_t i = 0; i < live.size(); ++i) {
+          if (!live[i]) made.children[i] = nothing;
         }
       }
       made.literals  = node.literals;
@@ -238,8 +245,6 @@ class NodeStore {
         follow(*made.literals, *store_[others.key].dfa, others);
         if (others.completes[0]) made.others.push_back(std::move(others));
       }
-      std::vector<char> live;
-      for (const NodeId child : made.children) live.push_back(child != nothing ? 1 : 0);
       return Grammar::is_completable(node, std::move(live), !made.others.empty());
     }
 
@@ -295,6 +300,7 @@ class NodeStore {
     std::vector<char> live_;
     std::vector<NodeId> known_;  // [nodes of the grammar]: the number here
     std::vector<char> open_;
+    std::unordered_set<NodeId> seen_;  // children of the choice at work, where they are many
   };
 
   // One pointer for equal lexemes, so that comparing them is comparing pointers.
