@@ -327,7 +327,7 @@ class NodeStore {
     mix(std::hash<std::string>()(node.text));
     if (node.dfa) mix(node.dfa->hash());
     mix(node.occurrences.min), mix(node.occurrences.max);
-    if (node.literals) mix(node.literals->size());
+    if (node.literals) mix(node.literals->hash());
     mix(node.separator), mix(node.tag), mix(node.leading), mix(node.documented_order);
     for (const std::uint64_t word : node.required) mix(word);
     for (const Others& others : node.others) mix(others.key), mix(others.value);
