@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -35,7 +37,8 @@ namespace tooldecode {
 ///
 /// \par Shapes      states are numbered from 0; a transition is (state, byte)
 /// \par Complexity  `add` O(size of the grammar); a byte O(positions)
-/// \par Threads     every member may run concurrently; making states takes one lock, reading none
+/// \par Threads     every member may run concurrently; making states takes one lock, reading none;
+///                  `add` gives it to others now and then
 /// \par Errors      Error{unsatisfiable_schema} where no text matches, Error{limit_exceeded} for
 ///                  left recursion; both from `add` and the constructor
 /// \par Source      lazy states: Thompson 1968
@@ -52,8 +55,8 @@ class Automaton {
 
   /// Takes one more grammar in and gives the state at the beginning of its texts.
   State add(const Grammar& grammar, NodeId root) {
-    const std::lock_guard lock(mutex_);
-    const NodeId node = take(grammar, root);
+    std::unique_lock lock(mutex_);
+    const NodeId node = take(grammar, root, lock);
     Positions::Frames frames;
     positions_.begin_step();
     positions_.enter(node, 0, frames);
@@ -63,8 +66,8 @@ class Automaton {
   /// Takes a part of later grammars in and gives the number for Grammar::linked; no text of it is
   /// empty.
   NodeId compile(const Grammar& grammar, NodeId root) {
-    const std::lock_guard lock(mutex_);
-    return take(grammar, root);
+    std::unique_lock lock(mutex_);
+    return take(grammar, root, lock);
   }
 
   /// The first grammar's beginning.
@@ -278,11 +281,20 @@ class Automaton {
     mutable std::atomic<const void*> attachment{nullptr};
   };
 
-  NodeId take(const Grammar& grammar, NodeId root) {
-    if (is_left_recursive(grammar)) {
+  // Of a large grammar only some nodes are taken in before whoever waits for the lock has it: who
+  // decodes with other grammars goes on meanwhile.
+  NodeId take(const Grammar& grammar, NodeId root, std::unique_lock<std::mutex>& lock) {
+    lock.unlock();
+    const bool is_endless = is_left_recursive(grammar);
+    lock.lock();
+    if (is_endless) {
       throw Error(Errc::limit_exceeded, "", "the grammar refers to itself without reading a byte");
     }
-    const NodeId node = positions_.nodes().add(grammar, root);
+    const NodeId node = positions_.nodes().add(grammar, root, [&] {
+      lock.unlock();
+      std::this_thread::sleep_for(std::chrono::microseconds(50));  // or it is taken at once again
+      lock.lock();
+    });
     if (node == NodeStore::nothing) {
       throw Error(Errc::unsatisfiable_schema, "", "no text satisfies the grammar");
     }

@@ -29,12 +29,15 @@ namespace tooldecode {
 /// not recursive are gone, neighbouring literals are one. Nodes of a recursion are not shared.
 ///
 /// \par Complexity  O(size of the grammar) expected
-/// \par Threads     `add` one at a time; reads of numbers already handed out need no lock
+/// \par Threads     `add` one at a time, but for its pauses; reads of numbers already handed out
+/// need
+///                  no lock
 /// \par Errors      std::bad_alloc
 class NodeStore {
  public:
   using Kind                      = Grammar::Kind;
   static constexpr NodeId nothing = 0, empty = 1;
+  static constexpr std::size_t most_at_once = 1024;
 
   /// Further members of a keyed set, see KeyedSet::Others.
   struct Others {
@@ -70,7 +73,12 @@ class NodeStore {
 
   /// The number of a grammar's node; 0 where no text matches it.
   [[nodiscard]] NodeId add(const Grammar& grammar, NodeId root) {
-    return Import(*this, grammar).run(root);
+    return add(grammar, root, [] {});
+  }
+  /// The same; after each `most_at_once` nodes others may have their turn, `add` too.
+  template <class Pause>
+  [[nodiscard]] NodeId add(const Grammar& grammar, NodeId root, const Pause& pause) {
+    return Import(*this, grammar).run(root, pause);
   }
 
  private:
@@ -87,9 +95,11 @@ class NodeStore {
           known_(grammar.size(), unknown),
           open_(grammar.size(), 0) {}
 
-    NodeId run(NodeId root) {
+    template <class Pause>
+    NodeId run(NodeId root, const Pause& pause) {
       std::vector<std::pair<NodeId, std::size_t>> path{{root, 0}};
-      open_[root] = 1;
+      open_[root]      = 1;
+      std::size_t done = 0;
       while (!path.empty()) {
         const NodeId id = path.back().first;
         if (live_[id]) {
@@ -103,6 +113,7 @@ class NodeStore {
         const NodeId made = live_[id] ? make(id) : nothing;
         if (known_[id] != unknown) store_.nodes_[known_[id]].children = {made};
         known_[id] = made;
+        if (++done % most_at_once == 0) pause();
       }
       return known_[root];
     }
