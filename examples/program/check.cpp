@@ -45,10 +45,11 @@ struct CheckOptions {
   std::string vocabulary;
   std::string format = "python";
   std::vector<std::string> rows;
-  std::string choice    = "required";
-  std::string reasoning = "no";
-  bool documented_order = false;
-  bool timing           = false;
+  std::string choice       = "required";
+  std::string reasoning    = "no";
+  bool documented_order    = false;
+  bool timing              = false;
+  std::size_t max_inflated = most_inflated_bytes;
 };
 
 struct Percentiles {
@@ -354,13 +355,14 @@ void run_check(const CheckOptions& options) {
   const td::Tokenizer tokenizer =
       std::filesystem::is_directory(options.vocabulary)
           ? td::load_tokenizer(options.vocabulary)
-          : td::parse_tokenizer(read_file(options.vocabulary), options.vocabulary);
+          : td::parse_tokenizer(read_file(options.vocabulary, options.max_inflated),
+                                options.vocabulary);
   const td::MaskCache cache{tokenizer.vocabulary()};
   Totals totals;
   const auto start = Clock::now();
   auto shown       = start;
   for (const std::string& path : options.rows) {
-    std::istringstream lines(read_file(path));
+    std::istringstream lines(read_file(path, options.max_inflated));
     std::size_t number = 0;
     for (std::string line; std::getline(lines, line);) {
       ++number;
@@ -425,6 +427,9 @@ void add_check(CLI::App& app) {
                   "json-schema: id, schema and text, or tests: a list of objects with data, and "
                   "perhaps valid, each told as \"id#k\", k from 0")
       ->required();
+  sub->add_option("--max-inflated", options->max_inflated,
+                  "most bytes that a compressed file may inflate to")
+      ->capture_default_str();
   sub->callback([options] { run_check(*options); });
 }
 

@@ -18,6 +18,7 @@
 #include <tooldecode/constraint/forced_text.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/call_format.hpp>
@@ -41,7 +42,8 @@ namespace tooldecode {
 /// \par Complexity  construction O(size of the documents); the rest as GrammarConstraint
 /// \par Threads     every const member may run concurrently; a copy shares everything
 /// \par Errors      from the constructor: what the documents' schemas get wrong (malformed_schema,
-///                  unsupported_keyword, ... with a JSON pointer), Error{unknown_tool} for a named
+///                  unsupported_keyword, ... with a JSON pointer), Error{limit_exceeded} where
+///                  building costs more than ChoiceOptions::limits, Error{unknown_tool} for a named
 ///                  choice, Error{invalid_option} where a call is required and there are no tools
 /// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3
 class ToolCallFSM {
@@ -208,8 +210,17 @@ class ToolCallFSM {
   template <class F>
   ToolCallFSM(MaskCache cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
               const ChoiceOptions& options)
+      : ToolCallFSM(BuildBudget(options.limits), std::move(cache), tools, format, options) {}
+  // The budget is that of the automaton too.
+  template <class F>
+  ToolCallFSM(const BuildBudget& /*budget*/, MaskCache cache,
+              const std::shared_ptr<const ToolSet>& tools, const F& format,
+              const ChoiceOptions& options) try
       : ToolCallFSM(std::move(cache), tools, format, options,
-                    Parts{build_call_grammar(format, *tools, options)}) {}
+                    Parts{build_call_grammar(format, *tools, options)}) {
+  } catch (const Error& error) {
+    throw placed(error, "#");
+  }
   template <class F>
   ToolCallFSM(MaskCache cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
               const ChoiceOptions& options, Parts parts)

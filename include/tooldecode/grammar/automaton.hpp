@@ -38,7 +38,8 @@ namespace tooldecode {
 ///
 /// \par Shapes      states are numbered from 0; a transition is (state, byte)
 /// \par Complexity  `add` O(size of the grammar); a byte O(positions)
-/// \par Threads     every member may run concurrently; making states takes one lock, reading none
+/// \par Threads     every member may run concurrently; making states takes one lock, reading none;
+///                  grammars are taken in without it
 /// \par Errors      Error{unsatisfiable_schema} where no text matches, Error{limit_exceeded} for
 ///                  left recursion; both from `add` and the constructor
 /// \par Source      lazy states: Thompson 1968
@@ -62,8 +63,14 @@ class Automaton {
   /// Takes a grammar in and gives its number: for `begin`, and where no text of it is empty for
   /// Grammar::linked in later grammars.
   NodeId compile(const Grammar& grammar, NodeId root) {
-    const std::lock_guard lock(mutex_);
-    return take(grammar, root);
+    if (is_left_recursive(grammar)) {
+      throw Error(Errc::limit_exceeded, "", "the grammar refers to itself without reading a byte");
+    }
+    const NodeId node = positions_.nodes().add(grammar, root);
+    if (node == NodeStore::nothing) {
+      throw Error(Errc::unsatisfiable_schema, "", "no text satisfies the grammar");
+    }
+    return node;
   }
   /// The state at the beginning of the texts of a grammar that was taken in.
   State begin(NodeId node) {
@@ -307,17 +314,6 @@ class Automaton {
     mutable std::atomic<State> representative{unknown};
     mutable std::atomic<const void*> attachment{nullptr};
   };
-
-  NodeId take(const Grammar& grammar, NodeId root) {
-    if (is_left_recursive(grammar)) {
-      throw Error(Errc::limit_exceeded, "", "the grammar refers to itself without reading a byte");
-    }
-    const NodeId node = positions_.nodes().add(grammar, root);
-    if (node == NodeStore::nothing) {
-      throw Error(Errc::unsatisfiable_schema, "", "no text satisfies the grammar");
-    }
-    return node;
-  }
 
   // The state of some positions, which are merged.
   State intern(std::span<const StackFrame> frames) const {

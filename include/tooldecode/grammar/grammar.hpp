@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/dfa.hpp>
@@ -78,7 +79,7 @@ struct KeyedSet {
 ///
 /// \par Complexity  O(size of the arguments) per node
 /// \par Threads     build on one thread; const members may run concurrently
-/// \par Errors      none; see `satisfiable`
+/// \par Errors      Error{limit_exceeded}, see BuildBudget; and see `satisfiable`
 class Grammar {
  public:
   enum class Kind : std::uint8_t {
@@ -218,6 +219,17 @@ class Grammar {
     nodes_[reserved].children = {body};
   }
 
+  /// Leaves out the members that depend on members that are left out, themselves or by others.
+  static void remove_dependent(const std::vector<KeyedSet::Dependence>& dependent,
+                               std::vector<char>& live) {
+    std::vector<KeyedSet::Dependence> reversed;
+    reversed.reserve(dependent.size());
+    for (const auto& [member, other] : dependent) reversed.emplace_back(other, member);
+    for (char& one : live) one = one ? 0 : 1;
+    spread(std::move(reversed), live);
+    for (char& one : live) one = one ? 0 : 1;
+  }
+
   /// Whether a keyed set has a text, where these of its members can be written, and others or not.
   ///
   /// Where members depend on others and a closed set needs a number of them, only taking all
@@ -227,13 +239,8 @@ class Grammar {
     for (std::size_t i = 0; i < needed.size(); ++i) {
       needed[i] = (set.required[i / 64] >> (i % 64) & 1) != 0;
     }
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const auto& [member, other] : set.dependent) {
-        if (needed[member] && !needed[other]) needed[other] = 1, changed = true;
-        if (live[member] && !live[other]) live[member] = 0, changed = true;
-      }
-    }
+    spread(set.dependent, needed);
+    remove_dependent(set.dependent, live);
     std::size_t count = 0, possible = 0;
     for (std::size_t i = 0; i < needed.size(); ++i) {
       if (needed[i] && !live[i]) return false;
@@ -257,6 +264,7 @@ class Grammar {
     std::fill_n(live.begin(), first, 1);
     for (bool changed = true; changed;) {
       changed = false;
+      BuildBudget::spend(2 * (nodes_.size() - first));
       for (NodeId id = first; id < nodes_.size(); ++id) {
         if (!live[id] && satisfiable(nodes_[id], live)) live[id] = 1, changed = true;
       }
@@ -266,12 +274,19 @@ class Grammar {
 
  private:
   NodeId add(Node node) {
+    // Twice, for the NodeStore that it goes into.
+    BuildBudget::spend(20 + node.children.size(),
+                       2 * (sizeof(Node) + 4 * node.children.size() + node.text.size() +
+                            8 * node.required.size() + 8 * node.dependent.size()));
     nodes_.push_back(std::move(node));
     return static_cast<NodeId>(nodes_.size() - 1);
   }
 
   // A child whose every literal is an earlier one's cannot be reached.
   void set_literals(Node& node, std::vector<VocabularyTrie::Entry> entries) {
+    std::size_t bytes = 0;
+    for (const auto& [text, value] : entries) bytes += text.size();
+    BuildBudget::spend(20 * entries.size() + bytes, 40 * entries.size() + 16 * bytes);
     node.literals = std::make_shared<const VocabularyTrie>(std::move(entries));
     std::vector<char> is_reached(node.children.size(), 0);
     for (VocabularyTrie::NodeIndex at = 0; at < node.literals->size(); ++at) {
@@ -280,6 +295,28 @@ class Grammar {
     }
     for (std::size_t i = 0; i < is_reached.size(); ++i) {
       if (!is_reached[i]) node.children[i] = nothing();
+    }
+  }
+
+  // Marks whatever follows from what is marked.
+  static void spread(std::vector<KeyedSet::Dependence> dependent, std::vector<char>& marked) {
+    if (dependent.empty()) return;
+    BuildBudget::spend(10 * dependent.size() + marked.size());
+    std::sort(dependent.begin(), dependent.end());
+    std::vector<std::uint32_t> open;
+    for (std::uint32_t i = 0; i < marked.size(); ++i) {
+      if (marked[i]) open.push_back(i);
+    }
+    while (!open.empty()) {
+      const std::uint32_t member = open.back();
+      open.pop_back();
+      auto at =
+          std::lower_bound(dependent.begin(), dependent.end(), KeyedSet::Dependence{member, 0});
+      for (; at != dependent.end() && at->first == member; ++at) {
+        if (marked[at->second]) continue;
+        marked[at->second] = 1;
+        open.push_back(at->second);
+      }
     }
   }
 

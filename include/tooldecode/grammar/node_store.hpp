@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,7 +12,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -33,13 +36,14 @@ namespace tooldecode {
 /// not recursive are gone, neighbouring literals are one. Nodes of a recursion are not shared.
 ///
 /// \par Complexity  O(size of the grammar) expected
-/// \par Threads     every member may run concurrently; reads of numbers already handed out need no
-///                  lock
+/// \par Threads     every member may run concurrently; a large grammar is taken in with pauses for
+///                  others; reads of numbers already handed out need no lock
 /// \par Errors      std::bad_alloc
 class NodeStore {
  public:
   using Kind                      = Grammar::Kind;
   static constexpr NodeId nothing = 0, empty = 1;
+  static constexpr std::size_t most_at_once = 1024;
 
   /// Further members of a keyed set, see KeyedSet::Others.
   struct Others {
@@ -79,8 +83,19 @@ class NodeStore {
 
   /// The number of a grammar's node; 0 where no text matches it.
   [[nodiscard]] NodeId add(const Grammar& grammar, NodeId root) {
-    const std::lock_guard lock(mutex_);
-    return Import(*this, grammar).run(root);
+    return add(grammar, root, [] {  // or whoever waits for the lock would not have it
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    });
+  }
+  /// The same; what is done in the pauses, after each `most_at_once` nodes, may itself `add`.
+  template <class Pause>
+  [[nodiscard]] NodeId add(const Grammar& grammar, NodeId root, const Pause& pause) {
+    std::unique_lock lock(mutex_);
+    return Import(*this, grammar).run(root, [&] {
+      lock.unlock();
+      pause();
+      lock.lock();
+    });
   }
 
  private:
@@ -97,9 +112,11 @@ class NodeStore {
           known_(grammar.size(), unknown),
           open_(grammar.size(), 0) {}
 
-    NodeId run(NodeId root) {
+    template <class Pause>
+    NodeId run(NodeId root, const Pause& pause) {
       std::vector<std::pair<NodeId, std::size_t>> path{{root, 0}};
-      open_[root] = 1;
+      open_[root]      = 1;
+      std::size_t done = 0;
       while (!path.empty()) {
         const NodeId id = path.back().first;
         if (live_[id]) {
@@ -113,6 +130,7 @@ class NodeStore {
         const NodeId made = live_[id] ? make(id) : nothing;
         if (known_[id] != unknown) store_.nodes_[known_[id]].children = {made};
         known_[id] = made;
+        if (++done % most_at_once == 0) pause();
       }
       return known_[root];
     }
@@ -161,10 +179,9 @@ class NodeStore {
         case Kind::choice:
           for (const NodeId child : node.children) {
             const NodeId one = known_[child];
-            const auto end   = made.children.end();
-            if (one == nothing || std::find(made.children.begin(), end, one) != end) continue;
-            made.children.push_back(one);
+            if (one != nothing && is_first(one, made.children)) made.children.push_back(one);
           }
+          seen_.clear();
           if (made.children.empty()) return nothing;
           if (made.children.size() == 1) return made.children[0];
           break;
@@ -186,6 +203,13 @@ class NodeStore {
           break;
       }
       return store_.intern(std::move(made));
+    }
+
+    // Whether a number is none of some; many are told by a table, which is to be cleared then.
+    bool is_first(NodeId id, const std::vector<NodeId>& others) {
+      if (others.size() < 32) return std::find(others.begin(), others.end(), id) == others.end();
+      if (seen_.empty()) seen_.insert(others.begin(), others.end());
+      return seen_.insert(id).second;
     }
 
     NodeId sequence(const Grammar::Node& node) {
@@ -226,12 +250,12 @@ class NodeStore {
     // Gives false where no text is left: members may have taken the place of all others.
     bool keyed_set(const Grammar::Node& node, Node& made) {
       for (const NodeId child : node.children) made.children.push_back(known_[child]);
-      for (bool changed = true; changed;) {
-        changed = false;
-        for (const auto& [member, other] : node.dependent) {
-          if (made.children[other] != nothing || made.children[member] == nothing) continue;
-          made.children[member] = nothing;
-          changed               = true;
+      std::vector<char> live;
+      for (const NodeId child : made.children) live.push_back(child != nothing ? 1 : 0);
+      if (!node.dependent.empty()) {
+        Grammar::remove_dependent(node.dependent, live);
+        for (std::size_t i = 0; i < live.size(); ++i) {
+          if (!live[i]) made.children[i] = nothing;
         }
       }
       made.literals  = node.literals;
@@ -250,8 +274,6 @@ class NodeStore {
         follow(made, *store_[others.key].dfa, others);
         if (others.completes[0]) made.others.push_back(std::move(others));
       }
-      std::vector<char> live;
-      for (const NodeId child : made.children) live.push_back(child != nothing ? 1 : 0);
       return Grammar::is_completable(node, std::move(live), !made.others.empty());
     }
 
@@ -319,6 +341,7 @@ class NodeStore {
     std::vector<char> live_;
     std::vector<NodeId> known_;  // [nodes of the grammar]: the number here
     std::vector<char> open_;
+    std::unordered_set<NodeId> seen_;  // children of the choice at work, where they are many
   };
 
   // One pointer for equal lexemes, so that comparing them is comparing pointers.
@@ -357,7 +380,7 @@ class NodeStore {
     mix(std::hash<std::string>()(node.text));
     if (node.dfa) mix(node.dfa->hash());
     mix(node.occurrences.min), mix(node.occurrences.max);
-    if (node.literals) mix(node.literals->size());
+    if (node.literals) mix(node.literals->hash());
     mix(node.separator), mix(node.tag), mix(node.leading), mix(node.documented_order);
     mix(node.strings ? 1 + static_cast<std::uint64_t>(*node.strings) : 0);
     for (const std::uint64_t word : node.required) mix(word);

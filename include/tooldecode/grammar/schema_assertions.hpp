@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -126,12 +127,14 @@ class SchemaAssertions {
   /// The names that a keyword lists, each once.
   [[nodiscard]] static std::vector<std::string> names(const Json& list, const std::string& place) {
     std::vector<std::string> result;
+    std::unordered_set<std::string_view> known;
     if (!list.is_array()) throw Error(Errc::malformed_schema, place, "must be an array of names");
     for (const Json& name : list) {
       if (!name.is_string()) {
         throw Error(Errc::malformed_schema, place, "must be an array of names");
       }
-      if (std::find(result.begin(), result.end(), name) == result.end()) result.push_back(name);
+      const auto& text = name.get_ref<const std::string&>();
+      if (known.insert(text).second) result.push_back(text);
     }
     return result;
   }

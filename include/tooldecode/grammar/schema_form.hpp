@@ -110,6 +110,35 @@ struct SchemaForm {
   }
 };
 
+/// About how much memory an alternative, or a form, takes.
+[[nodiscard]] inline std::size_t bytes_of(const NumberForm& form) {
+  return sizeof(form) + sizeof(Decimal) * form.multiples.size();
+}
+[[nodiscard]] inline std::size_t bytes_of(const TextForm& form) {
+  const std::size_t texts = form.excluded.size() + (form.values ? form.values->size() : 0);
+  return sizeof(form) + sizeof(std::string) * texts;
+}
+[[nodiscard]] inline std::size_t bytes_of(const ArrayForm& form) {
+  return sizeof(form) + sizeof(FormId) * form.prefix.size() +
+         sizeof(ArrayForm::Contains) * form.contains.size();
+}
+[[nodiscard]] inline std::size_t bytes_of(const ObjectForm& form) {
+  return sizeof(form) + sizeof(ObjectForm::Member) * form.members.size() +
+         sizeof(ObjectForm::Others) * form.others.size() +
+         2 * sizeof(std::string) * form.dependent.size() +
+         sizeof(std::string) * form.evaluated.names.size();
+}
+template <class Form>
+[[nodiscard]] std::size_t bytes_of(const std::vector<Form>& forms) {
+  std::size_t all = 0;
+  for (const Form& form : forms) all += bytes_of(form);
+  return all;
+}
+[[nodiscard]] inline std::size_t bytes_of(const SchemaForm& form) {
+  return bytes_of(form.numbers) + bytes_of(form.texts) + bytes_of(form.arrays) +
+         bytes_of(form.objects);
+}
+
 /// The only number of a form, where its bounds leave one.
 [[nodiscard]] inline const Decimal* find_point(const NumberForm& form) {
   const auto& least = form.bounds.minimum;

@@ -8,15 +8,19 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/member_index.hpp>
 #include <tooldecode/grammar/schema_form.hpp>
 #include <tooldecode/grammar/schema_items.hpp>
+#include <tooldecode/grammar/schema_keys.hpp>
 #include <tooldecode/grammar/schema_numbers.hpp>
 #include <tooldecode/grammar/schema_reader.hpp>
 #include <tooldecode/grammar/schema_text.hpp>
@@ -89,11 +93,10 @@ class SchemaValues {
 
   /// The members of an object, without braces.
   [[nodiscard]] NodeId members(ObjectForm form, const Members& written) {
+    MemberIndex index(form);
     for (const auto& [name, needed] : form.dependent) {
       for (const std::string& one : {name, needed}) {
-        if (form.find(one) == nullptr) {
-          form.members.push_back({one, reader_.forms.value_of(form, one)});
-        }
+        (void)member_of(form, index, one, reader_.forms);
       }
     }
     std::size_t leading = 0;
@@ -124,11 +127,9 @@ class SchemaValues {
       auto spellings = written.plain ? std::vector{name} : text_.key(name);
       set.members.push_back({std::move(spellings), sequence({written.assign, content}), required});
     }
+    const MemberIndex places(form);  // leading keys have moved
     for (const auto& [name, needed] : form.dependent) {
-      const auto index = [&](const std::string& one) {
-        return static_cast<std::uint32_t>(form.find(one) - form.members.data());
-      };
-      set.dependent.emplace_back(index(name), index(needed));
+      set.dependent.emplace_back(*places.find(name), *places.find(needed));
     }
     for (const ObjectForm::Others& other : form.others) {
       const NodeId content = sequence({written.assign, value(other.value)});
@@ -168,13 +169,21 @@ class SchemaValues {
       for (const auto& [text, node] : words) key += text + '\n' + std::to_string(node) + ' ';
       choices.push_back(shared(made_literals_, key, [&] { return grammar_.trie(words); }));
     }
-    for (const ArrayForm& array : form.arrays) choices.push_back(array_of(array));
+    std::vector<ArrayForm> plain;
+    for (const ArrayForm& array : form.arrays) {
+      if (array.unique || !array.contains.empty()) {
+        choices.push_back(array_of(array));
+      } else {
+        plain.push_back(array);
+      }
+    }
+    if (!plain.empty()) {
+      choices.push_back(sequence({open_array_, items_of(plain), close_array_}));
+    }
     for (const ObjectForm& object : form.objects) {
       choices.push_back(sequence({open_object_, members(object, written), close_object_}));
     }
-    std::sort(choices.begin(), choices.end());
-    choices.erase(std::unique(choices.begin(), choices.end()), choices.end());
-    return shared(made_choices_, choices, [&] { return grammar_.choice(choices); });
+    return one_of(std::move(choices));
   }
 
   template <class Key, class Make>
@@ -244,6 +253,7 @@ class SchemaValues {
         choices.push_back(string(form));
         continue;
       }
+      BuildBudget::spend(20 * form.values->size());
       for (const std::string& one : *form.values) {
         for (std::string& text : text_.spellings(Json(one))) {
           words.emplace_back(std::move(text), end());
@@ -276,31 +286,54 @@ class SchemaValues {
     return known->second;
   }
 
+  // An array whose items do not repeat, or are counted.
   NodeId array_of(const ArrayForm& form) {
     if (form.unique) return sequence({open_array_, unique_items(form), close_array_});
-    if (!form.contains.empty()) {
-      SchemaItems items(grammar_, reader_.forms, text_.comma(),
-                        [this](FormId id) { return value(id); });
-      return sequence({open_array_, items(form), close_array_});
-    }
-    // From the last place of the prefix to the first: what may follow once that item is written.
-    const auto count = static_cast<std::uint32_t>(form.prefix.size());
-    const auto left  = [&](std::uint32_t bound) {
-      return bound == Occurrences::unbounded ? bound : bound > count ? bound - count : 0;
+    SchemaItems items(grammar_, reader_.forms, text_.comma(),
+                      [this](FormId id) { return value(id); });
+    return sequence({open_array_, items(form), close_array_});
+  }
+  // The items of arrays of which one is written: their first items are a trie, so that arrays that
+  // begin alike share nodes.
+  NodeId items_of(std::span<const ArrayForm> forms) {
+    struct Place {
+      std::size_t before;  // in the trie
+      FormId item;
+      std::size_t depth;
+      std::vector<NodeId> then{};  // what may follow the item
     };
-    const Occurrences more{left(form.length.min), left(form.length.max)};
-    const NodeId rest = value(form.rest);
-    if (count == 0) return sequence({open_array_, repeat(rest, more, text_.comma()), close_array_});
-    NodeId tail = repeat(sequence({text_.comma(), rest}), more, end());
-    for (std::uint32_t i = count; i-- > 0;) {
-      const NodeId item = value(form.prefix[i]);
-      tail              = i == 0 ? sequence({item, tail}) : sequence({text_.comma(), item, tail});
-      if (form.length.min <= i) {
-        const std::vector<NodeId> maybe{end(), tail};
-        tail = shared(made_choices_, maybe, [&] { return grammar_.choice(maybe); });
+    std::vector<Place> trie{{0, any_form, 0}};
+    std::map<std::pair<std::size_t, FormId>, std::size_t> known;
+    for (const ArrayForm& form : forms) {
+      BuildBudget::spend(20 + 20 * form.prefix.size(), 100 * form.prefix.size());
+      const auto count = static_cast<std::uint32_t>(form.prefix.size());
+      std::size_t at   = 0;
+      for (std::uint32_t i = 0; i < count; ++i) {
+        if (form.length.min <= i) trie[at].then.push_back(end());
+        const auto [next, fresh] = known.try_emplace({at, form.prefix[i]}, trie.size());
+        if (fresh) trie.push_back({at, form.prefix[i], i + std::size_t{1}});
+        at = next->second;
       }
+      const auto left = [&](std::uint32_t bound) {
+        return bound == Occurrences::unbounded ? bound : bound > count ? bound - count : 0;
+      };
+      const Occurrences more{left(form.length.min), left(form.length.max)};
+      const NodeId rest = value(form.rest);
+      trie[at].then.push_back(count == 0 ? repeat(rest, more, text_.comma())
+                                         : repeat(sequence({text_.comma(), rest}), more, end()));
     }
-    return sequence({open_array_, tail, close_array_});
+    for (std::size_t at = trie.size(); at-- > 1;) {
+      const NodeId item = value(trie[at].item);
+      const NodeId then = one_of(std::move(trie[at].then));
+      trie[trie[at].before].then.push_back(
+          trie[at].depth == 1 ? sequence({item, then}) : sequence({text_.comma(), item, then}));
+    }
+    return one_of(std::move(trie[0].then));
+  }
+  NodeId one_of(std::vector<NodeId> choices) {
+    std::sort(choices.begin(), choices.end());
+    choices.erase(std::unique(choices.begin(), choices.end()), choices.end());
+    return shared(made_choices_, choices, [&] { return grammar_.choice(choices); });
   }
   NodeId repeat(NodeId item, const Occurrences& count, NodeId separator) {
     return shared(made_repeats_, std::tuple{item, count.min, count.max, separator},

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/json_schema.hpp>
@@ -43,6 +44,7 @@ struct ChoiceOptions {
   bool open_ended = false;  ///< anything may follow the arguments, of a named tool only
   std::optional<ReasoningMarks> reasoning{};  ///< a block that may precede the answer; in it a
                                               ///< trigger means nothing
+  BuildLimits limits{};  ///< what building may cost, unless an outer budget is charged
 };
 
 /// A grammar and the node of it that a whole answer matches. While a text is inside a call, the

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
@@ -158,6 +159,17 @@ class VocabularyTrie {
   /// Texts that end at a node or below it.
   [[nodiscard]] std::uint32_t count_below(NodeIndex node) const noexcept {
     return nodes_[node].below;
+  }
+
+  /// Equal for equal tries; O(nodes).
+  [[nodiscard]] std::uint64_t hash() const noexcept {
+    std::uint64_t hash = labels_.size();
+    for (std::size_t i = 0; i < labels_.size(); ++i) {
+      hash = hash_combine(hash, std::uint64_t{labels_[i]} << 32 | nodes_[i].first_child);
+      hash = hash_combine(hash, nodes_[i].first_value);
+    }
+    for (const std::uint32_t value : values_) hash = hash_combine(hash, value);
+    return hash;
   }
 
   friend bool operator==(const VocabularyTrie&, const VocabularyTrie&) = default;
