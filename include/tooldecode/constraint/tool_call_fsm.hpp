@@ -246,7 +246,8 @@ class ToolCallFSM {
                  .parse =
                      [from, reasoning, this](std::string_view text) {
                        if (!reasoning) return from.parse(text, *tools);
-                       return from.parse(detail::without_reasoning(text, *reasoning), *tools);
+                       const auto ends = detail::ends_of_reasoning(from);
+                       return from.parse(detail::without_reasoning(text, *reasoning, ends), *tools);
                      },
                  .write =
                      [from, this](std::span<const ToolCall> calls) {

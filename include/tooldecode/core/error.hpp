@@ -20,6 +20,7 @@ enum class Errc {
   unsatisfiable_schema,  ///< a JSON Schema that no value satisfies
   malformed_pattern,     ///< a regular expression with a syntax error
   unsupported_pattern,   ///< a regular expression that is not regular (look-around, references)
+  unsupported_name,      ///< a name that a call format cannot write such that it reads back
   malformed_grammar,     ///< grammar text with an error or an undefined rule; a byte offset
   limit_exceeded,        ///< a construct that would need more memory than its limit allows
   duplicate_tool,        ///< two tools with one name
@@ -56,6 +57,8 @@ enum class Errc {
       return "malformed_pattern";
     case Errc::unsupported_pattern:
       return "unsupported_pattern";
+    case Errc::unsupported_name:
+      return "unsupported_name";
     case Errc::malformed_grammar:
       return "malformed_grammar";
     case Errc::limit_exceeded:
