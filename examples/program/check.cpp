@@ -18,8 +18,10 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/exact_number.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/tools/value_writer.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <program/commands.hpp>
@@ -43,10 +45,11 @@ struct CheckOptions {
   std::string vocabulary;
   std::string format = "python";
   std::vector<std::string> rows;
-  std::string choice    = "required";
-  std::string reasoning = "no";
-  bool documented_order = false;
-  bool timing           = false;
+  std::string choice       = "required";
+  std::string reasoning    = "no";
+  bool documented_order    = false;
+  bool timing              = false;
+  std::size_t max_inflated = most_inflated_bytes;
 };
 
 struct Percentiles {
@@ -237,7 +240,10 @@ std::vector<SchemaText> texts_under_schema(const Json& row, const Json& id) {
     if (!test.is_object() || !test.contains("data")) {
       throw td::Error(td::Errc::malformed_document, "", "a test has data");
     }
-    texts.push_back({prefix + std::to_string(texts.size()), test["data"].dump(), std::nullopt});
+    const Json& data = test["data"];
+    texts.push_back({prefix + std::to_string(texts.size()),
+                     td::ExactNumber::is_in(data) ? td::write_json(data) : data.dump(),
+                     std::nullopt});
     if (test.contains("valid") && test["valid"].is_boolean()) texts.back().valid = test["valid"];
   }
   return texts;
@@ -294,7 +300,7 @@ std::vector<Json> check_schema(const Json& row, const Json& id, const CheckOptio
 std::vector<Json> check_row(const Json& row, const CheckOptions& options,
                             const td::MaskCache& cache, const td::Tokenizer& tokenizer,
                             Totals& totals) {
-  const Json id = row.contains("id") ? row["id"] : Json();
+  const Json id = row.contains("id") ? td::ExactNumber::rounded(row["id"]) : Json();
   std::vector<Json> verdicts;
   try {
     if (options.format == json_schema) {
@@ -349,20 +355,21 @@ void run_check(const CheckOptions& options) {
   const td::Tokenizer tokenizer =
       std::filesystem::is_directory(options.vocabulary)
           ? td::load_tokenizer(options.vocabulary)
-          : td::parse_tokenizer(read_file(options.vocabulary), options.vocabulary);
+          : td::parse_tokenizer(read_file(options.vocabulary, options.max_inflated),
+                                options.vocabulary);
   const td::MaskCache cache{tokenizer.vocabulary()};
   Totals totals;
   const auto start = Clock::now();
   auto shown       = start;
   for (const std::string& path : options.rows) {
-    std::istringstream lines(read_file(path));
+    std::istringstream lines(read_file(path, options.max_inflated));
     std::size_t number = 0;
     for (std::string line; std::getline(lines, line);) {
       ++number;
       if (line.empty()) continue;
       Json row;
       try {
-        row = td::parse_json(line);
+        row = td::parse_exact_json(line);
       } catch (const td::Error& error) {
         throw td::Error(error.code(), path + ":" + std::to_string(number), error.what());
       }
@@ -420,6 +427,9 @@ void add_check(CLI::App& app) {
                   "json-schema: id, schema and text, or tests: a list of objects with data, and "
                   "perhaps valid, each told as \"id#k\", k from 0")
       ->required();
+  sub->add_option("--max-inflated", options->max_inflated,
+                  "most bytes that a compressed file may inflate to")
+      ->capture_default_str();
   sub->callback([options] { run_check(*options); });
 }
 

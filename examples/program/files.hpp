@@ -13,8 +13,13 @@
 
 namespace program {
 
-/// The whole file; Error{file_unreadable} names it.
-inline std::string read_file(const std::filesystem::path& path) {
+/// What a compressed file may become, unless the user says otherwise: it tells nothing of its size.
+inline constexpr std::size_t most_inflated_bytes = std::size_t{256} << 20;
+
+/// The whole file; Error{file_unreadable} names it, Error{limit_exceeded} one that inflates to more
+/// bytes than it may.
+inline std::string read_file(const std::filesystem::path& path,
+                             std::size_t most_inflated = most_inflated_bytes) {
   using tooldecode::Errc;
   using tooldecode::Error;
   if (std::filesystem::is_directory(path)) {
@@ -28,6 +33,12 @@ inline std::string read_file(const std::filesystem::path& path) {
     const int count = gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
     if (count < 0) throw Error(Errc::file_unreadable, path.string(), "cannot be read to its end");
     if (count == 0) break;
+    if (gzdirect(file.get()) == 0 &&
+        text.size() + static_cast<std::size_t>(count) > most_inflated) {
+      throw Error(Errc::limit_exceeded, path.string(),
+                  "inflates to more than " + std::to_string(most_inflated) +
+                      " bytes; the option --max-inflated raises that");
+    }
     text.append(buffer.data(), static_cast<std::size_t>(count));
   }
   // A gzip file that is cut short ends like a whole one, save for the state of the stream.

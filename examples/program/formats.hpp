@@ -15,6 +15,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/free_text.hpp>
+#include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/marked_call.hpp>
 #include <tooldecode/tools/positional_call.hpp>
@@ -70,8 +71,8 @@ Format make_format(std::string name, F format, tooldecode::ReasoningMarks reason
 
 /// Every format.
 inline const std::vector<Format>& formats() {
-  using tooldecode::JsonCall, tooldecode::MarkedCall, tooldecode::PositionalCall;
-  using tooldecode::PythonCall, tooldecode::XmlCall;
+  using tooldecode::HarmonyCall, tooldecode::JsonCall, tooldecode::MarkedCall;
+  using tooldecode::PositionalCall, tooldecode::PythonCall, tooldecode::XmlCall;
   static const std::vector<Format> all{
       make_format("python", PythonCall{}),
       make_format("hermes", JsonCall::hermes()),
@@ -83,7 +84,7 @@ inline const std::vector<Format>& formats() {
       make_format("deepseek-v3", MarkedCall::deepseek_v3()),
       make_format("deepseek-v3.1", MarkedCall::deepseek_v3_1()),
       make_format("kimi-k2", MarkedCall::kimi_k2()),
-      make_format("harmony", MarkedCall::harmony(), MarkedCall::harmony_analysis()),
+      make_format("harmony", HarmonyCall{}, HarmonyCall::analysis()),
       make_format("react", MarkedCall::react()),
       make_format("qwen3-coder", XmlCall::qwen3_coder()),
       make_format("glm", XmlCall::glm()),

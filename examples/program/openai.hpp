@@ -15,6 +15,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/grammar/exact_number.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/tool_call.hpp>
@@ -126,6 +127,8 @@ inline void read_tools(const Fields& request, ChatRequest& chat) {
   chat.documents = request.at("tools");
   try {
     chat.tools = tooldecode::ToolSet::from_json(chat.documents);
+    // What is shown to the model is what the request's other readers would show.
+    chat.documents = tooldecode::ExactNumber::rounded(std::move(chat.documents));
   } catch (const tooldecode::Error& error) {
     throw ApiError(400, "invalid_tool", "tools", "tools: " + std::string(error.what()));
   }
@@ -136,8 +139,13 @@ inline void read_tools(const Fields& request, ChatRequest& chat) {
 /// The object that a body is; ApiError where it is none.
 inline Json parse_body(std::string_view body) {
   try {
-    Json object = tooldecode::parse_json(body);
-    if (object.is_object()) return object;
+    Json object = tooldecode::parse_exact_json(body);
+    if (object.is_object()) {
+      for (auto& [key, value] : object.items()) {  // only schemas have numbers of any size
+        if (key != "tools") value = tooldecode::ExactNumber::rounded(std::move(value));
+      }
+      return object;
+    }
   } catch (const tooldecode::Error& error) {
     throw ApiError(400, "invalid_json", "",
                    "the body is not JSON as required: " + std::string(error.what()));

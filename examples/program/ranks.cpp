@@ -34,8 +34,9 @@ struct RanksOptions {
   std::vector<std::string> texts;
   std::string vocabulary = TOOLDECODE_EXAMPLE_DATA "/tiny";
   std::string out, plot;
-  std::size_t threads = 0;
-  bool json           = false;
+  std::size_t threads      = 0;
+  bool json                = false;
+  std::size_t max_inflated = most_inflated_bytes;
 };
 
 double seconds_since(Clock::time_point start) {
@@ -194,7 +195,8 @@ void run_ranks(const RanksOptions& options) {
   const td::Tokenizer tokenizer =
       std::filesystem::is_directory(options.vocabulary)
           ? td::load_tokenizer(options.vocabulary)
-          : td::parse_tokenizer(read_file(options.vocabulary), options.vocabulary);
+          : td::parse_tokenizer(read_file(options.vocabulary, options.max_inflated),
+                                options.vocabulary);
   const auto start     = Clock::now();
   const auto counts    = count_files(tokenizer, options);
   const double seconds = seconds_since(start);
@@ -232,6 +234,9 @@ void add_ranks(CLI::App& app) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   sub->add_flag("--json", options->json, "print one JSON object and nothing else");
+  sub->add_option("--max-inflated", options->max_inflated,
+                  "most bytes that a compressed file may inflate to")
+      ->capture_default_str();
   sub->callback([options] { run_ranks(*options); });
 }
 

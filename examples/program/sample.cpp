@@ -30,9 +30,10 @@ struct SampleOptions {
   std::string vocabulary;
   std::string format = "python";
   std::vector<std::string> rows;
-  std::size_t count      = 1000;
-  std::size_t max_tokens = 400;
-  std::uint64_t seed     = 1;
+  std::size_t count        = 1000;
+  std::size_t max_tokens   = 400;
+  std::uint64_t seed       = 1;
+  std::size_t max_inflated = most_inflated_bytes;
 };
 
 // Three kinds of made-up logits: uniform noise; a few peaks that most often stand on tokens that
@@ -86,15 +87,15 @@ std::optional<std::string> sample(const td::ToolCallFSM& calls, Law law, std::ui
 void run_sample(const SampleOptions& options) {
   const Format& format = format_named(options.format);
   const td::Tokenizer tokenizer =
-      td::parse_tokenizer(read_file(options.vocabulary), options.vocabulary);
+      td::parse_tokenizer(read_file(options.vocabulary, options.max_inflated), options.vocabulary);
   const td::MaskCache cache{tokenizer.vocabulary()};
   td::TokenMask mask(tokenizer.vocabulary().size());
   std::vector<td::ToolSet> sets;
   for (const std::string& path : options.rows) {
-    std::istringstream lines(read_file(path));
+    std::istringstream lines(read_file(path, options.max_inflated));
     for (std::string line; std::getline(lines, line);) {
       if (line.empty()) continue;
-      const Json row  = td::parse_json(line);
+      const Json row  = td::parse_exact_json(line);
       const char* key = row.contains("functions") ? "functions"
                         : row.contains("tools")   ? "tools"
                                                   : "apis";
@@ -151,6 +152,9 @@ void add_sample(CLI::App& app) {
       ->capture_default_str();
   sub->add_option("--seed", options->seed, "of the made-up logits")->capture_default_str();
   sub->add_option("rows", options->rows, "JSONL (or .gz) with functions or tools")->required();
+  sub->add_option("--max-inflated", options->max_inflated,
+                  "most bytes that a compressed file may inflate to")
+      ->capture_default_str();
   sub->callback([options] { run_sample(*options); });
 }
 

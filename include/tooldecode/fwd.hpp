@@ -22,6 +22,7 @@ struct ToolCall;
 class ToolSet;
 struct PythonCall;
 struct JsonCall;
+struct HarmonyCall;
 struct MarkedCall;
 struct XmlCall;
 struct PositionalCall;

@@ -142,11 +142,13 @@
 #include <tooldecode/model/safetensors.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_key.hpp>
+#include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/classify.hpp>
 #include <tooldecode/tools/code_point.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/tools/free_text.hpp>
+#include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
 #include <tooldecode/tools/mark.hpp>

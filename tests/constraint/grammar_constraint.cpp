@@ -1,10 +1,16 @@
+#include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/string_lexeme.hpp>
 
+#include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/random_vocabulary.hpp>
 
@@ -59,7 +65,177 @@ Sample sample(unsigned kind) {
   return s;
 }
 
+// Objects and arrays in each other as deep as a text likes, whose members come in any order.
+Sample nested() {
+  Sample s;
+  Grammar& g         = s.grammar;
+  s.root             = g.reserve();
+  const NodeId value = g.sequence({g.literal(":"), s.root});
+  const NodeId comma = g.literal(",");
+  const NodeId keyed = g.keyed_set({.members   = {{{"\"a\""}, value, true}, {{"\"b\""}, value}},
+                                    .others    = {{any_string(ValueSyntax::json, '"'), value}},
+                                    .separator = comma});
+  const NodeId other = g.keyed_set({.members   = {{{"\"b\""}, value, true}, {{"\"c\""}, value}},
+                                    .others    = {},
+                                    .separator = comma,
+                                    .count     = {1, 2}});
+  const auto braces  = [&](NodeId inside) {
+    return g.sequence({g.literal("{"), inside, g.literal("}")});
+  };
+  // Two ways to cut a run of digits, so that stacks are bundles and counts are sets.
+  const NodeId digits =
+      g.repeat(g.choice({g.literal("1"), g.literal("11"), g.literal("12")}), {2, 9}, g.empty());
+  g.define(
+      s.root,
+      g.choice({digits, braces(keyed), braces(other),
+                g.sequence({g.literal("["), g.repeat(s.root, {1, 5}, comma), g.literal("]")})}));
+  return s;
+}
+
+// A token that may follow, at random.
+TokenId choose(const GrammarConstraint& constraint, GrammarConstraint::State state,
+               std::mt19937& random) {
+  TokenMask mask(constraint.vocabulary_size());
+  constraint.fill_mask(state, mask.words());
+  std::vector<TokenId> allowed;
+  mask.for_each([&](TokenId token) { allowed.push_back(token); });
+  REQUIRE_FALSE(allowed.empty());
+  return allowed[random() % allowed.size()];
+}
+
+template <class Call>
+std::optional<Errc> error_of(Call call) {
+  try {
+    (void)call();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+TEST_CASE("Compacting changes no answer: states are replaced by their equals") {
+  const MaskCache cache{
+      test::byte_vocabulary({{"{\"a\":"}, {"11"}, {"\":1"}, {"[["}, {"]]"}, {",\""}})};
+  const Sample one    = nested();
+  std::size_t smaller = 0;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    const GrammarConstraint constraint(cache, one.grammar, one.root);
+    GrammarConstraint compacted = constraint;
+    std::vector<GrammarConstraint::State> states{constraint.initial()}, live = states;
+    TokenMask mask(constraint.vocabulary_size()), same(constraint.vocabulary_size());
+    for (int step = 0; step < 400; ++step) {
+      const std::size_t branch = random() % states.size();
+      const TokenId token      = choose(constraint, states[branch], random);
+      const auto next          = constraint.advance(states[branch], token),
+                 other         = compacted.advance(live[branch], token);
+      REQUIRE(next);
+      REQUIRE(other);
+      const bool forks = states.size() < 4 && random() % 20 == 0;
+      if (forks) states.push_back(*next), live.push_back(*other);
+      if (!forks) states[branch] = *next, live[branch] = *other;
+      if (constraint.is_finished(*next)) {
+        states[branch] = constraint.initial();
+        live[branch]   = compacted.initial();
+      }
+      for (std::size_t i = 0; i < states.size(); ++i) {
+        constraint.fill_mask(states[i], mask.words());
+        compacted.fill_mask(live[i], same.words());
+        REQUIRE(mask == same);
+        REQUIRE(constraint.is_accepting(states[i]) == compacted.is_accepting(live[i]));
+        REQUIRE(constraint.forced(states[i]) == compacted.forced(live[i]));
+      }
+      if (step % 25 == 24) {
+        const std::size_t before = compacted.automaton().size();
+        compacted.compact(live);
+        smaller += compacted.automaton().size() < before;
+        REQUIRE(compacted.automaton().size() <= live.size() + 1);
+      }
+    }
+  }
+  CHECK(smaller > 200);
+}
+
+TEST_CASE("A state is known to its own memory alone, and never taken for another's") {
+  const MaskCache cache{test::byte_vocabulary()};
+  const Sample one = nested();
+  GrammarConstraint constraint(cache, one.grammar, one.root);
+  const GrammarConstraint copy = constraint;
+  const auto held              = *constraint.advance_bytes(constraint.initial(), "[{\"a\":[");
+  TokenMask mask(constraint.vocabulary_size());
+  std::vector<GrammarConstraint::State> live;
+  constraint.compact(live);
+  CHECK(error_of([&] { return constraint.advance(held, '1'); }) == Errc::unknown_state);
+  CHECK(error_of([&] { return constraint.advance(held, 256); }) == Errc::unknown_state);
+  CHECK(error_of([&] { return constraint.advance_bytes(held, "1"); }) == Errc::unknown_state);
+  CHECK(error_of([&] { return constraint.is_accepting(held); }) == Errc::unknown_state);
+  CHECK(error_of([&] { return constraint.forced(held); }) == Errc::unknown_state);
+  CHECK(error_of([&] { return constraint.fill_mask(held, mask.words()), 0; }) ==
+        Errc::unknown_state);
+  live = {held};
+  CHECK(error_of([&] { return constraint.compact(live), 0; }) == Errc::unknown_state);
+  CHECK(copy.advance(held, '1'));
+  CHECK(copy.advance(copy.initial(), '['));
+  CHECK(constraint.advance(constraint.initial(), '['));
+  // Text that a state stands for makes it again.
+  CHECK(constraint.advance_bytes(constraint.initial(), "[{\"a\":["));
+  const auto finished = *copy.advance(*copy.advance_bytes(copy.initial(), "11"), 256);
+  CHECK(constraint.is_finished(finished));
+  CHECK(constraint.is_accepting(finished));
+  const GrammarConstraint other(MaskCache{test::byte_vocabulary()}, one.grammar, one.root);
+  CHECK(error_of([&] { return other.advance(held, '1'); }) == Errc::unknown_state);
+}
+
+TEST_CASE("Renewed for each text, or compacted within one, memory stays within the budget") {
+  const std::size_t budget = 100'000;
+  const MaskCache cache{test::byte_vocabulary(), budget};
+  const Sample one = nested();
+  const GrammarConstraint constraint(cache, one.grammar, one.root);
+  const auto write = [](const GrammarConstraint& text, GrammarConstraint::State& state,
+                        std::mt19937& random) {
+    for (int step = 0; step < 200 && !text.is_finished(state); ++step) {
+      state = *text.advance(state, choose(text, state, random));
+    }
+  };
+  std::size_t most = 0, memories = 0, last = 0;
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    GrammarConstraint text = constraint;
+    text.renew();
+    auto state = text.initial();
+    memories += state.memory != last;
+    last = state.memory;
+    write(text, state, random);
+    most = std::max(most, text.bytes());
+  }
+  CHECK(memories > 2);  // the feature did something
+  CHECK(memories < 75);
+  CHECK(most < 2 * budget);
+
+  std::mt19937 random(5);
+  GrammarConstraint endless = constraint;
+  auto state                = endless.initial();
+  most                      = 0;
+  for (int round = 0; round < 150; ++round) {
+    write(endless, state, random);
+    if (endless.is_finished(state)) state = endless.initial();
+    most = std::max(most, endless.bytes());
+    if (endless.bytes() > budget) endless.compact({&state, 1});
+  }
+  CHECK(most < 2 * budget);
+
+  const GrammarConstraint unbounded = constraint;
+  for (unsigned seed = 1; seed <= 600; ++seed) {
+    std::mt19937 again(seed);
+    auto at = unbounded.initial();
+    write(unbounded, at, again);
+  }
+  CHECK(unbounded.bytes() > 2 * budget);  // what the others were spared
+}
 
 TEST_CASE("Masks are exactly the tokens whose bytes the automaton reads") {
   std::size_t states = 0, mixed = 0;

@@ -1,12 +1,15 @@
 #include <algorithm>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
 
+#include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/finite_language.hpp>
 
@@ -26,10 +29,11 @@ Sample sample(unsigned seed) {
   std::mt19937 random(seed);
   const std::vector<std::pair<Json, std::vector<std::string>>> kinds{
       {{{"type", "boolean"}}, {"true", "false"}},
-      {{{"enum", {"x", 12, nullptr}}}, {"\"x\"", "12", "12.0", "null"}},
+      {{{"enum", {"x", 12, nullptr}}, {"type", {"integer", "string", "null"}}},
+       {"\"x\"", "12", "null"}},
       {{{"type", "array"}, {"items", {{"const", true}}}, {"maxItems", 2}},
        {"[]", "[true]", "[true, true]"}},
-      {{{"enum", Json::array({0.5, 10.25})}}, {"0.5", "10.25"}}};
+      {{{"enum", {5, 105, 7}}, {"type", "integer"}}, {"5", "105", "7"}}};
   struct Member {
     std::string key;
     std::vector<std::string> values;
@@ -43,7 +47,9 @@ Sample sample(unsigned seed) {
     members.push_back({key, values, random() % 2 == 0});
     if (members.back().required) required.push_back(key);
   }
-  Sample result{{{"type", "object"},
+  // By draft 4, an integer is written in one way.
+  Sample result{{{"$schema", "http://json-schema.org/draft-04/schema#"},
+                 {"type", "object"},
                  {"properties", properties},
                  {"required", required},
                  {"additionalProperties", false}},
@@ -130,4 +136,117 @@ TEST_CASE("What cannot be enforced is refused with its pointer") {
   check_refused("false", Errc::unsatisfiable_schema, "#");
   check_refused("[]", Errc::malformed_schema, "#");
   check_refused("{\"a\" 1}", Errc::malformed_json, "byte 5");
+}
+
+TEST_CASE("Numbers of a schema's text are exact, whatever their size") {
+  const MaskCache cache(slow::pieces_of({"{}"}, 1));
+  struct Row {
+    const char* schema;
+    std::vector<const char*> accepted, refused;
+  };
+  const Row rows[] = {
+      {R"({"const": 18446744073709551617})",
+       {"18446744073709551617", "18446744073709551617.0", "1.8446744073709551617e19"},
+       {"18446744073709552000", "18446744073709551616", "18446744073709551618"}},
+      {R"({"type": "integer", "minimum": 18446744073709551617})",
+       {"18446744073709551617", "18446744073709551618", "2e19"},
+       {"18446744073709551616", "18446744073709551615", "1e19"}},
+      {R"({"maximum": 9223372036854775809.5, "minimum": 9223372036854775809})",
+       {"9223372036854775809", "9223372036854775809.5", "9223372036854775809.25"},
+       {"9223372036854775808", "9223372036854775810", "9.223372036854776e18"}},
+      {R"({"enum": [5e-324, -0.1000000000000000055, 123456789012345678901234567890]})",
+       {"5e-324", "5.0E-324", "-0.1000000000000000055", "123456789012345678901234567890"},
+       {"0", "-0.1", "1e-323", "123456789012345680000000000000"}},
+      {R"({"properties": {"a": {"const": 1e-7}}})",
+       {R"({"a": 1e-7})", R"({"a": 0.0000001})", R"({"a": 1E-07})"},
+       {R"({"a": 1e-8})", R"({"a": 0})"}},
+      {R"({"const": 1.7976931348623157e+308})", {"1.7976931348623157e+308"}, {"1.8e308"}},
+      {R"({"type": "array", "items": {"enum": [18446744073709551617, 2]}, "uniqueItems": true})",
+       {"[18446744073709551617, 2]", "[]"},
+       {"[18446744073709551617, 18446744073709551617]", "[18446744073709552000]"}},
+  };
+  for (const Row& row : rows) {
+    const auto constraint = JsonSchemaConstraint::parse(cache, row.schema);
+    INFO(row.schema);
+    for (const char* text : row.accepted) {
+      INFO(text);
+      CHECK(slow::accepts(constraint, text));
+    }
+    for (const char* text : row.refused) {
+      INFO(text);
+      CHECK_FALSE(slow::accepts(constraint, text));
+    }
+  }
+  // Of a value nothing but its double is known: the shortest number that reads as it.
+  const JsonSchemaConstraint value(cache, Json::parse(R"({"const": 18446744073709551617})"));
+  CHECK(slow::accepts(value, "18446744073709552000"));
+  CHECK(slow::accepts(value, "1.8446744073709552e+19"));
+  check_refused(R"({"const": [1e-5000]})", Errc::limit_exceeded, "#/const");
+  check_refused(R"({"maximum": 1e-5000})", Errc::limit_exceeded, "#/maximum");
+  check_refused(R"({"maximum": 1e5000})", Errc::malformed_json, "byte 12");
+}
+
+TEST_CASE("By draft 4 3.0 is no integer, later it is one") {
+  const MaskCache cache(slow::pieces_of({"{}"}, 1));
+  const auto with = [&](const std::string& draft, const std::string& schema) {
+    return JsonSchemaConstraint::parse(
+        cache, R"({"$schema": "http://json-schema.org/)" + draft + R"(/schema#", )" + schema + '}');
+  };
+  for (const char* text : {"3", "-0", "12345678901234567890"}) {
+    CHECK(slow::accepts(with("draft-04", R"("type": "integer")"), text));
+    CHECK(slow::accepts(with("draft-06", R"("type": "integer")"), text));
+  }
+  for (const char* text : {"3.0", "3e0", "1e3", "1.5e1", "-0.0"}) {
+    INFO(text);
+    CHECK_FALSE(slow::accepts(with("draft-04", R"("type": "integer")"), text));
+    CHECK_FALSE(slow::accepts(with("draft-04", R"("type": "integer", "minimum": -9)"), text));
+    CHECK(slow::accepts(with("draft-04", R"("type": "number")"), text));
+    CHECK(slow::accepts(with("draft-04", R"("type": "number", "not": {"type": "integer"})"), text));
+    CHECK(slow::accepts(with("draft-06", R"("type": "integer")"), text));
+  }
+  CHECK(slow::accepts(with("draft-04", R"("enum": [3])"), "3.0"));
+  CHECK_FALSE(slow::accepts(with("draft-04", R"("enum": [3], "type": "integer")"), "3.0"));
+}
+
+TEST_CASE("From every state that numbers lead to, an accepting one can be reached") {
+  const MaskCache cache(test::byte_vocabulary());
+  for (const char* schema :
+       {R"({"type": "number", "not": {"type": "integer"}})",
+        R"({"minimum": 1, "type": "integer", "multipleOf": 3})",
+        R"({"type": "integer", "multipleOf": 1000})", R"({"multipleOf": 7})",
+        R"({"exclusiveMaximum": -1e200, "type": "number"})", R"({"minimum": 1e250})",
+        R"({"type": "integer"})", R"({"multipleOf": 0.01, "maximum": 5})"}) {
+    const auto constraint = JsonSchemaConstraint::parse(cache, schema);
+    for (std::uint32_t seed = 0; seed < 12; ++seed) {
+      std::mt19937 random(seed);
+      INFO(schema << ", seed " << seed);
+      auto state = constraint.initial();
+      std::string text;
+      for (int i = 0; i < 500; ++i) {
+        TokenMask mask(constraint.vocabulary_size());
+        constraint.fill_mask(state, mask.words());
+        REQUIRE(mask.count() > 0);
+        // Digits as long as there are some, the last one or any.
+        std::string digits;
+        for (const char digit : std::string("0123456789")) {
+          if (constraint.advance_bytes(state, {&digit, 1})) digits += digit;
+        }
+        if (digits.empty() && i > 0) break;
+        const char sign = '-';
+        if (digits.empty()) digits = sign;
+        text += seed == 0 ? digits.back() : digits[random() % digits.size()];
+        state = *constraint.advance_bytes(state, {&text.back(), 1});
+      }
+      // No more digits, or far too many places: some ending is near.
+      const auto ends = [&](auto&& self, auto from, int more) -> bool {
+        if (constraint.is_accepting(from)) return true;
+        for (const char c : std::string("e.50123469-+78")) {
+          const auto next = constraint.advance_bytes(from, {&c, 1});
+          if (more > 0 && next && self(self, *next, more - 1)) return true;
+        }
+        return false;
+      };
+      CHECK(ends(ends, state, 5));
+    }
+  }
 }

@@ -10,6 +10,7 @@
 
 #include <tooldecode/constraint/mask_builder.hpp>
 #include <tooldecode/grammar/regex.hpp>
+#include <tooldecode/grammar/string_escape.hpp>
 #include <tooldecode/grammar/string_lexeme.hpp>
 
 #include <support/catch.hpp>
@@ -50,6 +51,16 @@ struct Maker {
     for (std::uint32_t n = below(4); n > 0; --n) text += "abcf1"[below(5)];
     return '"' + text + (below(12) == 0 ? "" : "\"");
   }
+  // The same as strings, with characters that are escaped.
+  std::string name() {
+    std::string text;
+    for (std::uint32_t n = below(4); n > 0; --n) {
+      static const std::vector<std::string> characters{"a", "b", "c", "1", "\xC3\xA9",
+                                                       "\xC3\xAA", "\n", "\"", "\\"};
+      text += characters[below(9)];
+    }
+    return StringEscape::quoted(text, ValueSyntax::json, '"');
+  }
   NodeId value(int depth) {
     const std::uint32_t least = below(3);
     switch (depth == 0 ? below(3) : below(5)) {
@@ -69,14 +80,37 @@ struct Maker {
         grammar.sequence({grammar.literal(":"), below(2) ? space : grammar.empty()});
     KeyedSet set{
         .members = {}, .others = {}, .separator = grammar.sequence({grammar.literal(","), space})};
+    if (below(2) == 0) set.strings = ValueSyntax::json;
     for (std::uint32_t n = below(5); n > 0; --n) {
       const NodeId what = below(8) == 0 ? grammar.nothing() : value(depth);
-      set.members.push_back({{key()}, grammar.sequence({colon, what}), below(4) == 0});
+      set.members.push_back(
+          {{set.strings ? name() : key()}, grammar.sequence({colon, what}), below(4) == 0});
     }
     const auto add = [&](const DfaPointer& lexeme) {
       set.others.push_back({lexeme, grammar.sequence({colon, value(depth)})});
     };
-    switch (below(5)) {
+    const auto strings_of = [&](const char* pattern) {
+      const TextDfa texts = compile_pattern(pattern);
+      add(std::make_shared<const Dfa>(key_lexeme(texts, ValueSyntax::json, '"')));
+    };
+    if (set.strings) {
+      switch (below(5)) {
+        case 0:
+        case 1:
+          add(any_string(ValueSyntax::json, '"'));
+          break;
+        case 2:
+          strings_of("^[a\u00e9\"]+$");
+          strings_of("^[^a\u00e9\"]");
+          break;
+        case 3:
+          strings_of("^(a|b\u00e9?|\n.*|1+)$");
+          break;
+        default:
+          break;
+      }
+    }
+    switch (set.strings ? 4 : below(5)) {
       case 0:
         add(any_string(ValueSyntax::json, '"'));
         break;
@@ -87,7 +121,7 @@ struct Maker {
         if (below(2)) add(short_key());
         break;
       case 3:
-        add(any_key(below(2) == 0));
+        add(key_from('a', 'j'));
         break;
       default:
         break;
@@ -148,7 +182,7 @@ void judge(const Vocabulary& vocabulary, SharedStates& shared, Automaton::State 
 
 TEST_CASE("A mask of a keyed set holds the tokens that the automaton reads one by one") {
   Judged judged;
-  for (unsigned seed = 1; seed <= 60; ++seed) {
+  for (unsigned seed = 1; seed <= 120; ++seed) {
     INFO("seed " << seed);
     const Vocabulary vocabulary = test::random_vocabulary(seed % 4);
     const VocabularyTrie trie(vocabulary);

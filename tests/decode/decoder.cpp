@@ -106,3 +106,34 @@ TEST_CASE("decoding ends where the context does") {
     CHECK(out.finish == td::Finish::context);
   }
 }
+
+namespace {
+
+/// A constraint that counts how often it was renewed.
+struct Renewable : td::Unconstrained {
+  using td::Unconstrained::Unconstrained;
+  int renewals = 0;
+  void renew() { ++renewals; }
+};
+struct TellRenewals {
+  td::Output operator()(const RandomModel&, const Renewable& constraint,
+                        std::span<const td::TokenId>, const td::LogitsPipeline&,
+                        const td::DecodeOptions&) const {
+    td::Output out;
+    out.passes = static_cast<std::size_t>(constraint.renewals);
+    return out;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("each prompt has a renewed copy of the constraint, and the constraint stays as it is") {
+  const RandomModel model{40};
+  Renewable constraint{40};
+  constraint.renewals = 3;
+  const td::Decoder decode{model, constraint, TellRenewals{}};
+  const std::vector<td::TokenId> prompt{1};
+  CHECK(decode(prompt).passes == 4);
+  CHECK(decode(prompt).passes == 4);
+  CHECK(constraint.renewals == 3);
+}

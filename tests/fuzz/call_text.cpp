@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/marked_call.hpp>
 #include <tooldecode/tools/positional_call.hpp>
@@ -60,9 +61,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   for (const auto& format :
        {MarkedCall::mistral(), MarkedCall::deepseek_v3(), MarkedCall::deepseek_v3_1(),
-        MarkedCall::kimi_k2(), MarkedCall::harmony(), MarkedCall::react()}) {
+        MarkedCall::kimi_k2(), MarkedCall::react()}) {
     calls(format, text);
   }
+  calls(HarmonyCall{}, text);
   for (const auto& format : {XmlCall::qwen3_coder(), XmlCall::glm()}) calls(format, text);
   for (const auto& format : {PositionalCall::toolken(), PositionalCall::tool_dec()}) {
     calls(format, text);

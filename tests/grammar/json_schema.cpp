@@ -82,7 +82,10 @@ TEST_CASE("Errors name the keyword's place", "[json_schema]") {
   CHECK(error_of(R"({"items":{"not":{"multipleOf":2}}})") == "unsupported_keyword #/items/not");
   CHECK(error_of(R"({"not":{"additionalProperties":{"type":"null"}}})") ==
         "unsupported_keyword #/not");
-  CHECK(error_of(R"({"multipleOf":1e-9})") == "limit_exceeded #/multipleOf");
+  CHECK(error_of(R"({"items":{"multipleOf":123456789}})") == "limit_exceeded #/items/multipleOf");
+  CHECK(error_of(R"({"allOf":[{"multipleOf":999999937},{"multipleOf":999999929},
+                              {"multipleOf":999999893}]})") == "limit_exceeded #/multipleOf");
+  CHECK(error_of(R"({"const":5e-324})") == "none");
   CHECK(error_of(R"({"$ref":"other.json"})") == "unsupported_keyword #/$ref");
   CHECK(error_of(R"({"$ref":"#/$defs/a"})") == "malformed_schema #/$ref");
   CHECK(error_of(R"({"type":"str"})") == "malformed_schema #/type");

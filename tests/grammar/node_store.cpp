@@ -299,3 +299,44 @@ TEST_CASE("Members that can never be written take those along that depend on the
   CHECK(std::count(live.begin(), live.end(), NodeStore::nothing) == 0);
   CHECK(dead == std::vector<NodeId>{0, 0, 0, live[3]});
 }
+
+TEST_CASE("A large grammar is taken in with pauses, in which others take theirs in") {
+  Grammar large;
+  std::vector<NodeId> parts;
+  for (int i = 0; i < 5000; ++i) {
+    parts.push_back(large.trie(
+        {{"a" + std::to_string(i), large.empty()}, {"b" + std::to_string(i), large.empty()}}));
+  }
+  const NodeId root = large.choice(parts);
+  Grammar small;
+  const NodeId part = small.trie({{"a4999", small.empty()}, {"b4999", small.empty()}});
+  NodeStore alone, shared;
+  const NodeId expected = alone.add(large, root);
+  std::size_t pauses    = 0;
+  NodeId known          = NodeStore::nothing;
+  const NodeId node     = shared.add(large, root, [&] {
+    ++pauses;
+    const NodeId made = shared.add(small, part);
+    CHECK((known == NodeStore::nothing || known == made));
+    known = made;
+  });
+  CHECK(pauses >= 5000 / NodeStore::most_at_once);
+  CHECK(shared[node].children.size() == 5000);
+  CHECK(shared.size() == alone.size());
+  CHECK(shared.add(large, root) == node);
+  CHECK(alone.add(large, root) == expected);
+  CHECK(std::find(shared[node].children.begin(), shared[node].children.end(), known) !=
+        shared[node].children.end());
+}
+
+TEST_CASE("Tries that differ in their texts alone have hashes of their own") {
+  // Nodes are looked for by hash: one for all of them made the time quadratic in their number.
+  Grammar grammar;
+  std::set<std::uint64_t> hashes;
+  for (int i = 1000; i < 3000; ++i) {
+    const NodeId node = grammar.trie(
+        {{std::to_string(i), grammar.empty()}, {std::to_string(i) + ".0", grammar.empty()}});
+    hashes.insert(grammar[node].literals->hash());
+  }
+  CHECK(hashes.size() == 2000);
+}

@@ -9,9 +9,8 @@ using namespace tooldecode;
 
 namespace {
 
-NumberForm numbers(const char* least, const char* most,
-                   NumberForm::Grain grain = NumberForm::Grain::any) {
-  NumberForm form{.grain = grain};
+NumberForm numbers(const char* least, const char* most, NumberKinds kinds = NumberKinds::any) {
+  NumberForm form{.kinds = kinds};
   if (*least != 0) form.bounds.minimum = {Decimal::parse(least), false};
   if (*most != 0) form.bounds.maximum = {Decimal::parse(most), false};
   return form;
@@ -22,9 +21,9 @@ NumberForm numbers(const char* least, const char* most,
 TEST_CASE("Numbers: common bounds, and what lies outside of them") {
   CHECK_FALSE(intersection(numbers("3", ""), numbers("", "2")));
   CHECK(find_point(*intersection(numbers("2", ""), numbers("", "2"))) != nullptr);
-  CHECK_FALSE(intersection(numbers("2.5", "2.5"), numbers("", "", NumberForm::Grain::integer)));
+  CHECK_FALSE(intersection(numbers("2.5", "2.5"), numbers("", "", NumberKinds::integers)));
   NumberForm even;
-  even.multiples = {Decimal::parse("2")};
+  even.bounds.multiples = {Decimal::parse("2")};
   CHECK_FALSE(intersection(numbers("3", "3"), even));
   CHECK(intersection(numbers("4", "4"), even));
   const auto outside = difference({}, numbers("1", "2"));
@@ -33,6 +32,24 @@ TEST_CASE("Numbers: common bounds, and what lies outside of them") {
   CHECK(outside[1].bounds.minimum->value == Decimal::parse("2"));
   CHECK_THROWS_AS(difference({}, even), Error);
   CHECK(difference(even, even).empty());
+}
+
+TEST_CASE("Numbers: kinds by value and by spelling") {
+  using enum NumberKinds;
+  const auto kinds_of = [](const NumberForm& a, const NumberForm& b) {
+    const auto both = intersection(a, b);
+    return both ? both->kinds : none;
+  };
+  CHECK(kinds_of({}, numbers("", "", integers)) == integers);
+  CHECK(kinds_of(numbers("", "", integers), numbers("", "", fractions)) == none);
+  CHECK(kinds_of(numbers("2", "2"), numbers("", "", fractions)) == none);
+  // A point that no kind restricts is any number.
+  CHECK(kinds_of(numbers("2", "2"), numbers("", "", integers)) == any);
+  CHECK(kinds_of(numbers("2.5", "2.5"), numbers("", "", fractions)) == any);
+  CHECK(kinds_of(numbers("2", "2"), numbers("", "", digits)) == digits);
+  const auto others = difference({}, numbers("", "", digits));
+  REQUIRE(others.size() == 1);
+  CHECK(others[0].kinds == ~digits);
 }
 
 TEST_CASE("Strings: lists are filtered, tests contradict each other") {

@@ -60,3 +60,32 @@ TEST_CASE("Values that keywords cannot have are named") {
   CHECK(SchemaAssertions::names(Json{"b", "a", "b"}, "#") == std::vector<std::string>{"b", "a"});
   CHECK_THROWS_AS(SchemaAssertions::names(Json{"a", 1}, "#"), Error);
 }
+
+TEST_CASE("An integer of draft 4 is digits alone; bounds and lengths are exact") {
+  const std::string pointer = "#/p";
+  const auto numbers        = [&](const Json& schema, SchemaDraft draft) {
+    return SchemaAssertions(schema, draft, pointer).numbers();
+  };
+  const Json integer{{"type", "integer"}};
+  CHECK(numbers(integer, SchemaDraft::draft4).kinds == NumberKinds::digits);
+  CHECK(numbers(integer, SchemaDraft::draft6).kinds == NumberKinds::integers);
+  CHECK(numbers({{"type", "number"}}, SchemaDraft::draft4).kinds == NumberKinds::any);
+  const auto exact = [](const char* text) { return ExactNumber::keep(text, Json::parse(text)); };
+  const auto form  = numbers({{"minimum", exact("18446744073709551617")}, {"maximum", 5e-324}},
+                             SchemaDraft::draft2020);
+  CHECK(form.bounds.minimum->value.plain() == "18446744073709551617");
+  CHECK(form.bounds.maximum->value == Decimal::parse("5e-324"));
+  const Json lengths{{"minLength", 3.0}, {"maxLength", exact("18446744073709551617")}};
+  CHECK(SchemaAssertions(lengths, SchemaDraft::draft2020, pointer)
+            .occurrences("minLength", "maxLength") == Occurrences{3});
+  const auto read = [](const SchemaAssertions& has) { return has.numbers(); };
+  CHECK(error_of(R"({"maximum": 1e-300, "minimum": "1"})", read) == "malformed_schema #/p/minimum");
+  const Json tiny{{"multipleOf", exact("1e-5000")}};
+  try {
+    (void)numbers(tiny, SchemaDraft::draft2020);
+    FAIL("1e-5000 is no divisor");
+  } catch (const Error& error) {
+    CHECK(error.code() == Errc::limit_exceeded);
+    CHECK(error.where() == "#/p/multipleOf");
+  }
+}

@@ -24,7 +24,8 @@ TEST_CASE("Each key is in the one class of the patterns that it matches") {
   CHECK(forms.value_of(form, "b") == two);
   CHECK(forms.value_of(form, "ab") == forms.both(one, two));
   CHECK(forms.value_of(form, "c") == rest);
-  CHECK(member_of(form, "ab", forms).value == forms.both(one, two));
+  MemberIndex members(form);
+  CHECK(member_of(form, members, "ab", forms).value == forms.both(one, two));
   const auto closed =
       key_classes({{forms.texts.pattern("^a", "#"), one}, {forms.texts.pattern("^b", "#"), two}},
                   nothing_form, forms);

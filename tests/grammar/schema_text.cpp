@@ -74,12 +74,19 @@ TEST_CASE("A further key is a string, or an identifier between its marks", "[sch
     }
     return state != tooldecode::Dfa::dead && dfa->accepting(state);
   };
-  REQUIRE(json.other_keys(nullptr, {}, false).size() == 1);
-  CHECK(accepts(json.other_keys(nullptr, {}, false)[0], R"("a b")"));
-  REQUIRE(python.other_keys(nullptr, {}, false).size() == 2);
-  CHECK(accepts(python.other_keys(nullptr, {}, false)[0], R"("a b")"));
-  CHECK(accepts(python.other_keys(nullptr, {}, false)[1], "'a b'"));
-  const auto plain = python.other_keys(nullptr, {}, true);
+  REQUIRE(json.other_keys(nullptr, false).size() == 1);
+  CHECK(accepts(json.other_keys(nullptr, false)[0], R"("a b")"));
+  REQUIRE(python.other_keys(nullptr, false).size() == 2);
+  CHECK(accepts(python.other_keys(nullptr, false)[0], R"("a b")"));
+  CHECK(accepts(python.other_keys(nullptr, false)[1], "'a b'"));
+  CHECK(accepts(python.other_keys(nullptr, false)[1], R"('\x61\u0062')"));
+  const auto two = tooldecode::TextDfa::of(U"a\u00E9");
+  CHECK(accepts(json.other_keys(&two, false)[0], R"("\u0061\u00E9")"));
+  CHECK_FALSE(accepts(json.other_keys(&two, false)[0], R"("ae")"));
+  CHECK(json.key("a\n\"'\xC3\xA9") == std::vector<std::string>{R"("a\n\"')"
+                                                                "\xC3\xA9\""});
+  CHECK(python.key("\"'\v") == std::vector<std::string>{R"("\"'\x0b")", R"('"\'\x0b')"});
+  const auto plain = python.other_keys(nullptr, true);
   REQUIRE(plain.size() == 1);
   for (const char* other : {"a", "abc", "b", "_", "a1"}) CHECK(accepts(plain[0], other));
   for (const char* name : {"1a", "", "a-b", "\"a\"", "a b"}) CHECK_FALSE(accepts(plain[0], name));

@@ -159,36 +159,62 @@ TEST_CASE("A text automaton is spelt in every way, and shared lexemes are small"
   CHECK_FALSE(units(*space, "\v"));
 }
 
-TEST_CASE("A key has one spelling, or with escapes past ASCII as many as characters allow",
-          "[string_lexeme]") {
-  using tooldecode::any_key;
+TEST_CASE("A key has every spelling of its text, and no other's", "[string_lexeme]") {
   std::mt19937 random(8);
   const std::u32string letters =
-      U"a\"\\/\b\f\n\r\t\x01\x1F\x7F \u00E9\u20AC\uFFFF\U0001F600\U0010FFFF";
+      U"a\"\\/\b\f\n\r\t\x01\x1F\x7F '\u00E9\u20AC\uFFFF\U0001F600\U0010FFFF";
+  const auto digits = [&](char32_t c, int count) {
+    std::string result;
+    while (count-- > 0) {
+      const char digit = "0123456789abcdef"[c >> 4 * count & 15];
+      result += random() % 2 && digit > '9' ? static_cast<char>(digit - 32) : digit;
+    }
+    return result;
+  };
+  const auto spelt = [&](char32_t c, bool python, char quote) {
+    std::string one;
+    const bool is_free = c >= 0x20 && c != '\\' && c != static_cast<char32_t>(quote);
+    if (is_free && random() % 2) {
+      tooldecode::append_utf8(one, c);
+      return one;
+    }
+    const std::string_view letter = python ? "\\'\"abfnrtv" : "\\\"/bfnrt";
+    const std::u32string_view meant =
+        python ? U"\\'\"\a\b\f\n\r\t\v" : U"\\\"/\b\f\n\r\t";
+    const auto at = meant.find(c);
+    if (at != std::u32string_view::npos && random() % 2) return std::string{'\\', letter[at]};
+    if (python && c < 0x100 && random() % 2) return "\\x" + digits(c, 2);
+    if (python && (c > 0xFFFF || random() % 2)) return "\\U" + digits(c, 8);
+    if (c <= 0xFFFF) return "\\u" + digits(c, 4);
+    return "\\u" + digits(0xD800 + ((c - 0x10000) >> 10), 4) + "\\u" +
+           digits(0xDC00 + (c & 0x3FF), 4);
+  };
   for (int i = 0; i < 2000; ++i) {
+    const bool python = i % 2 != 0;
+    const char quote  = i % 4 == 3 ? '\'' : '"';
     std::u32string text;
     for (auto k = random() % 6; k > 0; --k) text += letters[random() % letters.size()];
-    std::string utf8;
-    for (const char32_t c : text) tooldecode::append_utf8(utf8, c);
-    const std::string plain = nlohmann::json(utf8).dump(),
-                      ascii = nlohmann::json(utf8).dump(-1, ' ', true);
-    INFO("seed 8, " << i << ": " << ascii);
-    const auto size = static_cast<int>(text.size());
-    REQUIRE(units(*any_key(true), plain) == size);
-    REQUIRE(units(*any_key(false), plain) == size);
-    // The writer leaves DEL plain only where it may write more than ASCII.
-    if (utf8.find('\x7F') == std::string::npos) REQUIRE(units(*any_key(false), ascii) == size);
-    if (ascii != plain) REQUIRE_FALSE(units(*any_key(true), ascii));
+    std::string key(1, quote), more;
+    for (const char32_t c : text) key += spelt(c, python, quote);
+    more = key + spelt(U'a', python, quote) + quote;
+    key += quote;
+    INFO("seed 8, " << i << ": " << key);
+    const auto syntax = python ? ValueSyntax::python : ValueSyntax::json;
+    REQUIRE(units(*any_string(syntax, quote), key) == static_cast<int>(text.size()));
     // Of a text alone: that text, and no other.
-    const Dfa one = tooldecode::key_lexeme(tooldecode::TextDfa::of(text), false);
-    REQUIRE(units(one, plain) == size);
-    REQUIRE_FALSE(units(one, nlohmann::json(utf8 + "a").dump()));
+    const Dfa one = tooldecode::key_lexeme(tooldecode::TextDfa::of(text), syntax, quote);
+    REQUIRE(units(one, key) == static_cast<int>(text.size()));
+    REQUIRE_FALSE(units(one, more));
   }
-  for (const char* other : {"\"\\u0061\"", "\"\\/\"", "\"\\u000a\"", "\"\\u001F\"", "\"a", "a"})
-    CHECK_FALSE(units(*any_key(true), other));
-  CHECK(units(*any_key(true), "\"\\u001f\"") == 1);
-  CHECK(any_key(true) == any_key(true));
-  CHECK(any_key(true)->size() < 30);
+}
+
+TEST_CASE("A pattern's strings are those that writers write, DEL included", "[string_lexeme]") {
+  const tooldecode::TextDfa any = tooldecode::TextDfa::repeated(tooldecode::CodePointSet::all());
+  const Dfa json_text           = tooldecode::string_lexeme(any, ValueSyntax::json, '"');
+  for (const char* text : {"\"\\u007f\"", "\"\x7F\"", "\"\\u007F\"", "\"\\u001f\\u00E9\""})
+    CHECK(units(json_text, text));
+  for (const char* other : {"\"\\u0061\"", "\"\\/\"", "\"\\u000a\"", "\"a", "a"})
+    CHECK_FALSE(units(json_text, other));
 }
 
 TEST_CASE("Python's literals of a text are those that repr writes", "[string_lexeme]") {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/marked_call.hpp>
 #include <tooldecode/tools/positional_call.hpp>
@@ -203,7 +204,7 @@ const std::vector<Format>& formats() {
       format("deepseek v3", MarkedCall::deepseek_v3(), 3),
       format("deepseek v3.1", MarkedCall::deepseek_v3_1(), 3),
       format("kimi", MarkedCall::kimi_k2(), 3),
-      format("harmony", MarkedCall::harmony(), 4),
+      format("harmony", HarmonyCall{}, 4),
       format("react", MarkedCall::react(), 0, false),
       format("qwen3-coder", XmlCall::qwen3_coder(), 2),
       format("glm", XmlCall::glm(), 2),

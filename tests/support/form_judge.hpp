@@ -47,18 +47,21 @@ class FormJudge {
     return count >= bounds.min && (bounds.max == Occurrences::unbounded || count <= bounds.max);
   }
   bool conforms(const NumberForm& form, const Json& value) {
-    const Decimal number = Decimal::parse(value.dump());
-    const auto& least    = form.bounds.minimum;
-    const auto& most     = form.bounds.maximum;
-    const int low        = least ? compare(number, least->value) : 1;
-    const int high       = most ? compare(number, most->value) : -1;
-    const bool integral  = number.fraction.empty();
+    const Decimal number   = Decimal::parse(ExactNumber::text(value));
+    const auto& least      = form.bounds.minimum;
+    const auto& most       = form.bounds.maximum;
+    const int low          = least ? compare(number, least->value) : 1;
+    const int high         = most ? compare(number, most->value) : -1;
+    const std::string text = ExactNumber::text(value);
+    const bool is_digits   = text.find_first_of(".eE") == text.npos;
+    const NumberKinds kind = !number.is_integral() ? NumberKinds::fractions
+                             : is_digits           ? NumberKinds::digits
+                                                   : NumberKinds::pointed;
     return low >= (least && least->exclusive ? 1 : 0) &&
-           high <= (most && most->exclusive ? -1 : 0) &&
-           form.grain != (integral ? NumberForm::Grain::fraction : NumberForm::Grain::integer) &&
-           std::all_of(form.multiples.begin(), form.multiples.end(), [&](const Decimal& multiple) {
-             return is_multiple(number, multiple).value();
-           });
+           high <= (most && most->exclusive ? -1 : 0) && has(form.kinds, kind) &&
+           std::all_of(
+               form.bounds.multiples.begin(), form.bounds.multiples.end(),
+               [&](const Decimal& multiple) { return is_multiple(number, multiple).value(); });
   }
   bool conforms(const TextForm& form, const Json& value) {
     const auto text = value.get<std::string>();

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,7 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/grammar/code_points.hpp>
+#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/string_escape.hpp>
 
 namespace tooldecode::slow {
 
@@ -231,45 +236,164 @@ class Matcher {
     return result;
   }
 
-  // Another member's key, which is no literal, then its value.
-  Result other(const Grammar::Node& node, const KeyedSet::Others& others, std::size_t start) {
+  // The name of a key: of a string its characters, however they are spelt, behind its quote; of
+  // any other key its bytes.
+  struct Name {
+    std::string text;
+    std::string rest{};  // of a string: what has been read of its next character
+    bool ended = false;  // of a string: the closing quote has been read, and nothing after it
+  };
+  static Name name_of(const Grammar::Node& node, std::string_view key) {
+    if (!node.strings || key.empty()) return {std::string(key)};
+    Name name{};
+    std::size_t i = 1;
+    while (i < key.size()) {
+      if (key[i] == key[0]) {
+        name.ended = i + 1 == key.size();
+        name.rest  = name.ended ? "" : key.substr(i);
+        return name;
+      }
+      std::size_t length = 1;
+      char32_t c         = 0;
+      while (i + length <= key.size() && !character(key.substr(i, length), *node.strings, c)) {
+        ++length;
+      }
+      if (i + length > key.size()) break;
+      append_utf8(name.text, c);
+      i += length;
+    }
+    name.rest = key.substr(std::min(i, key.size()));
+    return name;
+  }
+  // Whether some bytes are one whole character of a string literal, and which.
+  static bool character(std::string_view bytes, ValueSyntax syntax, char32_t& c) {
+    if (bytes[0] != '\\') {
+      const std::u32string points = decode_utf8(bytes);
+      c                           = points[0];
+      return points.size() == 1 && (c != 0xFFFD || bytes == "\xEF\xBF\xBD");
+    }
+    const bool python            = syntax == ValueSyntax::python;
+    const std::string_view kinds = python ? "\\'\"abfnrtv" : "\"\\/bfnrt";
+    const std::string_view plain = python ? "\\'\"\a\b\f\n\r\t\v" : "\"\\/\b\f\n\r\t";
+    if (bytes.size() == 2 && kinds.find(bytes[1]) != std::string_view::npos) {
+      c = static_cast<unsigned char>(plain[kinds.find(bytes[1])]);
+      return true;
+    }
+    const auto number = [&](std::size_t from, std::size_t digits) {
+      return static_cast<char32_t>(std::stoul(std::string(bytes.substr(from, digits)), nullptr, 16));
+    };
+    const std::size_t wanted = bytes.size() < 2 ? 0
+                               : bytes[1] == 'x' ? 4
+                               : bytes[1] == 'u' ? 6
+                               : bytes[1] == 'U' ? 10
+                                                 : 0;
+    if (bytes.size() == 12 && !python) {
+      c = 0x10000 + (number(2, 4) - 0xD800) * 0x400 + number(8, 4) - 0xDC00;
+      return true;
+    }
+    if (wanted == 0 || bytes.size() != wanted) return false;
+    c = number(2, wanted - 2);
+    return python || c < 0xD800 || c > 0xDFFF;
+  }
+  // Whether some bytes may begin a spelling of a character.
+  static bool begins(std::string_view bytes, char32_t c, ValueSyntax syntax) {
+    const bool python = syntax == ValueSyntax::python;
+    std::vector<std::string> spellings(1);
+    append_utf8(spellings[0], c);
+    for (const char letter : std::string("\"'\\/abfnrtv")) {
+      char32_t meant = 0;
+      const std::string one{'\\', letter};
+      if (character(one, syntax, meant) && meant == c) spellings.push_back(one);
+    }
+    const auto number = [&](const char* format, char32_t value) {
+      char text[16];
+      std::snprintf(text, sizeof text, format, static_cast<unsigned>(value));
+      return std::string(text);
+    };
+    if (python && c < 0x100) spellings.push_back(number("\\x%02x", c));
+    if (c < 0x10000) spellings.push_back(number("\\u%04x", c));
+    if (python) spellings.push_back(number("\\U%08x", c));
+    if (c >= 0x10000 && !python) {
+      spellings.push_back(number("\\u%04x", 0xD800 + ((c - 0x10000) >> 10)) +
+                          number("\\u%04x", 0xDC00 + (c & 0x3FF)));
+    }
+    // The letter behind the backslash tells large from small; digits do not.
+    std::string small(bytes);
+    for (std::size_t i = 2; small[0] == '\\' && i < small.size(); ++i) {
+      if (small[i] >= 'A' && small[i] <= 'F') small[i] += 'a' - 'A';
+    }
+    return std::any_of(spellings.begin(), spellings.end(),
+                       [&](const std::string& one) { return one.starts_with(small); });
+  }
+
+  // A member's key, as one literal has it, then its value.
+  Result member(const Grammar::Node& node, const std::string& literal, NodeId value,
+                std::size_t start) {
+    if (!node.strings) return prefixed(literal, value, start);
     Result result;
-    if (!live_[others.value]) return result;
-    const auto keys = literals(*node.literals);
-    std::set<std::string> shadows;
-    for (const auto& [text, i] : keys) shadows.insert(text);
+    if (!live_[value]) return result;
+    const std::string wanted = name_of(node, literal).text;
+    for (std::size_t end = start; end <= text_.size(); ++end) {
+      const std::string_view key = text_.substr(start, end - start);
+      if (!key.empty() && key[0] != literal[0]) break;
+      const Name name = name_of(node, key);
+      if (!wanted.starts_with(name.text)) break;
+      if (name.ended) {
+        if (name.text == wanted) add(result, at(value, end));
+        break;
+      }
+      if (end < text_.size()) continue;
+      const std::u32string left = decode_utf8(std::string_view(wanted).substr(name.text.size()));
+      result.is_prefix =
+          name.rest.empty() || (!left.empty() && begins(name.rest, left[0], *node.strings));
+    }
+    return result;
+  }
+
+  // Another member's key, which is no literal, then its value: by the name of each key that may end
+  // within the text. The result without a name says whether a longer one may.
+  std::vector<std::pair<std::string, Result>> other(const Grammar::Node& node,
+                                                    const KeyedSet::Others& others,
+                                                    std::size_t start,
+                                                    const std::set<std::string>& written) {
+    std::vector<std::pair<std::string, Result>> results;
+    if (!live_[others.value]) return results;
+    std::set<std::string> shadows = written;
+    for (const auto& [text, i] : literals(*node.literals)) shadows.insert(name_of(node, text).text);
     const Dfa& dfa   = *others.key;
     Dfa::State state = 0;
     for (std::size_t i = start; i <= text_.size(); ++i) {
       const std::string key(text_.substr(start, i - start));
-      if (i > start && dfa.accepting(state) && shadows.count(key) == 0) {
-        add(result, at(others.value, i));
+      const std::string name = name_of(node, key).text;
+      if (i > start && dfa.accepting(state) && shadows.count(name) == 0) {
+        results.emplace_back(name, at(others.value, i));
       }
       if (i == text_.size()) {
-        result.is_prefix |= ends_elsewhere(dfa, state, key, shadows);
+        results.push_back({"", {{}, ends_elsewhere(node, dfa, state, key, shadows)}});
         break;
       }
       state = dfa.next(state, static_cast<std::uint8_t>(text_[i]));
       if (state == Dfa::dead) break;
     }
-    return result;
+    return results;
   }
-  // Whether some longer key than `key` is no shadow: keys longer than every shadow are none, so
+  // Whether some longer key than `key` is no shadow: names longer than every shadow are none, so
   // those up to one byte more than the longest decide.
-  static bool ends_elsewhere(const Dfa& dfa, Dfa::State state, const std::string& key,
-                             const std::set<std::string>& shadows) {
+  static bool ends_elsewhere(const Grammar::Node& node, const Dfa& dfa, Dfa::State state,
+                             const std::string& key, const std::set<std::string>& shadows) {
     std::size_t longest = 0;
     for (const std::string& shadow : shadows) longest = std::max(longest, shadow.size());
     std::vector<std::pair<Dfa::State, std::string>> work{{state, key}};
     while (!work.empty()) {
       const auto [at, text] = work.back();
       work.pop_back();
-      if (text.size() > longest) return true;  // a trimmed automaton can always end
+      // A trimmed automaton can always end.
+      if (name_of(node, text).text.size() > longest) return true;
       for (unsigned b = 0; b < 256; ++b) {
         const Dfa::State next = dfa.next(at, static_cast<std::uint8_t>(b));
         if (next == Dfa::dead) continue;
         const std::string more = text + static_cast<char>(b);
-        if (dfa.accepting(next) && shadows.count(more) == 0) return true;
+        if (dfa.accepting(next) && shadows.count(name_of(node, more).text) == 0) return true;
         work.emplace_back(next, more);
       }
     }
@@ -295,10 +419,18 @@ class Matcher {
     };
     struct Set {
       Members seen;
-      std::size_t passed = 0, written = 0;  // of the documented order; of all members, capped
+      std::size_t passed = 0, written = 0;   // of the documented order; of all members, capped
+      std::set<std::string> others{};        // their names, as long as they may not be repeated
       bool operator<(const Set& other) const {
-        return std::tie(seen, passed, written) < std::tie(other.seen, other.passed, other.written);
+        return std::tie(seen, passed, written, others) <
+               std::tie(other.seen, other.passed, other.written, other.others);
       }
+    };
+    // Whether the least number asks for more keys than those written and those that must come.
+    const auto owes = [&](const Set& set) {
+      const Members lacking = missing(set.seen);
+      const auto sure       = std::count(lacking.begin(), lacking.end(), 1);
+      return set.written + static_cast<std::size_t>(sure) < node.occurrences.min;
     };
     const std::size_t cap  = text_.size() + count + node.occurrences.min + 2;
     const auto is_complete = [&](const Set& set) {
@@ -333,8 +465,8 @@ class Matcher {
         std::any_of(node.others.begin(), node.others.end(), [&](const KeyedSet::Others& others) {
           if (others.key->empty() || !live_[others.value]) return false;
           std::set<std::string> shadows;
-          for (const auto& [text, i] : keys) shadows.insert(text);
-          return ends_elsewhere(*others.key, 0, "", shadows);
+          for (const auto& [text, i] : keys) shadows.insert(name_of(node, text).text);
+          return ends_elsewhere(node, *others.key, 0, "", shadows);
         });
     // Whether a set can become complete at all, by trying.
     std::map<Set, bool> known;
@@ -355,7 +487,7 @@ class Matcher {
     const auto visit = [&](const Set& set, std::size_t position, bool first) {
       if (met.emplace(set, position, first).second) work.emplace_back(set, position, first);
     };
-    const Set none{Members(count), 0, 0};
+    const Set none{Members(count), 0, 0, {}};
     visit(none, start, true);
     if (is_complete(none)) result.ends.insert(start);
     while (!work.empty()) {
@@ -372,19 +504,28 @@ class Matcher {
         result.is_prefix |= separator.is_prefix;
         starts = separator.ends;
       }
-      for (const auto& [member, then] : options) {
+      const auto visit_ends = [&](const Set& then, std::size_t from, const Result& one) {
+        result.is_prefix |= one.is_prefix;
+        for (const std::size_t end : one.ends) {
+          if (is_complete(then)) result.ends.insert(end);
+          if (end > from) visit(then, end, false);
+        }
+      };
+      for (const auto& [which, then] : options) {
         for (const std::size_t from : starts) {
-          Result one;
-          if (member < 0) {
-            for (const KeyedSet::Others& others : node.others) add(one, other(node, others, from));
-          }
           for (const auto& [text, i] : keys) {
-            if (static_cast<int>(i) == member) add(one, prefixed(text, node.children[i], from));
+            if (static_cast<int>(i) != which) continue;
+            visit_ends(then, from, member(node, text, node.children[i], from));
           }
-          result.is_prefix |= one.is_prefix;
-          for (const std::size_t end : one.ends) {
-            if (is_complete(then)) result.ends.insert(end);
-            if (end > from) visit(then, end, false);
+          if (which >= 0) continue;
+          for (const KeyedSet::Others& others : node.others) {
+            const bool counts = owes(set);
+            for (const auto& [name, one] :
+                 other(node, others, from, counts ? set.others : std::set<std::string>())) {
+              Set after = then;
+              if (counts) after.others.insert(name);
+              visit_ends(after, from, one);
+            }
           }
         }
       }

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <map>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -36,17 +35,26 @@ std::vector<std::string> texts_of(std::string_view letters, std::size_t length) 
 
 }  // namespace
 
-TEST_CASE("Text without triggers, and up to the first") {
-  for (const std::vector<std::string>& triggers : std::vector<std::vector<std::string>>{
+TEST_CASE("Text without marks, and up to the first of some") {
+  for (const std::vector<std::string>& marks : std::vector<std::vector<std::string>>{
            {"ab"}, {"aab"}, {"aba"}, {"aa", "b"}, {"ab", "abb"}, {"abab", "ba"}, {"bab", "aba"}}) {
-    const auto without = detail::text_without(triggers);
-    const auto until   = detail::text_until(std::span(&triggers[0], 1));
+    const auto without = detail::free_text({.without = marks});
+    const auto until   = detail::free_text({.until = {marks[0]}});
+    const auto other =
+        detail::free_text({.until = {marks[0]}, .without = {marks.begin() + 1, marks.end()}});
     for (const std::string& text : texts_of("abc", 7)) {
-      bool holds = false;
-      for (const std::string& trigger : triggers) holds |= text.find(trigger) != std::string::npos;
-      const std::size_t first = text.find(triggers[0]);
-      const bool ends = first != std::string::npos && first + triggers[0].size() == text.size();
+      bool holds = false, holds_other = false;
+      for (const std::string& mark : marks) {
+        const std::size_t at = text.find(mark);
+        holds |= at != std::string::npos;
+        // Where both end the end of the text counts.
+        holds_other |= &mark != &marks[0] && at + mark.size() < text.size() && at < text.size();
+      }
+      const std::size_t first = text.find(marks[0]);
+      const bool ends = first != std::string::npos && first + marks[0].size() == text.size();
       if (accepts(*without, text) == holds || accepts(*until, text) != ends) FAIL(text);
+      // A mark that is the end's beginning leaves no text; "b" in "ba" is not one that was ended.
+      if (accepts(*other, text) && (!ends || holds_other)) FAIL(text);
     }
   }
   CHECK(accepts(*detail::any_text(), "any\x80\xfd\n"));
@@ -54,8 +62,9 @@ TEST_CASE("Text without triggers, and up to the first") {
   CHECK_FALSE(accepts(*detail::any_text(), "\xfe"));
 }
 
-TEST_CASE("Control tokens in text: those of triggers and those that are allowed") {
-  // One letter each: text, the triggers' control tokens, others.
+TEST_CASE(
+    "Control tokens stand in text as an end only, and behind one the rest of it must follow") {
+  // One letter each: text, and control tokens.
   const std::map<char, std::string> written{{'a', "a"},           {'b', "b"},
                                             {'<', "<a>"},         {'A', "\xff<a>\xfe"},
                                             {'B', "\xff<b>\xfe"}, {'C', "\xff<ab>\xfe"}};
@@ -64,33 +73,39 @@ TEST_CASE("Control tokens in text: those of triggers and those that are allowed"
     for (const char letter : letters) text += written.at(letter);
     return text;
   };
-  struct Case {
-    std::vector<std::string> triggers;
-    std::vector<std::string> allowed;
-    std::string letters;  // what text may hold, its triggers apart
-  };
-  for (const Case& one :
-       {Case{{"A"}, {}, "ab<"}, Case{{"A", "<"}, {}, "ab"}, Case{{"Ab"}, {}, "ab<A"},
-        Case{{"Ab", "<b"}, {"<b>"}, "ab<AB"}, Case{{"bAa", "bA"}, {"<ab>"}, "ab<C"},
-        Case{{"aBA"}, {"<a>", "<b>"}, "ab<AB"}}) {
-    std::vector<std::string> triggers;
-    for (const std::string& trigger : one.triggers) triggers.push_back(write(trigger));
-    const auto without = detail::text_without(triggers, one.allowed);
-    const auto until   = detail::text_until(triggers, one.allowed);
+  for (const std::vector<std::string>& letters_of_marks :
+       std::vector<std::vector<std::string>>{{"A"},
+                                             {"A", "<"},
+                                             {"Ab"},
+                                             {"Ab", "<b"},
+                                             {"bAa", "bA"},
+                                             {"aBA"},
+                                             {"AbB"},
+                                             {"aA", "A"},
+                                             {"AB", "A<"}}) {
+    std::vector<std::string> marks;
+    for (const std::string& mark : letters_of_marks) marks.push_back(write(mark));
+    const auto without = detail::free_text({.without = marks});
+    const auto until   = detail::free_text({.until = marks});
     for (const std::string& letters : texts_of("ab<ABC", 5)) {
-      bool holds = false, ends = false;
-      std::size_t first = std::string::npos;
-      for (const std::string& trigger : one.triggers) {
-        const std::size_t at = letters.find(trigger);
+      bool holds        = false;
+      std::size_t first = std::string::npos, begin = std::string::npos;
+      for (const std::string& mark : letters_of_marks) {
+        const std::size_t at = letters.find(mark);
         holds |= at != std::string::npos;
-        if (at != std::string::npos && at + trigger.size() < first) first = at + trigger.size();
+        if (at != std::string::npos && at + mark.size() < first) {
+          first = at + mark.size();
+          begin = at;
+        }
       }
-      ends                     = first == letters.size();
-      const std::string before = ends ? letters.substr(0, letters.size() - 1) : letters;
-      const bool is_free       = before.find_first_not_of(one.letters) == std::string::npos;
-      INFO(letters << " with " << one.triggers[0]);
-      if (accepts(*without, write(letters)) != (!holds && is_free)) FAIL("without");
-      if (accepts(*until, write(letters)) != (ends && is_free)) FAIL("until");
+      const bool ends    = first == letters.size();
+      const auto is_text = [](std::string_view text) {
+        return text.find_first_of("ABC") == std::string::npos;
+      };
+      INFO(letters << " with " << letters_of_marks[0]);
+      if (accepts(*without, write(letters)) != (!holds && is_text(letters))) FAIL("without");
+      const bool is_ended = ends && is_text(std::string_view(letters).substr(0, begin));
+      if (accepts(*until, write(letters)) != is_ended) FAIL("until");
     }
     const std::string cut = "\xff<a";
     CHECK_FALSE(accepts(*without, cut));
@@ -98,16 +113,37 @@ TEST_CASE("Control tokens in text: those of triggers and those that are allowed"
 }
 
 TEST_CASE("Text that does not begin with some bytes, nor with white space and them") {
-  const auto text = detail::not_beginning(*detail::any_text(), "ab");
+  const auto text = detail::free_text({.not_first = {"ab"}});
   for (const std::string& one : texts_of("ab \n", 6)) {
     const std::size_t first = std::min(one.find_first_not_of(" \n"), one.size());
     if (accepts(*text, one) == one.substr(first).starts_with("ab")) FAIL(one);
   }
-  const std::string only = "x";
-  const auto both        = detail::not_beginning(*detail::text_without(std::span(&only, 1)), "ab");
+  for (const std::string space : {"\f", "\v", "\x1c", "\x1f ", "\xc2\x85", "\xc2\xa0",
+                                  "\xe3\x80\x80", "\xef\xbb\xbf", "\xe2\x80\xa8"}) {
+    CHECK_FALSE(accepts(*text, space + "ab"));
+    CHECK(accepts(*text, space + "b"));
+    CHECK(accepts(*text, "." + space + "ab"));
+  }
+  const auto both = detail::free_text({.without = {"x"}, .not_first = {"ab", "[T]"}});
   CHECK(accepts(*both, "ba"));
+  CHECK(accepts(*both, "[T"));
   CHECK_FALSE(accepts(*both, "bax"));
   CHECK_FALSE(accepts(*both, " ab"));
+  CHECK_FALSE(accepts(*both, "[T]"));
+}
+
+TEST_CASE("Text that holds no match of a pattern") {
+  const auto text  = detail::free_text({.until = {"ab"}, .barred = "b+a|cb?c"});
+  const auto plain = detail::free_text({.barred = "b+a|cb?c"});
+  for (const std::string& one : texts_of("abc", 7)) {
+    const auto holds = [&](const std::string& in) {
+      return in.find("ba") != std::string::npos || in.find("cc") != std::string::npos ||
+             in.find("cbc") != std::string::npos;
+    };
+    if (accepts(*plain, one) == holds(one)) FAIL(one);
+    const bool ends = one.find("ab") != std::string::npos && one.find("ab") + 2 == one.size();
+    if (accepts(*text, one) != (ends && !holds(one))) FAIL(one);
+  }
 }
 
 TEST_CASE("A block of reasoning is made blank where it stands") {
@@ -119,6 +155,12 @@ TEST_CASE("A block of reasoning is made blank where it stands") {
   CHECK(detail::without_reasoning("<think>[f()]", marks) == std::string(12, ' '));
   CHECK(detail::without_reasoning("so</think>[f()]", {.begin = ""}) ==
         std::string(10, ' ') + "[f()]");
+  const std::vector<std::string> calls{"[T]"};
+  CHECK(detail::without_reasoning("<think>a[T]b</think>", marks, calls) ==
+        std::string(8, ' ') + "[T]b</think>");
+  CHECK(detail::without_reasoning("<think>a</think>[T]", marks, calls) ==
+        std::string(16, ' ') + "[T]");
+  CHECK(detail::without_reasoning("<think>a[T]", marks, calls) == std::string(8, ' ') + "[T]");
   CHECK(detail::trimmed(" \n a b\n") == "a b");
   CHECK(detail::trimmed("\n").empty());
 }

@@ -60,38 +60,125 @@ TEST_CASE("Kimi K2's calls are numbered, from any number on") {
   CHECK(read[0].name == "a:b");
 }
 
-TEST_CASE("gpt-oss calls tools in its commentary") {
-  check(MarkedCall::harmony(), two,
-        "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
-        "{\"city\": \"Paris\", \"days\": 2}<|call|><|start|>assistant"
-        "<|channel|>commentary to=functions.m.now <|constrain|>json<|message|>{}<|call|>");
-  const std::string thought = "<|channel|>analysis<|message|>Which tool?<|end|><|start|>assistant";
-  CHECK(MarkedCall::harmony().parse(thought + MarkedCall::harmony().write(two), {}) == two);
-  const ToolSet tools = ToolSet::parse(R"([{"name": "m.now", "parameters": {}}])");
-  const auto call     = MarkedCall::harmony().write(std::vector{two[1]});
-  CHECK(test::refused(MarkedCall::harmony(), tools, thought + call) == -1);
-  ChoiceOptions options{.choice = ToolChoice::required};
-  CHECK(test::refused(MarkedCall::harmony(), tools, thought + call, options) != -1);
-  options.reasoning = MarkedCall::harmony_analysis();
-  CHECK(test::refused(MarkedCall::harmony(), tools, thought + call, options) == -1);
-}
-
-TEST_CASE("gpt-oss's last call may end with the text's end") {
-  const MarkedCall harmony = MarkedCall::harmony();
-  const ToolSet tools      = ToolSet::parse(R"([{"name": "m.now", "parameters": {}}])");
-  const auto text          = harmony.write(std::vector{two[1]});
-  const auto cut           = text.substr(0, text.size() - std::string_view("<|call|>").size());
-  CHECK(harmony.parse(cut, tools) == std::vector{two[1]});
-  CHECK(test::refused(harmony, tools, cut) == -1);
-  const std::string next = "<|start|>assistant" + text;
-  CHECK(test::refused(harmony, tools, text + next) == -1);
-  CHECK(test::refused(harmony, tools, cut + next) == static_cast<int>(cut.size() + 2));
-  CHECK(error_of(harmony, cut + next) != "none");
-}
-
 TEST_CASE("Mistral's calls with their arguments behind a mark") {
   check(MarkedCall::mistral(), two,
         "[TOOL_CALLS]get_weather[ARGS]{\"city\": \"Paris\", \"days\": 2}[TOOL_CALLS]m.now[ARGS]{}");
+}
+
+TEST_CASE("Mistral's calls may have a name of their own") {
+  const MarkedCall mistral = MarkedCall::mistral();
+  const ToolSet tools      = ToolSet::parse(R"([{"name": "f", "parameters": {}}])");
+  const std::string named  = "[TOOL_CALLS]f[CALL_ID]aB3456789[ARGS]{}";
+  CHECK(mistral.parse(named + named, tools) == std::vector<ToolCall>{{"f"}, {"f"}});
+  CHECK(mistral.parse(named, {}) == std::vector<ToolCall>{{"f"}});
+  CHECK(test::refused(mistral, tools, named + "[TOOL_CALLS]f[ARGS]{}") == -1);
+  CHECK(test::refused(mistral, tools, "[TOOL_CALLS]f[CALL_ID]aB345678[ARGS]{}") == 30);
+  CHECK(test::refused(mistral, tools, "[TOOL_CALLS]f[CALL_ID]aB34567890[ARGS]{}") == 31);
+  CHECK(test::refused(mistral, tools, "[TOOL_CALLS]g[CALL_ID]aB3456789[ARGS]{}") == 12);
+}
+
+TEST_CASE("DeepSeek R1 closes the block straight behind the arguments") {
+  const MarkedCall deepseek = MarkedCall::deepseek_v3();
+  const ToolSet tools       = ToolSet::parse(R"([{"name": "f", "parameters": {}}])");
+  const std::string text =
+      "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n"
+      "{}```<｜tool▁call▁end｜><｜tool▁calls▁end｜>";
+  CHECK(deepseek.parse(text, tools) == std::vector<ToolCall>{{"f"}});
+  CHECK(test::refused(deepseek, tools, text) == -1);
+  CHECK(test::refused(deepseek, tools, text, {.whitespace = 0}) > 0);
+}
+
+TEST_CASE("Kimi K2 leaves out marks, not checks") {
+  const MarkedCall kimi   = MarkedCall::kimi_k2();
+  const ToolSet tools     = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"a": {"type": "integer"}}, "required": ["a"]}}])");
+  const std::string begin = "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>";
+  const std::string call  = begin + "{\"a\": 1}";
+  const std::string end   = "<|tool_call_end|>";
+  const ToolCall one{"f", {{"a", 1}}};
+  for (const std::string& text :
+       {call, call + end, "So. " + call + call, call + end + call,
+        call + "<|tool_calls_section_end|>", "<|tool_calls_section_begin|>" + call,
+        "<|tool_calls_section_begin|>" + call + end + "\n"}) {
+    INFO(text);
+    CHECK(test::refused(kimi, tools, text) == -1);
+    const auto read = kimi.parse(text, tools);
+    CHECK_FALSE(read.empty());
+    for (const ToolCall& found : read) CHECK(found == one);
+  }
+  const auto at = [&](const std::string& text, const ChoiceOptions& options = {}) {
+    return test::refused(kimi, tools, text, options);
+  };
+  CHECK(at("<|tool_call_begin|>functions.g") == 29);
+  CHECK(at("<|tool_call_begin|>x") == 19);
+  CHECK(at(begin + "{}") == static_cast<int>(begin.size()) + 1);
+  CHECK(at("<|tool_call_section_begin|>") == 26);
+  CHECK(at("\xff<|tool_call_begin|>\xfe-") == 21);
+  CHECK(at(call, {.choice = ToolChoice::required}) == -1);
+  CHECK(at("<|tool_call_begin|>", {.choice = ToolChoice::none}) == 18);
+  CHECK(at(call, {.choice = ToolChoice::required, .whitespace = 0}) != -1);
+  // A call ends a block of reasoning.
+  for (const ToolChoice choice : {ToolChoice::automatic, ToolChoice::required, ToolChoice::none}) {
+    const ChoiceOptions options{.choice = choice, .reasoning = ReasoningMarks{}};
+    const bool calls = choice != ToolChoice::none;
+    CHECK((at("<think>Hm. " + call, options) == -1) == calls);
+    CHECK((at("<think>Hm. <|tool_calls_section_begin|>" + call, options) == -1) == calls);
+    CHECK((at("<think>Hm.</think>" + call, options) == -1) == calls);
+    CHECK(at("<think>Hm. <|tool_call_begin|>functions.g", options) == (calls ? 40 : 29));
+    CHECK(at("<think>Hm. <|tool_call_begin|></think>", options) == (calls ? 30 : 29));
+  }
+}
+
+TEST_CASE("What other readers take for a mark is in no free text") {
+  const auto refused = [](const MarkedCall& format, const std::string& text) {
+    return test::refused(format, ToolSet::parse(R"([{"name": "f", "parameters": {}}])"), text);
+  };
+  const MarkedCall deepseek = MarkedCall::deepseek_v3();
+  for (const std::string mark :
+       {"<｜tool▁call▁begin｜>", "<｜tool▁calls｜>", "<｜tool_calls_begin｜>",
+        "<｜tool calls begin｜>", "<｜tool\\_calls\\_begin｜>"}) {
+    CHECK(refused(deepseek, "a <" + mark) == static_cast<int>(mark.size()) + 2);
+    CHECK(refused(MarkedCall::deepseek_v3_1(), mark) == static_cast<int>(mark.size()) - 1);
+    CHECK(refused(deepseek, mark.substr(0, mark.size() - 1)) == -1);
+  }
+  const MarkedCall react = MarkedCall::react();
+  const std::string call = "f\nAction Input: {}";
+  CHECK(refused(react, "Action: " + call) == -1);
+  CHECK(refused(react, "Action: g") == 8);
+  CHECK(refused(react, "Action:" + call) == 7);
+  CHECK(refused(react, "Action :" + call) == 7);
+  CHECK(refused(react, "Action 1: " + call) == 8);
+  CHECK(refused(react, "Action1:" + call) == 7);
+  CHECK(refused(react, "ActionAction \n 12\n:" + call) == 18);
+  CHECK(refused(react, "Action:\n" + call) == 7);
+  CHECK(refused(react, "Actions: reaction: Action.") == -1);
+}
+
+TEST_CASE("Names come back as they are, or no constraint is made of them") {
+  const auto set = [](const std::string& name) {
+    return ToolSet::from_json(Json::array({{{"name", name}, {"parameters", Json::object()}}}));
+  };
+  const auto refusal = [&](const MarkedCall& format, const std::string& name) {
+    try {
+      static_cast<void>(test::refused(format, set(name), ""));
+      return std::string("none");
+    } catch (const Error& error) {
+      CHECK(error.code() == Errc::unsupported_name);
+      return error.where();
+    }
+  };
+  for (const MarkedCall& format :
+       {MarkedCall::mistral(), MarkedCall::deepseek_v3(), MarkedCall::deepseek_v3_1(),
+        MarkedCall::kimi_k2(), MarkedCall::react()}) {
+    for (const std::string name : {" f ", "f:1", "a b", "[A]", "<f>"}) {
+      const std::string text = format.write(std::vector<ToolCall>{{name}});
+      CHECK(format.parse(text, set(name)) == std::vector<ToolCall>{{name}});
+      CHECK(test::refused(format, set(name), text) == -1);
+    }
+    CHECK(refusal(format, "x" + std::string(detail::trimmed(format.middle))) == "#/0/name");
+    CHECK(refusal(format, std::string(detail::trimmed(format.begin))) == "#/0/name");
+  }
+  CHECK(refusal(MarkedCall::mistral(), "f[CALL_ID]x") == "#/0/name");
 }
 
 TEST_CASE("ReAct has one action") {

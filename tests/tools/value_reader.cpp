@@ -4,6 +4,7 @@
 
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/tools/value_writer.hpp>
 
 #include <support/catch.hpp>
 #include <support/data.hpp>
@@ -201,4 +202,15 @@ TEST_CASE("A repeated key is an error, or its last value counts", "[tools]") {
       CHECK(second.value() == expected);
     }
   }
+}
+
+TEST_CASE("parse_exact_json keeps what a double would round, parse_json does not") {
+  const std::string text = R"({"const": 18446744073709551617, "x": [0.1, 1e-7, 1e308]})";
+  const auto exact       = parse_exact_json(text);
+  CHECK(ExactNumber::text(exact["const"]) == "18446744073709551617");
+  CHECK(write_json(exact) == R"({"const": 18446744073709551617, "x": [0.1, 1e-07, 1e+308]})");
+  CHECK(exact["x"] == parse_json(text)["x"]);
+  CHECK(ExactNumber::rounded(exact) == parse_json(text));
+  CHECK_THROWS_AS(parse_exact_json("1e400"), Error);
+  CHECK_THROWS_AS(parse_exact_json("[1] 2"), Error);
 }

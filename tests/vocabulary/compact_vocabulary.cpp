@@ -124,3 +124,58 @@ TEST_CASE("a compact vocabulary cut short or altered gives an Error or a tokeniz
     }
   }
 }
+
+TEST_CASE("what a compact vocabulary says twice is compared, and its claims are bounded") {
+  const json good{{"type", "bpe-bytelevel"},
+                  {"n_tokens", 4},
+                  {"tokens_b64", {"YQ==", "Yg==", "YWI=", "PGU+"}},
+                  {"token_types", {1, 1, 1, 3}},
+                  {"merges", {"a b"}},
+                  {"eos_id", 3}};
+  const auto message = [&](const char* key, const json& value) {
+    json file = good;
+    file[key] = value;
+    try {
+      static_cast<void>(td::parse_compact_vocabulary(file.dump()));
+    } catch (const td::Error& error) {
+      CHECK(error.code() == td::Errc::malformed_vocabulary);
+      return std::string(error.where());
+    }
+    return std::string("accepted");
+  };
+  CHECK(message("n_tokens", 4) == "accepted");
+  for (const json& wrong : {json(5), json(3), json(-4), json("4"), json(1e9), json(4.0)}) {
+    CHECK(message("n_tokens", wrong) == "#/n_tokens");
+  }
+  CHECK(message("model_vocab_size", 64) == "accepted");
+  CHECK(message("model_vocab_size", 1'000'000'000) == "#/model_vocab_size");
+  CHECK(message("eos_ie", 3) == "#/eos_ie");
+  CHECK(message("tokens_b64", {"YQ==", "YQ==", "YWI=", "PGU+"}) == "#/tokens_b64/1");
+  for (const char* wrong : {"YWJ=", "YWI", "Y=WI", "YWI=YWI=", "Y===", "====", "YWI*"}) {
+    INFO(wrong);
+    CHECK(message("tokens_b64", {"YQ==", "Yg==", wrong, "PGU+"}) == "#/tokens_b64/2");
+  }
+}
+
+TEST_CASE("a flipped bit in the tokens or merges of an uncompressed vocabulary is found") {
+  TOOLDECODE_REQUIRE_SHARED(file, "vocab/gpt-2.json.gz");
+  const std::string good = td::test::read_text(file);
+  std::uint64_t seed     = 3;
+  INFO("seed " << seed);
+  const std::size_t first = good.find("\"tokens_b64\""), last = good.find(']', first);
+  REQUIRE(last != std::string::npos);
+  std::size_t refused = 0;
+  constexpr int count = 12;
+  for (int i = 0; i < count; ++i) {
+    seed             = seed * 6364136223846793005U + 1442695040888963407U;
+    std::string text = good;
+    const auto at = first + 20'000 + static_cast<std::size_t>(seed >> 33) % (last - first - 20'000);
+    text[at]      = static_cast<char>(text[at] ^ (1 << (seed >> 20) % 7));
+    try {
+      static_cast<void>(td::parse_compact_vocabulary(text));
+    } catch (const td::Error&) {
+      ++refused;
+    }
+  }
+  CHECK(refused == count);
+}

@@ -18,6 +18,7 @@
 #include <tooldecode/grammar/byte_set.hpp>
 #include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/key_reader.hpp>
 #include <tooldecode/grammar/number.hpp>
 #include <tooldecode/grammar/positions.hpp>
 #include <tooldecode/grammar/string_lexeme.hpp>
@@ -133,10 +134,11 @@ class Expectations {
     const ByteSet beginnings = dfa.live(0);
     std::string words;
     if (beginnings == ByteSet::of("\"") || beginnings == ByteSet::of("'")) {
-      words = string(dfa, position, bounds, first);
+      words = string(dfa, position, bounds, first, automaton_.is_in_other_key(position));
     } else if ((beginnings & ~ByteSet::of("-0123456789")).empty()) {
-      const bool any = dfa == *any_number(false), integer = dfa == *any_number(true);
-      words = integer ? "an integer" : any ? "a number" : "a number of a certain form";
+      const bool any     = dfa == *any_number(NumberKinds::any).dfa;
+      const bool integer = dfa == *any_number(NumberKinds::integers).dfa;
+      words              = integer ? "an integer" : any ? "a number" : "a number of a certain form";
       if (!begins) words = "inside " + words;
       if (!any && !integer) words += ": next " + characters(first);
     } else {
@@ -145,12 +147,12 @@ class Expectations {
     found_.push_back({Kind::value, std::move(words), first});
   }
   static std::string string(const Dfa& dfa, const StackFrame& position, const Occurrences& bounds,
-                            const ByteSet& first) {
-    const bool is_key = dfa == *any_key(true) || dfa == *any_key(false);
-    const bool is_any = is_key || dfa == *any_string(ValueSyntax::json, '"') ||
+                            const ByteSet& first, bool is_key) {
+    const bool is_any = dfa == *any_string(ValueSyntax::json, '"') ||
                         dfa == *any_string(ValueSyntax::python, '"') ||
                         dfa == *any_string(ValueSyntax::python, '\'');
-    const std::string name = is_key ? "a key" : is_any ? "a string" : "a string of a certain form";
+    const std::string name =
+        std::string(is_key ? "a key" : "a string") + (is_any ? "" : " of a certain form");
     if (position.a == 0) {
       const std::string size = length(bounds, 0, " character");
       return size.empty() ? name : name + " of " + size;
@@ -194,35 +196,62 @@ class Expectations {
 
   void add_keys(const NodeStore::Node& node, const StackFrame& position) {
     const VocabularyTrie& trie = *node.literals;
+    const KeyReader& keys      = automaton_.keys();
+    if (!keys.is_in_trie(position.b)) return add_rest_of_key(node, position);
     Texts available;
     ByteSet members, others;
     for (const auto& [member, ends] : below(trie, position.b)) {
       for (const Index end : ends) {
-        const std::string rest = spelling(trie, end).substr(spelling(trie, position.b).size());
+        const std::string rest = trie.text(end).substr(trie.text(position.b).size());
         if (!may_become(position, rest)) continue;
         available[member].push_back(end);
         members.insert(static_cast<std::uint8_t>(rest[0]));
       }
+    }
+    const ByteSet all = allowed(node, position);
+    if (keys.seen().may_add(node, position.a)) {
+      for (const NodeStore::Others& other : node.others) {
+        const Dfa::State state = other.state[position.b];
+        if (state == Dfa::dead) continue;
+        const Dfa& key = *automaton_.nodes()[other.key].dfa;
+        key.live(state).for_each([&](std::uint8_t byte) {
+          const Index child = trie.find_child(position.b, byte);
+          if (child == 0 || other.completes[child] ||
+              (trie.values(child).empty() && key.accepting(other.state[child]))) {
+            others.insert(byte);
+          }
+        });
+      }
+      others = others & all;
+    }
+    // An escape may begin what is told, spelt otherwise.
+    if (node.strings && position.b != 0 && all.contains('\\')) {
+      (available.empty() ? others : members).insert('\\');
     }
     const char* rest = position.b == 0 ? "" : "the rest of ";
     if (!available.empty()) {
       found_.push_back(
           {Kind::member, std::string(rest) + "the key " + listed(trie, available), members});
     }
-    if (!automaton_.may_add(position)) return;
-    for (const NodeStore::Others& other : node.others) {
-      const Dfa::State state = other.state[position.b];
-      if (state == Dfa::dead) continue;
-      const Dfa& key = *automaton_.nodes()[other.key].dfa;
-      key.live(state).for_each([&](std::uint8_t byte) {
-        const Index child = trie.find_child(position.b, byte);
-        if (child == 0 || other.completes[child] ||
-            (trie.values(child).empty() && key.accepting(other.state[child]))) {
-          others.insert(byte);
-        }
-      });
-    }
     if (!others.empty()) found_.push_back({Kind::key, rest + std::string("another key"), others});
+  }
+  // Inside an escape, or a key that is not a member's.
+  void add_rest_of_key(const NodeStore::Node& node, const StackFrame& position) {
+    const bool is_character = automaton_.keys().is_in_escape(position.b);
+    found_.push_back({Kind::key, is_character ? "the rest of a character in a key" : "inside a key",
+                      allowed(node, position)});
+  }
+  // The bytes that may follow a position in a key.
+  ByteSet allowed(const NodeStore::Node& node, const StackFrame& position) {
+    const auto from = walk_.begin(position);
+    ByteSet set;
+    automaton_.keys().candidates(node, position.b).for_each([&](std::uint8_t byte) {
+      const auto next = walk_.step(from, byte);
+      if (!next.empty()) set.insert(byte);
+      walk_.drop(next);
+    });
+    walk_.drop(from);
+    return set;
   }
   // Whether the rest of a member's key leads to its value: the member may come, and has not yet.
   bool may_become(const StackFrame& position, std::string_view rest) {
@@ -253,22 +282,6 @@ class Expectations {
     }
     return texts;
   }
-  static std::string spelling(const VocabularyTrie& trie, Index end) {
-    std::string text;
-    while (end != 0) {
-      text.push_back(static_cast<char>(trie.label(end)));
-      // The last node whose children do not begin behind this one is its parent.
-      Index first = 0;
-      for (Index count = end; count > 1;) {
-        const Index half = count / 2;
-        if (trie.children(first + half).first <= end) first += half;
-        count -= half;
-      }
-      end = first;
-    }
-    std::reverse(text.begin(), text.end());
-    return text;
-  }
   // The first few, in one spelling each.
   static std::string listed(const VocabularyTrie& trie, const Texts& texts) {
     const std::size_t told = std::min(texts.size(), most_told);
@@ -276,7 +289,7 @@ class Expectations {
     std::size_t i = 0;
     for (auto one = texts.begin(); i < told; ++one, ++i) {
       if (i > 0) list += i + 1 == texts.size() ? " or " : ", ";
-      list += quoted(spelling(trie, one->second.front()));
+      list += quoted(trie.text(one->second.front()));
     }
     if (told < texts.size()) list += " and " + std::to_string(texts.size() - told) + " more";
     return list;
@@ -321,7 +334,8 @@ class Expectations {
 [[nodiscard]] inline std::string explain(const GrammarConstraint& constraint,
                                          GrammarConstraint::State state) {
   if (constraint.is_finished(state)) return "nothing: the text has ended";
-  const auto expected = detail::Expectations(constraint.automaton()).at(state.id);
+  const auto expected =
+      detail::Expectations(constraint.automaton()).at(constraint.automaton_state(state));
   std::string words;
   for (const detail::Expectation& one : expected) words += (words.empty() ? "" : "; ") + one.words;
   return expected.size() > 1 ? "one of: " + words : words;

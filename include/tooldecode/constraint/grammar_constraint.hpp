@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 #include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/byte_set.hpp>
@@ -26,20 +28,27 @@ namespace tooldecode {
 /// Decides which tokens keep a text inside a grammar.
 ///
 /// A token is allowed where the automaton can read all of its bytes; an end token where the text
-/// may end. States, and masks once they were asked for, are kept in the MaskCache and shared with
-/// every other constraint of its vocabulary.
+/// may end. States, and masks once they were asked for, are kept in memory that is shared with
+/// copies and with every other constraint of the MaskCache. It grows with what texts visit; who
+/// makes many of them takes a copy for each and renews that, as Decoder does, and who makes one of
+/// millions of tokens compacts: then no more is kept than the cache's budget, and what texts in
+/// progress need.
 ///
 /// \par Shapes      masks [ceil(V / 32)]
 /// \par Complexity  advance O(1) where it was done before, else O(bytes of the token); a known mask
 ///                  O(V / 32) to copy out; a new one see MaskBuilder
 /// \par Threads     every const member may run concurrently, those of states met before without a
-///                  lock; states are values
-/// \par Errors      as Automaton, from the constructor
+///                  lock; states are values; `renew` and `compact` of one object alone, whatever
+///                  its copies do
+/// \par Errors      as Automaton, from the constructor; Error{unknown_state} for a state that is
+/// not
+///                  of this memory
 class GrammarConstraint {
  public:
   /// A state of the automaton, or the finished state after an end token.
   struct State {
     Automaton::State id                                = 0;
+    std::uint32_t memory                               = 0;  ///< whose, see SharedStates::number
     friend bool operator==(const State&, const State&) = default;
   };
 
@@ -50,7 +59,27 @@ class GrammarConstraint {
                     NodeId root)
       : cache_(std::move(cache)),
         states_(states ? std::move(states) : cache_.states()),
-        initial_{states_->automaton().add(grammar, root)} {}
+        root_(states_->automaton().compile(grammar, root)),
+        initial_(state(states_->automaton().begin(root_))) {}
+
+  /// Begins a new text: where the memory has grown past the cache's budget, takes other memory, new
+  /// or another renewed copy's. States from before are then unknown to this object, while copies
+  /// made before still know them.
+  void renew() {
+    if (bytes() > cache_.budget()) use(states_->renewed(cache_.budget()));
+  }
+  /// Takes new memory in the midst of texts and puts into it what some states need; each of them is
+  /// replaced by its equal there.
+  void compact(std::span<State> live) {
+    const auto from = states_;
+    for (const State& one : live) (void)automaton_state(one);
+    use(std::make_shared<SharedStates>(*from));
+    for (State& one : live) {
+      if (one != finished) one = state(states_->automaton().adopt(from->automaton(), one.id));
+    }
+  }
+  /// About how much memory is kept for states and masks.
+  [[nodiscard]] std::size_t bytes() const { return states_->bytes(); }
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return vocabulary().size(); }
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return cache_.vocabulary(); }
@@ -61,23 +90,26 @@ class GrammarConstraint {
 
   /// The state after a token, or nothing where the token is not allowed.
   [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
+    (void)automaton_state(state);
     if (vocabulary().is_end(token)) {
       return is_accepting(state) ? std::optional(finished) : std::nullopt;
     }
     const std::string_view bytes = vocabulary().grammar_bytes(token);
     if (state == finished || bytes.empty()) return std::nullopt;
-    if (const auto known = states_->transitions().find(state.id, token)) return State{*known};
+    if (const auto known = states_->transitions().find(state.id, token)) {
+      return this->state(*known);
+    }
     const auto next = automaton().advance(state.id, bytes);
     if (!next) return std::nullopt;
     states_->transitions().insert(state.id, token, *next);
-    return State{*next};
+    return this->state(*next);
   }
   /// The state after some bytes, or nothing where one of them is not allowed.
   [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const {
     if (bytes.empty()) return state;
     if (state == finished) return std::nullopt;
-    const auto next = automaton().advance(state.id, bytes);
-    return next ? std::optional(State{*next}) : std::nullopt;
+    const auto next = automaton().advance(automaton_state(state), bytes);
+    return next ? std::optional(this->state(*next)) : std::nullopt;
   }
 
   /// Writes the allowed tokens: exactly those that `advance` accepts.
@@ -85,7 +117,7 @@ class GrammarConstraint {
     if (state == finished) {
       std::fill(words.begin(), words.end(), 0);
     } else {
-      const Automaton::State id = automaton().representative(state.id);
+      const Automaton::State id = automaton().representative(automaton_state(state));
       const auto build = [&] { return MaskBuilder(*states_, vocabulary_size()).build(id); };
       states_->mask(id, build).fill(words);
     }
@@ -96,10 +128,19 @@ class GrammarConstraint {
   }
 
   /// Whether the text may end here; an end token is then allowed.
-  [[nodiscard]] bool is_accepting(State state) const noexcept {
-    return state == finished || automaton().is_accepting(state.id);
+  [[nodiscard]] bool is_accepting(State state) const {
+    return state == finished || automaton().is_accepting(automaton_state(state));
   }
   [[nodiscard]] bool is_finished(State state) const noexcept { return state == finished; }
+
+  /// A state's number in the automaton; requires one that is not finished.
+  [[nodiscard]] Automaton::State automaton_state(State state) const {
+    if (state.memory != states_->number() && state != finished) {
+      throw Error(Errc::unknown_state, "",
+                  "the state is another constraint's, or of memory that was given up since");
+    }
+    return state.id;
+  }
 
   /// The bytes that every continuation's text begins with, 256 at most. Control tokens are passed
   /// over: what they open, their names' text opens too.
@@ -107,7 +148,7 @@ class GrammarConstraint {
     std::string bytes;
     if (is_accepting(state)) return bytes;
     Automaton::Walk walk(automaton());
-    auto place = walk.begin(state.id);
+    auto place = walk.begin(automaton_state(state));
     while (bytes.size() < 256) {
       const auto byte = walk.only_byte(place, ByteSet::of({&control_open, 1}));
       if (!byte) break;
@@ -118,10 +159,17 @@ class GrammarConstraint {
   }
 
  private:
-  static constexpr State finished{~Automaton::State{0}};
+  static constexpr State finished{~Automaton::State{0}, 0};
+
+  [[nodiscard]] State state(Automaton::State id) const noexcept { return {id, states_->number()}; }
+  void use(std::shared_ptr<SharedStates> states) {
+    states_  = std::move(states);
+    initial_ = state(states_->automaton().begin(root_));
+  }
 
   MaskCache cache_;
   std::shared_ptr<SharedStates> states_;
+  NodeId root_;
   State initial_;
 };
 static_assert(Constraint<GrammarConstraint>);

@@ -7,6 +7,8 @@
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/json_schema.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -24,24 +26,33 @@ namespace tooldecode {
 /// \par Complexity  construction as SchemaCompiler; the rest as GrammarConstraint
 /// \par Threads     every const member may run concurrently; states are values
 /// \par Errors      from construction, as SchemaCompiler, with the JSON pointer;
-///                  Error{malformed_json} from `parse`, with the byte
+///                  Error{malformed_json} from `parse`, with the byte; Error{limit_exceeded} where
+///                  building would cost more than SchemaOptions::limits
 /// \par Source      JSON Schema draft 2020-12
 class JsonSchemaConstraint : public GrammarConstraint {
  public:
   using Json = nlohmann::ordered_json;
 
   JsonSchemaConstraint(MaskCache cache, const Json& schema, SchemaOptions options = {})
-      : JsonSchemaConstraint(build(schema, std::move(options)), std::move(cache)) {}
+      : JsonSchemaConstraint(BuildBudget(options.limits), std::move(cache), schema,
+                             std::move(options)) {}
 
-  /// The constraint of a schema's text.
+  /// The constraint of a schema's text, whose numbers are exact whatever their size.
   [[nodiscard]] static JsonSchemaConstraint parse(MaskCache cache, std::string_view schema,
                                                   SchemaOptions options = {}) {
-    return {std::move(cache), parse_json(schema), std::move(options)};
+    return {std::move(cache), parse_exact_json(schema), std::move(options)};
   }
 
  private:
   using Values = std::pair<Grammar, NodeId>;
 
+  // The budget is that of the automaton too.
+  JsonSchemaConstraint(const BuildBudget& /*budget*/, MaskCache cache, const Json& schema,
+                       SchemaOptions options) try
+      : JsonSchemaConstraint(build(schema, std::move(options)), std::move(cache)) {
+  } catch (const Error& error) {
+    throw placed(error, "#");
+  }
   JsonSchemaConstraint(Values values, MaskCache cache)
       : GrammarConstraint(std::move(cache), std::move(values.first), values.second) {}
 

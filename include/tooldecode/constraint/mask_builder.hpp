@@ -9,9 +9,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include <tooldecode/constraint/joint_walk.hpp>
 #include <tooldecode/constraint/lexeme_slice.hpp>
 #include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
@@ -20,6 +22,7 @@
 #include <tooldecode/grammar/byte_set.hpp>
 #include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/key_reader.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/grammar/positions.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
@@ -33,8 +36,11 @@ namespace tooldecode {
 /// one of the schema's, the tokens that spell one of those are walked and set apart from the
 /// slice's.
 ///
+/// Positions are followed one by one, which visits a trie node once for each way to read it; where
+/// that turns out to be many, a JointWalk takes over.
+///
 /// \par Shapes      masks over V tokens
-/// \par Complexity  O(trie nodes that the automaton can reach outside slices)
+/// \par Complexity  O(trie nodes that the automaton can reach outside slices); see JointWalk
 /// \par Threads     holds the automaton's lock while it lives
 /// \par Errors      std::bad_alloc
 /// \par Source      Willard and Louf, arXiv:2307.09702, section 4, without its precomputed index
@@ -48,6 +54,10 @@ class MaskBuilder {
 
   [[nodiscard]] MaskEntry build(Automaton::State state) {
     collect(walk_.begin(state), 0);
+    if (is_ambiguous()) {
+      JointWalk joint(walk_, trie_);
+      joint(walk_.begin(state), [&](std::span<const std::uint32_t> tokens) { add_all(tokens); });
+    }
     return compress();
   }
 
@@ -55,6 +65,8 @@ class MaskBuilder {
   using Place     = Automaton::Walk::Place;
   using NodeIndex = VocabularyTrie::NodeIndex;
 
+  // So much is done for positions one by one before all of them are walked together.
+  static constexpr std::uint64_t most_work = 30'000;
   // Below so few tokens a walk costs less than a slice.
   static constexpr std::uint32_t sliced_subtree = 48;
   // So many tokens are as quickly set one by one as a mask is copied.
@@ -95,10 +107,12 @@ class MaskBuilder {
     walk_.drop(others);
   }
 
+  [[nodiscard]] bool is_ambiguous() const { return walk_.work() - begin_ > most_work; }
+
   void walk(Place place, NodeIndex node) {
     const ByteSet candidates = walk_.candidates(place);
     const auto [first, last] = trie_.children(node);
-    for (auto child = first; child < last; ++child) {
+    for (auto child = first; child < last && !is_ambiguous(); ++child) {
       if (!candidates.contains(trie_.label(child))) continue;
       const Place next = walk_.step(place, trie_.label(child));
       if (!next.empty()) {
@@ -132,12 +146,18 @@ class MaskBuilder {
   }
   [[nodiscard]] bool is_sliced_key(const StackFrame& frame) const {
     const NodeStore::Node* node = node_of(frame);
-    if (node == nullptr || node->kind != Grammar::Kind::keyed_set) return false;
-    const auto sliced = [&](const NodeStore::Others& others) {
-      return is_sliced(*states_.automaton().nodes()[others.key].dfa, others.state[frame.b]);
-    };
-    return std::any_of(node->others.begin(), node->others.end(), sliced) &&
-           states_.automaton().may_add(frame);
+    if (node == nullptr || node->kind != Grammar::Kind::keyed_set || keys().is_in_escape(frame.b)) {
+      return false;
+    }
+    for (std::size_t k = 0; k < node->others.size(); ++k) {
+      const Dfa::State state = keys().state_at(*node, frame.b, k);
+      if (is_sliced(lexeme_of(*node, k), state)) return keys().seen().may_add(*node, frame.a);
+    }
+    return false;
+  }
+  [[nodiscard]] const KeyReader& keys() const noexcept { return states_.automaton().keys(); }
+  [[nodiscard]] const Dfa& lexeme_of(const NodeStore::Node& set, std::size_t k) const {
+    return *states_.automaton().nodes()[set.others[k].key].dfa;
   }
 
   // Positions at one point of one lexeme differ only in what comes after it.
@@ -193,7 +213,8 @@ class MaskBuilder {
     }
     std::optional<Place> after;
     std::vector<Visit> work{{root, group[0].a, group[0].b, plain.has_value()}};
-    for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, as the trie lies in memory
+    // Breadth first, as the trie lies in memory.
+    for (std::size_t i = 0; i < work.size() && !is_ambiguous(); ++i) {
       const auto [node, state, units, is_plain] = work[i];
       const bool is_boundary                    = dfa.boundary(state);
       const auto [first, last]                  = trie_.children(node);
@@ -263,81 +284,120 @@ class MaskBuilder {
     }
   }
 
-  // Keys of sets that take others than their members: what spells a member is walked, and what is
-  // then no other's key is kept out of the slices. Sets that differ only in what comes after are
-  // walked as one.
+  // Keys of sets that take others than their members: what spells a member's key, or one that may
+  // not be repeated, is walked, and what is then no other's key is kept out of the slices. Sets that
+  // differ only in what comes after are walked as one.
   void collect_keys(const std::vector<StackFrame>& frames, NodeIndex node) {
-    Members members;
-    std::map<std::pair<StackFrame, std::vector<NodeIndex>>, std::vector<StackFrame>> others;
+    Behind behind;
+    std::map<std::tuple<bool, StackFrame, Nodes>, std::vector<StackFrame>> others;
     for (const StackFrame& frame : frames) {
-      std::vector<NodeIndex> apart;
+      const NodeStore::Node& set = *node_of(frame);
+      std::vector<Nodes> apart(set.others.size());
       const Place place = walk_.begin(frame);
-      walk_key(place, node, members, apart);
+      walk_key(place, node, behind, apart);
       walk_.drop(place);
-      for (std::size_t k = 0; k < node_of(frame)->others.size(); ++k) {
-        if (node_of(frame)->others[k].state[frame.b] == Dfa::dead) continue;
-        const StackFrame key = walk_.in_other_key(frame, k);
+      const bool is_tracked = keys().seen().is_tracked(set, frame.a);
+      for (std::size_t k = 0; k < set.others.size(); ++k) {
+        const Dfa::State state = keys().state_at(set, frame.b, k);
+        if (state == Dfa::dead) continue;
+        const StackFrame key = walk_.in_other_key(frame, k, state);
         StackFrame alike     = key;
-        alike.below          = 0;
-        others[{alike, apart}].push_back(key);
+        alike.below          = is_tracked ? key.below : 0;
+        others[{is_tracked, alike, std::move(apart[k])}].push_back(is_tracked ? frame : key);
       }
     }
     std::vector<TokenId> outer;
     outer.swap(apart_);
-    for (const auto& [child, positions] : members) {
+    for (const auto& [child, positions] : behind) {
       const Place after = walk_.begin(positions);
       collect(after, child);
       walk_.drop(after);
     }
-    const std::vector<NodeIndex>* apart = nullptr;  // what apart_ has
+    const Nodes* apart = nullptr;  // what apart_ has
     for (const auto& [alike, keys] : others) {
-      if (apart == nullptr || *apart != alike.second) {
-        apart = &alike.second;
+      const auto& [is_tracked, key, nodes] = alike;
+      if (apart == nullptr || *apart != nodes) {
+        apart = &nodes;
         apart_.clear();
-        for (const NodeIndex below : *apart) set_apart(below);
+        for (const NodeIndex below : nodes) set_apart(below);
         std::sort(apart_.begin(), apart_.end());
+        apart_.erase(std::unique(apart_.begin(), apart_.end()), apart_.end());
       }
-      const DfaPointer& dfa    = node_of(keys[0])->dfa;
-      const Dfa::State state   = keys[0].a;
-      const LexemeSlice* slice = is_sliced(*dfa, state) ? states_.slice(dfa, state, node) : nullptr;
+      const DfaPointer& dfa = node_of(key)->dfa;
+      if (is_tracked) {
+        for (const StackFrame& frame : keys) collect_tracked(frame, dfa, key.a, node);
+        continue;
+      }
+      const LexemeSlice* slice = is_sliced(*dfa, key.a) ? states_.slice(dfa, key.a, node) : nullptr;
       if (slice != nullptr && !slice->may_end_inside()) {
         collect_slice(keys, *slice);
       } else {
-        walk_apart(keys, node);
+        walk_apart([&] { walk_lexeme(keys, node); });
       }
     }
     apart_.swap(outer);
   }
+  // Where it matters which key is written, what reaches past its end is read token by token.
+  void collect_tracked(const StackFrame& frame, const DfaPointer& dfa, Dfa::State state,
+                       NodeIndex node) {
+    const LexemeSlice* slice =
+        node == 0 && is_sliced(*dfa, state) ? &states_.ready_slice(dfa, state, node) : nullptr;
+    const Place place = walk_.begin(frame);
+    if (slice == nullptr || slice->may_end_inside()) {
+      walk_apart([&] { walk(place, node); });
+    } else {
+      add_base(slice->inside(), slice->count(), {});
+      for (const LexemeSlice::Closing& past : slice->past_end()) {
+        Place next = place;
+        for (const char c : states_.vocabulary().grammar_bytes(past.token)) {
+          next = walk_.step(next, static_cast<std::uint8_t>(c));
+          if (next.empty()) break;
+        }
+        if (!next.empty()) add(past.token);
+        walk_.drop({place.last, place.last});
+      }
+    }
+    walk_.drop(place);
+  }
+  using Nodes = std::vector<NodeIndex>;
   // Positions behind keys of members, by the trie's nodes.
-  using Members = std::map<NodeIndex, std::vector<StackFrame>>;
-  // Follows the members' literals only, and lists all nodes at which one is spelt to its end.
-  void walk_key(Place place, NodeIndex node, Members& members, std::vector<NodeIndex>& apart) {
+  using Behind = std::map<NodeIndex, std::vector<StackFrame>>;
+  // Follows the keys that others cannot have, in every spelling, and lists for each of the others
+  // all nodes from which none of its keys can be completed.
+  void walk_key(Place place, NodeIndex node, Behind& behind, std::vector<Nodes>& apart) {
     const StackFrame frame     = walk_.positions(place)[0];
     const NodeStore::Node& set = *node_of(frame);
-    const auto [first, last]   = set.literals->children(frame.b);
-    for (auto literal = first; literal < last; ++literal) {
-      const NodeIndex child = trie_.find_child(node, set.literals->label(literal));
-      if (child == 0) continue;
-      const Place next = walk_.step(place, set.literals->label(literal));
+    keys().reserved_bytes(set, frame.a, frame.b).for_each([&](std::uint8_t byte) {
+      const NodeIndex child = trie_.find_child(node, byte);
+      if (child == 0) return;
+      const Place next = walk_.step(place, byte);
       StackFrame inside{.node = Positions::text_end};
       for (const StackFrame& position : walk_.positions(next)) {
         const bool stays = position.node == frame.node && position.below == frame.below &&
-                           position.b == literal && position.a == frame.a;
+                           position.a == frame.a && position.b < KeyReader::end_of_places;
         if (stays) {
           inside = position;
         } else {
-          members[child].push_back(position);
+          behind[child].push_back(position);
         }
       }
-      if (!set.literals->values(literal).empty()) apart.push_back(child);
+      const bool stays = inside.node != Positions::text_end;
+      // A member's key that may go on as another's: what follows it is walked.
+      const bool ends = stays && keys().ends_member(set, inside.b);
+      for (std::size_t k = 0; k < apart.size(); ++k) {
+        const bool goes_on = stays && !ends && keys().may_become_other(set, frame.a, inside.b, k);
+        if (!goes_on) apart[k].push_back(child);
+      }
       if (!next.empty()) add_all(trie_.values(child));
-      if (inside.node != Positions::text_end) {
+      if (ends) {
+        behind[child].push_back(inside);
+      } else if (stays) {
         const Place deeper = walk_.begin(inside);
-        walk_key(deeper, child, members, apart);
+        walk_key(deeper, child, behind, apart);
         walk_.drop(deeper);
       }
       walk_.drop(next);
-    }
+    });
   }
   void set_apart(NodeIndex node) {
     for (const std::uint32_t token : trie_.values(node)) {
@@ -350,7 +410,8 @@ class MaskBuilder {
     return !apart_.empty() && std::binary_search(apart_.begin(), apart_.end(), token);
   }
   // A walk of another member's key that no slice serves.
-  void walk_apart(const std::vector<StackFrame>& keys, NodeIndex node) {
+  template <class Walk>
+  void walk_apart(const Walk& walk_keys) {
     std::vector<TokenId> added, apart;
     std::vector<Base> bases;
     std::unique_ptr<TokenMask> spilled;
@@ -358,7 +419,7 @@ class MaskBuilder {
       added.swap(added_), bases.swap(bases_), spilled.swap(spilled_), apart.swap(apart_);
     };
     exchange();
-    walk_lexeme(keys, node);
+    walk_keys();
     exchange();
     for (Base& base : bases) add_base(*base.mask, base.count, std::move(base.removed));
     for (const TokenId token : added) {
@@ -431,6 +492,7 @@ class MaskBuilder {
   std::vector<TokenId> added_;
   std::unique_ptr<TokenMask> spilled_;  // where there are too many for a list
   std::vector<TokenId> apart_;          // sorted: they spell a member's key
+  std::uint64_t begin_ = walk_.work();
 };
 
 }  // namespace tooldecode

@@ -19,7 +19,8 @@ namespace tooldecode {
 /// vocabulary, give it to every constraint. Copies share what is inside.
 ///
 /// Memory is bounded by a budget: once the shared states have grown past it, later constraints
-/// begin anew, while earlier ones keep what they have; no state is ever invalidated.
+/// begin anew, and so do earlier ones when they are renewed (GrammarConstraint::renew); until then
+/// they keep what they have, so no state is invalidated behind its owner's back.
 ///
 /// \par Complexity  construction O(bytes of the vocabulary)
 /// \par Threads     every const member may run concurrently
@@ -36,10 +37,15 @@ class MaskCache {
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return shared_->vocabulary; }
   [[nodiscard]] const VocabularyTrie& trie() const noexcept { return shared_->trie; }
 
+  [[nodiscard]] std::size_t budget() const noexcept { return shared_->budget; }
+
   /// The states for a new constraint; they refer to the vocabulary, so it must be kept too.
   [[nodiscard]] std::shared_ptr<SharedStates> states() const {
     const std::lock_guard lock(shared_->mutex);
-    if (!shared_->states || shared_->states->bytes() > shared_->budget) {
+    const auto bytes = [&] {
+      return shared_->states->bytes() + shared_->states->automaton().nodes().bytes();
+    };
+    if (!shared_->states || bytes() > shared_->budget) {
       shared_->states = std::make_shared<SharedStates>(vocabulary(), trie(), shared_->classes);
     }
     return shared_->states;

@@ -48,8 +48,8 @@ struct MaskEntry {
 /// An automaton with the masks of its states, shared by constraints: what one request has visited
 /// is ready for the next, whichever schema it came from.
 ///
-/// It only grows; whoever wants less memory starts a new one and lets constraints keep the old one
-/// as long as they live (MaskCache does).
+/// It only grows; whoever wants less memory starts a new one, and constraints keep the old one as
+/// long as they live: one without any grammar (MaskCache), or one of the same grammars (`renewed`).
 ///
 /// \par Complexity  a slice is made when it has been asked for a few times
 /// \par Threads     every member may run concurrently
@@ -61,14 +61,39 @@ class SharedStates {
       : vocabulary_(&vocabulary),
         trie_(&trie),
         classes_(&classes),
+        renewal_(std::make_shared<Renewal>()),
         automaton_(static_cast<std::uint32_t>(trie.longest())) {
-    // Inside these nearly every schema's texts spend most of their tokens.
-    const DfaPointer common[] = {any_string(ValueSyntax::json, '"'), any_key(false)};
-    for (const DfaPointer& dfa : common) {
-      for (std::uint32_t i = 0; i < asks_before_slice; ++i) (void)slice(dfa, dfa->next(0, '"'), 0);
+    make_common_slice();
+  }
+  /// The same grammars, without states and masks.
+  explicit SharedStates(const SharedStates& from)
+      : vocabulary_(from.vocabulary_),
+        trie_(from.trie_),
+        classes_(from.classes_),
+        renewal_(from.renewal_),
+        automaton_(from.automaton_.shared_nodes(),
+                   static_cast<std::uint32_t>(from.trie_->longest())) {
+    make_common_slice();
+  }
+  SharedStates& operator=(const SharedStates&) = delete;
+  ~SharedStates()                              = default;
+
+  /// States of the same grammars that take at most so many bytes: the latest that were begun, or
+  /// new ones where those have grown past it too.
+  [[nodiscard]] std::shared_ptr<SharedStates> renewed(std::size_t most_bytes) const {
+    const std::lock_guard lock(renewal_->mutex);
+    auto latest = renewal_->latest.lock();
+    if (!latest || latest->bytes() > most_bytes) {
+      latest           = std::make_shared<SharedStates>(*this);
+      renewal_->latest = latest;
     }
+    return latest;
   }
 
+  /// Tells apart whose states are whose; never 0.
+  [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
+
+  [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return *vocabulary_; }
   [[nodiscard]] const VocabularyTrie& trie() const noexcept { return *trie_; }
   [[nodiscard]] const TokenClasses& classes() const noexcept { return *classes_; }
   [[nodiscard]] Automaton& automaton() noexcept { return automaton_; }
@@ -87,6 +112,14 @@ class SharedStates {
       bytes_ += 3 * mask_words(vocabulary_->size()) * sizeof(std::uint32_t);
     }
     return known.slice.get();
+  }
+
+  /// The same, made now if need be.
+  [[nodiscard]] const LexemeSlice& ready_slice(const DfaPointer& dfa, Dfa::State state,
+                                               VocabularyTrie::NodeIndex node) const {
+    for (;;) {
+      if (const LexemeSlice* made = slice(dfa, state, node)) return *made;
+    }
   }
 
   /// The mask of a state; `make()` gives it where it is not known.
@@ -109,7 +142,7 @@ class SharedStates {
     return kept;
   }
 
-  /// About how much memory all of this takes.
+  /// About how much memory states and masks take.
   [[nodiscard]] std::size_t bytes() const {
     const std::size_t states = automaton_.bytes();
     const std::lock_guard lock(mutex_);
@@ -122,6 +155,24 @@ class SharedStates {
     std::uint32_t asked = 0;
     std::unique_ptr<const LexemeSlice> slice{};
   };
+
+  // Who has the same grammars knows of one another.
+  struct Renewal {
+    std::mutex mutex;  // guards what follows
+    std::weak_ptr<SharedStates> latest;
+  };
+
+  // Inside it nearly every schema's texts spend most of their tokens.
+  void make_common_slice() {
+    const DfaPointer& common = any_string(ValueSyntax::json, '"');
+    (void)ready_slice(common, common->next(0, '"'), 0);
+  }
+  static std::uint32_t next_number() noexcept {
+    static std::atomic<std::uint32_t> last{0};
+    std::uint32_t number = 0;
+    while (number == 0) number = ++last;
+    return number;
+  }
 
   // Lexemes are the same when their tables are, whichever grammar made them.
   [[nodiscard]] std::size_t number(const DfaPointer& dfa) const {
@@ -138,6 +189,8 @@ class SharedStates {
   const Vocabulary* vocabulary_;
   const VocabularyTrie* trie_;
   const TokenClasses* classes_;
+  std::uint32_t number_ = next_number();
+  std::shared_ptr<Renewal> renewal_;
   Automaton automaton_;
   mutable TransitionCache transitions_;
 

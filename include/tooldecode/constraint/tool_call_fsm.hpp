@@ -18,6 +18,7 @@
 #include <tooldecode/constraint/forced_text.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/call_format.hpp>
@@ -41,7 +42,8 @@ namespace tooldecode {
 /// \par Complexity  construction O(size of the documents); the rest as GrammarConstraint
 /// \par Threads     every const member may run concurrently; a copy shares everything
 /// \par Errors      from the constructor: what the documents' schemas get wrong (malformed_schema,
-///                  unsupported_keyword, ... with a JSON pointer), Error{unknown_tool} for a named
+///                  unsupported_keyword, ... with a JSON pointer), Error{limit_exceeded} where
+///                  building costs more than ChoiceOptions::limits, Error{unknown_tool} for a named
 ///                  choice, Error{invalid_option} where a call is required and there are no tools
 /// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3
 class ToolCallFSM {
@@ -67,46 +69,44 @@ class ToolCallFSM {
       : ToolCallFSM(std::move(cache), std::make_shared<const ToolSet>(tools), format, options) {}
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept {
-    return shared_->constraint.vocabulary_size();
+    return constraint_.vocabulary_size();
   }
-  [[nodiscard]] const Vocabulary& vocabulary() const noexcept {
-    return shared_->constraint.vocabulary();
-  }
-  [[nodiscard]] const MaskCache& mask_cache() const noexcept {
-    return shared_->constraint.mask_cache();
-  }
+  [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return constraint_.vocabulary(); }
+  [[nodiscard]] const MaskCache& mask_cache() const noexcept { return constraint_.mask_cache(); }
   [[nodiscard]] const ToolSet& tools() const noexcept { return *shared_->tools; }
   /// The grammar of whole answers; its states are these.
-  [[nodiscard]] const GrammarConstraint& grammar() const noexcept { return shared_->constraint; }
+  [[nodiscard]] const GrammarConstraint& grammar() const noexcept { return constraint_; }
 
-  [[nodiscard]] State initial() const noexcept { return shared_->constraint.initial(); }
+  [[nodiscard]] State initial() const noexcept { return constraint_.initial(); }
   [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
-    return shared_->constraint.advance(state, token);
+    return constraint_.advance(state, token);
   }
   [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const {
-    return shared_->constraint.advance_bytes(state, bytes);
+    return constraint_.advance_bytes(state, bytes);
   }
-  void fill_mask(State state, MaskWords words) const {
-    shared_->constraint.fill_mask(state, words);
-  }
-  [[nodiscard]] bool is_accepting(State state) const noexcept {
-    return shared_->constraint.is_accepting(state);
-  }
+  void fill_mask(State state, MaskWords words) const { constraint_.fill_mask(state, words); }
+  [[nodiscard]] bool is_accepting(State state) const { return constraint_.is_accepting(state); }
   [[nodiscard]] bool is_finished(State state) const noexcept {
-    return shared_->constraint.is_finished(state);
+    return constraint_.is_finished(state);
   }
-  [[nodiscard]] std::string forced(State state) const { return shared_->constraint.forced(state); }
+  [[nodiscard]] std::string forced(State state) const { return constraint_.forced(state); }
+
+  /// See GrammarConstraint: of this object alone, whatever its copies do.
+  void renew() { constraint_.renew(); }
+  void compact(std::span<State> live) { constraint_.compact(live); }
+  [[nodiscard]] std::size_t bytes() const { return constraint_.bytes(); }
 
   /// Whether a state is inside a call.
   [[nodiscard]] Mode mode(State state) const {
     if (is_finished(state)) return Mode::text;
-    const auto tags = shared_->constraint.automaton().tags(state.id);
+    const auto tags = constraint_.automaton().tags(constraint_.automaton_state(state));
     return tags.empty() ? Mode::text : Mode::tool;
   }
   /// The tool whose arguments are being written.
   [[nodiscard]] std::optional<std::size_t> find_tool(State state) const {
     if (is_finished(state)) return std::nullopt;
-    for (const std::uint32_t tag : shared_->constraint.automaton().tags(state.id)) {
+    for (const std::uint32_t tag :
+         constraint_.automaton().tags(constraint_.automaton_state(state))) {
       if (tag >= argument_tag) continue;
       const auto& numbers = shared_->numbers;
       if (numbers.empty()) return tag;
@@ -121,8 +121,8 @@ class ToolCallFSM {
   /// `argument_names`.
   [[nodiscard]] std::optional<std::size_t> find_argument(State state) const {
     if (is_finished(state)) return std::nullopt;
-    const Automaton& automaton = shared_->constraint.automaton();
-    for (const StackFrame& position : automaton.positions(state.id)) {
+    const Automaton& automaton = constraint_.automaton();
+    for (const StackFrame& position : automaton.positions(constraint_.automaton_state(state))) {
       std::optional<std::size_t> outermost;
       for (const std::uint32_t tag : automaton.tags_at(position)) {
         if (tag >= argument_tag && tag != CallGrammar::tool_mode) outermost = tag - argument_tag;
@@ -210,13 +210,24 @@ class ToolCallFSM {
   template <class F>
   ToolCallFSM(MaskCache cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
               const ChoiceOptions& options)
+      : ToolCallFSM(BuildBudget(options.limits), std::move(cache), tools, format, options) {}
+  // The budget is that of the automaton too.
+  template <class F>
+  ToolCallFSM(const BuildBudget& /*budget*/, MaskCache cache,
+              const std::shared_ptr<const ToolSet>& tools, const F& format,
+              const ChoiceOptions& options) try
       : ToolCallFSM(std::move(cache), tools, format, options,
-                    Parts{build_call_grammar(format, *tools, options)}) {}
+                    Parts{build_call_grammar(format, *tools, options)}) {
+  } catch (const Error& error) {
+    throw placed(error, "#");
+  }
   template <class F>
   ToolCallFSM(MaskCache cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
               const ChoiceOptions& options, Parts parts)
-      : shared_(std::make_shared<const Shared>(std::move(cache), tools, format, options.reasoning,
-                                               std::move(parts))) {}
+      : constraint_(std::move(cache), std::move(parts.states), parts.grammar.grammar,
+                    parts.grammar.root),
+        shared_(std::make_shared<const Shared>(constraint_.mask_cache(), tools, format,
+                                               options.reasoning, std::move(parts.numbers))) {}
 
   // What is needed of a format, whichever it is.
   struct Format {
@@ -227,25 +238,24 @@ class ToolCallFSM {
   };
   struct Shared {
     template <class F>
-    Shared(MaskCache cache, std::shared_ptr<const ToolSet> all, const F& from,
-           const std::optional<ReasoningMarks>& reasoning, Parts parts)
+    Shared(const MaskCache& cache, std::shared_ptr<const ToolSet> all, const F& from,
+           const std::optional<ReasoningMarks>& reasoning, Numbers tags)
         : tools(std::move(all)),
-          constraint(std::move(cache), std::move(parts.states), parts.grammar.grammar,
-                     parts.grammar.root),
-          numbers(std::move(parts.numbers)),
+          numbers(std::move(tags)),
           format{.language = F::language,
                  .parse =
                      [from, reasoning, this](std::string_view text) {
                        if (!reasoning) return from.parse(text, *tools);
-                       return from.parse(detail::without_reasoning(text, *reasoning), *tools);
+                       const auto ends = detail::ends_of_reasoning(from);
+                       return from.parse(detail::without_reasoning(text, *reasoning, ends), *tools);
                      },
                  .write =
                      [from, this](std::span<const ToolCall> calls) {
                        return write_calls(from, calls, *tools);
                      },
                  .remake =
-                     [from, this](const ChoiceOptions& other) {
-                       return ToolCallFSM(constraint.mask_cache(), tools, from, other);
+                     [from, this, cache](const ChoiceOptions& other) {
+                       return ToolCallFSM(cache, tools, from, other);
                      }} {}
     Shared(const Shared&)            = delete;
     Shared& operator=(const Shared&) = delete;
@@ -254,11 +264,11 @@ class ToolCallFSM {
     ~Shared()                        = default;
 
     std::shared_ptr<const ToolSet> tools;
-    GrammarConstraint constraint;
     Numbers numbers;
     Format format;
   };
 
+  GrammarConstraint constraint_;
   std::shared_ptr<const Shared> shared_;
 };
 static_assert(Constraint<ToolCallFSM>);

@@ -15,6 +15,7 @@
 #include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/tools/call_format.hpp>
@@ -54,6 +55,7 @@ class ToolLibrary {
     ChoiceOptions options = options_;
     options.choice        = choice;
     options.name          = std::move(name);
+    const BuildBudget budget(options.limits);
     const std::lock_guard lock(mutex_);
     forget_stale();
     typename ToolCallFSM::Parts parts{{}, states_, {}};

@@ -65,6 +65,14 @@ class BuildBudget {
   static void spend(std::uint64_t steps, std::uint64_t bytes = 0) {
     if (current_ != nullptr) current_->take(steps, bytes);
   }
+  /// Asks for room for something that is being made and may not be kept: it is not charged.
+  static void require_room(std::uint64_t bytes) {
+    if (current_ == nullptr) return;
+    const BuildLimits& limits = current_->limits_;
+    if (bytes > limits.bytes || current_->spent_.bytes > limits.bytes - bytes) {
+      exceeded("bytes", limits.bytes);
+    }
+  }
 
  private:
   void take(std::uint64_t steps, std::uint64_t bytes) {

@@ -20,12 +20,14 @@ enum class Errc {
   unsatisfiable_schema,  ///< a JSON Schema that no value satisfies
   malformed_pattern,     ///< a regular expression with a syntax error
   unsupported_pattern,   ///< a regular expression that is not regular (look-around, references)
+  unsupported_name,      ///< a name that a call format cannot write such that it reads back
   malformed_grammar,     ///< grammar text with an error or an undefined rule; a byte offset
   limit_exceeded,        ///< a construct that would need more memory than its limit allows
   duplicate_tool,        ///< two tools with one name
   unknown_tool,          ///< a tool choice that names no tool
   unknown_format,        ///< a call format or a tensor type that is not known
   malformed_call,        ///< text that is no call of its format; the place is a byte offset
+  unknown_state,         ///< a constraint's state that is another's, or of memory given up since
   unknown_token,         ///< text that the vocabulary cannot write, or an id that it lacks
   shape_mismatch,        ///< a tensor or a buffer of another shape than required
   invalid_option,        ///< an option outside its range
@@ -55,6 +57,8 @@ enum class Errc {
       return "malformed_pattern";
     case Errc::unsupported_pattern:
       return "unsupported_pattern";
+    case Errc::unsupported_name:
+      return "unsupported_name";
     case Errc::malformed_grammar:
       return "malformed_grammar";
     case Errc::limit_exceeded:
@@ -67,6 +71,8 @@ enum class Errc {
       return "unknown_format";
     case Errc::malformed_call:
       return "malformed_call";
+    case Errc::unknown_state:
+      return "unknown_state";
     case Errc::unknown_token:
       return "unknown_token";
     case Errc::shape_mismatch:

@@ -29,6 +29,9 @@ namespace tooldecode {
 /// \par Errors      std::bad_alloc
 class InternIndex {
  public:
+  /// About how much memory an entry takes here.
+  static constexpr std::size_t bytes_each = 32;
+
   /// Gives the number with this hash that `equals(number)` accepts; else `make()` gives a new one.
   template <class Equals, class Make>
   std::uint32_t intern(std::uint64_t hash, Equals equals, Make make) {

@@ -179,6 +179,7 @@ class ContinuousBatch {
   }
 
   void begin(Slot& slot, typename M::Cache cache) {
+    if constexpr (requires { slot.request.constraint.renew(); }) slot.request.constraint.renew();
     slot.run.emplace(Run<C>{slot.request.constraint, slot.tokens, slot.pipeline,
                             slot.request.options, context_length_of(*model_)});
     slot.now.emplace(*model_, *slot.run, slot.request.drafter, verifier_, std::move(cache));

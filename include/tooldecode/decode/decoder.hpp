@@ -26,7 +26,8 @@ namespace tooldecode {
 ///
 /// Model and constraint are referred to, not copied: they outlive the decoder, and temporaries do
 /// not compile. The strategy says how tokens are found (one after another, or by speculation); it
-/// never changes which.
+/// never changes which. A constraint that can be renewed is, for each prompt, in a copy: memory
+/// does not grow with the number of answers.
 ///
 /// \par Shapes      prompt [L], L >= 1 and at most the model's context
 /// \par Complexity  as the strategy
@@ -86,7 +87,13 @@ class Decoder {
                                   const DecodeOptions& options = {}) const {
     const LogitsPipeline pipeline{options.logits()};
     check(prompt);
-    return strategy_(model(), constraint(), prompt, pipeline, options);
+    if constexpr (requires(C one) { one.renew(); }) {
+      C of_this_text = constraint();
+      of_this_text.renew();
+      return strategy_(model(), of_this_text, prompt, pipeline, options);
+    } else {
+      return strategy_(model(), constraint(), prompt, pipeline, options);
+    }
   }
 
   /// Throws what a call would throw for its prompt.

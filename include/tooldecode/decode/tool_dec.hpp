@@ -96,7 +96,7 @@ class ToolDecMachine {
       }
     }
   }
-  [[nodiscard]] bool is_accepting(State state) const noexcept {
+  [[nodiscard]] bool is_accepting(State state) const {
     if (state.phase == Phase::calls) return calls_->is_accepting(state.calls);
     return state.phase == Phase::text;
   }

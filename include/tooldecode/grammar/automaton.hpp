@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -18,7 +19,9 @@
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/stable_vector.hpp>
 #include <tooldecode/grammar/byte_set.hpp>
+#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/key_reader.hpp>
 #include <tooldecode/grammar/left_recursion.hpp>
 #include <tooldecode/grammar/positions.hpp>
 #include <tooldecode/grammar/stacks.hpp>
@@ -35,7 +38,8 @@ namespace tooldecode {
 ///
 /// \par Shapes      states are numbered from 0; a transition is (state, byte)
 /// \par Complexity  `add` O(size of the grammar); a byte O(positions)
-/// \par Threads     every member may run concurrently; making states takes one lock, reading none
+/// \par Threads     every member may run concurrently; making states takes one lock, reading none;
+///                  grammars are taken in without it
 /// \par Errors      Error{unsatisfiable_schema} where no text matches, Error{limit_exceeded} for
 ///                  left recursion; both from `add` and the constructor
 /// \par Source      lazy states: Thompson 1968
@@ -50,21 +54,41 @@ class Automaton {
     initial_ = add(grammar, root);
   }
 
+  /// An automaton of the same grammars without any state.
+  explicit Automaton(std::shared_ptr<NodeStore> nodes, std::uint32_t horizon)
+      : horizon_(horizon), positions_(std::move(nodes)) {}
+
   /// Takes one more grammar in and gives the state at the beginning of its texts.
-  State add(const Grammar& grammar, NodeId root) {
+  State add(const Grammar& grammar, NodeId root) { return begin(compile(grammar, root)); }
+  /// Takes a grammar in and gives its number: for `begin`, and where no text of it is empty for
+  /// Grammar::linked in later grammars.
+  NodeId compile(const Grammar& grammar, NodeId root) {
+    if (is_left_recursive(grammar)) {
+      throw Error(Errc::limit_exceeded, "", "the grammar refers to itself without reading a byte");
+    }
+    const NodeId node = positions_.nodes().add(grammar, root);
+    if (node == NodeStore::nothing) {
+      throw Error(Errc::unsatisfiable_schema, "", "no text satisfies the grammar");
+    }
+    return node;
+  }
+  /// The state at the beginning of the texts of a grammar that was taken in.
+  State begin(NodeId node) {
     const std::lock_guard lock(mutex_);
-    const NodeId node = take(grammar, root);
     Positions::Frames frames;
     positions_.begin_step();
     positions_.enter(node, 0, frames);
     positions_.merge(frames, 0);
     return intern(frames);
   }
-  /// Takes a part of later grammars in and gives the number for Grammar::linked; no text of it is
-  /// empty.
-  NodeId compile(const Grammar& grammar, NodeId root) {
+  /// The state here that another automaton of the same nodes has under a number.
+  State adopt(const Automaton& from, State state) {
     const std::lock_guard lock(mutex_);
-    return take(grammar, root);
+    Positions::Adoption adopted(positions_, from.positions_);
+    Positions::Frames frames;
+    for (const StackFrame& frame : from.positions(state)) frames.push_back(adopted(frame));
+    positions_.merge(frames, 0);
+    return intern(frames);
   }
 
   /// The first grammar's beginning.
@@ -158,6 +182,8 @@ class Automaton {
         set |= automaton_.positions_.candidates(frame);
       return set;
     }
+    /// What the automaton has done so far, see Positions::work.
+    [[nodiscard]] std::uint64_t work() const { return automaton_.positions_.work(); }
     [[nodiscard]] State settle(Place place) { return automaton_.intern(positions(place)); }
     [[nodiscard]] std::optional<State> advance(Place place, std::string_view bytes) {
       for (const char c : bytes) {
@@ -176,14 +202,18 @@ class Automaton {
       });
       return set;
     }
-    /// The byte that must follow, some bytes passed over; nothing where several may, or the text
-    /// may end.
+    /// The byte that must follow, some bytes passed over, and escapes in keys that need none; nothing
+    /// where several may, or the text may end.
     [[nodiscard]] std::optional<std::uint8_t> only_byte(Place place, const ByteSet& passed_over) {
       std::optional<std::uint8_t> only;
       for (const StackFrame& frame : positions(place)) {
         if (frame.node == Positions::text_end) return std::nullopt;
       }
-      const ByteSet set = candidates(place) & ~passed_over;
+      ByteSet set;
+      for (const StackFrame& frame : positions(place)) {
+        set |= automaton_.positions_.plain_candidates(frame);
+      }
+      set = set & ~passed_over;
       for (unsigned b = 0; b < 256; ++b) {
         const auto byte = static_cast<std::uint8_t>(b);
         if (!set.contains(byte)) continue;
@@ -196,8 +226,9 @@ class Automaton {
       return only;
     }
     /// The position inside another member's key, see Positions.
-    [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other) {
-      return automaton_.positions_.in_other_key(frame, other);
+    [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other,
+                                          Dfa::State state) {
+      return automaton_.positions_.in_other_key(frame, other, state);
     }
 
    private:
@@ -237,9 +268,14 @@ class Automaton {
   }
 
   [[nodiscard]] const NodeStore& nodes() const noexcept { return positions_.nodes(); }
-  /// Whether other members may come next where a position is in the key of a keyed set.
-  [[nodiscard]] bool may_add(const StackFrame& frame) const {
-    return positions_.may_add(nodes()[frame.node], frame);
+  [[nodiscard]] const std::shared_ptr<NodeStore>& shared_nodes() const noexcept {
+    return positions_.shared_nodes();
+  }
+  /// What reads keys, where a position is in the key of a keyed set; the lock must be held.
+  [[nodiscard]] const KeyReader& keys() const noexcept { return positions_.keys(); }
+  /// Whether a position is in the key of a keyed set that it does not name.
+  [[nodiscard]] bool is_in_other_key(const StackFrame& frame) const {
+    return positions_.is_in_other_key(frame);
   }
 
   /// The marks (Grammar::tagged) that a state is inside of, innermost first; where positions
@@ -257,10 +293,11 @@ class Automaton {
     const std::lock_guard lock(mutex_);
     return records_.size();
   }
-  /// About how much memory all of this takes.
+  /// About how much memory all of this takes, without the nodes.
   [[nodiscard]] std::size_t bytes() const {
     const std::lock_guard lock(mutex_);
-    return 200 * records_.size() + 40 * positions_.stacks().size() + 400 * nodes().size();
+    return records_.size() * (sizeof(Record) + InternIndex::bytes_each) +
+           sizeof(StackFrame) * frames_ + positions_.bytes();
   }
 
  private:
@@ -278,31 +315,17 @@ class Automaton {
     mutable std::atomic<const void*> attachment{nullptr};
   };
 
-  NodeId take(const Grammar& grammar, NodeId root) {
-    if (is_left_recursive(grammar)) {
-      throw Error(Errc::limit_exceeded, "", "the grammar refers to itself without reading a byte");
-    }
-    const NodeId node = positions_.nodes().add(grammar, root);
-    if (node == NodeStore::nothing) {
-      throw Error(Errc::unsatisfiable_schema, "", "no text satisfies the grammar");
-    }
-    return node;
-  }
-
   // The state of some positions, which are merged.
   State intern(std::span<const StackFrame> frames) const {
     TOOLDECODE_ASSERT(!frames.empty());
-    std::uint64_t hash = frames.size();
-    for (const StackFrame& frame : frames) {
-      hash = hash_combine(hash, std::uint64_t{frame.node} << 32 | frame.a);
-      hash = hash_combine(hash, std::uint64_t{frame.b} << 32 | frame.below);
-    }
     const auto equals = [&](std::uint32_t id) {
       return std::equal(frames.begin(), frames.end(), records_[id].frames.begin(),
                         records_[id].frames.end());
     };
-    return index_.intern(hash, equals,
-                         [&] { return static_cast<State>(records_.emplace(frames)); });
+    return index_.intern(hash_of(frames), equals, [&] {
+      frames_ += frames.size();
+      return static_cast<State>(records_.emplace(frames));
+    });
   }
 
   std::uint32_t horizon_;
@@ -312,6 +335,7 @@ class Automaton {
   mutable Positions positions_;
   mutable StableVector<Record> records_;
   mutable InternIndex index_;
+  mutable std::size_t frames_ = 0;     // of all records
   mutable Positions::Frames scratch_;  // a walk's memory
 };
 

@@ -14,9 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/grammar/string_escape.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
@@ -34,7 +36,9 @@ struct Occurrences {
 
 /// Members in any order: an object's properties, a call's keyword arguments.
 ///
-/// A member is written at most once, further members (`others`) again and again. A key that is
+/// A member is written at most once, further members (`others`) again and again; but where a least
+/// count asks for further members yet, one of the others is not repeated, so that the count is of
+/// different keys. Then the lexemes of others have at least so many texts, or none. A key that is
 /// spelled as a member's is that member and never one of the others, also where no text matches the
 /// member's value. No text matches where the
 /// separator cannot be matched, or where each spelling of a required member is an earlier member's
@@ -62,6 +66,10 @@ struct KeyedSet {
   bool documented_order = false;  ///< members only in the order listed, others last; not kept
                                   ///< beside dependences and a least count
   std::size_t leading = 0;        ///< the first so many are required, and written first, in order
+  /// Where keys are string literals of this syntax, every spelling of a member's key is that key,
+  /// also where it is escaped otherwise than `spellings` has it, which are as StringEscape::quoted
+  /// writes them, one for each quote. The lexemes of others have every spelling too.
+  std::optional<ValueSyntax> strings{};
 };
 
 /// A grammar under construction: every function adds a node and gives its index.
@@ -71,7 +79,7 @@ struct KeyedSet {
 ///
 /// \par Complexity  O(size of the arguments) per node
 /// \par Threads     build on one thread; const members may run concurrently
-/// \par Errors      none; see `satisfiable`
+/// \par Errors      Error{limit_exceeded}, see BuildBudget; and see `satisfiable`
 class Grammar {
  public:
   enum class Kind : std::uint8_t {
@@ -117,6 +125,7 @@ class Grammar {
     std::vector<KeyedSet::Dependence> dependent{};  ///< keyed_set
     std::uint32_t leading = 0;                      ///< keyed_set
     bool documented_order = false;                  ///< keyed_set
+    std::optional<ValueSyntax> strings{};           ///< keyed_set
   };
 
   /// No text at all: a choice drops it, a sequence with it accepts nothing.
@@ -189,6 +198,7 @@ class Grammar {
     node.dependent        = set.dependent;
     node.leading          = static_cast<std::uint32_t>(set.leading);
     node.documented_order = set.documented_order;
+    node.strings          = set.strings;
     return add(std::move(node));
   }
   /// A child with a mark; while a text is inside the child, `Automaton::tags` lists the mark.
@@ -209,6 +219,17 @@ class Grammar {
     nodes_[reserved].children = {body};
   }
 
+  /// Leaves out the members that depend on members that are left out, themselves or by others.
+  static void remove_dependent(const std::vector<KeyedSet::Dependence>& dependent,
+                               std::vector<char>& live) {
+    std::vector<KeyedSet::Dependence> reversed;
+    reversed.reserve(dependent.size());
+    for (const auto& [member, other] : dependent) reversed.emplace_back(other, member);
+    for (char& one : live) one = one ? 0 : 1;
+    spread(std::move(reversed), live);
+    for (char& one : live) one = one ? 0 : 1;
+  }
+
   /// Whether a keyed set has a text, where these of its members can be written, and others or not.
   ///
   /// Where members depend on others and a closed set needs a number of them, only taking all
@@ -218,13 +239,8 @@ class Grammar {
     for (std::size_t i = 0; i < needed.size(); ++i) {
       needed[i] = (set.required[i / 64] >> (i % 64) & 1) != 0;
     }
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const auto& [member, other] : set.dependent) {
-        if (needed[member] && !needed[other]) needed[other] = 1, changed = true;
-        if (live[member] && !live[other]) live[member] = 0, changed = true;
-      }
-    }
+    spread(set.dependent, needed);
+    remove_dependent(set.dependent, live);
     std::size_t count = 0, possible = 0;
     for (std::size_t i = 0; i < needed.size(); ++i) {
       if (needed[i] && !live[i]) return false;
@@ -248,6 +264,7 @@ class Grammar {
     std::fill_n(live.begin(), first, 1);
     for (bool changed = true; changed;) {
       changed = false;
+      BuildBudget::spend(2 * (nodes_.size() - first));
       for (NodeId id = first; id < nodes_.size(); ++id) {
         if (!live[id] && satisfiable(nodes_[id], live)) live[id] = 1, changed = true;
       }
@@ -257,12 +274,19 @@ class Grammar {
 
  private:
   NodeId add(Node node) {
+    // Twice, for the NodeStore that it goes into.
+    BuildBudget::spend(20 + node.children.size(),
+                       2 * (sizeof(Node) + 4 * node.children.size() + node.text.size() +
+                            8 * node.required.size() + 8 * node.dependent.size()));
     nodes_.push_back(std::move(node));
     return static_cast<NodeId>(nodes_.size() - 1);
   }
 
   // A child whose every literal is an earlier one's cannot be reached.
   void set_literals(Node& node, std::vector<VocabularyTrie::Entry> entries) {
+    std::size_t bytes = 0;
+    for (const auto& [text, value] : entries) bytes += text.size();
+    BuildBudget::spend(20 * entries.size() + bytes, 40 * entries.size() + 16 * bytes);
     node.literals = std::make_shared<const VocabularyTrie>(std::move(entries));
     std::vector<char> is_reached(node.children.size(), 0);
     for (VocabularyTrie::NodeIndex at = 0; at < node.literals->size(); ++at) {
@@ -271,6 +295,28 @@ class Grammar {
     }
     for (std::size_t i = 0; i < is_reached.size(); ++i) {
       if (!is_reached[i]) node.children[i] = nothing();
+    }
+  }
+
+  // Marks whatever follows from what is marked.
+  static void spread(std::vector<KeyedSet::Dependence> dependent, std::vector<char>& marked) {
+    if (dependent.empty()) return;
+    BuildBudget::spend(10 * dependent.size() + marked.size());
+    std::sort(dependent.begin(), dependent.end());
+    std::vector<std::uint32_t> open;
+    for (std::uint32_t i = 0; i < marked.size(); ++i) {
+      if (marked[i]) open.push_back(i);
+    }
+    while (!open.empty()) {
+      const std::uint32_t member = open.back();
+      open.pop_back();
+      auto at =
+          std::lower_bound(dependent.begin(), dependent.end(), KeyedSet::Dependence{member, 0});
+      for (; at != dependent.end() && at->first == member; ++at) {
+        if (marked[at->second]) continue;
+        marked[at->second] = 1;
+        open.push_back(at->second);
+      }
     }
   }
 

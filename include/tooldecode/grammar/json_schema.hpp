@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/number_bounds.hpp>
 #include <tooldecode/grammar/schema_reader.hpp>
 #include <tooldecode/grammar/schema_text.hpp>
 #include <tooldecode/grammar/schema_values.hpp>
@@ -25,6 +27,8 @@ struct SchemaOptions {
   std::uint32_t whitespace = 40;     ///< most bytes of optional whitespace; 0: ", " and ": " only
   std::vector<std::string> leading_keys{};  ///< of the root object: required, first, in this order
   SchemaRules rules{};
+  NumberLimits numbers{};  ///< how many digits numbers have, and which exponents
+  BuildLimits limits{};  ///< what building it may cost, unless an outer budget is charged
 };
 
 /// The mark, `argument_tag + i`, on the value of the root object's i-th property.
@@ -37,11 +41,20 @@ inline constexpr std::uint32_t argument_tag = SchemaValues::argument_tag;
 /// asks for a further property with a value of its own or for a number that is no multiple,
 /// `unevaluatedItems` beside `contains`, references that leave the document (see SchemaRules), and
 /// patterns and formats that are not regular. What is accepted conforms; what conforms is accepted
-/// but for these readings: a bounded decimal has no exponent; numbers of an enum have the spellings
-/// of common writers; keys, enum texts and texts of a pattern are written plainly or with every
+/// but for these readings: numbers are as long as NumberLimits says, and finite as doubles; keys,
+/// enum texts and texts of a pattern are written plainly or with every
 /// non-ASCII character escaped. A key that the schema does not name may be repeated: each of its
 /// values conforms, so that it does not matter which of them a reader takes, and each counts for
 /// minProperties and maxProperties.
+///
+/// Numbers are their values, however they are written: 1e3 and 3.0 are integers, save in draft 4,
+/// whose integers have neither a point nor an exponent. Numbers of the schema are exact where its
+/// text was read by `parse_exact_json`, as `JsonSchemaConstraint::parse` and `ToolSet::parse` do.
+/// Of a double, in a value that others have read, nothing is known but itself: it means the
+/// shortest decimal that reads as it.
+/// What building may cost is counted, see BuildLimits: a document of up to a megabyte is built
+/// within about a second and 256 MB, or refused with the pointer of the schema that was at work.
+/// SchemaOptions::limits raises that.
 ///
 /// \par Complexity  O(alternatives of the normal form), each once; patterns see compile_pattern
 /// \par Threads     one at a time per Grammar
@@ -60,31 +73,28 @@ class SchemaCompiler {
         first_(static_cast<NodeId>(grammar.size())),
         reader_(root, options_.rules),
         text_(grammar, options_.syntax, options_.whitespace),
-        values_(grammar, reader_, text_, options_.documented_order) {}
+        values_(grammar, reader_, text_, options_.documented_order, options_.numbers) {}
 
   /// Any value that conforms; `pointer` is where the schema stands in the root document.
   [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer) {
-    const FormId form = reader_.form(schema, pointer);
-    const NodeId node = &schema == &root_ ? values_.value(form, members(text_.colon(), false))
-                                          : values_.value(form);
-    if (!grammar_.satisfiable(first_)[node]) {
-      throw Error(Errc::unsatisfiable_schema, pointer, "no value conforms to this schema");
-    }
-    return node;
+    return built(pointer, "no value conforms to this schema", [&] {
+      const FormId form = reader_.form(schema, pointer);
+      return &schema == &root_ ? values_.value(form, members(text_.colon(), false))
+                               : values_.value(form);
+    });
   }
 
   /// The properties of an object schema as a call's keyword arguments: `a=1, b='x'`.
   [[nodiscard]] NodeId keyword_arguments(const Json& schema, const std::string& pointer) {
-    const NodeId equals = grammar_.sequence({text_.space(), grammar_.literal("="), text_.space()});
-    std::vector<NodeId> choices;
-    for (const ObjectForm& object : reader_.forms[reader_.form(schema, pointer)].objects) {
-      choices.push_back(values_.members(object, members(equals, true)));
-    }
-    const NodeId node = grammar_.choice(std::move(choices));
-    if (!grammar_.satisfiable(first_)[node]) {
-      throw Error(Errc::unsatisfiable_schema, pointer, "no arguments conform to this schema");
-    }
-    return node;
+    return built(pointer, "no arguments conform to this schema", [&] {
+      const NodeId equals =
+          grammar_.sequence({text_.space(), grammar_.literal("="), text_.space()});
+      std::vector<NodeId> choices;
+      for (const ObjectForm& object : reader_.forms[reader_.form(schema, pointer)].objects) {
+        choices.push_back(values_.members(object, members(equals, true)));
+      }
+      return grammar_.choice(std::move(choices));
+    });
   }
 
   /// What a relaxed reading has left out, see SchemaRules.
@@ -99,6 +109,18 @@ class SchemaCompiler {
   [[nodiscard]] NodeId colon() const noexcept { return text_.colon(); }
 
  private:
+  // A node that some text matches, made within the limits.
+  template <class Make>
+  [[nodiscard]] NodeId built(const std::string& pointer, const char* otherwise, const Make& make) {
+    const BuildBudget budget(options_.limits);
+    try {
+      const NodeId node = make();
+      if (grammar_.satisfiable(first_)[node]) return node;
+    } catch (const Error& error) {
+      throw placed(error, pointer);
+    }
+    throw Error(Errc::unsatisfiable_schema, pointer, otherwise);
+  }
   // How the root object's members are written.
   [[nodiscard]] SchemaValues::Members members(NodeId assign, bool plain) const {
     return {assign, plain, options_.documented_order, true, options_.leading_keys};

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/node_store.hpp>
@@ -18,7 +20,9 @@ namespace tooldecode {
 /// states for what has been seen and never for n! orders.
 ///
 /// A set's words are the members seen, one bit each; then how far the documented order has come;
-/// then the number of members, where it is bounded.
+/// then the number of members, where it is bounded; then, as long as a least number asks for
+/// further keys, which of the others have been written: they are not written again, so that the
+/// number is of different keys.
 ///
 /// \par Complexity  O(members / 64) per call, times the dependences where there are some
 /// \par Threads     `after` and `after_other` one at a time; the rest needs no lock
@@ -79,14 +83,49 @@ class MembersSeen {
   [[nodiscard]] Set after(const Node& node, Set seen, std::uint32_t member) {
     return pool_.intern(with(node, pool_[seen], member));
   }
-  [[nodiscard]] Set after_other(const Node& node, Set seen) {
+  /// \param key  the number of its text, see is_tracked; 0 where it does not matter
+  [[nodiscard]] Set after_other(const Node& node, Set seen, std::uint32_t key = 0) {
     if (is_simple(node)) return seen;
-    Words words = pool_[seen];
-    words.resize(bits(node) + 2);
+    Words words = widened(node, pool_[seen]);
     if (node.documented_order) words[bits(node)] = node.children.size();
     add_one(node, words);
+    if (key != 0) words.insert(std::upper_bound(texts(node, words), words.end(), key), key);
+    forget(node, words);
     return pool_.intern(std::move(words));
   }
+
+  /// Whether it matters which key one of the others has next: the least number asks for more keys
+  /// than those written and those that must come, and this one may be a repetition or may itself be
+  /// repeated.
+  [[nodiscard]] bool is_tracked(const Node& node, Set seen) const {
+    if (node.occurrences.min < 2) return false;
+    const std::uint32_t more = owed(node, pool_[seen]);
+    return more > 1 || (more == 1 && remembers(node, seen));
+  }
+  /// Whether keys of others have been written that may not be repeated.
+  [[nodiscard]] bool remembers(const Node& node, Set seen) const {
+    return node.occurrences.min > 1 && pool_[seen].size() > bits(node) + 2;
+  }
+  /// The numbers of these keys, ascending.
+  [[nodiscard]] std::span<const std::uint64_t> remembered(const Node& node, Set seen) const {
+    if (!remembers(node, seen)) return {};
+    return std::span(pool_[seen]).subspan(bits(node) + 2);
+  }
+
+  /// Another object's set, here; `renumber(key)` gives the number that the text of a key has here.
+  template <class Renumber>
+  [[nodiscard]] Set adopt(const MembersSeen& from, const Node& node, Set seen, Renumber renumber) {
+    Words words = from.pool_[seen];
+    if (from.remembers(node, seen)) {
+      for (auto key = texts(node, words); key != words.end(); ++key) {
+        *key = renumber(static_cast<std::uint32_t>(*key));
+      }
+      std::sort(texts(node, words), words.end());
+    }
+    return pool_.intern(std::move(words));
+  }
+  /// About how much memory the sets take.
+  [[nodiscard]] std::size_t bytes() const noexcept { return pool_.bytes(); }
 
  private:
   using Words = WordsPool<std::uint64_t>::Words;
@@ -144,8 +183,25 @@ class MembersSeen {
     return n;
   }
 
-  static Words with(const Node& node, Words words, std::uint32_t member) {
-    words.resize(bits(node) + 2);
+  static Words widened(const Node& node, Words words) {
+    words.resize(std::max(words.size(), bits(node) + 2));
+    return words;
+  }
+  static Words::iterator texts(const Node& node, Words& words) {
+    return words.begin() + static_cast<std::ptrdiff_t>(bits(node) + 2);
+  }
+  // How many keys must come besides those that are members' in any case.
+  static std::uint32_t owed(const Node& node, const Words& words) {
+    const std::size_t sure = count(node, words) + size(missing(node, words));
+    return sure < node.occurrences.min ? node.occurrences.min - static_cast<std::uint32_t>(sure)
+                                       : 0;
+  }
+  static void forget(const Node& node, Words& words) {
+    if (texts(node, words) != words.end() && owed(node, words) == 0) words.resize(bits(node) + 2);
+  }
+
+  static Words with(const Node& node, Words from, std::uint32_t member) {
+    Words words = widened(node, std::move(from));
     insert(words, member);
     if (node.documented_order) {
       // Without dependences it does not matter which of the members passed were there.
@@ -153,6 +209,7 @@ class MembersSeen {
       words[bits(node)] = member + 1;
     }
     add_one(node, words);
+    forget(node, words);
     return words;
   }
 

@@ -3,12 +3,18 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -17,6 +23,8 @@
 #include <tooldecode/core/stable_vector.hpp>
 #include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/key_characters.hpp>
+#include <tooldecode/grammar/string_escape.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
@@ -28,12 +36,14 @@ namespace tooldecode {
 /// not recursive are gone, neighbouring literals are one. Nodes of a recursion are not shared.
 ///
 /// \par Complexity  O(size of the grammar) expected
-/// \par Threads     `add` one at a time; reads of numbers already handed out need no lock
+/// \par Threads     every member may run concurrently; a large grammar is taken in with pauses for
+///                  others; reads of numbers already handed out need no lock
 /// \par Errors      std::bad_alloc
 class NodeStore {
  public:
   using Kind                      = Grammar::Kind;
   static constexpr NodeId nothing = 0, empty = 1;
+  static constexpr std::size_t most_at_once = 1024;
 
   /// Further members of a keyed set, see KeyedSet::Others.
   struct Others {
@@ -57,6 +67,7 @@ class NodeStore {
     std::vector<KeyedSet::Dependence> dependent{};
     std::uint32_t leading = 0;
     bool documented_order = false;
+    std::optional<ValueSyntax> strings{};
   };
 
   NodeStore() {
@@ -65,11 +76,26 @@ class NodeStore {
   }
 
   [[nodiscard]] const Node& operator[](NodeId id) const noexcept { return nodes_[id]; }
-  [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
+  /// About how much memory the nodes take.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return bytes_.load(std::memory_order_relaxed);
+  }
 
   /// The number of a grammar's node; 0 where no text matches it.
   [[nodiscard]] NodeId add(const Grammar& grammar, NodeId root) {
-    return Import(*this, grammar).run(root);
+    return add(grammar, root, [] {  // or whoever waits for the lock would not have it
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    });
+  }
+  /// The same; what is done in the pauses, after each `most_at_once` nodes, may itself `add`.
+  template <class Pause>
+  [[nodiscard]] NodeId add(const Grammar& grammar, NodeId root, const Pause& pause) {
+    std::unique_lock lock(mutex_);
+    return Import(*this, grammar).run(root, [&] {
+      lock.unlock();
+      pause();
+      lock.lock();
+    });
   }
 
  private:
@@ -86,9 +112,11 @@ class NodeStore {
           known_(grammar.size(), unknown),
           open_(grammar.size(), 0) {}
 
-    NodeId run(NodeId root) {
+    template <class Pause>
+    NodeId run(NodeId root, const Pause& pause) {
       std::vector<std::pair<NodeId, std::size_t>> path{{root, 0}};
-      open_[root] = 1;
+      open_[root]      = 1;
+      std::size_t done = 0;
       while (!path.empty()) {
         const NodeId id = path.back().first;
         if (live_[id]) {
@@ -102,6 +130,7 @@ class NodeStore {
         const NodeId made = live_[id] ? make(id) : nothing;
         if (known_[id] != unknown) store_.nodes_[known_[id]].children = {made};
         known_[id] = made;
+        if (++done % most_at_once == 0) pause();
       }
       return known_[root];
     }
@@ -150,10 +179,9 @@ class NodeStore {
         case Kind::choice:
           for (const NodeId child : node.children) {
             const NodeId one = known_[child];
-            const auto end   = made.children.end();
-            if (one == nothing || std::find(made.children.begin(), end, one) != end) continue;
-            made.children.push_back(one);
+            if (one != nothing && is_first(one, made.children)) made.children.push_back(one);
           }
+          seen_.clear();
           if (made.children.empty()) return nothing;
           if (made.children.size() == 1) return made.children[0];
           break;
@@ -175,6 +203,13 @@ class NodeStore {
           break;
       }
       return store_.intern(std::move(made));
+    }
+
+    // Whether a number is none of some; many are told by a table, which is to be cleared then.
+    bool is_first(NodeId id, const std::vector<NodeId>& others) {
+      if (others.size() < 32) return std::find(others.begin(), others.end(), id) == others.end();
+      if (seen_.empty()) seen_.insert(others.begin(), others.end());
+      return seen_.insert(id).second;
     }
 
     NodeId sequence(const Grammar::Node& node) {
@@ -215,12 +250,12 @@ class NodeStore {
     // Gives false where no text is left: members may have taken the place of all others.
     bool keyed_set(const Grammar::Node& node, Node& made) {
       for (const NodeId child : node.children) made.children.push_back(known_[child]);
-      for (bool changed = true; changed;) {
-        changed = false;
-        for (const auto& [member, other] : node.dependent) {
-          if (made.children[other] != nothing || made.children[member] == nothing) continue;
-          made.children[member] = nothing;
-          changed               = true;
+      std::vector<char> live;
+      for (const NodeId child : made.children) live.push_back(child != nothing ? 1 : 0);
+      if (!node.dependent.empty()) {
+        Grammar::remove_dependent(node.dependent, live);
+        for (std::size_t i = 0; i < live.size(); ++i) {
+          if (!live[i]) made.children[i] = nothing;
         }
       }
       made.literals  = node.literals;
@@ -228,6 +263,7 @@ class NodeStore {
       made.required  = node.required;
       made.dependent = node.dependent;
       made.leading   = node.leading;
+      made.strings   = node.strings;
       // What dependences leave of a least number cannot be told once members are passed over.
       made.documented_order =
           node.documented_order && (node.dependent.empty() || node.occurrences.min == 0);
@@ -235,17 +271,16 @@ class NodeStore {
         if (from.key->empty() || known_[from.value] == nothing) continue;
         Others others{.value = known_[from.value]};
         others.key = store_.intern(Node{.kind = Kind::lexeme, .dfa = store_.shared(from.key)});
-        follow(*made.literals, *store_[others.key].dfa, others);
+        follow(made, *store_[others.key].dfa, others);
         if (others.completes[0]) made.others.push_back(std::move(others));
       }
-      std::vector<char> live;
-      for (const NodeId child : made.children) live.push_back(child != nothing ? 1 : 0);
       return Grammar::is_completable(node, std::move(live), !made.others.empty());
     }
 
-    // Where a lexeme stands at each position of a trie, and whether it can end elsewhere than the
-    // trie's literals do. Children come after their parents.
-    static void follow(const VocabularyTrie& trie, const Dfa& dfa, Others& others) {
+    // Where a lexeme stands at each position of a set's trie, and whether it can end elsewhere than
+    // the trie's literals do, whichever way these are spelt. Children come after their parents.
+    static void follow(const Node& set, const Dfa& dfa, Others& others) {
+      const VocabularyTrie& trie = *set.literals;
       others.state.assign(trie.size(), Dfa::dead);
       others.completes.assign(trie.size(), 0);
       others.state[0] = 0;
@@ -260,17 +295,28 @@ class NodeStore {
         if (others.state[at] == Dfa::dead) continue;
         const auto [first, last] = trie.children(at);
         ByteSet leaving          = dfa.live(others.state[at]);
-        bool completes           = false;
+        if (set.strings && at != 0) leaving.erase('\\');  // the same characters, spelt otherwise
+        bool completes = false;
         for (auto child = first; child < last; ++child) {
           leaving.erase(trie.label(child));
-          completes = completes || others.completes[child];
+          if (set.strings && at != 0 && trie.label(child) == '\\') continue;
           // A key that ends within a longer literal is no member's.
-          completes =
-              completes || (trie.values(child).empty() && others.state[child] != Dfa::dead &&
-                            dfa.accepting(others.state[child]));
+          completes = completes || others.completes[child] ||
+                      (trie.values(child).empty() && others.state[child] != Dfa::dead &&
+                       dfa.accepting(others.state[child]));
         }
-        others.completes[at] = completes || !leaving.empty();
+        others.completes[at] = completes || !leaving.empty() ||
+                               (set.strings && completes_by_escape(set, at, dfa, others));
       }
+    }
+    static bool completes_by_escape(const Node& set, VocabularyTrie::NodeIndex at, const Dfa& dfa,
+                                    const Others& others) {
+      const Dfa::State escaped = dfa.next(others.state[at], '\\');
+      if (escaped == Dfa::dead) return false;
+      const auto known = key_characters(*set.literals, at, *set.strings);
+      return has_further_character(dfa, escaped, StringEscape(*set.strings), known) ||
+             std::any_of(known.begin(), known.end(),
+                         [&](const KeyCharacter& one) { return others.completes[one.node] != 0; });
     }
 
     template <class IsDead>
@@ -295,6 +341,7 @@ class NodeStore {
     std::vector<char> live_;
     std::vector<NodeId> known_;  // [nodes of the grammar]: the number here
     std::vector<char> open_;
+    std::unordered_set<NodeId> seen_;  // children of the choice at work, where they are many
   };
 
   // One pointer for equal lexemes, so that comparing them is comparing pointers.
@@ -304,6 +351,7 @@ class NodeStore {
       if (first->second == dfa || *first->second == *dfa) return first->second;
     }
     lexemes_.emplace(dfa->hash(), dfa);
+    bytes_ += 64 * dfa->size();
     return dfa;
   }
 
@@ -311,7 +359,18 @@ class NodeStore {
     const std::uint64_t hash = hash_of(node);
     return index_.intern(
         hash, [&](std::uint32_t id) { return equal(nodes_[id], node); },
-        [&] { return static_cast<NodeId>(nodes_.emplace(std::move(node))); });
+        [&] {
+          bytes_ += bytes_of(node);
+          return static_cast<NodeId>(nodes_.emplace(std::move(node)));
+        });
+  }
+  static std::size_t bytes_of(const Node& node) {
+    std::size_t bytes = sizeof(Node) + InternIndex::bytes_each + node.text.size() +
+                        sizeof(NodeId) * node.children.size() +
+                        sizeof(std::uint64_t) * (node.required.size() + node.dependent.size());
+    if (node.literals) bytes += 16 * node.literals->size();
+    for (const Others& others : node.others) bytes += sizeof(Others) + 5 * others.state.size();
+    return bytes;
   }
 
   static std::uint64_t hash_of(const Node& node) {
@@ -321,8 +380,9 @@ class NodeStore {
     mix(std::hash<std::string>()(node.text));
     if (node.dfa) mix(node.dfa->hash());
     mix(node.occurrences.min), mix(node.occurrences.max);
-    if (node.literals) mix(node.literals->size());
+    if (node.literals) mix(node.literals->hash());
     mix(node.separator), mix(node.tag), mix(node.leading), mix(node.documented_order);
+    mix(node.strings ? 1 + static_cast<std::uint64_t>(*node.strings) : 0);
     for (const std::uint64_t word : node.required) mix(word);
     for (const Others& others : node.others) mix(others.key), mix(others.value);
     for (const auto& [member, other] : node.dependent) mix(member), mix(other);
@@ -335,12 +395,15 @@ class NodeStore {
     return a.kind == b.kind && a.children == b.children && a.text == b.text && a.dfa == b.dfa &&
            a.occurrences == b.occurrences && a.separator == b.separator && a.tag == b.tag &&
            a.leading == b.leading && a.documented_order == b.documented_order &&
+           a.strings == b.strings &&
            a.required == b.required && a.dependent == b.dependent &&
            std::equal(a.others.begin(), a.others.end(), b.others.begin(), b.others.end(),
                       same_others) &&
            (a.literals == b.literals || (a.literals && b.literals && *a.literals == *b.literals));
   }
 
+  std::mutex mutex_;  // guards growth of what follows
+  std::atomic<std::size_t> bytes_ = 0;
   StableVector<Node> nodes_;
   InternIndex index_;
   std::unordered_multimap<std::uint64_t, DfaPointer> lexemes_;

@@ -5,13 +5,18 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/grammar/byte_set.hpp>
+#include <tooldecode/grammar/count_sets.hpp>
 #include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/key_reader.hpp>
 #include <tooldecode/grammar/members_seen.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/grammar/stacks.hpp>
@@ -36,15 +41,32 @@ class Positions {
   /// The node of a frame that stands for several stacks.
   static constexpr NodeId bundle = text_end - 1;
 
-  NodeStore& nodes() noexcept { return nodes_; }
+  /// \param nodes  of the grammars; other objects may share them
+  explicit Positions(std::shared_ptr<NodeStore> nodes = std::make_shared<NodeStore>())
+      : shared_nodes_(std::move(nodes)), nodes_(*shared_nodes_) {}
+
+  [[nodiscard]] const std::shared_ptr<NodeStore>& shared_nodes() const noexcept {
+    return shared_nodes_;
+  }
+  NodeStore& nodes() noexcept { return *shared_nodes_; }
   [[nodiscard]] const NodeStore& nodes() const noexcept { return nodes_; }
   [[nodiscard]] const StackPool& stacks() const noexcept { return stacks_; }
+  /// About how much memory all of this takes, without the nodes.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return stacks_.bytes() + bundles_.bytes() + counts_.bytes() + keys_.bytes() +
+           sizeof(StackId) * (normal_.capacity() + united_.capacity()) +
+           sizeof(std::uint64_t) * left_.capacity();
+  }
 
   /// Begins a step: what follows a stack is added once in each.
   void begin_step() noexcept { ++step_; }
 
+  /// How many nodes have been entered and left, and positions moved: what all of it has cost.
+  [[nodiscard]] std::uint64_t work() const noexcept { return work_; }
+
   /// Adds the positions at the beginning of a node.
   void enter(NodeId id, StackId below, Frames& out) {
+    ++work_;
     const NodeStore::Node& node = nodes_[id];
     switch (node.kind) {
       case Kind::nothing:
@@ -69,7 +91,7 @@ class Positions {
         if (node.occurrences.min == 0) leave(below, out);
         return enter_item(id, 0, below, out);
       case Kind::keyed_set:
-        if (seen_.is_complete(node, 0)) leave(below, out);
+        if (keys_.seen().is_complete(node, 0)) leave(below, out);
         return enter_member(id, 0, below, out);
       case Kind::reference:
         return enter(node.children[0], below, out);
@@ -80,6 +102,7 @@ class Positions {
 
   /// Adds the positions behind what a stack is inside of.
   void leave(StackId id, Frames& out) {
+    ++work_;
     if (id == 0) {
       out.push_back({text_end, 0, 0, 0});
       return;
@@ -98,16 +121,16 @@ class Positions {
         return enter_part(frame.node, frame.a, frame.below, out);
       case Kind::repeat:
         if (frame.b == 1) return enter_item(frame.node, frame.a, frame.below, out);
-        if (frame.a >= node.occurrences.min) leave(frame.below, out);
-        if (node.occurrences.max == Occurrences::unbounded || frame.a < node.occurrences.max) {
+        if (counts_.may_end(frame.a, node.occurrences)) leave(frame.below, out);
+        if (counts_.may_go_on(frame.a, node.occurrences)) {
           enter(node.separator, stacks_.push({frame.node, frame.a, 1, frame.below}), out);
         }
         return;
       case Kind::keyed_set:
         if (frame.b == in_separator) return enter_member(frame.node, frame.a, frame.below, out);
-        if (frame.b >= in_other) return enter_other(frame, frame.b - in_other, out);
-        if (seen_.is_complete(node, frame.a)) leave(frame.below, out);
-        if (has_more(node, 0, frame.a) || seen_.may_add(node, frame.a)) {
+        if (frame.b >= in_other) return enter_other(frame, frame.b - in_other, 0, out);
+        if (keys_.seen().is_complete(node, frame.a)) leave(frame.below, out);
+        if (has_key(node, frame.a)) {
           enter(node.separator, stacks_.push({frame.node, frame.a, in_separator, frame.below}),
                 out);
         }
@@ -119,6 +142,7 @@ class Positions {
 
   /// Adds the positions that a byte leads to; none where it may not follow.
   void move(StackFrame frame, std::uint8_t byte, Frames& out) {
+    ++work_;
     if (frame.node == text_end) return;
     const NodeStore::Node& node = nodes_[frame.node];
     switch (node.kind) {
@@ -205,25 +229,36 @@ class Positions {
     const NodeStore::Node& node = nodes_[frame.node];
     if (node.kind == Kind::literal) return ByteSet::of({&node.text[frame.a], 1});
     if (node.kind == Kind::lexeme) return node.dfa->live(frame.a);
+    if (node.kind == Kind::keyed_set) return keys_.candidates(node, frame.b);
     ByteSet set;
     const auto [first, last] = node.literals->children(frame.b);
     for (auto child = first; child < last; ++child) set.insert(node.literals->label(child));
-    for (const NodeStore::Others& others : node.others) {
-      if (others.state[frame.b] == Dfa::dead) continue;
-      set |= nodes_[others.key].dfa->live(others.state[frame.b]);
-    }
     return set;
   }
-
-  /// Whether other members than those of a keyed set may follow its members' trie here.
-  [[nodiscard]] bool may_add(const NodeStore::Node& node, const StackFrame& frame) const {
-    return seen_.may_add(node, frame.a);
+  /// The same, where keys are not escaped but for what must be.
+  [[nodiscard]] ByteSet plain_candidates(const StackFrame& frame) const {
+    if (!is_in_key(frame)) return candidates(frame);
+    return keys_.plain_candidates(nodes_[frame.node], frame.b);
   }
-  /// The position inside another member's key, where the trie's position would lead.
-  [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other) {
-    const NodeStore::Others& others = nodes_[frame.node].others[other];
-    const auto place                = static_cast<std::uint32_t>(in_other + other);
-    return {others.key, others.state[frame.b], 0,
+
+  /// What reads the keys of keyed sets: `b` of a position in a key is its place.
+  [[nodiscard]] const KeyReader& keys() const noexcept { return keys_; }
+  /// Whether a position is in the key of a keyed set, and not in a lexeme of its others.
+  [[nodiscard]] bool is_in_key(const StackFrame& frame) const {
+    return frame.node != text_end && nodes_[frame.node].kind == Kind::keyed_set;
+  }
+  /// Whether a position is in a lexeme of a keyed set's others.
+  [[nodiscard]] bool is_in_other_key(const StackFrame& frame) const {
+    if (frame.node == text_end || frame.below == 0) return false;
+    StackFrame outer = stacks_[frame.below];
+    if (outer.node == bundle) outer = stacks_[bundles_[outer.a].back()];
+    return outer.node != bundle && nodes_[outer.node].kind == Kind::keyed_set && outer.b >= in_other;
+  }
+  /// The position inside the lexeme of another member's key, in one of its states.
+  [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other,
+                                        Dfa::State state) {
+    const auto place = static_cast<std::uint32_t>(in_other + other);
+    return {nodes_[frame.node].others[other].key, state, 0,
             stacks_.push({frame.node, frame.a, place, frame.below})};
   }
 
@@ -236,14 +271,76 @@ class Positions {
     return frame;
   }
 
+  /// Another object's stacks, here: both have the same nodes. Each is taken over once in an
+  /// object's life.
+  class Adoption {
+   public:
+    Adoption(Positions& to, const Positions& from) : to_(to), from_(from) {}
+
+    /// A position of the other object.
+    [[nodiscard]] StackFrame operator()(StackFrame frame) {
+      if (frame.node == text_end) return frame;
+      frame.below = stack(frame.below);
+      return inner(frame);
+    }
+
+   private:
+    // A frame whose stack is known already.
+    StackFrame inner(StackFrame frame) {
+      const Kind kind = to_.nodes_[frame.node].kind;
+      if (kind == Kind::keyed_set) {
+        frame.a = to_.keys_.adopt(from_.keys_, to_.nodes_[frame.node], frame.a);
+        if (frame.b < KeyReader::end_of_places) frame.b = to_.keys_.adopt(from_.keys_, frame.b);
+      }
+      if (kind == Kind::repeat) frame.a = to_.counts_.adopt(from_.counts_, frame.a);
+      return frame;
+    }
+    StackId stack(StackId root) {
+      std::vector<StackId> work{root};
+      while (!work.empty()) {
+        const StackId id = work.back();
+        if (known_.contains(id)) {
+          work.pop_back();
+          continue;
+        }
+        StackFrame frame         = from_.stacks_[id];
+        const bool is_bundle     = frame.node == bundle;
+        const std::size_t before = work.size();
+        const auto want          = [&](StackId one) {
+          if (!known_.contains(one)) work.push_back(one);
+        };
+        if (is_bundle) {
+          for (const StackId one : from_.bundles_[frame.a]) want(one);
+        } else {
+          want(frame.below);
+        }
+        if (work.size() != before) continue;
+        work.pop_back();
+        if (is_bundle) {
+          std::vector<StackId> ids;
+          for (const StackId one : from_.bundles_[frame.a]) ids.push_back(known_[one]);
+          known_[id] = to_.bundled(ids);
+        } else {
+          frame.below = known_[frame.below];
+          known_[id]  = to_.stacks_.push(inner(frame));
+        }
+      }
+      return known_[root];
+    }
+
+    Positions& to_;
+    const Positions& from_;
+    std::unordered_map<StackId, StackId> known_{{0, 0}};
+  };
+
  private:
   using Kind = Grammar::Kind;
 
   // Frame of a keyed set: `a` is the set of members seen, `b` says what the frame waits for: the
-  // rest of a key (its trie position), a member's value, a separator, or another member's key.
-  static constexpr std::uint32_t in_value     = 0x8000'0000;
-  static constexpr std::uint32_t in_separator = 0x8000'0001;
-  static constexpr std::uint32_t in_other     = 0x8000'0002;
+  // rest of a key (its place there), a member's value, a separator, or another member's key.
+  static constexpr std::uint32_t in_value     = KeyReader::end_of_places;
+  static constexpr std::uint32_t in_separator = in_value + 1;
+  static constexpr std::uint32_t in_other     = in_value + 2;
 
   // The last part of a sequence needs no frame: what follows it is what follows the sequence.
   void enter_part(NodeId id, std::uint32_t part, StackId below, Frames& out) {
@@ -253,64 +350,51 @@ class Positions {
   }
 
   // Frame of a repetition: `a` items so far, the current one included; `b` 1 inside a separator.
-  void enter_item(NodeId id, std::uint32_t done, StackId below, Frames& out) {
+  void enter_item(NodeId id, CountSets::Counts done, StackId below, Frames& out) {
     const NodeStore::Node& node = nodes_[id];
-    const std::uint32_t count   = counted(node.occurrences, done + 1);
-    enter(node.children[0], stacks_.push({id, count, 0, below}), out);
+    const auto counts           = counts_.next(done, node.occurrences);
+    enter(node.children[0], stacks_.push({id, counts, 0, below}), out);
   }
 
+  [[nodiscard]] bool has_key(const NodeStore::Node& node, std::uint32_t seen) const {
+    return keys_.has_more(node, 0, seen) || keys_.seen().may_add(node, seen);
+  }
   void enter_member(NodeId id, std::uint32_t seen, StackId below, Frames& out) {
-    const NodeStore::Node& node = nodes_[id];
-    if (has_more(node, 0, seen) || seen_.may_add(node, seen)) out.push_back({id, seen, 0, below});
+    if (has_key(nodes_[id], seen)) out.push_back({id, seen, 0, below});
   }
-  void enter_other(const StackFrame& frame, std::size_t other, Frames& out) {
+  void enter_other(const StackFrame& frame, std::size_t other, std::uint32_t key, Frames& out) {
     const NodeStore::Node& node = nodes_[frame.node];
-    const std::uint32_t seen    = seen_.after_other(node, frame.a);
+    const std::uint32_t seen    = keys_.seen().after_other(node, frame.a, key);
     enter(node.others[other].value, stacks_.push({frame.node, seen, in_value, frame.below}), out);
-  }
-
-  // Whether a longer text than the trie position's can still become a literal that is available.
-  [[nodiscard]] bool has_more(const NodeStore::Node& node, VocabularyTrie::NodeIndex position,
-                              std::uint32_t seen) const {
-    const auto [first, last] = node.literals->children(position);
-    for (auto child = first; child < last; ++child) {
-      const auto literal = node.literals->values(child);
-      if (!literal.empty() && seen_.may_follow(node, seen, literal.front())) return true;
-      if (has_more(node, child, seen)) return true;
-    }
-    return false;
   }
 
   void move_key(const NodeStore::Node& node, const StackFrame& frame, std::uint8_t byte,
                 Frames& out) {
-    const bool adds  = !node.others.empty() && seen_.may_add(node, frame.a);
-    const auto child = node.literals->find_child(frame.b, byte);
-    if (child == 0) {
-      for (std::size_t k = 0; adds && k < node.others.size(); ++k) {
-        const Dfa::State state = node.others[k].state[frame.b];
-        if (state == Dfa::dead || nodes_[node.others[k].key].dfa->next(state, byte) == Dfa::dead) {
-          continue;
+    using Step = KeyReader::Step::Kind;
+    key_steps_.clear();
+    keys_.read(node, frame.a, frame.b, byte, key_steps_);
+    for (const KeyReader::Step& step : key_steps_) {
+      switch (step.kind) {
+        case Step::inside:
+          out.push_back({frame.node, frame.a, step.at, frame.below});
+          break;
+        case Step::member: {
+          const std::uint32_t seen = keys_.seen().after(node, frame.a, step.index);
+          enter(node.children[step.index],
+                stacks_.push({frame.node, seen, in_value, frame.below}), out);
+          break;
         }
-        const StackFrame key = in_other_key(frame, k);
-        move_lexeme(nodes_[key.node], key, byte, out);
-      }
-      return;
-    }
-    const auto literal = node.literals->values(child);
-    bool stays         = has_more(node, child, frame.a);
-    for (std::size_t k = 0; adds && k < node.others.size(); ++k) {
-      const NodeStore::Others& others = node.others[k];
-      stays                           = stays || others.completes[child];
-      if (literal.empty() && others.state[child] != Dfa::dead &&
-          nodes_[others.key].dfa->accepting(others.state[child])) {
-        enter_other(frame, k, out);
+        case Step::other: {
+          const StackFrame key = in_other_key(frame, step.index, step.at);
+          const Dfa& dfa       = *nodes_[key.node].dfa;
+          if (!dfa.live(step.at).empty()) out.push_back(key);
+          if (dfa.accepting(step.at)) leave(key.below, out);
+          break;
+        }
+        case Step::other_ends:
+          enter_other(frame, step.index, step.at, out);
       }
     }
-    if (stays) out.push_back({frame.node, frame.a, child, frame.below});
-    if (literal.empty() || !seen_.may_follow(node, frame.a, literal.front())) return;
-    const std::uint32_t seen = seen_.after(node, frame.a, literal.front());
-    enter(node.children[literal.front()], stacks_.push({frame.node, seen, in_value, frame.below}),
-          out);
   }
 
   void move_lexeme(const NodeStore::Node& node, StackFrame frame, std::uint8_t byte, Frames& out) {
@@ -356,11 +440,36 @@ class Positions {
         all.push_back(id);
       }
     }
+    join_counts(all);
     // The empty stack, which is 0, comes first, for an array's last words are not zero.
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     if (all.size() == 1) return all[0];
     return stacks_.push({bundle, bundles_.intern(std::move(all)), 0, 0});
+  }
+  // Stacks that differ only in how many items their repetition has read, as one stack each.
+  void join_counts(std::vector<StackId>& ids) {
+    std::vector<StackFrame> repeats;
+    for (const StackId id : ids) {
+      if (is_repeat(id)) repeats.push_back(stacks_[id]);
+    }
+    if (repeats.size() < 2) return;
+    const auto place = [](const StackFrame& frame) {
+      return std::tuple(frame.node, frame.b, frame.below);
+    };
+    std::sort(repeats.begin(), repeats.end(),
+              [&](const StackFrame& x, const StackFrame& y) { return place(x) < place(y); });
+    std::erase_if(ids, [&](StackId id) { return is_repeat(id); });
+    for (std::size_t i = 0, end; i < repeats.size(); i = end) {
+      StackFrame one = repeats[i];
+      for (end = i + 1; end < repeats.size() && place(repeats[end]) == place(one); ++end) {
+        one.a = counts_.united(one.a, repeats[end].a, nodes_[one.node].occurrences);
+      }
+      ids.push_back(stacks_.push(one));
+    }
+  }
+  [[nodiscard]] bool is_repeat(StackId id) const {
+    return id != 0 && stacks_[id].node != bundle && nodes_[stacks_[id].node].kind == Kind::repeat;
   }
   // The same stacks with one for those that have a frame on top in common, over a bundle of what is
   // below it: else what follows the frame is added for each, and an ambiguous grammar doubles its
@@ -394,10 +503,12 @@ class Positions {
     return made;
   }
 
-  void normalise(StackFrame& frame, std::uint32_t horizon) const {
+  void normalise(StackFrame& frame, std::uint32_t horizon) {
     const NodeStore::Node& node = nodes_[frame.node];
-    if (node.kind == Kind::lexeme) frame.b = far_count(node.occurrences, frame.b, horizon);
-    if (node.kind == Kind::repeat) frame.a = far_count(node.occurrences, frame.a, horizon);
+    if (node.kind == Kind::lexeme) {
+      frame.b = CountSets::far_count(node.occurrences, frame.b, horizon);
+    }
+    if (node.kind == Kind::repeat) frame.a = counts_.normal(frame.a, node.occurrences, horizon);
   }
   [[nodiscard]] StackId known_normal(StackId id) const {
     return id == 0 || id >= normal_.size() ? 0 : normal_[id];
@@ -437,21 +548,18 @@ class Positions {
     }
     return known_normal(root);
   }
-  static std::uint32_t far_count(const Occurrences& bounds, std::uint32_t count,
-                                 std::uint32_t horizon) noexcept {
-    if (count < bounds.min) return bounds.min - count > horizon ? 0 : count;
-    const bool far = bounds.max == Occurrences::unbounded || bounds.max - count > horizon;
-    return far ? bounds.min : count;
-  }
 
-  NodeStore nodes_;
+  std::shared_ptr<NodeStore> shared_nodes_;
+  const NodeStore& nodes_;
   StackPool stacks_;
   WordsPool<StackId> bundles_;
-  MembersSeen seen_;
+  CountSets counts_;
+  KeyReader keys_{nodes_};
+  KeyReader::Steps key_steps_;         // a step's memory
   std::vector<StackId> normal_;        // [stacks], 0 where not yet known
   std::vector<std::uint32_t> united_;  // [bundles], likewise
   std::vector<std::uint64_t> left_;    // [stacks] the step that last left it
-  std::uint64_t step_ = 1;
+  std::uint64_t step_ = 1, work_ = 0;
 };
 
 }  // namespace tooldecode

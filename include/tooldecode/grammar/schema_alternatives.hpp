@@ -77,17 +77,13 @@ namespace tooldecode {
   return result;
 }
 
-/// The numbers of both forms; nothing where bounds or grains exclude each other.
+/// The numbers of both forms; nothing where bounds or kinds exclude each other.
 [[nodiscard]] inline std::optional<NumberForm> intersection(const NumberForm& a,
                                                             const NumberForm& b) {
-  using Grain    = NumberForm::Grain;
   using Bound    = std::optional<NumberBounds::Bound>;
   NumberForm all = a;
-  if (a.grain == Grain::any) {
-    all.grain = b.grain;
-  } else if (b.grain != Grain::any && a.grain != b.grain) {
-    return std::nullopt;
-  }
+  all.kinds      = a.kinds & b.kinds;
+  if (all.kinds == NumberKinds::none) return std::nullopt;
   const auto tighten = [](Bound& bound, const Bound& other, int sign) {
     if (!other) return;
     const int order = bound ? sign * compare(other->value, bound->value) : 1;
@@ -95,9 +91,10 @@ namespace tooldecode {
   };
   tighten(all.bounds.minimum, b.bounds.minimum, 1);
   tighten(all.bounds.maximum, b.bounds.maximum, -1);
-  for (const Decimal& multiple : b.multiples) {
-    if (std::find(all.multiples.begin(), all.multiples.end(), multiple) == all.multiples.end()) {
-      all.multiples.push_back(multiple);
+  std::vector<Decimal>& multiples = all.bounds.multiples;
+  for (const Decimal& multiple : b.bounds.multiples) {
+    if (std::find(multiples.begin(), multiples.end(), multiple) == multiples.end()) {
+      multiples.push_back(multiple);
     }
   }
   const Bound &least = all.bounds.minimum, &most = all.bounds.maximum;
@@ -106,15 +103,17 @@ namespace tooldecode {
     if (order > 0 || (order == 0 && (least->exclusive || most->exclusive))) return std::nullopt;
   }
   if (const Decimal* point = find_point(all)) {
-    const bool integral = point->fraction.empty();
-    if (all.grain == (integral ? Grain::fraction : Grain::integer)) return std::nullopt;
-    for (const Decimal& multiple : all.multiples) {
+    const NumberKinds possible =
+        point->is_integral() ? NumberKinds::integers : NumberKinds::fractions;
+    all.kinds = all.kinds & possible;
+    if (all.kinds == NumberKinds::none) return std::nullopt;
+    for (const Decimal& multiple : multiples) {
       const auto fits = is_multiple(*point, multiple);
       if (!fits) irreducible("the numbers are too long to be compared");
       if (!*fits) return std::nullopt;
     }
-    all.grain = Grain::any;
-    all.multiples.clear();
+    if (all.kinds == possible) all.kinds = NumberKinds::any;
+    multiples.clear();
   }
   return all;
 }
@@ -122,7 +121,6 @@ namespace tooldecode {
 /// The numbers of one form that are not in another.
 [[nodiscard]] inline std::vector<NumberForm> difference(const NumberForm& from,
                                                         const NumberForm& what) {
-  using Grain = NumberForm::Grain;
   std::vector<NumberForm> result;
   const auto add = [&](const NumberForm& other) {
     if (auto some = intersection(from, other)) result.push_back(std::move(*some));
@@ -132,12 +130,10 @@ namespace tooldecode {
   const auto& most  = what.bounds.maximum;
   if (least) add({.bounds = {.maximum = Bound{least->value, !least->exclusive}}});
   if (most) add({.bounds = {.minimum = Bound{most->value, !most->exclusive}}});
-  if (what.grain != Grain::any && from.grain != what.grain && find_point(what) == nullptr) {
-    add({.grain = what.grain == Grain::integer ? Grain::fraction : Grain::integer});
-  }
-  for (const Decimal& multiple : what.multiples) {
-    const bool shared =
-        std::find(from.multiples.begin(), from.multiples.end(), multiple) != from.multiples.end();
+  add({.kinds = ~what.kinds});
+  for (const Decimal& multiple : what.bounds.multiples) {
+    const auto& known = from.bounds.multiples;
+    const bool shared = std::find(known.begin(), known.end(), multiple) != known.end();
     if (!shared) irreducible("what is no multiple of a number has no grammar");
   }
   return result;

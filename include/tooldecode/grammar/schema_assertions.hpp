@@ -7,10 +7,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/exact_number.hpp>
 #include <tooldecode/grammar/schema_form.hpp>
 #include <tooldecode/grammar/schema_keywords.hpp>
 
@@ -28,7 +30,7 @@ class SchemaAssertions {
   using Json = nlohmann::ordered_json;
 
   SchemaAssertions(const Json& schema, SchemaDraft draft, const std::string& pointer)
-      : pointer_(pointer) {
+      : pointer_(pointer), draft_(draft) {
     for (const auto& [name, content] : schema.items()) {
       const auto keyword = find_keyword(name);
       if (!keyword || keyword->shape == KeywordShape::annotation || !keyword->is_in(draft))
@@ -87,13 +89,18 @@ class SchemaAssertions {
     return result;
   }
 
+  /// The numbers that `type`, bounds and `multipleOf` leave, where the types have some. In draft 4
+  /// an integer has neither a point nor an exponent; in later ones 3.0 is one too.
   [[nodiscard]] NumberForm numbers() const {
     NumberForm form;
+    if (!types().number) {
+      form.kinds = draft_ == SchemaDraft::draft4 ? NumberKinds::digits : NumberKinds::integers;
+    }
     read_bound(form.bounds.minimum, "minimum", "exclusiveMinimum", 1);
     read_bound(form.bounds.maximum, "maximum", "exclusiveMaximum", -1);
     if (const Json* multiple = find("multipleOf")) {
-      form.multiples.push_back(decimal(*multiple, "multipleOf"));
-      if (form.multiples[0].is_zero() || form.multiples[0].negative) {
+      const Decimal& divisor = form.bounds.multiples.emplace_back(decimal(*multiple, "multipleOf"));
+      if (divisor.is_zero() || divisor.negative) {
         malformed("multipleOf", "must be greater than zero");
       }
     }
@@ -105,11 +112,14 @@ class SchemaAssertions {
     const auto read = [&](const char* keyword, std::uint32_t otherwise) {
       const Json* bound = find(keyword);
       if (bound == nullptr) return otherwise;
-      if (!bound->is_number() || !is_integral(*bound) || bound->get<double>() < 0) {
+      const bool is_number  = ExactNumber::is_number(*bound);
+      const Decimal decimal = is_number ? this->decimal(*bound, keyword) : Decimal{};
+      if (!is_number || !decimal.is_integral() || decimal.negative) {
         malformed(keyword, "a length is a non-negative integer");
       }
+      if (decimal.scale > 10) return Occurrences::unbounded;
       return static_cast<std::uint32_t>(
-          std::min(bound->get<double>(), static_cast<double>(Occurrences::unbounded)));
+          std::min<std::uint64_t>(std::stoull(decimal.plain()), Occurrences::unbounded));
     };
     return {read(least, 0), read(most, Occurrences::unbounded)};
   }
@@ -117,12 +127,14 @@ class SchemaAssertions {
   /// The names that a keyword lists, each once.
   [[nodiscard]] static std::vector<std::string> names(const Json& list, const std::string& place) {
     std::vector<std::string> result;
+    std::unordered_set<std::string_view> known;
     if (!list.is_array()) throw Error(Errc::malformed_schema, place, "must be an array of names");
     for (const Json& name : list) {
       if (!name.is_string()) {
         throw Error(Errc::malformed_schema, place, "must be an array of names");
       }
-      if (std::find(result.begin(), result.end(), name) == result.end()) result.push_back(name);
+      const auto& text = name.get_ref<const std::string&>();
+      if (known.insert(text).second) result.push_back(text);
     }
     return result;
   }
@@ -154,9 +166,9 @@ class SchemaAssertions {
   using Bound = std::optional<NumberBounds::Bound>;
 
   [[nodiscard]] Decimal decimal(const Json& number, const char* keyword) const {
-    if (!number.is_number()) malformed(keyword, "must be a number");
+    if (!ExactNumber::is_number(number)) malformed(keyword, "must be a number");
     try {
-      return Decimal::parse(number.dump());
+      return Decimal::parse(ExactNumber::text(number));
     } catch (const Error& error) {
       throw Error(error.code(), place(keyword), error.what());
     }
@@ -176,6 +188,7 @@ class SchemaAssertions {
   }
 
   const std::string& pointer_;
+  SchemaDraft draft_;
   std::vector<std::pair<std::string_view, const Json*>> known_;
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/exact_number.hpp>
 #include <tooldecode/grammar/schema_form.hpp>
 #include <tooldecode/grammar/schema_forms.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
@@ -63,7 +64,7 @@ class SchemaConstants {
           break;
         }
         default: {
-          const NumberBounds::Bound bound{Decimal::parse(value.dump()), false};
+          const NumberBounds::Bound bound{Decimal::parse(ExactNumber::text(value)), false};
           all.numbers.push_back({.bounds = {bound, bound}});
         }
       }

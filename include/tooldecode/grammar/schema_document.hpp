@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/schema_keywords.hpp>
 
@@ -97,8 +98,9 @@ struct SchemaRelaxation {
 /// A schema document and those it may refer to: every embedded resource with its base URI, its
 /// draft and its anchors.
 ///
-/// \par Complexity  O(size of the documents) to construct; `find` O(length of the reference)
-/// \par Threads     immutable after construction; refers to the documents
+/// \par Complexity  O(size of the documents) to construct; `find` O(length of the reference), and
+///                  once the size of each object that it passes through
+/// \par Threads     one at a time; refers to the documents
 /// \par Errors      Error{malformed_schema, unsupported_keyword} with the JSON pointer
 /// \par Source      JSON Schema 2020-12, Core, sections 8 and 9; RFC 3986; RFC 6901
 class SchemaDocument {
@@ -198,8 +200,7 @@ class SchemaDocument {
       }
       const Json* next = nullptr;
       if (place.schema->is_object()) {
-        const auto at = place.schema->find(name);
-        if (at != place.schema->end()) next = &*at;
+        next = find_member(*place.schema, name);
       } else if (place.schema->is_array() && !name.empty() && name.size() < 8 &&
                  name.find_first_not_of("0123456789") == std::string::npos &&
                  (name == "0" || name[0] != '0')) {
@@ -213,6 +214,24 @@ class SchemaDocument {
       place.resource = resource_of(*next, place.resource);
     }
     return place;
+  }
+
+  // A member of an object; those of large ones are sorted when the first is asked for.
+  [[nodiscard]] const Json* find_member(const Json& object, const std::string& name) const {
+    if (object.size() <= 16) {
+      const auto at = object.find(name);
+      return at == object.end() ? nullptr : &*at;
+    }
+    auto& members = members_[&object];
+    if (members.empty()) {
+      BuildBudget::spend(20 * object.size(), 32 * object.size());
+      members.reserve(object.size());
+      for (const auto& [key, member] : object.items()) members.emplace_back(key, &member);
+      std::sort(members.begin(), members.end());
+    }
+    const auto at = std::lower_bound(members.begin(), members.end(),
+                                     std::pair<std::string_view, const Json*>{name, nullptr});
+    return at == members.end() || at->first != name ? nullptr : at->second;
   }
 
   ResourceId add(const Json& root, const std::string& uri, std::string pointer, SchemaDraft draft,
@@ -235,6 +254,7 @@ class SchemaDocument {
   void walk(const Json& schema, ResourceId id, const std::string& pointer, std::uint32_t depth) {
     if (!schema.is_object()) return;
     if (depth > most_nested) throw Error(Errc::limit_exceeded, pointer, "schemas nest too deeply");
+    BuildBudget::spend(5 + 2 * schema.size() + pointer.size() / 16);
     const bool is_root = resources_[id].root == &schema;
     if (is_root) read_dialect(schema, id);
     read_names(schema, id, pointer, is_root);
@@ -295,6 +315,7 @@ class SchemaDocument {
         by_uri_.emplace(uri, id);
         resources_[id].uri = uri;
       } else if (hash != 0) {
+        BuildBudget::spend(100, 1000 + pointer.size() + 2 * uri.size());
         const auto own = static_cast<ResourceId>(resources_.size());
         resources_.push_back({&schema, uri, pointer, draft, resources_[id].asserts_format});
         by_root_.emplace(&schema, own);
@@ -319,6 +340,7 @@ class SchemaDocument {
   }
   void add_anchor(const std::string& name, const Json& schema, ResourceId id,
                   const std::string& pointer) {
+    BuildBudget::spend(20, 200 + pointer.size());
     resources_[id].anchors.emplace(name, &schema);
     resources_[id].pointers.emplace(&schema, pointer);
   }
@@ -326,6 +348,9 @@ class SchemaDocument {
   std::deque<Resource> resources_;
   std::unordered_map<const Json*, ResourceId> by_root_;
   std::unordered_map<std::string, ResourceId> by_uri_;
+  // Of objects that references have passed through.
+  mutable std::unordered_map<const Json*, std::vector<std::pair<std::string_view, const Json*>>>
+      members_;
   bool has_unevaluated_ = false, has_dynamic_ = false;
 };
 

@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/number.hpp>
+#include <tooldecode/grammar/number_bounds.hpp>
 #include <tooldecode/grammar/schema_texts.hpp>
 
 namespace tooldecode {
@@ -23,12 +22,11 @@ using FormId                         = std::uint32_t;
 inline constexpr FormId any_form     = 0;  ///< every value
 inline constexpr FormId nothing_form = 1;  ///< no value
 
-/// Numbers: of one grain, between bounds, multiples of each of some numbers.
+/// Numbers: of some kinds, between bounds, multiples of each of some numbers.
 struct NumberForm {
-  enum class Grain : std::uint8_t { any, integer, fraction };
-  Grain grain = Grain::any;
+  NumberKinds kinds = NumberKinds::any;
   NumberBounds bounds{};
-  std::vector<Decimal> multiples{};
+  friend bool operator==(const NumberForm&, const NumberForm&) = default;
 };
 
 /// Strings: of some length, passing tests, one of some texts, none of others.
@@ -112,67 +110,33 @@ struct SchemaForm {
   }
 };
 
-/// Less than, equal to or greater than zero as a is to b.
-[[nodiscard]] inline int compare(const Decimal& a, const Decimal& b) {
-  const bool below_a = a.negative && !a.is_zero(), below_b = b.negative && !b.is_zero();
-  if (below_a != below_b) return below_a ? -1 : 1;
-  const int sign = below_a ? -1 : 1;
-  if (a.integer.size() != b.integer.size()) {
-    return a.integer.size() < b.integer.size() ? -sign : sign;
-  }
-  const int whole = a.integer.compare(b.integer);
-  const int order = whole != 0 ? whole : a.fraction.compare(b.fraction);
-  return order == 0 ? 0 : order < 0 ? -sign : sign;
+/// About how much memory an alternative, or a form, takes.
+[[nodiscard]] inline std::size_t bytes_of(const NumberForm& form) {
+  return sizeof(form) + sizeof(Decimal) * form.multiples.size();
 }
-/// Whether they are one number.
-[[nodiscard]] inline bool operator==(const Decimal& a, const Decimal& b) {
-  return compare(a, b) == 0;
+[[nodiscard]] inline std::size_t bytes_of(const TextForm& form) {
+  const std::size_t texts = form.excluded.size() + (form.values ? form.values->size() : 0);
+  return sizeof(form) + sizeof(std::string) * texts;
 }
-
-/// Whether a number is a multiple of another; nothing where the numbers are too long to tell.
-[[nodiscard]] inline std::optional<bool> is_multiple(const Decimal& number, const Decimal& of) {
-  const std::size_t places = std::max(number.fraction.size(), of.fraction.size());
-  const auto digits        = [&](const Decimal& one) {
-    return one.integer + one.fraction + std::string(places - one.fraction.size(), '0');
-  };
-  const std::string divisor_digits = digits(of);
-  const std::size_t first          = divisor_digits.find_first_not_of('0');
-  if (first == std::string::npos || divisor_digits.size() - first > 17) return std::nullopt;
-  const std::uint64_t divisor = std::stoull(divisor_digits);
-  std::uint64_t rest          = 0;
-  for (const char digit : digits(number)) {
-    rest = (rest * 10 + static_cast<std::uint64_t>(digit - '0')) % divisor;
-  }
-  return rest == 0;
+[[nodiscard]] inline std::size_t bytes_of(const ArrayForm& form) {
+  return sizeof(form) + sizeof(FormId) * form.prefix.size() +
+         sizeof(ArrayForm::Contains) * form.contains.size();
 }
-
-/// The least number that is a multiple of all of them; nothing where it is too long.
-[[nodiscard]] inline std::optional<Decimal> common_multiple(const std::vector<Decimal>& numbers) {
-  std::size_t places = 0;
-  for (const Decimal& one : numbers) places = std::max(places, one.fraction.size());
-  std::uint64_t all = 1;
-  for (const Decimal& one : numbers) {
-    const std::string digits =
-        one.integer + one.fraction + std::string(places - one.fraction.size(), '0');
-    if (digits.size() > 9) return std::nullopt;
-    all = std::lcm(all, std::stoull(digits));
-    if (all > 1'000'000'000) return std::nullopt;
-  }
-  std::string digits = std::to_string(all);
-  if (digits.size() <= places) digits.insert(0, places + 1 - digits.size(), '0');
-  return Decimal::parse(places == 0 ? digits
-                                    : digits.substr(0, digits.size() - places) + '.' +
-                                          digits.substr(digits.size() - places));
+[[nodiscard]] inline std::size_t bytes_of(const ObjectForm& form) {
+  return sizeof(form) + sizeof(ObjectForm::Member) * form.members.size() +
+         sizeof(ObjectForm::Others) * form.others.size() +
+         2 * sizeof(std::string) * form.dependent.size() +
+         sizeof(std::string) * form.evaluated.names.size();
 }
-
-/// Whether they are one bound.
-[[nodiscard]] inline bool operator==(const NumberBounds::Bound& a, const NumberBounds::Bound& b) {
-  return a.exclusive == b.exclusive && a.value == b.value;
+template <class Form>
+[[nodiscard]] std::size_t bytes_of(const std::vector<Form>& forms) {
+  std::size_t all = 0;
+  for (const Form& form : forms) all += bytes_of(form);
+  return all;
 }
-/// Whether they are written alike.
-[[nodiscard]] inline bool operator==(const NumberForm& a, const NumberForm& b) {
-  return a.grain == b.grain && a.bounds.minimum == b.bounds.minimum &&
-         a.bounds.maximum == b.bounds.maximum && a.multiples == b.multiples;
+[[nodiscard]] inline std::size_t bytes_of(const SchemaForm& form) {
+  return bytes_of(form.numbers) + bytes_of(form.texts) + bytes_of(form.arrays) +
+         bytes_of(form.objects);
 }
 
 /// The only number of a form, where its bounds leave one.

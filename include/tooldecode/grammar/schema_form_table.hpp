@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/schema_alternatives.hpp>
 #include <tooldecode/grammar/schema_form.hpp>
@@ -28,10 +29,9 @@ namespace tooldecode {
 /// \par Complexity  O(log forms) per form, and what working it out costs, once
 /// \par Threads     one at a time
 /// \par Errors      Error{malformed_schema} for a form that is made of itself,
-/// Error{limit_exceeded}
+///                  Error{limit_exceeded} for schemas that nest too deeply, and see BuildBudget
 class SchemaFormTable {
  public:
-  static constexpr std::size_t most_forms    = 50'000;
   static constexpr std::uint32_t most_nested = 250;
 
   SchemaFormTable() {
@@ -57,6 +57,7 @@ class SchemaFormTable {
   }
   /// A form that is known.
   [[nodiscard]] FormId add(SchemaForm form) {
+    BuildBudget::spend(0, bytes_of(form));
     return add(Node{.origin = origin, .form = std::move(form)});
   }
 
@@ -69,6 +70,7 @@ class SchemaFormTable {
       return nodes_[id].parts.empty() ? std::vector<FormId>{id} : nodes_[id].parts;
     };
     const std::vector<FormId> of_a = parts(a), of_b = parts(b);
+    BuildBudget::spend(5 + of_a.size() + of_b.size());
     std::vector<FormId> all;
     std::set_union(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(), std::back_inserter(all));
     for (const FormId part : all) {
@@ -111,6 +113,7 @@ class SchemaFormTable {
       node.form = node.read            ? reader(*node.read)
                   : node.complement_of ? complement_of((*this)[*node.complement_of])
                                        : conjunction(node.parts);
+      BuildBudget::spend(0, bytes_of(*node.form));
     } catch (const Error& error) {
       throw placed(error, node.origin);
     }
@@ -131,10 +134,6 @@ class SchemaFormTable {
     return nodes_[id].complement_of;
   }
   [[nodiscard]] bool is_busy(FormId id) const { return nodes_[id].busy; }
-
-  [[noreturn]] static void too_many() {
-    throw Error(Errc::limit_exceeded, "", "the keywords combine in too many ways");
-  }
 
  private:
   struct Node {
@@ -165,7 +164,7 @@ class SchemaFormTable {
   };
 
   FormId add(Node node) {
-    if (nodes_.size() >= most_forms) too_many();
+    BuildBudget::spend(20, sizeof(Node) + node.origin.size() + 8 * node.parts.size());
     nodes_.push_back(std::move(node));
     return static_cast<FormId>(nodes_.size() - 1);
   }

@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/member_index.hpp>
 #include <tooldecode/grammar/schema_alternatives.hpp>
 #include <tooldecode/grammar/schema_form.hpp>
 #include <tooldecode/grammar/schema_form_table.hpp>
@@ -23,29 +25,31 @@ namespace tooldecode {
 /// What forms have in common, what of one is not in another, and whether they exclude each other,
 /// alternative by alternative.
 ///
-/// \par Complexity  O(pairs of alternatives) per form, within `most_products` for all of them
+/// \par Complexity  O(pairs of alternatives x their members) per form
 /// \par Threads     one at a time
-/// \par Errors      Error{unsupported_keyword} where no form is known, Error{limit_exceeded}
+/// \par Errors      Error{unsupported_keyword} where no form is known; Error{limit_exceeded}, see
+///                  BuildBudget
 class SchemaForms : public SchemaFormTable {
  public:
-  /// Alternatives of one form, intersections of alternatives in all.
-  static constexpr std::size_t most_alternatives = 20'000;
-  static constexpr std::size_t most_products     = 200'000;
-
   SchemaTexts texts;
   /// Adds the alternatives of another form.
   void unite(SchemaForm& into, const SchemaForm& other) {
+    BuildBudget::spend(20 + 20 * other.alternatives(), 0);
     add_alternatives(into, other);
-    check_size(into);
+    BuildBudget::require_room(bytes_of(into));
   }
 
   [[nodiscard]] SchemaForm intersection(const SchemaForm& a, const SchemaForm& b) {
     SchemaForm all{a.null && b.null, a.truth && b.truth, a.falsehood && b.falsehood};
     const auto pairs = [&](auto& into, const auto& left, const auto& right, const auto& meet) {
+      std::size_t bytes = 0;
       for (const auto& x : left) {
         for (const auto& y : right) {
-          count_product();
-          if (auto some = meet(x, y)) into.push_back(std::move(*some));
+          BuildBudget::spend(steps_of(x) + steps_of(y));
+          auto some = meet(x, y);
+          if (!some) continue;
+          into.push_back(std::move(*some));
+          BuildBudget::require_room(bytes += bytes_of(into.back()));
         }
       }
     };
@@ -57,7 +61,6 @@ class SchemaForms : public SchemaFormTable {
           [&](const auto& x, const auto& y) { return intersection(x, y); });
     pairs(all.objects, a.objects, b.objects,
           [&](const auto& x, const auto& y) { return intersection(x, y); });
-    check_size(all);
     return all;
   }
 
@@ -70,16 +73,17 @@ class SchemaForms : public SchemaFormTable {
       for (const auto& other : others) {
         auto next = left;
         next.clear();
-        for (const auto& one : left) {
-          count_product();
+        for (auto& one : left) {
+          BuildBudget::spend(steps_of(one) + steps_of(other));
           if (are_disjoint(one, other, 0)) {
-            next.push_back(one);
+            next.push_back(std::move(one));
           } else {
             append(next, subtract(one, other));
           }
         }
         left = std::move(next);
-        if (left.size() > most_alternatives) too_many();
+        BuildBudget::spend(left.size());
+        BuildBudget::require_room(bytes_of(left));
       }
       return left;
     };
@@ -93,7 +97,6 @@ class SchemaForms : public SchemaFormTable {
                            [&](const auto& x, const auto& y) { return difference(x, y); });
     rest.objects = without(from.objects, what.objects,
                            [&](const auto& x, const auto& y) { return difference(x, y); });
-    check_size(rest);
     return rest;
   }
 
@@ -111,7 +114,7 @@ class SchemaForms : public SchemaFormTable {
     const auto none = [&](const auto& left, const auto& right) {
       for (const auto& x : left) {
         for (const auto& y : right) {
-          count_product();
+          BuildBudget::spend(15);
           if (!are_disjoint(x, y, depth)) return false;
         }
       }
@@ -124,10 +127,12 @@ class SchemaForms : public SchemaFormTable {
   [[nodiscard]] bool are_disjoint(FormId a, FormId b, std::uint32_t depth = 0) {
     if (a == nothing_form || b == nothing_form) return true;
     if (a == any_form || b == any_form || a == b || depth >= most_looked_into) return false;
+    BuildBudget::spend(8);
     const std::pair<FormId, FormId> key = std::minmax(a, b);
     const auto known                    = disjoint_.find(key);
     if (known != disjoint_.end()) return known->second;
     if (is_busy(a) || is_busy(b)) return false;
+    BuildBudget::spend(0, 64);
     disjoint_[key]    = false;  // while it is found out
     const bool result = are_disjoint((*this)[a], (*this)[b], depth + 1);
     disjoint_[key]    = result;
@@ -136,7 +141,11 @@ class SchemaForms : public SchemaFormTable {
 
   /// The form of a key's values.
   [[nodiscard]] FormId value_of(const ObjectForm& form, const std::string& name) {
-    if (const ObjectForm::Member* member = form.find(name)) return member->value;
+    const ObjectForm::Member* member = form.find(name);
+    return member != nullptr ? member->value : value_of_other(form, name);
+  }
+  /// The form of the values of a key that no member has.
+  [[nodiscard]] FormId value_of_other(const ObjectForm& form, const std::string& name) {
     for (const ObjectForm::Others& other : form.others) {
       if (texts.holds(other.keys, name)) return other.value;
     }
@@ -145,12 +154,19 @@ class SchemaForms : public SchemaFormTable {
 
  private:
   static constexpr std::uint32_t most_looked_into = 6;
+  static constexpr std::size_t most_kept          = 64;
 
-  void count_product() {
-    if (++products_ > most_products) too_many();
+  // What looking at an alternative takes.
+  static std::uint64_t steps_of(const NumberForm& /*form*/) noexcept { return 10; }
+  static std::uint64_t steps_of(const TextForm& form) noexcept {
+    return 10 + 2 * (form.excluded.size() + (form.values ? form.values->size() : 0));
   }
-  static void check_size(const SchemaForm& form) {
-    if (form.alternatives() > most_alternatives) too_many();
+  static std::uint64_t steps_of(const ArrayForm& form) noexcept {
+    return 10 + form.prefix.size() + form.contains.size();
+  }
+  static std::uint64_t steps_of(const ObjectForm& form) noexcept {
+    return 20 + 3 * form.members.size() + 4 * form.others.size() + 4 * form.dependent.size() +
+           2 * form.evaluated.names.size();
   }
 
   SchemaForm complement_of(const SchemaForm& form) override {
@@ -184,19 +200,21 @@ class SchemaForms : public SchemaFormTable {
   [[nodiscard]] std::optional<ObjectForm> intersection(const ObjectForm& a, const ObjectForm& b) {
     ObjectForm all{.count = tooldecode::intersection(a.count, b.count), .dependent = a.dependent};
     all.others.clear();
+    const MemberIndex of_a(a), of_b(b);
+    all.members.reserve(std::max(a.members.size(), b.members.size()));
     for (const auto& [name, value, required] : a.members) {
-      const ObjectForm::Member* other = b.find(name);
-      const FormId theirs             = other != nullptr ? other->value : value_of(b, name);
+      const ObjectForm::Member* other = of_b.member(name);
+      const FormId theirs             = other != nullptr ? other->value : value_of_other(b, name);
       all.members.push_back(
           {name, both(value, theirs), required || (other != nullptr && other->required)});
     }
     for (const auto& [name, value, required] : b.members) {
-      if (a.find(name) == nullptr) {
-        all.members.push_back({name, both(value_of(a, name), value), required});
-      }
+      if (of_a.member(name) != nullptr) continue;
+      all.members.push_back({name, both(value_of_other(a, name), value), required});
     }
     for (const ObjectForm::Others& x : a.others) {
       for (const ObjectForm::Others& y : b.others) {
+        BuildBudget::spend(10 + x.keys.size() + y.keys.size());
         TextTests keys     = united(x.keys, y.keys);
         const FormId value = both(x.value, y.value);
         const bool is_new  = keys != x.keys && keys != y.keys;
@@ -213,15 +231,20 @@ class SchemaForms : public SchemaFormTable {
     return all;
   }
 
-  // Differences come in parts that exclude each other: each part breaks one rule and keeps those
-  // before it, so that differences of many forms do not multiply.
+  // Differences come in parts that exclude each other, unless they are very many: each part breaks
+  // one rule and keeps those before it, so that differences of many forms do not multiply.
 
   [[nodiscard]] std::vector<ArrayForm> difference(ArrayForm from, const ArrayForm& what) {
     std::vector<ArrayForm> result;
-    bool some_left   = true;
-    const auto split = [&](const ArrayForm& broken, const ArrayForm& kept) {
+    std::size_t bytes = 0;
+    bool some_left    = true;
+    const auto split  = [&](const ArrayForm& broken, const ArrayForm& kept) {
       if (!some_left) return;
-      if (auto some = intersection(from, broken)) result.push_back(std::move(*some));
+      BuildBudget::spend(2 * steps_of(from));
+      if (auto some = intersection(from, broken)) {
+        BuildBudget::require_room(bytes += bytes_of(*some));
+        result.push_back(std::move(*some));
+      }
       auto rest = intersection(from, kept);
       some_left = rest.has_value();
       if (rest) from = std::move(*rest);
@@ -261,10 +284,31 @@ class SchemaForms : public SchemaFormTable {
 
   [[nodiscard]] std::vector<ObjectForm> difference(ObjectForm from, const ObjectForm& what) {
     std::vector<ObjectForm> result;
-    bool some_left   = true;
-    const auto split = [&](const ObjectForm& broken, const ObjectForm& kept) {
+    std::size_t bytes = 0;
+    bool some_left    = true;
+    // Of many rules no part keeps those before: parts of all members would fill the memory. What
+    // keeps all of them is then made at the end, at once.
+    const bool is_long =
+        from.members.size() + what.members.size() + what.dependent.size() > most_kept;
+    ObjectForm all_kept;
+    const auto split = [&](const ObjectForm& broken, ObjectForm kept) {
       if (!some_left) return;
-      if (auto some = intersection(from, broken)) result.push_back(std::move(*some));
+      BuildBudget::spend(2 * steps_of(from));
+      if (auto some = intersection(from, broken)) {
+        BuildBudget::require_room(bytes += bytes_of(*some));
+        result.push_back(std::move(*some));
+      }
+      if (is_long && kept.count == Occurrences{}) {
+        for (ObjectForm::Member& member : kept.members) {
+          if (!all_kept.members.empty() && all_kept.members.back().name == member.name) {
+            all_kept.members.back().value = member.value;
+          } else {
+            all_kept.members.push_back(std::move(member));
+          }
+        }
+        append(all_kept.dependent, kept.dependent);
+        return;
+      }
       auto rest = intersection(from, kept);
       some_left = rest.has_value();
       if (rest) from = std::move(*rest);
@@ -272,24 +316,37 @@ class SchemaForms : public SchemaFormTable {
     for (const Occurrences& count : tooldecode::complement(what.count)) {
       split({.count = count}, {.count = tooldecode::complement(count).front()});
     }
+    const MemberIndex of_from(from), of_what(what);
+    const auto own = [&](const std::string& name) {
+      return is_long ? of_from.member(name) : from.find(name);
+    };
     const auto split_value = [&](const std::string& name, FormId allowed) {
-      if (allowed == any_form || allowed == value_of(from, name)) return;
+      if (allowed == any_form) return;
+      const ObjectForm::Member* member = own(name);
+      if (allowed == (member != nullptr ? member->value : value_of_other(from, name))) return;
       split({.members = {{name, complement(allowed), true}}}, {.members = {{name, allowed}}});
     };
     for (const auto& [name, value, required] : what.members) {
-      const ObjectForm::Member* own = from.find(name);
-      if (required && (own == nullptr || !own->required)) {
+      const ObjectForm::Member* member = own(name);
+      if (required && (member == nullptr || !member->required)) {
         split({.members = {{name, nothing_form}}}, {.members = {{name, any_form, true}}});
       }
       split_value(name, value);
     }
     for (const ObjectForm::Member& member : ObjectForm(from).members) {
-      if (what.find(member.name) == nullptr) split_value(member.name, value_of(what, member.name));
+      if (of_what.member(member.name) == nullptr) {
+        split_value(member.name, value_of_other(what, member.name));
+      }
     }
     for (const auto& [name, needed] : what.dependent) {
       if (name == needed) continue;
       split({.members = {{name, any_form, true}, {needed, nothing_form}}},
             {.dependent = {{name, needed}}});
+    }
+    if (some_left && is_long) {
+      auto rest = intersection(from, all_kept);
+      some_left = rest.has_value();
+      if (rest) from = std::move(*rest);
     }
     if (some_left) subtract_others(from, what, result);
     return result;
@@ -318,10 +375,10 @@ class SchemaForms : public SchemaFormTable {
     if (!all_wrong) irreducible("a further property with a value of its own has no grammar");
     // Each further key is wrong, so that counting finds them: by which members are there.
     ObjectForm named = from;
+    MemberIndex of_named(named);
     for (const ObjectForm::Member& member : what.members) {
-      if (from.find(member.name) == nullptr) {
-        named.members.push_back({member.name, value_of(from, member.name)});
-      }
+      if (of_named.find(member.name)) continue;
+      of_named.add(named, {member.name, value_of_other(from, member.name)});
     }
     std::vector<std::size_t> optional;
     std::uint32_t present = 1;
@@ -385,16 +442,19 @@ class SchemaForms : public SchemaFormTable {
     if (count.min > count.max) return true;
     for (const ObjectForm* one : {&a, &b}) {
       const ObjectForm& other = one == &a ? b : a;
+      const MemberIndex of_other(other);
       for (const ObjectForm::Member& member : one->members) {
         if (!member.required) continue;
-        if (are_disjoint(member.value, value_of(other, member.name), depth)) return true;
+        BuildBudget::spend(1);
+        const ObjectForm::Member* known = of_other.member(member.name);
+        const FormId value = known != nullptr ? known->value : value_of_other(other, member.name);
+        if (are_disjoint(member.value, value, depth)) return true;
       }
     }
     return false;
   }
 
   std::map<std::pair<FormId, FormId>, bool> disjoint_;
-  std::size_t products_ = 0;
 };
 
 }  // namespace tooldecode

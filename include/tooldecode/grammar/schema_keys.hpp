@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/grammar/member_index.hpp>
 #include <tooldecode/grammar/schema_alternatives.hpp>
 #include <tooldecode/grammar/schema_form.hpp>
 #include <tooldecode/grammar/schema_forms.hpp>
@@ -17,13 +19,13 @@
 namespace tooldecode {
 
 /// The member of a name, which the form gets where it has none.
-inline ObjectForm::Member& member_of(ObjectForm& form, const std::string& name,
-                                     SchemaForms& forms) {
-  for (ObjectForm::Member& one : form.members) {
-    if (one.name == name) return one;
-  }
-  form.members.push_back({name, forms.value_of(form, name)});
-  return form.members.back();
+///
+/// \param members  those of the form
+inline ObjectForm::Member& member_of(ObjectForm& form, MemberIndex& members,
+                                     const std::string& name, SchemaForms& forms) {
+  BuildBudget::spend(4);
+  const auto known = members.find(name);
+  return form.members[known ? *known : members.add(form, {name, forms.value_of_other(form, name)})];
 }
 /// The classes of keys that patterns make.
 ///
@@ -78,11 +80,11 @@ inline void restrict_names(ObjectForm& form, const SchemaForm& names, SchemaForm
     for (const TextForm& one : names.texts) {
       listed.insert(listed.end(), one.values->begin(), one.values->end());
     }
-    for (const std::string& name : listed) (void)member_of(form, name, forms);
+    MemberIndex members(form);
+    for (const std::string& name : listed) (void)member_of(form, members, name, forms);
+    std::sort(listed.begin(), listed.end());
     for (ObjectForm::Member& one : form.members) {
-      if (std::find(listed.begin(), listed.end(), one.name) == listed.end()) {
-        one.value = nothing_form;
-      }
+      if (!std::binary_search(listed.begin(), listed.end(), one.name)) one.value = nothing_form;
     }
     form.others.clear();
     return;

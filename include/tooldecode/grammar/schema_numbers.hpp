@@ -2,181 +2,164 @@
 /// SchemaNumbers: the texts of a schema's numbers.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/decimal.hpp>
+#include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/grammar/exponent_rows.hpp>
 #include <tooldecode/grammar/number.hpp>
+#include <tooldecode/grammar/number_bounds.hpp>
 #include <tooldecode/grammar/schema_form.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode {
 
 /// How numbers of a form are written.
 ///
-/// Bounds do not compare exponents, so that numbers within bounds have none, but where they lie
-/// so near to zero or so far from it that every bound agrees: there writers use them.
+/// The lexemes of forms are kept for the whole process, as far as they are small: schemas have the
+/// same bounds again and again.
 ///
-/// \par Complexity  as number_lexeme
-/// \par Threads     pure
+/// \par Complexity  as number_lexeme; constants O(digits)
+/// \par Threads     every member may be called at any time
 /// \par Errors      Error{limit_exceeded} for divisors with too many digits
 /// \par Source      RFC 8259, section 6
 struct SchemaNumbers {
-  /// The ways in which one number is written.
-  [[nodiscard]] static std::vector<std::string> spellings(const Decimal& number) {
-    const std::string sign = number.negative && !number.is_zero() ? "-" : "";
-    std::vector<std::string> texts;
-    if (number.fraction.empty()) {
-      for (const char* zeros : {"", ".0"}) texts.push_back(sign + number.integer + zeros);
-      if (number.is_zero()) texts.insert(texts.end(), {"-0", "-0.0"});
-    } else {
-      texts.push_back(sign + number.integer + '.' + number.fraction);
+  /// The numbers of a form.
+  [[nodiscard]] static NumberLexeme lexeme(const NumberForm& form, const NumberLimits& limits) {
+    static constexpr std::size_t most_kept = 256, most_states = 2'000;
+    static std::mutex mutex;
+    static std::map<std::string, NumberLexeme> kept;
+    if (form.bounds == NumberBounds{} && limits == NumberLimits{} &&
+        (form.kinds == NumberKinds::any || form.kinds == NumberKinds::integers)) {
+      return any_number(form.kinds);
     }
-    // Writers turn to exponents far from 1.
-    if (number.integer.size() > 15 || number.fraction.size() > 4) {
-      std::string text = nlohmann::json(std::stod(texts[0])).dump();
-      if (text != "null" && Decimal::parse(text) == number &&
-          std::find(texts.begin(), texts.end(), text) == texts.end()) {
-        texts.push_back(std::move(text));
+    std::string key = SchemaNumbers::key(form);
+    for (const auto limit : {static_cast<std::int64_t>(limits.digits),
+                             static_cast<std::int64_t>(limits.leading_digits),
+                             static_cast<std::int64_t>(limits.places),
+                             static_cast<std::int64_t>(limits.least_exponent),
+                             static_cast<std::int64_t>(limits.greatest_exponent)}) {
+      key += ' ' + std::to_string(limit);
+    }
+    {
+      const std::lock_guard lock(mutex);
+      if (const auto known = kept.find(key); known != kept.end()) return known->second;
+    }
+    NumberLexeme made = number_lexeme(form.bounds, form.kinds, limits);
+    if (made.dfa->size() > most_states) return made;
+    const std::lock_guard lock(mutex);
+    if (kept.size() >= most_kept) return made;
+    return kept.try_emplace(std::move(key), std::move(made)).first->second;
+  }
+
+  /// A text that equal forms share, and no others.
+  [[nodiscard]] static std::string key(const NumberForm& form) {
+    std::string key = std::to_string(static_cast<int>(form.kinds));
+    const auto put  = [&](const Decimal& one) {
+      key += (one.negative ? " -" : " ") + one.digits + 'e' + std::to_string(one.scale);
+    };
+    for (const auto& bound : {form.bounds.minimum, form.bounds.maximum}) {
+      key += bound ? bound->exclusive ? '<' : '=' : '_';
+      if (bound) put(bound->value);
+    }
+    for (const Decimal& multiple : form.bounds.multiples) put(multiple);
+    return key;
+  }
+
+  /// Texts that begin with all digits of one number that are not zeros behind the point.
+  struct Beginning {
+    std::string text;
+    bool has_point     = false;
+    std::int64_t least = 0, greatest = 0;  ///< the exponents that may follow
+    NumberKinds kinds                                      = NumberKinds::any;
+    [[nodiscard]] auto operator<=>(const Beginning&) const = default;
+  };
+  /// How the texts of one number begin: with its plain digits, or with one digit before the point.
+  [[nodiscard]] static std::vector<Beginning> beginnings(const Decimal& number, NumberKinds kinds,
+                                                         const NumberLimits& limits) {
+    const std::string sign = number.negative ? "-" : "";
+    if (number.is_zero()) {
+      const std::int64_t least = limits.least_exponent, greatest = limits.greatest_exponent;
+      return {{"0", false, least, greatest, kinds}, {"-0", false, least, greatest, kinds}};
+    }
+    std::vector<Beginning> result;
+    if (compare(number.magnitude(), largest_number()) > 0) return result;
+    const auto most = static_cast<std::int64_t>(limits.digits);
+    if (number.scale <= most && number.places() <= most) {
+      result.push_back({number.plain(), !number.is_integral(), 0, 0, kinds});
+    }
+    const std::int64_t exponent = number.scale - 1;
+    if (std::abs(exponent) < static_cast<std::int64_t>(limits.constant_exponent) || exponent == 0 ||
+        !has(kinds, ~NumberKinds::digits) || exponent < limits.least_exponent ||
+        exponent > limits.greatest_exponent) {
+      return result;
+    }
+    const bool has_point     = number.digits.size() > 1;
+    const std::string places = has_point ? '.' + number.digits.substr(1) : "";
+    result.push_back({sign + number.digits[0] + places, has_point, exponent, exponent, kinds});
+    return result;
+  }
+  /// What may follow a beginning: zeros behind the point, and an exponent.
+  [[nodiscard]] static DfaPointer rest(const Beginning& beginning, const NumberLimits& limits) {
+    enum : Dfa::State { start, point, zeros, count };
+    std::vector<Dfa::SparseRow> rows(count);
+    ExponentRows exponents(rows, limits.least_exponent, limits.greatest_exponent);
+    const Dfa::State mark = exponents.between(beginning.least, beginning.greatest);
+    const bool is_whole   = beginning.least <= 0 && beginning.greatest >= 0;
+    rows[start].accepting =
+        is_whole && (beginning.has_point || has(beginning.kinds, NumberKinds::digits));
+    if (!beginning.has_point && !has(beginning.kinds, ~NumberKinds::digits)) {
+      return std::make_shared<const Dfa>(rows);
+    }
+    rows[zeros].accepting = is_whole;
+    if (beginning.has_point) {
+      rows[start].edges.push_back({'0', '0', zeros});
+    } else {
+      rows[start].edges.push_back({'.', '.', point});
+    }
+    for (const Dfa::State from : {point, zeros}) rows[from].edges.push_back({'0', '0', zeros});
+    for (const Dfa::State from : {start, zeros}) {
+      if (mark == Dfa::dead) continue;
+      for (const std::uint8_t e : {'e', 'E'}) rows[from].edges.push_back({e, e, mark});
+    }
+    return std::make_shared<const Dfa>(rows);
+  }
+  /// The texts of one number that writers write, where they have to be listed.
+  [[nodiscard]] static std::vector<std::string> spellings(const Decimal& number, NumberKinds kinds,
+                                                          const NumberLimits& limits) {
+    std::vector<std::string> texts;
+    for (const Beginning& one : beginnings(number, kinds, limits)) {
+      const bool is_plain = one.least <= 0 && one.greatest >= 0;
+      std::vector<std::string> mantissas;
+      if (one.has_point || has(kinds, NumberKinds::digits) || !is_plain) {
+        mantissas.push_back(one.text);
+      }
+      if (!one.has_point && has(kinds, ~NumberKinds::digits)) mantissas.push_back(one.text + ".0");
+      if (is_plain) {
+        texts.insert(texts.end(), mantissas.begin(), mantissas.end());
+        continue;
+      }
+      const std::string digits = std::to_string(std::abs(one.least));
+      for (const std::string& mantissa : mantissas) {
+        for (const char* mark : {"e", "E"}) {
+          for (const char* sign : {"-", "", "+"}) {
+            if ((one.least < 0) != (*sign == '-')) continue;
+            for (std::size_t size = digits.size(); size <= 3; ++size) {
+              texts.push_back(mantissa + mark + sign + std::string(size - digits.size(), '0') +
+                              digits);
+            }
+          }
+        }
       }
     }
     return texts;
-  }
-
-  /// The numbers of a form.
-  [[nodiscard]] static NodeId node(Grammar& grammar, const NumberForm& form) {
-    constexpr Occurrences units{0, max_open_digits};
-    NumberBounds bounds = form.bounds;
-    if (!form.multiples.empty()) {
-      bounds.multiple_of = common_multiple(form.multiples);
-      if (!bounds.multiple_of) {
-        throw Error(Errc::limit_exceeded, "/multipleOf", "divisors with too many digits");
-      }
-    }
-    const bool is_bounded = bounds.minimum || bounds.maximum || bounds.multiple_of;
-    const bool integer    = form.grain == NumberForm::Grain::integer;
-    if (form.grain == NumberForm::Grain::fraction) {
-      return grammar.lexeme(std::make_shared<const Dfa>(fractions(number_lexeme(bounds, false))),
-                            units);
-    }
-    if (!is_bounded) return grammar.lexeme(any_number(integer), units);
-    std::vector<NodeId> choices{
-        grammar.lexeme(std::make_shared<const Dfa>(number_lexeme(bounds, integer)), units)};
-    if (!integer && !bounds.multiple_of) {
-      for (DfaPointer& lexeme : exponents(bounds)) {
-        choices.push_back(grammar.lexeme(std::move(lexeme)));
-      }
-    }
-    return grammar.choice(std::move(choices));
-  }
-
- private:
-  // Lexemes of the numbers below 1e-4 or from 1e16 on whose exponents no bound needs to compare.
-  static std::vector<DfaPointer> exponents(const NumberBounds& bounds) {
-    static const Decimal zero = Decimal::parse("0"), least = Decimal::parse("1e-4"),
-                         large = Decimal::parse("1e16");
-    static const auto negative = [](Decimal of) {
-      of.negative = true;
-      return of;
-    };
-    const auto reaches_down = [&](const Decimal& to) {
-      return !bounds.minimum || compare(bounds.minimum->value, to) <= 0;
-    };
-    const auto reaches_up = [&](const Decimal& to) {
-      return !bounds.maximum || compare(bounds.maximum->value, to) >= 0;
-    };
-    static const std::array<DfaPointer, 4> lexemes{far(false, false), far(false, true),
-                                                   far(true, false), far(true, true)};
-    std::vector<DfaPointer> result;
-    if (reaches_down(zero) && reaches_up(least)) result.push_back(lexemes[0]);
-    if (!bounds.maximum && (!bounds.minimum || compare(bounds.minimum->value, large) < 0))
-      result.push_back(lexemes[1]);
-    if (reaches_up(zero) && reaches_down(negative(least))) result.push_back(lexemes[2]);
-    if (!bounds.minimum && (!bounds.maximum || compare(bounds.maximum->value, negative(large)) > 0))
-      result.push_back(lexemes[3]);
-    return result;
-  }
-  // `[1-9](\.[0-9]+)?[eE]`, then `-` and an exponent from 5 to 299, or `\+?` and one from 16 on.
-  static DfaPointer far(bool negative, bool large) {
-    enum : Dfa::State {
-      start,
-      minus,
-      digit,
-      point,
-      places,
-      e,
-      sign,
-      zero,  // digits of the exponent:
-      one,
-      two,
-      three,
-      five,
-      low,
-      full,
-      end,
-      count
-    };
-    std::vector<Dfa::SparseRow> rows(count);
-    const auto on = [&](Dfa::State from, char first, char last, Dfa::State to) {
-      rows[from].edges.push_back(
-          {static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(last), to});
-    };
-    if (negative) on(start, '-', '-', minus);
-    on(negative ? minus : start, '1', '9', digit);
-    on(digit, '.', '.', point), on(point, '0', '9', places), on(places, '0', '9', places);
-    for (const Dfa::State from : {digit, places}) on(from, 'e', 'e', e), on(from, 'E', 'E', e);
-    if (large) {
-      on(e, '+', '+', sign);
-      for (const Dfa::State from : {e, sign}) {
-        on(from, '1', '1', one), on(from, '2', '2', two), on(from, '3', '9', three);
-      }
-      on(one, '0', '5', low), on(one, '6', '9', full);
-    } else {
-      on(e, '-', '-', sign);
-      on(sign, '0', '0', zero), on(sign, '1', '2', two), on(sign, '3', '4', three);
-      on(sign, '5', '9', five);
-      on(zero, '5', '9', end), on(five, '0', '9', end);
-    }
-    on(two, '0', '9', full), on(three, '0', '9', end);
-    on(low, '0', '9', end), on(full, '0', '9', end);
-    rows[five].accepting = rows[full].accepting = rows[end].accepting = true;
-    return std::make_shared<const Dfa>(rows);
-  }
-
-  // Those of a lexeme's numbers that are written with a point and some digit but zero behind it.
-  static Dfa fractions(const Dfa& numbers) {
-    enum : int { before, zeros, digits };
-    if (numbers.empty()) return numbers;
-    using At = std::pair<Dfa::State, int>;
-    std::vector<At> order{{0, before}};
-    std::map<At, Dfa::State> number{{order[0], 0}};
-    std::vector<Dfa::SparseRow> rows;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const auto [state, part] = order[i];
-      Dfa::SparseRow row{{}, numbers.accepting(state) && part == digits, numbers.boundary(state)};
-      for (const char c : std::string_view("-.0123456789")) {
-        const auto byte = static_cast<std::uint8_t>(c);
-        const At next{numbers.next(state, byte), c == '.'                    ? zeros
-                                                 : part == zeros && c != '0' ? digits
-                                                                             : part};
-        if (next.first == Dfa::dead) continue;
-        const auto [known, fresh] = number.emplace(next, static_cast<Dfa::State>(order.size()));
-        if (fresh) order.push_back(next);
-        row.edges.push_back({byte, byte, known->second});
-      }
-      rows.push_back(std::move(row));
-    }
-    return Dfa(rows);
   }
 };
 

@@ -10,10 +10,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/member_index.hpp>
 #include <tooldecode/grammar/schema_assertions.hpp>
 #include <tooldecode/grammar/schema_constants.hpp>
 #include <tooldecode/grammar/schema_document.hpp>
@@ -72,10 +75,10 @@ class SchemaReader {
   }
 
  private:
-  using ScopeId                          = std::uint32_t;
-  using Assertions                       = SchemaAssertions;
-  using ResourceId                       = SchemaDocument::ResourceId;
-  static constexpr std::size_t most_hops = 100;
+  using ScopeId                            = std::uint32_t;
+  using Assertions                         = SchemaAssertions;
+  using ResourceId                         = SchemaDocument::ResourceId;
+  static constexpr std::size_t most_scopes = 100, most_negations = 100;
   static constexpr std::size_t all_items = std::numeric_limits<std::uint32_t>::max();
 
   // A schema, where it stands, and the resources that led to it.
@@ -88,6 +91,7 @@ class SchemaReader {
   };
 
   [[nodiscard]] FormId child(const Site& site, const Json& schema, const std::string& part) {
+    BuildBudget::spend(10 + site.pointer.size() / 16);
     return form_at(
         {&schema, site.pointer + '/' + part, document_.resource_of(schema, site.resource)},
         site.scope);
@@ -101,7 +105,7 @@ class SchemaReader {
     inner.push_back(resource);
     const auto known = std::find(scopes_.begin(), scopes_.end(), inner);
     if (known != scopes_.end()) return static_cast<ScopeId>(known - scopes_.begin());
-    if (scopes_.size() >= most_hops) {
+    if (scopes_.size() >= most_scopes) {
       throw Error(Errc::limit_exceeded, document_[resource].pointer, "too many dynamic scopes");
     }
     scopes_.push_back(std::move(inner));
@@ -109,13 +113,15 @@ class SchemaReader {
   }
 
   [[nodiscard]] FormId form_at(Place place, ScopeId scope) {
-    for (std::size_t hops = 0;; ++hops) {
+    std::unordered_set<const Json*> passed;  // references on the way
+    while (true) {
       scope              = entered(scope, place.resource);
       const Json& schema = *place.schema;
       if (schema.is_boolean()) return schema.get<bool>() ? any_form : nothing_form;
       if (!schema.is_object()) {
         throw Error(Errc::malformed_schema, place.pointer, "a schema is an object or a boolean");
       }
+      BuildBudget::spend(5 + 2 * schema.size() + place.pointer.size() / 16);
       const SchemaDraft draft = document_[place.resource].draft;
       bool is_empty = true, is_reference = schema.contains("$ref"), is_negation = true;
       for (const auto& [name, content] : schema.items()) {
@@ -129,16 +135,17 @@ class SchemaReader {
         if (name != "$ref" && draft > SchemaDraft::draft7) is_reference = false;
       }
       if (is_empty) return any_form;
-      if (is_negation && !document_.has_unevaluated() && depth_ < most_hops)
+      if (is_negation && !document_.has_unevaluated() && depth_ < most_negations)
         return negation(place, scope);
       if (!is_reference) break;
-      if (hops == most_hops) {
+      if (!passed.insert(place.schema).second) {
         throw Error(Errc::malformed_schema, place.pointer, "references go round in a circle");
       }
       place = target(place, "$ref");
     }
     const auto [known, fresh] = known_.try_emplace({place.schema, scope}, 0);
     if (fresh) {
+      BuildBudget::spend(20, 100 + place.pointer.size());
       known->second = forms.add_read(static_cast<std::uint32_t>(sites_.size()), place.pointer);
       sites_.push_back({std::move(place), scope});
     }
@@ -359,9 +366,7 @@ class SchemaReader {
     const Assertions::Types types = site.has.types();
     SchemaForm form{types.null, types.boolean, types.boolean};
     if (types.integer) {
-      NumberForm number = site.has.numbers();
-      if (!types.number) number.grain = NumberForm::Grain::integer;
-      if (auto some = tooldecode::intersection(number, NumberForm{})) {
+      if (auto some = tooldecode::intersection(site.has.numbers(), NumberForm{})) {
         form.numbers.push_back(std::move(*some));
       }
     }
@@ -449,6 +454,7 @@ class SchemaReader {
     if (const Json* map = site.has.find_map("properties")) {
       for (const auto& [name, schema] : map->items()) {
         FormId value = child(site, schema, "properties/" + escape_pointer(name));
+        BuildBudget::spend(5 + (2 + name.size() / 4) * patterns.size());
         for (const auto& [set, id] : patterns) {
           if (forms.texts.holds({{set}}, name)) value = forms.both(value, id);
         }
@@ -461,8 +467,9 @@ class SchemaReader {
       for (const auto& one : patterns) form.evaluated.patterns.push_back(one.first);
     }
     if (const Json* required = site.has.find("required")) {
+      MemberIndex members(form);
       for (const std::string& name : Assertions::names(*required, site.has.place("required"))) {
-        member_of(form, name, forms).required = true;
+        member_of(form, members, name, forms).required = true;
       }
     }
     if (const Json* names = site.has.find("propertyNames")) {

@@ -78,7 +78,10 @@ class SchemaText {
           texts.push_back(value.dump(-1, ' ', ascii, Json::error_handler_t::replace));
           continue;
         }
-        for (const char quote : {'\'', '"'}) texts.push_back(python_string(text, quote, ascii));
+        for (const char quote : {'\'', '"'}) {
+          texts.push_back(python_string(text, quote, ascii));
+          texts.push_back(StringEscape::quoted(text, syntax_, quote));
+        }
       }
     } else {
       texts.push_back(value.dump());
@@ -134,32 +137,27 @@ class SchemaText {
     return grammar_.choice(std::move(quotes));
   }
 
-  /// Lexemes of the keys that an object does not name, which exclude each other: strings, or
-  /// identifiers where keys are plain.
+  /// A key as a string, in its plainest form: one text for each quote.
+  [[nodiscard]] std::vector<std::string> key(const std::string& name) const {
+    if (syntax_ == ValueSyntax::json) return {StringEscape::quoted(name, syntax_, '"')};
+    return {StringEscape::quoted(name, syntax_, '"'), StringEscape::quoted(name, syntax_, '\'')};
+  }
+
+  /// Lexemes of the keys that an object does not name, which exclude each other: strings in every
+  /// spelling, or identifiers where keys are plain.
   ///
   /// \param texts  those that the keys have; null for any
-  /// \param names  the keys that the object does name, where they have further spellings here
-  [[nodiscard]] std::vector<DfaPointer> other_keys(const TextDfa* texts,
-                                                   const std::vector<std::string>& names,
-                                                   bool plain) const {
+  [[nodiscard]] std::vector<DfaPointer> other_keys(const TextDfa* texts, bool plain) const {
     if (plain && texts == nullptr) return {identifier("", "")};
     if (plain) return {std::make_shared<const Dfa>(identifiers(*texts))};
-    const bool json = syntax_ == ValueSyntax::json;
-    if (json && texts == nullptr && names.empty()) return {any_key(false)};
-    static const std::vector<DfaPointer> python{written_key('"'), written_key('\'')};
-    if (!json && texts == nullptr && names.empty()) return python;
-    TextDfa left = texts == nullptr ? TextDfa::repeated(CodePointSet::all()) : *texts;
-    if (!names.empty()) left = difference(left, texts_of(names));
-    if (json) return {std::make_shared<const Dfa>(key_lexeme(left, false))};
     std::vector<DfaPointer> keys;
     for (const char quote : {'"', '\''}) {
-      keys.push_back(std::make_shared<const Dfa>(string_lexeme(left, syntax_, quote)));
+      if (quote == '\'' && syntax_ == ValueSyntax::json) continue;
+      keys.push_back(texts == nullptr
+                         ? any_string(syntax_, quote)
+                         : std::make_shared<const Dfa>(key_lexeme(*texts, syntax_, quote)));
     }
     return keys;
-  }
-  /// Whether a key has spellings that are not among `spellings`: some of its characters escaped.
-  [[nodiscard]] static bool has_further_spellings(const std::string& name) {
-    return std::count_if(name.begin(), name.end(), [](char c) { return (c & 0xC0) == 0xC0; }) > 1;
   }
 
   /// The texts of an automaton that are identifiers: they need no quotes and no escapes.
@@ -203,12 +201,6 @@ class SchemaText {
   }
 
  private:
-  // A key of a Python dictionary, spelt as members are.
-  static DfaPointer written_key(char quote) {
-    return std::make_shared<const Dfa>(
-        string_lexeme(TextDfa::repeated(CodePointSet::all()), ValueSyntax::python, quote));
-  }
-
   NodeId separator(char mark) {
     if (space_ == end_) return grammar_.literal(std::string(1, mark) + ' ');
     return grammar_.sequence({space_, grammar_.literal({&mark, 1}), space_});

@@ -8,15 +8,19 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/member_index.hpp>
 #include <tooldecode/grammar/schema_form.hpp>
 #include <tooldecode/grammar/schema_items.hpp>
+#include <tooldecode/grammar/schema_keys.hpp>
 #include <tooldecode/grammar/schema_numbers.hpp>
 #include <tooldecode/grammar/schema_reader.hpp>
 #include <tooldecode/grammar/schema_text.hpp>
@@ -43,10 +47,12 @@ class SchemaValues {
     std::vector<std::string> leading_keys{};  ///< required, first, in this order
   };
 
-  SchemaValues(Grammar& grammar, SchemaReader& reader, SchemaText& text, bool documented_order)
+  SchemaValues(Grammar& grammar, SchemaReader& reader, SchemaText& text, bool documented_order,
+               const NumberLimits& limits = {})
       : grammar_(grammar),
         reader_(reader),
         text_(text),
+        limits_(limits),
         inner_{.assign = text.colon(), .documented_order = documented_order},
         open_array_(grammar.sequence({grammar.literal("["), text.space()})),
         close_array_(grammar.sequence({text.space(), grammar.literal("]")})),
@@ -87,11 +93,10 @@ class SchemaValues {
 
   /// The members of an object, without braces.
   [[nodiscard]] NodeId members(ObjectForm form, const Members& written) {
+    MemberIndex index(form);
     for (const auto& [name, needed] : form.dependent) {
       for (const std::string& one : {name, needed}) {
-        if (form.find(one) == nullptr) {
-          form.members.push_back({one, reader_.forms.value_of(form, one)});
-        }
+        (void)member_of(form, index, one, reader_.forms);
       }
     }
     std::size_t leading = 0;
@@ -114,22 +119,21 @@ class SchemaValues {
                  .count            = form.count,
                  .documented_order = written.documented_order,
                  .leading          = leading};
+    if (!written.plain) set.strings = text_.syntax();
     for (std::size_t i = 0; i < form.members.size(); ++i) {
       const auto& [name, id, required] = form.members[i];
       NodeId content                   = value(id);
       if (written.tagged) content = grammar_.tagged(argument_tag + documented[i], content);
-      auto spellings = written.plain ? std::vector{name} : text_.spellings(Json(name));
+      auto spellings = written.plain ? std::vector{name} : text_.key(name);
       set.members.push_back({std::move(spellings), sequence({written.assign, content}), required});
     }
+    const MemberIndex places(form);  // leading keys have moved
     for (const auto& [name, needed] : form.dependent) {
-      const auto index = [&](const std::string& one) {
-        return static_cast<std::uint32_t>(form.find(one) - form.members.data());
-      };
-      set.dependent.emplace_back(index(name), index(needed));
+      set.dependent.emplace_back(*places.find(name), *places.find(needed));
     }
     for (const ObjectForm::Others& other : form.others) {
       const NodeId content = sequence({written.assign, value(other.value)});
-      for (const DfaPointer& key : keys(other.keys, form, written.plain)) {
+      for (const DfaPointer& key : keys(other.keys, written.plain)) {
         if (!key->empty()) set.others.push_back({key, content});
       }
     }
@@ -157,21 +161,29 @@ class SchemaValues {
     word(form.falsehood, Json(false));
     add_numbers(form.numbers, words, choices);
     add_texts(form.texts, words, choices);
-    if (words.size() == 1) {
+    if (words.size() == 1 && words[0].second == end()) {
       choices.push_back(
           shared(made_literals_, words[0].first, [&] { return grammar_.literal(words[0].first); }));
     } else if (!words.empty()) {
       std::string key;
-      for (const auto& [text, node] : words) key += text + '\n';
+      for (const auto& [text, node] : words) key += text + '\n' + std::to_string(node) + ' ';
       choices.push_back(shared(made_literals_, key, [&] { return grammar_.trie(words); }));
     }
-    for (const ArrayForm& array : form.arrays) choices.push_back(array_of(array));
+    std::vector<ArrayForm> plain;
+    for (const ArrayForm& array : form.arrays) {
+      if (array.unique || !array.contains.empty()) {
+        choices.push_back(array_of(array));
+      } else {
+        plain.push_back(array);
+      }
+    }
+    if (!plain.empty()) {
+      choices.push_back(sequence({open_array_, items_of(plain), close_array_}));
+    }
     for (const ObjectForm& object : form.objects) {
       choices.push_back(sequence({open_object_, members(object, written), close_object_}));
     }
-    std::sort(choices.begin(), choices.end());
-    choices.erase(std::unique(choices.begin(), choices.end()), choices.end());
-    return shared(made_choices_, choices, [&] { return grammar_.choice(choices); });
+    return one_of(std::move(choices));
   }
 
   template <class Key, class Make>
@@ -188,7 +200,7 @@ class SchemaValues {
   NodeId shared_set(const KeyedSet& set) {
     std::string key;
     const auto put = [&](std::uint64_t number) { key += std::to_string(number) + ' '; };
-    put(set.documented_order), put(set.leading), put(set.count.min), put(set.count.max);
+    put(set.strings.has_value()), put(set.documented_order), put(set.leading), put(set.count.min), put(set.count.max);
     for (const KeyedSet::Member& member : set.members) {
       put(member.value), put(member.required);
       for (const std::string& text : member.spellings) key += text + '\n';
@@ -205,26 +217,31 @@ class SchemaValues {
                    std::vector<NodeId>& choices) {
     const bool is_open = std::find(forms.begin(), forms.end(), NumberForm{}) != forms.end();
     if (is_open) return choices.push_back(number({}));
+    std::map<std::string, std::vector<NodeId>> constants;  // what may follow, by what begins
     for (const NumberForm& form : forms) {
-      if (const Decimal* point = find_point(form)) {
-        for (std::string& text : SchemaNumbers::spellings(*point))
-          words.emplace_back(std::move(text), end());
-      } else {
-        choices.push_back(number(form));
+      const Decimal* point = find_point(form);
+      if (point == nullptr) choices.push_back(number(form));
+      if (point == nullptr) continue;
+      for (auto& beginning : SchemaNumbers::beginnings(*point, form.kinds, limits_)) {
+        std::string text = std::exchange(beginning.text, "");
+        const auto node  = [&] { return grammar_.lexeme(SchemaNumbers::rest(beginning, limits_)); };
+        constants[std::move(text)].push_back(shared(made_rests_, beginning, node));
       }
+    }
+    for (auto& [text, rests] : constants) {
+      std::sort(rests.begin(), rests.end());
+      rests.erase(std::unique(rests.begin(), rests.end()), rests.end());
+      words.emplace_back(
+          text, rests.size() == 1 ? rests[0] : shared(made_choices_, rests, [&, &all = rests] {
+            return grammar_.choice(all);
+          }));
     }
   }
   NodeId number(const NumberForm& form) {
-    std::string key = std::to_string(static_cast<int>(form.grain));
-    const auto put  = [&](const Decimal& one) {
-      key += (one.negative ? " -" : " ") + one.integer + '.' + one.fraction;
-    };
-    for (const auto& bound : {form.bounds.minimum, form.bounds.maximum}) {
-      key += bound ? bound->exclusive ? '<' : '=' : '_';
-      if (bound) put(bound->value);
-    }
-    for (const Decimal& multiple : form.multiples) put(multiple);
-    return shared(made_numbers_, key, [&] { return SchemaNumbers::node(grammar_, form); });
+    return shared(made_numbers_, SchemaNumbers::key(form), [&] {
+      NumberLexeme lexeme = SchemaNumbers::lexeme(form, limits_);
+      return grammar_.lexeme(std::move(lexeme.dfa), lexeme.units);
+    });
   }
 
   void add_texts(const std::vector<TextForm>& forms,
@@ -236,6 +253,7 @@ class SchemaValues {
         choices.push_back(string(form));
         continue;
       }
+      BuildBudget::spend(20 * form.values->size());
       for (const std::string& one : *form.values) {
         for (std::string& text : text_.spellings(Json(one))) {
           words.emplace_back(std::move(text), end());
@@ -258,48 +276,64 @@ class SchemaValues {
     });
   }
 
-  // Key lexemes of a class. Members shadow them; names with spellings that no member has are left
-  // out.
-  std::vector<DfaPointer> keys(const TextTests& tests, const ObjectForm& form, bool plain) {
-    std::vector<std::string> names;
-    for (const ObjectForm::Member& member : form.members) {
-      if (!plain && SchemaText::has_further_spellings(member.name)) names.push_back(member.name);
-    }
-    const auto make = [&] {
-      if (tests.empty()) return text_.other_keys(nullptr, names, plain);
-      return text_.other_keys(&reader_.forms.texts.texts(tests), names, plain);
-    };
-    if (!names.empty()) return make();
+  // Key lexemes of a class. Members shadow them.
+  const std::vector<DfaPointer>& keys(const TextTests& tests, bool plain) {
     const auto [known, fresh] = made_keys_[plain].try_emplace(tests);
-    if (fresh) known->second = make();
+    if (fresh) {
+      known->second =
+          text_.other_keys(tests.empty() ? nullptr : &reader_.forms.texts.texts(tests), plain);
+    }
     return known->second;
   }
 
+  // An array whose items do not repeat, or are counted.
   NodeId array_of(const ArrayForm& form) {
     if (form.unique) return sequence({open_array_, unique_items(form), close_array_});
-    if (!form.contains.empty()) {
-      SchemaItems items(grammar_, reader_.forms, text_.comma(),
-                        [this](FormId id) { return value(id); });
-      return sequence({open_array_, items(form), close_array_});
-    }
-    // From the last place of the prefix to the first: what may follow once that item is written.
-    const auto count = static_cast<std::uint32_t>(form.prefix.size());
-    const auto left  = [&](std::uint32_t bound) {
-      return bound == Occurrences::unbounded ? bound : bound > count ? bound - count : 0;
+    SchemaItems items(grammar_, reader_.forms, text_.comma(),
+                      [this](FormId id) { return value(id); });
+    return sequence({open_array_, items(form), close_array_});
+  }
+  // The items of arrays of which one is written: their first items are a trie, so that arrays that
+  // begin alike share nodes.
+  NodeId items_of(std::span<const ArrayForm> forms) {
+    struct Place {
+      std::size_t before;  // in the trie
+      FormId item;
+      std::size_t depth;
+      std::vector<NodeId> then{};  // what may follow the item
     };
-    const Occurrences more{left(form.length.min), left(form.length.max)};
-    const NodeId rest = value(form.rest);
-    if (count == 0) return sequence({open_array_, repeat(rest, more, text_.comma()), close_array_});
-    NodeId tail = repeat(sequence({text_.comma(), rest}), more, end());
-    for (std::uint32_t i = count; i-- > 0;) {
-      const NodeId item = value(form.prefix[i]);
-      tail              = i == 0 ? sequence({item, tail}) : sequence({text_.comma(), item, tail});
-      if (form.length.min <= i) {
-        const std::vector<NodeId> maybe{end(), tail};
-        tail = shared(made_choices_, maybe, [&] { return grammar_.choice(maybe); });
+    std::vector<Place> trie{{0, any_form, 0}};
+    std::map<std::pair<std::size_t, FormId>, std::size_t> known;
+    for (const ArrayForm& form : forms) {
+      BuildBudget::spend(20 + 20 * form.prefix.size(), 100 * form.prefix.size());
+      const auto count = static_cast<std::uint32_t>(form.prefix.size());
+      std::size_t at   = 0;
+      for (std::uint32_t i = 0; i < count; ++i) {
+        if (form.length.min <= i) trie[at].then.push_back(end());
+        const auto [next, fresh] = known.try_emplace({at, form.prefix[i]}, trie.size());
+        if (fresh) trie.push_back({at, form.prefix[i], i + std::size_t{1}});
+        at = next->second;
       }
+      const auto left = [&](std::uint32_t bound) {
+        return bound == Occurrences::unbounded ? bound : bound > count ? bound - count : 0;
+      };
+      const Occurrences more{left(form.length.min), left(form.length.max)};
+      const NodeId rest = value(form.rest);
+      trie[at].then.push_back(count == 0 ? repeat(rest, more, text_.comma())
+                                         : repeat(sequence({text_.comma(), rest}), more, end()));
     }
-    return sequence({open_array_, tail, close_array_});
+    for (std::size_t at = trie.size(); at-- > 1;) {
+      const NodeId item = value(trie[at].item);
+      const NodeId then = one_of(std::move(trie[at].then));
+      trie[trie[at].before].then.push_back(
+          trie[at].depth == 1 ? sequence({item, then}) : sequence({text_.comma(), item, then}));
+    }
+    return one_of(std::move(trie[0].then));
+  }
+  NodeId one_of(std::vector<NodeId> choices) {
+    std::sort(choices.begin(), choices.end());
+    choices.erase(std::unique(choices.begin(), choices.end()), choices.end());
+    return shared(made_choices_, choices, [&] { return grammar_.choice(choices); });
   }
   NodeId repeat(NodeId item, const Occurrences& count, NodeId separator) {
     return shared(made_repeats_, std::tuple{item, count.min, count.max, separator},
@@ -321,7 +355,8 @@ class SchemaValues {
     for (const NumberForm& number : items.numbers) {
       const Decimal* point = find_point(number);
       is_finite &= point != nullptr;
-      if (point != nullptr) listed.push_back(SchemaNumbers::spellings(*point));
+      if (point == nullptr) continue;
+      listed.push_back(SchemaNumbers::spellings(*point, number.kinds, limits_));
     }
     for (const TextForm& text : items.texts) {
       is_finite &= text.values.has_value();
@@ -339,12 +374,14 @@ class SchemaValues {
   Grammar& grammar_;
   SchemaReader& reader_;
   SchemaText& text_;
+  NumberLimits limits_;
   Members inner_;
   NodeId open_array_, close_array_, open_object_, close_object_;
   std::uint32_t depth_ = 0;
   std::map<FormId, Made> nodes_;
   std::map<std::vector<NodeId>, NodeId> made_sequences_, made_choices_;
   std::map<std::string, NodeId> made_literals_, made_numbers_, made_sets_;
+  std::map<SchemaNumbers::Beginning, NodeId> made_rests_;
   std::map<std::tuple<NodeId, std::uint32_t, std::uint32_t, NodeId>, NodeId> made_repeats_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, TextTests, std::vector<std::string>>, NodeId>
       made_strings_;

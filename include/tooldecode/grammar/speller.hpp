@@ -14,22 +14,16 @@
 
 #include <tooldecode/grammar/code_points.hpp>
 #include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/grammar/string_escape.hpp>
 #include <tooldecode/grammar/text_dfa.hpp>
 
 namespace tooldecode {
-
-/// How values are written.
-enum class ValueSyntax : std::uint8_t {
-  json,    ///< `true`, `null`, `"text"`
-  python,  ///< `True`, `None`, `'text'` or `"text"`
-};
 
 /// Which spellings a literal may use.
 struct Spelling {
   ValueSyntax syntax = ValueSyntax::json;
   char quote         = '"';
   bool every         = false;  ///< every escape of the syntax; else only what a writer would use
-  bool plain         = false;  ///< characters past ASCII are not escaped, hexadecimal digits small
 };
 
 namespace detail {
@@ -198,8 +192,7 @@ class Speller {
     };
     const bool python = spelling_.syntax == ValueSyntax::python;
     keep(0, python ? 8 : 7), keep(0xB, python ? 0xC : 0xB), keep(0xE, 0x1F);
-    if (python) keep(0x7F, 0x7F);
-    if (!spelling_.plain) keep(0x80, CodePointSet::last_code_point);
+    keep(0x7F, CodePointSet::last_code_point);
     return joined(std::move(result));
   }
   // Four hexadecimal digits, or two surrogates of four each.
@@ -266,7 +259,7 @@ class Speller {
     if (last < 10) return;
     const unsigned least = std::max(first, 10U) - 10;
     range('a' + least, 'a' + last - 10);
-    if (!spelling_.plain) range('A' + least, 'A' + last - 10);
+    range('A' + least, 'A' + last - 10);
   }
   Dfa::State after(std::string_view bytes, Dfa::State to) {
     if (to == Dfa::dead) return to;

@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -27,9 +28,20 @@ struct StackFrame {
   friend auto operator<=>(const StackFrame&, const StackFrame&) = default;
 };
 
+[[nodiscard]] inline std::uint64_t hash_of(const StackFrame& frame) noexcept {
+  const std::uint64_t hash = hash_combine(frame.node, frame.a);
+  return hash_combine(hash_combine(hash, frame.b), frame.below);
+}
+
+[[nodiscard]] inline std::uint64_t hash_of(std::span<const StackFrame> frames) noexcept {
+  std::uint64_t hash = frames.size();
+  for (const StackFrame& frame : frames) hash = hash_combine(hash, hash_of(frame));
+  return hash;
+}
+
 /// Interns stacks, so that equal ones have equal numbers and share their tails.
 ///
-/// \par Complexity  O(1) expected per push; 40 bytes per distinct stack
+/// \par Complexity  O(1) expected per push; 48 bytes per distinct stack
 /// \par Threads     `push` one at a time; reads of numbers already handed out need no lock
 /// \par Errors      std::bad_alloc
 class StackPool {
@@ -37,15 +49,17 @@ class StackPool {
   StackPool() { frames_.emplace(StackFrame{}); }
 
   [[nodiscard]] StackId push(const StackFrame& frame) {
-    std::uint64_t hash = hash_combine(frame.node, frame.a);
-    hash               = hash_combine(hash_combine(hash, frame.b), frame.below);
     return index_.intern(
-        hash, [&](std::uint32_t id) { return id != 0 && frames_[id] == frame; },
+        hash_of(frame), [&](std::uint32_t id) { return id != 0 && frames_[id] == frame; },
         [&] { return static_cast<std::uint32_t>(frames_.emplace(frame)); });
   }
   /// The top frame; requires a stack that is not empty.
   [[nodiscard]] const StackFrame& operator[](StackId id) const noexcept { return frames_[id]; }
   [[nodiscard]] std::size_t size() const noexcept { return frames_.size(); }
+  /// About how much memory the stacks take.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return frames_.size() * (sizeof(StackFrame) + InternIndex::bytes_each);
+  }
 
  private:
   StableVector<StackFrame> frames_;
@@ -74,12 +88,19 @@ class WordsPool {
     for (const Word word : words) hash = hash_combine(hash, word);
     return index_.intern(
         hash, [&](std::uint32_t id) { return words_[id] == words; },
-        [&] { return static_cast<std::uint32_t>(words_.emplace(std::move(words))); });
+        [&] {
+          bytes_ += sizeof(Words) + words.size() * sizeof(Word) + InternIndex::bytes_each;
+          return static_cast<std::uint32_t>(words_.emplace(std::move(words)));
+        });
   }
+  [[nodiscard]] std::size_t size() const noexcept { return words_.size(); }
+  /// About how much memory the arrays take.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
   StableVector<Words> words_;
   InternIndex index_;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace tooldecode

@@ -43,10 +43,10 @@ inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
 /// A string literal between two quotes whose text the automaton accepts, as a writer spells it.
 ///
 /// Characters of ASCII are plain, or escaped where they must be: in the short form where the syntax
-/// has one that writers use (`\n`), else by number (`\u001f`; Python `\x1f`). Characters past ASCII
-/// are plain or escaped by number, JSON's in surrogate pairs. So a pattern does not admit `\u0041`
-/// or `\/`, which no writer produces and which would cost a state for each digit; `any_string`
-/// does.
+/// has one that writers use (`\n`), else by number (`\u001f`; Python `\x1f`). DEL and characters
+/// past ASCII are plain or escaped by number, JSON's in surrogate pairs. So a pattern does not admit
+/// `\u0041` or `\/`, which common writers do not produce and which would cost a state for each
+/// digit; `key_lexeme` and `any_string` do.
 ///
 /// Units are characters (code points), so that lengths are counted whatever the spelling. UTF-8 is
 /// strict.
@@ -59,30 +59,17 @@ inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
   return detail::quoted(text, {.syntax = syntax, .quote = quote});
 }
 
-/// A JSON key, quotes included, with the escapes that `string_lexeme` has.
-///
-/// \param plain  characters past ASCII are never escaped, so that each text has one spelling
-[[nodiscard]] inline Dfa key_lexeme(const TextDfa& text, bool plain) {
-  return detail::quoted(text, {.plain = plain});
-}
-
-/// The key lexeme of any text; one shared lexeme each for the whole process.
-[[nodiscard]] inline const DfaPointer& any_key(bool plain) {
-  const auto make = [](bool is_plain) {
-    return std::make_shared<const Dfa>(
-        key_lexeme(TextDfa::repeated(CodePointSet::all()), is_plain));
-  };
-  static const DfaPointer one = make(true);
-  static const DfaPointer two = make(false);
-  return plain ? one : two;
+/// A key, quotes included, whose text the automaton accepts, in every spelling that `any_string`
+/// has.
+[[nodiscard]] inline Dfa key_lexeme(const TextDfa& text, ValueSyntax syntax, char quote) {
+  return detail::quoted(text, {.syntax = syntax, .quote = quote, .every = true});
 }
 
 /// Any string literal with this quote, in every spelling but Python's octal and named escapes and
 /// line continuations; one shared lexeme for the whole process.
 [[nodiscard]] inline const DfaPointer& any_string(ValueSyntax syntax, char quote) {
   const auto make = [](ValueSyntax s, char q) {
-    return std::make_shared<const Dfa>(detail::quoted(TextDfa::repeated(CodePointSet::all()),
-                                                      {.syntax = s, .quote = q, .every = true}));
+    return std::make_shared<const Dfa>(key_lexeme(TextDfa::repeated(CodePointSet::all()), s, q));
   };
   static const DfaPointer json   = make(ValueSyntax::json, '"');
   static const DfaPointer twice  = make(ValueSyntax::python, '"');

@@ -2,6 +2,7 @@
 /// Call formats: what a format offers, tool choice, and the grammar of a whole answer.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/json_schema.hpp>
@@ -43,6 +45,7 @@ struct ChoiceOptions {
   bool open_ended = false;  ///< anything may follow the arguments, of a named tool only
   std::optional<ReasoningMarks> reasoning{};  ///< a block that may precede the answer; in it a
                                               ///< trigger means nothing
+  BuildLimits limits{};  ///< what building may cost, unless an outer budget is charged
 };
 
 /// A grammar and the node of it that a whole answer matches. While a text is inside a call, the
@@ -53,10 +56,28 @@ struct CallGrammar {
   NodeId root = 0;
 };
 
-/// What a call format must offer: its trigger, the grammar of the calls behind the trigger, and
-/// text to and from values. It may offer `openings(tools)`, which free text must not hold
-/// in place of the trigger that they begin with, `text_marks`, the control tokens that free text
-/// may hold, and `write(calls, tools)`.
+/// A way in which the calls of an answer begin.
+struct CallOpening {
+  std::string mark;                         ///< opens the calls: free text does not hold it
+  NodeId calls                    = 0;      ///< what follows the mark, to the end of the answer
+  bool only_at_start              = false;  ///< opens them only where the answer begins
+  std::vector<std::string> longer = {};     ///< the mark with what must follow, or else it is text
+};
+
+/// The texts of an answer, where a format has something to say of them.
+struct AnswerTexts {
+  NodeId silent = 0;  ///< a whole answer without calls
+  NodeId before = 0;  ///< what may precede the first call
+};
+
+/// What a call format must offer: the marks that open calls, the usual one as its trigger, with the
+/// grammar of the calls behind each, and text to and from values. Whatever of these its own parser
+/// reads as a call the grammar must make one, or leave out.
+///
+/// It may offer `barred()`, a pattern whose matches other readers take for a call, and that free
+/// text does not hold; `ends_reasoning()`, marks that end a block of reasoning; `never_in_text()`,
+/// marks that neither free text nor reasoning holds; `texts(grammar)`, free text of its own; and
+/// `write(calls, tools)`.
 template <class F>
 concept CallFormat = std::copy_constructible<F> &&
                      requires(const F& format, Grammar& grammar, const ToolSet& tools,
@@ -66,33 +87,45 @@ concept CallFormat = std::copy_constructible<F> &&
                        { format.trigger() } -> std::convertible_to<std::string_view>;
                        { format.only_at_start() } -> std::convertible_to<bool>;
                        {
-                         format.calls_after_trigger(grammar, tools, chosen, options)
-                       } -> std::same_as<NodeId>;
+                         format.openings(grammar, tools, chosen, options)
+                       } -> std::same_as<std::vector<CallOpening>>;
                        { format.write(calls) } -> std::same_as<std::string>;
                        { format.parse(text, tools) } -> std::same_as<std::vector<ToolCall>>;
                      };
 
 namespace detail {
 
-// What free text must not hold: the trigger, unless a format has longer openings that begin with
-// it, so that the trigger alone is text.
 template <CallFormat F>
-std::vector<std::string> openings(const F& format, const ToolSet& tools) {
-  if constexpr (requires { format.openings(tools); }) {
-    return format.openings(tools);
-  } else {
-    return {std::string(format.trigger())};
-  }
-}
-
-// The control tokens that free text may hold.
-template <CallFormat F>
-std::vector<std::string> text_marks(const F& format) {
-  if constexpr (requires { format.text_marks; }) {
-    return format.text_marks;
+std::vector<std::string> ends_of_reasoning(const F& format) {
+  if constexpr (requires { format.ends_reasoning(); }) {
+    return format.ends_reasoning();
   } else {
     return {};
   }
+}
+template <CallFormat F>
+std::vector<std::string> never_in_text(const F& format) {
+  if constexpr (requires { format.never_in_text(); }) {
+    return format.never_in_text();
+  } else {
+    return {};
+  }
+}
+
+/// Free text beside the calls of a format.
+template <CallFormat F>
+FreeText text_beside(const F& format, std::span<const CallOpening> openings) {
+  FreeText text;
+  for (const CallOpening& opening : openings) {
+    if (opening.only_at_start) {
+      text.not_first.push_back(opening.mark);
+      continue;
+    }
+    const auto marks = opening.longer.empty() ? mark_spellings(opening.mark) : opening.longer;
+    text.without.insert(text.without.end(), marks.begin(), marks.end());
+  }
+  if constexpr (requires { format.barred(); }) text.barred = format.barred();
+  return text;
 }
 
 inline std::vector<std::size_t> chosen_tools(const ToolSet& tools, const ChoiceOptions& options) {
@@ -129,74 +162,101 @@ template <CallFormat F>
 /// block of reasoning where there may be one.
 ///
 /// Free text is any bytes, without control tokens. After the last call only the end may follow.
-/// Marks are read as text and as control tokens, see `mark_spellings`.
+/// Marks are read as text and as control tokens, see `mark_spellings`. Names that the format could
+/// not give back from a text are refused.
 ///
 /// \param grammar_to_extend  what the result's grammar begins as: empty, or with a source of parts
 ///
 /// \par Complexity  O(size of the tools' schemas), or O(tools) where a source has their parts
 /// \par Threads     pure
 /// \par Errors      as SchemaCompiler, with the JSON pointer into the tool documents;
+///                  Error{unsupported_name} for names that the format cannot carry, with theirs;
 ///                  Error{unknown_tool}, Error{invalid_option} for the choice
 template <CallFormat F>
 [[nodiscard]] CallGrammar build_call_grammar(const F& format, const ToolSet& tools,
                                              const ChoiceOptions& options = {},
                                              Grammar grammar_to_extend    = {}) {
-  const std::vector<std::size_t> chosen   = detail::chosen_tools(tools, options);
-  const std::vector<std::string> openings = detail::openings(format, tools);
-  const std::string trigger(format.trigger());
-  const bool is_trigger = openings == std::vector{trigger};
-  const auto opened     = is_trigger ? detail::mark_spellings(trigger) : openings;
-  const auto allowed    = detail::text_marks(format);
-  const auto& marks     = options.reasoning;
+  const std::vector<std::size_t> chosen = detail::chosen_tools(tools, options);
+  const auto& marks                     = options.reasoning;
   if (marks && marks->end.empty()) {
     throw Error(Errc::invalid_option, "reasoning", "what ends a block is not empty");
   }
   CallGrammar result{std::move(grammar_to_extend), 0};
-  Grammar& grammar = result.grammar;
-  std::optional<NodeId> calls;
-  const NodeId space = grammar.lexeme(any_whitespace(), {0, 2});
-  if (!chosen.empty()) {
-    ChoiceOptions single = options;
-    if (options.choice == ToolChoice::named) {
-      single.parallel = false;
-    } else {
-      single.leading_keys.clear();
-      single.open_ended = false;
-    }
-    calls = format.calls_after_trigger(grammar, tools, chosen, single);
-    // Where the trigger alone may be text, the arguments' own marks tell of a call.
-    if (is_trigger && options.choice == ToolChoice::automatic) {
-      calls = grammar.tagged(CallGrammar::tool_mode, *calls);
-    }
+  Grammar& grammar     = result.grammar;
+  ChoiceOptions single = options;
+  if (options.choice == ToolChoice::named) {
+    single.parallel = false;
+  } else {
+    single.leading_keys.clear();
+    single.open_ended = false;
   }
+  const std::vector<CallOpening> openings = format.openings(grammar, tools, chosen, single);
+  const detail::FreeText beside           = detail::text_beside(format, openings);
+  const NodeId space                      = grammar.lexeme(any_whitespace(), {0, 2});
+  const bool is_forced = !chosen.empty() && options.choice != ToolChoice::automatic;
+  const auto in_calls = [&](NodeId calls) { return grammar.tagged(CallGrammar::tool_mode, calls); };
   // An answer, whose text does not look like a block of reasoning where one is told apart by that.
-  const auto answer = [&](std::string_view not_first) {
-    const auto text = [&](DfaPointer lexeme) {
-      if (!not_first.empty()) lexeme = detail::not_beginning(*lexeme, not_first);
-      return grammar.lexeme(std::move(lexeme));
-    };
-    if (calls && options.choice != ToolChoice::automatic) {
-      const NodeId begin = detail::mark(grammar, trigger);
-      return grammar.tagged(CallGrammar::tool_mode, grammar.sequence({space, begin, *calls}));
+  const auto answer = [&](const std::string& not_first) {
+    std::vector<NodeId> ways;
+    if (is_forced) {
+      for (const CallOpening& opening : openings) {
+        ways.push_back(grammar.sequence({detail::mark(grammar, opening.mark), opening.calls}));
+      }
+      return in_calls(grammar.sequence({space, grammar.choice(std::move(ways))}));
     }
-    if (format.only_at_start()) {
-      const NodeId silent = text(detail::not_beginning(*detail::any_text(), trigger.substr(0, 1)));
-      if (!calls) return silent;
-      return grammar.choice(
-          {silent, grammar.sequence({space, detail::mark(grammar, trigger), *calls})});
+    if constexpr (requires { format.texts(grammar); }) {
+      const AnswerTexts texts = format.texts(grammar);
+      ways.push_back(texts.silent);
+      if (!chosen.empty()) {
+        ways.push_back(grammar.sequence({texts.before, openings.front().calls}));
+      }
+      return grammar.choice(std::move(ways));
     }
-    const NodeId silent = text(detail::text_without(opened, allowed));
-    if (!calls) return silent;
-    const NodeId before = is_trigger ? text(detail::text_until(opened, allowed))
-                                     : grammar.sequence({silent, grammar.literal(trigger)});
-    return grammar.choice({silent, grammar.sequence({before, *calls})});
+    detail::FreeText text = beside;
+    if (!not_first.empty()) text.not_first.push_back(not_first);
+    const NodeId silent = grammar.lexeme(detail::free_text(text));
+    ways.push_back(silent);
+    for (const CallOpening& opening : openings) {
+      if (chosen.empty()) break;
+      if (!opening.longer.empty()) {  // what follows the mark tells of a call
+        ways.push_back(grammar.sequence({silent, grammar.literal(opening.mark), opening.calls}));
+      } else if (opening.only_at_start) {
+        ways.push_back(grammar.sequence(
+            {space, detail::mark(grammar, opening.mark), in_calls(opening.calls)}));
+      } else {
+        detail::FreeText before = text;
+        before.until            = detail::mark_spellings(opening.mark);
+        for (const std::string& mark : before.until) std::erase(before.without, mark);
+        ways.push_back(
+            grammar.sequence({grammar.lexeme(detail::free_text(before)), in_calls(opening.calls)}));
+      }
+    }
+    return grammar.choice(std::move(ways));
   };
   if (!marks) {
     result.root = answer("");
     return result;
   }
-  result.root = grammar.sequence({detail::reasoning_block(grammar, *marks), answer("")});
-  if (!marks->begin.empty()) result.root = grammar.choice({result.root, answer(marks->begin)});
+  // A block, and what follows it; where a call ends one, that call.
+  const auto calls_end_it = detail::ends_of_reasoning(format);
+  const auto never        = detail::never_in_text(format);
+  auto without            = calls_end_it;
+  without.insert(without.end(), never.begin(), never.end());
+  std::vector<NodeId> ways{grammar.sequence(
+      {detail::reasoning_block(grammar, marks->begin, std::span(&marks->end, 1), without),
+       answer("")})};
+  for (const CallOpening& opening : openings) {
+    const auto at = std::find(calls_end_it.begin(), calls_end_it.end(), opening.mark);
+    if (chosen.empty() || at == calls_end_it.end()) continue;
+    auto others = calls_end_it;
+    std::erase(others, opening.mark);
+    others.push_back(marks->end);
+    ways.push_back(grammar.sequence(
+        {detail::reasoning_block(grammar, marks->begin, std::span(&opening.mark, 1), others),
+         in_calls(opening.calls)}));
+  }
+  if (!marks->begin.empty()) ways.push_back(answer(marks->begin));
+  result.root = grammar.choice(std::move(ways));
   return result;
 }
 

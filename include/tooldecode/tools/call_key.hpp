@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include <tooldecode/grammar/exact_number.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -30,7 +31,7 @@ inline void fill_defaults(nlohmann::ordered_json& arguments, const nlohmann::ord
     if (!arguments.contains(name)) {
       const auto standard = property.find("default");
       if (standard == property.end()) continue;
-      arguments[name] = *standard;
+      arguments[name] = ExactNumber::rounded(*standard);
     }
     fill_defaults(arguments[name], property);
   }

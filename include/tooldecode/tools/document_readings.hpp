@@ -27,16 +27,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/decimal.hpp>
+#include <tooldecode/grammar/exact_number.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
 #include <nlohmann/json.hpp>
@@ -130,10 +133,22 @@ class DocumentReader {
     return std::find(array.begin(), array.end(), value) != array.end();
   }
 
+  // The names of an object's members; a Json looks through them for each.
+  static std::unordered_set<std::string> names_of(const Json& object) {
+    std::unordered_set<std::string> names;
+    for (const auto& member : object.items()) names.insert(member.key());
+    return names;
+  }
+
   void read(Json& schema, const std::string& pointer, Place place) {
     if (schema.is_boolean()) return;
     if (!schema.is_object()) {
       throw Error(Errc::malformed_schema, pointer, "a schema is an object or a boolean");
+    }
+    try {
+      BuildBudget::spend(30 + 10 * schema.size() + pointer.size() / 16, 64 * schema.size());
+    } catch (const Error& error) {
+      throw Error(error.code(), pointer, error.what());
     }
     drop_nulls(schema, pointer);
     drop_optional(schema, pointer);
@@ -216,8 +231,10 @@ class DocumentReader {
     if (names.empty()) return;
     if (!schema.contains("required")) schema["required"] = Json::array();
     Json& required = schema["required"];
+    if (!required.is_array()) return;
+    std::set<Json> known(required.begin(), required.end());
     for (const std::string& name : names) {
-      if (required.is_array() && !has(required, name)) required.push_back(name);
+      if (known.insert(name).second) required.push_back(name);
     }
   }
 
@@ -228,8 +245,8 @@ class DocumentReader {
       if (!schema.contains(key) || !schema[key].is_string()) continue;
       const std::string text = schema[key].get<std::string>();
       try {
-        const Json number = parse_json(text);
-        if (!number.is_number()) continue;
+        const Json number = parse_exact_json(text);
+        if (!ExactNumber::is_number(number)) continue;
         schema[key] = number;
       } catch (const Error&) {
         continue;
@@ -240,8 +257,9 @@ class DocumentReader {
   }
 
   // The schema that a type's name stands for; nothing where the name is JSON's own or unknown.
-  static std::optional<Json> meaning_of(std::string name) {
-    for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  static char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+  static std::optional<Json> meaning_of_item(std::string name) {
+    std::transform(name.begin(), name.end(), name.begin(), lower);
     constexpr std::array<std::pair<std::string_view, std::string_view>, 19> names{{
         {"dict", "object"},   {"object", "object"}, {"float", "number"},    {"double", "number"},
         {"number", "number"}, {"int", "integer"},   {"integer", "integer"}, {"long", "integer"},
@@ -257,12 +275,22 @@ class DocumentReader {
       return Json::object();
     }
     if (name.starts_with("dict(") || name.starts_with("dict[")) return Json{{"type", "object"}};
-    if ((name.starts_with("list(") && name.ends_with(")")) ||
-        (name.starts_with("list[") && name.ends_with("]"))) {
-      const auto items = meaning_of(name.substr(5, name.size() - 6));
-      if (items) return Json{{"type", "array"}, {"items", *items}};
-    }
     return std::nullopt;
+  }
+  static std::optional<Json> meaning_of(std::string_view name) {
+    std::size_t lists = 0;
+    for (std::string begin(5, ' '); name.size() >= 6; ++lists) {
+      std::transform(name.begin(), name.begin() + 5, begin.begin(), lower);
+      const bool is_list =
+          (begin == "list(" && name.ends_with(")")) || (begin == "list[" && name.ends_with("]"));
+      if (!is_list || lists == ValueReader::max_depth) break;
+      name = name.substr(5, name.size() - 6);
+    }
+    auto meaning = meaning_of_item(std::string(name));
+    for (; meaning && lists > 0; --lists) {
+      meaning = Json{{"type", "array"}, {"items", std::move(*meaning)}};
+    }
+    return meaning;
   }
 
   static bool is_own_type(const Json& type) {
@@ -276,7 +304,7 @@ class DocumentReader {
     if (is_own_type(schema["type"])) return;
     const Json before = schema["type"];
     if (before.is_string()) {
-      const auto meaning = meaning_of(before.get<std::string>());
+      const auto meaning = meaning_of(before.get_ref<const std::string&>());
       if (!meaning || meaning->value("type", Json()) == before) return;
       schema.erase("type");
       for (const auto& member : meaning->items()) {
@@ -287,11 +315,13 @@ class DocumentReader {
                (meaning->empty() ? std::string("any value") : meaning->dump()));
     } else if (before.is_array()) {
       Json types = Json::array();
+      std::set<Json> known;
       for (const Json& name : before) {
-        const auto meaning = name.is_string() ? meaning_of(name.get<std::string>()) : std::nullopt;
-        const bool plain   = meaning && meaning->contains("type") && (*meaning)["type"].is_string();
-        const Json type    = plain ? (*meaning)["type"] : name;
-        if (!has(types, type)) types.push_back(type);
+        const auto meaning =
+            name.is_string() ? meaning_of(name.get_ref<const std::string&>()) : std::nullopt;
+        const bool plain = meaning && meaning->contains("type") && (*meaning)["type"].is_string();
+        const Json type  = plain ? (*meaning)["type"] : name;
+        if (known.insert(type).second) types.push_back(type);
       }
       if (types == before) return;
       schema["type"] = types;
@@ -306,10 +336,11 @@ class DocumentReader {
                          [&](const Json& one) { return is_of_type(value, one); });
     }
     if (type == "integer") {
-      return value.is_number() &&
-             (!value.is_number_float() || value.get<double>() == std::trunc(value.get<double>()));
+      return ExactNumber::is_number(value) &&
+             Decimal::parse(ExactNumber::text(value)).is_integral();
     }
-    return (type == "string" && value.is_string()) || (type == "number" && value.is_number()) ||
+    return (type == "string" && value.is_string()) ||
+           (type == "number" && ExactNumber::is_number(value)) ||
            (type == "boolean" && value.is_boolean()) || (type == "null" && value.is_null()) ||
            (type == "array" && value.is_array()) || (type == "object" && value.is_object());
   }
@@ -337,12 +368,14 @@ class DocumentReader {
     });
     if (outside == members.end()) return;
     note(Reading::enum_over_type, extend_pointer(pointer, "enum"),
-         "type " + type.dump() + " is dropped: the enum has " + outside->dump());
+         "type " + type.dump() + " is dropped: the enum has " +
+             (ExactNumber::is(*outside) ? ExactNumber::text(*outside) : outside->dump()));
     schema.erase("type");
   }
 
   // The names that a schema's branches give to the same object; nothing where one is a reference.
   static bool collect_names(const Json& schema, std::set<std::string>& names) {
+    BuildBudget::spend(5 + 3 * schema.size());
     for (const auto& [key, value] : schema.items()) {
       if (key == "$ref" || key == "$dynamicRef") return false;
       if (key == "anyOf" || key == "oneOf" || key == "allOf") {
@@ -363,6 +396,7 @@ class DocumentReader {
     if (schema.contains("patternProperties") || schema.contains("additionalProperties"))
       return false;
     if (schema.contains("properties") && schema["properties"].is_object()) {
+      BuildBudget::spend(10 * schema["properties"].size());
       for (const auto& property : schema["properties"].items()) names.insert(property.key());
     }
     return collect_names(schema, names);
@@ -389,8 +423,9 @@ class DocumentReader {
     if (empty && (!place.top || schema.contains("patternProperties"))) return;
     std::set<std::string> names;
     if (!collect_names(schema, names)) return;
+    const auto own = named ? names_of(schema["properties"]) : std::unordered_set<std::string>();
     for (const std::string& name : names) {
-      if (!named || !schema["properties"].contains(name)) return;
+      if (!own.contains(name)) return;
     }
     if (!named) schema["properties"] = Json::object();
     schema["additionalProperties"] = false;
@@ -408,9 +443,10 @@ class DocumentReader {
         !schema.contains("additionalProperties") || schema["additionalProperties"] != false) {
       return;
     }
-    Json kept = Json::array();
+    Json kept        = Json::array();
+    const auto names = names_of(schema["properties"]);
     for (const Json& name : schema["required"]) {
-      if (!name.is_string() || schema["properties"].contains(name.get<std::string>())) {
+      if (!name.is_string() || names.contains(name.get_ref<const std::string&>())) {
         kept.push_back(name);
       } else {
         note(Reading::unknown_required, extend_pointer(pointer, "required"),
@@ -423,6 +459,7 @@ class DocumentReader {
   static bool admits_null(const Json& schema) {
     if (schema.is_boolean()) return schema.get<bool>();
     if (!schema.is_object()) return false;
+    BuildBudget::spend(10 + 5 * schema.size());
     const auto some = [&](const Json& branches) {
       return branches.is_array() && std::any_of(branches.begin(), branches.end(), admits_null);
     };
@@ -447,17 +484,27 @@ class DocumentReader {
     note(Reading::nullable, pointer,
          by_default ? "null is admitted: it is the default"
                     : "null is admitted: \"nullable\" is true");
-    Json widened = schema;
+    // Widened in place: what is in it may be large.
+    std::optional<Json> type;
+    bool in_enum = false;
     if (schema.contains("type")) {
-      Json types = schema["type"].is_array() ? schema["type"] : Json::array({schema["type"]});
+      type       = schema["type"];
+      Json types = type->is_array() ? *type : Json::array({*type});
       if (!has(types, "null")) types.push_back("null");
-      widened["type"] = std::move(types);
+      schema["type"] = std::move(types);
     }
     if (schema.contains("enum") && schema["enum"].is_array() && !has(schema["enum"], nullptr)) {
-      widened["enum"].push_back(nullptr);
+      schema["enum"].push_back(nullptr);
+      in_enum = true;
     }
-    schema = admits_null(widened) ? std::move(widened)
-                                  : Json{{"anyOf", Json::array({schema, Json{{"type", "null"}}})}};
+    if (admits_null(schema)) return;
+    if (type) schema["type"] = *type;
+    if (in_enum) schema["enum"].erase(schema["enum"].size() - 1);
+    Json branches = Json::array();
+    branches.push_back(std::move(schema));
+    branches.push_back(Json{{"type", "null"}});
+    schema          = Json::object();
+    schema["anyOf"] = std::move(branches);
   }
 
   std::string tool_;

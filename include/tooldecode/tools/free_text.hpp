@@ -3,10 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,7 +17,9 @@
 
 #include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/regex.hpp>
 #include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/grammar/utf8_lexeme.hpp>
 #include <tooldecode/tools/mark.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
@@ -30,43 +34,53 @@ struct ReasoningMarks {
 
 namespace detail {
 
-/// Free text by the longest beginning of a trigger that it ends with; behind a trigger nothing may
-/// follow, and that state alone is accepting.
-///
-/// \param triggers  may hold control tokens: those of a beginning stand in the text too
-/// \param allowed   further ones that the text may hold; it holds no others
+/// What free text is: any bytes and no control tokens, but for this.
+struct FreeText {
+  std::vector<std::string> until{};      ///< ends with the first of these; none: ends anywhere
+  std::vector<std::string> without{};    ///< holds none of these
+  std::vector<std::string> not_first{};  ///< begins with none of these, with white space or not
+  std::string barred{};                  ///< holds no match of this pattern
+  auto operator<=>(const FreeText&) const = default;
+};
+
+/// Free text by the longest beginning of an end or of what it must not hold that it ends with.
+/// These may hold control tokens; where one has been read, the rest must follow.
 ///
 /// Source: Aho and Corasick 1975
-inline std::vector<Dfa::Row> text_and_triggers(std::span<const std::string> triggers,
-                                               std::span<const std::string> allowed = {}) {
+inline Dfa text_between(const FreeText& text) {
   static constexpr auto open  = static_cast<std::uint8_t>(control_open);
   static constexpr auto close = static_cast<std::uint8_t>(control_close);
   std::vector<Dfa::Row> rows(1);
-  const auto insert = [&](std::string_view text) {
+  std::vector<char> ends(1), fails(1);
+  const auto insert = [&](std::string_view mark) {
     Dfa::State at = 0;
-    for (const char c : text) {
+    for (const char c : mark) {
       const auto byte = static_cast<std::uint8_t>(c);
       if (rows[at].next[byte] == Dfa::dead) {
         const auto fresh    = static_cast<Dfa::State>(rows.size());
         rows[at].next[byte] = fresh;
-        rows.emplace_back();
+        rows.emplace_back(), ends.push_back(0), fails.push_back(0);
       }
       at = rows[at].next[byte];
     }
     return at;
   };
-  for (const std::string& trigger : triggers) rows[insert(trigger)].accepting = true;
-  for (const std::string& name : allowed) insert(control_open + name + control_close);
+  for (const std::string& mark : text.without) fails[insert(mark)] = 1;
+  for (const std::string& mark : text.until) ends[insert(mark)] = 1;
   // In the order of their lengths: each beginning with the longest other one that it ends with,
-  // which is none inside a control token.
+  // which is none from a control token on.
   std::vector<std::pair<Dfa::State, Dfa::State>> order{{0, 0}};
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto [at, shorter] = order[i];
-    if (shorter != Dfa::dead && rows[shorter].accepting) rows[at].accepting = true;
-    if (rows[at].accepting) {
-      rows[at] = {.accepting = true};
+    if (ends[at] == 0 && fails[at] == 0 && shorter != Dfa::dead) {
+      ends[at]  = ends[shorter];
+      fails[at] = fails[shorter];
+    }
+    if (ends[at] != 0 || fails[at] != 0) {
+      rows[at] = {.accepting = ends[at] != 0};
       continue;
     }
+    rows[at].accepting = text.until.empty() && shorter != Dfa::dead;
     for (unsigned b = 0; b < 256; ++b) {
       const bool is_text   = at == 0 && b != open && b != close;
       Dfa::State otherwise = is_text ? 0 : Dfa::dead;
@@ -75,93 +89,120 @@ inline std::vector<Dfa::Row> text_and_triggers(std::span<const std::string> trig
       if (next == Dfa::dead) {
         next = otherwise;
       } else {
-        const bool is_closed = shorter == Dfa::dead && b == close;
-        order.emplace_back(next, is_closed ? 0 : otherwise);
+        order.emplace_back(next, otherwise);
       }
     }
   }
-  return rows;
+  return Dfa(rows);
 }
 
-/// Free text that never holds a trigger; it may end anywhere, but in a control token.
-inline DfaPointer text_without(std::span<const std::string> triggers,
-                               std::span<const std::string> allowed = {}) {
-  std::vector<Dfa::Row> rows = text_and_triggers(triggers, allowed);
-  std::vector<char> full;
-  for (const Dfa::Row& row : rows) full.push_back(row.accepting ? 1 : 0);
-  for (Dfa::Row& row : rows) {
-    row.accepting = std::count(row.next.begin(), row.next.end(), Dfa::dead) <= 2;
-    for (Dfa::State& next : row.next) {
-      if (next != Dfa::dead && full[next] != 0) next = Dfa::dead;
-    }
-  }
-  return std::make_shared<const Dfa>(std::move(rows));
-}
+/// Where a pattern's match is looked for.
+enum class MatchAt : std::uint8_t { start, anywhere };
 
-/// Free text up to the end of the first trigger.
-inline DfaPointer text_until(std::span<const std::string> triggers,
-                             std::span<const std::string> allowed = {}) {
-  return std::make_shared<const Dfa>(text_and_triggers(triggers, allowed));
-}
-
-/// A mark without the white space around it.
-inline std::string_view trimmed(std::string_view mark) {
-  const std::size_t first = std::min(mark.find_first_not_of(" \t\r\n"), mark.size());
-  return mark.substr(first, mark.find_last_not_of(" \t\r\n") + 1 - first);
-}
-
-/// Any bytes, and no control tokens.
-inline DfaPointer any_text() {
-  return text_without({});
-}
-
-/// Those texts of a lexeme that do not begin with some bytes, white space before them passed over.
-inline DfaPointer not_beginning(const Dfa& text, std::string_view bytes) {
+/// Those texts of a lexeme that hold no text of another one at their start, or anywhere.
+inline Dfa without_match(const Dfa& text, const Dfa& pattern, MatchAt where) {
   struct Place {
     Dfa::State text;
-    std::size_t matched;  // of the bytes; all of them: the text does not begin so
+    std::vector<Dfa::State> begun;  // of the pattern, ascending
     auto operator<=>(const Place&) const = default;
   };
-  const auto is_space = [](unsigned b) { return b == ' ' || b == '\t' || b == '\n' || b == '\r'; };
-  std::vector<Place> order{{0, 0}};
+  if (pattern.empty() || text.empty()) return text;
+  std::vector<Place> order{{0, {0}}};
   std::map<Place, Dfa::State> number{{order[0], 0}};
   std::vector<Dfa::Row> rows;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Place at = order[i];
     Dfa::Row row{.accepting = text.accepting(at.text)};
     for (unsigned b = 0; b < 256; ++b) {
-      Place next{text.next(at.text, static_cast<std::uint8_t>(b)), bytes.size()};
-      if (at.matched < bytes.size()) {
-        if (b == static_cast<unsigned char>(bytes[at.matched])) {
-          next.matched = at.matched + 1;
-          if (next.matched == bytes.size()) continue;
-        } else if (at.matched == 0 && is_space(b)) {
-          next.matched = 0;
-        }
-      }
+      const auto byte = static_cast<std::uint8_t>(b);
+      Place next{text.next(at.text, byte), {}};
       if (next.text == Dfa::dead) continue;
+      bool is_match = false;
+      for (const Dfa::State begun : at.begun) {
+        const Dfa::State further = pattern.next(begun, byte);
+        if (further == Dfa::dead) continue;
+        is_match |= pattern.accepting(further);
+        next.begun.push_back(further);
+      }
+      if (is_match) continue;
+      if (where == MatchAt::anywhere) next.begun.push_back(0);
+      std::sort(next.begun.begin(), next.begun.end());
+      const auto last = std::unique(next.begun.begin(), next.begun.end());
+      next.begun.erase(last, next.begun.end());
       const auto [known, fresh] = number.emplace(next, static_cast<Dfa::State>(order.size()));
-      if (fresh) order.push_back(next);
+      if (fresh) order.push_back(std::move(next));
       row.next[b] = known->second;
     }
     rows.push_back(std::move(row));
   }
-  return std::make_shared<const Dfa>(std::move(rows));
+  return Dfa(rows);
 }
 
-/// A whole block of reasoning.
-inline NodeId reasoning_block(Grammar& grammar, const ReasoningMarks& marks) {
-  return grammar.sequence({grammar.lexeme(any_whitespace(), {0, 2}), mark(grammar, marks.begin),
-                           grammar.lexeme(text_until(mark_spellings(marks.end)))});
+/// Free text as a lexeme; made once where it does not depend on tools.
+///
+/// \par Complexity  O(bytes of the marks x 256), or O(log) where the text is known
+inline DfaPointer free_text(const FreeText& text) {
+  constexpr std::size_t most_known = 256;
+  static std::mutex mutex;
+  static std::map<FreeText, DfaPointer> known;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = known.find(text); found != known.end()) return found->second;
+  }
+  Dfa made = text_between(text);
+  for (const std::string& mark : text.not_first) {
+    // What Python and JavaScript strip from a text.
+    const TextDfa pattern = compile_whole_pattern("[\\s\\x1c-\\x1f\\x85]*" + pattern_of(mark));
+    made                  = without_match(made, utf8_lexeme(pattern), MatchAt::start);
+  }
+  if (!text.barred.empty()) {
+    const TextDfa pattern = compile_whole_pattern(text.barred);
+    made                  = without_match(made, utf8_lexeme(pattern), MatchAt::anywhere);
+  }
+  auto result = std::make_shared<const Dfa>(std::move(made));
+  const std::lock_guard lock(mutex);
+  if (known.size() < most_known) known.emplace(text, result);
+  return result;
+}
+
+/// Any bytes, and no control tokens.
+inline DfaPointer any_text() {
+  return free_text({});
+}
+
+/// The spellings of marks, see `mark_spellings`.
+inline std::vector<std::string> all_spellings(std::span<const std::string> marks) {
+  std::vector<std::string> result;
+  for (const std::string& mark : marks) {
+    for (std::string& spelling : mark_spellings(mark)) result.push_back(std::move(spelling));
+  }
+  return result;
+}
+
+/// A block of reasoning up to one of some ends, without some marks.
+inline NodeId reasoning_block(Grammar& grammar, std::string_view begin,
+                              std::span<const std::string> ends,
+                              std::span<const std::string> without) {
+  const FreeText block{.until = all_spellings(ends), .without = all_spellings(without)};
+  return grammar.sequence({grammar.lexeme(any_whitespace(), {0, 2}), mark(grammar, begin),
+                           grammar.lexeme(free_text(block))});
 }
 
 /// A text whose block of reasoning, if it has one, is made blank: places stay where they are.
-inline std::string without_reasoning(std::string_view text, const ReasoningMarks& marks) {
+///
+/// \param open_calls  marks that end a block, too, and are no part of it
+inline std::string without_reasoning(std::string_view text, const ReasoningMarks& marks,
+                                     std::span<const std::string> open_calls = {}) {
   std::string result(text);
   const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   if (!text.substr(begin).starts_with(marks.begin)) return result;
-  const std::size_t end  = text.find(marks.end, begin + marks.begin.size());
-  const std::size_t last = end == std::string_view::npos ? text.size() : end + marks.end.size();
+  const std::size_t inside = begin + marks.begin.size();
+  const std::size_t end    = text.find(marks.end, inside);
+  std::size_t last         = end == std::string_view::npos ? text.size() : end + marks.end.size();
+  for (const std::string& mark : open_calls) {
+    const std::size_t call = text.find(mark, inside);
+    if (call < end) last = std::min(last, call);
+  }
   std::fill_n(result.begin(), last, ' ');
   return result;
 }

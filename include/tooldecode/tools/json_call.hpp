@@ -2,6 +2,7 @@
 /// JsonCall: calls as JSON objects between two marks, as Hermes and Qwen write them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -34,25 +35,30 @@ namespace tooldecode {
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
 ///                  that are not finite
 /// \par Source      NousResearch, Hermes function calling; chat templates of Qwen2.5, Llama 3.1,
-///                  Mistral 7B v0.3; Salesforce, xLAM
+///                  Mistral 7B v0.3 and Nemo; Salesforce, xLAM
 struct JsonCall {
   std::string begin;                     ///< opens a call; empty: the answer begins with the JSON
   std::string end;                       ///< closes it
   std::string separator;                 ///< between the marks and the object, and between calls
   std::string arguments = "arguments";   ///< the key of the arguments
   std::optional<std::string> between{};  ///< stands between calls: the marks are around them all
-  bool list = false;                     ///< the calls are a JSON array
+  bool list           = false;           ///< the calls are a JSON array
+  bool bare_at_start  = false;           ///< calls that an answer begins with need no opening mark
+  std::string call_id = "";  ///< the key of a name of the call, which may follow and is not kept
 
   /// What values are written in.
   static constexpr ValueReader::Language language = ValueReader::Language::json;
 
   /// `<tool_call>\n{"name": ..., "arguments": {...}}\n</tool_call>`, each.
   [[nodiscard]] static JsonCall hermes() { return {"<tool_call>", "</tool_call>", "\n"}; }
-  /// `<|python_tag|>{"name": ..., "parameters": {...}}; {...}`.
-  [[nodiscard]] static JsonCall llama() { return {"<|python_tag|>", "", "", "parameters", "; "}; }
-  /// `[TOOL_CALLS] [{"name": ..., "arguments": {...}}, {...}]`.
+  /// `<|python_tag|>{"name": ..., "parameters": {...}}; {...}`, the tag not needed where the answer
+  /// begins with a call.
+  [[nodiscard]] static JsonCall llama() {
+    return {"<|python_tag|>", "", "", "parameters", "; ", false, true};
+  }
+  /// `[TOOL_CALLS] [{"name": ..., "arguments": {...}}, {...}]`; a call may have an `"id"`, too.
   [[nodiscard]] static JsonCall mistral() {
-    return {"[TOOL_CALLS]", "", " ", "arguments", ", ", true};
+    return {"[TOOL_CALLS]", "", " ", "arguments", ", ", true, false, "id"};
   }
   /// `{"name": ..., "arguments": {...}}` and nothing else; further calls on further lines.
   [[nodiscard]] static JsonCall bare() { return {"", "", "", "arguments", "\n"}; }
@@ -89,7 +95,9 @@ struct JsonCall {
       reader.skip_space();
       if (!reader.rest().starts_with(trigger())) return calls;
     } else {
-      const std::size_t first = text.find(begin);
+      const std::size_t start = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+      const bool is_bare      = bare_at_start && text.substr(start).starts_with('{');
+      const std::size_t first = is_bare ? start : text.find(begin);
       if (first == std::string_view::npos) return calls;
       reader.skip(first);
     }
@@ -105,64 +113,86 @@ struct JsonCall {
     return calls;
   }
 
-  /// The first call's object, its closing mark and further calls, where the opening mark has been
-  /// read.
-  [[nodiscard]] NodeId calls_after_trigger(Grammar& grammar, const ToolSet& tools,
-                                           std::span<const std::size_t> chosen,
-                                           const ChoiceOptions& options) const {
-    const SchemaOptions written{ValueSyntax::json, options.documented_order, options.whitespace,
-                                options.leading_keys};
+  /// The first call's object, its closing mark and further calls, behind the opening mark; or
+  /// behind a brace that an answer begins with.
+  [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
+                                                  std::span<const std::size_t> chosen,
+                                                  const ChoiceOptions& options) const {
     const SchemaText text(grammar, ValueSyntax::json, options.whitespace);
     const NodeId space = text.space();
-    std::vector<std::pair<std::string, NodeId>> names;
-    names.reserve(chosen.size());
-    for (const std::size_t i : chosen) {
-      const Tool& tool    = tools[i];
-      const auto argument = [&](Grammar& part) {
-        SchemaCompiler compiler(part, tool.parameters, written);
-        return part.sequence({compiler.comma(), part.literal('"' + arguments + '"'),
-                              compiler.colon(),
-                              compiler.value(tool.parameters, tool.parameters_pointer),
-                              compiler.whitespace(), part.literal("}")});
-      };
-      std::string name;
-      name.reserve(tool.name.size() + 2);
-      append_json_string(name, tool.name);
-      names.emplace_back(std::move(name), grammar.part(static_cast<std::uint32_t>(i), argument));
-    }
     // With whitespace 0 the marks' own separators stand where whitespace may.
-    const bool exact = options.whitespace == 0;
-    const NodeId gap = exact ? grammar.literal(separator) : space;
-    const NodeId body =
-        grammar.sequence({space, grammar.literal("\"name\""), text.colon(), grammar.trie(names)});
-    const NodeId object = grammar.sequence({grammar.literal("{"), body});
-    NodeId before       = gap;
+    const bool exact   = options.whitespace == 0;
+    const NodeId gap   = exact ? grammar.literal(separator) : space;
+    const NodeId body  = grammar.sequence({space, grammar.literal("\"name\""), text.colon(),
+                                           grammar.trie(names(grammar, tools, chosen, options))});
+    const NodeId whole = grammar.sequence({grammar.literal("{"), body});
+    NodeId before      = gap;
     if (list) {
       const NodeId open = grammar.sequence({grammar.literal("["), space});
       before            = begin.empty() ? space : grammar.sequence({gap, open});
     }
     const bool is_open = begin.empty() && !list;  // the brace was the trigger
-    const NodeId first = is_open ? body : grammar.sequence({before, object});
+    const NodeId first = is_open ? body : grammar.sequence({before, whole});
     if (options.open_ended) {
-      return grammar.sequence({first, grammar.lexeme(detail::any_text())});
+      const NodeId rest = grammar.lexeme(detail::any_text());
+      return {{std::string(trigger()), grammar.sequence({first, rest}), only_at_start()}};
     }
     const NodeId last = exact ? grammar.empty() : space;
     const Occurrences count{1, options.parallel ? Occurrences::unbounded : 1};
     if (!between) {
-      const NodeId call = grammar.sequence({before, object, gap, detail::mark(grammar, end)});
+      const NodeId call = grammar.sequence({before, whole, gap, detail::mark(grammar, end)});
       const NodeId next = grammar.sequence({gap, detail::mark(grammar, begin)});
-      return grammar.sequence({grammar.repeat(call, count, next), last});
+      return {{std::string(trigger()), grammar.sequence({grammar.repeat(call, count, next), last}),
+               only_at_start()}};
     }
     const NodeId next =
         exact ? grammar.literal(*between)
               : grammar.sequence({space, grammar.literal(detail::trimmed(*between)), space});
-    const NodeId calls = is_open ? grammar.sequence({body, more(grammar, next, object, count)})
-                                 : grammar.sequence({before, grammar.repeat(object, count, next)});
     const NodeId close = list ? grammar.sequence({space, grammar.literal("]")}) : grammar.empty();
-    return grammar.sequence({calls, close, detail::mark(grammar, end), last});
+    const NodeId ended = grammar.sequence({close, detail::mark(grammar, end), last});
+    const auto bare    = [&] {
+      return grammar.sequence({body, more(grammar, next, whole, count), ended});
+    };
+    const auto marked = [&] {
+      return grammar.sequence({before, grammar.repeat(whole, count, next), ended});
+    };
+    std::vector<CallOpening> result{
+        {std::string(trigger()), is_open ? bare() : marked(), only_at_start()}};
+    if (bare_at_start && !exact) result.push_back({"{", bare(), true});
+    return result;
   }
 
  private:
+  // The tools' names, each with what follows it in the call's object.
+  [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
+      Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
+      const ChoiceOptions& options) const {
+    const SchemaOptions written{ValueSyntax::json, options.documented_order, options.whitespace,
+                                options.leading_keys};
+    std::vector<std::pair<std::string, NodeId>> result;
+    result.reserve(chosen.size());
+    for (const std::size_t i : chosen) {
+      const Tool& tool    = tools[i];
+      const auto argument = [&](Grammar& part) {
+        SchemaCompiler compiler(part, tool.parameters, written);
+        const NodeId value = compiler.value(tool.parameters, tool.parameters_pointer);
+        NodeId id          = part.empty();
+        if (!call_id.empty() && options.whitespace != 0) {
+          id = part.optional(part.sequence(
+              {compiler.whitespace(), compiler.comma(), part.literal('"' + call_id + '"'),
+               compiler.colon(), part.literal("\""), detail::call_id(part), part.literal("\"")}));
+        }
+        return part.sequence({compiler.comma(), part.literal('"' + arguments + '"'),
+                              compiler.colon(), value, id, compiler.whitespace(),
+                              part.literal("}")});
+      };
+      std::string name;
+      name.reserve(tool.name.size() + 2);
+      append_json_string(name, tool.name);
+      result.emplace_back(std::move(name), grammar.part(static_cast<std::uint32_t>(i), argument));
+    }
+    return result;
+  }
   // The calls behind the first.
   static NodeId more(Grammar& grammar, NodeId next, NodeId object, const Occurrences& count) {
     if (count.max == 1) return grammar.empty();
@@ -172,7 +202,11 @@ struct JsonCall {
     reader.skip_space();
     const std::size_t at = reader.position();
     auto object          = reader.value();
-    const bool is_call   = object.is_object() && object.size() == 2 && object.contains("name") &&
+    if (!call_id.empty() && object.is_object() && object.contains(call_id) &&
+        object[call_id].is_string()) {
+      object.erase(call_id);
+    }
+    const bool is_call = object.is_object() && object.size() == 2 && object.contains("name") &&
                          object["name"].is_string() && object.contains(arguments) &&
                          object[arguments].is_object();
     if (!is_call) reader.fail_at(at, "a call is an object of a name and " + arguments);
@@ -182,7 +216,7 @@ struct JsonCall {
   // Calls between one pair of marks, to the end of the text.
   void parse_all(ValueReader& reader, std::vector<ToolCall>& calls) const {
     const auto is_over = [&] { return list ? reader.accept("]") : reader.at_end(); };
-    reader.expect(begin);
+    if (!bare_at_start || !reader.rest().starts_with('{')) reader.expect(begin);
     reader.skip_space();
     if (list) reader.expect("[");
     do {

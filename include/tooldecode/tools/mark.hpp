@@ -2,12 +2,16 @@
 /// The marks of call formats: as text, or as the control tokens that a vocabulary has for them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
@@ -25,6 +29,29 @@ inline std::size_t mark_length(std::string_view text) {
   const bool is_mark =
       end != std::string_view::npos && end > first && text[end] == (text[0] == '<' ? '>' : ']');
   return is_mark ? end + 1 : 0;
+}
+
+/// A pattern of these bytes and nothing else, which are UTF-8.
+inline std::string pattern_of(std::string_view text) {
+  static constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string pattern;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80) {
+      pattern += c;
+      continue;
+    }
+    pattern += "\\x";
+    pattern += digits[byte >> 4];
+    pattern += digits[byte & 15];
+  }
+  return pattern;
+}
+
+/// A mark without the white space around it.
+inline std::string_view trimmed(std::string_view mark) {
+  const std::size_t first = std::min(mark.find_first_not_of(" \t\r\n"), mark.size());
+  return mark.substr(first, mark.find_last_not_of(" \t\r\n") + 1 - first);
 }
 
 /// All ways to write a text of a format: each mark in it as text or as a control token. The first
@@ -67,6 +94,18 @@ inline NodeId mark(Grammar& grammar, std::string_view text) {
   }
   if (done < text.size()) parts.push_back(grammar.literal(text.substr(done)));
   return grammar.sequence(std::move(parts));
+}
+
+/// The name that Mistral's models give a call: nine letters or digits.
+inline NodeId call_id(Grammar& grammar) {
+  std::vector<Dfa::Row> rows(2);
+  for (const auto& [first, last] : {std::pair{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}) {
+    for (char c = first; c <= last; ++c) {
+      rows[0].next[static_cast<std::uint8_t>(c)] = rows[1].next[static_cast<std::uint8_t>(c)] = 1;
+    }
+  }
+  rows[0].boundary = rows[1].boundary = rows[1].accepting = true;
+  return grammar.lexeme(std::make_shared<const Dfa>(std::move(rows)), {9, 9});
 }
 
 }  // namespace tooldecode::detail

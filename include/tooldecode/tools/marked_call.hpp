@@ -19,7 +19,7 @@
 #include <tooldecode/grammar/json_schema.hpp>
 #include <tooldecode/grammar/schema_text.hpp>
 #include <tooldecode/tools/call_format.hpp>
-#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/mark.hpp>
 #include <tooldecode/tools/tool_call.hpp>
@@ -29,18 +29,20 @@
 
 namespace tooldecode {
 
-/// Calls whose names stand outside the JSON: DeepSeek, Kimi K2, gpt-oss, Mistral and ReAct.
+/// Calls whose names stand outside the JSON: DeepSeek, Kimi K2, Mistral and ReAct.
 ///
 /// Text may precede the calls. The marks are text to `write` and `parse`; a vocabulary may have
 /// them as control tokens or not. White space may stand around the arguments and between calls.
+/// A name holds none of the marks.
 ///
 /// \par Complexity  write and parse O(length of the text)
 /// \par Threads     a value
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
-///                  that are not finite and for calls more than the format has in an answer
-/// \par Source      chat templates of DeepSeek-V3, R1 and V3.1 and of Devstral Small; Moonshot,
-///                  Kimi-K2, docs/tool_call_guidance.md; OpenAI, harmony response format; Yao et
-///                  al., ReAct, arXiv:2210.03629, as LangChain writes it
+///                  that are not finite and for calls more than the format has in an answer;
+///                  Error{unsupported_name} for a name that holds a mark
+/// \par Source      chat templates of DeepSeek-V3, R1 and V3.1, of Devstral Small and of Mistral
+///                  Small 3.2; Moonshot, Kimi-K2, docs/tool_call_guidance.md; Yao et al., ReAct,
+///                  arXiv:2210.03629, as LangChain writes it
 struct MarkedCall {
   std::string section_begin;           ///< before the first call; may be empty
   std::string begin;                   ///< before a name
@@ -48,9 +50,11 @@ struct MarkedCall {
   std::string end;                     ///< behind the arguments
   std::optional<std::string> between;  ///< between two calls; nothing: one call an answer
   std::string section_end;             ///< behind the last call
-  bool numbered  = false;              ///< names are followed by `:N`, N counting the calls
-  bool ends_text = false;  ///< the last call's `end` may be an end token, and missing in the text
-  std::vector<std::string> text_marks = {};  ///< control tokens that the text before may hold
+  bool numbered = false;               ///< names are followed by `:N`, N counting the calls
+  bool lenient  = false;     ///< the section's marks and `end` may be missing, and a call may end
+                             ///< a block of reasoning
+  std::string id      = "";  ///< between the name and `middle` may be this and a name of the call
+  std::string foreign = "";  ///< a pattern: what other readers take for a mark, in no free text
 
   /// What values are written in.
   static constexpr ValueReader::Language language = ValueReader::Language::json;
@@ -62,7 +66,11 @@ struct MarkedCall {
             "\n```json\n",
             "\n```<｜tool▁call▁end｜>",
             "\n",
-            "<｜tool▁calls▁end｜>"};
+            "<｜tool▁calls▁end｜>",
+            false,
+            false,
+            "",
+            other_deepseek_marks};
   }
   [[nodiscard]] static MarkedCall deepseek_v3_1() {
     return {"<｜tool▁calls▁begin｜>",
@@ -70,9 +78,14 @@ struct MarkedCall {
             "<｜tool▁sep｜>",
             "<｜tool▁call▁end｜>",
             "",
-            "<｜tool▁calls▁end｜>"};
+            "<｜tool▁calls▁end｜>",
+            false,
+            false,
+            "",
+            other_deepseek_marks};
   }
-  /// The model counts the calls of a whole conversation: any number is read, and none is kept.
+  /// The model counts the calls of a whole conversation: any number is read, and none is kept. It
+  /// leaves out marks of the section and behind calls, and `</think>` before them.
   [[nodiscard]] static MarkedCall kimi_k2() {
     return {"<|tool_calls_section_begin|>",
             "<|tool_call_begin|>functions.",
@@ -80,36 +93,42 @@ struct MarkedCall {
             "<|tool_call_end|>",
             "",
             "<|tool_calls_section_end|>",
-            true};
-  }
-  /// Messages of the commentary channel; other channels are free text.
-  [[nodiscard]] static MarkedCall harmony() {
-    return {"",
-            "<|channel|>commentary to=functions.",
-            " <|constrain|>json<|message|>",
-            "<|call|>",
-            "<|start|>assistant",
-            "",
-            false,
             true,
-            {"<|channel|>", "<|message|>", "<|end|>", "<|start|>"}};
+            true,
+            "",
+            "<\\|tool_call_section_begin\\|>"};
   }
-  /// gpt-oss's analysis, as a block that precedes an answer.
-  [[nodiscard]] static ReasoningMarks harmony_analysis() {
-    return {"<|channel|>analysis<|message|>", "<|end|><|start|>assistant"};
+  /// Mistral since 2025: `[TOOL_CALLS]f[ARGS]{...}`, or with `[CALL_ID]` and nine letters or digits
+  /// behind the name, which are not kept.
+  [[nodiscard]] static MarkedCall mistral() {
+    return {"", "[TOOL_CALLS]", "[ARGS]", "", "", "", false, false, "[CALL_ID]"};
   }
-  /// Mistral since 2025: `[TOOL_CALLS]f[ARGS]{...}`.
-  [[nodiscard]] static MarkedCall mistral() { return {"", "[TOOL_CALLS]", "[ARGS]", "", "", ""}; }
   /// Where a call is required, a thought before it is ChoiceOptions' `reasoning` of `Thought:` and
   /// a line's end.
   [[nodiscard]] static MarkedCall react() {
-    return {"", "Action: ", "\nAction Input: ", "", std::nullopt, ""};
+    return {"",
+            "Action: ",
+            "\nAction Input: ",
+            "",
+            std::nullopt,
+            "",
+            false,
+            false,
+            "",
+            "Action(\\s+\\d*\\s*|\\d+\\s*):|Action:[^ ]"};
   }
 
   [[nodiscard]] std::string_view trigger() const noexcept {
     return section_begin.empty() ? begin : section_begin;
   }
   [[nodiscard]] static bool only_at_start() noexcept { return false; }
+  /// Of what free text holds nothing.
+  [[nodiscard]] const std::string& barred() const noexcept { return foreign; }
+  /// The marks that end a block of reasoning.
+  [[nodiscard]] std::vector<std::string> ends_reasoning() const {
+    if (!lenient) return {};
+    return {section_begin, std::string(call_mark())};
+  }
 
   [[nodiscard]] std::string write(std::span<const ToolCall> calls) const {
     if (calls.empty()) return {};
@@ -127,37 +146,93 @@ struct MarkedCall {
   }
 
   /// The calls of an answer; none where it has no opening mark.
-  [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& /*tools*/) const {
+  [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const {
     std::vector<ToolCall> calls;
-    const std::size_t first = text.find(trigger());
+    std::size_t first = text.find(trigger());
+    if (lenient) first = std::min(first, text.find(call_mark()));
     if (first == std::string_view::npos) return calls;
     ValueReader reader(text, ValueReader::Language::json, Errc::malformed_call);
     reader.allow_repeated_keys();
     reader.skip(first);
-    reader.expect(section_begin);
+    const bool has_section = reader.accept(section_begin);
+    if (!has_section && !lenient) reader.expect(section_begin);
     do {
       reader.skip_space();
       if (!calls.empty()) reader.expect(detail::trimmed(*between));
       reader.skip_space();
-      calls.push_back(parse_call(reader));
+      calls.push_back(parse_call(reader, tools));
       reader.skip_space();
-    } while (between && (section_end.empty() ? !reader.at_end() : !reader.accept(section_end)));
+    } while (between && !is_over(reader));
     reader.skip_space();
     if (!reader.at_end()) reader.fail("expected the end of the text after the calls");
     return calls;
   }
 
-  /// The calls, where the mark that opens the first has been read.
-  [[nodiscard]] NodeId calls_after_trigger(Grammar& grammar, const ToolSet& tools,
-                                           std::span<const std::size_t> chosen,
-                                           const ChoiceOptions& options) const {
+  /// The calls, behind the mark that opens the first or their section.
+  [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
+                                                  std::span<const std::size_t> chosen,
+                                                  const ChoiceOptions& options) const {
+    const bool exact    = options.whitespace == 0;
+    const bool is_loose = lenient && !exact;
+    const NodeId space  = SchemaText(grammar, ValueSyntax::json, options.whitespace).space();
+    const NodeId name   = grammar.trie(names(grammar, tools, chosen, options));
+    const NodeId mark   = detail::mark(grammar, begin);
+    const NodeId section =
+        section_begin.empty() ? grammar.empty() : grammar.sequence({space, mark});
+    if (options.open_ended) {
+      const NodeId rest = grammar.lexeme(detail::any_text());
+      return {{std::string(trigger()), grammar.sequence({section, name, rest})}};
+    }
+    // Behind the arguments white space may stand anyway.
+    const auto optional = [&](NodeId node) { return is_loose ? grammar.optional(node) : node; };
+    const NodeId close  = optional(detail::mark(grammar, exact ? end : detail::trimmed(end)));
+    const NodeId last =
+        grammar.sequence({close, space, optional(detail::mark(grammar, section_end)),
+                          section_end.empty() ? grammar.empty() : space});
+    NodeId calls = name;
+    if (between && options.parallel) {
+      const NodeId next =
+          exact ? grammar.sequence({close, detail::mark(grammar, *between), mark})
+                : grammar.sequence({close, space, detail::mark(grammar, detail::trimmed(*between)),
+                                    space, mark});
+      calls = grammar.repeat(name, {1, Occurrences::unbounded}, next);
+    }
+    std::vector<CallOpening> result{
+        {std::string(trigger()), grammar.sequence({section, calls, last})}};
+    if (is_loose) {
+      const NodeId rest = grammar.literal(std::string_view(begin).substr(call_mark().size()));
+      result.push_back({std::string(call_mark()), grammar.sequence({rest, calls, last})});
+    }
+    return result;
+  }
+
+ private:
+  // A call without its section, and what R1 and its small siblings write for the section's mark.
+  static constexpr const char* other_deepseek_marks =
+      "<｜tool(▁call▁begin|▁calls|_calls_begin| calls begin|\\\\_calls\\\\_begin)｜>";
+
+  // The mark that `begin` begins with.
+  [[nodiscard]] std::string_view call_mark() const {
+    return std::string_view(begin).substr(0, detail::mark_length(begin));
+  }
+
+  // The tools' names, with all that follows each up to the end of the arguments.
+  [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
+      Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
+      const ChoiceOptions& options) const {
     const SchemaOptions written{ValueSyntax::json, options.documented_order, options.whitespace,
                                 options.leading_keys};
-    const NodeId space = SchemaText(grammar, ValueSyntax::json, options.whitespace).space();
     const auto middles = numbered ? std::vector<std::string>{":"} : detail::mark_spellings(middle);
-    std::vector<std::pair<std::string, NodeId>> names;
+    std::vector<std::string_view> marks;
+    for (const std::string_view mark :
+         {std::string_view(section_begin), std::string_view(begin), std::string_view(middle),
+          std::string_view(end), std::string_view(section_end), std::string_view(id)}) {
+      marks.push_back(detail::trimmed(mark));
+    }
+    std::vector<std::pair<std::string, NodeId>> result;
     for (const std::size_t i : chosen) {
-      const Tool& tool     = tools[i];
+      const Tool& tool = tools[i];
+      detail::refuse_tool(tool, detail::why_not_carried(tool.name, marks, middle));
       const auto arguments = [&](Grammar& part) {
         SchemaCompiler compiler(part, tool.parameters, written);
         const NodeId opening =
@@ -167,28 +242,16 @@ struct MarkedCall {
                               compiler.whitespace()});
       };
       const NodeId after_name = grammar.part(static_cast<std::uint32_t>(i), arguments);
-      for (const std::string& after : middles) names.emplace_back(tool.name + after, after_name);
+      for (const std::string& after : middles) result.emplace_back(tool.name + after, after_name);
+      if (id.empty() || options.whitespace == 0) continue;
+      const NodeId after_id =
+          grammar.sequence({detail::call_id(grammar), detail::mark(grammar, middle), after_name});
+      for (const std::string& mark : detail::mark_spellings(id)) {
+        result.emplace_back(tool.name + mark, after_id);
+      }
     }
-    const NodeId name  = grammar.trie(names);
-    const NodeId mark  = detail::mark(grammar, begin);
-    const NodeId first = section_begin.empty() ? grammar.empty() : grammar.sequence({space, mark});
-    if (options.open_ended) {
-      return grammar.sequence({first, name, grammar.lexeme(detail::any_text())});
-    }
-    const bool exact   = options.whitespace == 0;
-    const NodeId close = detail::mark(grammar, end);
-    const NodeId last  = grammar.sequence({ends_text ? grammar.optional(close) : close, space,
-                                           detail::mark(grammar, section_end),
-                                          section_end.empty() ? grammar.empty() : space});
-    if (!between || !options.parallel) return grammar.sequence({first, name, last});
-    const NodeId next =
-        exact ? grammar.sequence({close, detail::mark(grammar, *between), mark})
-              : grammar.sequence(
-                    {close, space, detail::mark(grammar, detail::trimmed(*between)), space, mark});
-    return grammar.sequence({first, grammar.repeat(name, {1, Occurrences::unbounded}, next), last});
+    return result;
   }
-
- private:
   // One to nine digits.
   static NodeId number(Grammar& grammar) {
     std::vector<Dfa::Row> rows(2);
@@ -197,32 +260,51 @@ struct MarkedCall {
     return grammar.lexeme(std::make_shared<const Dfa>(std::move(rows)), {1, 9});
   }
 
-  [[nodiscard]] ToolCall parse_call(ValueReader& reader) const {
-    reader.expect(begin);
+  // Whether the calls end here, and with them their section.
+  [[nodiscard]] bool is_over(ValueReader& reader) const {
+    if (section_end.empty() || (lenient && reader.at_end())) return reader.at_end();
+    return reader.accept(section_end);
+  }
+
+  // A name up to a mark: that of a tool as it stands, else without what may stand around it.
+  [[nodiscard]] std::string parse_name(ValueReader& reader, const ToolSet& tools) const {
     const std::string_view mark = detail::trimmed(middle);
     const std::size_t at        = reader.position();
     const std::size_t length    = reader.rest().find(mark);
     if (length == std::string_view::npos) reader.fail("expected '" + std::string(mark) + "'");
-    std::string_view name = detail::trimmed(reader.rest().substr(0, length));
+    std::string_view name = reader.rest().substr(0, length);
     reader.skip(length + mark.size());
-    if (numbered) {
-      const std::size_t colon = name.rfind(':');
+    if (!id.empty()) name = name.substr(0, name.find(id));
+    const std::string_view before_mark = std::string_view(middle).substr(0, middle.find(mark));
+    std::string_view exact             = name;
+    if (exact.ends_with(before_mark)) exact.remove_suffix(before_mark.size());
+    const auto without_number = [&](std::string_view numbered_name) {
+      const std::size_t colon = numbered_name.rfind(':');
       const bool is_number =
-          colon != std::string_view::npos && colon + 1 < name.size() &&
-          name.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;
+          colon != std::string_view::npos && colon + 1 < numbered_name.size() &&
+          numbered_name.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;
       if (!is_number) reader.fail_at(at, "a name is followed by a colon and a number");
-      name = name.substr(0, colon);
+      return numbered_name.substr(0, colon);
+    };
+    if (numbered) {
+      exact = name = without_number(name.substr(0, name.find_last_not_of(" \t\r\n") + 1));
     }
-    const bool is_name = !name.empty() && is_utf8(name) &&
-                         std::none_of(name.begin(), name.end(),
-                                      [](char c) { return static_cast<unsigned char>(c) < 0x20; });
-    if (!is_name) reader.fail_at(at, "expected the name of a tool");
+    if (tools.find(exact)) return std::string(exact);
+    name = detail::trimmed(name);
+    if (!detail::is_name(name)) reader.fail_at(at, "expected the name of a tool");
+    return std::string(name);
+  }
+
+  [[nodiscard]] ToolCall parse_call(ValueReader& reader, const ToolSet& tools) const {
+    reader.expect(begin);
+    std::string name = parse_name(reader, tools);
     reader.skip_space();
     const std::size_t start = reader.position();
-    ToolCall call{std::string(name), reader.value()};
+    ToolCall call{std::move(name), reader.value()};
     if (!call.arguments.is_object()) reader.fail_at(start, "the arguments are an object");
     reader.skip_space();
-    if (!ends_text || !reader.at_end()) reader.expect(detail::trimmed(end));
+    const std::string_view close = detail::trimmed(end);
+    if (!reader.accept(close) && !lenient) reader.expect(close);
     return call;
   }
 };

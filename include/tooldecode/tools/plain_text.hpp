@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include <tooldecode/grammar/schema_reader.hpp>
 #include <tooldecode/grammar/text_dfa.hpp>
 #include <tooldecode/grammar/utf8_lexeme.hpp>
+#include <tooldecode/tools/mark.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -65,7 +65,9 @@ class PlainText {
  public:
   /// \param mark  ASCII, not empty
   PlainText(Grammar& grammar, std::string mark)
-      : grammar_(grammar), mark_(std::move(mark)), with_mark_(containing(mark_)) {}
+      : grammar_(grammar),
+        mark_(std::move(mark)),
+        with_mark_(compile_pattern(detail::pattern_of(mark_))) {}
 
   /// The values of a form that is text or nullable; `pointer` is where its schema stands.
   [[nodiscard]] NodeId value(SchemaReader& reader, FormId id, const std::string& pointer) {
@@ -94,18 +96,6 @@ class PlainText {
   }
 
  private:
-  static TextDfa containing(std::string_view mark) {
-    static constexpr std::string_view digits = "0123456789ABCDEF";
-    std::string pattern;
-    for (const char c : mark) {
-      const auto code = static_cast<unsigned char>(c);
-      pattern += "\\x";
-      pattern += digits[code >> 4];
-      pattern += digits[code & 15];
-    }
-    return compile_pattern(pattern);
-  }
-
   NodeId string(SchemaTexts& texts, const TextForm& form) {
     if (form.tests.empty() && form.excluded.empty()) {
       if (!any_) any_ = utf8(difference(TextDfa::repeated(CodePointSet::all()), with_mark_));

@@ -15,6 +15,7 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/json_schema.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
 #include <tooldecode/tools/mark.hpp>
 #include <tooldecode/tools/tool_call.hpp>
@@ -34,7 +35,8 @@ namespace tooldecode {
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for calls
 /// that
 ///                  the format cannot write; Error{invalid_option} for leading keys out of order;
-///                  Error{unsupported_keyword} for parameters that are not listed as properties
+///                  Error{unsupported_keyword} for parameters that are not listed as properties;
+///                  Error{unsupported_name} for a name that holds a mark
 /// \par Source      Hao et al., ToolkenGPT, arXiv:2305.11554; Zhang et al., ToolDec,
 ///                  arXiv:2310.07075
 struct PositionalCall {
@@ -53,14 +55,6 @@ struct PositionalCall {
 
   [[nodiscard]] std::string_view trigger() const noexcept { return begin; }
   [[nodiscard]] static bool only_at_start() noexcept { return false; }
-  /// What text must not hold.
-  [[nodiscard]] std::vector<std::string> openings(const ToolSet& tools) const {
-    if (is_mark) return {begin};
-    std::vector<std::string> result;
-    for (const Tool& tool : tools) result.push_back(begin + tool.name + middle);
-    return result;
-  }
-
   /// \param tools  says the order of the arguments: without it they keep their own
   [[nodiscard]] std::string write(std::span<const ToolCall> calls,
                                   const ToolSet& tools = {}) const {
@@ -122,12 +116,15 @@ struct PositionalCall {
     return {std::move(call)};
   }
 
-  /// `square>(16)=`, where the opening mark has been read.
-  [[nodiscard]] NodeId calls_after_trigger(Grammar& grammar, const ToolSet& tools,
-                                           std::span<const std::size_t> chosen,
-                                           const ChoiceOptions& options) const {
+  /// `square>(16)=`, behind the opening mark.
+  [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
+                                                  std::span<const std::size_t> chosen,
+                                                  const ChoiceOptions& options) const {
     std::vector<std::pair<std::string, NodeId>> names;
     for (const std::size_t i : chosen) {
+      const std::string_view mark = begin;
+      detail::refuse_tool(tools[i],
+                          detail::why_not_carried(tools[i].name, std::span(&mark, 1), middle));
       const auto call = [&](Grammar& part) {
         SchemaCompiler compiler(
             part, tools[i].parameters,
@@ -140,7 +137,11 @@ struct PositionalCall {
       };
       names.emplace_back(tools[i].name + middle, grammar.part(static_cast<std::uint32_t>(i), call));
     }
-    return grammar.trie(names);
+    CallOpening opening{begin, grammar.trie(names)};
+    if (!is_mark) {
+      for (const Tool& tool : tools) opening.longer.push_back(begin + tool.name + middle);
+    }
+    return {std::move(opening)};
   }
 
  private:

@@ -15,9 +15,14 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/grammar/schema_form.hpp>
+#include <tooldecode/grammar/schema_keywords.hpp>
+#include <tooldecode/grammar/schema_reader.hpp>
 #include <tooldecode/grammar/schema_text.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/tools/listed_arguments.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -34,7 +39,8 @@ namespace tooldecode {
 /// \par Complexity  write O(length of the text); parse O(tools) more per call
 /// \par Threads     stateless
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
-///                  that are not finite
+///                  that are not finite; Error{unsupported_name} for names that this way of
+///                  reading does not give back
 /// \par Source      Li et al., API-Bank, arXiv:2304.08244; Patil et al., Gorilla, arXiv:2305.15334
 struct PythonCall {
   /// What values are written in.
@@ -80,18 +86,20 @@ struct PythonCall {
     return calls;
   }
 
-  /// `f(a=1), g()]`, where the opening bracket has been read.
-  [[nodiscard]] NodeId calls_after_trigger(Grammar& grammar, const ToolSet& tools,
-                                           std::span<const std::size_t> chosen,
-                                           const ChoiceOptions& options) const {
+  /// `f(a=1), g()]`, behind the opening bracket.
+  [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
+                                                  std::span<const std::size_t> chosen,
+                                                  const ChoiceOptions& options) const {
     const SchemaOptions written{ValueSyntax::python, options.documented_order, options.whitespace,
                                 options.leading_keys};
     const SchemaText text(grammar, ValueSyntax::python, options.whitespace);
     const NodeId space = text.space();
     std::vector<std::pair<std::string, NodeId>> names;
     for (const std::size_t i : chosen) {
-      const Tool& tool     = tools[i];
+      const Tool& tool = tools[i];
+      check_name(tool, tools);
       const auto arguments = [&](Grammar& part) {
+        check_arguments(tool);
         SchemaCompiler compiler(part, tool.parameters, written);
         return part.sequence({compiler.whitespace(),
                               compiler.keyword_arguments(tool.parameters, tool.parameters_pointer),
@@ -101,14 +109,71 @@ struct PythonCall {
     }
     const NodeId call = grammar.trie(names);
     if (options.open_ended) {
-      return grammar.sequence({space, call, grammar.lexeme(detail::any_text())});
+      const NodeId rest = grammar.lexeme(detail::any_text());
+      return {{"[", grammar.sequence({space, call, rest}), true}};
     }
     const Occurrences count{1, options.parallel ? Occurrences::unbounded : 1};
-    return grammar.sequence(
-        {space, grammar.repeat(call, count, text.comma()), space, grammar.literal("]")});
+    const NodeId list = grammar.repeat(call, count, text.comma());
+    return {{"[", grammar.sequence({space, list, space, grammar.literal("]")}), true}};
   }
 
  private:
+  // Space around documented names is passed over: they are told apart without it.
+  static std::string_view without_space(std::string_view name) {
+    constexpr std::string_view space = " \t\r\n\f";
+    const std::size_t first          = std::min(name.find_first_not_of(space), name.size());
+    return name.substr(first, name.find_last_not_of(space) + 1 - first);
+  }
+  // A documented name holds all but the mark behind it, and does not begin as a list ends.
+  static std::optional<std::string> why_not(const std::string& name, std::string_view behind,
+                                            char closing) {
+    if (auto why = detail::why_not_carried(name, std::span(&behind, 1), "")) return why;
+    const std::string_view inner = without_space(name);
+    if (inner.empty()) return "it is white space";
+    if (inner.front() == closing) return "it begins with what closes a list";
+    return std::nullopt;
+  }
+  static void check_name(const Tool& tool, const ToolSet& tools) {
+    detail::refuse_tool(tool, why_not(tool.name, "(", ']'));
+    if (!detail::has_outer_space(tool.name)) return;
+    for (const Tool& other : tools) {
+      if (&other == &tool || without_space(other.name) != without_space(tool.name)) continue;
+      detail::refuse_tool(tool, "another differs in white space only");
+    }
+  }
+  static void check_arguments(const Tool& tool) {
+    const std::vector<std::string> names = argument_names(tool);
+    for (const std::string& name : names) {
+      detail::refuse_argument(tool, name, why_not(name, "=", ')'));
+      if (!detail::has_outer_space(name)) continue;
+      for (const std::string& other : names) {
+        if (&other == &name || without_space(other) != without_space(name)) continue;
+        detail::refuse_argument(tool, name, "another differs in white space only");
+      }
+    }
+    const auto says_more = [](const auto& member) {
+      const auto keyword = find_keyword(member.key());
+      return keyword && keyword->shape != KeywordShape::annotation &&
+             !says_nothing_of_all(member.key());
+    };
+    bool is_listed = true;
+    for (const auto& member : tool.parameters.items()) is_listed = is_listed && !says_more(member);
+    if (is_listed) return;
+    // Names that are documented elsewhere are read as any other is.
+    SchemaReader reader(tool.parameters);
+    const FormId form = reader.form(tool.parameters, tool.parameters_pointer);
+    for (const ObjectForm& object : reader.forms[form].objects) {
+      for (const auto& member : object.members) {
+        if (std::find(names.begin(), names.end(), member.name) != names.end()) continue;
+        if (!detail::has_outer_space(member.name) &&
+            member.name.find_first_of("=,()[]{}'\"") == std::string::npos) {
+          continue;
+        }
+        detail::refuse_name(tool.parameters_pointer, member.name, "it is not documented");
+      }
+    }
+  }
+
   static ToolCall parse_call(ValueReader& reader, const ToolSet& tools) {
     ToolCall call;
     std::size_t longest = 0;

@@ -11,9 +11,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/code_point.hpp>
 #include <tooldecode/tools/document_readings.hpp>
@@ -39,7 +42,7 @@ struct Tool {
   nlohmann::ordered_json
       parameters{};                  ///< plain JSON Schema of an object, see document_readings.hpp
   std::string parameters_pointer{};  ///< where the schema stands in the document
-  nlohmann::ordered_json document;   ///< as it was given
+  nlohmann::ordered_json document;   ///< as it was given, numbers rounded to doubles
   DocumentForm form = DocumentForm::openai;
   bool read_only    = false;  ///< MCP's `annotations.readOnlyHint` is true; nothing else says so
 };
@@ -48,12 +51,17 @@ struct Tool {
 /// does not describe come last. SchemaCompiler's `argument_tag` counts in this order.
 [[nodiscard]] inline std::vector<std::string> argument_names(const Tool& tool) {
   std::vector<std::string> names;
+  std::unordered_set<std::string_view> known;
   if (const auto listed = tool.parameters.find("properties"); listed != tool.parameters.end()) {
-    for (const auto& [name, schema] : listed->items()) names.push_back(name);
+    for (const auto& [name, schema] : listed->items()) {
+      names.push_back(name);
+      known.insert(name);
+    }
   }
   if (const auto listed = tool.parameters.find("required"); listed != tool.parameters.end()) {
     for (const auto& name : *listed) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      const auto& text = name.get_ref<const std::string&>();
+      if (known.insert(text).second) names.push_back(text);
     }
   }
   return names;
@@ -64,21 +72,24 @@ struct Tool {
   const auto listed = tool.parameters.find("required");
   if (listed == tool.parameters.end()) return {};
   std::vector<std::string> names = argument_names(tool);
-  std::erase_if(names, [&](const std::string& name) {
-    return std::find(listed->begin(), listed->end(), name) == listed->end();
-  });
+  std::unordered_set<std::string_view> required;
+  for (const auto& name : *listed) required.insert(name.get_ref<const std::string&>());
+  std::erase_if(names, [&](const std::string& name) { return !required.contains(name); });
   return names;
 }
 
 /// An ordered set of tools with distinct names.
 ///
 /// A document is an array of tools, one tool, or an object with the array under `tools` or
-/// `functions`; forms may be mixed. A tool without parameters takes no arguments.
+/// `functions`; forms may be mixed. A tool without parameters takes no arguments. `parse` keeps the
+/// numbers of parameters exact, whatever their size; `from_json` has what the value holds: of a
+/// double, the shortest decimal that reads as it.
 ///
 /// \par Complexity  construction O(size of the documents x nesting); find O(log tools)
 /// \par Threads     immutable after construction
 /// \par Errors      Error{malformed_json, limit_exceeded, malformed_document, malformed_schema,
-///                  duplicate_tool} from `parse` and `from_json`, each with its place
+///                  duplicate_tool} from `parse` and `from_json`, each with its place; what reading
+///                  may cost is counted, see BuildLimits
 class ToolSet {
  public:
   using Json = nlohmann::ordered_json;
@@ -115,12 +126,15 @@ class ToolSet {
 
   ToolSet() = default;
 
-  [[nodiscard]] static ToolSet parse(std::string_view json_text) {
+  /// \param limits  what reading the documents may cost, unless an outer budget is charged
+  [[nodiscard]] static ToolSet parse(std::string_view json_text, BuildLimits limits = {}) {
+    const BuildBudget budget(limits);
     ToolSet result;
-    result.read(parse_json(json_text));
+    result.read(parse_exact_json(json_text));
     return result;
   }
-  [[nodiscard]] static ToolSet from_json(Json document) {
+  [[nodiscard]] static ToolSet from_json(Json document, BuildLimits limits = {}) {
+    const BuildBudget budget(limits);
     check_depth(document, 0);
     if (const auto place = find_bad_text(document)) {
       throw Error(Errc::malformed_document, "#" + *place, "a text is not UTF-8");
@@ -166,13 +180,14 @@ class ToolSet {
   /// Some of the tools, in this order and each once, shared with this set.
   [[nodiscard]] ToolSet subset(std::span<const std::size_t> indices) const {
     ToolSet result;
+    std::unordered_set<std::string_view> known;
     for (const std::size_t index : indices) {
-      if (result.find(tools_[index]->name)) {
+      if (!known.insert(tools_[index]->name).second) {
         throw Error(Errc::duplicate_tool, tools_[index]->name, "the tool is in the subset twice");
       }
       result.tools_.push_back(tools_[index]);
-      result.insert(result.size() - 1);
     }
+    result.make_index();
     return result;
   }
   /// Every place where a document was not taken literally, in the order of the documents.
@@ -186,6 +201,12 @@ class ToolSet {
         [&](std::size_t index, std::string_view other) { return tools_[index]->name < other; });
   }
   void insert(std::size_t index) { index_.insert(place(tools_[index]->name), index); }
+  void make_index() {
+    index_.resize(tools_.size());
+    for (std::size_t i = 0; i < index_.size(); ++i) index_[i] = i;
+    std::sort(index_.begin(), index_.end(),
+              [&](std::size_t a, std::size_t b) { return tools_[a]->name < tools_[b]->name; });
+  }
 
   // A value that was not parsed from a text by parse_json has no guarantees yet.
   static void check_depth(const Json& value, std::size_t depth) {
@@ -212,28 +233,34 @@ class ToolSet {
   }
 
   void read(Json document) {
-    const auto read_array = [&](Json& array, const std::string& pointer) {
-      for (std::size_t i = 0; i < array.size(); ++i) {
-        add(std::move(array[i]), extend_pointer(pointer, std::to_string(i)));
-      }
-    };
-    if (document.is_array()) return read_array(document, "#");
+    Names names;
+    Json* list          = nullptr;
+    std::string pointer = "#";
+    if (document.is_array()) list = &document;
     if (document.is_object() && !document.contains("name")) {
       for (const char* key : {"tools", "functions"}) {
-        if (document.contains(key) && document[key].is_array()) {
-          return read_array(document[key], extend_pointer("#", key));
-        }
+        if (list != nullptr || !document.contains(key) || !document[key].is_array()) continue;
+        list    = &document[key];
+        pointer = extend_pointer(pointer, key);
       }
     }
-    add(std::move(document), "#");
+    if (list == nullptr) add(std::move(document), "#", names);
+    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+      add(std::move((*list)[i]), extend_pointer(pointer, std::to_string(i)), names);
+    }
+    make_index();
   }
+
+  // The tools read so far, by their names.
+  using Names = std::unordered_map<std::string_view, std::size_t>;
 
   static const Json* member(const Json& object, const char* key) {
     const auto found = object.find(key);
     return found == object.end() || found->is_null() ? nullptr : &*found;
   }
 
-  void add(Json document, std::string pointer) {
+  void add(Json document, std::string pointer, Names& names) {
+    BuildBudget::spend(100, 2000);
     if (!document.is_object()) {
       throw Error(Errc::malformed_document, pointer, "a tool is described by an object");
     }
@@ -256,14 +283,14 @@ class ToolSet {
       throw Error(Errc::malformed_document, extend_pointer(pointer, "name"),
                   "a name has no control characters");
     }
-    if (const auto known = find(tool.name)) {
+    if (const auto known = names.find(tool.name); known != names.end()) {
       throw Error(Errc::duplicate_tool, extend_pointer(pointer, "name"),
-                  "tool " + std::to_string(*known) + " has this name too: " + tool.name);
+                  "tool " + std::to_string(known->second) + " has this name too: " + tool.name);
     }
     read_parameters(tool, *body, pointer);
-    tool.document = std::move(document);
+    tool.document = ExactNumber::rounded(std::move(document));
     tools_.push_back(std::make_shared<const Tool>(std::move(tool)));
-    insert(tools_.size() - 1);
+    names.emplace(tools_.back()->name, tools_.size() - 1);
   }
 
   void read_parameters(Tool& tool, const Json& body, const std::string& pointer) {

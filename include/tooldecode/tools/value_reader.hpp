@@ -12,6 +12,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/code_points.hpp>
+#include <tooldecode/grammar/exact_number.hpp>
 #include <tooldecode/tools/code_point.hpp>
 
 #include <nlohmann/json.hpp>
@@ -25,7 +26,7 @@ namespace tooldecode {
 /// joined), lists, tuples (as lists) and dicts with string keys; not sets, bytes, complex numbers,
 /// other bases, underscores in numbers, `\N{...}` and comments. In both, text that is not UTF-8, a
 /// number beyond double and, unless `allow_repeated_keys`, a key that an object has twice are
-/// errors; an integer beyond 64 bits becomes the nearest double.
+/// errors; an integer beyond 64 bits becomes the nearest double unless `keep_numbers`.
 ///
 /// \par Complexity  O(bytes read), O(log keys) more per key
 /// \par Threads     a value; one thread at a time
@@ -45,6 +46,9 @@ class ValueReader {
 
   /// Lets an object have a key again, and takes its last value, as languages' own readers do.
   void allow_repeated_keys() noexcept { unique_keys_ = false; }
+
+  /// Keeps numbers that neither a double nor an integer of 64 bits holds, see ExactNumber.
+  void keep_numbers() noexcept { keep_numbers_ = true; }
 
   [[nodiscard]] std::size_t position() const noexcept { return at_; }
   [[nodiscard]] std::string_view rest() const noexcept { return text_.substr(at_); }
@@ -242,8 +246,10 @@ class ValueReader {
     }
     end_of_word();
     json += zeros == whole.size() ? "0" : whole.substr(zeros);
+    json += tail;
     try {
-      return Json::parse(json + tail);
+      Json read = Json::parse(json);
+      return keep_numbers_ ? ExactNumber::keep(std::move(json), std::move(read)) : read;
     } catch (const Json::exception&) {
       fail_at(start, "the number is too large");
     }
@@ -370,6 +376,7 @@ class ValueReader {
   Language language_;
   Errc code_;
   bool unique_keys_  = true;
+  bool keep_numbers_ = false;
   std::size_t at_    = 0;
   std::size_t depth_ = 0;
 };
@@ -381,6 +388,18 @@ class ValueReader {
 [[nodiscard]] inline nlohmann::ordered_json parse_json(std::string_view text,
                                                        Errc code = Errc::malformed_json) {
   ValueReader reader(text, ValueReader::Language::json, code);
+  nlohmann::ordered_json result = reader.value();
+  reader.skip_space();
+  if (!reader.at_end()) reader.fail("expected the end of the text");
+  return result;
+}
+
+/// Reads a document as parse_json does, and keeps every number as it is: those that a double would
+/// round become values that schemas read, see ExactNumber.
+[[nodiscard]] inline nlohmann::ordered_json parse_exact_json(std::string_view text,
+                                                             Errc code = Errc::malformed_json) {
+  ValueReader reader(text, ValueReader::Language::json, code);
+  reader.keep_numbers();
   nlohmann::ordered_json result = reader.value();
   reader.skip_space();
   if (!reader.at_end()) reader.fail("expected the end of the text");

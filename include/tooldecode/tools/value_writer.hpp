@@ -10,9 +10,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/exact_number.hpp>
 #include <tooldecode/tools/code_point.hpp>
 
 #include <nlohmann/json.hpp>
@@ -207,6 +209,14 @@ void append_value(std::string& text, const Json& value, const ValueStyle& style)
       text.push_back('}');
       return;
     }
+    case Json::value_t::binary:
+      if constexpr (std::is_same_v<Json, ExactNumber::Json>) {
+        if (ExactNumber::is(value)) {
+          text.append(ExactNumber::text(value));
+          return;
+        }
+      }
+      [[fallthrough]];
     default:
       text.append(style.none);
       return;

@@ -19,6 +19,7 @@
 #include <tooldecode/grammar/schema_reader.hpp>
 #include <tooldecode/grammar/schema_text.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/code_point.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
 #include <tooldecode/tools/mark.hpp>
@@ -42,7 +43,9 @@ namespace tooldecode {
 /// \par Threads     a value
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
 ///                  that are not finite and for strings that the format cannot hold;
-///                  Error{unsupported_keyword} for parameters that are not listed as properties
+///                  Error{unsupported_keyword} for parameters that are not listed as properties;
+///                  Error{unsupported_name} for a name that holds a mark, or white space that the
+///                  format does not tell from its own
 /// \par Source      chat templates of Qwen3-Coder (and Qwen3.5), GLM-4.5 and GLM-4.6
 struct XmlCall {
   std::string begin;         ///< opens a call
@@ -55,16 +58,18 @@ struct XmlCall {
   std::string padding;       ///< around a value; not part of it
   std::string after_values;  ///< may be empty
   std::string end;           ///< closes a call
+  bool bare = false;         ///< `begin` may be missing, and `end` where it is
 
   /// What values are written in, unless they are strings.
   static constexpr ValueReader::Language language = ValueReader::Language::json;
   /// Between elements.
   static constexpr std::string_view gap = "\n";
 
-  /// `<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>`.
+  /// `<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>`; the
+  /// model leaves out `<tool_call>` now and then.
   [[nodiscard]] static XmlCall qwen3_coder() {
-    return {"<tool_call>",  "<function=", ">",           "<parameter=", ">", "",
-            "</parameter>", "\n",         "</function>", "</tool_call>"};
+    return {"<tool_call>",  "<function=", ">",           "<parameter=",  ">", "",
+            "</parameter>", "\n",         "</function>", "</tool_call>", true};
   }
   /// `<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>`.
   [[nodiscard]] static XmlCall glm() {
@@ -99,23 +104,31 @@ struct XmlCall {
   /// The calls of an answer; none where it has no opening mark.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const {
     std::vector<ToolCall> calls;
-    const std::size_t first = text.find(begin);
+    std::size_t first = text.find(begin);
+    if (bare) first = std::min(first, text.find(before_name));
     if (first == std::string_view::npos) return calls;
     ValueReader reader(text, ValueReader::Language::json, Errc::malformed_call);
+    const std::string_view next = after_values.empty() ? end : after_values;
+    const std::vector<std::string_view> name_ends =
+        after_name.empty() ? std::vector<std::string_view>{next, before_key}
+                           : std::vector<std::string_view>{after_name};
     for (reader.skip(first); !reader.at_end(); reader.skip_space()) {
-      reader.expect(begin);
+      const bool is_bare = bare && reader.rest().starts_with(before_name);
+      if (!is_bare) reader.expect(begin);
       reader.skip_space();
       reader.expect(before_name);
-      const std::string_view next = after_values.empty() ? end : after_values;
       ToolCall call;
-      call.name = name(reader, after_name.empty() ? std::vector{next, std::string_view(before_key)}
-                                                  : std::vector{std::string_view(after_name)});
+      call.name = name(reader, name_ends,
+                       [&](const std::string& exact) { return tools.find(exact).has_value(); });
       reader.expect(after_name);
       reader.skip_space();
       const Tool* const tool = find(tools, call.name);
+      const auto known       = tool ? argument_names(*tool) : std::vector<std::string>();
       while (!reader.accept(next)) {
         reader.expect(before_key);
-        std::string key = name(reader, {after_key});
+        std::string key = name(reader, {after_key}, [&](const std::string& exact) {
+          return std::find(known.begin(), known.end(), exact) != known.end();
+        });
         reader.expect(after_key);
         if (!before_value.empty()) reader.skip_space();
         reader.expect(before_value);
@@ -124,49 +137,85 @@ struct XmlCall {
       }
       if (!after_values.empty()) {
         reader.skip_space();
-        reader.expect(end);
+        if (!reader.accept(end) && !is_bare) reader.expect(end);
       }
       calls.push_back(std::move(call));
     }
     return calls;
   }
 
-  /// The first call, its closing mark and further calls, where the opening mark has been read.
-  [[nodiscard]] NodeId calls_after_trigger(Grammar& grammar, const ToolSet& tools,
-                                           std::span<const std::size_t> chosen,
-                                           const ChoiceOptions& options) const {
-    const bool exact  = options.whitespace == 0;
-    const auto gap_of = [&](Grammar& in) {
-      return exact ? in.literal(gap) : in.lexeme(any_whitespace(), {0, options.whitespace});
-    };
-    const NodeId between = gap_of(grammar);
-    std::vector<std::pair<std::string, NodeId>> names;
-    for (const std::size_t i : chosen) {
-      const auto content = [&](Grammar& part) {
-        PlainText plain(part, after_value);
-        const NodeId space = gap_of(part);
-        return part.sequence({space, arguments(part, plain, tools[i], space, options)});
-      };
-      const NodeId after_tool = grammar.part(static_cast<std::uint32_t>(i), content);
-      for (const std::string& after : detail::mark_spellings(after_name)) {
-        names.emplace_back(tools[i].name + after, after_tool);
-      }
-    }
+  /// The first call, its closing mark and further calls, behind the mark that opens the first.
+  [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
+                                                  std::span<const std::size_t> chosen,
+                                                  const ChoiceOptions& options) const {
+    const bool exact     = options.whitespace == 0;
+    const NodeId between = gap_in(grammar, options);
+    const NodeId named   = grammar.trie(names(grammar, tools, chosen, options));
     const NodeId name =
         grammar.sequence({before_name.empty() ? (exact ? grammar.empty() : between) : between,
-                          detail::mark(grammar, before_name), grammar.trie(names)});
-    if (options.open_ended) return grammar.sequence({name, grammar.lexeme(detail::any_text())});
+                          detail::mark(grammar, before_name), named});
+    if (options.open_ended) {
+      return {{begin, grammar.sequence({name, grammar.lexeme(detail::any_text())})}};
+    }
+    const NodeId last  = exact ? grammar.empty() : between;
     const NodeId close = grammar.sequence({detail::mark(grammar, after_values),
                                            after_values.empty() ? grammar.empty() : between,
                                            detail::mark(grammar, end)});
     const NodeId call  = grammar.sequence({name, close});
-    const NodeId next  = grammar.sequence({between, detail::mark(grammar, begin)});
-    const Occurrences count{1, options.parallel ? Occurrences::unbounded : 1};
-    return grammar.sequence({grammar.repeat(call, count, next), exact ? grammar.empty() : between});
+    if (exact || !bare) {
+      const NodeId next = grammar.sequence({between, detail::mark(grammar, begin)});
+      const Occurrences count{1, options.parallel ? Occurrences::unbounded : 1};
+      return {{begin, grammar.sequence({grammar.repeat(call, count, next), last})}};
+    }
+    const NodeId bare_call = grammar.sequence(
+        {named, detail::mark(grammar, after_values),
+         grammar.optional(grammar.sequence({between, detail::mark(grammar, end)}))});
+    NodeId more = grammar.empty();
+    if (options.parallel) {
+      const NodeId next =
+          grammar.choice({grammar.sequence({detail::mark(grammar, begin), call}),
+                          grammar.sequence({detail::mark(grammar, before_name), bare_call})});
+      more = grammar.repeat(grammar.sequence({between, next}), {}, grammar.empty());
+    }
+    return {{begin, grammar.sequence({call, more, last})},
+            {before_name, grammar.sequence({bare_call, more, last})}};
   }
 
  private:
   using Json = nlohmann::ordered_json;
+
+  // What may stand between elements.
+  static NodeId gap_in(Grammar& grammar, const ChoiceOptions& options) {
+    if (options.whitespace == 0) return grammar.literal(gap);
+    return grammar.lexeme(any_whitespace(), {0, options.whitespace});
+  }
+  // The tools' names, each with its arguments.
+  [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
+      Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
+      const ChoiceOptions& options) const {
+    std::vector<std::pair<std::string, NodeId>> result;
+    for (const std::size_t i : chosen) {
+      const Tool& tool = tools[i];
+      detail::refuse_tool(tool, detail::why_not_carried(tool.name, marks(), after_name));
+      if (after_name.empty() && detail::has_outer_space(tool.name)) {
+        detail::refuse_tool(tool, "white space stands around it");
+      }
+      const auto content = [&](Grammar& part) {
+        PlainText plain(part, after_value);
+        const NodeId space = gap_in(part, options);
+        return part.sequence({space, arguments(part, plain, tool, space, options)});
+      };
+      const NodeId after_tool = grammar.part(static_cast<std::uint32_t>(i), content);
+      for (const std::string& after : detail::mark_spellings(after_name)) {
+        result.emplace_back(tool.name + after, after_tool);
+      }
+    }
+    return result;
+  }
+  [[nodiscard]] std::vector<std::string_view> marks() const {
+    return {begin,        before_name, after_name,   before_key, after_key,
+            before_value, after_value, after_values, end};
+  }
 
   [[nodiscard]] static std::string with_gap(const std::string& mark) {
     return mark.empty() ? mark : std::string(gap) + mark;
@@ -196,18 +245,22 @@ struct XmlCall {
     text += string;
   }
 
-  // Text up to the first of some marks, without white space around it.
-  static std::string name(ValueReader& reader, const std::vector<std::string_view>& marks) {
+  // Text up to the first of some marks: a known name as it stands, else without what may stand
+  // around it.
+  template <class IsKnown>
+  static std::string name(ValueReader& reader, const std::vector<std::string_view>& marks,
+                          const IsKnown& is_known) {
     const std::string_view rest = reader.rest();
     std::size_t length          = rest.size();
     for (const std::string_view mark : marks) length = std::min(length, rest.find(mark));
-    const std::string_view name = detail::trimmed(rest.substr(0, length));
-    const bool is_name          = !name.empty() && is_utf8(name) &&
-                         std::none_of(name.begin(), name.end(),
-                                      [](char c) { return static_cast<unsigned char>(c) < 0x20; });
-    if (!is_name) reader.fail("expected a name");
+    std::string exact(rest.substr(0, length));
+    if (!is_known(exact)) {
+      const std::string_view inner = detail::trimmed(rest.substr(0, length));
+      if (!detail::is_name(inner)) reader.fail("expected a name");
+      exact = inner;
+    }
     reader.skip(length);
-    return std::string(name);
+    return exact;
   }
 
   // A value and its closing mark.
@@ -280,6 +333,7 @@ struct XmlCall {
     };
     std::vector<std::string> keys = argument_names(tool);
     for (std::uint32_t i = 0; i < keys.size(); ++i) {
+      detail::refuse_argument(tool, keys[i], detail::why_not_carried(keys[i], marks(), after_key));
       const bool is_required =
           std::find(required.begin(), required.end(), keys[i]) != required.end();
       const NodeId value = grammar.tagged(argument_tag + i, value_of(keys[i]));

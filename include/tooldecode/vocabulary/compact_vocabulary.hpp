@@ -2,12 +2,15 @@
 /// The compact JSON form of a tokenizer: token bytes in base64, merges or scores, patterns.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -37,6 +40,14 @@ class JsonMembers {
   [[nodiscard]] const nlohmann::json& array(const char* key) const {
     if (!has(key) || !object_[key].is_array()) fail(key, "must be an array");
     return object_[key];
+  }
+  /// Refuses members of other names.
+  void allow(std::initializer_list<std::string_view> keys) const {
+    for (const auto& member : object_.items()) {
+      if (std::find(keys.begin(), keys.end(), member.key()) == keys.end()) {
+        fail(member.key(), "is no member of this form");
+      }
+    }
   }
   template <class T>
   [[nodiscard]] T value(const char* key) const {
@@ -73,21 +84,24 @@ inline nlohmann::json parse_json_file(std::string_view text) {
 }
 
 inline std::string decode_base64(std::string_view text, const std::string& place) {
+  const auto refuse = [&] { throw Error(Errc::malformed_vocabulary, place, "is no base64"); };
+  if (text.size() % 4 != 0) refuse();
+  for (int padding = 0; padding < 2 && text.ends_with('='); ++padding) text.remove_suffix(1);
   std::string bytes;
   std::uint32_t bits = 0;
   int held           = 0;
   for (const char c : text) {
-    if (c == '=') break;
     const std::size_t digit =
         std::string_view("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
             .find(c);
-    if (digit == std::string_view::npos)
-      throw Error(Errc::malformed_vocabulary, place, "is no base64");
+    if (digit == std::string_view::npos) refuse();
     bits = bits << 6 | static_cast<std::uint32_t>(digit);
     if ((held += 6) < 8) continue;
     held -= 8;
     bytes.push_back(static_cast<char>(bits >> held & 0xFF));
   }
+  // What is over is no byte and zero, or the text was another once.
+  if (held >= 6 || (bits & ((1U << held) - 1)) != 0) refuse();
   return bytes;
 }
 
@@ -110,6 +124,11 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
 /// `tokens_b64`, `token_types`, `merges` or `scores`, `pre_tokenizer`, `eos_id` and, where logits
 /// are longer than the list of tokens, `model_vocab_size`.
 ///
+/// A file may be damaged without being compressed, where nothing else would tell. So whatever says
+/// a thing twice is compared: `n_tokens` with the tokens, merges with the tokens that they make, no
+/// two normal tokens write the same bytes, and there are no members of other names. What is said
+/// once (a token's type, the id that ends a text) is taken as it is.
+///
 /// \par Complexity  O(size of the text)
 /// \par Errors      Error{malformed_json, malformed_vocabulary, malformed_pattern} with the place
 [[nodiscard]] inline Tokenizer parse_compact_vocabulary(std::string_view json_text) {
@@ -118,6 +137,12 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
   const nlohmann::json& tokens = file.array("tokens_b64");
   const nlohmann::json& types  = file.array("token_types");
   if (tokens.size() != types.size()) file.fail("token_types", "must be as long as tokens_b64");
+  if (file.has("n_tokens") && file.value<std::size_t>("n_tokens") != tokens.size()) {
+    file.fail("n_tokens", "is not the number of tokens, " + std::to_string(tokens.size()));
+  }
+  file.allow({"name", "type", "source", "license", "note", "n_tokens", "n_base_tokens", "bos_id",
+              "eos_id", "pad_id", "tokens_b64", "token_types", "merges", "scores", "rank_is_id",
+              "pre_tokenizer", "add_space_prefix", "model_vocab_size"});
   std::vector<Vocabulary::Entry> entries;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const std::string place = "#/tokens_b64/" + std::to_string(i);
@@ -142,6 +167,11 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
   if (file.has("bos_id")) options.begin_token = id("bos_id");
   if (file.has("pad_id")) options.pad_token = id("pad_id");
   if (file.has("model_vocab_size")) options.size = file.value<std::size_t>("model_vocab_size");
+  // Logits past the tokens are padding: a few thousand at most, and never so many that masks of
+  // them would fill the memory.
+  if (options.size > 2 * tokens.size() + 65'536) {
+    file.fail("model_vocab_size", "is far more than there are tokens");
+  }
   const Vocabulary vocabulary(entries, options);
   const auto type = file.value<std::string>("type");
   if (type == "spm-bpe") {
@@ -150,6 +180,15 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
                      file.value_or("add_space_prefix", false));
   }
   if (type != "bpe-bytelevel") file.fail("type", "is neither bpe-bytelevel nor spm-bpe");
+  std::unordered_map<std::string_view, std::size_t> known;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].type != TokenType::normal) continue;
+    const auto [at, fresh] = known.emplace(entries[i].bytes, i);
+    if (!fresh) {
+      throw Error(Errc::malformed_vocabulary, "#/tokens_b64/" + std::to_string(i),
+                  "token " + std::to_string(at->second) + " writes the same bytes");
+    }
+  }
   std::vector<BytePairEncoding::Merge> merges;
   for (const auto& merge : file.value<std::vector<std::string>>("merges")) {
     merges.push_back(detail::split_merge(merge, merges.size()));

@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
@@ -139,9 +141,35 @@ class VocabularyTrie {
     const std::uint32_t first = nodes_[node].first_value;
     return {values_.data() + first, nodes_[node + 1].first_value - first};
   }
+  /// The bytes that lead to a node. O(bytes x log nodes).
+  [[nodiscard]] std::string text(NodeIndex node) const {
+    std::string bytes;
+    while (node != 0) {
+      bytes.push_back(static_cast<char>(labels_[node]));
+      // The last node whose children do not begin behind this one is its parent.
+      const auto begins_behind = [](NodeIndex child, const Node& other) {
+        return child < other.first_child;
+      };
+      const auto behind = std::upper_bound(nodes_.begin(), nodes_.end() - 1, node, begins_behind);
+      node              = static_cast<NodeIndex>(behind - nodes_.begin() - 1);
+    }
+    std::reverse(bytes.begin(), bytes.end());
+    return bytes;
+  }
   /// Texts that end at a node or below it.
   [[nodiscard]] std::uint32_t count_below(NodeIndex node) const noexcept {
     return nodes_[node].below;
+  }
+
+  /// Equal for equal tries; O(nodes).
+  [[nodiscard]] std::uint64_t hash() const noexcept {
+    std::uint64_t hash = labels_.size();
+    for (std::size_t i = 0; i < labels_.size(); ++i) {
+      hash = hash_combine(hash, std::uint64_t{labels_[i]} << 32 | nodes_[i].first_child);
+      hash = hash_combine(hash, nodes_[i].first_value);
+    }
+    for (const std::uint32_t value : values_) hash = hash_combine(hash, value);
+    return hash;
   }
 
   friend bool operator==(const VocabularyTrie&, const VocabularyTrie&) = default;

@@ -1,0 +1,109 @@
+/// \file
+/// JointWalk: follows every token of a vocabulary through an automaton, each set of positions once.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <tooldecode/core/intern_index.hpp>
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/byte_set.hpp>
+#include <tooldecode/grammar/stacks.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+
+namespace tooldecode {
+
+/// Walks a trie and an automaton side by side, as a deterministic automaton would: all positions
+/// move together, and where a byte leads from a set of positions is worked out once, however many
+/// ways there are to cut a token into the grammar's parts and however many tokens pass there.
+///
+/// Where a grammar is ambiguous, walks that follow positions one by one visit a node of the trie
+/// once for each way to read it, which doubles with every byte; this one visits it once.
+///
+/// \par Complexity  O(nodes below, and sets of positions x bytes), times the positions of a set
+/// \par Threads     holds the automaton's lock through its walk
+/// \par Errors      std::bad_alloc
+/// \par Source      the subset construction, Rabin and Scott 1959
+class JointWalk {
+ public:
+  using Place     = Automaton::Walk::Place;
+  using NodeIndex = VocabularyTrie::NodeIndex;
+
+  JointWalk(Automaton::Walk& walk, const VocabularyTrie& trie) : walk_(walk), trie_(trie) {}
+
+  /// Calls `visit(values)` for each node below the trie's root whose text may follow.
+  template <class Visit>
+  void operator()(Place place, Visit visit) {
+    struct At {
+      NodeIndex node;
+      std::uint32_t set;
+    };
+    std::vector<At> work{{0, intern(place)}};
+    while (!work.empty()) {
+      const At at = work.back();
+      work.pop_back();
+      const auto [first, last] = trie_.children(at.node);
+      for (auto child = first; child < last; ++child) {
+        const std::uint32_t next = step(at.set, trie_.label(child));
+        if (next == none) continue;
+        visit(trie_.values(child));
+        const auto [below, end] = trie_.children(child);
+        if (below != end) work.push_back({child, next});
+      }
+    }
+  }
+
+  /// Sets of positions met so far.
+  [[nodiscard]] std::size_t size() const noexcept { return sets_.size(); }
+
+ private:
+  static constexpr std::uint32_t none = ~std::uint32_t{0}, unknown = none - 1;
+  using Row = std::array<std::uint32_t, 256>;
+
+  struct Set {
+    Place place;
+    ByteSet candidates;
+    std::unique_ptr<Row> next{};  // made at the first step
+  };
+
+  std::uint32_t step(std::uint32_t from, std::uint8_t byte) {
+    if (!sets_[from].candidates.contains(byte)) return none;
+    if (!sets_[from].next) {
+      sets_[from].next = std::make_unique<Row>();
+      sets_[from].next->fill(unknown);
+    }
+    if (const std::uint32_t known = (*sets_[from].next)[byte]; known != unknown) return known;
+    const Place place         = walk_.step(sets_[from].place, byte);
+    const std::uint32_t next  = place.empty() ? none : intern(place);
+    (*sets_[from].next)[byte] = next;
+    return next;
+  }
+
+  // A set that is known gives its place back.
+  std::uint32_t intern(Place place) {
+    const auto positions = walk_.positions(place);
+    bool is_new          = false;
+    const auto same      = [&](std::uint32_t id) {
+      return std::ranges::equal(walk_.positions(sets_[id].place), positions);
+    };
+    const std::uint32_t id = index_.intern(hash_of(positions), same, [&] {
+      is_new = true;
+      sets_.push_back({place, walk_.candidates(place)});
+      return static_cast<std::uint32_t>(sets_.size() - 1);
+    });
+    if (!is_new) walk_.drop(place);
+    return id;
+  }
+
+  Automaton::Walk& walk_;
+  const VocabularyTrie& trie_;
+  std::vector<Set> sets_;
+  InternIndex index_;
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,79 @@
+/// \file
+/// Names of tools and arguments that a call format can carry: written and read they stay the same.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/schema_keywords.hpp>
+#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+
+namespace tooldecode::detail {
+
+/// Where a tool's name stands in the documents.
+inline std::string name_pointer(const Tool& tool) {
+  const std::string& at   = tool.parameters_pointer;
+  const std::size_t slash = at.rfind('/');
+  for (const char* key :
+       {"parameters", "inputSchema", "input_schema", "json_schema", "input_parameters"}) {
+    if (slash != std::string::npos && at.substr(slash + 1) == key) {
+      return at.substr(0, slash) + "/name";
+    }
+  }
+  return at + "/name";
+}
+/// Where an argument stands.
+inline std::string argument_pointer(const Tool& tool, const std::string& key) {
+  return extend_pointer(tool.parameters_pointer + "/properties", key);
+}
+
+[[noreturn]] inline void refuse_name(const std::string& where, const std::string& name,
+                                     const std::string& why) {
+  throw Error(Errc::unsupported_name, where,
+              "the call format cannot write the name \"" + name + "\": " + why);
+}
+inline void refuse_tool(const Tool& tool, const std::optional<std::string>& why) {
+  if (why) refuse_name(name_pointer(tool), tool.name, *why);
+}
+inline void refuse_argument(const Tool& tool, const std::string& key,
+                            const std::optional<std::string>& why) {
+  if (why) refuse_name(argument_pointer(tool, key), key, *why);
+}
+
+/// Whether a name has white space before or behind it.
+inline bool has_outer_space(std::string_view name) {
+  constexpr std::string_view space = " \t\r\n\v\f";
+  return name.empty() || space.find(name.front()) != std::string_view::npos ||
+         space.find(name.back()) != std::string_view::npos;
+}
+
+/// Why a name cannot stand between marks: it holds one, or runs into the one behind it. Nothing
+/// where it can.
+///
+/// \param marks  those that are empty are passed over
+inline std::optional<std::string> why_not_carried(const std::string& name,
+                                                  std::span<const std::string_view> marks,
+                                                  std::string_view behind) {
+  if (name.empty()) return "it is empty";
+  for (const std::string_view mark : marks) {
+    if (mark.empty() || name.find(mark) == std::string::npos) continue;
+    return "it holds '" + std::string(mark) + "'";
+  }
+  if (behind.empty() || name.find(behind.front()) == std::string::npos) return std::nullopt;
+  if ((name + std::string(behind)).find(behind) == name.size()) return std::nullopt;
+  return "it runs into '" + std::string(behind) + "'";
+}
+
+/// Whether a text may be the name of a tool that is not known.
+inline bool is_name(std::string_view name) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
+  return !name.empty() && is_utf8(name) && std::none_of(name.begin(), name.end(), is_control);
+}
+
+}  // namespace tooldecode::detail

@@ -1,0 +1,195 @@
+#include <string>
+#include <vector>
+
+#include <tooldecode/tools/harmony_call.hpp>
+
+#include <support/catch.hpp>
+#include <support/format_checks.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+const HarmonyCall harmony;
+const std::string thought   = "<|channel|>analysis<|message|>Which tool?<|end|><|start|>assistant";
+const std::string arguments = R"({"city": "Paris"})";
+const ToolCall weather{"get_weather", {{"city", "Paris"}}};
+
+const ToolSet& tools() {
+  static const ToolSet set = ToolSet::parse(R"([
+    {"name": "get_weather", "parameters": {"type": "object",
+      "properties": {"city": {"type": "string"}}, "required": ["city"]}},
+    {"name": "get_weather.now", "parameters": {}}, {"name": "m.now", "parameters": {}}])");
+  return set;
+}
+
+int refused(const std::string& text, const ChoiceOptions& options = {}) {
+  return test::refused(harmony, tools(), text, options);
+}
+
+std::string with_control_tokens(std::string text) {
+  for (const std::string mark : {"<|start|>", "<|channel|>", "<|constrain|>", "<|message|>",
+                                 "<|end|>", "<|call|>", "<|return|>"}) {
+    for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 2)) {
+      text.replace(at, mark.size(), control_open + mark + control_close);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("gpt-oss calls tools in its commentary") {
+  const std::vector<ToolCall> two{weather, {"m.now"}};
+  const std::string text =
+      "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
+      "{\"city\": \"Paris\"}<|call|><|start|>assistant"
+      "<|channel|>commentary to=functions.m.now <|constrain|>json<|message|>{}<|call|>";
+  CHECK(harmony.write(two) == text);
+  CHECK(harmony.parse(text, {}) == two);
+  CHECK(harmony.parse(thought + text + "\n", {}) == two);
+  CHECK(harmony.parse("One moment.", {}).empty());
+  CHECK(harmony.parse("", {}).empty());
+  CHECK(harmony.write({}).empty());
+  CHECK(refused(thought + text) == -1);
+  CHECK(refused(with_control_tokens(thought + text)) == -1);
+  CHECK(refused(text, {.choice = ToolChoice::required, .whitespace = 0}) == -1);
+  CHECK(refused(text, {.parallel = false}) == static_cast<int>(text.find("<|start|>")));
+  ChoiceOptions options{.choice = ToolChoice::required};
+  CHECK(refused(thought + text, options) != -1);
+  options.reasoning = HarmonyCall::analysis();
+  CHECK(refused(thought + text, options) == -1);
+}
+
+TEST_CASE("Every header of a message to a function is one of a call") {
+  std::vector<std::string> headers;
+  for (const std::string channel : {"analysis", "commentary", "final"}) {
+    for (const std::string type :
+         {"", " ", " <|constrain|>json", "<|constrain|>json", " json", " <|constrain|>json "}) {
+      const std::string end = type + "<|message|>";
+      headers.push_back("<|channel|>" + channel + " to=functions.get_weather" + end);
+      headers.push_back(" to=functions.get_weather<|channel|>" + channel + end);
+      headers.push_back(" to=functions.get_weather <|channel|>" + channel + end);
+    }
+  }
+  const std::vector<std::string> before{
+      "",
+      "<|start|>assistant",
+      thought,
+      "One moment.<|end|><|start|>assistant",
+      "<|channel|>commentary<|message|>One moment.<|end|><|start|>assistant",
+      thought + "<|channel|>final<|message|><|end|><|start|>assistant"};
+  for (const std::string& header : headers) {
+    for (const std::string& first : before) {
+      INFO(first + header);
+      for (const std::string end : {"", "<|call|>"}) {
+        const std::string text = first + header + arguments + end;
+        CHECK(harmony.parse(text, tools()) == std::vector{weather});
+        CHECK(refused(text) == -1);
+        CHECK(refused(with_control_tokens(text)) == -1);
+      }
+      // Neither other arguments nor other tools.
+      const int begin        = static_cast<int>((first + header).size());
+      const std::size_t name = (first + header).find("get_weather");
+      CHECK(refused(first + header + "{}") == begin + 1);
+      CHECK(refused(first + header + "print(1)") == begin);
+      std::string other = first + header;
+      other.replace(name, 11, "get_times");
+      CHECK(refused(other) == static_cast<int>(name) + 4);
+      const std::string builtin = (first + header).replace(name - 10, 10, "");
+      CHECK(refused(builtin) == static_cast<int>(name) - 10);
+    }
+    const ChoiceOptions required{.choice = ToolChoice::required};
+    CHECK(refused(header + arguments, required) == -1);
+    const std::string none = " to=";
+    CHECK(refused(header, {.choice = ToolChoice::none}) > static_cast<int>(header.find(none)));
+  }
+}
+
+TEST_CASE("Messages to nobody are text") {
+  const ChoiceOptions none{.choice = ToolChoice::none};
+  for (const std::string text :
+       {"", "Hello.", " to=functions.f", "a <| b |>", "<|channel|>final<|message|>Hello.",
+        "<|channel|>final <|constrain|>json<|message|>{}", "Hello.<|end|>",
+        "<|channel|>analysis<|message|>Hm", "<|channel|>commentary<|message|>So<|end|>"}) {
+    INFO(text);
+    CHECK(harmony.parse(text, tools()).empty());
+    CHECK(refused(text, none) == -1);
+    CHECK(refused(with_control_tokens(text)) == -1);
+    if (!text.starts_with("<|")) continue;
+    CHECK(harmony.parse(thought + text, tools()).empty());
+    CHECK(refused(thought + text, none) == -1);
+    CHECK(refused(with_control_tokens(thought + text)) == -1);
+  }
+  for (const std::string text :
+       {"<|channel|>other", "<|start|>user", "Hello.<|channel|>", "Hello.<|end|>Hello",
+        "Hello.<|start|>", "<|message|>", " to=functions.m.now<|message|>", "<|constrain|>",
+        "<|channel|>final to=all", "<|channel|>final<|message|>a<|call|>", "a<|return|>"}) {
+    INFO(text);
+    CHECK(refused(text) >= 0);
+    CHECK(refused(text, none) >= 0);
+    CHECK(refused(with_control_tokens(text)) >= 0);
+  }
+  // Messages to tools of the model's own are no calls, and may not be written.
+  for (const std::string header :
+       {" to=container.exec<|channel|>commentary<|message|>",
+        "<|channel|>commentary to=python <|constrain|>code<|message|>"}) {
+    CHECK(harmony.parse(thought + header + "print(\"<|x\")", tools()).empty());
+    CHECK(refused(thought + header) >= 0);
+  }
+}
+
+TEST_CASE("gpt-oss's last call may end with the text's end") {
+  const auto text = harmony.write(std::vector<ToolCall>{{"m.now"}});
+  const auto cut  = text.substr(0, text.size() - std::string_view("<|call|>").size());
+  CHECK(harmony.parse(cut, tools()) == std::vector<ToolCall>{{"m.now"}});
+  CHECK(refused(cut) == -1);
+  const std::string next = "<|start|>assistant" + text;
+  CHECK(refused(text + next) == -1);
+  CHECK(refused(cut + next) == static_cast<int>(cut.size() + 2));
+  CHECK(test::error_of(harmony, tools(), cut + next) != "none");
+}
+
+TEST_CASE("A block of analysis holds no other message") {
+  const ChoiceOptions options{.reasoning = HarmonyCall::analysis()};
+  const std::string begin = "<|channel|>analysis<|message|>a <|";
+  CHECK(refused(begin + "|end|> b<|end|><|start|>assistant<|channel|>final<|message|>", options) ==
+        -1);
+  for (const std::string mark : {"message|>", "channel|>", "call|>", "constrain|>"}) {
+    CHECK(refused(begin + mark, options) == static_cast<int>((begin + mark).size()) - 1);
+  }
+}
+
+TEST_CASE("Broken messages are errors with the byte") {
+  const auto at = [](const std::string& text) { return test::error_of(harmony, tools(), text); };
+  const std::string header = "<|channel|>commentary to=functions.m.now<|message|>";
+  CHECK(at(header) == "malformed_call byte 51");
+  CHECK(at(header + "[]") == "malformed_call byte 51");
+  CHECK(at(header + "{} and") == "malformed_call byte 54");
+  CHECK(at(header + "{}<|call|> and") == "malformed_call byte 62");
+  CHECK(at("<|channel|>commentary to=functions.<|message|>{}") == "malformed_call byte 46");
+  CHECK(at("<|channel|>commentary to=functions.m.now") == "malformed_call byte 40");
+  CHECK(at("<|channel|>commentary to=functions.m.now to=functions.f<|message|>{}") ==
+        "malformed_call byte 55");
+  CHECK(at("<|start|>user<|message|>") == "malformed_call byte 9");
+  CHECK(at("Hello.<|channel|>final<|message|>") == "malformed_call byte 0");
+}
+
+TEST_CASE("A header cannot carry every name") {
+  for (const std::string name : {"a b", " a", "a<|b"}) {
+    const ToolSet set = ToolSet::from_json(
+        Json::array({{{"name", "f"}}, {{"type", "function"}, {"function", {{"name", name}}}}}));
+    try {
+      static_cast<void>(test::refused(harmony, set, ""));
+      FAIL(name);
+    } catch (const Error& error) {
+      CHECK(error.code() == Errc::unsupported_name);
+      CHECK(error.where() == "#/1/function/name");
+    }
+  }
+  const ToolSet set = ToolSet::from_json(Json::array({{{"name", "a<"}}, {{"name", "a"}}}));
+  const std::vector<ToolCall> calls{{"a<"}, {"a"}};
+  CHECK(harmony.parse(harmony.write(calls), set) == calls);
+  CHECK(test::refused(harmony, set, harmony.write(calls)) == -1);
+}
