@@ -160,6 +160,14 @@ def test_calls(folder):
     verdicts, _ = run(folder, [{"id": 1, "functions": [tool], "text": "[greet(name='Ann')]"},
                                {"id": 2, "functions": [tool], "text": "[greet(age=1)]"}], format="python")
     assert verdicts[1]["accepted"] and not verdicts[2]["accepted"], verdicts
+    begun = {"functions": [tool], "text": "[greet(name='A", "complete": False}
+    verdicts, _ = run(folder, [{"id": "begun", **begun}, {"id": "ended", **begun, "complete": True}], format="python")
+    assert verdicts["begun"]["accepted"] and not verdicts["ended"]["accepted"], verdicts
+
+
+def test_expectations(folder):
+    tool = {"name": "greet", "description": "", "parameters": PERSON}
+    verdicts, _ = run(folder, [{"id": 2, "functions": [tool], "text": "[greet(age=1)]"}], format="python")
     assert verdicts[2]["expected"].startswith('in the argument "age" of greet: one of: a comma'), verdicts
 
 

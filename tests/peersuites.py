@@ -2,7 +2,8 @@
 
     python tests/peersuites.py PROGRAM [--all] [--show CLASS]
 
-Runs the cases of the kinds schema, ebnf and regex through `tooldecode check` and counts, by suite and kind, what is
+Runs the cases of the kinds schema, ebnf, regex and chat through `tooldecode check` and counts, by suite and kind,
+what is
 
     right       as the suite expects, a specification that is to be refused included
     refused     a specification that uses what is listed as not supported, see UNSUPPORTED and REFUSALS
@@ -18,6 +19,7 @@ import argparse
 import collections
 import functools
 import gzip
+import itertools
 import json
 import os
 import pathlib
@@ -28,6 +30,14 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KINDS = {"schema": "json-schema", "ebnf": "ebnf", "regex": "regex"}
+# What the models of a template write, by a part of the template's name.
+TEMPLATES = {
+    "Qwen2.5": "hermes", "QwQ": "hermes", "Hermes-2": "hermes", "Hermes-3": "hermes", "MiMo-VL": "hermes",
+    "Qwen3-Coder": "qwen3-coder", "Qwen3.5": "qwen3-coder", "Nemotron-3-Nano": "qwen3-coder", "StepFun3.5": "qwen3-coder",
+    "GLM-4": "glm", "gpt-oss": "harmony", "Kimi-K2": "kimi-k2", "DeepSeek-V3.1": "deepseek-v3.1",
+    "DeepSeek-R1": "deepseek-v3", "deepseek-r1": "deepseek-v3", "Mistral-Nemo": "mistral", "Devstral": "mistral-args",
+    "Ministral": "mistral-args", "Llama-3.": "llama",
+}
 COLUMNS = ("right", "refused", "convention", "wrong")
 
 # Errors by which a schema or an expression may be refused though the suite builds it.
@@ -197,11 +207,40 @@ def recurs_at_its_left(spec: str) -> bool:
     return any(name in names for name, names in first.items())
 
 
+# Chats --------------------------------------------------------------------------------------------------------------
+
+def format_of(case) -> str | None:
+    return next((form for part, form in TEMPLATES.items() if part in case["spec"]), None)
+
+
+def chat_of(case: dict) -> dict:
+    """A chat as a case of another kind: what the model is expected to write, to be accepted. What is calls alone must be
+    accepted as calls."""
+    calls_alone = case["calls"] and not case["content"] and not case["reasoning"]
+    return {"suite": case["suite"], "test": "chat", "kind": "chat", "spec": case["template"], "opts": {}, "text": case["input"],
+            "expect": True, "complete": not case["partial"],
+            "tools": [{**tool, "parameters": json.loads(tool["parameters"])} for tool in case["tools"]],
+            "choice": "none" if not case["tools"] else "required" if calls_alone else "auto"}
+
+
+def reasoning_of(case) -> str:
+    """Whether a text closes a block of reasoning, and opens it."""
+    if format_of(case) == "harmony":
+        return "block"
+    close = "[/THINK]" if format_of(case) == "mistral-args" else "</think>"
+    if close not in case["text"]:
+        return "no"
+    return "block" if case["text"].lstrip().startswith(close.replace("/", "")) else "open"
+
+
 # A case is of a convention for what it is, never for what the program says of it.
 CONVENTIONS = {
     "tags": (
         "arguments in a model's own tags, which are call formats here and not JSON",
         lambda case: bool(case["opts"].get("json_format"))),
+    "other models": (
+        "a model whose calls have no format here",
+        lambda case: case["kind"] == "chat" and format_of(case) is None),
     "not UTF-8": (
         "bytes that no row of JSON can hold",
         lambda case: case["text"] is None),
@@ -267,7 +306,9 @@ def read_cases(path: pathlib.Path) -> list:
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             case = json.loads(line)
-            if case["kind"] not in KINDS:
+            if case["kind"] == "chat":
+                case = chat_of(case)
+            elif case["kind"] not in KINDS:
                 continue
             try:
                 case["text"] = bytes.fromhex(case["text"]).decode() if "text" in case else ""
@@ -286,7 +327,18 @@ def row_of(kind: str, number: int, texts: list) -> str:
     return f'{{"id": {number}, "spec": {json.dumps(spec)}, "root": {json.dumps(root)}, "tests": {tests}}}\n'
 
 
-def run(program: str, kind: str, cases: list, flags: list) -> None:
+def walk(command: list, rows: list) -> tuple:
+    """The program's verdicts on rows; what it says at its end in place of those that are missing."""
+    with tempfile.TemporaryDirectory() as temporary:
+        path = pathlib.Path(temporary) / "rows.jsonl"
+        path.write_text("".join(rows), encoding="utf-8")
+        done = subprocess.run([*command, str(path)], capture_output=True, text=True, encoding="utf-8", timeout=1800,
+                              check=False)
+    verdicts = [json.loads(line) for line in done.stdout.split("\n") if line]
+    return verdicts, {"accepted": None, "reason": done.stderr[-300:]}
+
+
+def run_specified(command: list, kind: str, cases: list) -> None:
     """Puts the program's verdict into each case, as "verdict"; one that is not asked has none."""
     groups = collections.defaultdict(list)
     for case in cases:
@@ -298,17 +350,23 @@ def run(program: str, kind: str, cases: list, flags: list) -> None:
             continue
         if case["text"] is not None and not case["opts"].get("json_format"):
             groups[case["spec"], case.get("root", "root")].append(case)
-    with tempfile.TemporaryDirectory() as temporary:
-        path = pathlib.Path(temporary) / "rows.jsonl"
-        path.write_text("".join(row_of(kind, k, texts) for k, texts in enumerate(groups.values())), encoding="utf-8")
-        done = subprocess.run([program, "check", "--vocabulary", str(ROOT / "examples/data/tiny"), "--format",
-                               KINDS[kind], *flags, str(path)], capture_output=True, text=True, encoding="utf-8",
-                              timeout=1800, check=False)
-    verdicts = iter(filter(None, done.stdout.split("\n")))
-    for texts in groups.values():
-        for case in texts:
-            line = next(verdicts, None)
-            case["verdict"] = json.loads(line) if line else {"accepted": None, "reason": done.stderr[-300:]}
+    rows = [row_of(kind, k, texts) for k, texts in enumerate(groups.values())]
+    verdicts, ended = walk([*command, "--format", KINDS[kind]], rows)
+    for case, verdict in itertools.zip_longest(itertools.chain(*groups.values()), verdicts, fillvalue=ended):
+        case["verdict"] = verdict
+
+
+def run_chats(command: list, cases: list) -> None:
+    groups = collections.defaultdict(list)
+    for case in cases:
+        if format_of(case) is not None:
+            groups[format_of(case), reasoning_of(case)].append(case)
+    for (form, reasoning), chats in groups.items():
+        rows = [json.dumps({"id": k, "functions": chat["tools"], "text": chat["text"], "choice": chat["choice"],
+                            "complete": chat["complete"]}) + "\n" for k, chat in enumerate(chats)]
+        verdicts, ended = walk([*command, "--format", form, "--reasoning", reasoning], rows)
+        for chat, verdict in itertools.zip_longest(chats, verdicts, fillvalue=ended):
+            chat["verdict"] = verdict
 
 
 # Verdicts -----------------------------------------------------------------------------------------------------------
@@ -367,8 +425,13 @@ def main() -> int:
     if not judges("{}"):
         skip("needs the Python package jsonschema or jsonschema-rs")
     cases = read_cases(path)
-    for kind in KINDS:
-        run(options.program, kind, [case for case in cases if case["kind"] == kind], ["--cross-check"] * options.all)
+    command = [options.program, "check", "--vocabulary", str(ROOT / "examples/data/tiny"), *["--cross-check"] * options.all]
+    for kind in (*KINDS, "chat"):
+        of_kind = [case for case in cases if case["kind"] == kind]
+        if kind == "chat":
+            run_chats(command, of_kind)
+        else:
+            run_specified(command, kind, of_kind)
         print(f"  {kind}: walked", file=sys.stderr, flush=True)
 
     counts = collections.defaultdict(collections.Counter)

@@ -155,7 +155,8 @@ class Check {
       throw td::Error(td::Errc::malformed_document, "", "a row has functions or tools");
     }
     const td::ToolSet tools = td::ToolSet::from_json(row[key]);
-    const CheckedText text{id, text_of(row, format, tools)};
+    const CheckedText text{id, text_of(row, format, tools),
+                           find_flag(row, "complete").value_or(true)};
     td::ChoiceOptions choice =
         parse_choice(row.contains("choice") ? row["choice"].get<std::string>() : options_.choice);
     choice.documented_order     = options_.documented_order;
@@ -346,11 +347,11 @@ void add_check(CLI::App& app) {
   sub->add_option("rows", options->rows,
                   "JSONL (or .gz) with id, functions or tools, text and, if wanted, choice; "
                   "without text, call_json or call_python is written in the format. With "
-                  "json-schema: id, schema and text, and complete: false where the text is only "
-                  "the beginning of one. With ebnf: id, spec, text, and root where the first rule "
-                  "has another name; with regex: id, spec and text. In place of text, tests: a "
-                  "list of objects with text or data, and perhaps complete or valid, each told as "
-                  "\"id#k\", k from 0")
+                  "json-schema: id, schema and text; with ebnf: id, spec, text, and root where "
+                  "the first rule is not named so; with regex: id, spec and text; or in place of "
+                  "text, tests: a list of objects with text or data, and perhaps valid, each told "
+                  "as \"id#k\", k from 0. complete: false beside a text makes it the beginning "
+                  "of one")
       ->required();
   sub->callback([options] { run_check(*options); });
 }
