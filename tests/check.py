@@ -14,12 +14,12 @@ PERSON = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"
           "required": ["name"], "additionalProperties": False}
 
 
-def run(folder, rows, *arguments, format="json-schema", status=0):
+def run(folder, rows, *arguments, format="json-schema", vocabulary=TINY, status=0):
     """The verdicts by id, and what is said on stderr."""
     path = folder / "rows.jsonl.gz"
     with gzip.open(path, "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
-    command = [sys.argv[1], "check", "--vocabulary", TINY, "--format", format, *arguments, path]
+    command = [sys.argv[1], "check", "--vocabulary", vocabulary, "--format", format, *arguments, path]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, encoding="utf-8", timeout=100)
     assert done.returncode == status, (command, done.returncode, done.stderr)
     verdicts = [json.loads(line) for line in done.stdout.splitlines()]
@@ -73,7 +73,7 @@ def test_refusals(folder):
         for k in range(2):
             verdict = verdicts[f"{name}#{k}"]
             assert verdict["refused"] == name and "accepted" not in verdict, verdict
-    assert "8 under schemas that are refused" in report and "verdicts as" not in report, report
+    assert "8 under specifications that are refused" in report and "verdicts as" not in report, report
 
 
 def test_bad_rows(folder):
@@ -83,11 +83,91 @@ def test_bad_rows(folder):
     assert "malformed_document" in report, report
 
 
+def test_beginnings(folder):
+    texts = {'{"name": "A': True, '{"age": 1': True, '{"name": 1': False, "": True, '{"name": "Ann"}': True}
+    rows = [{"id": text, "schema": PERSON, "text": text, "complete": False} for text in texts]
+    verdicts, _ = run(folder, rows)
+    assert {text: verdict["accepted"] for text, verdict in verdicts.items()} == texts, verdicts
+    assert verdicts['{"name": 1']["error_at"] == 9, verdicts
+    tests = [{"text": text, "complete": complete} for text in texts for complete in (False, True)]
+    verdicts, _ = run(folder, [{"id": "b", "schema": PERSON, "tests": tests}])
+    for k, (text, begun) in enumerate(texts.items()):
+        assert verdicts[f"b#{2 * k}"]["accepted"] == begun, verdicts
+        assert verdicts[f"b#{2 * k + 1}"]["accepted"] == text.endswith("}"), verdicts
+
+
+def test_grammars(folder):
+    sums = 'sum ::= sum "+" number | number\nnumber ::= [0-9]+ # digits'
+    texts = {"1+23": None, "1+": 2, "+1": 0, "": 0, "1 + 2": 1, "7": None}
+    rows = [{"id": text, "spec": sums, "root": "sum", "text": text} for text in texts]
+    rows += [{"id": "begun", "spec": sums, "root": "sum", "text": "1+", "complete": False},
+             {"id": "root", "spec": "root ::= \"a\"*", "tests": [{"text": "aa", "valid": True}, {"text": "ab", "valid": True}]}]
+    verdicts, report = run(folder, rows, format="ebnf")
+    assert {text: verdicts[text]["error_at"] for text in texts} == texts, verdicts
+    assert verdicts["begun"]["accepted"] and verdicts["root#0"]["accepted"], verdicts
+    assert not verdicts["root#1"]["accepted"] and verdicts["root#1"]["error_at"] == 1, verdicts
+    assert "1 of 2 verdicts as the rows have them" in report, report
+    refused = {"root ::= (": "byte 9: malformed_grammar", "root ::= other": "byte 9: malformed_grammar",
+               "a ::= \"a\"": ": malformed_grammar", "root ::= \"a\" root": ": unsatisfiable_schema"}
+    verdicts, report = run(folder, [{"id": spec, "spec": spec, "text": "a"} for spec in refused], format="ebnf")
+    assert {spec: verdict["refused"] for spec, verdict in verdicts.items()} == refused, verdicts
+    assert "4 under specifications that are refused" in report, report
+    _, report = run(folder, [{"id": 1, "schema": True, "text": "a"}], format="ebnf", status=2)
+    assert "a row has a spec" in report, report
+
+
+def test_expressions(folder):
+    texts = {"a1": True, "b22": True, "a": False, "xa1": False, "a1 ": False}
+    rows = [{"id": text, "spec": "^[ab]\\d+$", "text": text} for text in texts]
+    verdicts, _ = run(folder, [*rows, {"id": "begun", "spec": "[ab]\\d+", "text": "a", "complete": False},
+                               {"id": "refused", "spec": "(a", "text": "a"}], format="regex")
+    assert {text: verdicts[text]["accepted"] for text in texts} == texts, verdicts
+    assert verdicts["begun"]["accepted"], verdicts
+    assert verdicts["refused"]["refused"].endswith(": malformed_pattern"), verdicts
+
+
+def write_vocabulary(folder, *pieces):
+    """A tokenizer of the printable bytes of ASCII, and of more tokens."""
+    vocabulary = {chr(byte): byte - 33 for byte in range(33, 127)} | {"\u0120": 94}
+    for piece in pieces:
+        vocabulary[piece] = len(vocabulary)
+    tokenizer = {"added_tokens": [{"id": len(vocabulary), "content": "<end>", "special": True}],
+                 "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
+                 "decoder": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": vocabulary, "merges": []}}
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text('{"eos_token": "<end>"}', encoding="utf-8")
+
+
+def test_cross_check(folder):
+    write_vocabulary(folder, '{"', '":', "name", '"name":', 'e":"', '"}', "12", "aa")
+    texts = ['{"name":"Ann","age":12}', '{"age":12}', '{"name":"aa"', "12", ""]
+    rows = [{"id": "person", "schema": PERSON, "tests": [{"text": text} for text in texts]}]
+    plain, _ = run(folder, rows, vocabulary=folder)
+    checked, _ = run(folder, rows, "--cross-check", vocabulary=folder)
+    assert checked == plain and [verdict["accepted"] for verdict in plain.values()] == [True] + 4 * [False], checked
+    for format, spec in (("ebnf", 'root ::= [a-n]+ "12"? root | "aa"'), ("regex", "([^x]*12){1,3}")):
+        verdicts, _ = run(folder, [{"id": text, "spec": spec, "text": text} for text in ("aa", "ann12aa", "a12", "x")],
+                          "--cross-check", format=format, vocabulary=folder)
+        assert any(verdict["accepted"] for verdict in verdicts.values()), verdicts
+    tool = {"name": "greet", "description": "", "parameters": PERSON}
+    verdicts, _ = run(folder, [{"id": 1, "functions": [tool], "text": "[greet(name='aa')]"}], "--cross-check",
+                      format="python", vocabulary=folder)
+    assert verdicts[1]["accepted"], verdicts
+
+
 def test_calls(folder):
     tool = {"name": "greet", "description": "", "parameters": PERSON}
     verdicts, _ = run(folder, [{"id": 1, "functions": [tool], "text": "[greet(name='Ann')]"},
                                {"id": 2, "functions": [tool], "text": "[greet(age=1)]"}], format="python")
     assert verdicts[1]["accepted"] and not verdicts[2]["accepted"], verdicts
+    begun = {"functions": [tool], "text": "[greet(name='A", "complete": False}
+    verdicts, _ = run(folder, [{"id": "begun", **begun}, {"id": "ended", **begun, "complete": True}], format="python")
+    assert verdicts["begun"]["accepted"] and not verdicts["ended"]["accepted"], verdicts
+
+
+def test_expectations(folder):
+    tool = {"name": "greet", "description": "", "parameters": PERSON}
+    verdicts, _ = run(folder, [{"id": 2, "functions": [tool], "text": "[greet(age=1)]"}], format="python")
     assert verdicts[2]["expected"].startswith('in the argument "age" of greet: one of: a comma'), verdicts
 
 

@@ -1,20 +1,20 @@
 // tooldecode check: walks given texts through a constraint, token by token.
-#include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
-#include <iomanip>
 #include <iostream>
-#include <map>
+#include <memory>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/explain.hpp>
+#include <tooldecode/constraint/ebnf_constraint.hpp>
+#include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/mask_cache.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
@@ -24,22 +24,20 @@
 #include <tooldecode/tools/value_writer.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
+#include <CLI/CLI.hpp>
+#include <program/check_totals.hpp>
 #include <program/commands.hpp>
+#include <program/cross_check.hpp>
 #include <program/files.hpp>
 #include <program/formats.hpp>
 #include <program/json.hpp>
+#include <program/text_walk.hpp>
 
 namespace program {
 namespace {
 
 namespace td = tooldecode;
 using Clock  = std::chrono::steady_clock;
-
-double microseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-}
-
-constexpr const char* json_schema = "json-schema";
 
 struct CheckOptions {
   std::string vocabulary;
@@ -48,104 +46,20 @@ struct CheckOptions {
   std::string choice       = "required";
   std::string reasoning    = "no";
   bool documented_order    = false;
+  bool cross_check         = false;
   bool timing              = false;
   std::size_t max_inflated = most_inflated_bytes;
 };
 
-struct Percentiles {
-  double mean = 0, p50 = 0, p99 = 0;
-};
-
-Percentiles percentiles(std::vector<double> values) {
-  if (values.empty()) return {};
-  std::sort(values.begin(), values.end());
-  double total = 0;
-  for (const double value : values) total += value;
-  const auto at = [&](double share) {
-    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
-  };
-  return {total / static_cast<double>(values.size()), at(0.5), at(0.99)};
+// Whether texts are of a schema, a grammar or an expression, each in its row, and not calls.
+bool is_specified(const std::string& format) {
+  return format == "json-schema" || format == "ebnf" || format == "regex";
 }
 
-// A byte as a person reads it.
-std::string quoted(std::string_view text, std::size_t at) {
-  if (at >= text.size()) return "the end of the text";
-  return Json(std::string(1, text[at])).dump(-1, ' ', true, Json::error_handler_t::replace);
-}
-
-struct Totals {
-  std::size_t rows = 0, accepted = 0, refused = 0, tokens = 0, forced = 0;
-  std::size_t judged = 0, right = 0;  // of the tests whose rows say what is valid
-  std::vector<double> build, first, masks;
-  std::map<std::string, std::size_t> reasons;
-  std::optional<std::string> bad_input;
-};
-
-// Walks one text; every token must be in the mask, and the text must be able to end.
-template <td::Constraint C>
-Json walk(const C& constraint, const td::Tokenizer& tokenizer, const std::string& text, bool timing,
-          Totals& totals) {
-  Json verdict{
-      {"accepted", false}, {"error_at", nullptr}, {"reason", nullptr}, {"expected", nullptr}};
-  std::size_t tokens = 0, forced = 0, offset = 0;
-  std::vector<double> masks;
-  td::TokenMask mask(constraint.vocabulary_size());
-  auto state      = constraint.initial();
-  const auto fill = [&] {
-    const auto start = Clock::now();
-    constraint.fill_mask(state, mask.words());
-    masks.push_back(microseconds_since(start));
-  };
-  const auto refuse = [&](std::size_t at, std::string reason) {
-    verdict["error_at"] = at;
-    verdict["reason"]   = std::move(reason);
-    verdict["expected"] = td::explain(constraint, state);
-  };
-  for (const td::TokenId token : tokenizer.encode(text)) {
-    fill();
-    const std::string_view bytes = tokenizer.vocabulary().bytes(token);
-    const auto next              = constraint.advance(state, token);
-    if (!next || !mask.contains(token)) {
-      std::size_t good = 0;
-      for (; good < bytes.size(); ++good) {
-        const auto after = constraint.advance_bytes(state, bytes.substr(good, 1));
-        if (!after) break;
-        state = *after;
-      }
-      refuse(offset + good, good < bytes.size()
-                                ? quoted(text, offset + good) + " cannot follow here"
-                                : "the mask and the automaton disagree");
-      break;
-    }
-    ++tokens;
-    forced += mask.count() == 1;
-    offset += bytes.size();
-    state = *next;
-  }
-  if (verdict["reason"].is_null()) {
-    fill();
-    const auto ends  = tokenizer.vocabulary().end_tokens();
-    const bool ended = constraint.is_accepting(state);
-    if (!ended) {
-      refuse(text.size(), "the text ends too early");
-    } else if (!ends.empty() && !mask.contains(ends[0])) {
-      refuse(text.size(), "the mask and the automaton disagree");
-    } else {
-      verdict["accepted"] = true;
-    }
-  }
-  verdict["tokens"]        = tokens;
-  verdict["forced_tokens"] = forced;
-  totals.tokens += tokens;
-  totals.forced += forced;
-  if (timing && !masks.empty()) {
-    const Percentiles p      = percentiles(masks);
-    verdict["first_mask_us"] = masks[0];
-    verdict["mask_us"]       = {{"mean", p.mean}, {"p50", p.p50}, {"p99", p.p99}};
-    totals.first.push_back(masks[0]);
-    totals.masks.insert(totals.masks.end(), masks.begin(), masks.end());
-  }
-  return verdict;
+td::Tokenizer open_tokenizer(const std::string& path, std::size_t most_inflated) {
+  return std::filesystem::is_directory(path)
+             ? td::load_tokenizer(path)
+             : td::parse_tokenizer(read_file(path, most_inflated), path);
 }
 
 // The row's text: as given, or its calls written in the format.
@@ -167,200 +81,205 @@ std::string text_of(const Json& row, const Format& format, const td::ToolSet& to
   throw td::Error(td::Errc::malformed_document, "", "a row has a text, call_json or call_python");
 }
 
-Json rejection(const Json& id, const td::Error& error, Totals& totals) {
-  const std::string code(name(error.code()));
-  ++totals.reasons[code];
-  Json verdict{{"id", id},
-               {"accepted", false},
-               {"error_at", nullptr},
-               {"reason", code + ": " + error.what()},
-               {"tokens", 0},
-               {"forced_tokens", 0}};
-  if (error.code() != td::Errc::unsupported_keyword &&
-      error.code() != td::Errc::unsupported_pattern && !totals.bad_input) {
-    totals.bad_input = id.dump() + ": " + verdict["reason"].get<std::string>();
-  }
-  return verdict;
+// The member of a row or a test, where it is of a kind.
+std::optional<std::string> find_text(const Json& row, const char* key) {
+  if (!row.contains(key) || !row[key].is_string()) return std::nullopt;
+  return row[key].get<std::string>();
+}
+std::optional<bool> find_flag(const Json& row, const char* key) {
+  if (!row.contains(key) || !row[key].is_boolean()) return std::nullopt;
+  return row[key].get<bool>();
 }
 
-// The verdict on one text, and what it adds to the totals.
-template <td::Constraint C>
-Json judge(const Json& id, const C& constraint, const std::string& text, double build_us,
-           const CheckOptions& options, const td::Tokenizer& tokenizer, Totals& totals) {
-  Json verdict{{"id", id}};
-  verdict.update(walk(constraint, tokenizer, text, options.timing, totals));
-  if (options.timing) verdict["build_us"] = build_us;
-  if (verdict["accepted"] == true) {
-    ++totals.accepted;
-  } else {
-    ++totals.reasons[verdict["reason"].get<std::string>()];
+// The texts of a row with a specification.
+std::vector<CheckedText> specified_texts(const Json& row, const Json& id) {
+  if (auto text = find_text(row, "text")) {
+    return {{id, *std::move(text), find_flag(row, "complete").value_or(true), std::nullopt}};
   }
-  return verdict;
-}
-
-Json check_calls(const Json& row, const Json& id, const CheckOptions& options,
-                 const td::MaskCache& cache, const td::Tokenizer& tokenizer, Totals& totals) {
-  const Format& format = format_named(options.format);
-  const char* key      = row.contains("functions") ? "functions"
-                         : row.contains("tools")   ? "tools"
-                                                   : "apis";
-  if (!row.contains(key)) {
-    throw td::Error(td::Errc::malformed_document, "", "a row has functions or tools");
-  }
-  const td::ToolSet tools = td::ToolSet::from_json(row[key]);
-  const std::string text  = text_of(row, format, tools);
-  td::ChoiceOptions choice =
-      parse_choice(row.contains("choice") ? row["choice"].get<std::string>() : options.choice);
-  choice.documented_order     = options.documented_order;
-  choice.reasoning            = parse_reasoning(options.reasoning, format);
-  const auto start            = Clock::now();
-  const td::ToolCallFSM calls = format.constrain(cache, tools, choice);
-  const double build          = microseconds_since(start);
-  if (options.timing) totals.build.push_back(build);
-  return judge(id, calls, text, build, options, tokenizer, totals);
-}
-
-// A text under a schema: `valid` where the row says so.
-struct SchemaText {
-  Json id;
-  std::string text;
-  std::optional<bool> valid;
-};
-
-std::vector<SchemaText> texts_under_schema(const Json& row, const Json& id) {
-  if (row.contains("schema") && row.contains("text") && row["text"].is_string()) {
-    return {{id, row["text"].get<std::string>(), std::nullopt}};
-  }
-  if (!row.contains("schema") || !row.contains("tests") || !row["tests"].is_array()) {
-    throw td::Error(td::Errc::malformed_document, "", "a row has a schema and a text or tests");
+  if (!row.contains("tests") || !row["tests"].is_array()) {
+    throw td::Error(td::Errc::malformed_document, "", "a row has a text or tests");
   }
   const std::string prefix = (id.is_string() ? id.get<std::string>() : id.dump()) + '#';
-  std::vector<SchemaText> texts;
+  std::vector<CheckedText> texts;
   for (const Json& test : row["tests"]) {
-    if (!test.is_object() || !test.contains("data")) {
-      throw td::Error(td::Errc::malformed_document, "", "a test has data");
+    auto text = test.is_object() ? find_text(test, "text") : std::nullopt;
+    if (!text && test.is_object() && test.contains("data")) {
+      const Json& data = test["data"];
+      text             = td::ExactNumber::is_in(data) ? td::write_json(data) : data.dump();
     }
-    const Json& data = test["data"];
-    texts.push_back({prefix + std::to_string(texts.size()),
-                     td::ExactNumber::is_in(data) ? td::write_json(data) : data.dump(),
-                     std::nullopt});
-    if (test.contains("valid") && test["valid"].is_boolean()) texts.back().valid = test["valid"];
+    if (!text) throw td::Error(td::Errc::malformed_document, "", "a test has a text or data");
+    texts.push_back({prefix + std::to_string(texts.size()), *std::move(text),
+                     find_flag(test, "complete").value_or(true), find_flag(test, "valid")});
   }
   return texts;
 }
 
-// "<pointer>: <keyword>", or the kind of error where no keyword is to blame.
+// "<place>: <keyword>", or the kind of error where no keyword is to blame.
 std::string refusal(const td::Error& error) {
   std::string what(name(error.code()));
-  const std::string last = error.where().substr(error.where().rfind('/') + 1);
-  if (error.code() != td::Errc::unsatisfiable_schema &&
-      last.find_first_not_of("#0123456789") != std::string::npos) {
-    what = last;
+  const std::size_t slash = error.where().rfind('/');
+  if (slash != std::string::npos && error.code() != td::Errc::unsatisfiable_schema) {
+    const std::string last = error.where().substr(slash + 1);
+    if (last.find_first_not_of("0123456789") != std::string::npos) what = last;
   }
   return error.where() + ": " + what;
 }
 
-std::vector<Json> check_schema(const Json& row, const Json& id, const CheckOptions& options,
-                               const td::MaskCache& cache, const td::Tokenizer& tokenizer,
-                               Totals& totals) {
-  const std::vector<SchemaText> texts = texts_under_schema(row, id);
-  std::vector<Json> verdicts;
-  std::optional<td::JsonSchemaConstraint> constraint;
-  const auto start = Clock::now();
-  try {
-    constraint.emplace(cache, row["schema"],
-                       td::SchemaOptions{.documented_order = options.documented_order});
-  } catch (const td::Error& error) {
-    for (const SchemaText& one : texts) {
-      ++totals.refused;
-      ++totals.reasons[std::string(name(error.code()))];
-      verdicts.push_back({{"id", one.id},
-                          {"refused", refusal(error)},
-                          {"reason", std::string(name(error.code())) + ": " + error.what()}});
+// Judges rows one after the other.
+class Check {
+ public:
+  explicit Check(const CheckOptions& options)
+      : options_(options),
+        tokenizer_(open_tokenizer(options.vocabulary, options.max_inflated)),
+        cache_(tokenizer_.vocabulary()) {}
+
+  [[nodiscard]] const CheckTotals& totals() const noexcept { return totals_; }
+
+  // One verdict per text of a row.
+  std::vector<Json> check_row(const Json& row) {
+    const Json id = row.contains("id") ? td::ExactNumber::rounded(row["id"]) : Json();
+    std::vector<Json> verdicts;
+    try {
+      if (is_specified(options_.format)) {
+        verdicts = check_specified(row, id);
+      } else {
+        verdicts.push_back(check_calls(row, id));
+      }
+    } catch (const td::Error& error) {
+      verdicts.push_back(rejection(id, error));
+    }
+    totals_.rows += verdicts.size();
+    return verdicts;
+  }
+
+ private:
+  Json check_calls(const Json& row, const Json& id) {
+    const Format& format = format_named(options_.format);
+    const char* key      = row.contains("functions") ? "functions"
+                           : row.contains("tools")   ? "tools"
+                                                     : "apis";
+    if (!row.contains(key)) {
+      throw td::Error(td::Errc::malformed_document, "", "a row has functions or tools");
+    }
+    const td::ToolSet tools = td::ToolSet::from_json(row[key]);
+    const CheckedText text{id, text_of(row, format, tools),
+                           find_flag(row, "complete").value_or(true)};
+    td::ChoiceOptions choice =
+        parse_choice(row.contains("choice") ? row["choice"].get<std::string>() : options_.choice);
+    choice.documented_order     = options_.documented_order;
+    choice.reasoning            = parse_reasoning(options_.reasoning, format);
+    const auto start            = Clock::now();
+    const td::ToolCallFSM calls = format.constrain(cache_, tools, choice);
+    const double build          = built_since(start);
+    CrossCheck cross_check(calls, tokenizer_.vocabulary());
+    return judge(text, calls, build, cross_check);
+  }
+
+  td::GrammarConstraint constrain(const Json& row) const {
+    if (options_.format == "json-schema") {
+      return td::JsonSchemaConstraint(
+          cache_, row["schema"], td::SchemaOptions{.documented_order = options_.documented_order});
+    }
+    const auto spec = row["spec"].get<std::string>();
+    if (options_.format == "regex") return td::RegexConstraint(cache_, spec);
+    return td::EbnfConstraint(cache_, spec, find_text(row, "root").value_or("root"));
+  }
+
+  std::vector<Json> check_specified(const Json& row, const Json& id) {
+    if (options_.format == "json-schema" ? !row.contains("schema") : !find_text(row, "spec")) {
+      throw td::Error(td::Errc::malformed_document, "",
+                      options_.format == "json-schema" ? "a row has a schema" : "a row has a spec");
+    }
+    const std::vector<CheckedText> texts = specified_texts(row, id);
+    std::vector<Json> verdicts;
+    std::optional<td::GrammarConstraint> constraint;
+    const auto start = Clock::now();
+    try {
+      constraint.emplace(constrain(row));
+    } catch (const td::Error& error) {
+      const std::string code(name(error.code()));
+      for (const CheckedText& one : texts) {
+        ++totals_.refused;
+        ++totals_.reasons[code];
+        verdicts.push_back(
+            {{"id", one.id}, {"refused", refusal(error)}, {"reason", code + ": " + error.what()}});
+      }
+      return verdicts;
+    }
+    const double build = built_since(start);
+    CrossCheck cross_check(*constraint, tokenizer_.vocabulary());
+    for (const CheckedText& one : texts) {
+      try {
+        verdicts.push_back(judge(one, *constraint, build, cross_check));
+      } catch (const td::Error& error) {
+        verdicts.push_back(rejection(one.id, error));
+      }
+      if (one.valid) {
+        ++totals_.judged;
+        totals_.right += verdicts.back()["accepted"] == *one.valid;
+      }
     }
     return verdicts;
   }
-  const double build = microseconds_since(start);
-  if (options.timing) totals.build.push_back(build);
-  for (const SchemaText& one : texts) {
-    try {
-      verdicts.push_back(judge(one.id, *constraint, one.text, build, options, tokenizer, totals));
-    } catch (const td::Error& error) {
-      verdicts.push_back(rejection(one.id, error, totals));
-    }
-    if (one.valid) {
-      ++totals.judged;
-      totals.right += verdicts.back()["accepted"] == *one.valid;
-    }
-  }
-  return verdicts;
-}
 
-// One verdict per text of a row.
-std::vector<Json> check_row(const Json& row, const CheckOptions& options,
-                            const td::MaskCache& cache, const td::Tokenizer& tokenizer,
-                            Totals& totals) {
-  const Json id = row.contains("id") ? td::ExactNumber::rounded(row["id"]) : Json();
-  std::vector<Json> verdicts;
-  try {
-    if (options.format == json_schema) {
-      verdicts = check_schema(row, id, options, cache, tokenizer, totals);
+  double built_since(Clock::time_point start) {
+    const double build = microseconds_since(start);
+    if (options_.timing) totals_.build.push_back(build);
+    return build;
+  }
+
+  // The verdict on one text, and what it adds to the totals.
+  template <td::Constraint C>
+  Json judge(const CheckedText& text, const C& constraint, double build_us,
+             CrossCheck<C>& cross_check) {
+    Json verdict{{"id", text.id}};
+    verdict.update(walk_text(constraint, tokenizer_, text, options_.timing, totals_));
+    if (options_.timing) verdict["build_us"] = build_us;
+    if (options_.cross_check) {
+      if (auto disagreement = cross_check.find_disagreement(text.text)) {
+        verdict["disagreement"] = *std::move(disagreement);
+        ++totals_.disagreements;
+      }
+    }
+    if (verdict["accepted"] == true) {
+      ++totals_.accepted;
     } else {
-      verdicts.push_back(check_calls(row, id, options, cache, tokenizer, totals));
+      ++totals_.reasons[verdict["reason"].get<std::string>()];
     }
-  } catch (const td::Error& error) {
-    verdicts.push_back(rejection(id, error, totals));
+    return verdict;
   }
-  totals.rows += verdicts.size();
-  return verdicts;
-}
 
-void summarise(const CheckOptions& options, const Totals& totals, double seconds) {
-  const auto share = [](std::size_t part, std::size_t whole) {
-    return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-  };
-  std::cerr << std::fixed << std::setprecision(2);
-  std::cerr << totals.rows << " rows in " << seconds << " s, format " << options.format << ": "
-            << totals.accepted << " accepted (" << share(totals.accepted, totals.rows) << " %), "
-            << totals.rows - totals.accepted - totals.refused << " rejected; ";
-  if (totals.refused != 0) std::cerr << totals.refused << " under schemas that are refused; ";
-  if (totals.judged != 0) {
-    std::cerr << totals.right << " of " << totals.judged << " verdicts as the rows have them; ";
+  Json rejection(const Json& id, const td::Error& error) {
+    const std::string code(name(error.code()));
+    ++totals_.reasons[code];
+    Json verdict{{"id", id},
+                 {"accepted", false},
+                 {"error_at", nullptr},
+                 {"reason", code + ": " + error.what()},
+                 {"tokens", 0},
+                 {"forced_tokens", 0}};
+    if (error.code() != td::Errc::unsupported_keyword &&
+        error.code() != td::Errc::unsupported_pattern && !totals_.bad_input) {
+      totals_.bad_input = id.dump() + ": " + verdict["reason"].get<std::string>();
+    }
+    return verdict;
   }
-  std::cerr << totals.tokens << " tokens, " << share(totals.forced, totals.tokens)
-            << " % of them forced\n";
-  std::vector<std::pair<std::size_t, std::string>> reasons;
-  for (const auto& [reason, count] : totals.reasons) reasons.emplace_back(count, reason);
-  std::sort(reasons.rbegin(), reasons.rend());
-  for (std::size_t i = 0; i < std::min<std::size_t>(reasons.size(), 12); ++i) {
-    std::cerr << std::setw(8) << reasons[i].first << "  " << reasons[i].second << '\n';
-  }
-  if (!options.timing) return;
-  const auto line = [](const char* what, const std::vector<double>& values) {
-    const Percentiles p = percentiles(values);
-    std::cerr << std::left << std::setw(14) << what << std::right << std::setw(12) << p.mean
-              << std::setw(12) << p.p50 << std::setw(12) << p.p99 << '\n';
-  };
-  std::cerr << "microseconds         mean         p50         p99\n";
-  line("build", totals.build);
-  line("first mask", totals.first);
-  line("mask", totals.masks);
-}
+
+  const CheckOptions& options_;
+  td::Tokenizer tokenizer_;
+  td::MaskCache cache_;
+  CheckTotals totals_;
+};
 
 void run_check(const CheckOptions& options) {
-  if (options.format != json_schema) {
+  if (!is_specified(options.format)) {
     (void)parse_reasoning(options.reasoning, format_named(options.format));
   }
   (void)parse_choice(options.choice);
-  const td::Tokenizer tokenizer =
-      std::filesystem::is_directory(options.vocabulary)
-          ? td::load_tokenizer(options.vocabulary)
-          : td::parse_tokenizer(read_file(options.vocabulary, options.max_inflated),
-                                options.vocabulary);
-  const td::MaskCache cache{tokenizer.vocabulary()};
-  Totals totals;
-  const auto start = Clock::now();
-  auto shown       = start;
+  Check check(options);
+  const CheckTotals& totals = check.totals();
+  const auto start          = Clock::now();
+  auto shown                = start;
   for (const std::string& path : options.rows) {
     std::istringstream lines(read_file(path, options.max_inflated));
     std::size_t number = 0;
@@ -377,7 +296,7 @@ void run_check(const CheckOptions& options) {
         throw td::Error(td::Errc::malformed_document, path + ":" + std::to_string(number),
                         "a row is a JSON object");
       }
-      for (const Json& verdict : check_row(row, options, cache, tokenizer, totals)) {
+      for (const Json& verdict : check.check_row(row)) {
         std::cout << verdict.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
       }
       if (Clock::now() - shown > std::chrono::seconds(2)) {
@@ -387,10 +306,14 @@ void run_check(const CheckOptions& options) {
     }
   }
   std::cout.flush();
-  summarise(options, totals, microseconds_since(start) / 1e6);
+  totals.summarise(options.format, microseconds_since(start) / 1e6, options.timing);
   if (totals.bad_input) {
     throw td::Error(td::Errc::malformed_document, "row " + *totals.bad_input,
                     "rows with bad input were rejected");
+  }
+  if (totals.disagreements != 0) {
+    throw std::runtime_error("bytes, tokens and masks disagree about " +
+                             std::to_string(totals.disagreements) + " texts");
   }
 }
 
@@ -400,16 +323,18 @@ void add_check(CLI::App& app) {
   auto options  = std::make_shared<CheckOptions>();
   CLI::App* sub = app.add_subcommand(
       "check",
-      "Walk texts through the constraint of their tools, or of their schemas; one verdict per text "
-      "on stdout");
+      "Walk texts through the constraint of their tools, schemas, grammars or expressions; one "
+      "verdict per text on stdout");
   sub->add_option("--vocabulary", options->vocabulary,
                   "tokenizer.json, GGUF or .json.gz; or a directory with a tokenizer.json")
       ->required();
   sub->add_option(
          "--format", options->format,
-         "call format, python or hermes; or json-schema: one JSON value, spaced freely, of "
-         "the row's schema; a schema that is refused gives \"refused\": \"<pointer>: "
-         "<keyword>\" in place of \"accepted\"")
+         "call format, python or hermes; or json-schema: one JSON value, spaced freely, of the "
+         "row's schema; ebnf: a text of the row's grammar, in GBNF or EBNF; regex: a text that the "
+         "row's expression, of ECMA-262, matches as a whole. A schema, grammar or expression that "
+         "is refused gives \"refused\": \"<place>: <keyword or error>\" in place of "
+         "\"accepted\"")
       ->required();
   sub->add_option("--choice", options->choice,
                   "of calls, for rows without one: auto, none, required or a tool's name")
@@ -420,12 +345,20 @@ void add_check(CLI::App& app) {
       ->capture_default_str();
   sub->add_flag("--documented-order", options->documented_order,
                 "admit arguments and properties in the documented order only");
+  sub->add_flag("--cross-check", options->cross_check,
+                "judge each text byte by byte and by random tokens too, compare each mask on the "
+                "way, and on random ways on from there, with what may follow for every token of "
+                "the vocabulary, and add \"disagreement\" where they differ; for small "
+                "vocabularies");
   sub->add_flag("--timing", options->timing, "add microseconds per build and per mask");
   sub->add_option("rows", options->rows,
                   "JSONL (or .gz) with id, functions or tools, text and, if wanted, choice; "
                   "without text, call_json or call_python is written in the format. With "
-                  "json-schema: id, schema and text, or tests: a list of objects with data, and "
-                  "perhaps valid, each told as \"id#k\", k from 0")
+                  "json-schema: id, schema and text; with ebnf: id, spec, text, and root where "
+                  "the first rule is not named so; with regex: id, spec and text; or in place of "
+                  "text, tests: a list of objects with text or data, and perhaps valid, each told "
+                  "as \"id#k\", k from 0. complete: false beside a text makes it the beginning "
+                  "of one")
       ->required();
   sub->add_option("--max-inflated", options->max_inflated,
                   "most bytes that a compressed file may inflate to")

@@ -142,8 +142,8 @@
 #include <tooldecode/model/safetensors.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_key.hpp>
-#include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
+#include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/classify.hpp>
 #include <tooldecode/tools/code_point.hpp>
 #include <tooldecode/tools/document_readings.hpp>

@@ -55,7 +55,7 @@ struct Maker {
   std::string name() {
     std::string text;
     for (std::uint32_t n = below(4); n > 0; --n) {
-      static const std::vector<std::string> characters{"a", "b", "c", "1", "\xC3\xA9",
+      static const std::vector<std::string> characters{"a",        "b",  "c",  "1", "\xC3\xA9",
                                                        "\xC3\xAA", "\n", "\"", "\\"};
       text += characters[below(9)];
     }

@@ -84,7 +84,7 @@ TEST_CASE("A further key is a string, or an identifier between its marks", "[sch
   CHECK(accepts(json.other_keys(&two, false)[0], R"("\u0061\u00E9")"));
   CHECK_FALSE(accepts(json.other_keys(&two, false)[0], R"("ae")"));
   CHECK(json.key("a\n\"'\xC3\xA9") == std::vector<std::string>{R"("a\n\"')"
-                                                                "\xC3\xA9\""});
+                                                               "\xC3\xA9\""});
   CHECK(python.key("\"'\v") == std::vector<std::string>{R"("\"'\x0b")", R"('"\'\x0b')"});
   const auto plain = python.other_keys(nullptr, true);
   REQUIRE(plain.size() == 1);

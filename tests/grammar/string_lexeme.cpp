@@ -178,10 +178,9 @@ TEST_CASE("A key has every spelling of its text, and no other's", "[string_lexem
       tooldecode::append_utf8(one, c);
       return one;
     }
-    const std::string_view letter = python ? "\\'\"abfnrtv" : "\\\"/bfnrt";
-    const std::u32string_view meant =
-        python ? U"\\'\"\a\b\f\n\r\t\v" : U"\\\"/\b\f\n\r\t";
-    const auto at = meant.find(c);
+    const std::string_view letter   = python ? "\\'\"abfnrtv" : "\\\"/bfnrt";
+    const std::u32string_view meant = python ? U"\\'\"\a\b\f\n\r\t\v" : U"\\\"/\b\f\n\r\t";
+    const auto at                   = meant.find(c);
     if (at != std::u32string_view::npos && random() % 2) return std::string{'\\', letter[at]};
     if (python && c < 0x100 && random() % 2) return "\\x" + digits(c, 2);
     if (python && (c > 0xFFFF || random() % 2)) return "\\U" + digits(c, 8);

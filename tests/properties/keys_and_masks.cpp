@@ -92,7 +92,8 @@ struct KeyMaker {
       }
     }
     const auto some_name = [&] {
-      return made.named.empty() || below(4) == 0 ? text() : made.named[below(made.named.size())].first;
+      return made.named.empty() || below(4) == 0 ? text()
+                                                 : made.named[below(made.named.size())].first;
     };
     std::set<std::size_t> used;
     while (below(3) == 0) {
@@ -162,10 +163,9 @@ struct KeyMaker {
     append_utf8(plain, c);
     const bool is_free = c >= 0x20 && c != U'\\' && c != static_cast<char32_t>(quote);
     if (is_free && below(2)) return plain;
-    const std::string_view letters = python ? "\\'\"abfnrtv" : "\\\"/bfnrt";
-    const std::u32string_view meant =
-        python ? U"\\'\"\a\b\f\n\r\t\v" : U"\\\"/\b\f\n\r\t";
-    const auto at = meant.find(c);
+    const std::string_view letters  = python ? "\\'\"abfnrtv" : "\\\"/bfnrt";
+    const std::u32string_view meant = python ? U"\\'\"\a\b\f\n\r\t\v" : U"\\\"/\b\f\n\r\t";
+    const auto at                   = meant.find(c);
     if (at != std::u32string_view::npos && below(2)) return std::string{'\\', letters[at]};
     if (python && c < 0x100 && below(2)) return "\\x" + digits(c, 2);
     if (python && (c > 0xFFFF || below(2))) return "\\U" + digits(c, 8);
@@ -232,12 +232,13 @@ const Vocabulary& cutting_vocabulary() {
   static const Vocabulary vocabulary = [] {
     std::vector<Vocabulary::Entry> more;
     for (const char* text :
-         {"\\u",     "\\u0",   "\\u00",  "\\u00e", "e9\"",   "00E9",    "E9\":", "9\": ",  "u00",
-          "0061",    "61\":",  "\\ud83d", "\\uD83D\\u", "\\ude00", "de0",    "0\"",   "\":",     "\": ",
-          "\":1",    "\":\"",  "\"a\"",  "a\"",    "aa",      "ab",      "a\":",  "b\":1,", ",\"",
-          ", \"a",   "\"}",    "1}",     "1,\"a\":", "\\x",   "\\xe",    "\\U0001", "F600", "\\n",
-          "\\na",    "n\"",    "\\\"",   "\\\\",   "\\/",     "\xC3",    "\xA9\"", "\xC3\xA9\":",
-          "\x7F\"",  "{\"",    "{\"a",   "['",     "'a",      "'a':",    "name",  "x1"}) {
+         {"\\u",  "\\u0",    "\\u00",  "\\u00e",      "e9\"",       "00E9",    "E9\":",    "9\": ",
+          "u00",  "0061",    "61\":",  "\\ud83d",     "\\uD83D\\u", "\\ude00", "de0",      "0\"",
+          "\":",  "\": ",    "\":1",   "\":\"",       "\"a\"",      "a\"",     "aa",       "ab",
+          "a\":", "b\":1,",  ",\"",    ", \"a",       "\"}",        "1}",      "1,\"a\":", "\\x",
+          "\\xe", "\\U0001", "F600",   "\\n",         "\\na",       "n\"",     "\\\"",     "\\\\",
+          "\\/",  "\xC3",    "\xA9\"", "\xC3\xA9\":", "\x7F\"",     "{\"",     "{\"a",     "['",
+          "'a",   "'a':",    "name",   "x1"}) {
       more.push_back({text, TokenType::normal});
     }
     return test::byte_vocabulary(more);
@@ -292,15 +293,15 @@ TEST_CASE("Every spelling of a key is that key, and counts are of different keys
   std::size_t accepted = 0, refused = 0, repeated = 0, without_values = 0;
   for (std::uint32_t seed = 1; seed <= 1500; ++seed) {
     KeyMaker make{std::mt19937(seed)};
-    const Rules rules  = make.rules();
-    const bool python  = make.below(3) == 0;
-    const Json schema  = make.schema(rules);
+    const Rules rules = make.rules();
+    const bool python = make.below(3) == 0;
+    const Json schema = make.schema(rules);
     Grammar grammar;
     INFO("seed " << seed << ", schema " << schema.dump());
     std::optional<Automaton> automaton;
     try {
       SchemaOptions options;
-      options.syntax   = python ? ValueSyntax::python : ValueSyntax::json;
+      options.syntax    = python ? ValueSyntax::python : ValueSyntax::json;
       const NodeId root = SchemaCompiler(grammar, schema, options).value(schema, "#");
       automaton.emplace(grammar, root);
     } catch (const Error& error) {
@@ -311,7 +312,8 @@ TEST_CASE("Every spelling of a key is that key, and counts are of different keys
       std::vector<WrittenMember> members;
       for (std::size_t n = make.below(5); n > 0; --n) {
         Text name = make.text();
-        if (!rules.named.empty() && make.below(2)) name = rules.named[make.below(rules.named.size())].first;
+        if (!rules.named.empty() && make.below(2))
+          name = rules.named[make.below(rules.named.size())].first;
         if (!rules.required.empty() && make.below(4) == 0) name = *rules.required.begin();
         if (!rules.dependent.empty() && make.below(4) == 0) name = rules.dependent[0].second;
         if (!members.empty() && make.below(8) == 0) name = members[0].name;

@@ -285,8 +285,8 @@ class MaskBuilder {
   }
 
   // Keys of sets that take others than their members: what spells a member's key, or one that may
-  // not be repeated, is walked, and what is then no other's key is kept out of the slices. Sets that
-  // differ only in what comes after are walked as one.
+  // not be repeated, is walked, and what is then no other's key is kept out of the slices. Sets
+  // that differ only in what comes after are walked as one.
   void collect_keys(const std::vector<StackFrame>& frames, NodeIndex node) {
     Behind behind;
     std::map<std::tuple<bool, StackFrame, Nodes>, std::vector<StackFrame>> others;

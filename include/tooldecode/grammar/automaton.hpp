@@ -202,8 +202,8 @@ class Automaton {
       });
       return set;
     }
-    /// The byte that must follow, some bytes passed over, and escapes in keys that need none; nothing
-    /// where several may, or the text may end.
+    /// The byte that must follow, some bytes passed over, and escapes in keys that need none;
+    /// nothing where several may, or the text may end.
     [[nodiscard]] std::optional<std::uint8_t> only_byte(Place place, const ByteSet& passed_over) {
       std::optional<std::uint8_t> only;
       for (const StackFrame& frame : positions(place)) {

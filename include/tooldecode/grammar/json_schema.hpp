@@ -28,7 +28,7 @@ struct SchemaOptions {
   std::vector<std::string> leading_keys{};  ///< of the root object: required, first, in this order
   SchemaRules rules{};
   NumberLimits numbers{};  ///< how many digits numbers have, and which exponents
-  BuildLimits limits{};  ///< what building it may cost, unless an outer budget is charged
+  BuildLimits limits{};    ///< what building it may cost, unless an outer budget is charged
 };
 
 /// The mark, `argument_tag + i`, on the value of the root object's i-th property.

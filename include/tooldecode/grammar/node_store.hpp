@@ -395,8 +395,7 @@ class NodeStore {
     return a.kind == b.kind && a.children == b.children && a.text == b.text && a.dfa == b.dfa &&
            a.occurrences == b.occurrences && a.separator == b.separator && a.tag == b.tag &&
            a.leading == b.leading && a.documented_order == b.documented_order &&
-           a.strings == b.strings &&
-           a.required == b.required && a.dependent == b.dependent &&
+           a.strings == b.strings && a.required == b.required && a.dependent == b.dependent &&
            std::equal(a.others.begin(), a.others.end(), b.others.begin(), b.others.end(),
                       same_others) &&
            (a.literals == b.literals || (a.literals && b.literals && *a.literals == *b.literals));

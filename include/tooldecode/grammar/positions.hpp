@@ -252,7 +252,8 @@ class Positions {
     if (frame.node == text_end || frame.below == 0) return false;
     StackFrame outer = stacks_[frame.below];
     if (outer.node == bundle) outer = stacks_[bundles_[outer.a].back()];
-    return outer.node != bundle && nodes_[outer.node].kind == Kind::keyed_set && outer.b >= in_other;
+    return outer.node != bundle && nodes_[outer.node].kind == Kind::keyed_set &&
+           outer.b >= in_other;
   }
   /// The position inside the lexeme of another member's key, in one of its states.
   [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other,
@@ -380,8 +381,8 @@ class Positions {
           break;
         case Step::member: {
           const std::uint32_t seen = keys_.seen().after(node, frame.a, step.index);
-          enter(node.children[step.index],
-                stacks_.push({frame.node, seen, in_value, frame.below}), out);
+          enter(node.children[step.index], stacks_.push({frame.node, seen, in_value, frame.below}),
+                out);
           break;
         }
         case Step::other: {

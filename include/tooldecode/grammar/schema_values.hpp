@@ -200,7 +200,8 @@ class SchemaValues {
   NodeId shared_set(const KeyedSet& set) {
     std::string key;
     const auto put = [&](std::uint64_t number) { key += std::to_string(number) + ' '; };
-    put(set.strings.has_value()), put(set.documented_order), put(set.leading), put(set.count.min), put(set.count.max);
+    put(set.strings.has_value()), put(set.documented_order), put(set.leading), put(set.count.min),
+        put(set.count.max);
     for (const KeyedSet::Member& member : set.members) {
       put(member.value), put(member.required);
       for (const std::string& text : member.spellings) key += text + '\n';

@@ -45,7 +45,8 @@ class StringEscape {
     if (places_ == 0) return read_kind(c);
     if (read_ == places_) return false;
     if (places_ == pair && read_ < low_digits) return c == "\\u"[read_++ - high_digits];
-    const std::size_t digit = hexadecimal.find(c >= 'A' && c <= 'F' ? static_cast<char>(c + 32) : c);
+    const std::size_t digit =
+        hexadecimal.find(c >= 'A' && c <= 'F' ? static_cast<char>(c + 32) : c);
     if (digit == std::string_view::npos) return false;
     value_ = value_ << 4 | static_cast<std::uint32_t>(digit);
     ++read_;
@@ -119,9 +120,10 @@ class StringEscape {
   ///
   /// \param quote  of the literal; 0 for a form that stands between either quote
   static void append(std::string& out, char32_t c, ValueSyntax syntax, char quote) {
-    const bool python    = syntax == ValueSyntax::python;
-    const auto is_quote  = [&](char one) { return quote == one || (quote == 0 && python); };
-    const bool is_closed = (c == '"' && (!python || is_quote('"'))) || (c == '\'' && is_quote('\''));
+    const bool python   = syntax == ValueSyntax::python;
+    const auto is_quote = [&](char one) { return quote == one || (quote == 0 && python); };
+    const bool is_closed =
+        (c == '"' && (!python || is_quote('"'))) || (c == '\'' && is_quote('\''));
     if (c == '\\' || is_closed) {
       out += {'\\', static_cast<char>(c)};
     } else if (c >= 0x20) {

@@ -45,7 +45,8 @@ inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
 ///
 /// Characters of ASCII are plain, or escaped where they must be: in the short form where the syntax
 /// has one that writers use (`\n`), else by number (`\u001f`; Python `\x1f`). DEL and characters
-/// past ASCII are plain or escaped by number, JSON's in surrogate pairs. So a pattern does not admit
+/// past ASCII are plain or escaped by number, JSON's in surrogate pairs. So a pattern does not
+/// admit
 /// `\u0041` or `\/`, which common writers do not produce and which would cost a state for each
 /// digit; `key_lexeme` and `any_string` do.
 ///

@@ -26,8 +26,8 @@ namespace tooldecode {
 /// \par Complexity  O(n) memory and O(n log n) construction for n = states x classes; `bounded` and
 ///                  the operations of sets are products
 /// \par Threads     immutable after construction
-/// \par Errors      Error{limit_exceeded} from `bounded` and the operations of sets; see BuildBudget
-/// \par Source      Hopcroft 1971 (minimisation)
+/// \par Errors      Error{limit_exceeded} from `bounded` and the operations of sets; see
+/// BuildBudget \par Source      Hopcroft 1971 (minimisation)
 class TextDfa {
  public:
   using State                 = std::uint32_t;
