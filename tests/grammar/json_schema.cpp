@@ -93,6 +93,12 @@ TEST_CASE("Errors name the keyword's place", "[json_schema]") {
   CHECK(error_of(R"({"$schema":"https://example.org/own"})") == "unsupported_keyword #/$schema");
   CHECK(error_of(R"~({"pattern":"("})~") == "malformed_pattern #/pattern");
   CHECK(error_of(R"~({"pattern":"(?<=a)"})~") == "unsupported_pattern #/pattern");
+  CHECK(error_of(R"~({"pattern":"^a{2}{3}$"})~") == "malformed_pattern #/pattern");
+  CHECK(error_of(R"~({"pattern":"(?P<n>a)"})~") == "malformed_pattern #/pattern");
+  const Compiled surrogates = json(R"~({"type":"string","pattern":"^[\\ud800-\\udfff]$"})~"),
+                 others     = json(R"~({"type":"string","pattern":"^[^\\ud800-\\udfff]*$"})~");
+  CHECK_FALSE(surrogates.accepts("\"-\""));
+  CHECK(others.accepts("\"a-b\""));
   CHECK(error_of(R"~({"pattern":"^(.{300}){300}$"})~") == "limit_exceeded #/pattern");
   CHECK(error_of(R"({"properties":[]})") == "malformed_schema #/properties");
   CHECK(error_of(R"({"required":"a"})") == "malformed_schema #/required");

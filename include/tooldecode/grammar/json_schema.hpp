@@ -47,6 +47,9 @@ inline constexpr std::uint32_t argument_tag = SchemaValues::argument_tag;
 /// values conforms, so that it does not matter which of them a reader takes, and each counts for
 /// minProperties and maxProperties.
 ///
+/// Patterns are those of ECMA-262 in Unicode mode, and no other dialect's, see compile_pattern;
+/// formats are those of their RFCs, see string_format.
+///
 /// Numbers are their values, however they are written: 1e3 and 3.0 are integers, save in draft 4,
 /// whose integers have neither a point nor an exponent. Numbers of the schema are exact where its
 /// text was read by `parse_exact_json`, as `JsonSchemaConstraint::parse` and `ToolSet::parse` do.
