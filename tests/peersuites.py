@@ -33,7 +33,8 @@ KINDS = {"schema": "json-schema", "ebnf": "ebnf", "regex": "regex"}
 # What the models of a template write, by a part of the template's name.
 TEMPLATES = {
     "Qwen2.5": "hermes", "QwQ": "hermes", "Hermes-2": "hermes", "Hermes-3": "hermes", "MiMo-VL": "hermes",
-    "Qwen3-Coder": "qwen3-coder", "Qwen3.5": "qwen3-coder", "Nemotron-3-Nano": "qwen3-coder", "StepFun3.5": "qwen3-coder",
+    "Qwen3-Coder": "qwen3-coder", "Qwen3.5": "qwen3-coder", "Nemotron-3-Nano": "qwen3-coder",
+    "StepFun3.5": "qwen3-coder",
     "GLM-4": "glm", "gpt-oss": "harmony", "Kimi-K2": "kimi-k2", "DeepSeek-V3.1": "deepseek-v3.1",
     "DeepSeek-R1": "deepseek-v3", "deepseek-r1": "deepseek-v3", "Mistral-Nemo": "mistral", "Devstral": "mistral-args",
     "Ministral": "mistral-args", "Llama-3.": "llama",
@@ -179,13 +180,15 @@ def is_spaced_otherwise(case) -> bool:
 
 def is_ordered_otherwise(case) -> bool:
     def follows(schema, value):
-        if not isinstance(schema, dict) or not isinstance(value, dict) or not isinstance(schema.get("properties"), dict):
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        if not isinstance(properties, dict) or not isinstance(value, dict):
             return True
-        named = [key for key in value if key in schema["properties"]]
-        return named == [key for key in schema["properties"] if key in value] and \
-            all(follows(schema["properties"][key], value[key]) for key in named)
+        named = [key for key in value if key in properties]
+        return named == [key for key in properties if key in value] and \
+            all(follows(properties[key], value[key]) for key in named)
 
-    return is_contradicted(case) and not case["expect"] and not follows(json.loads(case["spec"]), json.loads(case["text"]))
+    return is_contradicted(case) and not case["expect"] and \
+        not follows(json.loads(case["spec"]), json.loads(case["text"]))
 
 
 def is_no_schema(case) -> bool:
@@ -222,11 +225,11 @@ def format_of(case) -> str | None:
 
 
 def chat_of(case: dict) -> dict:
-    """A chat as a case of another kind: what the model is expected to write, to be accepted. What is calls alone must be
-    accepted as calls."""
+    """A chat as a case of another kind: what the model is expected to write, to be accepted. What is calls alone
+    must be accepted as calls."""
     calls_alone = case["calls"] and not case["content"] and not case["reasoning"]
-    return {"suite": case["suite"], "test": "chat", "kind": "chat", "spec": case["template"], "opts": {}, "text": case["input"],
-            "expect": True, "complete": not case["partial"],
+    return {"suite": case["suite"], "test": "chat", "kind": "chat", "spec": case["template"], "opts": {},
+            "text": case["input"], "expect": True, "complete": not case["partial"],
             "tools": [{**tool, "parameters": json.loads(tool["parameters"])} for tool in case["tools"]],
             "choice": "none" if not case["tools"] else "required" if calls_alone else "auto"}
 
@@ -413,8 +416,9 @@ def classify(case) -> tuple:
 
 
 def told(case) -> str:
+    kind = "" if case.get("complete", True) else " as a beginning"
     expected = f"build {case['build']}" if "build" in case else \
-        f"{'accept' if case['expect'] else 'refuse'} {case['text']!r:.200}{'' if case['complete'] else ' as a beginning'}"
+        f"{'accept' if case['expect'] else 'refuse'} {case['text']!r:.200}{kind}"
     verdict = case.get("verdict", {})
     said = verdict.get("disagreement") or verdict.get("reason") or ("accepted" if verdict else "not asked")
     return f"{case['suite']} {case['test']}: {case['spec']!r:.400} {case['opts']} expects to {expected}; {said}"
@@ -433,7 +437,8 @@ def main() -> int:
     if not judges("{}"):
         skip("needs the Python package jsonschema or jsonschema-rs")
     cases = read_cases(path)
-    command = [options.program, "check", "--vocabulary", str(ROOT / "examples/data/tiny"), *["--cross-check"] * options.all]
+    command = [options.program, "check", "--vocabulary", str(ROOT / "examples/data/tiny")]
+    command += ["--cross-check"] * options.all
     for kind in (*KINDS, "chat"):
         of_kind = [case for case in cases if case["kind"] == kind]
         if kind == "chat":
