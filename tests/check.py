@@ -101,7 +101,8 @@ def test_grammars(folder):
     texts = {"1+23": None, "1+": 2, "+1": 0, "": 0, "1 + 2": 1, "7": None}
     rows = [{"id": text, "spec": sums, "root": "sum", "text": text} for text in texts]
     rows += [{"id": "begun", "spec": sums, "root": "sum", "text": "1+", "complete": False},
-             {"id": "root", "spec": "root ::= \"a\"*", "tests": [{"text": "aa", "valid": True}, {"text": "ab", "valid": True}]}]
+             {"id": "root", "spec": "root ::= \"a\"*",
+              "tests": [{"text": "aa", "valid": True}, {"text": "ab", "valid": True}]}]
     verdicts, report = run(folder, rows, format="ebnf")
     assert {text: verdicts[text]["error_at"] for text in texts} == texts, verdicts
     assert verdicts["begun"]["accepted"] and verdicts["root#0"]["accepted"], verdicts
