@@ -31,6 +31,12 @@ struct NumberBounds {
   return largest;
 }
 
+/// The least magnitude that is not rounded to zero.
+[[nodiscard]] inline const Decimal& smallest_number() {
+  static const Decimal smallest = Decimal::parse("2.5e-324");
+  return smallest;
+}
+
 /// A set of kinds of numbers, by value and by spelling.
 enum class NumberKinds : std::uint8_t {
   none      = 0,
