@@ -67,3 +67,14 @@ TEST_CASE(
   }
   CHECK(refusal_of(~std::uint64_t{0}, 0).empty());
 }
+
+TEST_CASE("What is built once for the whole process is charged to nobody") {
+  const BuildBudget budget({.steps = 10, .bytes = 10});
+  {
+    const BuildBudget::Pause once;
+    CHECK(refusal_of(~std::uint64_t{0}, ~std::uint64_t{0}).empty());
+  }
+  CHECK(budget.spent() == BuildLimits{0, 0});
+  CHECK(refusal_of(10, 10).empty());
+  CHECK(refusal_of(1, 0) != "");
+}

@@ -112,7 +112,7 @@ struct SchemaForm {
 
 /// About how much memory an alternative, or a form, takes.
 [[nodiscard]] inline std::size_t bytes_of(const NumberForm& form) {
-  return sizeof(form) + sizeof(Decimal) * form.multiples.size();
+  return sizeof(form) + sizeof(Decimal) * form.bounds.multiples.size();
 }
 [[nodiscard]] inline std::size_t bytes_of(const TextForm& form) {
   const std::size_t texts = form.excluded.size() + (form.values ? form.values->size() : 0);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/grammar/code_points.hpp>
 #include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/speller.hpp>
@@ -70,6 +71,7 @@ inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
 /// line continuations; one shared lexeme for the whole process.
 [[nodiscard]] inline const DfaPointer& any_string(ValueSyntax syntax, char quote) {
   const auto make = [](ValueSyntax s, char q) {
+    const BuildBudget::Pause once;
     return std::make_shared<const Dfa>(key_lexeme(TextDfa::repeated(CodePointSet::all()), s, q));
   };
   static const DfaPointer json   = make(ValueSyntax::json, '"');
@@ -82,6 +84,7 @@ inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
 /// JSON's white space, each byte a unit: bound it, so that a model that loops on spaces is stopped.
 [[nodiscard]] inline const DfaPointer& any_whitespace() {
   static const DfaPointer lexeme = [] {
+    const BuildBudget::Pause once;
     std::vector<Dfa::Row> rows(1);
     rows[0].accepting = rows[0].boundary = true;
     for (const char c : std::string_view(" \t\n\r"))

@@ -240,6 +240,7 @@ class TextDfa {
                                                                     const TextDfa& b) {
     std::map<Letter, std::vector<CodePointSet::Range>> result;
     const std::vector<Piece> of_a = a.pieces(), of_b = b.pieces();
+    BuildBudget::spend(10 * (1 + of_a.size() + of_b.size()));
     std::size_t i = 0, k = 0;
     for (char32_t from = 0; i < of_a.size() || k < of_b.size();) {
       char32_t last      = CodePointSet::last_code_point;
