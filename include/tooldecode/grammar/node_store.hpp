@@ -59,6 +59,7 @@ class NodeStore {
     std::vector<std::uint64_t> required{};
     std::vector<Others> others{};
     std::vector<KeyedSet::Dependence> dependent{};
+    std::vector<KeyedSet::Together> together{};
     std::uint32_t leading = 0;
     bool documented_order = false;
   };
@@ -245,7 +246,13 @@ class NodeStore {
       made.separator = known_[node.separator];
       made.required  = node.required;
       made.dependent = node.dependent;
-      made.leading   = node.leading;
+      made.together  = node.together;
+      for (KeyedSet::Together& together : made.together) {
+        for (std::size_t i = 0; i < together.keys.size(); ++i) {
+          if (!live[together.keys[i]]) together.forbid(i);
+        }
+      }
+      made.leading = node.leading;
       // What dependences leave of a least number cannot be told once members are passed over.
       made.documented_order =
           node.documented_order && (node.dependent.empty() || node.occurrences.min == 0);
@@ -343,6 +350,10 @@ class NodeStore {
     for (const std::uint64_t word : node.required) mix(word);
     for (const Others& others : node.others) mix(others.key), mix(others.value);
     for (const auto& [member, other] : node.dependent) mix(member), mix(other);
+    for (const auto& [keys, allowed] : node.together) {
+      mix(allowed);
+      for (const std::uint32_t key : keys) mix(key);
+    }
     return hash;
   }
   static bool equal(const Node& a, const Node& b) {
@@ -352,7 +363,7 @@ class NodeStore {
     return a.kind == b.kind && a.children == b.children && a.text == b.text && a.dfa == b.dfa &&
            a.occurrences == b.occurrences && a.separator == b.separator && a.tag == b.tag &&
            a.leading == b.leading && a.documented_order == b.documented_order &&
-           a.required == b.required && a.dependent == b.dependent &&
+           a.required == b.required && a.dependent == b.dependent && a.together == b.together &&
            std::equal(a.others.begin(), a.others.end(), b.others.begin(), b.others.end(),
                       same_others) &&
            (a.literals == b.literals || (a.literals && b.literals && *a.literals == *b.literals));
