@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/keys_together.hpp>
 #include <tooldecode/grammar/number_bounds.hpp>
 #include <tooldecode/grammar/schema_texts.hpp>
 
@@ -83,6 +84,8 @@ struct ObjectForm {
   Occurrences count{};
   std::vector<std::pair<std::string, std::string>> dependent{};
   Evaluated evaluated{};
+  using Together = KeysTogether<std::string>;
+  std::vector<Together> together{};
   friend bool operator==(const ObjectForm&, const ObjectForm&) = default;
 
   [[nodiscard]] const Member* find(const std::string& name) const {
@@ -126,6 +129,7 @@ struct SchemaForm {
   return sizeof(form) + sizeof(ObjectForm::Member) * form.members.size() +
          sizeof(ObjectForm::Others) * form.others.size() +
          2 * sizeof(std::string) * form.dependent.size() +
+         6 * sizeof(std::string) * form.together.size() +
          sizeof(std::string) * form.evaluated.names.size();
 }
 template <class Form>

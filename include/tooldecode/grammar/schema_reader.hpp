@@ -264,6 +264,7 @@ class SchemaReader {
       if (document_.has_unevaluated()) forms.unite(all, forms.intersection(all, one));
       forms.unite(all, one);
     }
+    forms.merge(all);
     return all;
   }
   [[nodiscard]] SchemaForm one_of(const SchemaForm& outer, const std::vector<FormId>& ids) {
@@ -277,6 +278,7 @@ class SchemaReader {
       }
       forms.unite(all, own);
     }
+    forms.merge(all);
     return all;
   }
   [[nodiscard]] SchemaForm conditional(const Site& site, const SchemaForm& outer) {
@@ -296,6 +298,7 @@ class SchemaReader {
     }
     if (else_part != nullptr) no = forms.intersection(no, forms[child(site, *else_part, "else")]);
     forms.unite(yes, no);
+    forms.merge(yes);
     return yes;
   }
   // Where a property is, the object conforms to a schema, or has others.
@@ -310,6 +313,7 @@ class SchemaReader {
       present.objects           = {{.members = {{name, any_form, true}}}};
       present                   = forms.intersection(present, inner);
       forms.unite(absent, present);
+      forms.merge(absent);
       all = forms.intersection(all, absent);
     }
     return all;
