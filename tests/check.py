@@ -156,6 +156,20 @@ def test_cross_check(folder):
     assert verdicts[1]["accepted"], verdicts
 
 
+def test_numbers(folder):
+    large, tiny = 2 ** 64 + 1, 5e-324
+    rows = [{"id": "large", "schema": {"const": large}, "tests": [{"data": large, "valid": True},
+                                                                  {"data": float(large), "valid": False}]},
+            {"id": "tiny", "schema": {"enum": [tiny]}, "tests": [{"data": tiny, "valid": True},
+                                                                 {"data": 0, "valid": False}]},
+            {"id": "small", "schema": {"minimum": 0}, "tests": [{"data": 1e-7, "valid": True},
+                                                                {"data": -1e-7, "valid": False}]}]
+    verdicts, report = run(folder, rows)
+    assert "6 of 6 verdicts as the rows have them" in report, (report, verdicts)
+    verdicts, _ = run(folder, [{"id": large, "schema": {"const": tiny}, "text": "5E-324"}])
+    assert verdicts[float(large)]["accepted"], verdicts
+
+
 def test_calls(folder):
     tool = {"name": "greet", "description": "", "parameters": PERSON}
     verdicts, _ = run(folder, [{"id": 1, "functions": [tool], "text": "[greet(name='Ann')]"},

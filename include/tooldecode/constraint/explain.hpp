@@ -139,7 +139,7 @@ class Expectations {
       const bool any     = dfa == *any_number(NumberKinds::any).dfa;
       const bool integer = dfa == *any_number(NumberKinds::integers).dfa ||
                            dfa == *any_number(NumberKinds::digits).dfa;
-      words              = integer ? "an integer" : any ? "a number" : "a number of a certain form";
+      words = integer ? "an integer" : any ? "a number" : "a number of a certain form";
       if (!begins) words = "inside " + words;
       if (!any && !integer) words += ": next " + characters(first);
     } else {

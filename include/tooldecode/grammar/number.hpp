@@ -98,8 +98,8 @@ inline std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows) {
       throw Error(Errc::limit_exceeded, "/multipleOf", "divisors with too many digits");
     }
   }
-  all.zero =
-      low <= 0 && high >= 0 && !excludes_zero(bounds.minimum) && !excludes_zero(bounds.maximum);
+  all.zero = has(kinds, NumberKinds::integers) && low <= 0 && high >= 0 &&
+             !excludes_zero(bounds.minimum) && !excludes_zero(bounds.maximum);
   // Of the numbers above zero, and of those below it as if they were above.
   const auto wanted = [&](const auto& least, const auto& most, bool others) {
     const auto magnitude = [](const NumberBounds::Bound& bound) {
