@@ -1,9 +1,15 @@
+#include <cstddef>
 #include <random>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/code_points.hpp>
+#include <tooldecode/grammar/unicode_properties.hpp>
 
 #include <support/catch.hpp>
 #include <support/finite_language.hpp>
@@ -154,6 +160,64 @@ TEST_CASE("Characters are code points") {
   CHECK_FALSE(slow::accepts(any, "\xC0\x80"));
   CHECK(slow::accepts(some, "\u0090"));
   CHECK_FALSE(slow::accepts(some, "\u0091"));
+}
+
+TEST_CASE("Masks inside characters that many states share are those of the characters") {
+  // Every beginning of a letter's bytes, and the letters.
+  const CodePointSet letters = *unicode_property("L");
+  std::set<std::string> begun, whole;
+  for (const auto& [first, last] : letters.ranges()) {
+    for (char32_t c = first; c <= last; ++c) {
+      std::string bytes;
+      append_utf8(bytes, c);
+      for (std::size_t n = 0; n < bytes.size(); ++n) begun.insert(bytes.substr(0, n));
+      whole.insert(std::move(bytes));
+    }
+  }
+  constexpr std::size_t most = 200;
+  // Whether a text is one of at most so many letters, or begins one.
+  const auto judge = [&](std::string_view text) {
+    std::size_t count = 0;
+    while (!text.empty()) {
+      std::size_t n = 1;
+      while (n < text.size() && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) ++n;
+      const std::string one(text.substr(0, n));
+      text.remove_prefix(n);
+      if (whole.count(one) == 0) {
+        return std::pair(false, text.empty() && count < most && begun.count(one) != 0);
+      }
+      ++count;
+    }
+    return std::pair(count > 0 && count <= most, count <= most);
+  };
+  const std::string sample = "a\u00E9\u0436\u4E2D\u6587\U00020000x1 \u20AC\U0001F600";
+  const RegexConstraint constraint(slow::pieces_of({sample, sample + sample}, 1),
+                                   "^\\p{L}{1,200}$");
+  TokenMask mask(constraint.vocabulary_size());
+  std::mt19937 random(7);
+  std::size_t met = 0;
+  for (int walk = 0; walk < 3; ++walk) {
+    auto state = constraint.initial();
+    for (std::string text; text.size() < 700; ++met) {
+      constraint.fill_mask(state, mask.words());
+      std::vector<TokenId> allowed;
+      for (std::size_t i = 3; i < constraint.vocabulary_size(); ++i) {
+        const auto token = static_cast<TokenId>(i);
+        if (!constraint.vocabulary().is_text(token)) continue;
+        const std::string bytes(constraint.vocabulary().bytes(token));
+        if (bytes.empty()) continue;
+        const bool expected = judge(text + bytes).second;
+        if (mask.contains(token) != expected) FAIL("after '" << text << "', token '" << bytes);
+        if (expected) allowed.push_back(token);
+      }
+      REQUIRE(constraint.is_accepting(state) == judge(text).first);
+      if (allowed.empty()) break;
+      const TokenId token = allowed[random() % allowed.size()];
+      text += constraint.vocabulary().bytes(token);
+      state = *constraint.advance(state, token);
+    }
+  }
+  CHECK(met > 200);
 }
 
 TEST_CASE("Patterns that are none are refused with their place") {

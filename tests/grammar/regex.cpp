@@ -187,7 +187,7 @@ TEST_CASE("What is counted costs a state and a few steps for each count") {
       steps.push_back(budget.spent().steps), bytes.push_back(budget.spent().bytes);
       CHECK(states.back() < 10'000);
     }
-    for (const std::size_t i : {1, 2}) {
+    for (const std::size_t i : {1U, 2U}) {
       INFO(before << i);
       CHECK(states[i] <= 2 * states[i - 1]);
       CHECK(steps[i] < 5 * steps[i - 1]);

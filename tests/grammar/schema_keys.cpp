@@ -34,7 +34,7 @@ TEST_CASE("Each key is in the one class of the patterns that it matches") {
 
 TEST_CASE("Patterns without a key in common make a class each, however many they are") {
   std::vector<std::uint64_t> steps;
-  for (const std::size_t n : {40, 80, 160}) {
+  for (const std::size_t n : {40U, 80U, 160U}) {
     const BuildBudget budget;
     SchemaForms forms;
     std::vector<std::pair<std::uint32_t, FormId>> patterns;

@@ -103,7 +103,7 @@ TEST_CASE("Random texts of wide classes are spelt alike with and without sharing
 
 TEST_CASE("A class that is repeated is spelt once: rows do not grow, states do linearly") {
   std::vector<std::size_t> states, bytes;
-  for (const std::size_t n : {200, 400, 800}) {
+  for (const std::size_t n : {200U, 400U, 800U}) {
     const TextDfa text = compile_pattern(letters(n));
     const Dfa lexeme   = string_lexeme(text, ValueSyntax::json, '"');
     CHECK(text.rows().size() == n + 1);
