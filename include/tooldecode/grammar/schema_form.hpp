@@ -147,7 +147,7 @@ template <class Form>
 
 /// Steps that looking at an alternative takes, see BuildBudget.
 [[nodiscard]] inline std::uint64_t steps_of(const NumberForm& /*form*/) noexcept {
-  return 10;
+  return 30;
 }
 [[nodiscard]] inline std::uint64_t steps_of(const TextForm& form) noexcept {
   return 10 + 2 * (form.excluded.size() + (form.values ? form.values->size() : 0));

@@ -115,7 +115,7 @@ class SchemaForms : public SchemaFormTable {
     const auto none = [&](const auto& left, const auto& right) {
       for (const auto& x : left) {
         for (const auto& y : right) {
-          BuildBudget::spend(15);
+          BuildBudget::spend(10 + steps_of(x));
           if (!are_disjoint(x, y, depth)) return false;
         }
       }
@@ -128,12 +128,12 @@ class SchemaForms : public SchemaFormTable {
   [[nodiscard]] bool are_disjoint(FormId a, FormId b, std::uint32_t depth = 0) {
     if (a == nothing_form || b == nothing_form) return true;
     if (a == any_form || b == any_form || a == b || depth >= most_looked_into) return false;
-    BuildBudget::spend(8);
+    BuildBudget::spend(12);
     const std::pair<FormId, FormId> key = std::minmax(a, b);
     const auto known                    = disjoint_.find(key);
     if (known != disjoint_.end()) return known->second;
     if (is_busy(a) || is_busy(b)) return false;
-    BuildBudget::spend(0, 64);
+    BuildBudget::spend(30, 64);
     disjoint_[key]    = false;  // while it is found out
     const bool result = are_disjoint((*this)[a], (*this)[b], depth + 1);
     disjoint_[key]    = result;

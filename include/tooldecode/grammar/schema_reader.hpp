@@ -288,8 +288,8 @@ class SchemaReader {
     {
       const Strict strict(*this);
       const SchemaForm& condition = forms[child(site, *site.has.find("if"), "if")];
-      yes = forms.intersection(outer, condition);
-      no  = forms.difference(outer, condition);
+      yes                         = forms.intersection(outer, condition);
+      no                          = forms.difference(outer, condition);
     }
     if (then_part != nullptr) {
       yes = forms.intersection(yes, forms[child(site, *then_part, "then")]);
@@ -409,7 +409,6 @@ class SchemaReader {
       return std::nullopt;
     }
   }
-
   [[nodiscard]] ArrayForm array(const Site& site) {
     ArrayForm form{.length = site.has.occurrences("minItems", "maxItems")};
     const Json* items    = site.has.find("items");
