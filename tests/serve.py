@@ -524,9 +524,9 @@ def test_builds(server):
             while not built.done():
                 server.ask("GET", "/health")
                 server.chat(request("Hi", None, max_tokens=1))
-                beside += 1
+                beside += not built.done()
             assert built.result()["usage"]["completion_tokens"] == 1
-    assert beside > 3, beside  # answers that came while one was being built
+    assert beside > 0  # answers that came while another was being built
 
 
 def test_key():

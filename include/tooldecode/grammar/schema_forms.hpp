@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <map>
 #include <optional>
 #include <span>
@@ -19,6 +18,7 @@
 #include <tooldecode/grammar/schema_alternatives.hpp>
 #include <tooldecode/grammar/schema_form.hpp>
 #include <tooldecode/grammar/schema_form_table.hpp>
+#include <tooldecode/grammar/schema_merge.hpp>
 #include <tooldecode/grammar/schema_texts.hpp>
 
 namespace tooldecode {
@@ -108,35 +108,6 @@ class SchemaForms : public SchemaFormTable {
     return difference(from, (*this)[what]);
   }
 
-  /// Makes alternatives of objects one where they differ in which keys are there, or in one member
-  /// alone: what they are combined with is then not multiplied.
-  void merge(SchemaForm& form) {
-    auto& objects = form.objects;
-    if (objects.size() < 2 || objects.size() > most_merged) return;
-    const auto of = [&](std::initializer_list<std::size_t> places) {
-      std::vector<const ObjectForm*> some;
-      for (const std::size_t i : places) some.push_back(&objects[i]);
-      return some;
-    };
-    std::vector<const ObjectForm*> all;
-    for (const ObjectForm& one : objects) all.push_back(&one);
-    if (auto one = find_union(all)) {
-      objects = {std::move(*one)};
-      return;
-    }
-    for (std::size_t i = 0; i < objects.size(); ++i) {
-      for (std::size_t j = i + 1; j < objects.size();) {
-        if (auto one = find_union(of({i, j}))) {
-          objects[i] = std::move(*one);
-          objects.erase(objects.begin() + static_cast<std::ptrdiff_t>(j));
-          j = i + 1;
-        } else {
-          ++j;
-        }
-      }
-    }
-  }
-
   /// Whether no value can be in both forms; false where that is not known.
   [[nodiscard]] bool are_disjoint(const SchemaForm& a, const SchemaForm& b,
                                   std::uint32_t depth = 0) {
@@ -144,7 +115,7 @@ class SchemaForms : public SchemaFormTable {
     const auto none = [&](const auto& left, const auto& right) {
       for (const auto& x : left) {
         for (const auto& y : right) {
-          BuildBudget::spend(15);
+          BuildBudget::spend(10 + steps_of(x));
           if (!are_disjoint(x, y, depth)) return false;
         }
       }
@@ -157,12 +128,12 @@ class SchemaForms : public SchemaFormTable {
   [[nodiscard]] bool are_disjoint(FormId a, FormId b, std::uint32_t depth = 0) {
     if (a == nothing_form || b == nothing_form) return true;
     if (a == any_form || b == any_form || a == b || depth >= most_looked_into) return false;
-    BuildBudget::spend(8);
+    BuildBudget::spend(12);
     const std::pair<FormId, FormId> key = std::minmax(a, b);
     const auto known                    = disjoint_.find(key);
     if (known != disjoint_.end()) return known->second;
     if (is_busy(a) || is_busy(b)) return false;
-    BuildBudget::spend(0, 64);
+    BuildBudget::spend(30, 64);
     disjoint_[key]    = false;  // while it is found out
     const bool result = are_disjoint((*this)[a], (*this)[b], depth + 1);
     disjoint_[key]    = result;
@@ -183,98 +154,12 @@ class SchemaForms : public SchemaFormTable {
   }
 
  private:
-  // The one alternative that is all of some; nothing where that takes more than a condition on few
-  // keys, or one member's values.
-  [[nodiscard]] std::optional<ObjectForm> find_union(const std::vector<const ObjectForm*>& some) {
-    const ObjectForm& first = *some[0];
-    for (const ObjectForm* one : some) {
-      BuildBudget::spend(2 * steps_of(*one));
-      if (one->count != Occurrences{} || !one->dependent.empty() || !one->together.empty() ||
-          one->others != first.others || one->evaluated != first.evaluated) {
-        return std::nullopt;
-      }
-    }
-    ObjectForm all = first;
-    MemberIndex of_all(all);
-    for (const ObjectForm* one : some) {
-      for (const ObjectForm::Member& member : one->members) {
-        if (!of_all.find(member.name)) of_all.add(all, {member.name});
-      }
-    }
-    // Members keep the order in which each alternative has them.
-    for (const ObjectForm* one : some) {
-      std::uint32_t next = 0;
-      for (const ObjectForm::Member& member : one->members) {
-        if (member.value == nothing_form) continue;
-        const std::uint32_t place = *of_all.find(member.name);
-        if (place < next) return std::nullopt;
-        next = place + 1;
-      }
-    }
-    std::vector<MemberIndex> of_some;
-    for (const ObjectForm* one : some) of_some.emplace_back(*one);
-    std::vector<std::vector<ObjectForm::Member>> varying;  // [keys, alternatives]
-    bool same_values = true;
-    for (ObjectForm::Member& member : all.members) {
-      std::vector<ObjectForm::Member> ways;
-      FormId value = nothing_form;
-      for (std::size_t i = 0; i < some.size(); ++i) {
-        const ObjectForm::Member* own = of_some[i].member(member.name);
-        ways.push_back(own != nullptr ? *own
-                                      : ObjectForm::Member{member.name,
-                                                           value_of_other(*some[i], member.name)});
-        const FormId one = ways.back().value;
-        if (one == nothing_form) continue;
-        same_values &= value == nothing_form || value == one;
-        value = either(value, one);
-      }
-      member.value    = value;
-      member.required = std::all_of(ways.begin(), ways.end(),
-                                    [](const ObjectForm::Member& way) { return way.required; });
-      if (std::all_of(ways.begin(), ways.end(), [&](const auto& way) { return way == ways[0]; })) {
-        continue;
-      }
-      varying.push_back(std::move(ways));
-      if (varying.size() > (same_values ? ObjectForm::Together::most_keys : 1)) return std::nullopt;
-    }
-    if (varying.size() < 2) return all;
-    std::sort(varying.begin(), varying.end(),
-              [](const auto& a, const auto& b) { return a[0].name < b[0].name; });
-    ObjectForm::Together together;
-    for (const auto& ways : varying) together.keys.push_back(ways[0].name);
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      ObjectForm::Together one{together.keys, together.sets()};
-      for (std::size_t k = 0; k < varying.size(); ++k) {
-        if (varying[k][i].value == nothing_form) one.forbid(k);
-        if (varying[k][i].required) one.require(k);
-      }
-      together.allowed |= one.allowed;
-    }
-    all.together.push_back(std::move(together));
-    if (!settle(all)) return std::nullopt;
-    return all;
-  }
-
-  static constexpr std::size_t most_merged        = 16;
   static constexpr std::uint32_t most_looked_into = 6;
   static constexpr std::size_t most_kept          = 64;
 
-  // What looking at an alternative takes.
-  static std::uint64_t steps_of(const NumberForm& /*form*/) noexcept { return 10; }
-  static std::uint64_t steps_of(const TextForm& form) noexcept {
-    return 10 + 2 * (form.excluded.size() + (form.values ? form.values->size() : 0));
-  }
-  static std::uint64_t steps_of(const ArrayForm& form) noexcept {
-    return 10 + form.prefix.size() + form.contains.size();
-  }
-  static std::uint64_t steps_of(const ObjectForm& form) noexcept {
-    return 20 + 3 * form.members.size() + 4 * form.others.size() + 4 * form.dependent.size() +
-           2 * form.evaluated.names.size() + 40 * form.together.size();
-  }
-
   SchemaForm complement_of(const SchemaForm& form) override {
     SchemaForm rest = difference(SchemaForm::anything(), form);
-    merge(rest);
+    merge_objects(rest, *this);
     return rest;
   }
   SchemaForm conjunction(std::span<const FormId> parts) override {

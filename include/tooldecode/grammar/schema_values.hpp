@@ -391,13 +391,17 @@ class SchemaValues {
     std::vector<Place> trie{{0, any_form, 0}};
     std::map<std::pair<std::size_t, FormId>, std::size_t> known;
     for (const ArrayForm& form : forms) {
-      BuildBudget::spend(20 + 20 * form.prefix.size(), 100 * form.prefix.size());
+      BuildBudget::spend(20 + 4 * form.prefix.size());
       const auto count = static_cast<std::uint32_t>(form.prefix.size());
       std::size_t at   = 0;
       for (std::uint32_t i = 0; i < count; ++i) {
-        if (form.length.min <= i) trie[at].then.push_back(end());
+        auto& then = trie[at].then;
+        if (form.length.min <= i && (then.empty() || then.back() != end())) then.push_back(end());
         const auto [next, fresh] = known.try_emplace({at, form.prefix[i]}, trie.size());
-        if (fresh) trie.push_back({at, form.prefix[i], i + std::size_t{1}});
+        if (fresh) {
+          BuildBudget::spend(20, 150);
+          trie.push_back({at, form.prefix[i], i + std::size_t{1}});
+        }
         at = next->second;
       }
       const auto left = [&](std::uint32_t bound) {
