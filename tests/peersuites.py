@@ -244,6 +244,12 @@ def reasoning_of(case) -> str:
     return "block" if case["text"].lstrip().startswith(close.replace("/", "")) else "open"
 
 
+def calls_another(case) -> bool:
+    """Whether a message of gpt-oss is to something else than one of the functions."""
+    named = re.findall(r"\bto=(\S*?)(?=<\||\s|$)", case["text"])
+    return any(name not in {f"functions.{tool['name']}" for tool in case["tools"]} for name in named)
+
+
 # A case is of a convention for what it is, never for what the program says of it.
 CONVENTIONS = {
     "tags": (
@@ -252,6 +258,9 @@ CONVENTIONS = {
     "other models": (
         "a model whose calls have no format here",
         lambda case: case["kind"] == "chat" and format_of(case) is None),
+    "built-in tools": (
+        "gpt-oss calls what is none of the functions that it was given, which is text to llama.cpp and impossible here",
+        lambda case: case["kind"] == "chat" and format_of(case) == "harmony" and calls_another(case)),
     "not UTF-8": (
         "bytes that no row of JSON can hold",
         lambda case: case["text"] is None),
