@@ -14,7 +14,8 @@ TEST_CASE("Exponents between bounds, with every sign and every number of leading
            {0, 0}, {1, 1}, {-7, -7}, {-324, 308}, {3, 308}, {-12, 105}, {99, 101}, {-400, -300}}) {
     std::vector<Dfa::SparseRow> rows(1);
     ExponentRows exponents(rows, -324, 308);
-    rows[0].edges.push_back({'e', 'e', exponents.between(from, to)});
+    const Dfa::State mark = exponents.between(from, to);
+    rows[0].edges.push_back({'e', 'e', mark});
     const Dfa dfa(rows);
     std::string wrong;
     const auto look = [&](const std::string& text, int value) {
