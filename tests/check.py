@@ -101,7 +101,8 @@ def test_grammars(folder):
     texts = {"1+23": None, "1+": 2, "+1": 0, "": 0, "1 + 2": 1, "7": None}
     rows = [{"id": text, "spec": sums, "root": "sum", "text": text} for text in texts]
     rows += [{"id": "begun", "spec": sums, "root": "sum", "text": "1+", "complete": False},
-             {"id": "root", "spec": "root ::= \"a\"*", "tests": [{"text": "aa", "valid": True}, {"text": "ab", "valid": True}]}]
+             {"id": "root", "spec": "root ::= \"a\"*",
+              "tests": [{"text": "aa", "valid": True}, {"text": "ab", "valid": True}]}]
     verdicts, report = run(folder, rows, format="ebnf")
     assert {text: verdicts[text]["error_at"] for text in texts} == texts, verdicts
     assert verdicts["begun"]["accepted"] and verdicts["root#0"]["accepted"], verdicts
@@ -153,6 +154,20 @@ def test_cross_check(folder):
     verdicts, _ = run(folder, [{"id": 1, "functions": [tool], "text": "[greet(name='aa')]"}], "--cross-check",
                       format="python", vocabulary=folder)
     assert verdicts[1]["accepted"], verdicts
+
+
+def test_numbers(folder):
+    large, tiny = 2 ** 64 + 1, 5e-324
+    rows = [{"id": "large", "schema": {"const": large}, "tests": [{"data": large, "valid": True},
+                                                                  {"data": float(large), "valid": False}]},
+            {"id": "tiny", "schema": {"enum": [tiny]}, "tests": [{"data": tiny, "valid": True},
+                                                                 {"data": 0, "valid": False}]},
+            {"id": "small", "schema": {"minimum": 0}, "tests": [{"data": 1e-7, "valid": True},
+                                                                {"data": -1e-7, "valid": False}]}]
+    verdicts, report = run(folder, rows)
+    assert "6 of 6 verdicts as the rows have them" in report, (report, verdicts)
+    verdicts, _ = run(folder, [{"id": large, "schema": {"const": tiny}, "text": "5E-324"}])
+    assert verdicts[float(large)]["accepted"], verdicts
 
 
 def test_calls(folder):

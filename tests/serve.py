@@ -504,6 +504,31 @@ def test_limits():
         until(lambda: metrics(server)["tooldecode_requests_running"] == 0)
 
 
+def alternatives(count):
+    """A tool whose schema has 3 ** count alternatives: much to build from few bytes."""
+    parts = [{"anyOf": [{"minProperties": i}, {"properties": {f"a{i}": {"const": i}}},
+                        {"properties": {f"b{i}": {"const": i}}}]} for i in range(1, count + 1)]
+    return [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "allOf": parts}}}]
+
+
+def test_builds(server):
+    """Who asks for much building waits for it, and nobody else does; who asks for too much is told."""
+    error = server.refused(400, "invalid_tool", "tools", request("x", alternatives(12)))
+    assert "limits." in error["message"] and "#/0/function/parameters" in error["message"], error
+    beside = 0
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        for name in "abc":  # each is built anew
+            tools = alternatives(6)
+            tools[0]["function"]["name"] = name
+            built = pool.submit(server.chat, request("x", tools, max_tokens=1))
+            while not built.done():
+                server.ask("GET", "/health")
+                server.chat(request("Hi", None, max_tokens=1))
+                beside += not built.done()
+            assert built.result()["usage"]["completion_tokens"] == 1
+    assert beside > 0  # answers that came while another was being built
+
+
 def test_key():
     with Server("--api-key", "secret") as server:
         assert server.ask("GET", "/health")[0] == 200

@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <ctime>
 #include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <tooldecode/execute/engine_speculator.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
@@ -35,7 +35,7 @@ class ChatAnswer {
         with_usage_(request.include_usage),
         session_(service.start(request)),
         writer_(session_.id, session_.unique, request.model, std::time(nullptr)) {
-    if (session_.can_call) mark_ = service.format().mark;
+    if (session_.can_call) marks_ = service.format().marks;
   }
   ChatAnswer(const ChatAnswer&)            = delete;
   ChatAnswer& operator=(const ChatAnswer&) = delete;
@@ -63,7 +63,7 @@ class ChatAnswer {
     const auto content = [&](const std::string& text) {
       if (!text.empty()) chunk({{"content", text}});
     };
-    ContentStream text(mark_);
+    ContentStream text(marks_);
     std::size_t turn = 0;
     chunk({{"role", "assistant"}, {"content", ""}});
     for (;;) {
@@ -75,7 +75,7 @@ class ChatAnswer {
       } else if (const auto* cached = std::get_if<tooldecode::EngineTurn>(&event)) {
         content(text.finish());
         chunk({{"cached_tool_calls", writer_.cached_calls(turn++, *cached)}});
-        text = ContentStream(mark_);
+        text = ContentStream(marks_);
       } else {
         content(text.finish());
         const auto& reply = std::get<tooldecode::EngineReply>(event);
@@ -118,7 +118,7 @@ class ChatAnswer {
     std::string content;
     for (std::size_t i = 0; i < reply.turns.size(); ++i) {
       const auto& turn = reply.turns[i];
-      ContentStream text(mark_);
+      ContentStream text(marks_);
       content += text.push(service_->assistant().tokenizer.decode(turn.output.tokens));
       content += text.finish();
       if (turn.results.empty()) continue;
@@ -151,7 +151,7 @@ class ChatAnswer {
   bool ended_ = false;
   ChatSession session_;
   ReplyWriter writer_;
-  std::optional<CallMark> mark_;  // of calls, where there may be any
+  std::vector<CallMark> marks_;  // of calls, where there may be any
 };
 
 }  // namespace program

@@ -141,7 +141,8 @@ inline Json parse_body(std::string_view body) {
   try {
     Json object = tooldecode::parse_exact_json(body);
     if (object.is_object()) {
-      for (auto& [key, value] : object.items()) {  // only schemas have numbers of any size
+      // Only schemas have numbers of any size.
+      for (auto& [key, value] : object.get_ref<Json::object_t&>()) {
         if (key != "tools") value = tooldecode::ExactNumber::rounded(std::move(value));
       }
       return object;

@@ -63,29 +63,37 @@ class Utf8Stream {
 /// may turn out to begin them, nor white space before them.
 class ContentStream {
  public:
-  /// \param mark  what opens calls; nothing where the turn cannot make any
-  explicit ContentStream(std::optional<CallMark> mark) : mark_(std::move(mark)) {}
+  /// \param marks  what opens calls; none where the turn cannot make any
+  explicit ContentStream(std::vector<CallMark> marks) : marks_(std::move(marks)) {}
 
   [[nodiscard]] std::string push(std::string_view bytes) {
     if (in_calls_) return {};
-    if (!mark_) return utf8_.push(bytes);
+    if (marks_.empty()) return utf8_.push(bytes);
     held_ += bytes;
     if (!begun_) {
       const std::size_t first = held_.find_first_not_of(" \t\r\n");
       if (first == std::string::npos) return {};
       const std::string_view rest = std::string_view(held_).substr(first);
-      if (rest.starts_with(mark_->text)) return open_calls();
-      if (mark_->text.starts_with(rest)) return {};
+      bool may_begin              = false;
+      for (const CallMark& mark : marks_) {
+        if (rest.starts_with(mark.text)) return open_calls();
+        may_begin = may_begin || mark.text.starts_with(rest);
+      }
+      if (may_begin) return {};
       begun_ = true;
     }
-    if (mark_->only_at_start) return utf8_.push(std::exchange(held_, {}));
-    const std::size_t opening = held_.find(mark_->text);
+    std::size_t opening = std::string::npos, beginning = 0;
+    for (const CallMark& mark : marks_) {
+      if (mark.only_at_start) continue;
+      opening            = std::min(opening, held_.find(mark.text));
+      std::size_t length = std::min(held_.size(), mark.text.size() - 1);
+      while (!held_.ends_with(std::string_view(mark.text).substr(0, length))) --length;
+      beginning = std::max(beginning, length);
+    }
     if (opening != std::string::npos) {
       held_.resize(opening);
       return open_calls(std::exchange(held_, {}));
     }
-    std::size_t beginning = std::min(held_.size(), mark_->text.size() - 1);
-    while (!held_.ends_with(std::string_view(mark_->text).substr(0, beginning))) --beginning;
     const std::string known = held_.substr(0, held_.size() - beginning);
     held_.erase(0, known.size());
     return utf8_.push(known);
@@ -101,7 +109,7 @@ class ContentStream {
     return utf8_.push(before) + utf8_.finish();
   }
 
-  std::optional<CallMark> mark_;
+  std::vector<CallMark> marks_;
   Utf8Stream utf8_;
   std::string held_;
   bool begun_    = false;  // with what is no white space

@@ -31,7 +31,7 @@ Sample sample(unsigned seed) {
       {{{"type", "boolean"}}, {"true", "false"}},
       {{{"enum", {"x", 12, nullptr}}, {"type", {"integer", "string", "null"}}},
        {"\"x\"", "12", "null"}},
-      {{{"type", "array"}, {"items", {{"const", true}}}, {"maxItems", 2}},
+      {{{"type", "array"}, {"items", {{"enum", {true}}}}, {"maxItems", 2}},
        {"[]", "[true]", "[true, true]"}},
       {{{"enum", {5, 105, 7}}, {"type", "integer"}}, {"5", "105", "7"}}};
   struct Member {

@@ -328,6 +328,19 @@ TEST_CASE("Numbers have no dead ends, and every one is finite", "[number]") {
   }
 }
 
+TEST_CASE("A number that is read as zero is none where zero is out of bounds", "[number]") {
+  NumberBounds above;
+  above.minimum = {Decimal::parse("0"), true};
+  const NumberLexeme lexeme = number_lexeme(above, Kinds::any);
+  for (const char* text : {"5e-324", "2.5e-324", "1e-323", "0.000001", "0.1"}) {
+    CHECK(accepts(lexeme, text));
+  }
+  for (const char* text : {"0", "0.0", "1e-324", "2.4e-324", "0e5", "-0.1"}) {
+    CHECK_FALSE(accepts(lexeme, text));
+  }
+  CHECK(accepts(any_number(Kinds::any), "1e-324"));
+}
+
 TEST_CASE("Divisors may have as many digits as their remainders have states", "[number]") {
   const auto code = [](const char* divisor) {
     try {

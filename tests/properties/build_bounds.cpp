@@ -272,7 +272,7 @@ TEST_CASE("A budget that is too small ends building with the place and the optio
     const auto steps = static_cast<std::uint64_t>(cost.steps);
     const auto bytes = static_cast<std::uint64_t>(cost.bytes);
     CHECK(attempt({.steps = 2 * steps + 1000, .bytes = 2 * bytes + 10'000}) == "built");
-    for (const std::uint64_t share : {2, 10, 100}) {
+    for (const std::uint64_t share : {2U, 10U, 100U}) {
       CHECK_THAT(attempt({.steps = steps / share, .bytes = 2 * bytes}),
                  test::contains("the option limits.steps raises"));
       CHECK_THAT(attempt({.steps = 2 * steps, .bytes = bytes / share}),

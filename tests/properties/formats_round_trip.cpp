@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
@@ -176,6 +177,7 @@ struct Format {
   std::string name, trigger;
   int marks = 0;  // a call has at least so many
   bool only_at_start, parallel, in_order;
+  std::string before_calls;  // text
   std::function<ToolCallFSM(const MaskCache&, const ToolSet&, const ChoiceOptions&)> constrain;
 };
 
@@ -187,6 +189,9 @@ Format format(std::string name, F f, int marks, bool parallel = true, bool in_or
           f.only_at_start(),
           parallel,
           in_order,
+          std::is_same_v<F, HarmonyCall>
+              ? "<|channel|>commentary<|message|>Let me see.\n<|end|><|start|>assistant"
+              : "Let me see.\n",
           [f](const MaskCache& cache, const ToolSet& tools, const ChoiceOptions& options) {
             return ToolCallFSM(cache, tools, f, options);
           }};
@@ -393,8 +398,10 @@ TEST_CASE("What is written of conforming calls is accepted and reads back") {
         const std::string written = fsm.write(calls);
         std::string text          = written;
         const bool speaks         = choice == ToolChoice::automatic && !format.only_at_start;
-        if (speaks) text = "Let me see.\n" + text;
-        if (thinks) text = "<think>Is it " + format.trigger + " or not?</think>\n" + text;
+        if (speaks) text = format.before_calls + text;
+        // Some marks end a block of reasoning.
+        const bool is_told = format.name != "kimi" && format.name != "harmony";
+        if (thinks) text = "<think>" + (is_told ? format.trigger : "") + "?</think>\n" + text;
         CAPTURE(text);
         const auto refusal = fsm.find_refusal(text);
         if (refusal) FAIL("refused at byte " << refusal->at);

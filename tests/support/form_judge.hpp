@@ -100,6 +100,13 @@ class FormJudge {
     for (const ObjectForm::Member& member : form.members) {
       if (member.required && !value.contains(member.name)) return false;
     }
+    for (const ObjectForm::Together& together : form.together) {
+      std::uint32_t set = 0;
+      for (std::size_t i = 0; i < together.keys.size(); ++i) {
+        if (value.contains(together.keys[i])) set |= 1U << i;
+      }
+      if (!together.allows(set)) return false;
+    }
     return std::all_of(form.dependent.begin(), form.dependent.end(), [&](const auto& pair) {
       return !value.contains(pair.first) || value.contains(pair.second);
     });

@@ -89,16 +89,19 @@ TEST_CASE("Every header of a message to a function is one of a call") {
         CHECK(refused(text) == -1);
         CHECK(refused(with_control_tokens(text)) == -1);
       }
-      // Neither other arguments nor other tools.
-      const int begin        = static_cast<int>((first + header).size());
-      const std::size_t name = (first + header).find("get_weather");
-      CHECK(refused(first + header + "{}") == begin + 1);
-      CHECK(refused(first + header + "print(1)") == begin);
-      std::string other = first + header;
-      other.replace(name, 11, "get_times");
-      CHECK(refused(other) == static_cast<int>(name) + 4);
-      const std::string builtin = (first + header).replace(name - 10, 10, "");
-      CHECK(refused(builtin) == static_cast<int>(name) - 10);
+      // Neither other arguments nor other tools. Behind the role text may go on, up to a mark.
+      const std::string text = first + header;
+      const auto begin       = static_cast<int>(text.size());
+      const std::size_t name = text.find("get_weather");
+      const bool is_text     = first.empty() && !header.starts_with("<|");
+      const auto refused_at  = [&](std::string broken, std::size_t at) {
+        const std::size_t mark = broken.find("<|channel|>") + std::string("<|channel|>").size();
+        CHECK(refused(broken) == static_cast<int>(is_text ? mark - 1 : at));
+      };
+      CHECK(refused(text + "{}") == begin + 1);
+      CHECK(refused(text + "print(1)") == begin);
+      refused_at(std::string(text).replace(name, 11, "get_times"), name + 4);
+      refused_at(std::string(text).replace(name - 10, 10, ""), name - 10);
     }
     const ChoiceOptions required{.choice = ToolChoice::required};
     CHECK(refused(header + arguments, required) == -1);
@@ -171,7 +174,7 @@ TEST_CASE("Broken messages are errors with the byte") {
   CHECK(at("<|channel|>commentary to=functions.<|message|>{}") == "malformed_call byte 46");
   CHECK(at("<|channel|>commentary to=functions.m.now") == "malformed_call byte 40");
   CHECK(at("<|channel|>commentary to=functions.m.now to=functions.f<|message|>{}") ==
-        "malformed_call byte 55");
+        "malformed_call byte 41");
   CHECK(at("<|start|>user<|message|>") == "malformed_call byte 9");
   CHECK(at("Hello.<|channel|>final<|message|>") == "malformed_call byte 0");
 }

@@ -7,6 +7,7 @@
 
 #include <support/catch.hpp>
 #include <support/data.hpp>
+#include <support/format_checks.hpp>
 
 using namespace tooldecode;
 using Json = nlohmann::ordered_json;
@@ -93,6 +94,46 @@ TEST_CASE("calls inside one pair of marks, or inside none") {
   CHECK(error(JsonCall::mistral(), "[TOOL_CALLS][" + call + "]") == "byte 13");
   CHECK(error(JsonCall::bare_list(), "[]") == "byte 1");
   CHECK(error(JsonCall::bare(), call) == "byte 0");
+}
+
+TEST_CASE("Llama's calls need no mark where an answer begins with them") {
+  const JsonCall llama     = JsonCall::llama();
+  const ToolSet tools      = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"a": {"type": "integer"}}, "required": ["a"]}}])");
+  const std::string call   = R"({"name": "f", "parameters": {"a": 1}})";
+  const std::string marked = "<|python_tag|>" + call;
+  const ToolCall one{"f", {{"a", 1}}};
+  for (const std::string& text : {call, "\n" + call, marked, "So. " + marked, call + "; " + call}) {
+    INFO(text);
+    CHECK(test::refused(llama, tools, text) == -1);
+    for (const ToolCall& read : llama.parse(text, tools)) CHECK(read == one);
+    CHECK(llama.parse(text, tools).size() == (text.find(';') == std::string::npos ? 1 : 2));
+  }
+  CHECK(llama.parse("So. " + call, tools).empty());
+  CHECK(test::refused(llama, tools, "So. " + call) == -1);
+  CHECK(test::refused(llama, tools, R"({"name": "g")") == 10);
+  CHECK(test::refused(llama, tools, R"({"name": "f", "parameters": {}})") == 29);
+  CHECK(test::refused(llama, tools, "\v {\"a\": 1}") == 2);
+  CHECK(test::refused(llama, tools, call, {.choice = ToolChoice::required}) == -1);
+  CHECK(test::refused(llama, tools, call, {.choice = ToolChoice::none}) == 0);
+  CHECK(test::refused(llama, tools, call, {.choice = ToolChoice::required, .whitespace = 0}) == 0);
+}
+
+TEST_CASE("Mistral Nemo's calls may have a name of their own") {
+  const JsonCall mistral  = JsonCall::mistral();
+  const ToolSet tools     = ToolSet::parse(R"([{"name": "f", "parameters": {}}])");
+  const std::string begin = R"([TOOL_CALLS][{"name": "f", "arguments": {})";
+  const std::string named = begin + R"(, "id": "aB3456789"}])";
+  CHECK(mistral.parse(named, tools) == std::vector<ToolCall>{{"f"}});
+  CHECK(test::refused(mistral, tools, named) == -1);
+  CHECK(test::refused(mistral, tools, begin + "}]") == -1);
+  CHECK(test::refused(mistral, tools, begin + R"(, "id": "aB345678"}])") ==
+        static_cast<int>(begin.size()) + 17);
+  CHECK(test::refused(mistral, tools, begin + R"(, "x")") == static_cast<int>(begin.size()) + 3);
+  CHECK(test::error_of(mistral, tools, begin + R"(, "id": 1}])") != "none");
+  CHECK(test::error_of(hermes, tools,
+                       R"(<tool_call>{"name": "f", "arguments": {}, "id": "aB3456789"})") !=
+        "none");
 }
 
 TEST_CASE("broken Hermes calls are errors with the byte") {

@@ -10,6 +10,7 @@
 
 #include <support/catch.hpp>
 #include <support/data.hpp>
+#include <support/format_checks.hpp>
 
 using namespace tooldecode;
 using Json = nlohmann::ordered_json;
@@ -208,4 +209,59 @@ TEST_CASE("mutated call lists give values or errors, and what is written reads b
     ++read;
   }
   CHECK(read > 2500);
+}
+
+TEST_CASE("Names of tools and arguments come back as they are, or no constraint is made of them") {
+  const auto refusal = [&](const std::string& name, const Json& parameters, const Json& arguments) {
+    try {
+      const ToolSet tools =
+          ToolSet::from_json(Json::array({{{"name", name}, {"parameters", parameters}}}));
+      const std::vector<ToolCall> calls{{name, arguments}};
+      const std::string text = python.write(calls);
+      const int at           = test::refused(python, tools, text);
+      CHECK(at == -1);
+      CHECK(python.parse(text, tools) == calls);
+      return std::string("none");
+    } catch (const Error& error) {
+      CHECK(error.code() == Errc::unsupported_name);
+      return error.where();
+    }
+  };
+  const auto listed = [](const std::vector<std::string>& keys) {
+    Json properties = Json::object();
+    for (const std::string& key : keys) properties[key] = {{"type", "integer"}};
+    return Json{{"type", "object"}, {"properties", properties}};
+  };
+  for (const std::string key :
+       {"a,b", "How to", "date\t", " a", "array[]", "a'b", "1", "[", "a\nb"}) {
+    CHECK(refusal("f", listed({key}), {{key, 1}}) == "none");
+    CHECK(refusal("GET /users/{id}", listed({key, "x"}), {{"x", 2}, {key, 1}}) == "none");
+  }
+  const std::string at = "#/0/parameters/properties/";
+  CHECK(refusal("f", listed({"a=b"}), {{"a=b", 1}}) == at + "a=b");
+  CHECK(refusal("f", listed({")"}), {{")", 1}}) == at + ")");
+  CHECK(refusal("f", listed({""}), {{"", 1}}) == at);
+  CHECK(refusal("f", listed({"a", "a "}), {{"a", 1}}) == at + "a ");
+  CHECK(refusal("f(x", listed({}), Json::object()) == "#/0/name");
+  CHECK(refusal("]", listed({}), Json::object()) == "#/0/name");
+  // Names that are no property's are read as any other is.
+  const auto named = [&](const std::string& key) {
+    return refusal("f",
+                   {{"type", "object"},
+                    {"propertyNames", {{"enum", {key}}}},
+                    {"additionalProperties", {{"type", "integer"}}}},
+                   {{key, 1}});
+  };
+  CHECK(named("a") == "none");
+  CHECK(named("How to") == "none");
+  CHECK(named("a,b") == "#/0/parameters");
+  CHECK(named(" a") == "#/0/parameters");
+}
+
+TEST_CASE("White space before a list does not make it text") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {}}])");
+  for (const std::string space : {"\f", "\v", "\x1f", "\xc2\xa0", "\xe2\x80\xa8", " \n \f"}) {
+    CHECK(test::refused(python, tools, space + "[none()]") == static_cast<int>(space.size()));
+    CHECK(test::refused(python, tools, space + "none()]") == -1);
+  }
 }

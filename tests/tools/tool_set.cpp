@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/grammar/exact_number.hpp>
+#include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <support/catch.hpp>
@@ -399,4 +401,23 @@ TEST_CASE("Documents that were not parsed here nest as deep as those that were")
       CHECK(error_of(document.dump()).starts_with(name(e.code())));
     }
   }
+}
+
+TEST_CASE("Numbers of parameters are exact, what is shown of a document is plain JSON") {
+  const std::string text = R"({"name": "f", "parameters": {"type": "object", "properties": {
+      "id": {"type": "integer", "minimum": 18446744073709551617, "enum": [1, 18446744073709551618],
+             "default": 18446744073709551618},
+      "x": {"type": "number", "maximum": "18446744073709551617"}}}})";
+  const ToolSet set      = ToolSet::parse(text);
+  const auto& properties = set[0].parameters["properties"];
+  CHECK(ExactNumber::text(properties["id"]["minimum"]) == "18446744073709551617");
+  CHECK(ExactNumber::text(properties["id"]["enum"][1]) == "18446744073709551618");
+  CHECK(properties["id"]["type"] == "integer");  // the enum has nothing else
+  CHECK(ExactNumber::text(properties["x"]["maximum"]) == "18446744073709551617");
+  CHECK(set[0].document == Json::parse(text));
+  Json arguments = Json::object();
+  fill_defaults(arguments, set[0].parameters);
+  CHECK(arguments == Json::parse(R"({"id": 18446744073709551618})"));
+  // A document that others have read has doubles.
+  CHECK_FALSE(ExactNumber::is_in(ToolSet::from_json(Json::parse(text))[0].parameters));
 }

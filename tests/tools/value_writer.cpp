@@ -58,3 +58,10 @@ TEST_CASE("every code point that is written reads back") {
   CHECK(parse_python_literal(python) == all);
   CHECK(parse_json(write_json(nlohmann::json(all))) == all);
 }
+
+TEST_CASE("A number that no double holds is written as it was read") {
+  const auto value = parse_exact_json("[18446744073709551617, -1e-400, 0.1]");
+  CHECK(write_json(value) == "[18446744073709551617, -1e-400, 0.1]");
+  CHECK(write_python_literal(value) == "[18446744073709551617, -1e-400, 0.1]");
+  CHECK(write_json(nlohmann::json::binary({1})) == "null");
+}

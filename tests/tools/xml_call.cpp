@@ -84,6 +84,57 @@ TEST_CASE("Calls as Qwen3-Coder's template writes them") {
   CHECK(qwen.write({}).empty());
 }
 
+TEST_CASE("Qwen3-Coder may leave out what opens a call") {
+  const std::string call = "<function=now>\n</function>";
+  const std::string end  = "\n</tool_call>";
+  const ToolCall now{"now"};
+  for (const std::string& text :
+       {call, call + end, "So. " + call, call + "\n" + call,
+        call + end + "\n<tool_call>" + call + end, "<tool_call>" + call + end + call + "\n"}) {
+    INFO(text);
+    CHECK(refused(qwen, text) == -1);
+    CHECK_FALSE(qwen.parse(text, tools()).empty());
+    for (const ToolCall& read : qwen.parse(text, tools())) CHECK(read == now);
+  }
+  CHECK(refused(qwen, "<function=find>") == 10);
+  CHECK(refused(qwen, "<function=search>\n</function>") == 19);
+  CHECK(refused(qwen, "<tool_call>" + call) == static_cast<int>(11 + call.size()));
+  CHECK(refused(qwen, "<function=", {.choice = ToolChoice::none}) == 9);
+  CHECK(refused(qwen, call, {.choice = ToolChoice::required}) == -1);
+  CHECK(refused(qwen, call, {.choice = ToolChoice::required, .whitespace = 0}) == 1);
+  CHECK(refused(qwen, call + call, {.parallel = false}) == static_cast<int>(call.size()) + 1);
+  CHECK(refused(glm, "<function=find>") == -1);
+}
+
+TEST_CASE("Names come back as they are, or no constraint is made of them, of an element") {
+  const auto set = [](const std::string& name, const std::string& key) {
+    return ToolSet::from_json(Json::array(
+        {{{"name", name},
+          {"parameters", {{"type", "object"}, {"properties", {{key, {{"type", "integer"}}}}}}}}}));
+  };
+  const auto refusal = [&](const XmlCall& format, const std::string& name, const std::string& key) {
+    try {
+      const ToolSet tools    = set(name, key);
+      const std::string text = format.write(std::vector<ToolCall>{{name, {{key, 1}}}}, tools);
+      const int at           = test::refused(format, tools, text);
+      CHECK(at == -1);
+      CHECK(format.parse(text, tools) == std::vector<ToolCall>{{name, {{key, 1}}}});
+      return std::string("none");
+    } catch (const Error& error) {
+      CHECK(error.code() == Errc::unsupported_name);
+      return error.where();
+    }
+  };
+  CHECK(refusal(qwen, "f>", "a") == "#/0/name");
+  CHECK(refusal(qwen, "f", "x>") == "#/0/parameters/properties/x>");
+  CHECK(refusal(qwen, "f", "") == "#/0/parameters/properties/");
+  CHECK(refusal(qwen, " f ", "date\t") == "none");
+  CHECK(refusal(glm, " f", "a") == "#/0/name");
+  CHECK(refusal(glm, "f", " date\t\n") == "none");
+  CHECK(refusal(glm, "f>", "x>") == "none");
+  CHECK(refusal(glm, "f<arg_key>", "x") == "#/0/name");
+}
+
 TEST_CASE("Calls as GLM's template writes them") {
   const std::string text =
       "<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>a \"b\"\n<c></arg_value>\n"

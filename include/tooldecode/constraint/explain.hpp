@@ -137,8 +137,9 @@ class Expectations {
       words = string(dfa, position, bounds, first, automaton_.is_in_other_key(position));
     } else if ((beginnings & ~ByteSet::of("-0123456789")).empty()) {
       const bool any     = dfa == *any_number(NumberKinds::any).dfa;
-      const bool integer = dfa == *any_number(NumberKinds::integers).dfa;
-      words              = integer ? "an integer" : any ? "a number" : "a number of a certain form";
+      const bool integer = dfa == *any_number(NumberKinds::integers).dfa ||
+                           dfa == *any_number(NumberKinds::digits).dfa;
+      words = integer ? "an integer" : any ? "a number" : "a number of a certain form";
       if (!begins) words = "inside " + words;
       if (!any && !integer) words += ": next " + characters(first);
     } else {

@@ -65,6 +65,14 @@ class BuildBudget {
   static void spend(std::uint64_t steps, std::uint64_t bytes = 0) {
     if (current_ != nullptr) current_->take(steps, bytes);
   }
+  /// The same by who knows the place of what is at work.
+  static void spend_at(const std::string& place, std::uint64_t steps, std::uint64_t bytes = 0) {
+    try {
+      spend(steps, bytes);
+    } catch (const Error& error) {
+      throw Error(error.code(), place, error.what());
+    }
+  }
   /// Asks for room for something that is being made and may not be kept: it is not charged.
   static void require_room(std::uint64_t bytes) {
     if (current_ == nullptr) return;

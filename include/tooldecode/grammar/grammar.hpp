@@ -18,6 +18,7 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/grammar/keys_together.hpp>
 #include <tooldecode/grammar/string_escape.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
@@ -63,6 +64,10 @@ struct KeyedSet {
   NodeId separator = 0;        ///< between two members
   Occurrences count{};         ///< of members, in all
   std::vector<Dependence> dependent{};
+  /// Which members may be there together, of those with no key in common; by index. With neither
+  /// `count` nor `dependent`, and not in the documented order.
+  using Together = KeysTogether<std::uint32_t>;
+  std::vector<Together> together{};
   bool documented_order = false;  ///< members only in the order listed, others last; not kept
                                   ///< beside dependences and a least count
   std::size_t leading = 0;        ///< the first so many are required, and written first, in order
@@ -123,6 +128,7 @@ class Grammar {
     std::vector<std::uint64_t> required{};   ///< keyed_set: bit set of the members
     std::vector<KeyedSet::Others> others{};  ///< keyed_set
     std::vector<KeyedSet::Dependence> dependent{};  ///< keyed_set
+    std::vector<KeyedSet::Together> together{};     ///< keyed_set
     std::uint32_t leading = 0;                      ///< keyed_set
     bool documented_order = false;                  ///< keyed_set
     std::optional<ValueSyntax> strings{};           ///< keyed_set
@@ -196,6 +202,7 @@ class Grammar {
     node.occurrences      = set.count;
     node.others           = set.others;
     node.dependent        = set.dependent;
+    node.together         = set.together;
     node.leading          = static_cast<std::uint32_t>(set.leading);
     node.documented_order = set.documented_order;
     node.strings          = set.strings;
@@ -246,6 +253,12 @@ class Grammar {
       if (needed[i] && !live[i]) return false;
       count += needed[i] != 0;
       possible += live[i] != 0;
+    }
+    for (KeyedSet::Together together : set.together) {
+      for (std::size_t i = 0; i < together.keys.size(); ++i) {
+        if (!live[together.keys[i]]) together.forbid(i);
+      }
+      if (together.allowed == 0) return false;
     }
     const Occurrences& bounds = set.occurrences;
     if (count > bounds.max || bounds.min > bounds.max) return false;

@@ -299,11 +299,39 @@ class KeyReader {
   void end_other(const Node& node, Set seen, std::uint32_t k, const std::string& text, Steps& out) {
     std::uint32_t key = 0;
     if (seen_.is_tracked(node, seen)) {
-      key              = number(text);
+      key              = number(requoted(node, text, '"'));
       const auto known = seen_.remembered(node, seen);
       if (std::binary_search(known.begin(), known.end(), key)) return;
     }
     out.push_back({Step::Kind::other_ends, k, key});
+  }
+
+  // A key between other quotes; they are no part of its text.
+  static std::string requoted(const Node& node, const std::string& key, char quote) {
+    if (!node.strings || key[0] == quote) return key;
+    std::string result(1, quote);
+    for (std::size_t i = 1; i + 1 < key.size(); ++i) {
+      if (key[i] == '\\') {
+        StringEscape escape(*node.strings);
+        while (!escape.character()) (void)escape.read(static_cast<std::uint8_t>(key[++i]));
+        StringEscape::append(result, *escape.character(), *node.strings, quote);
+      } else if (key[i] == quote) {
+        result += {'\\', quote};
+      } else {
+        result += key[i];
+      }
+    }
+    return result + quote;
+  }
+  // The keys that may not be repeated, between the quotes that a text begins with.
+  [[nodiscard]] Texts remembered(const Node& node, Set seen, std::string_view text) const {
+    Texts all;
+    for (const std::uint64_t key : seen_.remembered(node, seen)) {
+      std::string one  = text_of(pool_[static_cast<std::uint32_t>(key)]);
+      const char quote = text.empty() ? '"' : text[0];
+      all.push_back(requoted(node, one, quote));
+    }
+    return all;
   }
 
   // Where the escape begins that a text ends in.
@@ -323,8 +351,7 @@ class KeyReader {
   // The keys that begin with a text, are longer, and may not be those of others.
   [[nodiscard]] Texts reserved(const Node& node, Set seen, std::string_view text) const {
     Texts all;
-    for (const std::uint64_t key : seen_.remembered(node, seen)) {
-      std::string one = text_of(pool_[static_cast<std::uint32_t>(key)]);
+    for (std::string& one : remembered(node, seen, text)) {
       if (one.size() > text.size() && one.starts_with(text)) all.push_back(std::move(one));
     }
     VocabularyTrie::NodeIndex at = 0;
@@ -439,8 +466,7 @@ class KeyReader {
         return escape.next();
       }
     }
-    for (const std::uint64_t key : seen_.remembered(node, seen)) {
-      const std::string one = text_of(pool_[static_cast<std::uint32_t>(key)]);
+    for (const std::string& one : remembered(node, seen, read)) {
       if (one.size() <= read.size() || !one.starts_with(read)) continue;
       set.insert(static_cast<std::uint8_t>(one[read.size()]));
       if (node.strings && !read.empty()) set.insert('\\');

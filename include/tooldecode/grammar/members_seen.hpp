@@ -35,6 +35,9 @@ class MembersSeen {
   /// Whether the text may have no further member.
   [[nodiscard]] bool is_complete(const Node& node, Set seen) const {
     if (node.occurrences.min != 0 && count(node, pool_[seen]) < node.occurrences.min) return false;
+    for (const KeyedSet::Together& together : node.together) {
+      if (!together.allows(part_of(together, pool_[seen]))) return false;
+    }
     if (is_simple(node)) {
       for (std::size_t w = 0; w < node.required.size(); ++w) {
         if ((node.required[w] & ~word(pool_[seen], w)) != 0) return false;
@@ -51,6 +54,9 @@ class MembersSeen {
     const Words& words = pool_[seen];
     if (node.documented_order ? member < passed(node, words) : has(words, member)) return false;
     if (const auto next = next_leading(node, words); next && *next != member) return false;
+    for (const KeyedSet::Together& together : node.together) {
+      if (!leads_on(together, words, member)) return false;
+    }
     if (is_simple(node)) return true;
     if (is_plain(node)) return !requires_any(node, passed(node, words), member);
     const auto passes_over = [&](const Words& lacking) {
@@ -129,6 +135,21 @@ class MembersSeen {
 
  private:
   using Words = WordsPool<std::uint64_t>::Words;
+
+  // The members of a condition that are there, as its sets are numbered.
+  static std::uint32_t part_of(const KeyedSet::Together& together, const Words& words) noexcept {
+    std::uint32_t set = 0;
+    for (std::size_t i = 0; i < together.keys.size(); ++i) {
+      set |= static_cast<std::uint32_t>(has(words, together.keys[i])) << i;
+    }
+    return set;
+  }
+  static bool leads_on(const KeyedSet::Together& together, const Words& words,
+                       std::uint32_t member) noexcept {
+    const auto at = std::find(together.keys.begin(), together.keys.end(), member);
+    if (at == together.keys.end()) return true;
+    return together.leads_on(part_of(together, words) | 1U << (at - together.keys.begin()));
+  }
 
   static std::size_t bits(const Node& node) noexcept { return node.required.size(); }
   // Only the required members matter, and they may come at any time.

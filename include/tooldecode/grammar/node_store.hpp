@@ -65,6 +65,7 @@ class NodeStore {
     std::vector<std::uint64_t> required{};
     std::vector<Others> others{};
     std::vector<KeyedSet::Dependence> dependent{};
+    std::vector<KeyedSet::Together> together{};
     std::uint32_t leading = 0;
     bool documented_order = false;
     std::optional<ValueSyntax> strings{};
@@ -262,8 +263,14 @@ class NodeStore {
       made.separator = known_[node.separator];
       made.required  = node.required;
       made.dependent = node.dependent;
-      made.leading   = node.leading;
-      made.strings   = node.strings;
+      made.together  = node.together;
+      for (KeyedSet::Together& together : made.together) {
+        for (std::size_t i = 0; i < together.keys.size(); ++i) {
+          if (!live[together.keys[i]]) together.forbid(i);
+        }
+      }
+      made.leading = node.leading;
+      made.strings = node.strings;
       // What dependences leave of a least number cannot be told once members are passed over.
       made.documented_order =
           node.documented_order && (node.dependent.empty() || node.occurrences.min == 0);
@@ -386,6 +393,10 @@ class NodeStore {
     for (const std::uint64_t word : node.required) mix(word);
     for (const Others& others : node.others) mix(others.key), mix(others.value);
     for (const auto& [member, other] : node.dependent) mix(member), mix(other);
+    for (const auto& [keys, allowed] : node.together) {
+      mix(allowed);
+      for (const std::uint32_t key : keys) mix(key);
+    }
     return hash;
   }
   static bool equal(const Node& a, const Node& b) {
@@ -396,6 +407,7 @@ class NodeStore {
            a.occurrences == b.occurrences && a.separator == b.separator && a.tag == b.tag &&
            a.leading == b.leading && a.documented_order == b.documented_order &&
            a.strings == b.strings && a.required == b.required && a.dependent == b.dependent &&
+           a.together == b.together &&
            std::equal(a.others.begin(), a.others.end(), b.others.begin(), b.others.end(),
                       same_others) &&
            (a.literals == b.literals || (a.literals && b.literals && *a.literals == *b.literals));

@@ -69,9 +69,9 @@ inline std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows) {
 
 /// Numbers within bounds, of some kinds, as JSON and Python alike write them.
 ///
-/// Every number is finite as a double. The digits before the point that no bound compares count as
-/// units; from every state, with every count, some number can be reached. Where no number fits,
-/// nothing is accepted.
+/// Every number is finite as a double, and none is zero as a double where zero does not fit. The
+/// digits before the point that no bound compares count as units; from every state, with every
+/// count, some number can be reached. Where no number fits, nothing is accepted.
 ///
 /// \par Complexity  as MagnitudeRows
 /// \par Threads     pure
@@ -98,8 +98,8 @@ inline std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows) {
       throw Error(Errc::limit_exceeded, "/multipleOf", "divisors with too many digits");
     }
   }
-  all.zero =
-      low <= 0 && high >= 0 && !excludes_zero(bounds.minimum) && !excludes_zero(bounds.maximum);
+  all.zero = has(kinds, NumberKinds::integers) && low <= 0 && high >= 0 &&
+             !excludes_zero(bounds.minimum) && !excludes_zero(bounds.maximum);
   // Of the numbers above zero, and of those below it as if they were above.
   const auto wanted = [&](const auto& least, const auto& most, bool others) {
     const auto magnitude = [](const NumberBounds::Bound& bound) {
@@ -109,6 +109,7 @@ inline std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows) {
     result.others                = others;
     if (!others) return result;
     if (least) result.least = magnitude(*least);
+    if (!least && !all.zero && !is_integral) result.least = {smallest_number(), false};
     if (most && compare(magnitude(*most).value, largest.value) <= 0) result.most = magnitude(*most);
     return result;
   };
@@ -144,12 +145,15 @@ inline std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows) {
   return {std::move(dfa), units};
 }
 
-/// Any integer or any number; one shared lexeme each for the whole process.
+/// Any number, any integer, or any that is digits alone; one shared lexeme each for the whole
+/// process.
 [[nodiscard]] inline const NumberLexeme& any_number(NumberKinds kinds) {
-  TOOLDECODE_ASSERT(kinds == NumberKinds::integers || kinds == NumberKinds::any);
-  static const NumberLexeme integers = number_lexeme({}, NumberKinds::integers);
   static const NumberLexeme numbers  = number_lexeme({}, NumberKinds::any);
-  return kinds == NumberKinds::integers ? integers : numbers;
+  static const NumberLexeme integers = number_lexeme({}, NumberKinds::integers);
+  static const NumberLexeme digits   = number_lexeme({}, NumberKinds::digits);
+  TOOLDECODE_ASSERT(kinds == NumberKinds::any || kinds == NumberKinds::integers ||
+                    kinds == NumberKinds::digits);
+  return kinds == NumberKinds::any ? numbers : kinds == NumberKinds::digits ? digits : integers;
 }
 
 }  // namespace tooldecode

@@ -31,6 +31,12 @@ struct NumberBounds {
   return largest;
 }
 
+/// The least magnitude that is not rounded to zero.
+[[nodiscard]] inline const Decimal& smallest_number() {
+  static const Decimal smallest = Decimal::parse("2.5e-324");
+  return smallest;
+}
+
 /// A set of kinds of numbers, by value and by spelling.
 enum class NumberKinds : std::uint8_t {
   none      = 0,
@@ -51,19 +57,19 @@ enum class NumberKinds : std::uint8_t {
   return (set & kinds) != NumberKinds::none;
 }
 
-/// How far the texts of numbers go. What is within and conforms is accepted, in every spelling that
-/// JSON has; the defaults hold all that common writers write for doubles and 64-bit integers.
-///
-/// Every number is finite as a double, whatever the limits are.
+/// How far the texts of numbers go. What is within the limits and conforms is accepted in every
+/// spelling that JSON has; the defaults hold all that common writers write for doubles and for
+/// 64-bit integers. Nothing is infinite as a double, whatever the limits are.
 struct NumberLimits {
-  /// Digits before the point, at most 300; beside a divisor some of them are kept for reaching a
-  /// multiple, so that there may be fewer, but never less than 20.
+  /// Digits before the point, at most 300. Beside a divisor some of them are kept for reaching a
+  /// multiple, so that there are fewer: with a divisor of four digits, 38 and more.
   std::uint32_t digits = 200;
-  /// Digits before the point of a number with an exponent: `1.5e3` has one. More only where no
-  /// bound and no divisor has to know how many they are.
+  /// Digits before the point of a number with an exponent, the first of which is no zero: `1.5e3`
+  /// has one. More, or a zero, only where no bound has to know how many they are; the exponent is
+  /// then at most 308 less `digits`.
   std::uint32_t leading_digits = 1;
-  /// Digits behind the point of an integer or a multiple with an exponent; fewer where the divisor
-  /// has more than two digits that are not zeros.
+  /// Digits behind the point of an integer or a multiple with an exponent; beside a divisor other
+  /// than a power of ten zeros at their end count, and many remainders leave fewer.
   std::uint32_t places        = 20;
   std::int32_t least_exponent = -324, greatest_exponent = 308;
   /// Constants, which are listed, have an exponent besides their plain digits where it is at least

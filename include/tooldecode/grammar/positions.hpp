@@ -19,6 +19,7 @@
 #include <tooldecode/grammar/key_reader.hpp>
 #include <tooldecode/grammar/members_seen.hpp>
 #include <tooldecode/grammar/node_store.hpp>
+#include <tooldecode/grammar/stack_sets.hpp>
 #include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
@@ -38,8 +39,6 @@ class Positions {
   using Frames = std::vector<StackFrame>;
   /// The node of the position at the end of the text.
   static constexpr NodeId text_end = ~NodeId{0};
-  /// The node of a frame that stands for several stacks.
-  static constexpr NodeId bundle = text_end - 1;
 
   /// \param nodes  of the grammars; other objects may share them
   explicit Positions(std::shared_ptr<NodeStore> nodes = std::make_shared<NodeStore>())
@@ -50,12 +49,9 @@ class Positions {
   }
   NodeStore& nodes() noexcept { return *shared_nodes_; }
   [[nodiscard]] const NodeStore& nodes() const noexcept { return nodes_; }
-  [[nodiscard]] const StackPool& stacks() const noexcept { return stacks_; }
   /// About how much memory all of this takes, without the nodes.
   [[nodiscard]] std::size_t bytes() const noexcept {
-    return stacks_.bytes() + bundles_.bytes() + counts_.bytes() + keys_.bytes() +
-           sizeof(StackId) * (normal_.capacity() + united_.capacity()) +
-           sizeof(std::uint64_t) * left_.capacity();
+    return stacks_.bytes() + keys_.bytes() + sizeof(std::uint64_t) * left_.capacity();
   }
 
   /// Begins a step: what follows a stack is added once in each.
@@ -111,8 +107,8 @@ class Positions {
     if (left_[id] == step_) return;
     left_[id]              = step_;
     const StackFrame frame = stacks_[id];
-    if (frame.node == bundle) {
-      for (const StackId one : bundles_[united(frame.a)]) leave(one, out);
+    if (frame.node == StackSets::bundle) {
+      for (const StackId one : stacks_.united_ones(frame)) leave(one, out);
       return;
     }
     const NodeStore::Node& node = nodes_[frame.node];
@@ -121,8 +117,8 @@ class Positions {
         return enter_part(frame.node, frame.a, frame.below, out);
       case Kind::repeat:
         if (frame.b == 1) return enter_item(frame.node, frame.a, frame.below, out);
-        if (counts_.may_end(frame.a, node.occurrences)) leave(frame.below, out);
-        if (counts_.may_go_on(frame.a, node.occurrences)) {
+        if (stacks_.counts().may_end(frame.a, node.occurrences)) leave(frame.below, out);
+        if (stacks_.counts().may_go_on(frame.a, node.occurrences)) {
           enter(node.separator, stacks_.push({frame.node, frame.a, 1, frame.below}), out);
         }
         return;
@@ -196,8 +192,8 @@ class Positions {
     std::vector<std::uint32_t> result;
     while (id != 0) {
       const StackFrame& frame = stacks_[id];
-      if (frame.node == bundle) {
-        for (const StackId one : bundles_[frame.a]) {
+      if (frame.node == StackSets::bundle) {
+        for (const StackId one : stacks_.ones(frame)) {
           const auto more = tags(one);
           if (more.empty()) continue;
           result.insert(result.end(), more.begin(), more.end());
@@ -251,8 +247,8 @@ class Positions {
   [[nodiscard]] bool is_in_other_key(const StackFrame& frame) const {
     if (frame.node == text_end || frame.below == 0) return false;
     StackFrame outer = stacks_[frame.below];
-    if (outer.node == bundle) outer = stacks_[bundles_[outer.a].back()];
-    return outer.node != bundle && nodes_[outer.node].kind == Kind::keyed_set &&
+    if (outer.node == StackSets::bundle) outer = stacks_[stacks_.ones(outer).back()];
+    return outer.node != StackSets::bundle && nodes_[outer.node].kind == Kind::keyed_set &&
            outer.b >= in_other;
   }
   /// The position inside the lexeme of another member's key, in one of its states.
@@ -267,8 +263,11 @@ class Positions {
   /// value. Remembered, and without recursion: a model may nest brackets as deep as it likes.
   [[nodiscard]] StackFrame normal(StackFrame frame, std::uint32_t horizon) {
     if (frame.node == text_end) return frame;
-    normalise(frame, horizon);
-    frame.below = normal_stack(frame.below, horizon);
+    const NodeStore::Node& node = nodes_[frame.node];
+    if (node.kind == Kind::lexeme) {
+      frame.b = CountSets::far_count(node.occurrences, frame.b, horizon);
+    }
+    frame.below = stacks_.normal(frame.below, horizon);
     return frame;
   }
 
@@ -293,7 +292,8 @@ class Positions {
         frame.a = to_.keys_.adopt(from_.keys_, to_.nodes_[frame.node], frame.a);
         if (frame.b < KeyReader::end_of_places) frame.b = to_.keys_.adopt(from_.keys_, frame.b);
       }
-      if (kind == Kind::repeat) frame.a = to_.counts_.adopt(from_.counts_, frame.a);
+      if (kind == Kind::repeat)
+        frame.a = to_.stacks_.counts().adopt(from_.stacks_.counts(), frame.a);
       return frame;
     }
     StackId stack(StackId root) {
@@ -305,13 +305,13 @@ class Positions {
           continue;
         }
         StackFrame frame         = from_.stacks_[id];
-        const bool is_bundle     = frame.node == bundle;
+        const bool is_bundle     = frame.node == StackSets::bundle;
         const std::size_t before = work.size();
         const auto want          = [&](StackId one) {
           if (!known_.contains(one)) work.push_back(one);
         };
         if (is_bundle) {
-          for (const StackId one : from_.bundles_[frame.a]) want(one);
+          for (const StackId one : from_.stacks_.ones(frame)) want(one);
         } else {
           want(frame.below);
         }
@@ -319,8 +319,8 @@ class Positions {
         work.pop_back();
         if (is_bundle) {
           std::vector<StackId> ids;
-          for (const StackId one : from_.bundles_[frame.a]) ids.push_back(known_[one]);
-          known_[id] = to_.bundled(ids);
+          for (const StackId one : from_.stacks_.ones(frame)) ids.push_back(known_[one]);
+          known_[id] = to_.stacks_.joined(ids);
         } else {
           frame.below = known_[frame.below];
           known_[id]  = to_.stacks_.push(inner(frame));
@@ -353,7 +353,7 @@ class Positions {
   // Frame of a repetition: `a` items so far, the current one included; `b` 1 inside a separator.
   void enter_item(NodeId id, CountSets::Counts done, StackId below, Frames& out) {
     const NodeStore::Node& node = nodes_[id];
-    const auto counts           = counts_.next(done, node.occurrences);
+    const auto counts           = stacks_.counts().next(done, node.occurrences);
     enter(node.children[0], stacks_.push({id, counts, 0, below}), out);
   }
 
@@ -429,137 +429,15 @@ class Positions {
   StackId bundled(const Frames& frames, std::size_t first, std::size_t last) {
     std::vector<StackId> ids;
     for (std::size_t i = first; i < last; ++i) ids.push_back(frames[i].below);
-    return bundled(ids);
-  }
-  StackId bundled(const std::vector<StackId>& ids) {
-    WordsPool<StackId>::Words all;
-    for (const StackId id : ids) {
-      if (id != 0 && stacks_[id].node == bundle) {
-        const auto& ones = bundles_[stacks_[id].a];
-        all.insert(all.end(), ones.begin(), ones.end());
-      } else {
-        all.push_back(id);
-      }
-    }
-    join_counts(all);
-    // The empty stack, which is 0, comes first, for an array's last words are not zero.
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    if (all.size() == 1) return all[0];
-    return stacks_.push({bundle, bundles_.intern(std::move(all)), 0, 0});
-  }
-  // Stacks that differ only in how many items their repetition has read, as one stack each.
-  void join_counts(std::vector<StackId>& ids) {
-    std::vector<StackFrame> repeats;
-    for (const StackId id : ids) {
-      if (is_repeat(id)) repeats.push_back(stacks_[id]);
-    }
-    if (repeats.size() < 2) return;
-    const auto place = [](const StackFrame& frame) {
-      return std::tuple(frame.node, frame.b, frame.below);
-    };
-    std::sort(repeats.begin(), repeats.end(),
-              [&](const StackFrame& x, const StackFrame& y) { return place(x) < place(y); });
-    std::erase_if(ids, [&](StackId id) { return is_repeat(id); });
-    for (std::size_t i = 0, end; i < repeats.size(); i = end) {
-      StackFrame one = repeats[i];
-      for (end = i + 1; end < repeats.size() && place(repeats[end]) == place(one); ++end) {
-        one.a = counts_.united(one.a, repeats[end].a, nodes_[one.node].occurrences);
-      }
-      ids.push_back(stacks_.push(one));
-    }
-  }
-  [[nodiscard]] bool is_repeat(StackId id) const {
-    return id != 0 && stacks_[id].node != bundle && nodes_[stacks_[id].node].kind == Kind::repeat;
-  }
-  // The same stacks with one for those that have a frame on top in common, over a bundle of what is
-  // below it: else what follows the frame is added for each, and an ambiguous grammar doubles its
-  // stacks with every level. Remembered; a few stacks are left apart.
-  std::uint32_t united(std::uint32_t number) {
-    static constexpr std::size_t few = 4;
-    if (bundles_[number].size() <= few) return number;
-    if (number >= united_.size()) united_.resize(2 * std::size_t{number} + 1);
-    if (united_[number] != 0) return united_[number];
-    WordsPool<StackId>::Words ids = bundles_[number];
-    const auto top                = [&](StackId id) {
-      const StackFrame& frame = stacks_[id];
-      return std::tuple(id != 0, frame.node, frame.a, frame.b);
-    };
-    std::sort(ids.begin(), ids.end(), [&](StackId x, StackId y) { return top(x) < top(y); });
-    std::size_t kept = 0;
-    std::vector<StackId> below;
-    for (std::size_t i = 0, end; i < ids.size(); i = end) {
-      below.clear();
-      for (end = i; end < ids.size() && top(ids[end]) == top(ids[i]); ++end) {
-        below.push_back(stacks_[ids[end]].below);
-      }
-      StackFrame frame = stacks_[ids[i]];
-      if (end - i > 1) frame.below = bundled(below);
-      ids[kept++] = end - i > 1 ? stacks_.push(frame) : ids[i];
-    }
-    ids.resize(kept);
-    std::sort(ids.begin(), ids.end());
-    const std::uint32_t made = bundles_.intern(std::move(ids));
-    united_[number]          = made;
-    return made;
-  }
-
-  void normalise(StackFrame& frame, std::uint32_t horizon) {
-    const NodeStore::Node& node = nodes_[frame.node];
-    if (node.kind == Kind::lexeme) {
-      frame.b = CountSets::far_count(node.occurrences, frame.b, horizon);
-    }
-    if (node.kind == Kind::repeat) frame.a = counts_.normal(frame.a, node.occurrences, horizon);
-  }
-  [[nodiscard]] StackId known_normal(StackId id) const {
-    return id == 0 || id >= normal_.size() ? 0 : normal_[id];
-  }
-  StackId normal_stack(StackId root, std::uint32_t horizon) {
-    std::vector<StackId> work{root};
-    while (!work.empty()) {
-      const StackId id = work.back();
-      if (id == 0 || known_normal(id) != 0) {
-        work.pop_back();
-        continue;
-      }
-      StackFrame frame  = stacks_[id];
-      const auto before = work.size();
-      const auto want   = [&](StackId one) {
-        if (one != 0 && known_normal(one) == 0) work.push_back(one);
-      };
-      if (frame.node == bundle) {
-        for (const StackId one : bundles_[frame.a]) want(one);
-      } else {
-        want(frame.below);
-      }
-      if (work.size() != before) continue;
-      work.pop_back();
-      StackId normal = 0;
-      if (frame.node == bundle) {
-        std::vector<StackId> ids;
-        for (const StackId one : bundles_[frame.a]) ids.push_back(known_normal(one));
-        normal = bundled(ids);
-      } else {
-        normalise(frame, horizon);
-        frame.below = known_normal(frame.below);
-        normal      = stacks_.push(frame);
-      }
-      if (id >= normal_.size()) normal_.resize(2 * std::size_t{id} + 1);
-      normal_[id] = normal;
-    }
-    return known_normal(root);
+    return stacks_.joined(ids);
   }
 
   std::shared_ptr<NodeStore> shared_nodes_;
   const NodeStore& nodes_;
-  StackPool stacks_;
-  WordsPool<StackId> bundles_;
-  CountSets counts_;
+  StackSets stacks_{nodes_};
   KeyReader keys_{nodes_};
-  KeyReader::Steps key_steps_;         // a step's memory
-  std::vector<StackId> normal_;        // [stacks], 0 where not yet known
-  std::vector<std::uint32_t> united_;  // [bundles], likewise
-  std::vector<std::uint64_t> left_;    // [stacks] the step that last left it
+  KeyReader::Steps key_steps_;       // a step's memory
+  std::vector<std::uint64_t> left_;  // [stacks] the step that last left it
   std::uint64_t step_ = 1, work_ = 0;
 };
 

@@ -245,6 +245,18 @@ namespace tooldecode {
     std::erase_if(form.members, [](const auto& one) { return one.value == nothing_form; });
     if (form.count.min > form.members.size()) return false;
   }
+  for (ObjectForm::Together& together : form.together) {
+    for (std::size_t i = 0; i < together.keys.size(); ++i) {
+      const ObjectForm::Member* member = form.find(together.keys[i]);
+      if (member != nullptr ? member->value == nothing_form : form.others.empty()) {
+        together.forbid(i);
+      } else if (member != nullptr && member->required) {
+        together.require(i);
+      }
+    }
+    if (together.allowed == 0) return false;
+  }
+  std::erase_if(form.together, [](const auto& one) { return one.allowed == one.sets(); });
   return form.count.min <= form.count.max && required <= form.count.max;
 }
 

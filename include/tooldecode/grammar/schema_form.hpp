@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/keys_together.hpp>
 #include <tooldecode/grammar/number_bounds.hpp>
 #include <tooldecode/grammar/schema_texts.hpp>
 
@@ -83,6 +84,8 @@ struct ObjectForm {
   Occurrences count{};
   std::vector<std::pair<std::string, std::string>> dependent{};
   Evaluated evaluated{};
+  using Together = KeysTogether<std::string>;
+  std::vector<Together> together{};
   friend bool operator==(const ObjectForm&, const ObjectForm&) = default;
 
   [[nodiscard]] const Member* find(const std::string& name) const {
@@ -126,6 +129,7 @@ struct SchemaForm {
   return sizeof(form) + sizeof(ObjectForm::Member) * form.members.size() +
          sizeof(ObjectForm::Others) * form.others.size() +
          2 * sizeof(std::string) * form.dependent.size() +
+         6 * sizeof(std::string) * form.together.size() +
          sizeof(std::string) * form.evaluated.names.size();
 }
 template <class Form>
@@ -137,6 +141,21 @@ template <class Form>
 [[nodiscard]] inline std::size_t bytes_of(const SchemaForm& form) {
   return bytes_of(form.numbers) + bytes_of(form.texts) + bytes_of(form.arrays) +
          bytes_of(form.objects);
+}
+
+/// Steps that looking at an alternative takes, see BuildBudget.
+[[nodiscard]] inline std::uint64_t steps_of(const NumberForm& /*form*/) noexcept {
+  return 30;
+}
+[[nodiscard]] inline std::uint64_t steps_of(const TextForm& form) noexcept {
+  return 10 + 2 * (form.excluded.size() + (form.values ? form.values->size() : 0));
+}
+[[nodiscard]] inline std::uint64_t steps_of(const ArrayForm& form) noexcept {
+  return 10 + form.prefix.size() + form.contains.size();
+}
+[[nodiscard]] inline std::uint64_t steps_of(const ObjectForm& form) noexcept {
+  return 20 + 3 * form.members.size() + 4 * form.others.size() + 4 * form.dependent.size() +
+         2 * form.evaluated.names.size() + 40 * form.together.size();
 }
 
 /// The only number of a form, where its bounds leave one.

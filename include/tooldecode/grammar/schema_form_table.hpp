@@ -67,7 +67,8 @@ class SchemaFormTable {
     if (a == any_form || a == b) return b;
     if (b == any_form) return a;
     const auto parts = [&](FormId id) {
-      return nodes_[id].parts.empty() ? std::vector<FormId>{id} : nodes_[id].parts;
+      return nodes_[id].parts.empty() || nodes_[id].is_union ? std::vector<FormId>{id}
+                                                             : nodes_[id].parts;
     };
     const std::vector<FormId> of_a = parts(a), of_b = parts(b);
     BuildBudget::spend(5 + of_a.size() + of_b.size());
@@ -84,6 +85,19 @@ class SchemaFormTable {
     if (known != conjunctions_.end()) return known->second;
     const FormId id = add(Node{.parts = all, .origin = origin});
     conjunctions_.emplace(std::move(all), id);
+    return id;
+  }
+  /// What is in one of two forms.
+  [[nodiscard]] FormId either(FormId a, FormId b) {
+    if (a == any_form || b == any_form) return any_form;
+    if (a == nothing_form || a == b) return b;
+    if (b == nothing_form) return a;
+    const std::pair<FormId, FormId> key = std::minmax(a, b);
+    const auto known                    = unions_.find(key);
+    if (known != unions_.end()) return known->second;
+    const FormId id =
+        add(Node{.parts = {key.first, key.second}, .is_union = true, .origin = origin});
+    unions_.emplace(key, id);
     return id;
   }
   /// What a form excludes.
@@ -111,6 +125,7 @@ class SchemaFormTable {
     try {
       const Working working(*this, node);
       node.form = node.read            ? reader(*node.read)
+                  : node.is_union      ? disjunction(node.parts)
                   : node.complement_of ? complement_of((*this)[*node.complement_of])
                                        : conjunction(node.parts);
       BuildBudget::spend(0, bytes_of(*node.form));
@@ -137,7 +152,8 @@ class SchemaFormTable {
 
  private:
   struct Node {
-    std::vector<FormId> parts{};  // of a conjunction, ascending
+    std::vector<FormId> parts{};  // of a conjunction, or of a union; ascending
+    bool is_union = false;
     std::optional<FormId> complement_of{};
     std::optional<std::uint32_t> read{};
     std::string origin{};
@@ -163,6 +179,15 @@ class SchemaFormTable {
     std::string outer;
   };
 
+  SchemaForm disjunction(std::span<const FormId> parts) {
+    SchemaForm all;
+    for (const FormId part : parts) {
+      const SchemaForm& one = (*this)[part];
+      BuildBudget::spend(20 + 20 * one.alternatives());
+      add_alternatives(all, one);
+    }
+    return all;
+  }
   FormId add(Node node) {
     BuildBudget::spend(20, sizeof(Node) + node.origin.size() + 8 * node.parts.size());
     nodes_.push_back(std::move(node));
@@ -172,6 +197,7 @@ class SchemaFormTable {
   std::deque<Node> nodes_;
   std::map<std::vector<FormId>, FormId> conjunctions_;
   std::map<FormId, FormId> complements_;
+  std::map<std::pair<FormId, FormId>, FormId> unions_;
   std::uint32_t depth_ = 0;
 };
 

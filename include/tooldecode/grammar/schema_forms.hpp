@@ -18,6 +18,7 @@
 #include <tooldecode/grammar/schema_alternatives.hpp>
 #include <tooldecode/grammar/schema_form.hpp>
 #include <tooldecode/grammar/schema_form_table.hpp>
+#include <tooldecode/grammar/schema_merge.hpp>
 #include <tooldecode/grammar/schema_texts.hpp>
 
 namespace tooldecode {
@@ -114,7 +115,7 @@ class SchemaForms : public SchemaFormTable {
     const auto none = [&](const auto& left, const auto& right) {
       for (const auto& x : left) {
         for (const auto& y : right) {
-          BuildBudget::spend(15);
+          BuildBudget::spend(10 + steps_of(x));
           if (!are_disjoint(x, y, depth)) return false;
         }
       }
@@ -127,12 +128,12 @@ class SchemaForms : public SchemaFormTable {
   [[nodiscard]] bool are_disjoint(FormId a, FormId b, std::uint32_t depth = 0) {
     if (a == nothing_form || b == nothing_form) return true;
     if (a == any_form || b == any_form || a == b || depth >= most_looked_into) return false;
-    BuildBudget::spend(8);
+    BuildBudget::spend(12);
     const std::pair<FormId, FormId> key = std::minmax(a, b);
     const auto known                    = disjoint_.find(key);
     if (known != disjoint_.end()) return known->second;
     if (is_busy(a) || is_busy(b)) return false;
-    BuildBudget::spend(0, 64);
+    BuildBudget::spend(30, 64);
     disjoint_[key]    = false;  // while it is found out
     const bool result = are_disjoint((*this)[a], (*this)[b], depth + 1);
     disjoint_[key]    = result;
@@ -156,21 +157,10 @@ class SchemaForms : public SchemaFormTable {
   static constexpr std::uint32_t most_looked_into = 6;
   static constexpr std::size_t most_kept          = 64;
 
-  // What looking at an alternative takes.
-  static std::uint64_t steps_of(const NumberForm& /*form*/) noexcept { return 10; }
-  static std::uint64_t steps_of(const TextForm& form) noexcept {
-    return 10 + 2 * (form.excluded.size() + (form.values ? form.values->size() : 0));
-  }
-  static std::uint64_t steps_of(const ArrayForm& form) noexcept {
-    return 10 + form.prefix.size() + form.contains.size();
-  }
-  static std::uint64_t steps_of(const ObjectForm& form) noexcept {
-    return 20 + 3 * form.members.size() + 4 * form.others.size() + 4 * form.dependent.size() +
-           2 * form.evaluated.names.size();
-  }
-
   SchemaForm complement_of(const SchemaForm& form) override {
-    return difference(SchemaForm::anything(), form);
+    SchemaForm rest = difference(SchemaForm::anything(), form);
+    merge_objects(rest, *this);
+    return rest;
   }
   SchemaForm conjunction(std::span<const FormId> parts) override {
     SchemaForm all = SchemaForm::anything();
@@ -223,6 +213,8 @@ class SchemaForms : public SchemaFormTable {
       }
     }
     append(all.dependent, b.dependent);
+    all.together = a.together;
+    append(all.together, b.together);
     all.evaluated = a.evaluated;
     all.evaluated.all |= b.evaluated.all;
     append(all.evaluated.names, b.evaluated.names);
@@ -307,6 +299,7 @@ class SchemaForms : public SchemaFormTable {
           }
         }
         append(all_kept.dependent, kept.dependent);
+        append(all_kept.together, kept.together);
         return;
       }
       auto rest = intersection(from, kept);
@@ -342,6 +335,9 @@ class SchemaForms : public SchemaFormTable {
       if (name == needed) continue;
       split({.members = {{name, any_form, true}, {needed, nothing_form}}},
             {.dependent = {{name, needed}}});
+    }
+    for (const ObjectForm::Together& together : what.together) {
+      split({.together = {together.opposite()}}, {.together = {together}});
     }
     if (some_left && is_long) {
       auto rest = intersection(from, all_kept);

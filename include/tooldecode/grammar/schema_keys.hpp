@@ -27,6 +27,24 @@ inline ObjectForm::Member& member_of(ObjectForm& form, MemberIndex& members,
   const auto known = members.find(name);
   return form.members[known ? *known : members.add(form, {name, forms.value_of_other(form, name)})];
 }
+/// Makes names required.
+inline void require_names(ObjectForm& form, const std::vector<std::string>& names,
+                          SchemaForms& forms) {
+  MemberIndex members(form);
+  for (const std::string& name : names) member_of(form, members, name, forms).required = true;
+}
+/// The form of a member's values, which those of the patterns that its name matches are, too.
+///
+/// \param patterns  sets of texts, and the forms of the values that their keys have
+[[nodiscard]] inline FormId value_among(
+    const std::vector<std::pair<std::uint32_t, FormId>>& patterns, const std::string& name,
+    FormId value, SchemaForms& forms) {
+  BuildBudget::spend(5 + (2 + name.size() / 4) * patterns.size());
+  for (const auto& [set, id] : patterns) {
+    if (forms.texts.holds({{set}}, name)) value = forms.both(value, id);
+  }
+  return value;
+}
 /// The classes of keys that patterns make.
 ///
 /// \param patterns  sets of texts, and the forms of the values that their keys have

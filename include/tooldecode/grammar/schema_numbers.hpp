@@ -37,7 +37,8 @@ struct SchemaNumbers {
     static std::mutex mutex;
     static std::map<std::string, NumberLexeme> kept;
     if (form.bounds == NumberBounds{} && limits == NumberLimits{} &&
-        (form.kinds == NumberKinds::any || form.kinds == NumberKinds::integers)) {
+        (form.kinds == NumberKinds::any || form.kinds == NumberKinds::integers ||
+         form.kinds == NumberKinds::digits)) {
       return any_number(form.kinds);
     }
     std::string key = SchemaNumbers::key(form);

@@ -16,7 +16,6 @@
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/member_index.hpp>
 #include <tooldecode/grammar/schema_assertions.hpp>
 #include <tooldecode/grammar/schema_constants.hpp>
 #include <tooldecode/grammar/schema_document.hpp>
@@ -249,9 +248,9 @@ class SchemaReader {
   [[nodiscard]] std::vector<FormId> branches(const Site& site, const char* keyword) {
     const Json& list = *site.has.find_list(keyword);
     if (list.empty()) site.has.malformed(keyword, "must be an array of schemas that is not empty");
-    std::vector<FormId> result;
+    std::vector<FormId> result(list.size());
     for (std::size_t i = 0; i < list.size(); ++i) {
-      result.push_back(child(site, list[i], std::string(keyword) + '/' + std::to_string(i)));
+      result[i] = child(site, list[i], std::string(keyword) + '/' + std::to_string(i));
     }
     return result;
   }
@@ -264,6 +263,7 @@ class SchemaReader {
       if (document_.has_unevaluated()) forms.unite(all, forms.intersection(all, one));
       forms.unite(all, one);
     }
+    merge_objects(all, forms);
     return all;
   }
   [[nodiscard]] SchemaForm one_of(const SchemaForm& outer, const std::vector<FormId>& ids) {
@@ -277,6 +277,7 @@ class SchemaReader {
       }
       forms.unite(all, own);
     }
+    merge_objects(all, forms);
     return all;
   }
   [[nodiscard]] SchemaForm conditional(const Site& site, const SchemaForm& outer) {
@@ -287,15 +288,15 @@ class SchemaReader {
     {
       const Strict strict(*this);
       const SchemaForm& condition = forms[child(site, *site.has.find("if"), "if")];
-
-      yes = forms.intersection(outer, condition);
-      no  = forms.difference(outer, condition);
+      yes                         = forms.intersection(outer, condition);
+      no                          = forms.difference(outer, condition);
     }
     if (then_part != nullptr) {
       yes = forms.intersection(yes, forms[child(site, *then_part, "then")]);
     }
     if (else_part != nullptr) no = forms.intersection(no, forms[child(site, *else_part, "else")]);
     forms.unite(yes, no);
+    merge_objects(yes, forms);
     return yes;
   }
   // Where a property is, the object conforms to a schema, or has others.
@@ -310,6 +311,7 @@ class SchemaReader {
       present.objects           = {{.members = {{name, any_form, true}}}};
       present                   = forms.intersection(present, inner);
       forms.unite(absent, present);
+      merge_objects(absent, forms);
       all = forms.intersection(all, absent);
     }
     return all;
@@ -405,7 +407,6 @@ class SchemaReader {
       return std::nullopt;
     }
   }
-
   [[nodiscard]] ArrayForm array(const Site& site) {
     ArrayForm form{.length = site.has.occurrences("minItems", "maxItems")};
     const Json* items    = site.has.find("items");
@@ -453,12 +454,8 @@ class SchemaReader {
     form.others = key_classes(patterns, rest, forms);
     if (const Json* map = site.has.find_map("properties")) {
       for (const auto& [name, schema] : map->items()) {
-        FormId value = child(site, schema, "properties/" + escape_pointer(name));
-        BuildBudget::spend(5 + (2 + name.size() / 4) * patterns.size());
-        for (const auto& [set, id] : patterns) {
-          if (forms.texts.holds({{set}}, name)) value = forms.both(value, id);
-        }
-        form.members.push_back({name, value});
+        const FormId value = child(site, schema, "properties/" + escape_pointer(name));
+        form.members.push_back({name, value_among(patterns, name, value, forms)});
       }
     }
     if (document_.has_unevaluated()) {
@@ -467,10 +464,7 @@ class SchemaReader {
       for (const auto& one : patterns) form.evaluated.patterns.push_back(one.first);
     }
     if (const Json* required = site.has.find("required")) {
-      MemberIndex members(form);
-      for (const std::string& name : Assertions::names(*required, site.has.place("required"))) {
-        member_of(form, members, name, forms).required = true;
-      }
+      require_names(form, Assertions::names(*required, site.has.place("required")), forms);
     }
     if (const Json* names = site.has.find("propertyNames")) {
       restrict_names(form, forms[child(site, *names, "propertyNames")], forms);

@@ -93,11 +93,15 @@ class SchemaValues {
 
   /// The members of an object, without braces.
   [[nodiscard]] NodeId members(ObjectForm form, const Members& written) {
+    if (!join_conditions(form, written)) return by_condition(std::move(form), written);
     MemberIndex index(form);
     for (const auto& [name, needed] : form.dependent) {
       for (const std::string& one : {name, needed}) {
         (void)member_of(form, index, one, reader_.forms);
       }
+    }
+    for (const ObjectForm::Together& together : form.together) {
+      for (const std::string& one : together.keys) (void)member_of(form, index, one, reader_.forms);
     }
     std::size_t leading = 0;
     std::vector<std::uint32_t> documented(form.members.size());
@@ -131,6 +135,13 @@ class SchemaValues {
     for (const auto& [name, needed] : form.dependent) {
       set.dependent.emplace_back(*places.find(name), *places.find(needed));
     }
+    for (const ObjectForm::Together& together : form.together) {
+      std::vector<std::pair<std::uint32_t, std::size_t>> keys;
+      for (std::size_t i = 0; i < together.keys.size(); ++i) {
+        keys.emplace_back(*places.find(together.keys[i]), i);
+      }
+      set.together.push_back(with_places(together, std::move(keys)));
+    }
     for (const ObjectForm::Others& other : form.others) {
       const NodeId content = sequence({written.assign, value(other.value)});
       for (const DfaPointer& key : keys(other.keys, written.plain)) {
@@ -148,6 +159,75 @@ class SchemaValues {
   static constexpr std::uint32_t most_nested = 250;
 
   NodeId end() { return text_.end(); }
+
+  // Makes conditions one that have keys in common; gives false where a set of members cannot keep
+  // them: they have too many keys, or more is asked of which members there are.
+  static bool join_conditions(ObjectForm& form, const Members& written) {
+    if (form.together.empty()) return true;
+    if (form.count != Occurrences{} || !form.dependent.empty() || written.documented_order ||
+        !written.leading_keys.empty()) {
+      return false;
+    }
+    auto& all = form.together;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      for (std::size_t j = i + 1; j < all.size();) {
+        BuildBudget::spend(20);
+        const std::size_t shared = count_shared(all[i].keys, all[j].keys);
+        if (shared == 0) {
+          ++j;
+          continue;
+        }
+        if (all[i].keys.size() + all[j].keys.size() - shared > ObjectForm::Together::most_keys) {
+          return false;
+        }
+        all[i] = ObjectForm::Together::joined(all[i], all[j]);
+        all.erase(all.begin() + static_cast<std::ptrdiff_t>(j));
+        j = i + 1;
+      }
+    }
+    return true;
+  }
+  static std::size_t count_shared(const std::vector<std::string>& a,
+                                  const std::vector<std::string>& b) {
+    return static_cast<std::size_t>(std::count_if(a.begin(), a.end(), [&](const std::string& one) {
+      return std::find(b.begin(), b.end(), one) != b.end();
+    }));
+  }
+  // The alternatives of the first condition that is left, one by one.
+  NodeId by_condition(ObjectForm form, const Members& written) {
+    const ObjectForm::Together together = std::move(form.together.back());
+    form.together.pop_back();
+    std::vector<NodeId> choices;
+    for (std::uint32_t set = 0; set < 1U << together.keys.size(); ++set) {
+      if (!together.allows(set)) continue;
+      BuildBudget::spend(50 + 5 * form.members.size());
+      ObjectForm one = form;
+      MemberIndex index(one);
+      for (std::size_t i = 0; i < together.keys.size(); ++i) {
+        ObjectForm::Member& member = member_of(one, index, together.keys[i], reader_.forms);
+        if ((set >> i & 1) != 0) {
+          member.required = true;
+        } else {
+          member.value = nothing_form;
+        }
+      }
+      if (settle(one)) choices.push_back(members(std::move(one), written));
+    }
+    return one_of(std::move(choices));
+  }
+  // A condition with its keys as places, ascending.
+  static KeyedSet::Together with_places(const ObjectForm::Together& together,
+                                        std::vector<std::pair<std::uint32_t, std::size_t>> keys) {
+    std::sort(keys.begin(), keys.end());
+    KeyedSet::Together result;
+    for (const auto& [place, key] : keys) result.keys.push_back(place);
+    for (std::uint32_t set = 0; set < 1U << keys.size(); ++set) {
+      std::uint32_t own = 0;
+      for (std::size_t i = 0; i < keys.size(); ++i) own |= (set >> i & 1) << keys[i].second;
+      result.allowed |= std::uint64_t{together.allows(own)} << set;
+    }
+    return result;
+  }
 
   NodeId content(const SchemaForm& form, const Members& written) {
     std::vector<NodeId> choices;
@@ -210,6 +290,11 @@ class SchemaValues {
     for (const auto& other : set.others) put(other.key->hash()), put(other.value);
     key += '|';
     for (const auto& [a, b] : set.dependent) put(a), put(b);
+    key += '|';
+    for (const KeyedSet::Together& together : set.together) {
+      put(together.allowed);
+      for (const std::uint32_t one : together.keys) put(one);
+    }
     return shared(made_sets_, key, [&] { return grammar_.keyed_set(set); });
   }
 
@@ -306,13 +391,17 @@ class SchemaValues {
     std::vector<Place> trie{{0, any_form, 0}};
     std::map<std::pair<std::size_t, FormId>, std::size_t> known;
     for (const ArrayForm& form : forms) {
-      BuildBudget::spend(20 + 20 * form.prefix.size(), 100 * form.prefix.size());
+      BuildBudget::spend(20 + 4 * form.prefix.size());
       const auto count = static_cast<std::uint32_t>(form.prefix.size());
       std::size_t at   = 0;
       for (std::uint32_t i = 0; i < count; ++i) {
-        if (form.length.min <= i) trie[at].then.push_back(end());
+        auto& then = trie[at].then;
+        if (form.length.min <= i && (then.empty() || then.back() != end())) then.push_back(end());
         const auto [next, fresh] = known.try_emplace({at, form.prefix[i]}, trie.size());
-        if (fresh) trie.push_back({at, form.prefix[i], i + std::size_t{1}});
+        if (fresh) {
+          BuildBudget::spend(20, 150);
+          trie.push_back({at, form.prefix[i], i + std::size_t{1}});
+        }
         at = next->second;
       }
       const auto left = [&](std::uint32_t bound) {

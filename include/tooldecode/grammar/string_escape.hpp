@@ -76,7 +76,7 @@ class StringEscape {
     const bool is_pair  = c > 0xFFFF && syntax_ == ValueSyntax::json;
     const char32_t high = 0xD800 + ((c - 0x10000) >> 10), low = 0xDC00 + (c & 0x3FF);
     if (places_ != pair) {
-      const char32_t whole = is_pair ? high : c;
+      const std::uint64_t whole = is_pair ? high : c;
       return whole >> 4 * (places_ - read_) == value_;
     }
     const std::uint32_t left = places_ - (read_ < low_digits ? low_digits : read_);

@@ -145,11 +145,8 @@ class DocumentReader {
     if (!schema.is_object()) {
       throw Error(Errc::malformed_schema, pointer, "a schema is an object or a boolean");
     }
-    try {
-      BuildBudget::spend(30 + 10 * schema.size() + pointer.size() / 16, 64 * schema.size());
-    } catch (const Error& error) {
-      throw Error(error.code(), pointer, error.what());
-    }
+    BuildBudget::spend_at(pointer, 30 + 10 * schema.size() + pointer.size() / 16,
+                          64 * schema.size());
     drop_nulls(schema, pointer);
     drop_optional(schema, pointer);
     if (schema.contains("required") && schema["required"].is_boolean()) {

@@ -164,12 +164,12 @@ struct HarmonyCall {
     const NodeId role    = detail::mark(grammar, "<|start|>assistant");
     const NodeId end     = detail::mark(grammar, "<|end|>");
     const NodeId message = grammar.sequence({any_channel(grammar), any_type(grammar), content});
-    const NodeId first =
-        grammar.choice({content, grammar.sequence({grammar.optional(role), message})});
+    const NodeId start =
+        grammar.sequence({grammar.lexeme(any_whitespace(), {0, 2}), grammar.optional(role)});
+    const NodeId first = grammar.choice({content, grammar.sequence({start, message})});
     const NodeId next = grammar.repeat(grammar.sequence({end, role, message}), {}, grammar.empty());
     const NodeId silent = grammar.sequence({first, next, grammar.optional(end)});
-    return {silent,
-            grammar.choice({grammar.optional(role), grammar.sequence({first, next, end, role})})};
+    return {silent, grammar.choice({start, grammar.sequence({first, next, end, role})})};
   }
 
  private:

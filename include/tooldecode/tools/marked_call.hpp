@@ -115,7 +115,7 @@ struct MarkedCall {
             false,
             false,
             "",
-            "Action(\\s+\\d*\\s*|\\d+\\s*):|Action:[^ ]"};
+            "Action(\\s+\\d*\\s*|\\d+\\s*):"};
   }
 
   [[nodiscard]] std::string_view trigger() const noexcept {
@@ -174,14 +174,16 @@ struct MarkedCall {
                                                   const ChoiceOptions& options) const {
     const bool exact    = options.whitespace == 0;
     const bool is_loose = lenient && !exact;
-    const NodeId space  = SchemaText(grammar, ValueSyntax::json, options.whitespace).space();
-    const NodeId name   = grammar.trie(names(grammar, tools, chosen, options));
-    const NodeId mark   = detail::mark(grammar, begin);
-    const NodeId section =
-        section_begin.empty() ? grammar.empty() : grammar.sequence({space, mark});
+    // What any reader takes for the mark is one, with the space that follows or without.
+    const auto opening    = trigger().substr(0, trigger().find_last_not_of(' ') + 1);
+    const NodeId after_it = grammar.literal(trigger().substr(opening.size()));
+    const NodeId space    = SchemaText(grammar, ValueSyntax::json, options.whitespace).space();
+    const NodeId name     = grammar.trie(names(grammar, tools, chosen, options));
+    const NodeId mark     = detail::mark(grammar, begin);
+    const NodeId section  = section_begin.empty() ? after_it : grammar.sequence({space, mark});
     if (options.open_ended) {
       const NodeId rest = grammar.lexeme(detail::any_text());
-      return {{std::string(trigger()), grammar.sequence({section, name, rest})}};
+      return {{std::string(opening), grammar.sequence({section, name, rest})}};
     }
     // Behind the arguments white space may stand anyway.
     const auto optional = [&](NodeId node) { return is_loose ? grammar.optional(node) : node; };
@@ -198,7 +200,7 @@ struct MarkedCall {
       calls = grammar.repeat(name, {1, Occurrences::unbounded}, next);
     }
     std::vector<CallOpening> result{
-        {std::string(trigger()), grammar.sequence({section, calls, last})}};
+        {std::string(opening), grammar.sequence({section, calls, last})}};
     if (is_loose) {
       const NodeId rest = grammar.literal(std::string_view(begin).substr(call_mark().size()));
       result.push_back({std::string(call_mark()), grammar.sequence({rest, calls, last})});

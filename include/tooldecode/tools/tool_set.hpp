@@ -260,7 +260,7 @@ class ToolSet {
   }
 
   void add(Json document, std::string pointer, Names& names) {
-    BuildBudget::spend(100, 2000);
+    BuildBudget::spend_at(pointer, 200, 4000);
     if (!document.is_object()) {
       throw Error(Errc::malformed_document, pointer, "a tool is described by an object");
     }

@@ -1,0 +1,74 @@
+/// \file
+/// KeysTogether: which of a few keys may be there together.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <vector>
+
+namespace tooldecode {
+
+/// A condition on a few keys of an object, as a table over their sets: whatever `oneOf`, `anyOf`
+/// and `not` say of `required` keys is one, where alternatives would multiply.
+///
+/// \par Complexity  O(keys) but for `joined`, O(2^keys)
+/// \par Threads     a value
+/// \par Errors      none
+template <class Key>
+struct KeysTogether {
+  /// A table is one word.
+  static constexpr std::size_t most_keys = 6;
+
+  std::vector<Key> keys{};    ///< ascending
+  std::uint64_t allowed = 0;  ///< bit s: the keys of the set s may be there and no others of them;
+                              ///< bit i of s is keys[i]
+
+  friend bool operator==(const KeysTogether&, const KeysTogether&) = default;
+
+  [[nodiscard]] std::uint64_t sets() const noexcept { return all_sets(keys.size()); }
+  [[nodiscard]] bool allows(std::uint32_t set) const noexcept { return (allowed >> set & 1) != 0; }
+  /// Whether a set can become an allowed one when more keys come.
+  [[nodiscard]] bool leads_on(std::uint32_t set) const noexcept {
+    std::uint64_t reached = allowed;
+    for (std::size_t i = 0; i < keys.size(); ++i) reached |= (reached & with_key[i]) >> (1U << i);
+    return (reached >> set & 1) != 0;
+  }
+  /// Leaves the sets with a key, or those without it.
+  void require(std::size_t key) noexcept { allowed &= with_key[key]; }
+  void forbid(std::size_t key) noexcept { allowed &= ~with_key[key]; }
+  /// What is not allowed.
+  [[nodiscard]] KeysTogether opposite() const { return {keys, ~allowed & sets()}; }
+
+  /// Both conditions as one; of more than `most_keys` keys there is none, and this is not asked.
+  [[nodiscard]] static KeysTogether joined(const KeysTogether& a, const KeysTogether& b) {
+    KeysTogether all;
+    std::set_union(a.keys.begin(), a.keys.end(), b.keys.begin(), b.keys.end(),
+                   std::back_inserter(all.keys));
+    const auto part_of = [&](std::uint32_t set, const KeysTogether& one) {
+      std::uint32_t part = 0;
+      for (std::size_t i = 0, j = 0; i < one.keys.size(); ++i) {
+        while (all.keys[j] != one.keys[i]) ++j;
+        part |= (set >> j & 1) << i;
+      }
+      return part;
+    };
+    for (std::uint32_t set = 0; set < 1U << all.keys.size(); ++set) {
+      const bool is_allowed = a.allows(part_of(set, a)) && b.allows(part_of(set, b));
+      all.allowed |= std::uint64_t{is_allowed} << set;
+    }
+    return all;
+  }
+
+ private:
+  static constexpr std::uint64_t all_sets(std::size_t keys) noexcept {
+    return keys >= 6 ? ~std::uint64_t{0} : (std::uint64_t{1} << (1U << keys)) - 1;
+  }
+  // The sets that have key i.
+  static constexpr std::uint64_t with_key[most_keys] = {
+      0xAAAA'AAAA'AAAA'AAAA, 0xCCCC'CCCC'CCCC'CCCC, 0xF0F0'F0F0'F0F0'F0F0,
+      0xFF00'FF00'FF00'FF00, 0xFFFF'0000'FFFF'0000, 0xFFFF'FFFF'0000'0000};
+};
+
+}  // namespace tooldecode

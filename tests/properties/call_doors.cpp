@@ -1,0 +1,409 @@
+// Every format under `auto`: what its marks can begin is a call of an existing tool with conforming
+// arguments, whichever way a random text comes to it, and whatever names the tools have.
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <random>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/tools/harmony_call.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/marked_call.hpp>
+#include <tooldecode/tools/positional_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/tools/xml_call.hpp>
+
+#include <properties/random_walk.hpp>
+#include <support/catch.hpp>
+#include <support/slow_validator.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+using Random = std::mt19937;
+
+std::size_t below(Random& random, std::size_t n) {
+  return random() % n;
+}
+
+struct Format {
+  std::string name;
+  std::string begins;  // a pattern: what tells readers that a call begins
+  bool at_start;       // only where an answer begins with it
+  bool in_order, one;  // arguments keep their order; one call an answer
+  ReasoningMarks reasoning;
+  std::function<ToolCallFSM(const MaskCache&, const ToolSet&, const ChoiceOptions&)> constrain;
+};
+
+struct Kind {
+  bool at_start = false, in_order = false, one = false;
+  ReasoningMarks reasoning{};
+};
+
+template <class F>
+Format format(std::string name, std::string begins, F f, Kind kind = {}) {
+  return {std::move(name),
+          std::move(begins),
+          kind.at_start,
+          kind.in_order,
+          kind.one,
+          kind.reasoning,
+          [f](const MaskCache& cache, const ToolSet& tools, const ChoiceOptions& options) {
+            return ToolCallFSM(cache, tools, f, options);
+          }};
+}
+
+const std::vector<Format>& formats() {
+  static const std::vector<Format> all{
+      format("python", "\\[", PythonCall{}, {.at_start = true}),
+      format("hermes", "<tool_call>", JsonCall::hermes()),
+      format("llama", "<\\|python_tag\\|>", JsonCall::llama()),
+      format("mistral", "\\[TOOL_CALLS\\]", JsonCall::mistral()),
+      format("bare", "\\{", JsonCall::bare(), {.at_start = true}),
+      format("bare list", "\\[", JsonCall::bare_list(), {.at_start = true}),
+      format("mistral args", "\\[TOOL_CALLS\\]", MarkedCall::mistral(),
+             {.reasoning = {"[THINK]", "[/THINK]"}}),
+      format("deepseek v3", "<｜tool▁call▁begin｜>", MarkedCall::deepseek_v3()),
+      format("deepseek v3.1", "<｜tool▁call▁begin｜>", MarkedCall::deepseek_v3_1()),
+      format("kimi", "<\\|tool_call_begin\\|>", MarkedCall::kimi_k2()),
+      format("harmony",
+             "to=[^<]*(<\\|channel\\|>[a-z]* ?(<\\|constrain\\|>)?[a-z]* ?)?"
+             "(<\\|constrain\\|>[a-z]* ?)?<\\|message\\|>",
+             HarmonyCall{}, {.reasoning = HarmonyCall::analysis()}),
+      format("react", "Action\\s*\\d*\\s*:(?=[\\s\\S]*Action\\s*\\d*\\s*Input\\s*\\d*\\s*:)",
+             MarkedCall::react(), {.one = true}),
+      format("qwen3-coder", "<function=", XmlCall::qwen3_coder()),
+      format("glm", "<tool_call>", XmlCall::glm()),
+      format("toolken", "<[fg]>\\(", PositionalCall::toolken(), {.in_order = true, .one = true}),
+      format("tooldec", "<T>", PositionalCall::tool_dec(), {.in_order = true, .one = true}),
+  };
+  return all;
+}
+
+const std::vector<std::string>& marks() {
+  static const std::vector<std::string> all{"<tool_call>",
+                                            "</tool_call>",
+                                            "<|python_tag|>",
+                                            "[TOOL_CALLS]",
+                                            "[ARGS]",
+                                            "[CALL_ID]",
+                                            "<T>",
+                                            "[THINK]",
+                                            "[/THINK]",
+                                            "<｜tool▁calls▁begin｜>",
+                                            "<｜tool▁call▁begin｜>",
+                                            "<｜tool▁sep｜>",
+                                            "<｜tool▁call▁end｜>",
+                                            "<｜tool▁calls▁end｜>",
+                                            "<|tool_calls_section_begin|>",
+                                            "<|tool_call_begin|>",
+                                            "<|tool_call_argument_begin|>",
+                                            "<|tool_call_end|>",
+                                            "<|tool_calls_section_end|>",
+                                            "<|start|>",
+                                            "<|channel|>",
+                                            "<|constrain|>",
+                                            "<|message|>",
+                                            "<|call|>",
+                                            "<|end|>",
+                                            "<|return|>",
+                                            "<arg_key>",
+                                            "</arg_key>",
+                                            "<arg_value>",
+                                            "</arg_value>",
+                                            "<think>",
+                                            "</think>"};
+  return all;
+}
+const std::vector<std::string>& pieces() {
+  static const std::vector<std::string> all{"f",
+                                            "g",
+                                            "h",
+                                            "none",
+                                            "functions.",
+                                            " to=functions.",
+                                            " to=",
+                                            "assistant",
+                                            "analysis",
+                                            "commentary",
+                                            "final",
+                                            " json",
+                                            "json",
+                                            "{\"a\": 1}",
+                                            "{}",
+                                            "{\"name\": \"",
+                                            "\"name\"",
+                                            "\"arguments\"",
+                                            "\"parameters\"",
+                                            "\", \"arguments\": ",
+                                            "\", \"parameters\": ",
+                                            "{\"",
+                                            "}}",
+                                            "]",
+                                            "[",
+                                            "(",
+                                            ")",
+                                            "a=1",
+                                            "a=",
+                                            "f(",
+                                            "1",
+                                            "12",
+                                            "Action",
+                                            "Action:",
+                                            "Action: ",
+                                            "Action Input:",
+                                            "\nAction Input: ",
+                                            " 1",
+                                            ":",
+                                            ":0",
+                                            "<function=",
+                                            "</function>",
+                                            "<parameter=",
+                                            "</parameter>",
+                                            "<parameter=a>",
+                                            "\n",
+                                            "\n1\n",
+                                            " ",
+                                            "\f",
+                                            "\v",
+                                            "\xc2\xa0",
+                                            "function",
+                                            "```json\n",
+                                            "\n```",
+                                            "```",
+                                            "<f>(",
+                                            "<f",
+                                            ">(",
+                                            ")=",
+                                            "<",
+                                            ">",
+                                            "|>",
+                                            "<|",
+                                            "aB3456789",
+                                            ", ",
+                                            "; ",
+                                            "\"id\": \"",
+                                            "<｜tool▁calls｜>",
+                                            "<|tool_call_section_begin|>",
+                                            "\"",
+                                            "a",
+                                            "to=python",
+                                            "<tool_call"};
+  return all;
+}
+
+// Bytes, pieces, and every mark both as text and as a control token.
+const MaskCache& cache() {
+  static const MaskCache shared{[] {
+    std::vector<Vocabulary::Entry> entries;
+    for (int b = 0; b < 256; ++b) entries.push_back({std::string(1, static_cast<char>(b))});
+    for (const std::string& piece : pieces()) entries.push_back({piece});
+    for (const std::string& mark : marks()) entries.push_back({mark});
+    for (const std::string& mark : marks()) entries.push_back({mark, TokenType::control});
+    entries.push_back({"<end>", TokenType::control});
+    return Vocabulary(entries, {.end_tokens = {static_cast<TokenId>(entries.size() - 1)}});
+  }()};
+  return shared;
+}
+
+struct Walk {
+  std::string text;  // control tokens by their names
+  bool is_whole = false;
+};
+
+// A walk that prefers what begins something, and ends where it may, sooner or later.
+Walk random_walk(const ToolCallFSM& calls, Random& random, const std::string& first = "") {
+  Walk walk;
+  TokenMask mask(calls.vocabulary_size());
+  auto state           = *calls.advance_bytes(calls.initial(), first);
+  walk.text            = first;
+  const TokenId end    = calls.vocabulary().end_tokens()[0];
+  const std::size_t go = 4 + below(random, 24);
+  for (std::size_t length = 0; length < 160; ++length) {
+    calls.fill_mask(state, mask.words());
+    auto tokens = test::tokens_of(mask);
+    REQUIRE_FALSE(tokens.empty());
+    if (mask.contains(end) && (length >= go || tokens.size() == 1)) {
+      walk.is_whole = true;
+      break;
+    }
+    std::erase(tokens, end);
+    // Where there is much to choose from, mostly what is more than a byte.
+    const auto special  = std::lower_bound(tokens.begin(), tokens.end(), TokenId{256});
+    const auto bytes    = static_cast<std::size_t>(special - tokens.begin());
+    const bool by_byte  = special == tokens.end() || (bytes > 0 && below(random, 12) == 0);
+    const TokenId token = by_byte ? tokens[below(random, bytes)]
+                                  : tokens[bytes + below(random, tokens.size() - bytes)];
+    const auto next     = calls.advance(state, token);
+    REQUIRE(next);
+    state = *next;
+    walk.text += calls.vocabulary().name(token);
+  }
+  return walk;
+}
+
+// Every call of a text is of an existing tool and conforms; gives them.
+std::vector<ToolCall> checked_calls(const ToolCallFSM& fsm, const std::string& text) {
+  std::vector<ToolCall> calls;
+  try {
+    calls = fsm.parse(text);
+  } catch (const Error& error) {
+    FAIL("admitted, and not read: " << error.what());
+  }
+  for (const ToolCall& call : calls) {
+    const auto tool = fsm.tools().find(call.name);
+    if (!tool) FAIL("a call of no tool: " << call.name);
+    const Json& schema = fsm.tools()[*tool].parameters;
+    if (!slow::conforms(call.arguments, schema, schema)) FAIL("arguments " << call.arguments);
+  }
+  return calls;
+}
+
+std::size_t count_matches(const std::string& text, const std::string& pattern, bool at_start) {
+  const std::regex regex((at_start ? "^(\\s|\xc2\xa0)*" : "") + pattern);
+  return static_cast<std::size_t>(
+      std::distance(std::sregex_iterator(text.begin(), text.end(), regex), std::sregex_iterator()));
+}
+
+std::string random_name(Random& random, bool of_tool) {
+  static const std::vector<std::string> parts{"a",        "b",       "f",
+                                              " ",        "  ",      "=",
+                                              ":",        "(",       ")",
+                                              ",",        "[",       "]",
+                                              "{",        "}",       "<",
+                                              ">",        "|",       "/",
+                                              "'",        "\"",      "\\",
+                                              ".",        "-",       "0",
+                                              "é",        "｜",      "<|",
+                                              "|>",       "to=",     "functions.",
+                                              "Action: ", "name",    "Action Input:",
+                                              ">(",       ")=",      "<T>",
+                                              "</",       "```json", "_",
+                                              "\xc2\xa0", "None",    "\t",
+                                              "\n",       "\r",      "\f",
+                                              "\x01",     "\x7f"};
+  std::string name;
+  for (std::size_t n = 1 + below(random, 3); n > 0; --n) {
+    const bool is_mark = below(random, 8) == 0;
+    name += is_mark ? marks()[below(random, marks().size())]
+                    : parts[below(random, of_tool ? parts.size() - 6 : parts.size())];
+  }
+  return name;
+}
+
+ToolSet hostile_tools(Random& random) {
+  Json documents = Json::array();
+  std::vector<std::string> known;
+  for (std::size_t t = 1 + below(random, 3); t > 0; --t) {
+    const std::string name = random_name(random, true);
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    known.push_back(name);
+    Json properties = Json::object();
+    for (std::size_t p = below(random, 4); p > 0; --p) {
+      const bool is_plain                                               = below(random, 3) == 0;
+      properties[is_plain                 ? "a"
+                 : below(random, 30) == 0 ? ""
+                                          : random_name(random, false)] = {{"type", "integer"}};
+    }
+    documents.push_back(
+        {{"name", name},
+         {"parameters",
+          {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}}}});
+  }
+  return ToolSet::from_json(documents);
+}
+
+}  // namespace
+
+TEST_CASE("Whatever random tokens make of a format's marks is a checked call, or text") {
+  const ToolSet tools = ToolSet::parse(R"([
+    {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer",
+      "minimum": 1, "maximum": 12}}, "required": ["a"], "additionalProperties": false}},
+    {"name": "g", "parameters": {"type": "object", "properties": {}, "additionalProperties": false}}])");
+  for (const Format& format : formats()) {
+    std::size_t whole = 0, called = 0;
+    for (const bool thinks : {false, true}) {
+      ChoiceOptions options;
+      if (thinks) options.reasoning = format.reasoning;
+      const ToolCallFSM fsm = format.constrain(cache(), tools, options);
+      for (unsigned seed = 0; seed < 400; ++seed) {
+        Random random(seed);
+        const bool opens = format.at_start && !thinks && seed % 2 == 0;
+        const Walk walk  = random_walk(fsm, random, opens ? format.begins.substr(1) : "");
+        if (!walk.is_whole) continue;
+        CAPTURE(format.name, thinks, seed, walk.text);
+        ++whole;
+        const auto calls = checked_calls(fsm, walk.text);
+        called += calls.empty() ? 0 : 1;
+        const std::vector<std::string> ends = format.name == "kimi"
+                                                  ? MarkedCall::kimi_k2().ends_reasoning()
+                                                  : std::vector<std::string>();
+        const std::string answer =
+            thinks ? detail::without_reasoning(walk.text, format.reasoning, ends) : walk.text;
+        const auto begun = count_matches(answer, format.begins, format.at_start);
+        // One mark may open several calls, and none does not open one.
+        if (begun > calls.size() || (begun == 0 && !calls.empty() && format.name != "llama")) {
+          FAIL(begun << " calls begin, " << calls.size() << " are read");
+        }
+      }
+    }
+    INFO(format.name << ": " << called << " of " << whole << " texts make calls");
+    CHECK(whole > 400);
+    CHECK(called > 40);
+  }
+}
+
+TEST_CASE("Hostile names come back as they are, or no constraint is made of them") {
+  std::map<std::string, std::size_t> made, refused;
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    Random random(seed);
+    const ToolSet tools = hostile_tools(random);
+    for (const Format& format : formats()) {
+      CAPTURE(format.name, seed);
+      std::optional<ToolCallFSM> fsm;
+      try {
+        fsm = format.constrain(cache(), tools, {});
+      } catch (const Error& error) {
+        CAPTURE(error.what());
+        REQUIRE(error.code() == Errc::unsupported_name);
+        REQUIRE(error.where().starts_with("#/"));
+        ++refused[format.name];
+        continue;
+      }
+      ++made[format.name];
+      std::vector<ToolCall> calls;
+      for (const Tool& tool : tools) {
+        ToolCall call{.name = tool.name};
+        for (const std::string& key : argument_names(tool)) {
+          if (!format.in_order && below(random, 3) == 0) continue;
+          call.arguments[key] = below(random, 20);
+        }
+        calls.push_back(std::move(call));
+      }
+      if (format.one) calls.resize(1);
+      const std::string text = fsm->write(calls);
+      CAPTURE(text);
+      if (const auto refusal = fsm->find_refusal(text)) FAIL("refused at byte " << refusal->at);
+      REQUIRE(fsm->parse(text) == calls);
+      for (int walks = 0; walks < 3; ++walks) {
+        const Walk walk = random_walk(*fsm, random);
+        CAPTURE(walk.text);
+        if (walk.is_whole) static_cast<void>(checked_calls(*fsm, walk.text));
+      }
+    }
+  }
+  for (const Format& format : formats()) {
+    INFO(format.name << ": " << made[format.name] << " made, " << refused[format.name]);
+    CHECK(made[format.name] > 25);
+    CHECK((refused[format.name] > 0 || format.name.find("bare") == 0 || format.name == "hermes" ||
+           format.name == "llama" || format.name == "mistral"));
+  }
+}
