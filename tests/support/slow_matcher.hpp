@@ -280,9 +280,10 @@ class Matcher {
       return true;
     }
     const auto number = [&](std::size_t from, std::size_t digits) {
-      return static_cast<char32_t>(std::stoul(std::string(bytes.substr(from, digits)), nullptr, 16));
+      return static_cast<char32_t>(
+          std::stoul(std::string(bytes.substr(from, digits)), nullptr, 16));
     };
-    const std::size_t wanted = bytes.size() < 2 ? 0
+    const std::size_t wanted = bytes.size() < 2  ? 0
                                : bytes[1] == 'x' ? 4
                                : bytes[1] == 'u' ? 6
                                : bytes[1] == 'U' ? 10
@@ -419,8 +420,8 @@ class Matcher {
     };
     struct Set {
       Members seen;
-      std::size_t passed = 0, written = 0;   // of the documented order; of all members, capped
-      std::set<std::string> others{};        // their names, as long as they may not be repeated
+      std::size_t passed = 0, written = 0;  // of the documented order; of all members, capped
+      std::set<std::string> others{};       // their names, as long as they may not be repeated
       bool operator<(const Set& other) const {
         return std::tie(seen, passed, written, others) <
                std::tie(other.seen, other.passed, other.written, other.others);

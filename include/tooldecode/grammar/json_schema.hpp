@@ -38,10 +38,14 @@ inline constexpr std::uint32_t argument_tag = SchemaValues::argument_tag;
 /// `unevaluatedItems` beside `contains`, references that leave the document (see SchemaRules), and
 /// patterns and formats that are not regular. What is accepted conforms; what conforms is accepted
 /// but for these readings: a bounded decimal has no exponent; numbers of an enum have the spellings
-/// of common writers; keys, enum texts and texts of a pattern are written plainly or with every
-/// non-ASCII character escaped. A key that the schema does not name may be repeated: each of its
-/// values conforms, so that it does not matter which of them a reader takes, and each counts for
-/// minProperties and maxProperties.
+/// of common writers; enum texts and texts of a pattern or format are written as Python's json.dumps
+/// and JavaScript's JSON.stringify write them: plainly, or by number where a character is DEL, past
+/// ASCII or must be escaped. Keys, and texts with no more than a length, have every spelling of the
+/// syntax (in Python but octal and named escapes), and a key is that of its text however it is spelt.
+///
+/// A key that the schema does not name may be repeated: each of its values conforms, so that it does
+/// not matter which of them a reader takes. Each counts for maxProperties; for minProperties a key
+/// counts once: as long as more keys are needed than those that are required, none is repeated.
 ///
 /// \par Complexity  O(alternatives of the normal form), each once; patterns see compile_pattern
 /// \par Threads     one at a time per Grammar

@@ -19,7 +19,7 @@ namespace tooldecode {
 
 /// A character of string literals in a trie, and the trie's node behind it.
 struct KeyCharacter {
-  char32_t character              = 0;
+  char32_t character             = 0;
   VocabularyTrie::NodeIndex node = 0;
 };
 
@@ -99,8 +99,8 @@ struct KeyCharacter {
   bool found = false;
   (lexeme.live(state) & escape.next()).for_each([&](std::uint8_t byte) {
     StringEscape next = escape;
-    found = found || (next.read(byte) && has_further_character(lexeme, lexeme.next(state, byte),
-                                                               next, known));
+    found             = found || (next.read(byte) &&
+                      has_further_character(lexeme, lexeme.next(state, byte), next, known));
   });
   return found;
 }

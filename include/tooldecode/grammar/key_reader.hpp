@@ -160,8 +160,8 @@ class KeyReader {
   using Words = WordsPool<std::uint32_t>::Words;
   using Texts = std::vector<std::string>;
 
-  // Nodes of tries are less. In the pool, a place in an escape is the trie's node before it and what
-  // the escape has read; one in a tracked key is 0 and the key's bytes.
+  // Nodes of tries are less. In the pool, a place in an escape is the trie's node before it and
+  // what the escape has read; one in a tracked key is 0 and the key's bytes.
   static constexpr Place pooled = 0x4000'0000;
 
   [[nodiscard]] const Dfa& lexeme(const Node& node, std::size_t k) const {
@@ -237,8 +237,7 @@ class KeyReader {
   [[nodiscard]] bool others_live(const Node& node, Set seen, std::size_t k,
                                  VocabularyTrie::NodeIndex at) const {
     if (!node.others[k].completes[at]) return false;
-    return !seen_.remembers(node, seen) ||
-           leads_elsewhere(node, seen, k, node.literals->text(at));
+    return !seen_.remembers(node, seen) || leads_elsewhere(node, seen, k, node.literals->text(at));
   }
   [[nodiscard]] bool others_live(const Node& node, Set seen, std::size_t k,
                                  VocabularyTrie::NodeIndex at, const StringEscape& escape,
@@ -404,7 +403,7 @@ class KeyReader {
     const bool by_characters = escape || (node.strings && !text.empty() && dfa.boundary(state));
     bool found               = false;
     if (by_characters) {
-      const auto known = characters_behind(node, text, reserved);
+      const auto known        = characters_behind(node, text, reserved);
       const StringEscape from = escape.value_or(StringEscape(*node.strings));
       const Dfa::State inside = escape ? state : dfa.next(state, '\\');
       if (has_further_character(dfa, inside, from, known)) return true;
@@ -446,9 +445,8 @@ class KeyReader {
   [[nodiscard]] ByteSet remembered_bytes(const Node& node, Set seen, Place at) const {
     ByteSet set;
     if (!seen_.remembers(node, seen)) return set;
-    const std::string text =
-        at < pooled ? node.literals->text(at) : text_of(pool_[at - pooled]);
-    std::string_view read = text;
+    const std::string text = at < pooled ? node.literals->text(at) : text_of(pool_[at - pooled]);
+    std::string_view read  = text;
     if (node.strings) {
       const std::size_t begin = open_escape(read, *node.strings);
       if (begin != std::string_view::npos) {
