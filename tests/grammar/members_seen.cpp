@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <random>
 #include <sstream>
 #include <string>
@@ -166,4 +168,40 @@ TEST_CASE("The members that may follow are those from which every rule can still
   }
   CHECK(sets > 1000);
   CHECK(places > 5000);
+}
+
+TEST_CASE("A key of others is remembered as long as a least number asks for different keys") {
+  Grammar grammar;
+  KeyedSet set{.members = {}, .others = {}, .separator = grammar.literal(","), .count = {4, 9}};
+  for (const char* key : {"a", "b"}) {
+    set.members.push_back({{key}, grammar.literal(":"), key[0] == 'a'});
+  }
+  std::vector<Dfa::SparseRow> rows(2);
+  rows[0].edges     = {{'x', 'x', 1}};
+  rows[1].edges     = {{'x', 'x', 1}};
+  rows[1].accepting = true;
+  set.others.push_back({std::make_shared<const Dfa>(rows), grammar.literal(":")});
+  NodeStore store;
+  const NodeStore::Node& node = store[store.add(grammar, grammar.keyed_set(set))];
+  MembersSeen seen;
+  // Four keys, one of which must be a: three more are owed.
+  CHECK(seen.is_tracked(node, 0));
+  CHECK_FALSE(seen.remembers(node, 0));
+  const auto one = seen.after_other(node, 0, 7);
+  CHECK(seen.is_tracked(node, one));
+  CHECK(std::vector<std::uint64_t>(seen.remembered(node, one).begin(),
+                                   seen.remembered(node, one).end()) ==
+        std::vector<std::uint64_t>{7});
+  // A required member is counted already; another one is one key less to be owed.
+  CHECK(seen.remembers(node, seen.after(node, one, 0)));
+  const auto two = seen.after_other(node, one, 5);
+  CHECK(std::vector<std::uint64_t>(seen.remembered(node, two).begin(),
+                                   seen.remembered(node, two).end()) ==
+        std::vector<std::uint64_t>{5, 7});
+  CHECK(seen.is_tracked(node, two));
+  const auto three = seen.after(node, two, 1);
+  CHECK_FALSE(seen.remembers(node, three));
+  CHECK_FALSE(seen.is_tracked(node, three));
+  CHECK_FALSE(seen.is_complete(node, three));
+  CHECK(seen.is_complete(node, seen.after(node, three, 0)));
 }

@@ -86,3 +86,17 @@ TEST_CASE("Texts are sorted by their bytes, whatever their first eight are") {
     CHECK(entries == expected);
   }
 }
+
+TEST_CASE("A node of a trie knows its text") {
+  const VocabularyTrie trie(
+      std::vector<VocabularyTrie::Entry>{{"a", 0}, {"abc", 1}, {"abd", 2}, {"b", 3}, {"ba", 4}});
+  const auto visit = [&](const auto& self, VocabularyTrie::NodeIndex at,
+                         const std::string& text) -> void {
+    CHECK(trie.text(at) == text);
+    const auto [first, last] = trie.children(at);
+    for (auto child = first; child < last; ++child) {
+      self(self, child, text + static_cast<char>(trie.label(child)));
+    }
+  };
+  visit(visit, 0, "");
+}

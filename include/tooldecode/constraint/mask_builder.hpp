@@ -332,7 +332,7 @@ class MaskBuilder {
       if (slice != nullptr && !slice->may_end_inside()) {
         collect_slice(keys, *slice);
       } else {
-        walk_apart([&] { walk_lexeme(keys, node); });
+        walk_apart([&, &all = keys] { walk_lexeme(all, node); });
       }
     }
     apart_.swap(outer);

@@ -41,11 +41,15 @@ inline constexpr std::uint32_t argument_tag = SchemaValues::argument_tag;
 /// asks for a further property with a value of its own or for a number that is no multiple,
 /// `unevaluatedItems` beside `contains`, references that leave the document (see SchemaRules), and
 /// patterns and formats that are not regular. What is accepted conforms; what conforms is accepted
-/// but for these readings: numbers are as long as NumberLimits says, and finite as doubles; keys,
-/// enum texts and texts of a pattern are written plainly or with every
-/// non-ASCII character escaped. A key that the schema does not name may be repeated: each of its
-/// values conforms, so that it does not matter which of them a reader takes, and each counts for
-/// minProperties and maxProperties.
+/// but for these readings: numbers are as long as NumberLimits says, and finite as doubles; enum
+/// texts and texts of a pattern or format are written as Python's json.dumps and JavaScript's
+/// JSON.stringify write them: plainly, or by number where a character is DEL, past ASCII or must be
+/// escaped. Keys, and texts with no more than a length, have every spelling of the syntax (in Python
+/// but octal and named escapes), and a key is that of its text however it is spelt.
+///
+/// A key that the schema does not name may be repeated: each of its values conforms, so that it does
+/// not matter which of them a reader takes. Each counts for maxProperties; for minProperties a key
+/// counts once: as long as more keys are needed than those that are required, none is repeated.
 ///
 /// Patterns are those of ECMA-262 in Unicode mode, and no other dialect's, see compile_pattern;
 /// formats are those of their RFCs, see string_format.
@@ -55,6 +59,7 @@ inline constexpr std::uint32_t argument_tag = SchemaValues::argument_tag;
 /// text was read by `parse_exact_json`, as `JsonSchemaConstraint::parse` and `ToolSet::parse` do.
 /// Of a double, in a value that others have read, nothing is known but itself: it means the
 /// shortest decimal that reads as it.
+///
 /// What building may cost is counted, see BuildLimits: a document of up to a megabyte is built
 /// within about a second and 256 MB, or refused with the pointer of the schema that was at work.
 /// SchemaOptions::limits raises that.

@@ -1,0 +1,127 @@
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tooldecode/grammar/key_reader.hpp>
+#include <tooldecode/grammar/regex.hpp>
+#include <tooldecode/grammar/string_lexeme.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+struct ReadSet {
+  NodeStore store;
+  NodeId id = 0;
+  KeyReader reader{store};
+
+  ReadSet(const std::vector<std::string>& names, const char* others, Occurrences count = {}) {
+    Grammar grammar;
+    const NodeId value = grammar.literal(":");
+    KeyedSet set{.members   = {},
+                 .others    = {},
+                 .separator = grammar.literal(","),
+                 .count     = count,
+                 .strings   = ValueSyntax::json};
+    for (const std::string& name : names) {
+      set.members.push_back({{StringEscape::quoted(name, ValueSyntax::json, '"')}, value, false});
+    }
+    if (others != nullptr) {
+      const Dfa lexeme = key_lexeme(compile_pattern(others), ValueSyntax::json, '"');
+      set.others.push_back({std::make_shared<const Dfa>(lexeme), value});
+    }
+    id = store.add(grammar, grammar.keyed_set(set));
+  }
+  // What the last byte of a key leads to: "member 0", "other", "inside"; "" where it may not
+  // follow.
+  std::string read(std::string_view key, MembersSeen::Set seen = 0) {
+    const NodeStore::Node& node = store[id];
+    KeyReader::Place at         = 0;
+    Dfa::State state            = Dfa::dead;
+    for (std::size_t i = 0; i < key.size(); ++i) {
+      const auto byte = static_cast<std::uint8_t>(key[i]);
+      if (state != Dfa::dead) {  // in the lexeme of others
+        state = store[node.others[0].key].dfa->next(state, byte);
+        if (state == Dfa::dead) return "";
+        continue;
+      }
+      KeyReader::Steps steps;
+      reader.read(node, seen, at, byte, steps);
+      if (steps.empty()) return "";
+      REQUIRE(steps.size() == 1);
+      switch (steps[0].kind) {
+        case KeyReader::Step::Kind::inside:
+          REQUIRE(reader.candidates(node, at).contains(byte));
+          at = steps[0].at;
+          break;
+        case KeyReader::Step::Kind::other:
+          state = steps[0].at;
+          break;
+        case KeyReader::Step::Kind::member:
+          return i + 1 == key.size() ? "member " + std::to_string(steps[0].index) : "too early";
+        default:
+          number = steps[0].at;
+          return i + 1 == key.size() ? "other" : "too early";
+      }
+    }
+    if (state == Dfa::dead) return "inside";
+    return store[node.others[0].key].dfa->accepting(state) ? "other" : "inside";
+  }
+  std::uint32_t number = 0;  // of the last key that ended
+};
+
+}  // namespace
+
+TEST_CASE("A member's key is read in every spelling, and no key that is not there",
+          "[key_reader]") {
+  ReadSet set({"citt\xC3\xA0", "a\x0B", "\xF0\x9F\x98\x80", "x/\x7F"}, nullptr);
+  for (const char* key : {"\"citt\xC3\xA0\"", R"("citt\u00E0")", R"("\u0063itt\u00e0")"}) {
+    CHECK(set.read(key) == "member 0");
+  }
+  for (const char* key : {R"("a\u000b")", R"("a\u000B")"}) CHECK(set.read(key) == "member 1");
+  for (const char* key : {R"("\ud83d\ude00")", R"("\uD83D\uDe00")", "\"\xF0\x9F\x98\x80\""}) {
+    CHECK(set.read(key) == "member 2");
+  }
+  for (const char* key : {"\"x/\x7F\"", R"("x\/\u007F")"}) CHECK(set.read(key) == "member 3");
+  for (const char* key :
+       {R"("citt\u00E1)", R"("\ud83d\ude01)", R"("\ud83e)", R"("x\u005c)", "\"b"}) {
+    CHECK(set.read(key) == "");
+  }
+  CHECK(set.read(R"("\ud83d\ude0)") == "inside");
+}
+
+TEST_CASE("A key that is not a member's has a character that is not, and is never a dead end",
+          "[key_reader]") {
+  ReadSet set({"ab"}, "^a[bc]$");
+  CHECK(set.read(R"("a\u0062")") == "member 0");
+  CHECK(set.read(R"("a\u0063")") == "other");
+  CHECK(set.read(R"("\u0061\u006)") == "inside");
+  const auto seen = set.reader.seen().after(set.store[set.id], 0, 0);
+  CHECK(set.read(R"("a\u0063")", seen) == "other");
+  CHECK(set.read(R"("a\u0062)", seen) == "");
+  CHECK(set.read("\"ab", seen) == "");
+  ReadSet dead({"ab", "ac"}, "^(a[bc]|d)$");
+  auto all = dead.reader.seen().after(dead.store[dead.id], 0, 0);
+  all      = dead.reader.seen().after(dead.store[dead.id], all, 1);
+  CHECK(dead.read("\"a", all) == "");
+  CHECK(dead.read(R"("\u0061)", all) == "");
+  CHECK(dead.read(R"("\u006)", all) == "inside");  // d
+}
+
+TEST_CASE("A key is not repeated in any spelling where a least number asks for more",
+          "[key_reader]") {
+  ReadSet set({}, "", {2, Occurrences::unbounded});
+  REQUIRE(set.read(R"("\u0061\n")") == "other");
+  REQUIRE(set.number != 0);
+  const auto seen = set.reader.seen().after_other(set.store[set.id], 0, set.number);
+  for (const char* key : {R"("a\n")", R"("\u0061\u000A")", R"("a\u000a")"}) {
+    CHECK(set.read(key, seen) == "");
+  }
+  CHECK(set.read(R"("a\n\u0061")", seen) == "other");
+  CHECK(set.read(R"("a\n)", seen) == "inside");
+  CHECK(set.read(R"("A\n")", seen) == "other");
+}
