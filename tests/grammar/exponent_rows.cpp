@@ -18,7 +18,7 @@ TEST_CASE("Exponents between bounds, with every sign and every number of leading
     rows[0].edges.push_back({'e', 'e', mark});
     const Dfa dfa(rows);
     std::string wrong;
-    const auto look = [&](const std::string& text, int value) {
+    const auto look = [&, from = from, to = to](const std::string& text, int value) {
       Dfa::State state = dfa.next(0, 'e');
       for (const char c : text) {
         if (state != Dfa::dead) state = dfa.next(state, static_cast<std::uint8_t>(c));

@@ -128,7 +128,8 @@ struct SchemaNumbers {
     for (const Dfa::State from : {point, zeros}) rows[from].edges.push_back({'0', '0', zeros});
     for (const Dfa::State from : {start, zeros}) {
       if (mark == Dfa::dead) continue;
-      for (const std::uint8_t e : {'e', 'E'}) rows[from].edges.push_back({e, e, mark});
+      rows[from].edges.push_back({'E', 'E', mark});
+      rows[from].edges.push_back({'e', 'e', mark});
     }
     return std::make_shared<const Dfa>(rows);
   }
