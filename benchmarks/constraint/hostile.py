@@ -167,13 +167,11 @@ def vocabulary(folder):
 
 def measure(command, given, limit):
     """What a process printed, its peak memory in MB, and how it ended."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     wrapped = [sys.executable, __file__, "--measured", *command]
     try:
         done = subprocess.run(wrapped, input=given, capture_output=True, text=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
         return None, None, "too late"
-    del before
     lines = done.stdout.splitlines()
     peak = json.loads(lines[-1])["peak"] if lines else 0
     return lines[:-1], peak, "" if done.returncode == 0 or lines[:-1] else "died"
