@@ -333,7 +333,7 @@ def changed(value, draw):
         at = draw.randrange(len(value) + 1)
         piece = draw.choice(["", "a", "b", "\u00e9", "\u007f", "9", "-", "/"])
         return value[:at] + piece + value[at + draw.randrange(2):]
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and draw.random() < 0.7:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300 and draw.random() < 0.7:
         return draw.choice([value + 1, value - 1, -value, value / 2, value * 2, value + 0.1])
     return draw.choice([None, True, {}, [], draw.choice(STRINGS), draw.choice(NUMBERS), draw.choice(NUMBERS),
                         {draw.choice(KEYS): draw.choice(NUMBERS)}, {draw.choice(KEYS): draw.choice(STRINGS)},
