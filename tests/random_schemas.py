@@ -36,6 +36,7 @@ NUMBERS = [0, 1, -1, 2, 3, 5, 7, 10, 12, 100, 1000, -100, 0.5, 1.5, -2.5, 0.1, 0
            1e-5]
 PATTERNS = ["^a", "b$", "^[a-z]+$", "^.{2}$", "[0-9]", r"^\d+$", "^[^a]*$", "a|b", "^(ab)*$", "\u00e9", "^.{0,3}$",
             "^[a-z]{1,4}$", "^x", "^(a|b)c?$", r"^\w{1,4}$", r"^\S*$", "^[\u00e0-\u00ff]+$", "^$"]
+LONG_NUMBER = r"\d{200}"  # near to the most digits that the program's options have without being asked
 FORMATS = ["date", "ipv4", "time", "unknown"]  # that every draft has
 
 
@@ -333,7 +334,7 @@ def changed(value, draw):
         at = draw.randrange(len(value) + 1)
         piece = draw.choice(["", "a", "b", "\u00e9", "\u007f", "9", "-", "/"])
         return value[:at] + piece + value[at + draw.randrange(2):]
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and draw.random() < 0.7:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300 and draw.random() < 0.7:
         return draw.choice([value + 1, value - 1, -value, value / 2, value * 2, value + 0.1])
     return draw.choice([None, True, {}, [], draw.choice(STRINGS), draw.choice(NUMBERS), draw.choice(NUMBERS),
                         {draw.choice(KEYS): draw.choice(NUMBERS)}, {draw.choice(KEYS): draw.choice(STRINGS)},
@@ -346,7 +347,8 @@ def texts_of(values, others, draw):
     pool = [*values, *(changed(value, draw) for value in values * 2), *others[-4:], changed(None, draw)]
     for value in pool:
         try:
-            texts[written(value, draw)] = True
+            text = written(value, draw)
+            texts[text] = not re.search(LONG_NUMBER, text)
             texts.setdefault(spelt(value, draw), False)
         except (OverflowError, RecursionError):
             continue
