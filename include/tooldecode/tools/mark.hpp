@@ -98,14 +98,18 @@ inline NodeId mark(Grammar& grammar, std::string_view text) {
 
 /// The name that Mistral's models give a call: nine letters or digits.
 inline NodeId call_id(Grammar& grammar) {
-  std::vector<Dfa::Row> rows(2);
-  for (const auto& [first, last] : {std::pair{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}) {
-    for (char c = first; c <= last; ++c) {
-      rows[0].next[static_cast<std::uint8_t>(c)] = rows[1].next[static_cast<std::uint8_t>(c)] = 1;
+  static const DfaPointer lexeme = [] {
+    std::vector<Dfa::Row> rows(2);
+    for (const auto& [first, last] : {std::pair{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}) {
+      for (char c = first; c <= last; ++c) {
+        const auto byte    = static_cast<std::uint8_t>(c);
+        rows[0].next[byte] = rows[1].next[byte] = 1;
+      }
     }
-  }
-  rows[0].boundary = rows[1].boundary = rows[1].accepting = true;
-  return grammar.lexeme(std::make_shared<const Dfa>(std::move(rows)), {9, 9});
+    rows[0].boundary = rows[1].boundary = rows[1].accepting = true;
+    return std::make_shared<const Dfa>(rows);
+  }();
+  return grammar.lexeme(lexeme, {9, 9});
 }
 
 }  // namespace tooldecode::detail
