@@ -77,6 +77,7 @@ class NodeStore {
   }
 
   [[nodiscard]] const Node& operator[](NodeId id) const noexcept { return nodes_[id]; }
+  [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
   /// About how much memory the nodes take.
   [[nodiscard]] std::size_t bytes() const noexcept {
     return bytes_.load(std::memory_order_relaxed);
