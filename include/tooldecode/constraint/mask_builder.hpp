@@ -314,7 +314,9 @@ class MaskBuilder {
       walk_.drop(after);
     }
     const Nodes* apart = nullptr;  // what apart_ has
-    for (const auto& [alike, keys] : others) {
+    for (const auto& entry : others) {
+      const auto& alike                    = entry.first;
+      const std::vector<StackFrame>& group = entry.second;
       const auto& [is_tracked, key, nodes] = alike;
       if (apart == nullptr || *apart != nodes) {
         apart = &nodes;
@@ -325,14 +327,14 @@ class MaskBuilder {
       }
       const DfaPointer& dfa = node_of(key)->dfa;
       if (is_tracked) {
-        for (const StackFrame& frame : keys) collect_tracked(frame, dfa, key.a, node);
+        for (const StackFrame& frame : group) collect_tracked(frame, dfa, key.a, node);
         continue;
       }
       const LexemeSlice* slice = is_sliced(*dfa, key.a) ? states_.slice(dfa, key.a, node) : nullptr;
       if (slice != nullptr && !slice->may_end_inside()) {
-        collect_slice(keys, *slice);
+        collect_slice(group, *slice);
       } else {
-        walk_apart([&, &all = keys] { walk_lexeme(all, node); });
+        walk_apart([&] { walk_lexeme(group, node); });
       }
     }
     apart_.swap(outer);
