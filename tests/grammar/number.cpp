@@ -330,7 +330,7 @@ TEST_CASE("Numbers have no dead ends, and every one is finite", "[number]") {
 
 TEST_CASE("A number that is read as zero is none where zero is out of bounds", "[number]") {
   NumberBounds above;
-  above.minimum = {Decimal::parse("0"), true};
+  above.minimum             = {Decimal::parse("0"), true};
   const NumberLexeme lexeme = number_lexeme(above, Kinds::any);
   for (const char* text : {"5e-324", "2.5e-324", "1e-323", "0.000001", "0.1"}) {
     CHECK(accepts(lexeme, text));

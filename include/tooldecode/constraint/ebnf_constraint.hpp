@@ -7,6 +7,7 @@
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/grammar/build_grammar.hpp>
 #include <tooldecode/grammar/grammar_text.hpp>
@@ -23,10 +24,17 @@ namespace tooldecode {
 /// \par Source      see parse_grammar
 class EbnfConstraint : public GrammarConstraint {
  public:
-  EbnfConstraint(MaskCache cache, std::string_view grammar, std::string_view root = "root")
-      : EbnfConstraint(parse_grammar(grammar, root), std::move(cache)) {}
+  /// \param limits  what building it may cost
+  EbnfConstraint(MaskCache cache, std::string_view grammar, std::string_view root = "root",
+                 const BuildLimits& limits = {})
+      : EbnfConstraint(build(grammar, root, limits), std::move(cache)) {}
 
  private:
+  static RootedGrammar build(std::string_view grammar, std::string_view root,
+                             const BuildLimits& limits) {
+    const BuildBudget budget(limits);
+    return parse_grammar(grammar, root);
+  }
   EbnfConstraint(RootedGrammar parsed, MaskCache cache)
       : GrammarConstraint(std::move(cache), std::move(parsed.grammar), parsed.root) {}
 };

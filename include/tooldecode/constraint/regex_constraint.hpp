@@ -9,6 +9,7 @@
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
@@ -31,8 +32,9 @@ namespace tooldecode {
 /// \par Source      ECMA-262, section 22.2; RFC 3629
 class RegexConstraint : public GrammarConstraint {
  public:
-  RegexConstraint(MaskCache cache, std::string_view pattern)
-      : RegexConstraint(build(pattern), std::move(cache)) {}
+  /// \param limits  what building it may cost
+  RegexConstraint(MaskCache cache, std::string_view pattern, const BuildLimits& limits = {})
+      : RegexConstraint(build(pattern, limits), std::move(cache)) {}
 
  private:
   using Texts = std::pair<Grammar, NodeId>;
@@ -40,7 +42,8 @@ class RegexConstraint : public GrammarConstraint {
   RegexConstraint(Texts texts, MaskCache cache)
       : GrammarConstraint(std::move(cache), std::move(texts.first), texts.second) {}
 
-  static Texts build(std::string_view pattern) {
+  static Texts build(std::string_view pattern, const BuildLimits& limits) {
+    const BuildBudget budget(limits);
     const TextDfa text = compile_whole_pattern(pattern);
     if (text.empty()) throw Error(Errc::unsatisfiable_schema, "", "no text matches this pattern");
     Grammar grammar;

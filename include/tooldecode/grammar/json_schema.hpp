@@ -44,12 +44,12 @@ inline constexpr std::uint32_t argument_tag = SchemaValues::argument_tag;
 /// but for these readings: numbers are as long as NumberLimits says, and finite as doubles; enum
 /// texts and texts of a pattern or format are written as Python's json.dumps and JavaScript's
 /// JSON.stringify write them: plainly, or by number where a character is DEL, past ASCII or must be
-/// escaped. Keys, and texts with no more than a length, have every spelling of the syntax (in Python
-/// but octal and named escapes), and a key is that of its text however it is spelt.
+/// escaped. Keys, and texts with no more than a length, have every spelling of the syntax (in
+/// Python but octal and named escapes), and a key is that of its text however it is spelt.
 ///
-/// A key that the schema does not name may be repeated: each of its values conforms, so that it does
-/// not matter which of them a reader takes. Each counts for maxProperties; for minProperties a key
-/// counts once: as long as more keys are needed than those that are required, none is repeated.
+/// A key that the schema does not name may be repeated: each of its values conforms, so that it
+/// does not matter which of them a reader takes. Each counts for maxProperties; for minProperties a
+/// key counts once: as long as more keys are needed than those that are required, none is repeated.
 ///
 /// Patterns are those of ECMA-262 in Unicode mode, and no other dialect's, see compile_pattern;
 /// formats are those of their RFCs, see string_format.

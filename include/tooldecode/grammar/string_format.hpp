@@ -74,12 +74,14 @@ class FormatPatterns {
       if (day != LeapDay::next && offset == 0) zones += "|[Zz]|\\+00:00";
       if (day != LeapDay::same && ahead != 0) zones += "|\\+" + clock_of(ahead);
       if (zones.empty()) continue;
-      hours[static_cast<std::size_t>(local / 60)] +=
-          '|' + two(local % 60) + ":60(?:\\.\\d+)?(?:" + zones.substr(1) + ')';
+      std::string& hour = hours[static_cast<std::size_t>(local / 60)];
+      hour.append("|").append(two(local % 60)).append(":60(?:\\.\\d+)?(?:");
+      hour.append(zones, 1).append(")");
     }
     std::string all;
     for (int hour = 0; hour < 24; ++hour) {
-      all += '|' + two(hour) + ":(?:" + hours[static_cast<std::size_t>(hour)].substr(1) + ')';
+      all.append("|").append(two(hour)).append(":(?:");
+      all.append(hours[static_cast<std::size_t>(hour)], 1).append(")");
     }
     return "(?:" + all.substr(1) + ')';
   }
