@@ -60,13 +60,14 @@ class GrammarConstraint {
       : cache_(std::move(cache)),
         states_(states ? std::move(states) : cache_.states()),
         root_(states_->automaton().compile(grammar, root)),
-        initial_(state(states_->automaton().begin(root_))) {}
+        initial_(state(states_->automaton().begin(root_))),
+        renewal_(states_->renewal()) {}
 
   /// Begins a new text: where the memory has grown past the cache's budget, takes other memory, new
   /// or another renewed copy's. States from before are then unknown to this object, while copies
   /// made before still know them.
   void renew() {
-    if (bytes() > cache_.budget()) use(states_->renewed(cache_.budget()));
+    if (bytes() > cache_.budget()) use(renewal_->states(*states_, cache_.budget()));
   }
   /// Takes new memory in the midst of texts and puts into it what some states need; each of them is
   /// replaced by its equal there.
@@ -171,6 +172,7 @@ class GrammarConstraint {
   std::shared_ptr<SharedStates> states_;
   NodeId root_;
   State initial_;
+  std::shared_ptr<SharedStates::Renewal> renewal_;
 };
 static_assert(Constraint<GrammarConstraint>);
 

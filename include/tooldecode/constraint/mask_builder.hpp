@@ -65,8 +65,10 @@ class MaskBuilder {
   using Place     = Automaton::Walk::Place;
   using NodeIndex = VocabularyTrie::NodeIndex;
 
-  // So much is done for positions one by one before all of them are walked together.
-  static constexpr std::uint64_t most_work = 30'000;
+  // Tokens seldom reach through so many lexemes, unless a text can be cut into them in many ways:
+  // so much is then done for positions one by one before all of them are walked together.
+  static constexpr std::size_t many_lexemes = 3;
+  static constexpr std::uint64_t most_work  = 5'000;
   // Below so few tokens a walk costs less than a slice.
   static constexpr std::uint32_t sliced_subtree = 48;
   // So many tokens are as quickly set one by one as a mask is copied.
@@ -107,7 +109,17 @@ class MaskBuilder {
     walk_.drop(others);
   }
 
-  [[nodiscard]] bool is_ambiguous() const { return walk_.work() - begin_ > most_work; }
+  [[nodiscard]] bool is_ambiguous() const {
+    const bool is_deep = lexemes_ended_ >= many_lexemes;
+    return deep_work_ + (is_deep ? walk_.work() - deep_since_ : 0) > most_work;
+  }
+  // Follows tokens past the end of a lexeme.
+  template <class Follow>
+  void behind_lexeme(const Follow& follow) {
+    if (++lexemes_ended_ == many_lexemes) deep_since_ = walk_.work();
+    follow();
+    if (lexemes_ended_-- == many_lexemes) deep_work_ += walk_.work() - deep_since_;
+  }
 
   void walk(Place place, NodeIndex node) {
     const ByteSet candidates = walk_.candidates(place);
@@ -236,7 +248,7 @@ class MaskBuilder {
         if (!dfa.live(next).empty()) work.push_back({child, next, more, covered});
         if (!dfa.accepting(next) || (!dfa.closing(next) && more < bounds.min)) continue;
         if (!after) after = walk_.after(group);
-        walk(*after, child);
+        behind_lexeme([&, end_of = child] { walk(*after, end_of); });
       }
     }
     if (after) walk_.drop(*after);
@@ -494,7 +506,9 @@ class MaskBuilder {
   std::vector<TokenId> added_;
   std::unique_ptr<TokenMask> spilled_;  // where there are too many for a list
   std::vector<TokenId> apart_;          // sorted: they spell a member's key
-  std::uint64_t begin_ = walk_.work();
+  std::size_t lexemes_ended_ = 0;       // on the way to the node at hand
+  std::uint64_t deep_work_   = 0;       // behind many of them
+  std::uint64_t deep_since_  = 0;
 };
 
 }  // namespace tooldecode

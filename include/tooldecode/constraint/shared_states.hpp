@@ -49,7 +49,7 @@ struct MaskEntry {
 /// is ready for the next, whichever schema it came from.
 ///
 /// It only grows; whoever wants less memory starts a new one, and constraints keep the old one as
-/// long as they live: one without any grammar (MaskCache), or one of the same grammars (`renewed`).
+/// long as they live: one without any grammar (MaskCache), or one of the same grammars (`Renewal`).
 ///
 /// \par Complexity  a slice is made when it has been asked for a few times
 /// \par Threads     every member may run concurrently
@@ -61,7 +61,6 @@ class SharedStates {
       : vocabulary_(&vocabulary),
         trie_(&trie),
         classes_(&classes),
-        renewal_(std::make_shared<Renewal>()),
         automaton_(static_cast<std::uint32_t>(trie.longest())) {
     make_common_slice();
   }
@@ -70,7 +69,6 @@ class SharedStates {
       : vocabulary_(from.vocabulary_),
         trie_(from.trie_),
         classes_(from.classes_),
-        renewal_(from.renewal_),
         automaton_(from.automaton_.shared_nodes(),
                    static_cast<std::uint32_t>(from.trie_->longest())) {
     make_common_slice();
@@ -78,16 +76,30 @@ class SharedStates {
   SharedStates& operator=(const SharedStates&) = delete;
   ~SharedStates()                              = default;
 
-  /// States of the same grammars that take at most so many bytes: the latest that were begun, or
-  /// new ones where those have grown past it too.
-  [[nodiscard]] std::shared_ptr<SharedStates> renewed(std::size_t most_bytes) const {
-    const std::lock_guard lock(renewal_->mutex);
-    auto latest = renewal_->latest.lock();
-    if (!latest || latest->bytes() > most_bytes) {
-      latest           = std::make_shared<SharedStates>(*this);
-      renewal_->latest = latest;
+  /// The latest states of some grammars, kept for whoever begins a text: constraints hold it.
+  class Renewal {
+   public:
+    /// States of the same grammars as others' that take at most so many bytes: the latest, or new
+    /// ones where those have grown past it too.
+    [[nodiscard]] std::shared_ptr<SharedStates> states(const SharedStates& from,
+                                                       std::size_t most_bytes) {
+      const std::lock_guard lock(mutex_);
+      if (!latest_ || latest_->bytes() > most_bytes) {
+        latest_ = std::make_shared<SharedStates>(from);
+      }
+      return latest_;
     }
-    return latest;
+
+   private:
+    std::mutex mutex_;  // guards what follows
+    std::shared_ptr<SharedStates> latest_;
+  };
+  /// One for all constraints of these states.
+  [[nodiscard]] std::shared_ptr<Renewal> renewal() const {
+    const std::lock_guard lock(mutex_);
+    auto known = renewal_.lock();
+    if (!known) renewal_ = known = std::make_shared<Renewal>();
+    return known;
   }
 
   /// Tells apart whose states are whose; never 0.
@@ -156,12 +168,6 @@ class SharedStates {
     std::unique_ptr<const LexemeSlice> slice{};
   };
 
-  // Who has the same grammars knows of one another.
-  struct Renewal {
-    std::mutex mutex;  // guards what follows
-    std::weak_ptr<SharedStates> latest;
-  };
-
   // Inside it nearly every schema's texts spend most of their tokens.
   void make_common_slice() {
     const DfaPointer& common = any_string(ValueSyntax::json, '"');
@@ -190,7 +196,6 @@ class SharedStates {
   const VocabularyTrie* trie_;
   const TokenClasses* classes_;
   std::uint32_t number_ = next_number();
-  std::shared_ptr<Renewal> renewal_;
   Automaton automaton_;
   mutable TransitionCache transitions_;
 
@@ -199,6 +204,7 @@ class SharedStates {
   mutable std::map<std::tuple<std::size_t, Dfa::State, VocabularyTrie::NodeIndex>, Slice> slices_;
   mutable std::vector<std::unique_ptr<const MaskEntry>> masks_;
   mutable std::size_t bytes_ = 0;
+  mutable std::weak_ptr<Renewal> renewal_;
 };
 
 }  // namespace tooldecode
