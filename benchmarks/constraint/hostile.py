@@ -1,26 +1,38 @@
-"""Schemas of up to a megabyte that cost much to build: what each of tooldecode, XGrammar and llguidance takes.
+"""Schemas of up to a megabyte that cost much to build, and grammars of a few bytes whose masks do: what each of
+tooldecode, XGrammar and llguidance takes.
 
     python benchmarks/constraint/hostile.py PROGRAM [--limit 30] [--only PART] [--peers tooldecode xgrammar llguidance]
+                                            [--json OUT]
 
-PROGRAM is `tooldecode`. Every schema is built in a process of its own, over a vocabulary of the 256 bytes, with one
-thread and its first mask; it has `--limit` seconds and 8 GB. Times are seconds of the build and of the first mask, as
-the contender measures them; memory is the peak of the process less that of one that builds `{"type": "null"}`.
-"refused" is a contender's own error, "too late" and "died" are ours to tell. The peers' packages are those of
-benchmarks/peers/run.sh; a contender that is not installed is left out, and said so.
+PROGRAM is `tooldecode`. Each is built in a process of its own, with one thread and its first mask; it has `--limit`
+seconds and 8 GB. Schemas are built over a vocabulary of the 256 bytes, grammars over Qwen2's 151,936 tokens, from the
+folder that TOOLDECODE_SHARED_DATA names (../shared/data); without it they are left out, and said so. Times are seconds
+of the build and of the first mask, as the contender measures them; memory is the peak of the process less that of one that
+builds next to nothing. "refused" is a contender's own error, "too late" and "died" are ours to tell. The peers'
+packages are those of benchmarks/peers/run.sh; a contender that is not installed is left out, and said so.
 
-The families are those of tests/properties/build_bounds.cpp, at the size of a small or a full megabyte.
+The families are those of tests/properties/build_bounds.cpp, at the size of a small or a full megabyte, and of
+tests/constraint/joint_walk.cpp.
 """
 import argparse
 import base64
+import datetime
+import gzip
+import importlib.metadata
 import json
+import os
 import pathlib
+import platform
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 
-NULL = {"type": "null"}
+END = b"<the end of the text>"
+NOTHING = {"schema": {"type": "null"}}
+QWEN2 = pathlib.Path(os.environ.get("TOOLDECODE_SHARED_DATA", pathlib.Path(__file__).resolve().parents[2] /
+                                    "../shared/data")) / "vocab/qwen2.json.gz"
 
 
 def names(prefix, count):
@@ -93,7 +105,24 @@ FAMILIES = {
 }
 
 
-def first_mask_of_xgrammar(schema):
+def levels(count, bounds):
+    rules = "\n".join(f"l{i + 1} ::= l{i}{bounds}" for i in range(count))
+    return f"root ::= l{count}\nl0 ::= [a-z]+\n{rules}"
+
+
+# Texts are GBNF: repetitions whose items can be cut out of a text in many ways.
+GRAMMARS = {
+    "([a-z]+){0,64}": "root ::= item{0,64}\nitem ::= [a-z]+",
+    '([a-z]+ " "?){1,99}': 'root ::= item{1,99}\nitem ::= word " "?\nword ::= [a-z]+',
+    "(ws word? ws){0,50}": "root ::= item{0,50}\nitem ::= ws word? ws\nws ::= [ \\t]*\nword ::= [a-z]+",
+    "([^x]*){0,64}": "root ::= item{0,64}\nitem ::= [^x]*",
+    "([a-z]{2,60}){50,99}": "root ::= item{50,99}\nitem ::= [a-z]{2,60}",
+    "six levels of {0,99}": levels(6, "{0,99}"),
+    "six levels of {50,99}": levels(6, "{50,99}"),
+}
+
+
+def first_mask_of_xgrammar(given, tokens):
     import types
     import numpy
     import tvm_ffi
@@ -106,35 +135,43 @@ def first_mask_of_xgrammar(schema):
         sys.modules[module] = types.ModuleType(module)
         sys.modules[module].__getattr__ = lambda _: Absent
     import xgrammar
-    tokens = [bytes([byte]) for byte in range(256)] + [b"<end>"]
-    info = xgrammar.TokenizerInfo(tokens, xgrammar.VocabType.RAW, vocab_size=257, stop_token_ids=[256])
-    words = tvm_ffi.from_dlpack(numpy.zeros((1, 9), dtype=numpy.int32))
+    info = xgrammar.TokenizerInfo(tokens, xgrammar.VocabType.RAW, vocab_size=len(tokens),
+                                  stop_token_ids=[tokens.index(END)])
+    words = tvm_ffi.from_dlpack(numpy.zeros((1, (len(tokens) + 31) // 32), dtype=numpy.int32))
 
     def build():
         compiler = xgrammar.GrammarCompiler(info, max_threads=1)
-        matcher = xgrammar.GrammarMatcher(compiler.compile_json_schema(
-            schema, strict_mode=False, any_whitespace=True))._handle
+        compiled = (compiler.compile_grammar(given["grammar"]) if "grammar" in given else
+                    compiler.compile_json_schema(json.dumps(given["schema"]), strict_mode=False, any_whitespace=True))
+        matcher = xgrammar.GrammarMatcher(compiled)._handle
         return lambda: matcher.fill_next_token_bitmask(words, 0, False)
 
     return build
 
 
-def first_mask_of_llguidance(schema):
+def first_mask_of_llguidance(given, tokens):
     import llguidance
+    from llguidance.gbnf_to_lark import any_to_lark
+    single = {token: i for i, token in reversed(list(enumerate(tokens))) if len(token) == 1}
 
     class Bytes:
         """The tokenizer that the package's LLTokenizer takes apart."""
-        eos_token_id, bos_token_id, unk_token_id = 256, None, None
-        tokens = [bytes([byte]) for byte in range(256)] + [b"<end>"]
-        special_token_ids = [256]
+        eos_token_id, bos_token_id, unk_token_id = tokens.index(END), None, None
+        special_token_ids = [tokens.index(END)]
+
+        def __init__(self):
+            self.tokens = tokens
 
         def __call__(self, part):
-            return list(part if isinstance(part, bytes) else part.encode())
+            return [single[bytes([byte])] for byte in (part if isinstance(part, bytes) else part.encode())]
 
     tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(Bytes()))
 
     def build():
-        grammar = llguidance.LLMatcher.grammar_from_json_schema(schema)
+        if "grammar" in given:
+            grammar = llguidance.LLMatcher.grammar_from_lark(any_to_lark(given["grammar"]))
+        else:
+            grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(given["schema"]))
         matcher = llguidance.LLMatcher(tokenizer, grammar, log_level=0)
         if matcher.is_error():
             raise ValueError(matcher.get_error())
@@ -144,8 +181,13 @@ def first_mask_of_llguidance(schema):
 
 
 def run_peer(peer):
-    """In a process of its own: the schema on stdin, the times on stdout."""
-    build = {"xgrammar": first_mask_of_xgrammar, "llguidance": first_mask_of_llguidance}[peer](sys.stdin.read())
+    """In a process of its own: what to build on stdin, the times on stdout."""
+    given = json.load(sys.stdin)
+    path = pathlib.Path(given["vocabulary"])
+    compact = json.loads(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())
+    tokens = [base64.b64decode(token) for token in compact["tokens_b64"]]
+    tokens[compact["eos_id"]] = END
+    build = {"xgrammar": first_mask_of_xgrammar, "llguidance": first_mask_of_llguidance}[peer](given, tokens)
     start = time.perf_counter()
     try:
         mask = build()
@@ -184,38 +226,58 @@ def run_measured(command):
     print(json.dumps({"peak": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024}))
 
 
-def contend(contender, schema, options, folder, idle):
-    """(cells of a row, peak memory)"""
-    calls = isinstance(schema, list)
+def contend(contender, given, options, folder, idle):
+    """What a contender takes: build and mask in seconds, peak in MB; or why it has neither."""
+    path = QWEN2 if "qwen2" in given else vocabulary(folder)
     if contender == "tooldecode":
+        kind = "schema" if "schema" in given else "tools" if "tools" in given else "spec"
         rows = folder / "rows.jsonl"
-        row = {"id": 0, "tools" if calls else "schema": schema, "text": "x"}
+        row = {"id": 0, kind: given[{"spec": "grammar"}.get(kind, kind)], "text": "x"}
         rows.write_text(json.dumps(row, separators=(",", ":")) + "\n", encoding="utf-8")
-        command = [options.program, "check", "--timing", "--vocabulary", str(vocabulary(folder)),
-                   "--format", "hermes" if calls else "json-schema", str(rows)]
-        given = ""
-    elif calls:
-        return "-", 0
+        command = [options.program, "check", "--timing", "--vocabulary", str(path), "--format",
+                   {"schema": "json-schema", "tools": "hermes", "spec": "ebnf"}[kind], str(rows)]
+        text = ""
+    elif "tools" in given:
+        return {"answer": "-"}
     else:
-        command, given = [sys.executable, __file__, "--peer", contender], json.dumps(schema)
-    lines, peak, ended = measure(command, given, options.limit)
+        command, text = [sys.executable, __file__, "--peer", contender], json.dumps({**given, "vocabulary": str(path)})
+    lines, peak, ended = measure(command, text, options.limit)
     if ended:
-        return ended, peak
+        return {"answer": ended}
     answer = json.loads(lines[0])
     if contender == "tooldecode" and "build_us" in answer:
         answer = {"build": answer["build_us"] / 1e6, "mask": answer["first_mask_us"] / 1e6}
-    memory = f"{max(peak - idle, 0):6.0f} MB"
-    if "mask" not in answer:
-        return f"refused{'':11}{memory}", peak
-    return f"{answer['build']:8.3f} {answer['mask']:8.4f} {memory}", peak
+    taken = {"answer": "built" if "mask" in answer else "refused", "peak_mb": round(peak, 1),
+             "memory_mb": round(max(peak - idle, 0), 1)}
+    if "mask" in answer:
+        taken |= {"build_s": round(answer["build"], 6), "mask_s": round(answer["mask"], 6)}
+    return taken
+
+
+def cell(taken):
+    if taken["answer"] == "built":
+        return f"{taken['build_s']:8.3f} {taken['mask_s']:8.4f} {taken['memory_mb']:6.0f} MB"
+    memory = f"{taken['memory_mb']:6.0f} MB" if "memory_mb" in taken else ""
+    return f"{taken['answer']:17} {memory}"
+
+
+def versions(peers):
+    found = {}
+    for peer in peers:
+        try:
+            found[peer] = importlib.metadata.version(peer)
+        except importlib.metadata.PackageNotFoundError:
+            found[peer] = "this tree"
+    return found
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", nargs="?")
     parser.add_argument("--limit", type=float, default=30)
     parser.add_argument("--only", default="")
     parser.add_argument("--peers", nargs="+", default=["tooldecode", "xgrammar", "llguidance"])
+    parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--peer", help=argparse.SUPPRESS)
     parser.add_argument("--measured", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -223,23 +285,42 @@ def main():
         return run_peer(options.peer)
     if options.measured:
         return run_measured(options.measured)
+    given = {name: {"tools" if isinstance(schema, list) else "schema": schema} for name, schema in FAMILIES.items()}
+    if QWEN2.exists():
+        given |= {name: {"grammar": text, "qwen2": True} for name, text in GRAMMARS.items()}
+    else:
+        print(f"SKIPPED: grammars need {QWEN2}", file=sys.stderr)
+    results = {}
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         idle = {}
         for contender in options.peers:
-            cells, peak = contend(contender, NULL, options, folder, 0)
-            if not cells[0].isspace() and not cells[0].isdigit():
-                print(f"{contender} is left out: {cells}", file=sys.stderr)
-            else:
-                idle[contender] = peak
-        print("seconds to build, seconds of the first mask, peak memory; of a schema of so many bytes")
-        print(f"{'':38} {'bytes':>9}   " + "   ".join(f"{contender:<26}" for contender in idle))
-        for name, schema in FAMILIES.items():
+            taken = contend(contender, NOTHING, options, folder, 0)
+            if taken["answer"] != "built":
+                print(f"{contender} is left out: {taken['answer']}", file=sys.stderr)
+                continue
+            idle[contender] = {"bytes": taken["peak_mb"]}
+            if QWEN2.exists():
+                with_qwen2 = contend(contender, {**NOTHING, "qwen2": True}, options, folder, 0)
+                idle[contender]["qwen2"] = with_qwen2.get("peak_mb", 0)
+        print("seconds to build, seconds of the first mask, peak memory; of so many bytes")
+        print(f"{'':38} {'bytes':>9}   " + "   ".join(f"{contender:<27}" for contender in idle))
+        for name, one in given.items():
             if options.only not in name:
                 continue
-            cells = [contend(contender, schema, options, folder, idle[contender])[0] for contender in idle]
-            size = len(json.dumps(schema, separators=(",", ":")))
-            print(f"{name:38} {size:9}   " + "   ".join(f"{cell:<26}" for cell in cells).rstrip(), flush=True)
+            over = "qwen2" if "qwen2" in one else "bytes"
+            taken = {contender: contend(contender, one, options, folder, idle[contender][over]) for contender in idle}
+            what = next(iter(one.values()))
+            size = len(what if isinstance(what, str) else json.dumps(what, separators=(",", ":")))
+            cells = "   ".join(f"{cell(taken[peer]):<27}" for peer in idle)
+            print(f"{name:38} {size:9}   {cells}".rstrip(), flush=True)
+            results[name] = {"bytes": size, **taken}
+    if options.json:
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+        options.json.write_text(json.dumps({
+            "date": datetime.date.today().isoformat(), "commit": commit.stdout.strip(),
+            "machine": f"{platform.machine()}, {os.cpu_count()} cores", "limit_s": options.limit,
+            "versions": versions(idle), "families": results}, indent=1) + "\n", encoding="utf-8")
     return None
 
 
