@@ -178,7 +178,8 @@ class Check {
   td::GrammarConstraint constrain(const Json& row) const {
     if (options_.format == "json-schema") {
       return td::JsonSchemaConstraint(
-          cache_, row["schema"], td::SchemaOptions{.documented_order = options_.documented_order});
+          cache_, row["schema"],
+          td::SchemaOptions{.documented_order = options_.documented_order, .every_spelling = true});
     }
     const auto spec = row["spec"].get<std::string>();
     if (options_.format == "regex") return td::RegexConstraint(cache_, spec);

@@ -81,6 +81,7 @@ struct Maker {
     KeyedSet set{
         .members = {}, .others = {}, .separator = grammar.sequence({grammar.literal(","), space})};
     if (below(2) == 0) set.strings = ValueSyntax::json;
+    set.every_spelling = below(2) == 0;
     for (std::uint32_t n = below(5); n > 0; --n) {
       const NodeId what = below(8) == 0 ? grammar.nothing() : value(depth);
       set.members.push_back(

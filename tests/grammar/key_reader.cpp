@@ -19,14 +19,16 @@ struct ReadSet {
   NodeId id = 0;
   KeyReader reader{store};
 
-  ReadSet(const std::vector<std::string>& names, const char* others, Occurrences count = {}) {
+  ReadSet(const std::vector<std::string>& names, const char* others, Occurrences count = {},
+          bool every_spelling = true) {
     Grammar grammar;
     const NodeId value = grammar.literal(":");
-    KeyedSet set{.members   = {},
-                 .others    = {},
-                 .separator = grammar.literal(","),
-                 .count     = count,
-                 .strings   = ValueSyntax::json};
+    KeyedSet set{.members        = {},
+                 .others         = {},
+                 .separator      = grammar.literal(","),
+                 .count          = count,
+                 .strings        = ValueSyntax::json,
+                 .every_spelling = every_spelling};
     for (const std::string& name : names) {
       set.members.push_back({{StringEscape::quoted(name, ValueSyntax::json, '"')}, value, false});
     }
@@ -124,4 +126,23 @@ TEST_CASE("A key is not repeated in any spelling where a least number asks for m
   CHECK(set.read(R"("a\n\u0061")", seen) == "other");
   CHECK(set.read(R"("a\n)", seen) == "inside");
   CHECK(set.read(R"("A\n")", seen) == "other");
+}
+
+TEST_CASE("What no writer escapes is plain in a member's key, unless every spelling is asked for") {
+  for (const bool every : {false, true}) {
+    CAPTURE(every);
+    for (const char* others : {static_cast<const char*>(nullptr), "", "^[a-d]*$"}) {
+      ReadSet set({"ab", "a/\u00e9"}, others, {}, every);
+      const bool is_open = others != nullptr;
+      CHECK(set.read("\"ab\"") == "member 0");
+      CHECK(set.read("\"\\u0061b\"") == (every ? "member 0" : ""));
+      CHECK(set.read("\"a\\u0062\"") == (every ? "member 0" : ""));
+      CHECK(set.read("\"a\\u006") == (every || is_open ? "inside" : ""));
+      CHECK(set.read("\"a\\/\\u00E9\"") == "member 1");
+      CHECK(set.read("\"a\\u002f\u00e9\"") == "member 1");
+      CHECK(set.read("\"a\\u0063\"") == (is_open ? "other" : ""));  // it may be another's key
+    }
+    ReadSet closed({"abc"}, nullptr, {}, every);
+    CHECK(closed.read("\"a\\") == (every ? "inside" : ""));  // nothing to choose: the key is forced
+  }
 }

@@ -75,6 +75,7 @@ struct KeyedSet {
   /// also where it is escaped otherwise than `spellings` has it, which are as StringEscape::quoted
   /// writes them, one for each quote. The lexemes of others have every spelling too.
   std::optional<ValueSyntax> strings{};
+  bool every_spelling = false;  ///< of members' keys, also such as no writer has; see KeyReader
 };
 
 /// A grammar under construction: every function adds a node and gives its index.
@@ -132,6 +133,7 @@ class Grammar {
     std::uint32_t leading = 0;                      ///< keyed_set
     bool documented_order = false;                  ///< keyed_set
     std::optional<ValueSyntax> strings{};           ///< keyed_set
+    bool every_spelling = false;                    ///< keyed_set
   };
 
   /// No text at all: a choice drops it, a sequence with it accepts nothing.
@@ -206,6 +208,7 @@ class Grammar {
     node.leading          = static_cast<std::uint32_t>(set.leading);
     node.documented_order = set.documented_order;
     node.strings          = set.strings;
+    node.every_spelling   = set.every_spelling;
     return add(std::move(node));
   }
   /// A child with a mark; while a text is inside the child, `Automaton::tags` lists the mark.

@@ -26,6 +26,9 @@ struct SchemaOptions {
   bool documented_order    = false;  ///< properties in the order of the schema only
   std::uint32_t whitespace = 40;     ///< most bytes of optional whitespace; 0: ", " and ": " only
   std::vector<std::string> leading_keys{};  ///< of the root object: required, first, in this order
+  /// Named keys with every escape, also of letters (`\u0061`), which no writer has and which make a
+  /// model choose at each letter: for judging texts rather than for writing them.
+  bool every_spelling = false;
   SchemaRules rules{};
   NumberLimits numbers{};  ///< how many digits numbers have, and which exponents
   BuildLimits limits{};    ///< what building it may cost, unless an outer budget is charged
@@ -45,7 +48,9 @@ inline constexpr std::uint32_t argument_tag = SchemaValues::argument_tag;
 /// texts and texts of a pattern or format are written as Python's json.dumps and JavaScript's
 /// JSON.stringify write them: plainly, or by number where a character is DEL, past ASCII or must be
 /// escaped. Keys, and texts with no more than a length, have every spelling of the syntax (in
-/// Python but octal and named escapes), and a key is that of its text however it is spelt.
+/// Python but octal and named escapes), and a key is that of its text however it is spelt; only
+/// letters and others that no writer escapes are plain in keys that the schema names, unless
+/// SchemaOptions::every_spelling says otherwise.
 ///
 /// A key that the schema does not name may be repeated: each of its values conforms, so that it
 /// does not matter which of them a reader takes. Each counts for maxProperties; for minProperties a
@@ -80,7 +85,7 @@ class SchemaCompiler {
         options_(std::move(options)),
         first_(static_cast<NodeId>(grammar.size())),
         reader_(root, options_.rules),
-        text_(grammar, options_.syntax, options_.whitespace),
+        text_(grammar, options_.syntax, options_.whitespace, options_.every_spelling),
         values_(grammar, reader_, text_, options_.documented_order, options_.numbers) {}
 
   /// Any value that conforms; `pointer` is where the schema stands in the root document.

@@ -28,7 +28,9 @@ namespace tooldecode {
 /// keys; or a pooled one, for a place inside an escape and for a key of others whose text matters.
 ///
 /// Escapes are read, not listed: a complete one leads where its character leads, so that a key is
-/// known in any spelling while the trie has it once. No place is a dead end.
+/// known in any spelling while the trie has it once. No place is a dead end. What no writer
+/// escapes, the letters of a name, may be escaped in a member's key only where the set says so:
+/// else a model is asked at each letter whether it escapes the next one, and no key is ever forced.
 ///
 /// \par Complexity  O(others) per byte; inside escapes and tracked keys times the characters of the
 ///                  members' and the remembered keys that may come next
@@ -211,13 +213,20 @@ class KeyReader {
     out.push_back({Step::Kind::member, literal.front(), 0});
   }
 
+  // Whether a character of a member's key may be escaped.
+  static bool may_escape(const Node& node, char32_t c) noexcept {
+    return node.every_spelling || !StringEscape::is_plain(c);
+  }
+
   // In or behind an escape that stands at a node of the trie.
   void escaped(const Node& node, Set seen, VocabularyTrie::NodeIndex at, const StringEscape& escape,
                bool adds, Steps& out) {
     const auto known = key_characters(*node.literals, at, *node.strings);
     if (const auto c = escape.character()) {
       for (const KeyCharacter& one : known) {
-        if (one.character == *c) return arrive(node, seen, one.node, adds, out);
+        if (one.character != *c) continue;
+        if (may_escape(node, *c)) arrive(node, seen, one.node, adds, out);
+        return;
       }
       std::string bytes;
       if (!adds) return;
@@ -235,7 +244,8 @@ class KeyReader {
     }
     bool lives = false;
     for (const KeyCharacter& one : known) {
-      lives = lives || (escape.may_become(one.character) && has_more(node, one.node, seen));
+      lives = lives || (escape.may_become(one.character) && may_escape(node, one.character) &&
+                        has_more(node, one.node, seen));
     }
     for (std::size_t k = 0; adds && k < node.others.size(); ++k) {
       lives = lives || others_live(node, seen, k, at, escape, known);
@@ -257,7 +267,10 @@ class KeyReader {
       return leads_elsewhere(node, seen, k, node.literals->text(at) + escape.text());
     }
     for (const KeyCharacter& one : known) {
-      if (escape.may_become(one.character) && node.others[k].completes[one.node]) return true;
+      if (escape.may_become(one.character) && may_escape(node, one.character) &&
+          node.others[k].completes[one.node]) {
+        return true;
+      }
     }
     const Dfa& dfa         = lexeme(node, k);
     const Dfa::State state = state_behind(dfa, node.others[k].state[at], escape.text());
@@ -420,6 +433,7 @@ class KeyReader {
       if (has_further_character(dfa, inside, from, known)) return true;
       for (const KeyCharacter& one : known) {
         if (found || !from.may_become(one.character)) continue;
+        if (escape && !may_escape(node, one.character)) continue;
         std::string more;
         StringEscape::append(more, one.character, *node.strings, text[0]);
         // An escape's own state cannot be stepped by the character's plain bytes.

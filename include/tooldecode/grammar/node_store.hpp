@@ -69,6 +69,7 @@ class NodeStore {
     std::uint32_t leading = 0;
     bool documented_order = false;
     std::optional<ValueSyntax> strings{};
+    bool every_spelling = false;
   };
 
   NodeStore() {
@@ -270,8 +271,9 @@ class NodeStore {
           if (!live[together.keys[i]]) together.forbid(i);
         }
       }
-      made.leading = node.leading;
-      made.strings = node.strings;
+      made.leading        = node.leading;
+      made.strings        = node.strings;
+      made.every_spelling = node.every_spelling;
       // What dependences leave of a least number cannot be told once members are passed over.
       made.documented_order =
           node.documented_order && (node.dependent.empty() || node.occurrences.min == 0);
@@ -407,8 +409,8 @@ class NodeStore {
     return a.kind == b.kind && a.children == b.children && a.text == b.text && a.dfa == b.dfa &&
            a.occurrences == b.occurrences && a.separator == b.separator && a.tag == b.tag &&
            a.leading == b.leading && a.documented_order == b.documented_order &&
-           a.strings == b.strings && a.required == b.required && a.dependent == b.dependent &&
-           a.together == b.together &&
+           a.strings == b.strings && a.every_spelling == b.every_spelling &&
+           a.required == b.required && a.dependent == b.dependent && a.together == b.together &&
            std::equal(a.others.begin(), a.others.end(), b.others.begin(), b.others.end(),
                       same_others) &&
            (a.literals == b.literals || (a.literals && b.literals && *a.literals == *b.literals));

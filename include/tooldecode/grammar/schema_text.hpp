@@ -39,15 +39,20 @@ class SchemaText {
   using Json = nlohmann::ordered_json;
 
   /// \param whitespace  most bytes of optional whitespace; 0: ", " and ": " only
-  SchemaText(Grammar& grammar, ValueSyntax syntax, std::uint32_t whitespace = 40)
+  /// \param every_spelling  see KeyedSet
+  SchemaText(Grammar& grammar, ValueSyntax syntax, std::uint32_t whitespace = 40,
+             bool every_spelling = false)
       : grammar_(grammar),
         syntax_(syntax),
+        every_spelling_(every_spelling),
         end_(grammar.empty()),
         space_(whitespace == 0 ? end_ : grammar.lexeme(any_whitespace(), {0, whitespace})),
         comma_(separator(',')),
         colon_(separator(':')) {}
 
   [[nodiscard]] ValueSyntax syntax() const noexcept { return syntax_; }
+  /// Whether members' keys have every spelling, also such as no writer has.
+  [[nodiscard]] bool every_spelling() const noexcept { return every_spelling_; }
   /// The empty text.
   [[nodiscard]] NodeId end() const noexcept { return end_; }
   /// Optional whitespace.
@@ -248,6 +253,7 @@ class SchemaText {
 
   Grammar& grammar_;
   ValueSyntax syntax_;
+  bool every_spelling_;
   NodeId end_, space_, comma_, colon_;
 };
 

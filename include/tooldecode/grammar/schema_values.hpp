@@ -124,6 +124,7 @@ class SchemaValues {
                  .documented_order = written.documented_order,
                  .leading          = leading};
     if (!written.plain) set.strings = text_.syntax();
+    set.every_spelling = text_.every_spelling();
     for (std::size_t i = 0; i < form.members.size(); ++i) {
       const auto& [name, id, required] = form.members[i];
       NodeId content                   = value(id);
@@ -280,8 +281,8 @@ class SchemaValues {
   NodeId shared_set(const KeyedSet& set) {
     std::string key;
     const auto put = [&](std::uint64_t number) { key += std::to_string(number) + ' '; };
-    put(set.strings.has_value()), put(set.documented_order), put(set.leading), put(set.count.min),
-        put(set.count.max);
+    put(set.strings.has_value()), put(set.every_spelling), put(set.documented_order),
+        put(set.leading), put(set.count.min), put(set.count.max);
     for (const KeyedSet::Member& member : set.members) {
       put(member.value), put(member.required);
       for (const std::string& text : member.spellings) key += text + '\n';

@@ -115,6 +115,13 @@ class StringEscape {
     return bytes;
   }
 
+  /// Whether no common writer escapes a character: it is ASCII, and not one of those that must be
+  /// escaped, that PHP's `\/` or that writers of HTML and JavaScript escape.
+  [[nodiscard]] static bool is_plain(char32_t c) noexcept {
+    constexpr std::string_view escaped = "\"'\\/&<>=+`";
+    return c >= 0x20 && c < 0x7F && escaped.find(static_cast<char>(c)) == std::string_view::npos;
+  }
+
   /// Appends a character as it stands in a string literal: as it is where it may be, else in the
   /// one short form, else by its number.
   ///
