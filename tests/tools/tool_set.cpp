@@ -422,3 +422,13 @@ TEST_CASE("Numbers of parameters are exact, what is shown of a document is plain
   const ToolSet rounded = ToolSet::from_json(Json::parse(text));
   CHECK_FALSE(ExactNumber::is_in(rounded[0].parameters["properties"]["id"]));
 }
+
+TEST_CASE("Names of arguments are told where `required` holds other things than names") {
+  const ToolSet tools = ToolSet::parse(
+      R"([{"name": "f", "parameters": {"type": "object", "properties": {"a": {}}, "required": [0.5, {}, "b"]}},
+          {"name": "g", "parameters": {"type": "object", "properties": {"a": {}}, "required": {"x": {}}}}])");
+  CHECK(argument_names(tools[0]) == std::vector<std::string>{"a", "b"});
+  CHECK(required_names(tools[0]) == std::vector<std::string>{"b"});
+  CHECK(argument_names(tools[1]) == std::vector<std::string>{"a"});
+  CHECK(required_names(tools[1]).empty());
+}

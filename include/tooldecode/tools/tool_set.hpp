@@ -60,6 +60,7 @@ struct Tool {
   }
   if (const auto listed = tool.parameters.find("required"); listed != tool.parameters.end()) {
     for (const auto& name : *listed) {
+      if (!name.is_string()) continue;  // an error once the schema is read
       const auto& text = name.get_ref<const std::string&>();
       if (known.insert(text).second) names.push_back(text);
     }
@@ -73,7 +74,9 @@ struct Tool {
   if (listed == tool.parameters.end()) return {};
   std::vector<std::string> names = argument_names(tool);
   std::unordered_set<std::string_view> required;
-  for (const auto& name : *listed) required.insert(name.get_ref<const std::string&>());
+  for (const auto& name : *listed) {
+    if (name.is_string()) required.insert(name.get_ref<const std::string&>());
+  }
   std::erase_if(names, [&](const std::string& name) { return !required.contains(name); });
   return names;
 }
