@@ -424,11 +424,18 @@ TEST_CASE("Numbers of parameters are exact, what is shown of a document is plain
 }
 
 TEST_CASE("Names of arguments are told where `required` holds other things than names") {
-  const ToolSet tools = ToolSet::parse(
-      R"([{"name": "f", "parameters": {"type": "object", "properties": {"a": {}}, "required": [0.5, {}, "b"]}},
-          {"name": "g", "parameters": {"type": "object", "properties": {"a": {}}, "required": {"x": {}}}}])");
-  CHECK(argument_names(tools[0]) == std::vector<std::string>{"a", "b"});
-  CHECK(required_names(tools[0]) == std::vector<std::string>{"b"});
-  CHECK(argument_names(tools[1]) == std::vector<std::string>{"a"});
-  CHECK(required_names(tools[1]).empty());
+  for (const char* required :
+       {R"([0.5, "a"])", R"([{"type": "string"}, "a"])", R"({"x": {}})", "7"}) {
+    INFO(required);
+    const Json document{{{"type", "function"},
+                         {"function",
+                          {{"name", "f"},
+                           {"parameters",
+                            {{"type", "object"},
+                             {"properties", {{"a", Json::object()}}},
+                             {"required", Json::parse(required)}}}}}}};
+    const ToolSet tools = ToolSet::from_json(document);
+    CHECK(argument_names(tools[0]) == std::vector<std::string>{"a"});
+    CHECK(required_names(tools[0]).size() == (required[0] == '[' ? 1 : 0));
+  }
 }
