@@ -438,4 +438,8 @@ TEST_CASE("Names of arguments are told where `required` holds other things than 
     CHECK(argument_names(tools[0]) == std::vector<std::string>{"a"});
     CHECK(required_names(tools[0]).size() == (required[0] == '[' ? 1 : 0));
   }
+  // An array's keys are made as it is walked.
+  const ToolSet listed = ToolSet::parse(
+      R"([{"name": "f", "parameters": {"type": "dict", "properties": [[{}]], "required": ["t"]}}])");
+  CHECK(argument_names(listed[0]).size() <= 2);
 }

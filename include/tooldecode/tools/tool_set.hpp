@@ -51,7 +51,7 @@ struct Tool {
 /// does not describe come last. SchemaCompiler's `argument_tag` counts in this order.
 [[nodiscard]] inline std::vector<std::string> argument_names(const Tool& tool) {
   std::vector<std::string> names;
-  std::unordered_set<std::string_view> known;
+  std::unordered_set<std::string> known;
   if (const auto listed = tool.parameters.find("properties"); listed != tool.parameters.end()) {
     for (const auto& [name, schema] : listed->items()) {
       names.push_back(name);
