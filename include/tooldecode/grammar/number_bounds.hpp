@@ -46,9 +46,11 @@ enum class NumberKinds : std::uint8_t {
   fractions = 4,  ///< all other numbers
   any       = 7,
 };
+/// The kinds that both have.
 [[nodiscard]] constexpr NumberKinds operator&(NumberKinds a, NumberKinds b) noexcept {
   return static_cast<NumberKinds>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
 }
+/// The other kinds.
 [[nodiscard]] constexpr NumberKinds operator~(NumberKinds a) noexcept {
   return static_cast<NumberKinds>(~static_cast<unsigned>(a) & 7U);
 }

@@ -117,14 +117,17 @@ struct SchemaForm {
 [[nodiscard]] inline std::size_t bytes_of(const NumberForm& form) {
   return sizeof(form) + sizeof(Decimal) * form.bounds.multiples.size();
 }
+/// The same of strings.
 [[nodiscard]] inline std::size_t bytes_of(const TextForm& form) {
   const std::size_t texts = form.excluded.size() + (form.values ? form.values->size() : 0);
   return sizeof(form) + sizeof(std::string) * texts;
 }
+/// The same of arrays.
 [[nodiscard]] inline std::size_t bytes_of(const ArrayForm& form) {
   return sizeof(form) + sizeof(FormId) * form.prefix.size() +
          sizeof(ArrayForm::Contains) * form.contains.size();
 }
+/// The same of objects.
 [[nodiscard]] inline std::size_t bytes_of(const ObjectForm& form) {
   return sizeof(form) + sizeof(ObjectForm::Member) * form.members.size() +
          sizeof(ObjectForm::Others) * form.others.size() +
@@ -132,12 +135,14 @@ struct SchemaForm {
          6 * sizeof(std::string) * form.together.size() +
          sizeof(std::string) * form.evaluated.names.size();
 }
+/// The same of some alternatives.
 template <class Form>
 [[nodiscard]] std::size_t bytes_of(const std::vector<Form>& forms) {
   std::size_t all = 0;
   for (const Form& form : forms) all += bytes_of(form);
   return all;
 }
+/// The same of all alternatives of a form.
 [[nodiscard]] inline std::size_t bytes_of(const SchemaForm& form) {
   return bytes_of(form.numbers) + bytes_of(form.texts) + bytes_of(form.arrays) +
          bytes_of(form.objects);
@@ -147,12 +152,15 @@ template <class Form>
 [[nodiscard]] inline std::uint64_t steps_of(const NumberForm& /*form*/) noexcept {
   return 30;
 }
+/// The same of strings.
 [[nodiscard]] inline std::uint64_t steps_of(const TextForm& form) noexcept {
   return 10 + 2 * (form.excluded.size() + (form.values ? form.values->size() : 0));
 }
+/// The same of arrays.
 [[nodiscard]] inline std::uint64_t steps_of(const ArrayForm& form) noexcept {
   return 10 + form.prefix.size() + form.contains.size();
 }
+/// The same of objects.
 [[nodiscard]] inline std::uint64_t steps_of(const ObjectForm& form) noexcept {
   return 20 + 3 * form.members.size() + 4 * form.others.size() + 4 * form.dependent.size() +
          2 * form.evaluated.names.size() + 40 * form.together.size();

@@ -28,11 +28,13 @@ struct StackFrame {
   friend auto operator<=>(const StackFrame&, const StackFrame&) = default;
 };
 
+/// A hash of a frame; the same on every machine.
 [[nodiscard]] inline std::uint64_t hash_of(const StackFrame& frame) noexcept {
   const std::uint64_t hash = hash_combine(frame.node, frame.a);
   return hash_combine(hash_combine(hash, frame.b), frame.below);
 }
 
+/// The same of several.
 [[nodiscard]] inline std::uint64_t hash_of(std::span<const StackFrame> frames) noexcept {
   std::uint64_t hash = frames.size();
   for (const StackFrame& frame : frames) hash = hash_combine(hash, hash_of(frame));
