@@ -216,7 +216,7 @@ def measure(command, given, limit):
         return None, None, "too late"
     lines = done.stdout.splitlines()
     peak = json.loads(lines[-1])["peak"] if lines else 0
-    return lines[:-1], peak, "" if done.returncode == 0 or lines[:-1] else "died"
+    return lines[:-1], peak, "" if lines[:-1] else "died"
 
 
 def run_measured(command):
