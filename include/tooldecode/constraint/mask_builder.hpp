@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -15,6 +14,7 @@
 
 #include <tooldecode/constraint/joint_walk.hpp>
 #include <tooldecode/constraint/lexeme_slice.hpp>
+#include <tooldecode/constraint/mask_parts.hpp>
 #include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/types.hpp>
@@ -56,9 +56,10 @@ class MaskBuilder {
     collect(walk_.begin(state), 0);
     if (is_ambiguous()) {
       JointWalk joint(walk_, trie_);
-      joint(walk_.begin(state), [&](std::span<const std::uint32_t> tokens) { add_all(tokens); });
+      joint(walk_.begin(state),
+            [&](std::span<const std::uint32_t> tokens) { parts_.add_all(tokens); });
     }
-    return compress();
+    return std::move(parts_).entry();
   }
 
  private:
@@ -71,19 +72,10 @@ class MaskBuilder {
   static constexpr std::uint64_t most_work  = 5'000;
   // Below so few tokens a walk costs less than a slice.
   static constexpr std::uint32_t sliced_subtree = 48;
-  // So many tokens are as quickly set one by one as a mask is copied.
-  static constexpr std::size_t most_listed = 1024;
   // Inside strings and free text.
   static bool is_sliced(const Dfa& dfa, Dfa::State state) noexcept {
     return state != Dfa::dead && dfa.live(state).size() >= 48;
   }
-
-  // A ready mask, and what of it is not allowed, ascending.
-  struct Base {
-    const TokenMask* mask;
-    std::size_t count;
-    std::vector<TokenId> removed;
-  };
 
   // The tokens below a trie node that may follow. Positions are taken one by one, since what one of
   // them allows is allowed; those inside lexemes need no walk of the automaton.
@@ -128,25 +120,12 @@ class MaskBuilder {
       if (!candidates.contains(trie_.label(child))) continue;
       const Place next = walk_.step(place, trie_.label(child));
       if (!next.empty()) {
-        add_all(trie_.values(child));
+        parts_.add_all(trie_.values(child));
         const auto [below, end] = trie_.children(child);
         if (below != end) collect(next, child);
       }
       walk_.drop(next);
     }
-  }
-
-  void add(TokenId token) {
-    added_.push_back(token);
-    if (added_.size() == most_listed) spill();
-  }
-  void add_all(std::span<const std::uint32_t> tokens) {
-    for (const std::uint32_t token : tokens) add(static_cast<TokenId>(token));
-  }
-  void spill() {
-    if (!spilled_) spilled_ = std::make_unique<TokenMask>(vocabulary_size_);
-    for (const TokenId token : added_) spilled_->insert(token);
-    added_.clear();
   }
 
   [[nodiscard]] const NodeStore::Node* node_of(const StackFrame& frame) const {
@@ -242,7 +221,7 @@ class MaskBuilder {
           if (units >= bounds.max) continue;
           ++more;
         }
-        add_all(trie_.values(child));
+        parts_.add_all(trie_.values(child));
         const auto [below, end] = trie_.children(child);
         if (below == end) continue;
         if (!dfa.live(next).empty()) work.push_back({child, next, more, covered});
@@ -264,12 +243,12 @@ class MaskBuilder {
     const auto fits = [&](const LexemeSlice::Closing& token) {
       return token.units >= least && token.units <= most && !is_apart(token.token);
     };
-    if (auto removed = slice.not_fitting(least, most, most_listed)) {
+    if (auto removed = slice.not_fitting(least, most, MaskParts::most_listed)) {
       add_base(slice.inside(), slice.count(), std::move(*removed));
     } else {
       add_base(slice.staying(most), slice.count(), {});
       for (const LexemeSlice::Closing& token : slice.closing()) {
-        if (fits(token)) add(token.token);
+        if (fits(token)) parts_.add(token.token);
       }
     }
     if (slice.past().size() == 1) return;
@@ -288,7 +267,7 @@ class MaskBuilder {
       if (!next.empty()) {
         for (const std::uint32_t index : past.values(child)) {
           const LexemeSlice::Closing& token = slice.past_end()[index];
-          if (fits(token)) add(token.token);
+          if (fits(token)) parts_.add(token.token);
         }
         walk_past(slice, fits, next, child);
       }
@@ -367,7 +346,7 @@ class MaskBuilder {
           next = walk_.step(next, static_cast<std::uint8_t>(c));
           if (next.empty()) break;
         }
-        if (!next.empty()) add(past.token);
+        if (!next.empty()) parts_.add(past.token);
         walk_.drop({place.last, place.last});
       }
     }
@@ -402,7 +381,7 @@ class MaskBuilder {
         const bool goes_on = stays && !ends && keys().may_become_other(set, frame.a, inside.b, k);
         if (!goes_on) apart[k].push_back(child);
       }
-      if (!next.empty()) add_all(trie_.values(child));
+      if (!next.empty()) parts_.add_all(trie_.values(child));
       if (ends) {
         behind[child].push_back(inside);
       } else if (stays) {
@@ -426,88 +405,26 @@ class MaskBuilder {
   // A walk of another member's key that no slice serves.
   template <class Walk>
   void walk_apart(const Walk& walk_keys) {
-    std::vector<TokenId> added, apart;
-    std::vector<Base> bases;
-    std::unique_ptr<TokenMask> spilled;
-    const auto exchange = [&] {
-      added.swap(added_), bases.swap(bases_), spilled.swap(spilled_), apart.swap(apart_);
-    };
-    exchange();
+    MaskParts outer = std::exchange(parts_, MaskParts(vocabulary_size_));
+    auto apart      = std::exchange(apart_, {});
     walk_keys();
-    exchange();
-    for (Base& base : bases) add_base(*base.mask, base.count, std::move(base.removed));
-    for (const TokenId token : added) {
-      if (!is_apart(token)) add(token);
-    }
-    if (!spilled) return;
-    spill();
-    for (const TokenId token : apart_) spilled->erase(token);
-    *spilled_ |= *spilled;
+    apart_ = std::move(apart);
+    std::swap(parts_, outer);
+    parts_.add(std::move(outer), apart_);
   }
 
   void add_base(const TokenMask& mask, std::size_t count, std::vector<TokenId> removed) {
-    Base base{&mask, count, std::move(removed)};
-    for (const TokenId token : apart_) {
-      if (mask.contains(token)) base.removed.push_back(token);
-    }
-    std::sort(base.removed.begin(), base.removed.end());
-    const auto same = [&](const Base& other) {
-      return other.mask == base.mask && other.removed == base.removed;
-    };
-    if (std::none_of(bases_.begin(), bases_.end(), same)) bases_.push_back(std::move(base));
-  }
-
-  // Lists where they are the smaller form, else one mask.
-  [[nodiscard]] MaskEntry compress() {
-    std::sort(bases_.begin(), bases_.end(),
-              [](const Base& a, const Base& b) { return a.count > b.count; });
-    while (bases_.size() > 1 && bases_.back().count <= most_listed / 2) {
-      const Base smallest = std::move(bases_.back());
-      bases_.pop_back();
-      smallest.mask->for_each([&](TokenId token) {
-        if (!std::binary_search(smallest.removed.begin(), smallest.removed.end(), token))
-          add(token);
-      });
-    }
-    MaskEntry entry;
-    if (bases_.size() <= 1 && !spilled_) {
-      std::sort(added_.begin(), added_.end());
-      added_.erase(std::unique(added_.begin(), added_.end()), added_.end());
-      if (!bases_.empty()) {
-        entry.base    = bases_[0].mask;
-        entry.removed = std::move(bases_[0].removed);
-        std::erase_if(entry.removed, [&](TokenId token) {
-          return std::binary_search(added_.begin(), added_.end(), token);
-        });
-        std::erase_if(added_, [&](TokenId token) { return entry.base->contains(token); });
-      }
-      if (entry.removed.size() <= most_listed) {
-        entry.added.assign(added_.begin(), added_.end());
-        return entry;
-      }
-      bases_[0].removed = std::exchange(entry.removed, {});
-    }
-    spill();
-    TokenMask one(vocabulary_size_);
-    for (const Base& base : bases_) {
-      MaskEntry{.base = base.mask, .removed = base.removed}.fill(one.words());
-      *spilled_ |= one;
-    }
-    entry.base = spilled_.get();
-    entry.own  = std::move(spilled_);
-    return entry;
+    parts_.add_base(mask, count, std::move(removed), apart_);
   }
 
   const SharedStates& states_;
   const VocabularyTrie& trie_;
   Automaton::Walk walk_;
   std::size_t vocabulary_size_;
-  std::vector<Base> bases_;
-  std::vector<TokenId> added_;
-  std::unique_ptr<TokenMask> spilled_;  // where there are too many for a list
-  std::vector<TokenId> apart_;          // sorted: they spell a member's key
-  std::size_t lexemes_ended_ = 0;       // on the way to the node at hand
-  std::uint64_t deep_work_   = 0;       // behind many of them
+  MaskParts parts_{vocabulary_size_};
+  std::vector<TokenId> apart_;     // sorted: they spell a member's key
+  std::size_t lexemes_ended_ = 0;  // on the way to the node at hand
+  std::uint64_t deep_work_   = 0;  // behind many of them
   std::uint64_t deep_since_  = 0;
 };
 
