@@ -3,9 +3,11 @@
 
 #include <tooldecode/grammar/dfa.hpp>
 
+#include <support/accepts.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using test::accepts;
 
 namespace {
 
@@ -16,16 +18,6 @@ bool accepts(const std::vector<Dfa::Row>& rows, const std::string& text) {
     if (state == Dfa::dead) return false;
   }
   return rows[state].accepting;
-}
-
-bool accepts(const Dfa& dfa, const std::string& text) {
-  if (dfa.empty()) return false;
-  Dfa::State state = 0;
-  for (const char c : text) {
-    state = dfa.next(state, static_cast<unsigned char>(c));
-    if (state == Dfa::dead) return false;
-  }
-  return dfa.accepting(state);
 }
 
 }  // namespace

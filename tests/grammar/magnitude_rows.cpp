@@ -4,6 +4,7 @@
 
 #include <tooldecode/grammar/magnitude_rows.hpp>
 
+#include <support/accepts.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
@@ -16,14 +17,7 @@ bool accepts(const MagnitudeRows::Wanted& wanted, std::string_view text) {
   ExponentRows exponents(rows, limits.least_exponent, limits.greatest_exponent);
   MagnitudeRows magnitudes(wanted, limits, rows, exponents);
   magnitudes.attach(0);
-  const Dfa dfa(rows);
-  if (dfa.empty()) return false;
-  Dfa::State state = 0;
-  for (const char c : text) {
-    state = dfa.next(state, static_cast<std::uint8_t>(c));
-    if (state == Dfa::dead) return false;
-  }
-  return dfa.accepting(state);
+  return test::accepts(Dfa(rows), text);
 }
 
 }  // namespace

@@ -5,26 +5,18 @@
 
 #include <tooldecode/grammar/schema_numbers.hpp>
 
+#include <support/accepts.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
 
 namespace {
 
-bool ends(const DfaPointer& dfa, std::string_view text) {
-  if (dfa->empty()) return false;
-  Dfa::State state = 0;
-  for (const char c : text) {
-    state = dfa->next(state, static_cast<std::uint8_t>(c));
-    if (state == Dfa::dead) return false;
-  }
-  return dfa->accepting(state);
-}
 // Whether a constant has a text.
 bool has_text(const char* number, std::string_view text, NumberKinds kinds = NumberKinds::any) {
   for (const auto& one : SchemaNumbers::beginnings(Decimal::parse(number), kinds, {})) {
     if (!text.starts_with(one.text)) continue;
-    if (ends(SchemaNumbers::rest(one, {}), text.substr(one.text.size()))) return true;
+    if (test::accepts(*SchemaNumbers::rest(one, {}), text.substr(one.text.size()))) return true;
   }
   return false;
 }

@@ -6,20 +6,13 @@
 #include <tooldecode/grammar/code_points.hpp>
 #include <tooldecode/grammar/utf8_lexeme.hpp>
 
+#include <support/accepts.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using test::accepts;
 
 namespace {
-
-bool accepts(const Dfa& dfa, std::string_view text) {
-  Dfa::State state = 0;
-  for (const char c : text) {
-    state = dfa.next(state, static_cast<std::uint8_t>(c));
-    if (state == Dfa::dead) return false;
-  }
-  return dfa.accepting(state);
-}
 
 Dfa one_of(const CodePointSet& set) {
   return utf8_lexeme(TextDfa({set}, {{{1}, false}, {{TextDfa::dead}, true}}));

@@ -5,21 +5,13 @@
 
 #include <tooldecode/tools/free_text.hpp>
 
+#include <support/accepts.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using test::accepts;
 
 namespace {
-
-bool accepts(const Dfa& dfa, std::string_view text) {
-  if (dfa.empty()) return false;
-  Dfa::State state = 0;
-  for (const char c : text) {
-    state = dfa.next(state, static_cast<std::uint8_t>(c));
-    if (state == Dfa::dead) return false;
-  }
-  return dfa.accepting(state);
-}
 
 // Every text of up to `length` letters.
 std::vector<std::string> texts_of(std::string_view letters, std::size_t length) {

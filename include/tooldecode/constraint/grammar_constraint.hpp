@@ -40,9 +40,8 @@ namespace tooldecode {
 /// \par Threads     every const member may run concurrently, those of states met before without a
 ///                  lock; states are values; `renew` and `compact` of one object alone, whatever
 ///                  its copies do
-/// \par Errors      as Automaton, from the constructor; Error{unknown_state} for a state that is
-/// not
-///                  of this memory
+/// \par Errors      as Automaton, from the constructor; Error{unknown_state} for a state of other
+///                  memory
 class GrammarConstraint {
  public:
   /// A state of the automaton, or the finished state after an end token.
@@ -91,18 +90,16 @@ class GrammarConstraint {
 
   /// The state after a token, or nothing where the token is not allowed.
   [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
-    (void)automaton_state(state);
     if (vocabulary().is_end(token)) {
       return is_accepting(state) ? std::optional(finished) : std::nullopt;
     }
+    const Automaton::State id    = automaton_state(state);
     const std::string_view bytes = vocabulary().grammar_bytes(token);
     if (state == finished || bytes.empty()) return std::nullopt;
-    if (const auto known = states_->transitions().find(state.id, token)) {
-      return this->state(*known);
-    }
-    const auto next = automaton().advance(state.id, bytes);
+    if (const auto known = states_->transitions().find(id, token)) return this->state(*known);
+    const auto next = automaton().advance(id, bytes);
     if (!next) return std::nullopt;
-    states_->transitions().insert(state.id, token, *next);
+    states_->transitions().insert(id, token, *next);
     return this->state(*next);
   }
   /// The state after some bytes, or nothing where one of them is not allowed.

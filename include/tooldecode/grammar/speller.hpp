@@ -37,6 +37,27 @@ struct SpelledDigit {
   std::string_view before = {};
 };
 
+// Finds a row by its edges among those that it has made.
+class RowIndex {
+ public:
+  Dfa::State intern(std::vector<Dfa::SparseRow>& rows, std::vector<Dfa::Edge> edges) {
+    std::uint64_t hash = edges.size();
+    for (const Dfa::Edge& edge : edges) {
+      hash = (hash ^ (std::uint64_t{edge.to} << 16 | std::uint64_t{edge.first} << 8 | edge.last)) *
+             0x9E3779B97F4A7C15ULL;
+      hash ^= hash >> 32;
+    }
+    for (;; ++hash) {
+      const auto [known, fresh] = known_.emplace(hash, static_cast<Dfa::State>(rows.size()));
+      if (fresh) rows.push_back({.edges = std::move(edges)});
+      if (fresh || rows[known->second].edges == edges) return known->second;
+    }
+  }
+
+ private:
+  std::unordered_map<std::uint64_t, Dfa::State> known_;
+};
+
 }  // namespace detail
 
 /// Spells characters as bytes, as rows of a Dfa: each distinct way on from inside a character is
@@ -276,25 +297,14 @@ class Speller {
     return static_cast<Dfa::State>(rows_.size() - 1);
   }
   Dfa::State intern(Edges edges) {
-    if (edges.empty()) return Dfa::dead;
-    std::uint64_t hash = edges.size();
-    for (const Dfa::Edge& edge : edges) {
-      hash = (hash ^ (std::uint64_t{edge.to} << 16 | std::uint64_t{edge.first} << 8 | edge.last)) *
-             0x9E3779B97F4A7C15ULL;
-      hash ^= hash >> 32;
-    }
-    for (;; ++hash) {
-      const auto [known, fresh] = index_.emplace(hash, static_cast<Dfa::State>(rows_.size()));
-      if (fresh) return add_row(std::move(edges));
-      if (rows_[known->second].edges == edges) return known->second;
-    }
+    return edges.empty() ? Dfa::dead : index_.intern(rows_, std::move(edges));
   }
 
   std::vector<Dfa::SparseRow>& rows_;
   Spelling spelling_;
   std::size_t targets_;
   std::vector<Dfa::State> any_;  // [digits, targets]
-  std::unordered_map<std::uint64_t, Dfa::State> index_;
+  detail::RowIndex index_;
 };
 
 }  // namespace tooldecode

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -35,7 +34,7 @@ class SpeltRows {
       return edges;
     };
     for (const std::vector<Dfa::Edge>& inside : shape.inside) {
-      made.push_back(intern(placed(inside)));
+      made.push_back(index_.intern(rows_, placed(inside)));
     }
     const std::vector<Dfa::Edge> first = placed(shape.first);
     rows_[row].edges.insert(rows_[row].edges.end(), first.begin(), first.end());
@@ -43,22 +42,8 @@ class SpeltRows {
   [[nodiscard]] const std::vector<Dfa::SparseRow>& rows() const noexcept { return rows_; }
 
  private:
-  Dfa::State intern(std::vector<Dfa::Edge> edges) {
-    std::uint64_t hash = edges.size();
-    for (const Dfa::Edge& edge : edges) {
-      hash = (hash ^ (std::uint64_t{edge.to} << 16 | std::uint64_t{edge.first} << 8 | edge.last)) *
-             0x9E3779B97F4A7C15ULL;
-      hash ^= hash >> 32;
-    }
-    for (;; ++hash) {
-      const auto [known, fresh] = index_.emplace(hash, static_cast<Dfa::State>(rows_.size()));
-      if (fresh) rows_.push_back({.edges = std::move(edges)});
-      if (fresh || rows_[known->second].edges == edges) return known->second;
-    }
-  }
-
   std::vector<Dfa::SparseRow> rows_;
-  std::unordered_map<std::uint64_t, Dfa::State> index_;
+  RowIndex index_;
 };
 
 }  // namespace detail

@@ -1,0 +1,22 @@
+/// \file
+/// accepts: whether a lexeme's automaton accepts a text, byte by byte and without counting units.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <tooldecode/grammar/dfa.hpp>
+
+namespace tooldecode::test {
+
+inline bool accepts(const Dfa& dfa, std::string_view text) {
+  if (dfa.empty()) return false;
+  Dfa::State state = 0;
+  for (const char c : text) {
+    state = dfa.next(state, static_cast<std::uint8_t>(c));
+    if (state == Dfa::dead) return false;
+  }
+  return dfa.accepting(state);
+}
+
+}  // namespace tooldecode::test
