@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/tools/argument_types.hpp>
 #include <tooldecode/tools/classify.hpp>
 
 #include <nlohmann/json.hpp>
@@ -36,9 +37,10 @@ using Clock = std::chrono::steady_clock;
 struct EvalOptions {
   std::string model = example_data("tiny").string();
   std::vector<std::string> data{example_data("tiny/heldout.jsonl").string()};
-  std::vector<std::string> methods{"greedy",  "beam",        "self-consistency",
-                                   "tooldec", "constrained", "tool-decoding"};
+  std::vector<std::string> methods{"greedy",         "beam",        "self-consistency", "tooldec",
+                                   "tooldec-schema", "constrained", "tool-decoding"};
   std::vector<std::size_t> orders{1, 4, 6, 9, 12};
+  std::vector<std::string> only_orders;
   std::string json, plot;
   std::size_t jobs       = 1;
   std::size_t limit      = 0;
@@ -56,16 +58,18 @@ std::vector<Result> evaluate(const Assistant& assistant, const std::vector<Metho
     throw td::Error(td::Errc::limit_exceeded, "", "the prompt is longer than the model's context");
   }
   std::vector<Result> results(methods.size());
-  const auto constrain = [&] {
-    return row.format->constrain(assistant.masks, row.tools, row.choice);
+  const auto constrain = [&](const td::ToolSet& tools) {
+    return row.format->constrain(assistant.masks, tools, row.choice);
   };
-  const auto judge = constrain();  // reads calls for a method without a constraint
+  const auto judge = constrain(row.tools);  // reads calls for a method without a constraint
   for (std::size_t turn = 0; turn < methods.size(); ++turn) {
     const std::size_t m              = (index + turn) % methods.size();
     td::DecodeOptions method_options = options;
     method_options.temperature       = methods[m].temperature;
     const auto start                 = Clock::now();
-    const auto calls                 = methods[m].constrained ? constrain() : judge;
+    const auto calls                 = !methods[m].constrained ? judge
+                                       : methods[m].types_only ? constrain(td::with_types_only(row.tools))
+                                                               : constrain(row.tools);
     const td::Output output          = methods[m].prepare(assistant, calls)(prompt, method_options);
     const double seconds             = std::chrono::duration<double>(Clock::now() - start).count();
     const auto text                  = assistant.tokenizer.vocabulary().decode(output.tokens);
@@ -120,7 +124,7 @@ void write_file(const std::string& path, const std::string& text) {
 
 void run_eval(const EvalOptions& options) {
   if (options.jobs == 0) throw td::Error(td::Errc::invalid_option, "--jobs", "must be 1 or more");
-  const auto methods = make_methods(options.methods, options.orders);
+  const auto methods = make_methods(options.methods, options.orders, options.only_orders);
   const Assistant assistant(options.model);
   std::vector<Row> rows;
   LeftOut left_out;
@@ -157,12 +161,17 @@ void add_eval(CLI::App& app) {
                   "JSONL (or .gz) rows: dialogues, BFCL or API-Bank; default: the embedded model's "
                   "held-out dialogues");
   sub->add_option("--method", options->methods,
-                  "greedy, sampling, beam, self-consistency, tooldec, constrained, tool-decoding")
+                  "greedy, sampling, beam, self-consistency, constrained, tool-decoding; tooldec, "
+                  "which knows the types of arguments only, tooldec-schema, which knows all")
       ->delimiter(',')
       ->capture_default_str();
   sub->add_option("--oc", options->orders, "at most so many orders, for tool-decoding")
       ->delimiter(',')
       ->capture_default_str();
+  sub->add_option("--order", options->only_orders,
+                  "for tool-decoding too: one order alone, documented, reversed or shuffled; the "
+                  "vote of these three is --oc 3")
+      ->delimiter(',');
   sub->add_option("--model", options->model, "model directory")->capture_default_str();
   sub->add_option("--json", options->json, "write the numbers to this file");
   sub->add_option("--plot", options->plot, "draw accuracy against time into this SVG file");

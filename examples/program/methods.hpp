@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -32,7 +33,8 @@ struct Method {
   bool constrained  = false;
   float temperature = 0;
   std::function<Run(const Assistant&, const tooldecode::ToolCallFSM&)> prepare;
-  std::size_t orders = 0;  ///< of tool-decoding: at most so many orders
+  std::size_t orders = 0;      ///< of tool-decoding: at most so many orders
+  bool types_only    = false;  ///< the constraint knows types of arguments and nothing more
 };
 
 namespace detail {
@@ -57,29 +59,35 @@ Run decode_constrained(const Assistant& assistant, const tooldecode::ToolCallFSM
 }
 
 inline Run decode_in_orders(const Assistant& assistant, const tooldecode::ToolCallFSM& calls,
-                            std::size_t orders) {
+                            tooldecode::OrderConsistencyOptions options) {
   using Decoder = tooldecode::Decoder<tooldecode::LlamaModel, tooldecode::ToolCallFSM>;
   struct Parts {
     Decoder decoder;
     tooldecode::OrderConsistencySampler<tooldecode::LlamaModel> sampler;
-    Parts(const Assistant& a, const tooldecode::ToolCallFSM& calls, std::size_t orders)
-        : decoder(a.model, calls),
-          sampler(decoder, {.max_orders = orders, .encode = [&a](std::string_view text) {
-                              return a.tokenizer.encode(text);
-                            }}) {}
+    Parts(const Assistant& a, const tooldecode::ToolCallFSM& calls,
+          tooldecode::OrderConsistencyOptions options)
+        : decoder(a.model, calls), sampler(decoder, std::move(options)) {}
   };
-  return [parts = std::make_shared<const Parts>(assistant, calls, orders)](
+  options.encode = [&assistant](std::string_view text) { return assistant.tokenizer.encode(text); };
+  return [parts = std::make_shared<const Parts>(assistant, calls, std::move(options))](
              auto prompt, auto options) { return parts->sampler(prompt, options).output; };
 }
 
 }  // namespace detail
 
-/// The methods of these names; tool-decoding once for each of `orders`. Error{invalid_option} for
-/// another name, or for no orders.
+/// The orders that can be asked for one by one, as OrderConsistencyOptions::only_order counts them.
+inline constexpr std::array<std::string_view, 3> order_names{"documented", "reversed", "shuffled"};
+
+/// The methods of these names; tool-decoding once for each of `orders`, and once under each order
+/// of `only_orders` alone. Error{invalid_option} for another name or order, or for no orders.
 inline std::vector<Method> make_methods(const std::vector<std::string>& names,
-                                        const std::vector<std::size_t>& orders) {
+                                        const std::vector<std::size_t>& orders,
+                                        const std::vector<std::string>& only_orders) {
   using tooldecode::ToolCallFSM;
   constexpr std::size_t width = 6;  // beams and samples
+  const auto tool_dec         = [](const Assistant& a, const ToolCallFSM& calls) {
+    return detail::decode_constrained(a, calls, tooldecode::ToolDec{});
+  };
   const std::vector<Method> plain{
       {"greedy", false, 0,
        [](const Assistant& a, const ToolCallFSM&) {
@@ -99,10 +107,8 @@ inline std::vector<Method> make_methods(const std::vector<std::string>& names,
              a, tooldecode::SelfConsistency{
                     width, [&calls](auto tokens) { return tooldecode::find_vote(calls, tokens); }});
        }},
-      {"tooldec", true, 0,
-       [](const Assistant& a, const ToolCallFSM& calls) {
-         return detail::decode_constrained(a, calls, tooldecode::ToolDec{});
-       }},
+      {.name = "tooldec", .constrained = true, .prepare = tool_dec, .types_only = true},
+      {.name = "tooldec-schema", .constrained = true, .prepare = tool_dec},
       {"constrained", true, 0,
        [](const Assistant& a, const ToolCallFSM& calls) {
          return detail::decode_constrained(a, calls, tooldecode::Sequential{});
@@ -117,9 +123,21 @@ inline std::vector<Method> make_methods(const std::vector<std::string>& names,
         }
         methods.push_back({"tool-decoding-oc" + std::to_string(n), true, 0,
                            [n](const Assistant& a, const ToolCallFSM& calls) {
-                             return detail::decode_in_orders(a, calls, n);
+                             return detail::decode_in_orders(a, calls, {.max_orders = n});
                            },
                            n});
+      }
+      for (const std::string& order : only_orders) {
+        const auto found = std::find(order_names.begin(), order_names.end(), order);
+        if (found == order_names.end()) {
+          throw tooldecode::Error(tooldecode::Errc::invalid_option, "--order",
+                                  "an order is documented, reversed or shuffled, not " + order);
+        }
+        const auto place = static_cast<std::size_t>(found - order_names.begin());
+        methods.push_back({"tool-decoding-" + order, true, 0,
+                           [place](const Assistant& a, const ToolCallFSM& calls) {
+                             return detail::decode_in_orders(a, calls, {.only_order = place});
+                           }});
       }
       continue;
     }
@@ -127,8 +145,8 @@ inline std::vector<Method> make_methods(const std::vector<std::string>& names,
                                     [&](const Method& method) { return method.name == name; });
     if (found == plain.end()) {
       throw tooldecode::Error(tooldecode::Errc::invalid_option, name,
-                              "no such method; there are greedy, sampling, beam, "
-                              "self-consistency, tooldec, constrained and tool-decoding");
+                              "no such method; there are greedy, sampling, beam, self-consistency, "
+                              "tooldec, tooldec-schema, constrained and tool-decoding");
     }
     methods.push_back(*found);
   }

@@ -140,6 +140,7 @@
 #include <tooldecode/model/llama_weights.hpp>
 #include <tooldecode/model/medusa_model.hpp>
 #include <tooldecode/model/safetensors.hpp>
+#include <tooldecode/tools/argument_types.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/tools/canonical_json.hpp>

@@ -7,6 +7,7 @@
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
+#include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/one_by_one.hpp>
 #include <support/random_model.hpp>
@@ -170,6 +171,42 @@ TEST_CASE("Orders side by side are the orders one by one, token for token") {
     }
   }
   CHECK(candidates > 800);
+}
+
+TEST_CASE("One order alone is the candidate that it is among others, and the answer") {
+  static const Vocabulary bytes = test::byte_vocabulary();  // no token is both name and argument
+  static const MaskCache cache{bytes};
+  std::size_t compared = 0, others = 0;
+  for (unsigned seed = 2400; seed < 2500; ++seed) {
+    std::mt19937 random(seed);
+    const ToolCallFSM calls{
+        cache, test::random_tools(random), PythonCall{}, {.choice = ToolChoice::required}};
+    const test::RandomModel model(bytes.size(),
+                                  {.seed = seed, .spread = 3, .peak = 4, .distort = favour_marks});
+    const Decoder decode{model, calls};
+    const std::vector<TokenId> prompt{1, 2};
+    const DecodeOptions options{.max_tokens = 200, .seed = seed};
+    const Consensus all =
+        OrderConsistencySampler{decode, {.max_orders = 4, .adaptive = false}}(prompt, options);
+    if (all.calls.empty()) continue;
+    for (std::size_t order = 0; order < all.calls[0].candidates.size(); ++order) {
+      CAPTURE(seed, order);
+      const Consensus one = OrderConsistencySampler{decode, {.only_order = order}}(prompt, options);
+      REQUIRE_FALSE(one.calls.empty());
+      const CallVote& call = one.calls[0];
+      CHECK(call.orders == 1);
+      REQUIRE(call.candidates.size() == 1);
+      CHECK(call.candidates[0].tokens == all.calls[0].candidates[order].tokens);
+      if (!call.candidates[0].is_complete) continue;
+      for (const CandidateValue& value : call.candidates[0].values) {
+        CHECK(call.call.arguments[value.key] == value.value);
+      }
+      ++compared;
+      others += order > 0;
+    }
+  }
+  CHECK(compared > 100);
+  CHECK(others > 30);
 }
 
 TEST_CASE("A tool with one required parameter has one order; its key costs no pass") {

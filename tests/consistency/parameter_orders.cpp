@@ -6,6 +6,7 @@
 
 #include <support/catch.hpp>
 
+using tooldecode::parameter_order;
 using tooldecode::parameter_orders;
 
 TEST_CASE("The documented order comes first, then its reverse") {
@@ -46,6 +47,16 @@ TEST_CASE("Fewer orders are the first of more; a seed gives the same ones again"
           std::vector(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)));
   }
   CHECK(parameter_orders(6, 30, 1) != parameter_orders(6, 30, 2));
+}
+
+TEST_CASE("One order is that of the list; past its end the list begins anew") {
+  for (std::size_t count = 0; count <= 5; ++count) {
+    const auto all = parameter_orders(count, 200, 7);
+    for (std::size_t place = 0; place < 2 * all.size() + 3; ++place) {
+      CAPTURE(count, place);
+      CHECK(parameter_order(count, place, 7) == all[place % all.size()]);
+    }
+  }
 }
 
 TEST_CASE("Each parameter comes first about equally often among the shuffles") {

@@ -42,10 +42,12 @@ namespace tooldecode {
 /// How calls are sampled and voted on.
 struct OrderConsistencyOptions {
   std::size_t max_orders = 12;  ///< the paper's `oc`; never more than there are
-  VoteRule vote          = VoteRule::majority;
-  bool adaptive          = true;  ///< ends when no order that is left could change a winner
-  bool batched           = true;  ///< orders side by side in one pass; else one after another
-  std::uint64_t seed     = 0;     ///< of the shuffles
+  /// One order alone, as `parameter_order` counts them, and no vote: the columns of Table 2.
+  std::optional<std::size_t> only_order = {};
+  VoteRule vote                         = VoteRule::majority;
+  bool adaptive      = true;  ///< ends when no order that is left could change a winner
+  bool batched       = true;  ///< orders side by side in one pass; else one after another
+  std::uint64_t seed = 0;     ///< of the shuffles
   /// Text to tokens as the model's tokenizer has it; the longest tokens that fit where it is empty,
   /// or where what it gives is not the text.
   std::function<std::vector<TokenId>(std::string_view)> encode = {};
@@ -130,7 +132,8 @@ class OrderConsistencySampler {
     const std::lock_guard lock(known_->mutex);
     auto& known = known_->orders[tool];
     if (!known) {
-      known = std::make_unique<const ToolOrders>(calls(), tool, options_.max_orders, options_.seed);
+      known = std::make_unique<const ToolOrders>(calls(), tool, options_.max_orders, options_.seed,
+                                                 options_.only_order);
     }
     return *known;
   }

@@ -1,5 +1,6 @@
 /// \file
-/// parameter_orders: the orders in which a call's required parameters are asked for.
+/// parameter_orders: the orders in which a call's required parameters are asked for; and one of
+/// them.
 #pragma once
 
 #include <algorithm>
@@ -47,6 +48,20 @@ namespace tooldecode {
     }
   }
   return orders;
+}
+
+/// One order of `parameter_orders`: 0 as documented, 1 reversed, from 2 on the shuffles; modulo the
+/// number of orders that there are.
+///
+/// \par Shapes      [count]
+/// \par Complexity  as of place + 1 orders
+/// \par Threads     pure
+/// \par Errors      none
+/// \par Source      Tool Decoding, Table 2
+[[nodiscard]] inline std::vector<std::size_t> parameter_order(std::size_t count, std::size_t place,
+                                                              std::uint64_t seed = 0) {
+  auto orders = parameter_orders(count, place + 1, seed);
+  return std::move(orders[place % orders.size()]);
 }
 
 }  // namespace tooldecode

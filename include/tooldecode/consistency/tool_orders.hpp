@@ -32,14 +32,19 @@ namespace tooldecode {
 /// \par Errors      as ToolCallFSM, from the constructor
 class ToolOrders {
  public:
-  /// \param calls  the constraint of the answer
-  /// \param tool   index in its ToolSet
-  ToolOrders(const ToolCallFSM& calls, std::size_t tool, std::size_t max_orders, std::uint64_t seed)
+  /// \param calls       the constraint of the answer
+  /// \param tool        index in its ToolSet
+  /// \param only_order  the one order, as `parameter_order` counts; else as many as `max_orders`
+  ToolOrders(const ToolCallFSM& calls, std::size_t tool, std::size_t max_orders, std::uint64_t seed,
+             std::optional<std::size_t> only_order = {})
       : name_(calls.tools()[tool].name),
         names_(argument_names(calls.tools()[tool])),
         required_(required_names(calls.tools()[tool])),
         whole_(calls.single_call(tool)) {
-    for (const auto& order : parameter_orders(required_.size(), max_orders, seed)) {
+    using Orders      = std::vector<std::vector<std::size_t>>;
+    const auto orders = only_order ? Orders{parameter_order(required_.size(), *only_order, seed)}
+                                   : parameter_orders(required_.size(), max_orders, seed);
+    for (const auto& order : orders) {
       std::vector<std::string> keys;
       for (const std::size_t place : order) keys.push_back(required_[place]);
       calls_.push_back(calls.single_call(tool, std::move(keys), true));

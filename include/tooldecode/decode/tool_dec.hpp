@@ -171,7 +171,8 @@ static_assert(Constraint<ToolDecMachine>);
 ///
 /// It differs from Sequential under the same ToolCallFSM in what it lets through: text may follow a
 /// call, and a trigger whose token goes on past it is text, so that only what stands between a
-/// transition and the end of its call is sure to conform.
+/// transition and the end of its call is sure to conform. The paper's machine knows an argument's
+/// type and no more: that is this one over `with_types_only(tools)`.
 ///
 /// \par Shapes      prompt [L]
 /// \par Complexity  as Sequential
