@@ -115,7 +115,8 @@ def test_rows():
 
 def test_methods():
     text, document, plot = run("--limit", "4", "--max-tokens", "50", "--oc", "1,4", "--jobs", "2")
-    names = ["greedy", "beam", "self-consistency", "tooldec", "constrained", "tool-decoding-oc1", "tool-decoding-oc4"]
+    names = ["greedy", "beam", "self-consistency", "tooldec", "tooldec-schema", "constrained",
+             "tool-decoding-oc1", "tool-decoding-oc4"]
     assert list(document) == names, document
     for name, result in document.items():
         assert result["samples"] == 4
@@ -133,7 +134,32 @@ def test_methods():
             assert again[name][key] == other[name][key], (name, again, other)
 
 
+def test_types_only():
+    """A ToolDec of types writes a text of its own where the schema leaves one; the other one cannot."""
+    row = dialogue("f", [("f", {"a": "q"})])
+    _, document, _ = run("--method", "tooldec,tooldec-schema,constrained", data=[row])
+    only(document, "correct", "tooldec-schema")
+    only(document, "correct", "constrained")
+    only(document, "value", "tooldec")
+
+
+def test_orders():
+    """One order alone; the documented one is what one order always was."""
+    many = pathlib.Path(__file__).parent.parent / "examples/data/tiny/heldout_many.jsonl"
+    rows = [json.loads(line) for line in many.read_text(encoding="utf-8").splitlines()[:12]]
+    text, document, _ = run("--method", "tool-decoding", "--oc", "1,3", "--order", "documented,reversed,shuffled",
+                            data=rows)
+    names = ["oc1", "oc3", "documented", "reversed", "shuffled"]
+    assert list(document) == [f"tool-decoding-{name}" for name in names], document
+    same = ("accuracy", "ci95", "errors", "passes_per_sample", "tokens_per_sample")
+    one, documented, reverse = (document[f"tool-decoding-{name}"] for name in ("oc1", "documented", "reversed"))
+    assert [one[key] for key in same] == [documented[key] for key in same], (one, documented)
+    assert reverse["passes_per_sample"] != one["passes_per_sample"], "another order is another run"
+    assert "| tool-decoding-shuffled | 12 |" in text, text
+
+
 def test_refusals():
+    assert "invalid_option" in run("--method", "tool-decoding", "--order", "random", status=2)
     assert "invalid_option" in run("--method", "guessing", status=2)
     assert "invalid_option" in run("--method", "tool-decoding", "--oc", "0", status=2)
     assert "invalid_option" in run("--jobs", "0", status=2)

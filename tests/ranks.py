@@ -44,6 +44,31 @@ def test_counts(folder):
     assert "15 tokens, 7 of 8192 different ones" in text, text
 
 
+def test_held_out(folder):
+    """Of two texts each is covered by the other's ranks alone: those that always rank first, and what both have."""
+    (folder / "a.txt").write_text("1 1 1 the", encoding="utf-8")
+    (folder / "b.txt").write_text("1 2 2 2 cat", encoding="utf-8")
+    both = ("--text", folder / "a.txt", folder / "b.txt", "--held-out")
+    rows = json.loads(run(*both, "--json"))["held_out"]
+    ids = json.loads((TINY / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    assert [row["text"] for row in rows] == ["a.txt", "b.txt"], rows
+    counts = []
+    for name in ("a.txt", "b.txt"):
+        run("--text", folder / name, "--out", folder / "r.json")
+        ranks = json.loads((folder / "r.json").read_text(encoding="utf-8"))
+        counts.append(dict(zip(ranks["ids"], ranks["counts"])))
+        counts[-1]["order"] = ranks["ids"] + sorted(set(ids.values()) - set(ranks["ids"]))
+    for row, own, other in ((rows[0], counts[0], counts[1]), (rows[1], counts[1], counts[0])):
+        total = sum(count for token, count in own.items() if token != "order")
+        assert len(row["coverage"]) == len(SHARES)
+        for entry in row["coverage"]:
+            held = sum(own.get(token, 0) for token in other["order"][: entry["k"]])
+            assert abs(entry["share"] - held / total) < 1e-9, (row, entry, held, total)
+    assert rows[0]["coverage"][-1]["share"] < 1, "a word of one text alone ranks low in the other"
+    assert "| a.txt | 100.00 % |" in run(*both)
+    assert "--held-out" in run("--text", folder / "a.txt", "--held-out", status=2)
+
+
 def test_coverage(folder):
     text = "".join(json.loads(line)["prompt"] + "\n" for line in (TINY / "heldout.jsonl").open(encoding="utf-8"))
     (folder / "text.txt").write_text(text, encoding="utf-8")

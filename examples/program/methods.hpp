@@ -70,7 +70,7 @@ inline Run decode_in_orders(const Assistant& assistant, const tooldecode::ToolCa
   };
   options.encode = [&assistant](std::string_view text) { return assistant.tokenizer.encode(text); };
   return [parts = std::make_shared<const Parts>(assistant, calls, std::move(options))](
-             auto prompt, auto options) { return parts->sampler(prompt, options).output; };
+             auto prompt, auto decode) { return parts->sampler(prompt, decode).output; };
 }
 
 }  // namespace detail

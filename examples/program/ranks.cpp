@@ -36,6 +36,7 @@ struct RanksOptions {
   std::string out, plot;
   std::size_t threads      = 0;
   bool json                = false;
+  bool held_out            = false;
   std::size_t max_inflated = most_inflated_bytes;
 };
 
@@ -93,17 +94,21 @@ class Meter {
   bool is_terminal_        = isatty(STDERR_FILENO) == 1;
 };
 
-td::TokenCounts count_files(const td::Tokenizer& tokenizer, const RanksOptions& options) {
-  td::TokenCounts counts(tokenizer.vocabulary().size());
+// The counts of each file.
+std::vector<td::TokenCounts> count_files(const td::Tokenizer& tokenizer,
+                                         const RanksOptions& options) {
+  std::vector<td::TokenCounts> counts;
+  std::uint64_t before = 0;
   Meter meter;
   for (const std::string& path : options.texts) {
     FileBytes bytes(path);
     std::istream text(&bytes);
     try {
-      counts += td::count_tokens(
+      counts.push_back(td::count_tokens(
           tokenizer, text, {.threads = options.threads, .on_progress = [&](std::uint64_t done) {
-                              meter.show(counts.bytes() + done);
-                            }});
+                              meter.show(before + done);
+                            }}));
+      before += counts.back().bytes();
     } catch (const td::Error& error) {
       throw td::Error(error.code(), path, error.what());
     }
@@ -126,7 +131,57 @@ std::string share_of_vocabulary(const td::FrequencyRanks& ranks, std::size_t k) 
   return detail::rounded(share, "%.3g") + " %";
 }
 
-void print_table(const td::FrequencyRanks& ranks, const td::TokenCounts& counts, double seconds) {
+// How much of one text the first ranks of all the others make up.
+struct HeldOut {
+  std::string text;
+  std::vector<td::FrequencyRanks::Coverage> coverage;
+};
+
+std::vector<HeldOut> hold_out(const td::Tokenizer& tokenizer, const RanksOptions& options,
+                              const std::vector<td::TokenCounts>& by_file) {
+  std::vector<HeldOut> rows;
+  for (std::size_t out = 0; out < by_file.size(); ++out) {
+    td::TokenCounts others(tokenizer.vocabulary().size());
+    for (std::size_t file = 0; file < by_file.size(); ++file) {
+      if (file != out) others += by_file[file];
+    }
+    const td::FrequencyRanks ranks(others.counts(), tokenizer.vocabulary());
+    rows.push_back({std::filesystem::path(options.texts[out]).filename().string(), {}});
+    for (const auto& [k, share] : ranks.coverage_table()) {
+      std::uint64_t covered = 0;
+      for (std::size_t id = 0; id < ranks.size(); ++id) {
+        if (ranks.rank_of(static_cast<td::TokenId>(id)) < k) covered += by_file[out].counts()[id];
+      }
+      rows.back().coverage.push_back(
+          {k, by_file[out].total() == 0
+                  ? 0
+                  : static_cast<double>(covered) / static_cast<double>(by_file[out].total())});
+    }
+  }
+  return rows;
+}
+
+void print_held_out(const std::vector<HeldOut>& rows, std::size_t size) {
+  if (rows.empty()) return;
+  std::cout << "\nEach text by ranks of the others alone:\n\n| text |";
+  for (const auto& [k, share] : rows.front().coverage) {
+    std::cout << ' '
+              << detail::rounded(100 * static_cast<double>(k) / static_cast<double>(size), "%.3g")
+              << " % |";
+  }
+  std::cout << "\n| --- |";
+  for (std::size_t i = 0; i < rows.front().coverage.size(); ++i) std::cout << " ---: |";
+  for (const HeldOut& row : rows) {
+    std::cout << "\n| " << row.text << " |";
+    for (const auto& [k, share] : row.coverage) {
+      std::cout << ' ' << detail::rounded(100 * share, "%.2f") << " % |";
+    }
+  }
+  std::cout << '\n';
+}
+
+void print_table(const td::FrequencyRanks& ranks, const td::TokenCounts& counts, double seconds,
+                 const std::vector<HeldOut>& held_out) {
   std::cout << "| of V | tokens | coverage |\n| ---: | ---: | ---: |\n";
   for (const auto& [k, share] : ranks.coverage_table()) {
     std::cout << "| " << share_of_vocabulary(ranks, k) << " | " << k << " | "
@@ -138,23 +193,29 @@ void print_table(const td::FrequencyRanks& ranks, const td::TokenCounts& counts,
             << " different ones; " << detail::rounded(megabytes, "%.2f") << " MB in "
             << detail::rounded(seconds, "%.2f") << " s (" << detail::rounded(megabytes / seconds)
             << " MB/s)\n";
+  print_held_out(held_out, ranks.size());
 }
 
-void print_json(const td::FrequencyRanks& ranks, const td::TokenCounts& counts, double seconds) {
+Json to_json(const std::vector<td::FrequencyRanks::Coverage>& coverage) {
   Json table = Json::array();
-  for (const auto& [k, share] : ranks.coverage_table()) {
-    table.push_back({{"k", k}, {"share", share}});
+  for (const auto& [k, share] : coverage) table.push_back({{"k", k}, {"share", share}});
+  return table;
+}
+
+void print_json(const td::FrequencyRanks& ranks, const td::TokenCounts& counts, double seconds,
+                const std::vector<HeldOut>& held_out) {
+  Json report{{"source", ranks.source()},
+              {"vocabulary_size", ranks.size()},
+              {"always", ranks.always_count()},
+              {"tokens", counts.total()},
+              {"distinct", counts.distinct()},
+              {"bytes", counts.bytes()},
+              {"seconds", seconds},
+              {"coverage", to_json(ranks.coverage_table())}};
+  for (const HeldOut& row : held_out) {
+    report["held_out"].push_back({{"text", row.text}, {"coverage", to_json(row.coverage)}});
   }
-  std::cout << Json{{"source", ranks.source()},
-                    {"vocabulary_size", ranks.size()},
-                    {"always", ranks.always_count()},
-                    {"tokens", counts.total()},
-                    {"distinct", counts.distinct()},
-                    {"bytes", counts.bytes()},
-                    {"seconds", seconds},
-                    {"coverage", table}}
-                   .dump(2, ' ', false, Json::error_handler_t::replace)
-            << '\n';
+  std::cout << report.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 
 // The long tail: how much of the text the first k tokens make up, and how rare the k-th is.
@@ -187,6 +248,9 @@ Plot to_plot(const td::FrequencyRanks& ranks, const td::TokenCounts& counts) {
 }
 
 void run_ranks(const RanksOptions& options) {
+  if (options.held_out && options.texts.size() < 2) {
+    throw td::Error(td::Errc::invalid_option, "--held-out", "needs two texts or more");
+  }
   for (const std::string& path : {options.out, options.plot}) {
     if (!path.empty() && !std::ofstream(path, std::ios::app)) {  // before the work, not after it
       throw td::Error(td::Errc::file_unreadable, path, "cannot be written");
@@ -197,8 +261,10 @@ void run_ranks(const RanksOptions& options) {
           ? td::load_tokenizer(options.vocabulary)
           : td::parse_tokenizer(read_file(options.vocabulary, options.max_inflated),
                                 options.vocabulary);
-  const auto start     = Clock::now();
-  const auto counts    = count_files(tokenizer, options);
+  const auto start   = Clock::now();
+  const auto by_file = count_files(tokenizer, options);
+  td::TokenCounts counts(tokenizer.vocabulary().size());
+  for (const td::TokenCounts& file : by_file) counts += file;
   const double seconds = seconds_since(start);
   if (counts.total() == 0) {
     throw td::Error(td::Errc::invalid_option, "--text", "there is no text in the files");
@@ -213,7 +279,9 @@ void run_ranks(const RanksOptions& options) {
       throw td::Error(td::Errc::file_unreadable, options.plot, "cannot be written");
     }
   }
-  (options.json ? print_json : print_table)(ranks, counts, seconds);
+  const auto held_out =
+      options.held_out ? hold_out(tokenizer, options, by_file) : std::vector<HeldOut>{};
+  (options.json ? print_json : print_table)(ranks, counts, seconds, held_out);
 }
 
 }  // namespace
@@ -233,6 +301,8 @@ void add_ranks(CLI::App& app) {
   sub->add_option("--threads", options->threads, "0: as many as there are cores")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
+  sub->add_flag("--held-out", options->held_out,
+                "also how much of each text the first ranks of all the other texts make up");
   sub->add_flag("--json", options->json, "print one JSON object and nothing else");
   sub->add_option("--max-inflated", options->max_inflated,
                   "most bytes that a compressed file may inflate to")
