@@ -157,8 +157,8 @@ void print_drafters(const std::vector<Contender>& contenders, Json& report) {
   }
 }
 
-// Bytes that a round reads, in BF16: the target, and for each level the draft's layer and the rows
-// of its head.
+// Bytes that a round reads, in BF16, if it drafts all of its levels: the target, and for each level
+// the draft's layer and the rows of its head.
 double round_bytes(const td::LlamaConfig& config, std::size_t levels, std::size_t k) {
   const auto hidden = static_cast<double>(config.hidden_size);
   const double attention =
@@ -183,7 +183,7 @@ void print_sweep(const std::vector<Contender>& contenders, bool constrained,
     const std::size_t k   = c.drafts.k == 0 ? all : c.drafts.k;
     if (k == all) whole = c.acceptance_length();
     const auto bytes = [&](std::size_t rows) {
-      return round_bytes(assistant.model.config(), 6, rows);
+      return round_bytes(assistant.model.config(), program::eagle_depth, rows);
     };
     print_line(
         {c.name, c.drafts.with_context ? "yes" : "no",
@@ -199,6 +199,7 @@ void print_sweep(const std::vector<Contender>& contenders, bool constrained,
                       {"k", k},
                       {"acceptance_length", c.acceptance_length()},
                       {"retention", c.acceptance_length() / whole},
+                      {"break_even", bytes(k) / bytes(all)},
                       {"mismatches", c.mismatches}});
   }
 }
@@ -268,6 +269,7 @@ int run_all(std::size_t limit, std::size_t sweep_rows, const std::string& ranks,
       }
     }
     run_rows(assistant, fewer, sizes);
+    report["sweep"] = {{"rows", fewer.size()}, {"eagle_levels", program::eagle_depth}};
     Json& table = report["sizes"] = Json::array();
     print_sweep(sizes, false, assistant, table);
     print_sweep(sizes, true, assistant, table);

@@ -40,6 +40,9 @@ inline tooldecode::FrequencyRanks uncounted_ranks(const tooldecode::Vocabulary& 
   return {std::vector<std::uint64_t>(vocabulary.size()), vocabulary, "nothing"};
 }
 
+/// Levels of EAGLE's trees.
+inline constexpr std::size_t eagle_depth = 8;
+
 /// What a speculative run drafts with.
 struct DraftSettings {
   std::string drafter = "all";
@@ -85,7 +88,9 @@ class Speculation {
     // On a processor a node costs more than on a GPU: few levels wide, and none that is unlikely.
     constexpr double least = 0.1;
     const EagleDrafter eagle{
-        eagle_, head, {.depth = 8, .width = 4, .least_probability = least, .context = context}};
+        eagle_,
+        head,
+        {.depth = eagle_depth, .width = 4, .least_probability = least, .context = context}};
     if (name == "eagle") return decode(eagle);
     const MedusaDrafter medusa{
         medusa_, head, {.width = 4, .least_probability = least, .context = context}};

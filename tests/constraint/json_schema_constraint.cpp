@@ -191,7 +191,8 @@ TEST_CASE("By draft 4 3.0 is no integer, later it is one") {
   const MaskCache cache(slow::pieces_of({"{}"}, 1));
   const auto with = [&](const std::string& draft, const std::string& schema) {
     return JsonSchemaConstraint::parse(
-        cache, R"({"$schema": "http://json-schema.org/)" + draft + R"(/schema#", )" + schema + '}');
+        cache, R"({"$schema": "http://json-schema.org/)" + draft + R"(/schema#", )" + schema + '}',
+        {.every_spelling = true});
   };
   for (const char* text : {"3", "-0", "12345678901234567890"}) {
     CHECK(slow::accepts(with("draft-04", R"("type": "integer")"), text));
@@ -207,6 +208,35 @@ TEST_CASE("By draft 4 3.0 is no integer, later it is one") {
   }
   CHECK(slow::accepts(with("draft-04", R"("enum": [3])"), "3.0"));
   CHECK_FALSE(slow::accepts(with("draft-04", R"("enum": [3], "type": "integer")"), "3.0"));
+}
+
+TEST_CASE(
+    "Written integers have zeros alone behind a point; judged ones what an exponent makes up for") {
+  const MaskCache cache(test::byte_vocabulary());
+  for (const char* schema : {R"({"type": "integer"})", R"({"type": "integer", "minimum": 2})",
+                             R"({"type": "integer", "multipleOf": 5})"}) {
+    INFO(schema);
+    const auto written = JsonSchemaConstraint::parse(cache, schema);
+    const auto judged  = JsonSchemaConstraint::parse(cache, schema, {.every_spelling = true});
+    for (const char* text : {"35", "35.0", "35.000", "5e1", "5.0e1"}) {
+      INFO(text);
+      CHECK(slow::accepts(written, text));
+      CHECK(slow::accepts(judged, text));
+    }
+    CHECK_FALSE(slow::accepts(written, "3.5e1"));
+    CHECK(slow::accepts(judged, "3.5e1"));
+    TokenMask mask(cache.vocabulary().size());
+    const auto behind_point = written.advance_bytes(written.initial(), "3.");
+    REQUIRE(behind_point);
+    written.fill_mask(*behind_point, mask.words());
+    for (const char digit : std::string_view("0123456789")) {
+      CHECK(mask.contains(static_cast<TokenId>(digit)) == (digit == '0'));
+    }
+    for (const char* text : {"3.5", "35.5", "3.55e1", "1.5"}) {
+      CHECK_FALSE(slow::accepts(written, text));
+      CHECK_FALSE(slow::accepts(judged, text));
+    }
+  }
 }
 
 TEST_CASE("From every state that numbers lead to, an accepting one can be reached") {

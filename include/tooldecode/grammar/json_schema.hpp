@@ -26,8 +26,9 @@ struct SchemaOptions {
   bool documented_order    = false;  ///< properties in the order of the schema only
   std::uint32_t whitespace = 40;     ///< most bytes of optional whitespace; 0: ", " and ": " only
   std::vector<std::string> leading_keys{};  ///< of the root object: required, first, in this order
-  /// Named keys with every escape, also of letters (`\u0061`), which no writer has and which make a
-  /// model choose at each letter: for judging texts rather than for writing them.
+  /// For judging texts rather than for writing them, also what no writer has and a model would be
+  /// led astray by: named keys with every escape, of letters too (`\u0061`), and integers whose
+  /// exponent makes up for digits behind a point (`3.5e1`).
   bool every_spelling = false;
   SchemaRules rules{};
   NumberLimits numbers{};  ///< how many digits numbers have, and which exponents
@@ -60,10 +61,11 @@ inline constexpr std::uint32_t argument_tag = SchemaValues::argument_tag;
 /// formats are those of their RFCs, see string_format.
 ///
 /// Numbers are their values, however they are written: 1e3 and 3.0 are integers, save in draft 4,
-/// whose integers have neither a point nor an exponent. Numbers of the schema are exact where its
-/// text was read by `parse_exact_json`, as `JsonSchemaConstraint::parse` and `ToolSet::parse` do.
-/// Of a double, in a value that others have read, nothing is known but itself: it means the
-/// shortest decimal that reads as it.
+/// whose integers have neither a point nor an exponent; 3.5e1 is one by
+/// SchemaOptions::every_spelling only. Numbers of the schema are exact where its text was read by
+/// `parse_exact_json`, as `JsonSchemaConstraint::parse` and `ToolSet::parse` do. Of a double, in a
+/// value that others have read, nothing is known but itself: it means the shortest decimal that
+/// reads as it.
 ///
 /// What building may cost is counted, see BuildLimits: a document of up to a megabyte is built
 /// within about a second and 256 MB, or refused with the pointer of the schema that was at work.
@@ -86,7 +88,8 @@ class SchemaCompiler {
         first_(static_cast<NodeId>(grammar.size())),
         reader_(root, options_.rules),
         text_(grammar, options_.syntax, options_.whitespace, options_.every_spelling),
-        values_(grammar, reader_, text_, options_.documented_order, options_.numbers) {}
+        values_(grammar, reader_, text_, options_.documented_order,
+                options_.every_spelling ? options_.numbers : options_.numbers.as_written()) {}
 
   /// Any value that conforms; `pointer` is where the schema stands in the root document.
   [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer) {

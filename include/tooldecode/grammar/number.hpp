@@ -147,13 +147,18 @@ inline std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows) {
 
 /// Any number, any integer, or any that is digits alone; one shared lexeme each for the whole
 /// process.
-[[nodiscard]] inline const NumberLexeme& any_number(NumberKinds kinds) {
+///
+/// \param as_written  integers with zeros alone behind a point, see NumberLimits::as_written
+[[nodiscard]] inline const NumberLexeme& any_number(NumberKinds kinds, bool as_written = false) {
   static const NumberLexeme numbers  = number_lexeme({}, NumberKinds::any);
   static const NumberLexeme integers = number_lexeme({}, NumberKinds::integers);
-  static const NumberLexeme digits   = number_lexeme({}, NumberKinds::digits);
+  static const NumberLexeme plain =
+      number_lexeme({}, NumberKinds::integers, NumberLimits{}.as_written());
+  static const NumberLexeme digits = number_lexeme({}, NumberKinds::digits);
   TOOLDECODE_ASSERT(kinds == NumberKinds::any || kinds == NumberKinds::integers ||
                     kinds == NumberKinds::digits);
-  return kinds == NumberKinds::any ? numbers : kinds == NumberKinds::digits ? digits : integers;
+  if (kinds == NumberKinds::any) return numbers;
+  return kinds == NumberKinds::digits ? digits : as_written ? plain : integers;
 }
 
 }  // namespace tooldecode

@@ -78,6 +78,14 @@ struct NumberLimits {
   /// so far from zero: 10 is 1e1 too.
   std::uint32_t constant_exponent = 1;
 
+  /// The same for writing: behind the point of an integer or a multiple with an exponent are zeros
+  /// alone. A model that has written `3.5` for an integer would have to find an exponent.
+  [[nodiscard]] constexpr NumberLimits as_written() const noexcept {
+    NumberLimits limits = *this;
+    limits.places       = 0;
+    return limits;
+  }
+
   friend bool operator==(const NumberLimits&, const NumberLimits&) = default;
 };
 

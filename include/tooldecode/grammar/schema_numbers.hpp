@@ -36,10 +36,11 @@ struct SchemaNumbers {
     static constexpr std::size_t most_kept = 256, most_states = 2'000;
     static std::mutex mutex;
     static std::map<std::string, NumberLexeme> kept;
-    if (form.bounds == NumberBounds{} && limits == NumberLimits{} &&
+    const bool as_written = limits == NumberLimits{}.as_written();
+    if (form.bounds == NumberBounds{} && (as_written || limits == NumberLimits{}) &&
         (form.kinds == NumberKinds::any || form.kinds == NumberKinds::integers ||
          form.kinds == NumberKinds::digits)) {
-      return any_number(form.kinds);
+      return any_number(form.kinds, as_written);
     }
     std::string key = SchemaNumbers::key(form);
     for (const auto limit : {static_cast<std::int64_t>(limits.digits),
