@@ -1,9 +1,6 @@
 # What tests, examples and benchmarks are compiled with; users of the library get none of it.
 option(TOOLDECODE_NATIVE "Compile examples and benchmarks for this machine's processor" ON)
 
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-  set(CMAKE_BUILD_TYPE Release)
-endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
 
 add_library(tooldecode_developer INTERFACE)
