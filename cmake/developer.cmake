@@ -24,6 +24,15 @@ if(TOOLDECODE_NATIVE)
   endif()
 endif()
 
+# What files of results say about how their program was compiled.
+string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+string(JOIN " " flags ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}})
+if(TOOLDECODE_HAS_MARCH_NATIVE AND CMAKE_BUILD_TYPE STREQUAL "Release")
+  string(APPEND flags " -march=native")
+endif()
+string(REPLACE "\"" "\\\"" flags "${flags}")
+target_compile_definitions(tooldecode_native INTERFACE "TOOLDECODE_COMPILER_FLAGS=\"${flags}\"")
+
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})

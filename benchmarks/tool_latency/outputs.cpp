@@ -116,8 +116,7 @@ program::PlotSeries series_of(std::string name, const std::vector<X>& xs, Y y) {
 }  // namespace
 
 void write_json(const std::string& path, Sweep& sweep, const Json& claims) {
-  write_results(path, "benchmark_tool_latency simulate", parameters_of(sweep.base()), claims,
-                columns, rows_of(sweep));
+  write_results(path, parameters_of(sweep.base()), claims, columns, rows_of(sweep));
 }
 
 void write_plots(const std::string& directory, Sweep& sweep) {

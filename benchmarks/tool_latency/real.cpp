@@ -446,8 +446,8 @@ int real(const RealOptions& options) {
   Claims claims;
   check(points, task, claims);
   if (!options.out.empty()) {
-    write_results(options.out, "benchmark_tool_latency real", parameters_of(options, task),
-                  claims.report(), columns, rows_of(points));
+    write_results(options.out, parameters_of(options, task), claims.report(), columns,
+                  rows_of(points));
   }
   if (!options.plots.empty()) write_plot(options.plots, points);
   return claims.all_hold() ? 0 : 1;

@@ -21,6 +21,7 @@
 #include <program/files.hpp>
 #include <program/json.hpp>
 #include <program/plot.hpp>
+#include <program/run_record.hpp>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -152,7 +153,8 @@ void print_json(const td::FrequencyRanks& ranks, const td::TokenCounts& counts, 
                     {"distinct", counts.distinct()},
                     {"bytes", counts.bytes()},
                     {"seconds", seconds},
-                    {"coverage", table}}
+                    {"coverage", table},
+                    {"made_by", run_record()}}
                    .dump(2, ' ', false, Json::error_handler_t::replace)
             << '\n';
 }
