@@ -1,9 +1,6 @@
 # What tests, examples and benchmarks are compiled with; users of the library get none of it.
 option(TOOLDECODE_NATIVE "Compile examples and benchmarks for this machine's processor" ON)
 
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-  set(CMAKE_BUILD_TYPE Release)
-endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
 
 add_library(tooldecode_developer INTERFACE)
@@ -26,6 +23,15 @@ if(TOOLDECODE_NATIVE)
     target_compile_options(tooldecode_native INTERFACE $<$<CONFIG:Release>:-march=native>)
   endif()
 endif()
+
+# What files of results say about how their program was compiled.
+string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+string(JOIN " " flags ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}})
+if(TOOLDECODE_HAS_MARCH_NATIVE AND CMAKE_BUILD_TYPE STREQUAL "Release")
+  string(APPEND flags " -march=native")
+endif()
+string(REPLACE "\"" "\\\"" flags "${flags}")
+target_compile_definitions(tooldecode_native INTERFACE "TOOLDECODE_COMPILER_FLAGS=\"${flags}\"")
 
 find_program(CCACHE ccache)
 if(CCACHE)

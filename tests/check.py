@@ -57,6 +57,7 @@ def test_tests(folder):
     for k, (_, valid) in enumerate(data):
         assert verdicts[f"person#{k}"]["accepted"] == valid, verdicts
         assert verdicts[f"person#{k}"]["build_us"] > 0, verdicts
+        assert 1e6 < verdicts[f"person#{k}"]["peak_bytes"] < 1e9, verdicts
     assert "4 of 5 verdicts as the rows have them" in report, report
 
 

@@ -26,7 +26,10 @@ def run(*arguments, data=None, status=0):
         if status != 0:
             return done.stderr
         plot = xml.etree.ElementTree.parse(folder / "out.svg").getroot()
-        return done.stdout, json.loads((folder / "out.json").read_text(encoding="utf-8")), " ".join(plot.itertext())
+        document = json.loads((folder / "out.json").read_text(encoding="utf-8"))
+        assert document["made_by"]["command"].split()[1] == "eval" and document["made_by"]["commit"], document
+        methods = document["methods"] | ({"left_out": document["left_out"]} if document["left_out"] else {})
+        return done.stdout, methods, " ".join(plot.itertext())
 
 
 def only(document: dict, error: str, method: str = "constrained"):
@@ -105,7 +108,7 @@ def test_rows():
               {**bfcl, "expects_call": True}, {**bfcl, "expects_call": True, "call_json": None},
               {"id": "other", "x": 1}, {**dialogue("f", []), "messages": 1},
               {**dialogue("f", []), "messages": [{"role": "user", "content": "word " * 3000}]}])
-    assert document["constrained"]["samples"] == 4 and document["constrained"]["left_out"] == 6, text
+    assert document["constrained"]["samples"] == 4 and document["left_out"] == 6, text
     assert {name: group["samples"] for name, group in document["constrained"]["groups"].items()} == {
         "API-Bank level 1": 1, "no call needed": 1, "own_bfcl": 2}, document
     for reason in ("1 row, unsupported_keyword", "2 rows, a call is expected, but not known which", "model's context",

@@ -7,8 +7,8 @@ tooldecode, XGrammar and llguidance takes.
 PROGRAM is `tooldecode`. Each is built in a process of its own, with one thread and its first mask; it has `--limit`
 seconds and 8 GB. Schemas are built over a vocabulary of the 256 bytes, grammars over Qwen2's 151,936 tokens, from the
 folder that TOOLDECODE_SHARED_DATA names (../shared/data); without it they are left out, and said so. Times are seconds
-of the build and of the first mask, as the contender measures them; memory is the peak of the process less that of one that
-builds next to nothing. "refused" is a contender's own error, "too late" and "died" are ours to tell. The peers'
+of the build and of the first mask, as the contender measures them; memory is the peak of the process, as the system tells
+it, less that of one that builds next to nothing. "refused" is a contender's own error, "too late" and "died" are ours to tell. The peers'
 packages are those of benchmarks/peers/run.sh; a contender that is not installed is left out, and said so.
 
 The families are those of tests/properties/build_bounds.cpp, at the size of a small or a full megabyte, and of
@@ -16,18 +16,18 @@ tests/constraint/joint_walk.cpp.
 """
 import argparse
 import base64
-import datetime
 import gzip
-import importlib.metadata
 import json
 import os
 import pathlib
-import platform
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import run_record  # noqa: E402
 
 END = b"<the end of the text>"
 NOTHING = {"schema": {"type": "null"}}
@@ -180,8 +180,15 @@ def first_mask_of_llguidance(given, tokens):
     return build
 
 
+def peak_bytes():
+    """The most memory of this process. Not getrusage: that counts from before the program was executed, in a copy of
+    the process that started it."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        return next(1024 * int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
+
+
 def run_peer(peer):
-    """In a process of its own: what to build on stdin, the times on stdout."""
+    """In a process of its own: what to build on stdin, the times and the peak on stdout."""
     given = json.load(sys.stdin)
     path = pathlib.Path(given["vocabulary"])
     compact = json.loads(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())
@@ -192,11 +199,12 @@ def run_peer(peer):
     try:
         mask = build()
     except Exception as error:  # pylint: disable=broad-except
-        print(json.dumps({"refused": str(error).splitlines()[0][:100], "build": time.perf_counter() - start}))
+        print(json.dumps({"refused": str(error).splitlines()[0][:100], "build": time.perf_counter() - start,
+                          "peak_bytes": peak_bytes()}))
         return
     built = time.perf_counter()
     mask()
-    print(json.dumps({"build": built - start, "mask": time.perf_counter() - built}))
+    print(json.dumps({"build": built - start, "mask": time.perf_counter() - built, "peak_bytes": peak_bytes()}))
 
 
 def vocabulary(folder):
@@ -208,22 +216,17 @@ def vocabulary(folder):
 
 
 def measure(command, given, limit):
-    """What a process printed, its peak memory in MB, and how it ended."""
-    wrapped = [sys.executable, __file__, "--measured", *command]
+    """What a process printed, and how it ended."""
+    def less_memory():
+        resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+
     try:
-        done = subprocess.run(wrapped, input=given, capture_output=True, text=True, timeout=limit, check=False)
+        done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=limit, check=False,
+                              preexec_fn=less_memory)
     except subprocess.TimeoutExpired:
-        return None, None, "too late"
+        return None, "too late"
     lines = done.stdout.splitlines()
-    peak = json.loads(lines[-1])["peak"] if lines else 0
-    return lines[:-1], peak, "" if lines[:-1] else "died"
-
-
-def run_measured(command):
-    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
-    done = subprocess.run(command, input=sys.stdin.read(), capture_output=True, text=True, check=False)
-    sys.stdout.write(done.stdout)
-    print(json.dumps({"peak": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024}))
+    return lines, "" if lines else "died"
 
 
 def contend(contender, given, options, folder, idle):
@@ -241,12 +244,13 @@ def contend(contender, given, options, folder, idle):
         return {"answer": "-"}
     else:
         command, text = [sys.executable, __file__, "--peer", contender], json.dumps({**given, "vocabulary": str(path)})
-    lines, peak, ended = measure(command, text, options.limit)
+    lines, ended = measure(command, text, options.limit)
     if ended:
         return {"answer": ended}
     answer = json.loads(lines[0])
     if contender == "tooldecode" and "build_us" in answer:
-        answer = {"build": answer["build_us"] / 1e6, "mask": answer["first_mask_us"] / 1e6}
+        answer |= {"build": answer["build_us"] / 1e6, "mask": answer["first_mask_us"] / 1e6}
+    peak = answer["peak_bytes"] / 2**20
     taken = {"answer": "built" if "mask" in answer else "refused", "peak_mb": round(peak, 1),
              "memory_mb": round(max(peak - idle, 0), 1)}
     if "mask" in answer:
@@ -261,16 +265,6 @@ def cell(taken):
     return f"{taken['answer']:17} {memory}"
 
 
-def versions(peers):
-    found = {}
-    for peer in peers:
-        try:
-            found[peer] = importlib.metadata.version(peer)
-        except importlib.metadata.PackageNotFoundError:
-            found[peer] = "this tree"
-    return found
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", nargs="?")
@@ -279,12 +273,9 @@ def main():
     parser.add_argument("--peers", nargs="+", default=["tooldecode", "xgrammar", "llguidance"])
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--peer", help=argparse.SUPPRESS)
-    parser.add_argument("--measured", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.peer:
         return run_peer(options.peer)
-    if options.measured:
-        return run_measured(options.measured)
     given = {name: {"tools" if isinstance(schema, list) else "schema": schema} for name, schema in FAMILIES.items()}
     if QWEN2.exists():
         given |= {name: {"grammar": text, "qwen2": True} for name, text in GRAMMARS.items()}
@@ -316,11 +307,10 @@ def main():
             print(f"{name:38} {size:9}   {cells}".rstrip(), flush=True)
             results[name] = {"bytes": size, **taken}
     if options.json:
-        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
         options.json.write_text(json.dumps({
-            "date": datetime.date.today().isoformat(), "commit": commit.stdout.strip(),
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores", "limit_s": options.limit,
-            "versions": versions(idle), "families": results}, indent=1) + "\n", encoding="utf-8")
+            "made_by": run_record.run_record([options.program, "--made-by"],
+                                             [peer for peer in idle if peer != "tooldecode"], ["python3", *sys.argv]),
+            "limit_s": options.limit, "families": results}, indent=1) + "\n", encoding="utf-8")
     return None
 
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
+#include <program/run_record.hpp>
 #include <zlib.h>
 
 namespace {
@@ -221,4 +223,47 @@ void copy_of_a_mask(benchmark::State& state) {
 }
 BENCHMARK(copy_of_a_mask);
 
+// What the console shows, kept: microseconds of one call, by the name of the benchmark.
+class Keeper : public benchmark::ConsoleReporter {
+ public:
+  void ReportRuns(const std::vector<Run>& runs) override {
+    benchmark::ConsoleReporter::ReportRuns(runs);
+    for (const Run& run : runs) {
+      Json& entry = microseconds_[run.run_name.function_name];
+      if (run.counters.find("mean_us") == run.counters.end()) {
+        entry = {{"mean", 1e6 * run.cpu_accumulated_time / static_cast<double>(run.iterations)}};
+        continue;
+      }
+      for (const char* what : {"mean", "p50", "p99"}) {
+        entry[what] = run.counters.at(std::string(what) + "_us").value;
+      }
+    }
+  }
+  [[nodiscard]] const Json& microseconds() const { return microseconds_; }
+
+ private:
+  Json microseconds_ = Json::object();
+};
+
 }  // namespace
+
+int main(int argc, char** argv) {
+  std::string path;  // --json FILE, which Google Benchmark does not know
+  for (int i = 1; i + 1 < argc; ++i) {
+    if (std::string(argv[i]) != "--json") continue;
+    path = argv[i + 1];
+    std::copy(argv + i + 2, argv + argc, argv + i);
+    argc -= 2;
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  Keeper keeper;
+  benchmark::RunSpecifiedBenchmarks(&keeper);
+  if (path.empty()) return 0;
+  const Json record = program::run_record();
+  std::ofstream file(path);
+  file << Json{{"made_by", record}, {"microseconds", keeper.microseconds()}}.dump(1) << '\n';
+  if (file.flush()) return 0;
+  std::fprintf(stderr, "%s: cannot be written\n", path.c_str());
+  return 1;
+}

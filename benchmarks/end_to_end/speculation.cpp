@@ -24,6 +24,7 @@
 #include <program/files.hpp>
 #include <program/progress.hpp>
 #include <program/rows.hpp>
+#include <program/run_record.hpp>
 #include <program/speculation.hpp>
 #include <support/prefilled_model.hpp>
 
@@ -280,6 +281,7 @@ int run_all(std::size_t limit, std::size_t sweep_rows, const std::string& ranks,
     for (const Contender& contender : *group) mismatches += contender.mismatches;
   }
   std::cout << '\n' << mismatches << " answers differ from plain decoding\n";
+  report["made_by"] = program::run_record();
   if (!json.empty()) std::ofstream(json) << report.dump(1) << '\n';
   return mismatches == 0 ? 0 : 1;
 }

@@ -10,6 +10,9 @@ import sys
 import time
 
 import report
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from run_record import run_record  # noqa: E402
 from workloads import WARM, WORKLOADS
 
 HERE = pathlib.Path(__file__).parent
@@ -129,6 +132,10 @@ def main():
         results = compare(options)
         if "tools_200" in options.workloads:
             results["threads"] = threads(options)
+        peers = {name.partition("_")[0] for one in results.values() for name in one} & {"xgrammar", "llguidance"}
+        # run.sh, which is asked, puts --build and --data before its own arguments.
+        results["made_by"] = run_record([options.build / "tooldecode", "record"], sorted(peers),
+                                        ["bash", "benchmarks/peers/run.sh", *sys.argv[5:]])
     print(report.bindings(results))
     print(report.aims(results))
     if options.readme:

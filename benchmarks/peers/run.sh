@@ -37,11 +37,13 @@ if [ "$(cat "$build/venv/ready" 2>/dev/null)" != "$packages" ]; then
 fi
 
 program=$build/tooldecode
-if [ ! -e "$program" ] || [ -n "$(find "$here/tooldecode.cpp" "$root/include" -newer "$program" -print -quit)" ]; then
+if [ ! -e "$program" ] || [ -n "$(find "$here/tooldecode.cpp" "$root/include" "$root/examples/program" -newer "$program" -print -quit)" ]; then
   echo "Compiling $program" >&2
   eigen=$(pkg-config --cflags-only-I eigen3 2>/dev/null || echo -I/usr/include/eigen3)
+  flags="-std=c++20 -O3 -march=native -DNDEBUG"
   # shellcheck disable=SC2086
-  ${CXX:-g++} -std=c++20 -O3 -march=native -DNDEBUG -I"$root/include" ${eigen//-I/-isystem } "$here/tooldecode.cpp" \
+  ${CXX:-g++} $flags -DTOOLDECODE_COMPILER_FLAGS="\"$flags\"" -DTOOLDECODE_EXAMPLE_DATA="\"$root/examples/data\"" \
+    -I"$root/include" -I"$root/examples" ${eigen//-I/-isystem } "$here/tooldecode.cpp" \
     -o "$program" -lpcre2-8 -lz -pthread
 fi
 

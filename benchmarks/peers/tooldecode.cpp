@@ -33,6 +33,7 @@
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <nlohmann/json.hpp>
+#include <program/run_record.hpp>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -341,6 +342,10 @@ void run_threads(const std::string& rows, const Tokenizer& tokenizer) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments == std::vector<std::string>{"record"}) {
+    std::cout << program::run_record() << std::endl;
+    return 0;
+  }
   if (arguments.size() < 3) {
     std::fprintf(stderr, "see benchmarks/peers/run.sh\n");
     return 2;

@@ -44,6 +44,8 @@ struct Contender {
 std::vector<Contender> tooldecode_contenders(const Task& task);
 std::vector<Contender> eigen_contenders(const Task& task);
 std::vector<Contender> openblas_contenders(const Task& task);
+// What OpenBLAS says about itself, empty where it was not found.
+std::string openblas_version();
 
 // Seconds of processor time, in which what else the machine runs counts little.
 template <class Run>

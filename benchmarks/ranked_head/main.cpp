@@ -4,8 +4,7 @@
 //
 //   benchmark_ranked_head [--json FILE] [--width H] [--rows K...]
 //
-// benchmarks/results/ranked_head.json is what `--json` writes, with the environment variable
-// TOOLDECODE_COMMIT set to what `git rev-parse --short HEAD` says.
+// benchmarks/results/ranked_head.json is what `--json` writes.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -24,6 +23,7 @@
 
 #include "contender.hpp"
 #include <nlohmann/json.hpp>
+#include <program/run_record.hpp>
 
 namespace {
 
@@ -60,12 +60,14 @@ void verify(const Task& task, const Contender& contender) {
   }
 }
 
-std::string processor() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+Json versions_of_peers() {
+  const auto part = [](int number) { return std::to_string(number); };
+  Json versions{{"eigen", part(EIGEN_WORLD_VERSION) + '.' + part(EIGEN_MAJOR_VERSION) + '.' +
+                              part(EIGEN_MINOR_VERSION)}};
+  if (const std::string openblas = openblas_version(); !openblas.empty()) {
+    versions["openblas"] = openblas;
   }
-  return "unknown";
+  return versions;
 }
 
 struct Options {
@@ -197,20 +199,16 @@ int main(int count, char** arguments) {
                 ten / one, target_ratio_of_ten);
   }
   if (!options.json.empty()) {
-    const char* commit = std::getenv("TOOLDECODE_COMMIT");
-    std::ofstream(options.json)
-        << Json{{"question", "K x H products of a draft's head"},
-                {"machine", processor()},
-                {"compiler", __VERSION__},
-                {"commit", commit == nullptr ? "" : commit},
-                {"command", "benchmark_ranked_head --json benchmarks/results/ranked_head.json"},
-                {"times", "processor time, the best of 9 interleaved rounds"},
-                {"hidden_size", options.width},
-                {"openblas", has_openblas},
-                {"one_state_least_share", least_share},
-                {"ten_states_to_one", one > 0 ? ten / one : 0.0},
-                {"results", results}}
-               .dump(1)
-        << '\n';
+    std::ofstream(options.json) << Json{{"question", "K x H products of a draft's head"},
+                                        {"made_by", program::run_record(versions_of_peers())},
+                                        {"times",
+                                         "processor time, the best of 9 interleaved rounds"},
+                                        {"hidden_size", options.width},
+                                        {"openblas", has_openblas},
+                                        {"one_state_least_share", least_share},
+                                        {"ten_states_to_one", one > 0 ? ten / one : 0.0},
+                                        {"results", results}}
+                                       .dump(1)
+                                << '\n';
   }
 }

@@ -1,3 +1,4 @@
+#include <string>
 #include <vector>
 
 #include "contender.hpp"
@@ -7,6 +8,7 @@
 // Of its cblas.h, whose place differs from system to system; its enumerators are ints.
 extern "C" {
 void openblas_set_num_threads(int);
+char* openblas_get_config();
 void cblas_sgemv(int order, int transposed, int rows, int columns, float alpha, const float* a,
                  int a_stride, const float* x, int x_step, float beta, float* y, int y_step);
 void cblas_sgemm(int order, int a_transposed, int b_transposed, int m, int n, int k, float alpha,
@@ -35,6 +37,10 @@ std::vector<Contender> openblas_contenders(const Task& task) {
            }}};
 }
 
+std::string openblas_version() {
+  return openblas_get_config();
+}
+
 }  // namespace ranked_head
 
 #else
@@ -42,6 +48,9 @@ std::vector<Contender> openblas_contenders(const Task& task) {
 namespace ranked_head {
 
 std::vector<Contender> openblas_contenders(const Task&) {
+  return {};
+}
+std::string openblas_version() {
   return {};
 }
 

@@ -77,6 +77,7 @@ Json parameters_of(const Setup& setup) {
            {{"agents", all_agents},
             {"tool_latency_s", {0, 3}},
             {"speculators", {1, most_speculators}}}},
+          {"generation_s", rounded(model_times(setup).turn.generation.count())},
           {"chosen",
            {{"acceptance_of_each_speculator", qualities},
             {"step_s", e.step},
@@ -116,8 +117,7 @@ program::PlotSeries series_of(std::string name, const std::vector<X>& xs, Y y) {
 }  // namespace
 
 void write_json(const std::string& path, Sweep& sweep, const Json& claims) {
-  write_results(path, "benchmark_tool_latency simulate", parameters_of(sweep.base()), claims,
-                columns, rows_of(sweep));
+  write_results(path, parameters_of(sweep.base()), claims, columns, rows_of(sweep));
 }
 
 void write_plots(const std::string& directory, Sweep& sweep) {

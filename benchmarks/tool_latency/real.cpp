@@ -341,6 +341,8 @@ Json parameters_of(const RealOptions& options, const Task& task) {
     natural += question.natural.count() / static_cast<double>(task.questions.size());
   }
   return {{"server", "tooldecode serve, the embedded model, on loopback"},
+          {"predictions", "an oracle's: the right call with the wanted probability, else another"},
+          {"reasoning", "scripted: the client sleeps until generation_s is over"},
           {"hardware_threads", std::thread::hardware_concurrency()},
           {"questions", task.questions.size()},
           {"max_tokens", task.most_tokens},
@@ -446,8 +448,8 @@ int real(const RealOptions& options) {
   Claims claims;
   check(points, task, claims);
   if (!options.out.empty()) {
-    write_results(options.out, "benchmark_tool_latency real", parameters_of(options, task),
-                  claims.report(), columns, rows_of(points));
+    write_results(options.out, parameters_of(options, task), claims.report(), columns,
+                  rows_of(points));
   }
   if (!options.plots.empty()) write_plot(options.plots, points);
   return claims.all_hold() ? 0 : 1;

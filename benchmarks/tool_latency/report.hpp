@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
+#include <program/run_record.hpp>
 
 namespace tool_latency {
 
@@ -74,14 +75,13 @@ class Claims {
   bool all_                      = true;
 };
 
-/// Writes what was run, what was claimed and found, and the points, a line each.
-inline void write_results(const std::string& path, std::string_view command,
-                          const nlohmann::ordered_json& parameters,
+/// Writes who made it, what was asked, what was claimed and found, and the points, a line each.
+inline void write_results(const std::string& path, const nlohmann::ordered_json& parameters,
                           const nlohmann::ordered_json& claims,
                           const nlohmann::ordered_json& columns,
                           const std::vector<std::string>& rows) {
   std::ofstream file = open_file(path);
-  file << "{\n\"command\": " << nlohmann::ordered_json(command).dump()
+  file << "{\n\"made_by\": " << program::run_record().dump(1)
        << ",\n\"parameters\": " << parameters.dump(1) << ",\n\"claims\": " << claims.dump(1)
        << ",\n\"columns\": " << columns.dump() << ",\n\"points\": [\n";
   std::string separator;

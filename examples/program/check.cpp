@@ -31,6 +31,7 @@
 #include <program/files.hpp>
 #include <program/formats.hpp>
 #include <program/json.hpp>
+#include <program/system_files.hpp>
 #include <program/text_walk.hpp>
 
 namespace program {
@@ -297,7 +298,8 @@ void run_check(const CheckOptions& options) {
         throw td::Error(td::Errc::malformed_document, path + ":" + std::to_string(number),
                         "a row is a JSON object");
       }
-      for (const Json& verdict : check.check_row(row)) {
+      for (Json& verdict : check.check_row(row)) {
+        if (options.timing) verdict["peak_bytes"] = peak_memory_bytes();
         std::cout << verdict.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
       }
       if (Clock::now() - shown > std::chrono::seconds(2)) {
@@ -351,7 +353,8 @@ void add_check(CLI::App& app) {
                 "way, and on random ways on from there, with what may follow for every token of "
                 "the vocabulary, and add \"disagreement\" where they differ; for small "
                 "vocabularies");
-  sub->add_flag("--timing", options->timing, "add microseconds per build and per mask");
+  sub->add_flag("--timing", options->timing,
+                "add microseconds per build and per mask, and the most memory so far");
   sub->add_option("rows", options->rows,
                   "JSONL (or .gz) with id, functions or tools, text and, if wanted, choice; "
                   "without text, call_json or call_python is written in the format. With "

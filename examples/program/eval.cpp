@@ -25,6 +25,7 @@
 #include <program/progress.hpp>
 #include <program/reports.hpp>
 #include <program/rows.hpp>
+#include <program/run_record.hpp>
 #include <program/scores.hpp>
 
 namespace program {
@@ -147,7 +148,13 @@ void run_eval(const EvalOptions& options) {
     throw td::Error(td::Errc::malformed_document, "", "no row can be used\n" + left_out.report());
   }
   std::cout << tables(report) << left_out.report();
-  if (!options.json.empty()) write_file(options.json, to_json(report).dump(2) + '\n');
+  if (!options.json.empty()) {
+    const Json document{{"made_by", run_record()},
+                        {"seed", report.seed},
+                        {"left_out", report.left_out},
+                        {"methods", to_json(report)}};
+    write_file(options.json, document.dump(2) + '\n');
+  }
   if (!options.plot.empty()) write_file(options.plot, draw_svg(to_plot(report)));
 }
 

@@ -8,10 +8,18 @@
 
 #include <CLI/CLI.hpp>
 #include <program/commands.hpp>
+#include <program/run_record.hpp>
 
 int main(int argc, char** argv) {
   CLI::App app{"tooldecode: constrained decoding of tool calls", "tooldecode"};
   app.set_version_flag("--version", std::string(tooldecode::version));
+  const auto print_record = [] {
+    std::cout << program::run_record().dump(1) << '\n';
+    throw CLI::Success();
+  };
+  app.add_flag_callback(
+      "--made-by", print_record,
+      "Print commit, machine, compiler and versions, as files of results have them");
   app.require_subcommand(1);
   program::add_agent(app);
   program::add_call(app);

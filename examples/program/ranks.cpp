@@ -21,6 +21,7 @@
 #include <program/files.hpp>
 #include <program/json.hpp>
 #include <program/plot.hpp>
+#include <program/run_record.hpp>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -204,7 +205,8 @@ Json to_json(const std::vector<td::FrequencyRanks::Coverage>& coverage) {
 
 void print_json(const td::FrequencyRanks& ranks, const td::TokenCounts& counts, double seconds,
                 const std::vector<HeldOut>& held_out) {
-  Json report{{"source", ranks.source()},
+  Json report{{"made_by", run_record()},
+              {"source", ranks.source()},
               {"vocabulary_size", ranks.size()},
               {"always", ranks.always_count()},
               {"tokens", counts.total()},

@@ -159,8 +159,7 @@ inline Json to_json(const Report& report) {
                    {"errors", errors},
                    {"seconds_per_sample", method.per_row(method.seconds())},
                    {"passes_per_sample", method.per_row(method.passes())},
-                   {"tokens_per_sample", method.per_row(method.tokens())},
-                   {"left_out", report.left_out}};
+                   {"tokens_per_sample", method.per_row(method.tokens())}};
     if (const auto relative = report.relative_time(method)) entry["time_to_greedy"] = *relative;
     for (const auto& [name, rows] : groups) {
       entry["groups"][name] = {{"samples", rows.size()},

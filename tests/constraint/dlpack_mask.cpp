@@ -127,6 +127,11 @@ TEST_CASE("A buffer is described as a tensor that reads back") {
   const auto back = dlpack_mask_words(tensor, vocabulary_size);
   CHECK((back.data() == words.data() && back.size() == words.size()));
 
+  std::vector<std::int32_t> signed_words(4 * 3);
+  fill_dlpack_mask(tensor, {.words = signed_words, .rows = 4, .vocabulary_size = vocabulary_size},
+                   extents);
+  CHECK(tensor.data == signed_words.data());
+
   for (const std::size_t rows : {0U, 3U, 5U}) {
     try {
       fill_dlpack_mask(tensor, {words, rows, vocabulary_size}, extents);

@@ -99,6 +99,13 @@ TEST_CASE("The masks of a batch are those of its states") {
     fill_masks(constraint, states, words);
     CHECK(words == expected);
 
+    // A tensor of int32 is the same memory.
+    std::vector<std::int32_t> tensor(expected.size(), 77);
+    fill_masks(constraint, states, tensor);
+    CHECK(std::equal(
+        tensor.begin(), tensor.end(), expected.begin(), expected.end(),
+        [](std::int32_t a, std::uint32_t b) { return static_cast<std::uint32_t>(a) == b; }));
+
     // Two threads that take the next row in turn.
     std::vector<std::uint32_t> shared(expected.size(), 0xDEADBEEF);
     fill_masks(constraint, states, shared, [](std::size_t count, const auto& task) {

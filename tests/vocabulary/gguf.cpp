@@ -1,5 +1,6 @@
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/vocabulary/gguf.hpp>
@@ -51,11 +52,12 @@ class Writer {
   std::string bytes_;
 };
 
-std::string small(const std::string& model = "gpt2", std::uint32_t version = 3) {
+std::string small(const std::string& model = "gpt2", std::uint32_t version = 3,
+                  const std::string& pre = "gpt-2") {
   return Writer()
       .text("general.name", "small")
       .text("tokenizer.ggml.model", model)
-      .text("tokenizer.ggml.pre", "gpt-2")
+      .text("tokenizer.ggml.pre", pre)
       .texts("tokenizer.ggml.tokens", {"a", "\u0120", "b", "\u0120a", "<e>"})
       .types("tokenizer.ggml.token_type", {1, 1, 1, 1, 3})
       .texts("tokenizer.ggml.merges", {"\u0120 a"})
@@ -101,6 +103,57 @@ TEST_CASE("a GGUF file is read from its metadata alone") {
     CHECK(tokenizer.vocabulary().is_end(4));
     CHECK(tokenizer.decode(Ids{0, 1, 2, 4}) == "a b");
   }
+}
+
+TEST_CASE(
+    "a GGUF file with a pre-tokenizer that is not known has its vocabulary, and cannot encode") {
+  const td::Tokenizer tokenizer = td::parse_gguf(small("gpt2", 3, "tomorrow"));
+  CHECK(tokenizer.vocabulary().bytes(3) == " a");
+  CHECK(tokenizer.vocabulary().is_end(4));
+  CHECK(tokenizer.decode(Ids{0, 1, 2}) == "a b");
+  for (const char* text : {"b a", ""}) {
+    try {
+      static_cast<void>(tokenizer.encode(text));
+      FAIL("encoded");
+    } catch (const td::Error& error) {
+      CHECK(error.code() == td::Errc::unknown_format);
+      CHECK(error.where() == "tokenizer.ggml.pre");
+      CHECK(std::string(error.what()).find("\"tomorrow\" is not known") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a text ends with the tokens that a GGUF file names, and with those whose names say so") {
+  using Keys      = std::vector<std::pair<std::string, std::uint32_t>>;
+  const auto ends = [](const Keys& keys, const std::vector<std::int32_t>& listed,
+                       const std::vector<std::string>& tokens, std::vector<std::int32_t> types) {
+    Writer writer;
+    writer.text("tokenizer.ggml.model", "gpt2")
+        .text("tokenizer.ggml.pre", "qwen2")
+        .texts("tokenizer.ggml.tokens", tokens)
+        .types("tokenizer.ggml.token_type", types)
+        .texts("tokenizer.ggml.merges", {});
+    for (const auto& [key, value] : keys) writer.key("tokenizer.ggml." + key, 4).put(value);
+    if (!listed.empty()) writer.types("tokenizer.ggml.eos_token_ids", listed);
+    const td::Vocabulary vocabulary =
+        td::parse_gguf(writer.file(5 + keys.size() + (listed.empty() ? 0 : 1))).vocabulary();
+    const auto found = vocabulary.end_tokens();
+    return Ids(found.begin(), found.end());
+  };
+  const std::vector<std::string> plain{"a", "<x>", "<y>", "<z>", "</s>"};
+  const std::vector<std::int32_t> types{1, 3, 3, 3, 1};
+  CHECK(ends({}, {}, plain, types).empty());
+  CHECK(ends({{"eos_token_id", 3}}, {}, plain, types) == Ids{3});
+  CHECK(ends({{"eos_token_id", 3}, {"eot_token_id", 1}, {"eom_token_id", 2}}, {}, plain, types) ==
+        Ids{3, 1, 2});
+  CHECK(ends({{"eos_token_id", 3}, {"eot_token_id", 3}}, {1, 3, -1, 5}, plain, types) == Ids{3, 1});
+  CHECK(ends({{"eot_token_id", 5}, {"eom_token_id", 0xFFFFFFFF}}, {}, plain, types).empty());
+  // By their names: a control token, one that is marked as ordinary, and not an ordinary "</s>".
+  CHECK(ends({{"eos_token_id", 4}}, {}, {"a", "</s>", "<|eot_id|>", "<|im_end|>", "<e>"},
+             {1, 1, 3, 1, 3}) == Ids{4, 2, 3});
+  // Messages of gpt-oss end with <|end|> and <|call|>, its texts do not.
+  CHECK(ends({{"eos_token_id", 1}}, {1, 2},
+             {"a", "<|return|>", "<|call|>", "<|end|>", "<|channel|>"}, {1, 3, 3, 3, 3}) == Ids{1});
 }
 
 TEST_CASE("a broken GGUF file is refused at its place") {

@@ -81,3 +81,18 @@ TEST_CASE("a pattern that backtracks without end is an error, not a wrong split"
     CHECK(error.code() == td::Errc::limit_exceeded);
   }
 }
+
+TEST_CASE("what is not known splits nothing and says so, copies too") {
+  const td::PreTokenizer unknown =
+      td::PreTokenizer::unknown("here", "the pre-tokenizer \"x\" is not known");
+  const td::PreTokenizer copy = unknown;
+  for (const char* text : {"a b", ""}) {
+    try {
+      static_cast<void>(copy.split(text));
+      FAIL("split");
+    } catch (const td::Error& error) {
+      CHECK(error.code() == td::Errc::unknown_format);
+      CHECK(error.where() == "here");
+    }
+  }
+}

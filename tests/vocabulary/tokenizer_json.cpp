@@ -73,7 +73,78 @@ TEST_CASE("the files beside a tokenizer.json name the tokens that begin and end 
           .vocabulary();
   CHECK(Ids(named.end_tokens().begin(), named.end_tokens().end()) == Ids{4, 5});
   CHECK(named.begin_token() == 0);
-  CHECK(td::parse_tokenizer_json(tiny()).vocabulary().end_tokens().empty());
+}
+
+TEST_CASE("without a list of end tokens, names tell them") {
+  const auto ends = [](const json& added, td::TokenizerFiles files) {
+    json file                       = spaced();
+    file["added_tokens"]            = added;
+    const td::Vocabulary vocabulary = td::parse_tokenizer_json(file.dump(), files).vocabulary();
+    const auto found                = vocabulary.end_tokens();
+    return Ids(found.begin(), found.end());
+  };
+  const auto token = [](int id, const char* content) {
+    return json{{"id", id}, {"content", content}, {"special", true}};
+  };
+  const json chat = {token(262, "<|endoftext|>"), token(263, "<|im_start|>"),
+                     token(264, "<|im_end|>")};
+  CHECK(ends(chat, {}) == Ids{262, 264});
+  CHECK(ends(chat, {.tokenizer_config = R"({"eos_token": "<|im_end|>"})"}) == Ids{264, 262});
+  CHECK(ends(chat, {.generation_config = R"({"do_sample": true})"}) == Ids{262, 264});
+  // The model's own list is all there is, but for what ends a message of several.
+  CHECK(ends(chat, {.generation_config = R"({"eos_token_id": 262})"}) == Ids{262});
+  const json channels = {token(262, "<|return|>"), token(263, "<|call|>"),
+                         token(264, "<|channel|>"), token(265, "<|end|>"),
+                         token(266, "<|endoftext|>")};
+  CHECK(ends(channels, {.generation_config = R"({"eos_token_id": [262, 266, 263]})"}) ==
+        Ids{262, 266});
+  CHECK(ends(channels, {}) == Ids{262, 266});
+  CHECK(ends(json::array(), {}).empty());
+}
+
+TEST_CASE("a vocabulary is read whatever comes before its tokens; text cannot be encoded then") {
+  const auto check = [](const char* pointer, json value, const std::string& where,
+                        const char* name) {
+    json file                         = spaced();
+    file[json::json_pointer(pointer)] = std::move(value);
+    const td::Tokenizer tokenizer     = td::parse_tokenizer_json(file.dump());
+    CHECK(tokenizer.vocabulary().bytes(5) == " ab");
+    CHECK(tokenizer.decode(Ids{5, 6 + '!'}) == " ab!");
+    try {
+      static_cast<void>(tokenizer.encode("ab"));
+      FAIL("encoded");
+    } catch (const td::Error& error) {
+      CHECK(error.code() == td::Errc::unknown_format);
+      CHECK(error.where() == where);
+      CHECK(std::string(error.what()).find(name) != std::string::npos);
+    }
+  };
+  check("/pre_tokenizer", {{"type", "BertPreTokenizer"}}, "#/pre_tokenizer/type",
+        "BertPreTokenizer");
+  check(
+      "/pre_tokenizer",
+      {{"type", "Sequence"}, {"pretokenizers", {{{"type", "Digits"}}, {{"type", "Punctuation"}}}}},
+      "#/pre_tokenizer/pretokenizers/1/type", "Punctuation");
+  check("/pre_tokenizer",
+        {{"type", "Split"},
+         {"pattern", {{"Regex", " "}}},
+         {"behavior", "MergedWithNext"},
+         {"invert", false}},
+        "#/pre_tokenizer/behavior", "split");
+  check("/normalizer", {{"type", "Lowercase"}}, "#/normalizer", "Lowercase");
+}
+
+TEST_CASE("how tokens are spelt is told by the decoder where the pre-tokenizer is not known") {
+  json file                       = json::parse(tiny());
+  file["pre_tokenizer"]           = {{"type", "Tomorrow"}};
+  file["decoder"]                 = {{"type", "ByteLevel"}};
+  const td::Vocabulary vocabulary = td::parse_tokenizer_json(file.dump()).vocabulary();
+  CHECK(vocabulary.hash() == td::parse_tokenizer_json(tiny()).vocabulary().hash());
+  file["decoder"] = {{"type", "Sequence"},
+                     {"decoders", {{{"type", "Fuse"}}, {{"type", "ByteLevel"}}}}};
+  CHECK(td::parse_tokenizer_json(file.dump()).vocabulary().hash() == vocabulary.hash());
+  file["decoder"] = nullptr;
+  CHECK_THROWS_AS(td::parse_tokenizer_json(file.dump()), td::Error);
 }
 
 TEST_CASE("text in SentencePiece's shape falls back to bytes") {
@@ -121,8 +192,7 @@ TEST_CASE("a part of another kind is refused at its place") {
     return std::string("accepted");
   };
   CHECK(where("/model/type", "Unigram") == "#/model/type");
-  CHECK(where("/pre_tokenizer", {{"type", "BertPreTokenizer"}}) == "#/pre_tokenizer/type");
-  CHECK(where("/normalizer", {{"type", "Lowercase"}}) == "#/normalizer");
+  CHECK(where("/normalizer", {{"type", "Prepend"}, {"prepend", "_"}}) == "#/normalizer");
   CHECK(where("/model/vocab", json::array()) == "#/model/vocab");
   CHECK(where("/model/vocab/a", -1) == "#/model/vocab/a");
   CHECK(where("/model/merges/0", "ab") == "#/model/merges/0");

@@ -11,12 +11,13 @@
 
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/mask_words.hpp>
 
 namespace tooldecode {
 
 /// Rows of token masks in one buffer.
 struct MaskRows {
-  std::span<std::uint32_t> words;   // [rows, ceil(V / 32)]
+  MaskWords words;                  // [rows, ceil(V / 32)]
   std::size_t rows            = 0;  ///< masks, one below another
   std::size_t vocabulary_size = 0;  ///< V
 };
@@ -48,8 +49,7 @@ inline constexpr std::size_t most_extents = std::numeric_limits<std::ptrdiff_t>:
 ///                  int32 and uint32, {shape_mismatch} for another shape and for rows with gaps
 /// \par Source      DLPack 1.3, dlpack.h
 template <class Tensor>
-[[nodiscard]] std::span<std::uint32_t> dlpack_mask_words(const Tensor& tensor,
-                                                         std::size_t vocabulary_size) {
+[[nodiscard]] MaskWords dlpack_mask_words(const Tensor& tensor, std::size_t vocabulary_size) {
   if (static_cast<int>(tensor.device.device_type) != detail::dlpack_cpu) {
     throw Error(Errc::invalid_option, "device", "must be the CPU, which DLPack numbers 1");
   }
@@ -82,7 +82,7 @@ template <class Tensor>
   if (reinterpret_cast<std::uintptr_t>(begin) % alignof(std::uint32_t) != 0) {
     throw Error(Errc::invalid_option, "data", "must be aligned to four bytes");
   }
-  return {static_cast<std::uint32_t*>(begin), rows * width};
+  return std::span(static_cast<std::uint32_t*>(begin), rows * width);
 }
 
 /// Describes a buffer as an int32 tensor [rows, words], the type in which engines keep masks.

@@ -41,8 +41,8 @@ namespace detail {
 
 /// Writes the mask of `state_of(i)` into row i, zeros where it gives null.
 template <Constraint C, class StateOf, class Execute>
-void fill_mask_rows(const C& constraint, std::size_t rows, StateOf state_of,
-                    std::span<std::uint32_t> words, Execute& execute) {
+void fill_mask_rows(const C& constraint, std::size_t rows, StateOf state_of, MaskWords words,
+                    Execute& execute) {
   const std::size_t width = mask_words(constraint.vocabulary_size());
   if (rows == 0 ? !words.empty() : words.size() % rows != 0 || words.size() / rows != width) {
     throw Error(Errc::invalid_option, "words",
@@ -71,8 +71,8 @@ void fill_mask_rows(const C& constraint, std::size_t rows, StateOf state_of,
 /// \par Errors      Error{invalid_option} for words of another size, before any is written
 /// \par Source      none
 template <Constraint C, class Execute = InOrder>
-void fill_masks(const C& constraint, std::span<const typename C::State> states,
-                std::span<std::uint32_t> words, Execute&& execute = {}) {
+void fill_masks(const C& constraint, std::span<const typename C::State> states, MaskWords words,
+                Execute&& execute = {}) {
   detail::fill_mask_rows(
       constraint, states.size(), [states](std::size_t i) { return &states[i]; }, words, execute);
 }
@@ -89,8 +89,7 @@ void fill_masks(const C& constraint, std::span<const typename C::State> states,
 template <Constraint C, class Execute = InOrder>
 std::vector<std::optional<typename C::State>> fill_masks(const C& constraint,
                                                          const TreeNodes<typename C::State>& tree,
-                                                         std::span<std::uint32_t> words,
-                                                         Execute&& execute = {}) {
+                                                         MaskWords words, Execute&& execute = {}) {
   const std::size_t nodes = tree.tokens.size();
   if (tree.parents.size() != nodes) {
     throw Error(Errc::invalid_option, "parents", "must be one for each token");

@@ -10,13 +10,10 @@
 #include <string>
 #include <type_traits>
 
+#include <tooldecode/core/mask_words.hpp>
 #include <tooldecode/core/types.hpp>
 
 namespace tooldecode {
-
-/// Words of a token bitmask over V tokens: bit `t % 32` of word `t / 32` is 1 where token t is
-/// allowed; bits at and past V are 0. The layout that engines' mask kernels read.
-using MaskWords = std::span<std::uint32_t>;  // [ceil(V / 32)]
 
 /// A constraint's state: a small value, so that forking a branch is copying it and undoing a token
 /// is forgetting it.

@@ -25,7 +25,7 @@ enum class Errc {
   limit_exceeded,        ///< a construct that would need more memory than its limit allows
   duplicate_tool,        ///< two tools with one name
   unknown_tool,          ///< a tool choice that names no tool
-  unknown_format,        ///< a call format or a tensor type that is not known
+  unknown_format,        ///< a call format, a tensor type or a pre-tokenizer that is not known
   malformed_call,        ///< text that is no call of its format; the place is a byte offset
   unknown_state,         ///< a constraint's state that is another's, or of memory given up since
   unknown_token,         ///< text that the vocabulary cannot write, or an id that it lacks

@@ -20,6 +20,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
+#include <tooldecode/vocabulary/end_tokens.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/tokenizer_json.hpp>
 
@@ -151,28 +152,36 @@ class GgufMetadata {
 
 namespace detail {
 
-// The patterns that a GGUF file names instead of holding them.
-inline std::vector<std::string> gguf_patterns(const std::string& name) {
+// What splits text by the patterns that a GGUF file names instead of holding them.
+inline PreTokenizer gguf_pre_tokenizer(const std::string& name) {
   const std::string numbers =
       R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-  if (name == "gpt-2" || name == "mpt" || name == "olmo" || name == "phi-2") return {gpt2_pattern};
+  if (name == "gpt-2" || name == "mpt" || name == "olmo" || name == "phi-2") {
+    return PreTokenizer({gpt2_pattern});
+  }
   if (name == "qwen2") {
     std::string single = numbers;
-    return {single.erase(single.find("{1,3}"), 5)};
+    return PreTokenizer({single.erase(single.find("{1,3}"), 5)});
   }
-  if (name == "llama-bpe" || name == "llama3") return {numbers};
+  if (name == "llama-bpe" || name == "llama3") return PreTokenizer({numbers});
   if (name == "falcon") {
-    return {R"([\p{P}\$\+<=>\^~\|`]+)",
-            R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))",
-            "[0-9][0-9][0-9]"};
+    return PreTokenizer(
+        {R"([\p{P}\$\+<=>\^~\|`]+)",
+         R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))",
+         "[0-9][0-9][0-9]"});
   }
-  throw Error(Errc::malformed_vocabulary, "tokenizer.ggml.pre",
-              "the pre-tokenizer \"" + name + "\" is not known");
+  return PreTokenizer::unknown("tokenizer.ggml.pre",
+                               "the pre-tokenizer \"" + name + "\" is not known");
 }
 
 }  // namespace detail
 
 /// Reads the tokenizer of a GGUF file: models `gpt2` (byte-level BPE) and `llama` (SentencePiece).
+///
+/// A text ends with the tokens that the file names as ends of a text, turn or message
+/// (`eos_token_id`, `eos_token_ids`, `eot_token_id`, `eom_token_id`) and with those of
+/// `find_named_ends`. A vocabulary whose pre-tokenizer is not known is read all the same; only
+/// `encode` needs it.
 ///
 /// \par Complexity  O(size of the metadata)
 /// \par Errors      Error{malformed_file, malformed_vocabulary, malformed_pattern} with the place
@@ -213,14 +222,26 @@ inline std::vector<std::string> gguf_patterns(const std::string& name) {
     }
     entries.push_back({std::move(text), type});
   }
-  const auto id = [&](const char* key) -> std::optional<TokenId> {
-    if (!file.has(prefix + key)) return std::nullopt;
-    const double number = file.value<double>(prefix + key);
+  const auto checked = [&](double number) -> std::optional<TokenId> {
     if (!(number >= 0 && number < static_cast<double>(tokens.size()))) return std::nullopt;
     return static_cast<TokenId>(number);
   };
+  const auto id = [&](const char* key) -> std::optional<TokenId> {
+    return file.has(prefix + key) ? checked(file.value<double>(prefix + key)) : std::nullopt;
+  };
+  std::vector<TokenId> ends;
+  const auto add_end = [&](std::optional<TokenId> end) {
+    if (end) ends.push_back(*end);
+  };
+  add_end(id("eos_token_id"));
+  if (file.has(prefix + "eos_token_ids")) {
+    for (const double one : file.value<GgufMetadata::Numbers>(prefix + "eos_token_ids"))
+      add_end(checked(one));
+  }
+  for (const char* key : {"eot_token_id", "eom_token_id"}) add_end(id(key));
+  for (const TokenId end : find_named_ends(entries)) ends.push_back(end);
   VocabularyOptions options;
-  if (const auto end = id("eos_token_id")) options.end_tokens = {*end};
+  options.end_tokens  = without_message_ends(std::move(ends), entries);
   options.begin_token = id("bos_token_id");
   options.pad_token   = id("padding_token_id");
   const Vocabulary vocabulary(entries, options);
@@ -239,7 +260,7 @@ inline std::vector<std::string> gguf_patterns(const std::string& name) {
   const std::string pre =
       file.has(prefix + "pre") ? file.value<std::string>(prefix + "pre") : "gpt-2";
   return Tokenizer(vocabulary, BytePairEncoding(vocabulary, merges, {}),
-                   PreTokenizer(detail::gguf_patterns(pre)));
+                   detail::gguf_pre_tokenizer(pre));
 }
 
 }  // namespace tooldecode

@@ -29,7 +29,8 @@ namespace tooldecode {
 /// \par Complexity  as PCRE2's just-in-time matcher
 /// \par Threads     immutable after construction; a copy shares the compiled patterns
 /// \par Errors      Error{malformed_pattern} from the constructor, with the pattern's number;
-///                  Error{limit_exceeded} from `split` where a pattern backtracks without end
+///                  Error{limit_exceeded} from `split` where a pattern backtracks without end, and
+///                  Error{unknown_format} where its file names a way to split that is not known
 class PreTokenizer {
  public:
   PreTokenizer() = default;
@@ -55,8 +56,19 @@ class PreTokenizer {
     }
   }
 
+  /// One that a file names and this library does not know: its vocabulary can be used, as all masks
+  /// do, but nothing can be split, and `split` says so.
+  [[nodiscard]] static PreTokenizer unknown(const std::string& where, const std::string& what) {
+    PreTokenizer result;
+    result.refusal_ = std::make_shared<const Error>(
+        Errc::unknown_format, where,
+        what + ": tokens and masks can be used, text cannot be encoded");
+    return result;
+  }
+
   /// The pieces of a text, in order and without gaps.
   [[nodiscard]] std::vector<std::string_view> split(std::string_view text) const {
+    if (refusal_) throw Error(*refusal_);
     std::vector<std::string_view> pieces;
     if (patterns_.empty()) {
       if (!text.empty()) pieces.push_back(text);
@@ -135,6 +147,7 @@ class PreTokenizer {
   }
 
   std::vector<std::shared_ptr<const pcre2_code>> patterns_;
+  std::shared_ptr<const Error> refusal_;  // why nothing can be split, if so
 };
 
 }  // namespace tooldecode

@@ -34,7 +34,8 @@ struct EncodeOptions {
 /// \par Complexity  O(n log n) for n bytes
 /// \par Threads     immutable after construction; a copy shares everything
 /// \par Errors      Error{unknown_token} from `encode` for a byte without a token, and from
-/// `decode`
+///                  `decode`; Error{unknown_format} from `encode` where the file names a
+///                  pre-tokenizer that is not known
 class Tokenizer {
  public:
   Tokenizer(Vocabulary vocabulary, BytePairEncoding pairs, PreTokenizer pieces,

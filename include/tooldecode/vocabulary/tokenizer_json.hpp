@@ -14,6 +14,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
+#include <tooldecode/vocabulary/end_tokens.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
 #include <nlohmann/json.hpp>
@@ -22,8 +23,8 @@ namespace tooldecode {
 
 /// What stands in the files beside a tokenizer.json.
 struct TokenizerFiles {
-  std::string_view tokenizer_config;   ///< tokenizer_config.json, or empty
-  std::string_view generation_config;  ///< generation_config.json, or empty
+  std::string_view tokenizer_config  = {};  ///< tokenizer_config.json, or empty
+  std::string_view generation_config = {};  ///< generation_config.json, or empty
 };
 
 namespace detail {
@@ -49,6 +50,7 @@ class TokenizerJson {
     read_normalizer();
     read_pre_tokenizer(file.has("pre_tokenizer") ? root_["pre_tokenizer"] : nlohmann::json(),
                        "#/pre_tokenizer");
+    byte_level_ = byte_level_ || (unknown_ && decodes_bytes());
     if (!byte_level_ && !byte_fallback_) {
       file.fail("pre_tokenizer", "a tokenizer is byte-level, or its model has byte_fallback");
     }
@@ -61,7 +63,7 @@ class TokenizerJson {
                      BytePairEncoding(vocabulary, merges,
                                       {.characters  = !byte_level_,
                                        .whole_first = model.value_or("ignore_merges", false)}),
-                     PreTokenizer(patterns_), prefixes_space_);
+                     unknown_ ? *unknown_ : PreTokenizer(patterns_), prefixes_space_);
   }
 
  private:
@@ -83,10 +85,28 @@ class TokenizerJson {
                          one.value("content", "") == "\u2581";
       if (type == "Prepend" && one.value("prepend", "") == "\u2581") {
         prefixes_space_ = true;
-      } else if (!space && type != "NFC") {  // NFC leaves text that is composed already
+      } else if ((type == "Replace" && !space) || type == "Prepend" || type.empty()) {
+        // What else may stand for a space is in the tokens too.
         refuse("#/normalizer", "the normalizer \"" + type + "\" is not supported");
+      } else if (!space && type != "NFC") {  // NFC leaves text that is composed already
+        set_unknown("#/normalizer", "the normalizer \"" + type + "\" is not known");
       }
     }
+  }
+  // What only changes text before it is encoded says nothing about the tokens.
+  void set_unknown(const std::string& pointer, const std::string& what) {
+    if (!unknown_) unknown_ = PreTokenizer::unknown(pointer, what);
+  }
+  // Where the pre-tokenizer does not tell how tokens are spelt, what undoes it may.
+  [[nodiscard]] bool decodes_bytes() const {
+    const auto is_byte_level = [](const nlohmann::json& part) {
+      return part.is_object() && part.value("type", "") == "ByteLevel";
+    };
+    if (!root_.contains("decoder")) return false;
+    const nlohmann::json& decoder = root_["decoder"];
+    if (!decoder.is_object() || !decoder.contains("decoders")) return is_byte_level(decoder);
+    const nlohmann::json& parts = decoder["decoders"];
+    return std::any_of(parts.begin(), parts.end(), is_byte_level);
   }
 
   void read_pre_tokenizer(const nlohmann::json& part, const std::string& pointer,
@@ -110,7 +130,8 @@ class TokenizerJson {
       const auto behavior = members.value<std::string>("behavior");
       if (members.value_or("invert", false) != (behavior == "Removed") ||
           (behavior != "Isolated" && behavior != "Removed")) {
-        refuse(pointer + "/behavior", "only a split that keeps all of the text is supported");
+        set_unknown(pointer + "/behavior", "only a split that keeps all of the text is known");
+        return;
       }
       patterns_.push_back(pattern.value<std::string>("Regex"));
     } else if (type == "Digits") {
@@ -120,7 +141,7 @@ class TokenizerJson {
       prefixes_space_ = members.value_or<std::string>("prepend_scheme", "always") != "never";
       if (members.value_or("split", true)) patterns_.emplace_back(" [^ ]*");
     } else {
-      refuse(pointer + "/type", "the pre-tokenizer \"" + type + "\" is not supported");
+      set_unknown(pointer + "/type", "the pre-tokenizer \"" + type + "\" is not known");
     }
   }
 
@@ -227,15 +248,22 @@ class TokenizerJson {
       result.begin_token = named("bos_token");
       result.pad_token   = named("pad_token");
     }
+    bool are_listed = false;
     if (!files_.generation_config.empty()) {
       const nlohmann::json config = parse_json_file(files_.generation_config);
       if (config.is_object() && config.contains("eos_token_id")) {
         const nlohmann::json& ends = config["eos_token_id"];
         for (const nlohmann::json& id : ends.is_array() ? ends : nlohmann::json::array({ends})) {
-          if (id.is_number_integer()) result.end_tokens.push_back(checked_id(id));
+          if (!id.is_number_integer()) continue;
+          result.end_tokens.push_back(checked_id(id));
+          are_listed = true;
         }
       }
     }
+    if (!are_listed) {
+      for (const TokenId id : find_named_ends(entries_)) result.end_tokens.push_back(id);
+    }
+    result.end_tokens = without_message_ends(std::move(result.end_tokens), entries_);
     return result;
   }
 
@@ -243,6 +271,7 @@ class TokenizerJson {
   TokenizerFiles files_;
   bool byte_level_ = false, byte_fallback_ = false, prefixes_space_ = false;
   std::vector<std::string> patterns_;
+  std::optional<PreTokenizer> unknown_;  // in place of the patterns, where a part is not known
   std::vector<Vocabulary::Entry> entries_;
 };
 
@@ -251,7 +280,11 @@ class TokenizerJson {
 /// Reads a tokenizer.json; the files beside it tell which tokens begin and end a text.
 ///
 /// Supported: a BPE model with ByteLevel and Split pre-tokenizers, or with byte_fallback and U+2581
-/// for spaces. NFC normalisation is not applied: text is taken to be composed.
+/// for spaces. NFC normalisation is not applied: text is taken to be composed. With pre-tokenizers
+/// and normalizers of other kinds the vocabulary is read all the same; only `encode` needs them.
+///
+/// A text ends with the `eos_token` of tokenizer_config.json and the `eos_token_id` of
+/// generation_config.json; where the latter lists none, also with those of `find_named_ends`.
 ///
 /// \par Complexity  O(size of the text)
 /// \par Errors      Error{malformed_json, malformed_vocabulary, malformed_pattern} with the place

@@ -1,0 +1,13 @@
+# Finds cpp-httplib: httplib::httplib. Debian's brings no CMake package; its flags say how it was compiled.
+find_package(httplib CONFIG QUIET)
+if(NOT httplib_FOUND)
+  find_package(PkgConfig QUIET)
+  if(PkgConfig_FOUND)
+    pkg_check_modules(HTTPLIB QUIET IMPORTED_TARGET cpp-httplib)
+  endif()
+  if(HTTPLIB_FOUND)
+    add_library(httplib::httplib INTERFACE IMPORTED)
+    target_link_libraries(httplib::httplib INTERFACE PkgConfig::HTTPLIB)
+    set(httplib_FOUND TRUE)
+  endif()
+endif()

@@ -1,0 +1,18 @@
+// expected-error: MaskWords: a mask is written to: give it memory that is not const
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <tooldecode/constraint/fill_masks.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+
+#ifdef TOOLDECODE_EXPECT_ERROR
+using Words = std::span<const std::int32_t>;
+#else
+using Words = std::span<std::int32_t>;
+#endif
+
+void fill(const tooldecode::ToolCallFSM& calls,
+          const std::vector<tooldecode::ToolCallFSM::State>& states, Words words) {
+  tooldecode::fill_masks(calls, states, words);
+}

@@ -1,0 +1,15 @@
+// expected-error: MaskWords: a mask is of std::uint32_t or std::int32_t, 32 tokens in each
+#include <cstdint>
+#include <vector>
+
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+
+#ifdef TOOLDECODE_EXPECT_ERROR
+using Word = std::int64_t;
+#else
+using Word = std::int32_t;
+#endif
+
+void fill(const tooldecode::ToolCallFSM& calls, std::vector<Word>& words) {
+  calls.fill_mask(calls.initial(), words);
+}
