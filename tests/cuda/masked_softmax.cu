@@ -9,6 +9,7 @@
 
 #include <support/catch.hpp>
 #include <support/device.hpp>
+#include <support/device_scratch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::cuda;
@@ -86,8 +87,8 @@ void with_and_without_clusters(Body body) {
   });
 }
 
-DeviceBuffer<std::byte> workspace_of(std::size_t rows, std::size_t vocabulary) {
-  return DeviceBuffer<std::byte>(
+test::Scratch workspace_of(std::size_t rows, std::size_t vocabulary) {
+  return test::Scratch(
       masked_softmax_workspace_bytes(static_cast<int>(rows), static_cast<int>(vocabulary)));
 }
 
@@ -316,7 +317,7 @@ TEST_CASE("A captured call replays with what device memory then holds") {
     check(cudaStreamCreate(&stream));
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     find_tokens(on_device.rows, options, {.seed = 4, .positions = on_device.positions.data()},
-                tokens.data(), workspace, stream);
+                tokens.data(), workspace.on(stream), stream);
     check(cudaStreamEndCapture(stream, &graph));
     check(cudaGraphInstantiate(&replay, graph, 0));
     for (std::int64_t round = 0; round < 3; ++round) {
