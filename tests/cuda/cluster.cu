@@ -65,7 +65,7 @@ std::vector<Entry> exchanged(int clusters, int blocks, Barriers barriers) {
 
 TEST_CASE("Blocks of a cluster read what others wrote before the barrier") {
   test::on_device([] {
-    if (device_traits().compute_capability < 90) return;
+    if (code_capability(exchange) < 90) return;
     for (const int blocks : {1, 2, 4, 7, most_cluster_blocks}) {
       constexpr int clusters       = 3;
       const std::vector<Entry> got = exchanged(clusters, blocks, Barriers::both);

@@ -358,7 +358,8 @@ void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, flo
     throw Error(Errc::shape_mismatch, std::string(kernel) + ": out", "must not be null");
   }
   const SoftmaxParts parts = prepare_rows(rows, options, workspace, kernel, stream);
-  if (const int blocks = softmax_cluster_blocks<T>(rows.rows, rows.vocabulary); blocks > 0) {
+  if (const int blocks = softmax_cluster_blocks<T, is_log>(rows.rows, rows.vocabulary);
+      blocks > 0) {
     launch(softmax_cluster_kernel<T, is_log>,
            {.grid         = static_cast<unsigned>(rows.rows * blocks),
             .block        = softmax_cluster_threads,
@@ -398,9 +399,9 @@ void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, flo
 ///
 /// \par Shapes      probabilities [B, V]; kept [B]
 /// \par Complexity  one launch, one reading of the logits without packs that the mask forbids, and
-///                  one writing, on compute capability 9.0 and later where clusters of blocks have
-///                  room for a row; else two launches and a second reading, partly from the level-2
-///                  cache; cuts cost what `find_cuts` says; sums in a fixed order
+///                  one writing, where code compiled for 9.0 or later runs and where clusters of
+///                  blocks have room for a row; else two launches and a second reading, partly from
+///                  the level-2 cache; cuts cost what `find_cuts` says; sums in a fixed order
 /// \par Threads     does not wait for the device; may be captured into a graph
 /// \par Errors      Error{shape_mismatch}, Error{invalid_option} from the call
 template <Number T>
