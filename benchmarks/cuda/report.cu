@@ -1,6 +1,5 @@
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <fstream>
 #include <utility>
 
@@ -155,7 +154,7 @@ void Report::write(const std::string& path, const Origin& origin) const {
       << " \"verdicts\": " << listed('[', verdicts, ']') << ",\n"
       << " \"failures\": " << listed('[', failures, ']') << ",\n"
       << " \"results\": " << listed('[', results, ']') << "\n}\n";
-  std::filesystem::rename(unfinished, path);
+  std::rename(unfinished.c_str(), path.c_str());
 }
 
 }  // namespace cuda_benchmark

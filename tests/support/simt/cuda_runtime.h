@@ -161,6 +161,7 @@ inline int __any_sync(unsigned mask, int predicate, SIMT_SITE) {
 template <class T, class Change>
 T simt_atomic(T* at, Change change) {
   simt::Block::active().yield();
+  const simt::AtomicAccess atomic;
   const T before = *at;
   *at            = change(before);
   return before;
@@ -413,10 +414,12 @@ cudaError_t cudaMalloc(T** memory, std::size_t bytes) {
 #if defined(SIMT_ADDRESS_SANITIZER)
   __asan_poison_memory_region(static_cast<char*>(block) + bytes, (bytes + 255) / 256 * 256 - bytes);
 #endif
+  simt::races.watch(block, bytes);
   *memory = static_cast<T*>(block);
   return cudaSuccess;
 }
 inline cudaError_t cudaFree(void* memory) {
+  simt::races.forget(memory);
   std::free(memory);
   return cudaSuccess;
 }
