@@ -9,7 +9,7 @@ namespace {
 
 const bool is_watching = [] {
   simt::races.is_watching = true;
-  simt::races.watch(simt::shared_memories, sizeof simt::shared_memories);
+  simt::races.watch(simt::shared_memories, sizeof simt::shared_memories, true);
   return true;
 }();
 

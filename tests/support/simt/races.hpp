@@ -12,8 +12,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 
 #include <sys/mman.h>
@@ -37,14 +39,17 @@ class Races {
   /// Who runs.
   Thread running;
 
-  /// Memory that kernels may touch.
-  void watch(const void* memory, std::size_t bytes) {
+  /// Memory that kernels may touch; what is a block's own begins anew with each.
+  void watch(const void* memory, std::size_t bytes, bool is_blocks = false) {
     if (!is_watching || bytes == 0) return;
     void* cells = mmap(nullptr, bytes * sizeof(Cell), PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (cells == MAP_FAILED) return;
-    regions_[address_of(memory) + bytes] = {address_of(memory), bytes, static_cast<Cell*>(cells)};
+    regions_[address_of(memory) + bytes] = {address_of(memory), bytes, static_cast<Cell*>(cells),
+                                            is_blocks};
     last_                                = {};
+    lowest_                              = std::min(lowest_, address_of(memory));
+    highest_                             = std::max(highest_, address_of(memory) + bytes);
   }
   void forget(const void* memory) {
     const auto at = regions_.upper_bound(address_of(memory));
@@ -90,8 +95,15 @@ class Races {
     Cell* cell = find(memory, bytes);
     if (cell == nullptr) return true;
     if (is_atomic) kind = Access::atomic;
-    bool is_ordered = true;
-    for (std::size_t i = 0; i < bytes; ++i) is_ordered = touch(cell[i], kind) && is_ordered;
+    const Cell before = cell[0];
+    bool is_ordered   = touch(cell[0], kind);
+    for (std::size_t i = 1; i < bytes; ++i) {  // most often the bytes have one history
+      if (std::memcmp(&cell[i], &before, sizeof before) == 0) {
+        cell[i] = cell[0];
+      } else {
+        is_ordered = touch(cell[i], kind) && is_ordered;
+      }
+    }
     return is_ordered;
   }
 
@@ -99,10 +111,12 @@ class Races {
   struct One {
     std::uint32_t tick;
     Thread thread;
+    std::uint8_t unused;  // so that equal ones have equal bytes
   };
   struct Lanes {
     std::uint32_t tick, lanes;
     std::uint8_t rank, warp;
+    std::uint8_t unused[2];
   };
   struct Cell {
     One written, changed;  // by a plain write, by an atomic
@@ -112,6 +126,7 @@ class Races {
     std::uintptr_t begin = 0;
     std::size_t bytes    = 0;
     Cell* cells          = nullptr;
+    bool is_blocks       = false;
   };
 
   static std::uintptr_t address_of(const void* memory) {
@@ -121,6 +136,7 @@ class Races {
   Cell* find(const void* memory, std::size_t bytes) {
     const std::uintptr_t address = address_of(memory);
     if (address - last_.begin >= last_.bytes) {
+      if (address - lowest_ >= highest_ - lowest_) return nullptr;
       const auto at = regions_.upper_bound(address);
       if (at == regions_.end() || address < at->second.begin) return nullptr;
       last_ = at->second;
@@ -132,7 +148,7 @@ class Races {
   /// Whether what a thread did at a tick came before what the running one does.
   [[nodiscard]] bool is_before(std::uint32_t tick, const Thread& thread) const {
     if (tick < launch_began_) return true;
-    if (tick < run_began_) return false;  // another block of this launch
+    if (tick < run_began_) return last_.is_blocks;  // what another block of this launch did
     if (thread.rank != running.rank) return tick < cluster_began_;
     if (tick < block_began_[running.rank]) return true;
     if (thread.warp != running.warp) return false;
@@ -159,7 +175,7 @@ class Races {
       return is_ordered;
     }
     for (const Lanes& some : cell.read) is_ordered = is_ordered && is_before(some);
-    (kind == Access::write ? cell.written : cell.changed) = {tick_, running};
+    (kind == Access::write ? cell.written : cell.changed) = {tick_, running, 0};
     return is_ordered;
   }
   void add_reader(Cell& cell) {
@@ -175,11 +191,12 @@ class Races {
       return;
     }
     const std::uint32_t left = is_own(mine) ? lanes_left(mine) : 0;
-    mine = {left == 0 ? tick_ : mine.tick, left | me, running.rank, running.warp};
+    mine = {left == 0 ? tick_ : mine.tick, left | me, running.rank, running.warp, {}};
   }
 
   std::map<std::uintptr_t, Region> regions_;  // by their ends
   Region last_;
+  std::uintptr_t lowest_ = ~std::uintptr_t{0}, highest_ = 0;
   std::uint32_t tick_ = 1, launch_began_ = 1, run_began_ = 1, cluster_began_ = 1;
   std::array<std::uint32_t, 8> block_began_{};
   // [rank][warp][lane][other]: the lane comes after what the other did before that tick
@@ -190,10 +207,18 @@ inline Races races;
 /// Accesses of the running thread until the end of a scope are an atomic's.
 class AtomicAccess {
  public:
-  AtomicAccess() { races.is_atomic = true; }
+  AtomicAccess() { set(true); }
   AtomicAccess(const AtomicAccess&)            = delete;
   AtomicAccess& operator=(const AtomicAccess&) = delete;
-  ~AtomicAccess() { races.is_atomic = false; }
+  ~AtomicAccess() { set(false); }
+
+ private:
+  /// Compilers think that what reports an access reads nothing, and would move both.
+  static void set(bool is_atomic) {
+    asm volatile("" ::: "memory");
+    races.is_atomic = is_atomic;
+    asm volatile("" ::: "memory");
+  }
 };
 
 }  // namespace simt
