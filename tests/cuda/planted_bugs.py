@@ -81,8 +81,6 @@ BUGS = [
   static_cast<void>(__shfl_sync(whole_warp, 0, 0));
   if (lane_index() == 1) tokens[row] = parts.counts[first];
 """, True),
-    Bug("a result read while the next is written", "block",
-        "const T result = storage.result;\n    __syncthreads();\n", "const T result = storage.result;\n", True),
     Bug("sums read while the next are written", "head_products",
         "    __syncthreads();  // the last tile's sums are read\n", "", True),
     Bug("a tile overwritten while it is multiplied", "tree_attention",
