@@ -1,8 +1,10 @@
+#include <string>
 #include <vector>
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_segmented_radix_sort.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
+#include <cub/version.cuh>
 
 #include "data.cuh"
 #include "peers.hpp"
@@ -20,6 +22,11 @@ DeviceBuffer<std::int32_t> row_offsets(int rows, int columns) {
 }
 
 }  // namespace
+
+std::string CubSort::version() {
+  return std::to_string(CUB_MAJOR_VERSION) + "." + std::to_string(CUB_MINOR_VERSION) + "." +
+         std::to_string(CUB_SUBMINOR_VERSION);
+}
 
 CubSort::CubSort(int rows, int columns)
     : rows_(rows),

@@ -24,6 +24,15 @@ constexpr std::size_t workspace_bytes = std::size_t{32} << 20;  // its own choic
 bool Cublas::is_available() {
   return true;
 }
+std::string Cublas::version() {
+  std::string text;
+  for (const auto part : {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL}) {
+    int number = 0;
+    check_cublas(cublasGetProperty(part, &number));
+    text += (text.empty() ? "" : ".") + std::to_string(number);
+  }
+  return text;
+}
 
 Cublas::Cublas() : workspace_(workspace_bytes) {
   cublasHandle_t handle = nullptr;
@@ -73,6 +82,9 @@ namespace cuda_benchmark {
 
 bool Cublas::is_available() {
   return false;
+}
+std::string Cublas::version() {
+  return "none";
 }
 Cublas::Cublas() {
   throw std::runtime_error("cuBLAS was not found when this was built");

@@ -2,8 +2,11 @@
 // bandwidth measured in the same run, and against cuBLAS and CUB; answers verified before they are
 // timed. run.sh builds it, runs it with the tests and compares with PyTorch as well.
 //
-//   benchmark_cuda [--json FILE] [--commit TEXT] [--command TEXT] [--small]
+//   benchmark_cuda [--json FILE] [--commit TEXT] [--driver TEXT] [--date TEXT] [--command TEXT]
+//   [--small]
 //
+// FILE is written anew after each kernel, so that a run that ends early leaves what it had
+// measured.
 // `--small` takes sizes that a memory checker has time for; its times mean nothing.
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +27,8 @@ using tooldecode::cuda::check;
 struct Options {
   std::string json;
   std::string commit;
+  std::string driver;
+  std::string date;
   std::string command = "benchmark_cuda";
   bool is_small       = false;
 };
@@ -34,6 +39,8 @@ Options parse(int count, char** arguments) {
     const std::string_view flag = arguments[i];
     std::string* value          = flag == "--json"      ? &options.json
                                   : flag == "--commit"  ? &options.commit
+                                  : flag == "--driver"  ? &options.driver
+                                  : flag == "--date"    ? &options.date
                                   : flag == "--command" ? &options.command
                                                         : nullptr;
     if (flag == "--small") {
@@ -41,9 +48,9 @@ Options parse(int count, char** arguments) {
     } else if (value != nullptr && i + 1 < count) {
       *value = arguments[++i];
     } else {
-      std::fprintf(
-          stderr,
-          "usage: benchmark_cuda [--json FILE] [--commit TEXT] [--command TEXT] [--small]\n");
+      std::fprintf(stderr,
+                   "usage: benchmark_cuda [--json FILE] [--commit TEXT] [--driver TEXT] "
+                   "[--date TEXT] [--command TEXT] [--small]\n");
       std::exit(2);
     }
   }
@@ -62,6 +69,10 @@ int run(const Options& options) {
   check(cudaDriverGetVersion(&driver));
   const Report::Origin origin{.machine = device.name,
                               .cuda    = version(runtime) + ", driver for " + version(driver),
+                              .driver  = options.driver,
+                              .cublas  = Cublas::version(),
+                              .cub     = CubSort::version(),
+                              .date    = options.date,
                               .commit  = options.commit,
                               .command = options.command};
 
@@ -79,12 +90,12 @@ int run(const Options& options) {
   if (!Cublas::is_available()) std::printf("SKIPPED: cuBLAS, not found when this was built\n");
 
   Report report(c);
-  ask_pruned_head(setup, report);
-  ask_masked_softmax(setup, report);
-  ask_tree_attention(setup, report);
-  ask_draft_round(setup, report);
+  for (const auto ask :
+       {ask_pruned_head, ask_masked_softmax, ask_tree_attention, ask_draft_round}) {
+    ask(setup, report);
+    if (!options.json.empty()) report.write(options.json, origin);
+  }
   report.print_verdicts();
-  if (!options.json.empty()) report.write(options.json, origin);
   return report.has_failures() ? 1 : 0;
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <cuda_bf16.h>
@@ -18,6 +19,7 @@ namespace cuda_benchmark {
 class Cublas {
  public:
   static bool is_available();
+  static std::string version();
 
   Cublas();
   Cublas(const Cublas&)            = delete;
@@ -46,6 +48,8 @@ class Cublas {
 // CUB's sort of rows, keys descending with the index of each: the first k of a row are its top k.
 class CubSort {
  public:
+  static std::string version();
+
   CubSort(int rows, int columns);
 
   void operator()(const float* keys, cudaStream_t stream);

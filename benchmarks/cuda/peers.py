@@ -55,9 +55,9 @@ class Library:
 
 
 def workspace(library, name, *sizes):
-    """Zeros, and their size, as the functions take them."""
+    """Memory with anything in it, and its size, as the functions take them."""
     size = library.bytes(name, *sizes)
-    return torch.zeros(max(size, 1), dtype=torch.uint8, device="cuda"), ctypes.c_size_t(size)
+    return torch.full((max(size, 1),), 0xCC, dtype=torch.uint8, device="cuda"), ctypes.c_size_t(size)
 
 
 def sets_of(bytes_of_one):
@@ -94,8 +94,20 @@ def microseconds(call, sets):
 
 
 class Report:
-    def __init__(self):
-        self.results, self.failures = [], []
+    def __init__(self, path):
+        self.path, self.results, self.failures = path, [], []
+
+    def write(self):
+        """Into the member "pytorch" of the document, if there is one."""
+        if not self.path or not os.path.exists(self.path):
+            return
+        with open(self.path) as file:
+            document = json.load(file)
+        document["pytorch"] = {"version": torch.__version__, "failures": self.failures, "results": self.results}
+        with open(self.path + ".new", "w") as file:
+            json.dump(document, file, indent=1)
+            file.write("\n")
+        os.replace(self.path + ".new", self.path)  # so that there is always a whole one
 
     def attempt(self, what, measure):
         try:
@@ -103,6 +115,7 @@ class Report:
         except Exception as error:  # the other operations are still of interest
             self.failures.append(f"{what}: {error}".splitlines()[0])
             print(f"FAILED: {self.failures[-1]}", flush=True)
+        self.write()
 
     def compare(self, operation, size, how, ours, theirs, sets):
         """theirs: {how: call}, the fastest of which counts."""
@@ -276,7 +289,7 @@ def main():
         print("SKIPPED: PyTorch with CUDA is not here, so that nothing was compared with it")
         return 0
     torch.manual_seed(1)
-    library, report = Library(arguments.library), Report()
+    library, report = Library(arguments.library), Report(arguments.json)
     print(f"PyTorch {torch.__version__} on the same tensors; both in graphs")
     print(f"{'':32} {'':26} {'us':>9} {'PyTorch':>9} {'ratio':>7}")
     for rows in (32_768, 131_072):
@@ -292,13 +305,6 @@ def main():
         ahead = sum(result["ratio"] >= 1 for result in report.results)
         print(f"IN ALL: at least as fast as PyTorch in {ahead} of {len(report.results)}; "
               f"least {least['ratio']:.2f}x ({least['operation']}, {least['size']})")
-    if arguments.json and os.path.exists(arguments.json):
-        with open(arguments.json) as file:
-            document = json.load(file)
-        document["pytorch"] = {"version": torch.__version__, "failures": report.failures, "results": report.results}
-        with open(arguments.json, "w") as file:
-            json.dump(document, file, indent=1)
-            file.write("\n")
     return 1 if report.failures else 0
 
 

@@ -134,11 +134,16 @@ void Report::write(const std::string& path, const Origin& origin) const {
         ", \"at\": " + quoted(least->kernel + ", " + least->numbers + ", " + least->size) +
         ", \"holds\": " + (share(*least) >= goal.share ? "true" : "false") + "}");
   }
-  std::ofstream(path)
+  const std::string unfinished = path + ".new";  // so that there is always a whole one
+  std::ofstream(unfinished)
       << "{\n"
       << " \"question\": \"CUDA kernels against the memory they read and against libraries\",\n"
       << " \"machine\": " << quoted(origin.machine) << ",\n"
       << " \"cuda\": " << quoted(origin.cuda) << ",\n"
+      << " \"driver\": " << quoted(origin.driver) << ",\n"
+      << " \"cublas\": " << quoted(origin.cublas) << ",\n"
+      << " \"cub\": " << quoted(origin.cub) << ",\n"
+      << " \"date\": " << quoted(origin.date) << ",\n"
       << " \"commit\": " << quoted(origin.commit) << ",\n"
       << " \"command\": " << quoted(origin.command) << ",\n"
       << " \"times\": \"CUDA events around replayed graphs, medians; buffers that exceed the cache "
@@ -149,6 +154,7 @@ void Report::write(const std::string& path, const Origin& origin) const {
       << " \"verdicts\": " << listed('[', verdicts, ']') << ",\n"
       << " \"failures\": " << listed('[', failures, ']') << ",\n"
       << " \"results\": " << listed('[', results, ']') << "\n}\n";
+  std::rename(unfinished.c_str(), path.c_str());
 }
 
 }  // namespace cuda_benchmark

@@ -44,7 +44,7 @@ class Report {
   [[nodiscard]] bool has_failures() const { return !failures_.empty(); }
 
   struct Origin {
-    std::string machine, cuda, commit, command;
+    std::string machine, cuda, driver, cublas, cub, date, commit, command;
   };
   void write(const std::string& path, const Origin& origin) const;
 

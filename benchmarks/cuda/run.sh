@@ -1,252 +1,356 @@
 #!/usr/bin/env bash
-# The CUDA kernels on the GPU at hand, in one command and under eight minutes: builds tests, benchmark and
-# library with nvcc alone, runs the tests, the benchmark and the comparison with PyTorch, then the tests under
-# compute-sanitizer, and says which of the aims hold.
-#   bash benchmarks/cuda/run.sh [--json OUT]    OUT is benchmarks/results/cuda.json unless given
-#   bash benchmarks/cuda/run.sh --pack-headers  copies the headers that tests need beside ours into build/cuda_headers,
-#                                               for a machine that lacks them: take that folder along
+# The CUDA kernels on the GPU at hand, in one command that ends within ten minutes whatever hangs: builds tests,
+# benchmark and library with nvcc alone, runs the tests, the benchmark, the comparison with PyTorch, and the tests
+# under compute-sanitizer, and says which of the aims hold.
+#
+#   bash benchmarks/cuda/run.sh --pack    once, where this is a checkout: copies the headers that tests need beside
+#                                         ours, and the commit's name, into build/cuda_headers, for a machine that
+#                                         lacks them: take that folder along
+#   OUT=FOLDER bash benchmarks/cuda/run.sh [--limit SECONDS]
+#                                         there; 570 seconds for everything unless given, of which each step may
+#                                         take its share (on two processors the build alone wants --limit 3600)
 #   bash benchmarks/cuda/run.sh --help
-# Without a GPU it builds all there is and says that nothing was measured. TOOLDECODE_COMMIT names the commit
-# where this is no checkout of git.
+#
+# Results are in benchmarks/results, below FOLDER where OUT names one: cuda_steps.json, what was done and how it
+# ended, written anew after each step; cuda.json, what was measured, after each kernel; cuda.log. What could not be
+# done, for want of Catch2 or time, has failed, and the rest is done all the same. Exit status: 0 where every step
+# passed, 1 where one did not, 2 for wrong arguments, 3 where everything is built and no GPU is there.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 started=$SECONDS
-limit=465  # seconds for everything
-json=benchmarks/results/cuda.json
-build=build/cuda_benchmark
-packed=build/cuda_headers
+limit=570
+export build=build/cuda_benchmark packed=build/cuda_headers
+export results=${OUT:+$OUT/}benchmarks/results
 
-say() { printf '== [%3d s] %s\n' "$((SECONDS - started))" "$*"; }
-
-pack_headers() {
-  local folder
+pack() {
+  local folder file missing=0
+  rm -rf "$packed"
   mkdir -p "$packed"
   for folder in /usr/include/catch2 /usr/include/nlohmann /usr/include/eigen3/Eigen; do
-    if [ -d "$folder" ]; then cp -r "$folder" "$packed/"; else say "not here: $folder"; fi
+    cp -r "$folder" "$packed/" || missing=1
   done
+  for file in /usr/lib/libCatch2.a /usr/lib/*/libCatch2.a /usr/local/lib/libCatch2.a; do  # of Catch2 3
+    [ ! -e "$file" ] || cp "$file" "$packed/"
+  done
+  git describe --always --dirty > "$packed/commit" || missing=1
   du -sh "$packed"
+  return $missing
 }
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --json) [ $# -gt 1 ] || { echo "--json needs a file" >&2; exit 2; }; json=$2; shift 2 ;;
-    --pack-headers) pack_headers; exit ;;
+    --limit) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { echo "--limit needs seconds" >&2; exit 2; }; limit=$2; shift 2 ;;
+    --pack) pack; exit ;;
     --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' benchmarks/cuda/run.sh; exit ;;
     *) echo "unknown: $1; see --help" >&2; exit 2 ;;
   esac
 done
 
-summary=()
-failed=0
-note() {  # note <what to say at the end>
-  say "$*"
-  summary+=("$*")
-}
+# ---- steps: bounded, and on record after each
 
-# step <name> <seconds> <command...>: bounded by its own seconds and by what is left of all
+mkdir -p "$results" || exit 2
+results=$(cd "$results" && pwd)
+export log=$results/cuda.log
+: > "$log"
+rm -f "$results/cuda.json"
+
+say() { printf '== [%3d s] %s\n' "$((SECONDS - started))" "$*" | tee -a "$log"; }
+
+failed=0
+names=() outcomes=() seconds_of=()
+machine="" driver="" toolkit="" compiler="" commit="" is_complete=false
+date=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+
+quoted() { local text=${1//\\/\\\\}; text=${text//\"/\\\"}; printf '"%s"' "${text//[[:cntrl:]]/ }"; }
+write_steps() {
+  local i comma=""
+  {
+    echo '{'
+    echo ' "question": "What a run of all that concerns the CUDA kernels did, step by step",'
+    for i in date commit machine driver toolkit compiler; do printf ' "%s": %s,\n' "$i" "$(quoted "${!i}")"; done
+    printf ' "command": "bash benchmarks/cuda/run.sh",\n "limit_seconds": %d,\n' "$limit"
+    printf ' "is_complete": %s,\n "steps": [' "$is_complete"
+    for i in "${!names[@]}"; do
+      printf '%s\n  {"step": %s, "outcome": %s, "seconds": %d}' "$comma" "$(quoted "${names[i]}")" \
+        "$(quoted "${outcomes[i]}")" "${seconds_of[i]}"
+      comma=,
+    done
+    printf '\n ]\n}\n'
+  } > "$results/cuda_steps.json.new" && mv "$results/cuda_steps.json.new" "$results/cuda_steps.json"
+}
+note() {  # note <step> <outcome> [<seconds>]
+  names+=("$1") outcomes+=("$2") seconds_of+=("${3:-0}")
+  case $2 in passed | passed,* | SKIPPED*) ;; *) failed=1 ;; esac
+  say "$2: $1"
+  write_steps
+}
+pid=""
+end_all() {  # what a step's command has left behind; `timeout` has made a group of them
+  [ -z "$pid" ] || kill -KILL -- "-$pid" 2> /dev/null
+  pid=""
+}
+trap 'end_all; note "the run" "BROKEN OFF"; exit 1' TERM INT HUP
+
+# step <name> <share> <function or command...>: bounded by its share of the limit, in seconds of 570, and by what is
+# left of all. It goes on even if the driver lets nobody end the process. What it printed is in $output.
+output=$build/step.log
 step() {
-  local name=$1 seconds=$2 left=$((limit - SECONDS + started)) code
+  local name=$1 seconds=$((($2 * limit + 569) / 570)) left=$((limit - SECONDS + started)) begun=$SECONDS code seen
   shift 2
   [ "$seconds" -lt "$left" ] || seconds=$left
-  if [ "$seconds" -lt 5 ]; then
-    note "NOT RUN, no time left: $name"
+  if [ "$seconds" -lt 1 ]; then
+    note "$name" "NOT RUN, no time left"
     return 1
   fi
-  say "$name"
-  timeout -k 5 "$seconds" "$@"
-  code=$?
+  say "$name, at most $seconds s"
+  : > "$output"
+  timeout -k 2 "$seconds" bash -c '"$@"' bash "$@" < /dev/null > "$output" 2>&1 &
+  pid=$!
+  while kill -0 $pid 2> /dev/null && [ $((SECONDS - begun)) -le $((seconds + 4)) ]; do sleep 0.1; done
+  if kill -0 $pid 2> /dev/null; then code=stuck; else wait $pid; code=$?; fi
+  end_all
+  cat "$output" >> "$log"
+  tail -n 60 "$output"
+  seen=$(sed -n 's/^WARNINGS: //p' "$output" | tail -n 1)
   case $code in
-    0) note "passed: $name" ;;
-    124 | 137) failed=1; note "NOT FINISHED in $seconds s: $name" ;;
-    *) failed=1; note "FAILED ($code): $name" ;;
+    0) note "$name" "passed${seen:+, $seen}" $((SECONDS - begun)) ;;
+    124 | 137) note "$name" "NOT FINISHED in $seconds s$(so_far)" $((SECONDS - begun)) ;;
+    stuck) note "$name" "STUCK, not to be ended after $seconds s$(so_far)" $((SECONDS - begun)) ;;
+    *) note "$name" "FAILED ($code)" $((SECONDS - begun)) ;;
   esac
-  return $code
+  [ "$code" = 0 ]
+}
+so_far() {  # of tests that print their names as they end
+  local count
+  count=$(grep -cE '^ *[0-9.]+ s: ' "$output")
+  [ "$count" -eq 0 ] || printf ', after %d tests' "$count"
 }
 
 # ---- what is here
 
+rm -rf "$build"
+mkdir -p "$build/objects"
 export nvcc
-nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2> /dev/null) || { echo "nvcc is not here" >&2; exit 2; }
-toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2> /dev/null)
+if [ -z "$nvcc" ]; then
+  note "nvcc" "FAILED: it is not here"
+  exit 2
+fi
+toolkit=$(timeout 20 "$nvcc" --version | sed -n 's/^Cuda compilation tools, //p')
+compiler=$(timeout 20 g++ --version 2> /dev/null | head -n 1)
+commit=$(git describe --always --dirty 2> /dev/null || cat "$packed/commit" 2> /dev/null)
+commit=${commit:-unknown}
 python=$(command -v python3)
-capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2> /dev/null | head -1 | tr -d '. ')
-build_seconds=240
-if ! [[ $capability =~ ^[0-9]+$ ]]; then  # so that nobody waits for the device
-  say "no GPU is visible: building for sm_90"
-  capability=90 build_seconds=3600
+
+export capability=""
+ask_device() {
+  nvidia-smi --query-gpu=compute_cap,driver_version,name,memory.total --format=csv,noheader
+}
+export -f ask_device
+if step "the device" 20 ask_device; then
+  IFS=, read -r capability driver machine < <(grep -m 1 -E '^[0-9]+\.[0-9]+,' "$output")
+  capability=${capability//./} driver=${driver# } machine=${machine# }
+fi
+if ! [[ $capability =~ ^[0-9]+$ ]]; then
+  say "the device did not say what it is: building for sm_90"
+  capability=90
 fi
 
-export flags="-std=c++20 -O3 -arch=sm_$capability -Iinclude -Werror all-warnings -Xcompiler=-Wall,-Wextra,-Wshadow"
-export objects=$build/objects
-rm -rf "$build"
-mkdir -p "$objects"
-
-# cuBLAS, of the toolkit or of PyTorch's packages.
-links_cublas() {  # links_cublas <flags...>
-  echo '#include <cublas_v2.h>
-int main() { return cublasGetVersion_v2(nullptr, nullptr) == 0; }' > "$build/cublas.cu"
-  "$nvcc" -std=c++20 "$build/cublas.cu" "$@" -o "$build/cublas" 2> /dev/null
+# cuBLAS, of the toolkit or of PyTorch's packages: it must link, load and, where there is a GPU, start.
+export cublas_compile="" cublas_link=""
+probe_cublas() {  # probe_cublas <flags...>
+  local status
+  "$nvcc" -std=c++20 "$build/cublas.cu" "$@" -o "$build/cublas" || return 1
+  "$build/cublas"
+  status=$?
+  [ $status -eq 0 ] || echo "cuBLAS links and does not run: $status"
+  return $status
 }
-cublas_compile="" cublas_link=""
-if links_cublas -lcublas; then
-  cublas_compile="-DTOOLDECODE_HAS_CUBLAS" cublas_link="-lcublas"
-elif [ -n "$python" ]; then
-  for header in $("$python" -c 'import glob, sys
-for path in sys.path: print(*glob.glob(path + "/nvidia/*/include/cublas_v2.h"))' 2> /dev/null); do
+find_cublas() {
+  local header folder file
+  cat > "$build/cublas.cu" << 'SOURCE'
+#include <cstdio>
+#include <cublas_v2.h>
+int main() {
+  int version = 0, devices = 0;
+  cublasHandle_t handle = nullptr;
+  if (cublasGetProperty(MAJOR_VERSION, &version) != CUBLAS_STATUS_SUCCESS) return 1;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) return 0;
+  if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS) return 2;
+  return cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS ? 0 : 3;
+}
+SOURCE
+  if probe_cublas -lcublas; then
+    printf '%s\n' "-DTOOLDECODE_HAS_CUBLAS" "-lcublas" > "$build/cublas.flags"
+    return 0
+  fi
+  for header in $(python3 -c 'import glob, sys
+for path in sys.path: print(*glob.glob(path + "/nvidia/*/include/cublas_v2.h"))'); do
     folder=$(dirname "$(dirname "$header")")
-    file=$(ls "$folder"/lib/libcublas.so* 2> /dev/null | head -1)
-    if [ -n "$file" ] && links_cublas -I"$folder/include" "$file" -Xlinker "-rpath=$folder/lib"; then
-      cublas_compile="-DTOOLDECODE_HAS_CUBLAS -I$folder/include"
-      cublas_link="$file -Xlinker -rpath=$folder/lib"
-      break
+    file=$(ls "$folder"/lib/libcublas.so* 2> /dev/null | head -n 1)
+    if [ -n "$file" ] && probe_cublas -I"$folder/include" "$file" -Xlinker "-rpath=$folder/lib"; then
+      printf '%s\n' "-DTOOLDECODE_HAS_CUBLAS -I$folder/include" "$file -Xlinker -rpath=$folder/lib" \
+        > "$build/cublas.flags"
+      return 0
     fi
   done
+  echo "no cuBLAS that links and runs was found"
+  return 1
+}
+export -f probe_cublas find_cublas
+if step "cuBLAS" 60 find_cublas; then
+  { read -r cublas_compile; read -r cublas_link; } < "$build/cublas.flags"
 fi
-[ -n "$cublas_link" ] || note "SKIPPED: cuBLAS, which was not found"
-export cublas_compile
 
-# The tests want Catch2, and for the host's twins Eigen and JSON.
-test_includes="-Itests -DEIGEN_NO_CUDA"
+# The tests want Catch2, and for the host's twins Eigen and JSON. What this machine has goes before what was packed.
+export test_includes="-Itests -DEIGEN_NO_CUDA" test_libraries=""
 for folder in /usr/include/eigen3 "$packed"; do
   [ -d "$folder" ] && test_includes+=" -isystem $folder"
 done
-export test_includes
-catch_library=""
 echo '#include <support/catch.hpp>
 #include <Eigen/Core>
 #include <nlohmann/json.hpp>' > "$build/has_headers.cpp"
-tests=()
-if g++ -std=c++20 -Iinclude $test_includes -E "$build/has_headers.cpp" > /dev/null 2>&1; then
-  for source in tests/cuda/*.cu; do
-    case $source in */simt.cu) ;; *) tests+=("$(basename "$source" .cu)") ;; esac
-  done
-  g++ -std=c++20 $test_includes -E "$build/has_headers.cpp" | grep -q catch_all.hpp && catch_library=-lCatch2
+look_for_headers() {
+  "$nvcc" -std=c++20 -Iinclude $test_includes -x c++ -E "$build/has_headers.cpp" > "$build/has_headers.i"
+}
+export -f look_for_headers
+export has_tests=""
+if step "headers of Catch2, Eigen and nlohmann-json" 30 look_for_headers; then
+  has_tests=yes
+  ! grep -q catch_all.hpp "$build/has_headers.i" || test_libraries="-L$packed -lCatch2"
 else
-  note "SKIPPED: the tests, since Catch2, Eigen or nlohmann-json is not here; --pack-headers brings them along"
+  say "without them no test can be built: --pack, where they are, brings them along in $packed"
 fi
 
-# ---- build: the longest first, each processor one
+# ---- build: the longest first, each processor one; warnings are counted, since compilers differ in what they say
 
+export flags="-std=c++20 -O3 -arch=sm_$capability -Iinclude -Xcompiler=-Wall,-Wextra,-Wshadow"
 compile() {  # compile <kind> <name>
-  local kind=$1 name=$2 command spills="-Xptxas=--warn-on-spills,--warning-as-error"
-  [ "$name" != frequency_ranks ] || spills=""  # CUB's kernels for whole devices may spill
+  local kind=$1 name=$2 command log=$build/objects/$1.$2.log
   case $kind in
     library) command="$nvcc $flags $spills -Xcompiler=-fPIC -c benchmarks/cuda/library.cu" ;;
     benchmark) command="$nvcc $flags $cublas_compile -c benchmarks/cuda/$name.cu" ;;
     test) command="$nvcc $flags $spills $test_includes -c tests/cuda/$name.cu" ;;
-    main) command="g++ -std=c++20 -O1 $test_includes -c tests/support/main.cpp" ;;
+    main) command="$nvcc -std=c++20 -O1 $test_includes -x c++ -c tests/support/main.cpp" ;;
   esac
-  if ! $command -o "$objects/$kind.$name.o" > "$objects/$kind.$name.log" 2>&1; then
-    echo "FAILED: $command" >&2
-    head -20 "$objects/$kind.$name.log" >&2
+  # CUB's kernels for whole devices may spill.
+  if [ "$name" = frequency_ranks ]; then command=${command/"$spills"/}; fi
+  if ! $command -o "$build/objects/$kind.$name.o" > "$log" 2>&1; then
+    echo "FAILED: $command"
+    head -n 20 "$log"
     return 1
   fi
+  grep -i -m 5 'warning' "$log"
+  return 0
 }
-export -f compile
-
-compile_all() {
+build_all() {
+  local code=0 warnings
+  echo '__global__ void empty() {}' > "$build/empty.cu"
+  export spills="-Xptxas=--warn-on-spills"
+  "$nvcc" $flags $spills -c "$build/empty.cu" -o "$build/empty.o" 2> /dev/null || spills=""
   {
     echo library library
     for source in benchmarks/cuda/*.cu; do
       case $source in */library.cu) ;; *) echo benchmark "$(basename "$source" .cu)" ;; esac
     done
-    [ ${#tests[@]} -eq 0 ] || { echo main main; printf 'test %s\n' "${tests[@]}"; }
-  } | timeout -k 5 $build_seconds xargs -P "$(nproc)" -L 1 bash -c 'compile "$0" "$1"'
-}
-link_all() {
-  local name code=0
-  "$nvcc" -arch=sm_"$capability" "$objects"/benchmark.*.o $cublas_link -o "$build/benchmark_cuda" || code=1
-  "$nvcc" -arch=sm_"$capability" -shared "$objects"/library.library.o -o "$build/library.so" || code=1
-  for name in "${tests[@]}"; do
-    [ -e "$objects/test.$name.o" ] && "$nvcc" -arch=sm_"$capability" "$objects/test.$name.o" \
-      "$objects/main.main.o" $catch_library -o "$build/test_$name" || code=1
-  done
+    if [ -n "$has_tests" ]; then
+      echo main main
+      for source in tests/cuda/*.cu; do
+        case $source in */simt.cu) ;; *) echo test "$(basename "$source" .cu)" ;; esac
+      done
+    fi
+  } | xargs -P "$(nproc)" -L 1 bash -c 'compile "$0" "$1"' || code=1
+  link_all || code=1
+  warnings=$(cat "$build"/objects/*.log | grep -ciE 'warning[ :#]')
+  [ "$warnings" -eq 0 ] || echo "WARNINGS: $warnings warnings"
   return $code
 }
-
-say "building for sm_$capability with $("$nvcc" --version | grep -o 'release [0-9.]*') in $build"
-if compile_all && link_all; then
-  note "passed: build without warnings"
-else
-  failed=1
-  note "FAILED: build"
-  link_all 2> /dev/null  # what can be linked may still be run
-fi
+link_all() {  # what can be linked may still be run
+  local code=0
+  "$nvcc" -arch=sm_"$capability" "$build"/objects/benchmark.*.o $cublas_link -o "$build/benchmark_cuda" || code=1
+  "$nvcc" -arch=sm_"$capability" -shared "$build"/objects/library.library.o -o "$build/library.so" || code=1
+  [ -z "$has_tests" ] || "$nvcc" -arch=sm_"$capability" "$build"/objects/test.*.o "$build/objects/main.main.o" \
+    $test_libraries -o "$build/test_cuda" || code=1
+  return $code
+}
+export -f compile build_all link_all
+step "build for sm_$capability" 230 build_all
 
 # ---- run
 
+# line by line, so that what is ended early has said how far it came
+lines() { stdbuf -oL "$@"; }
+export -f lines
+
 if [ ! -x "$build/benchmark_cuda" ]; then
-  say "without the benchmark nothing can be measured"
-  exit 1
-fi
-"$build/benchmark_cuda" --small > "$build/small.log" 2>&1
-if [ $? -eq 3 ]; then
-  cat "$build/small.log"
-  say "everything is built; run this where there is a GPU"
-  exit 3
-fi
-
-run_tests() {
-  local name code=0
-  for name in "${tests[@]}"; do
-    "$build/test_$name" || code=1
-  done
-  return $code
-}
-export -f run_tests
-if [ ${#tests[@]} -gt 0 ]; then
-  step "tests on the GPU" 60 bash -c "tests=(${tests[*]}); build=$build; run_tests"
-fi
-
-commit=${TOOLDECODE_COMMIT:-$(git rev-parse --short HEAD 2> /dev/null)}
-mkdir -p "$(dirname "$json")"
-log=$build/benchmark.log
-measure() { "$1" --json "$2" --commit "$3" --command "bash benchmarks/cuda/run.sh" | tee "$4"; }
-export -f measure
-step "benchmark" 150 bash -c 'set -o pipefail; measure "$@"' measure "$build/benchmark_cuda" "$json" "$commit" "$log"
-
-if [ -n "$python" ]; then
-  compare() { set -o pipefail; PYTHONUNBUFFERED=1 "$1" benchmarks/cuda/peers.py "$2" --json "$3" | tee "$4"; }
-  export -f compare
-  step "comparison with PyTorch" 90 bash -c 'compare "$@"' compare "$python" "$build/library.so" "$json" \
-    "$build/peers.log"
+  note "benchmark" "NOT RUN, it is not built"
 else
-  note "SKIPPED: the comparison with PyTorch, since python3 is not here"
+  try_device() { lines "$build/benchmark_cuda" --small; }
+  export -f try_device
+  step "benchmark, small" 60 try_device
+  if grep -q '^no CUDA device' "$output"; then
+    is_complete=true
+    write_steps
+    say "everything is built; run this where there is a GPU"
+    exit 3
+  fi
+fi
+if [ -x "$build/test_cuda" ]; then
+  run_tests() { lines "$build/test_cuda" --durations yes; }
+  export -f run_tests
+  step "tests" 60 run_tests
+else
+  note "tests" "NOT RUN, they are not built"
 fi
 
-sanitizer=$(command -v compute-sanitizer || ls "$toolkit"/bin/compute-sanitizer \
-  "$toolkit"/compute-sanitizer/compute-sanitizer 2> /dev/null | head -1)
-sanitize() {  # sanitize <tool> <program...>: one program, quiet unless something is wrong
-  local tool=$1 log=$build/$1.$(basename "$2").log code
+export commit driver date python
+if [ -x "$build/benchmark_cuda" ]; then
+  measure() {
+    lines "$build/benchmark_cuda" --json "$results/cuda.json" --commit "$commit" --driver "$driver" --date "$date" \
+      --command "bash benchmarks/cuda/run.sh"
+  }
+  export -f measure
+  step "benchmark" 170 measure
+fi
+if [ -n "$python" ] && [ -e "$build/library.so" ]; then
+  compare() { PYTHONUNBUFFERED=1 "$python" benchmarks/cuda/peers.py "$build/library.so" --json "$results/cuda.json"; }
+  export -f compare
+  step "comparison with PyTorch" 90 compare
+else
+  note "comparison with PyTorch" "NOT RUN, python3 or the library is not here"
+fi
+
+# Launches that a device refuses are what one test asks for: they are errors of the API, not of memory.
+export sanitizer
+sanitizer=$(command -v compute-sanitizer || ls "$(dirname "$nvcc")/compute-sanitizer" \
+  "$(dirname "$nvcc")/../compute-sanitizer/compute-sanitizer" 2> /dev/null | head -n 1)
+sanitize() {  # sanitize <tool> <program...>
+  local tool=$1 code
   shift
-  timeout -k 5 "$most" "$sanitizer" --tool "$tool" --error-exitcode 9 "$@" > "$log" 2>&1
-  code=$?
-  if [ $code -eq 124 ]; then echo "not finished in $most s, no error until then: $tool $*"; return 0; fi
-  [ $code -eq 0 ] || { echo "FAILED ($code): $tool $*"; grep -m 12 '=========' "$log" || tail -5 "$log"; return 1; }
+  lines "$sanitizer" --tool "$tool" --report-api-errors no --error-exitcode 9 --print-limit 20 "$@"
 }
-export -f sanitize
-export sanitizer build
-sanitize_all() {  # sanitize_all <tool> <tests...>: four at a time
-  local tool=$1
-  shift
-  {
-    printf "$build/test_%s\n" "$@"
-    [ "$tool" = racecheck ] || echo "$build/benchmark_cuda --small"
-  } | xargs -P 4 -I {} bash -c "sanitize $tool {}"
-}
-export -f sanitize_all
+sanitize_tests() { sanitize "$1" "$build/test_cuda" --durations yes; }
+sanitize_benchmark() { sanitize memcheck "$build/benchmark_cuda" --small; }
+export -f sanitize sanitize_tests sanitize_benchmark
 if [ -z "$sanitizer" ]; then
-  note "SKIPPED: compute-sanitizer, which is not here"
-elif [ ${#tests[@]} -gt 0 ]; then
-  export most=40
-  step "compute-sanitizer memcheck" 75 bash -c 'sanitize_all "$@"' sanitize memcheck "${tests[@]}"
-  step "compute-sanitizer racecheck" 75 bash -c 'sanitize_all "$@"' sanitize racecheck "${tests[@]}"
+  note "compute-sanitizer" "NOT RUN, it is not here"
+else
+  for tool in memcheck racecheck synccheck; do
+    if [ -x "$build/test_cuda" ]; then
+      step "$tool of the tests" 120 sanitize_tests $tool
+    else
+      note "$tool of the tests" "NOT RUN, they are not built"
+    fi
+  done
+  [ ! -x "$build/benchmark_cuda" ] || step "memcheck of the benchmark" 60 sanitize_benchmark
 fi
 
 # ---- in words
 
+is_complete=true
+write_steps
 say "summary"
-printf '%s\n' "${summary[@]}"
-grep -hE '^(HOLDS|MISSED|NOT MEASURED|FAILED|SKIPPED|IN ALL)' "$log" "$build/peers.log" 2> /dev/null
-say "numbers are in $json"
+for i in "${!names[@]}"; do echo "${outcomes[i]}: ${names[i]}"; done
+grep -hE '^(HOLDS|MISSED|NOT MEASURED|FAILED:|SKIPPED|IN ALL)' "$log" | sort -u
+say "results are in $results"
 exit $failed

@@ -1,6 +1,10 @@
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <tooldecode/cuda/device.cuh>
+#include <tooldecode/cuda/device_buffer.cuh>
+#include <tooldecode/cuda/shared_memory.cuh>
 
 #include <support/catch.hpp>
 #include <support/device.hpp>
@@ -11,6 +15,12 @@ using namespace tooldecode::cuda;
 namespace {
 
 __global__ void idle() {}
+__global__ void fill_shared(int* out) {
+  auto* const numbers  = &shared<int>();
+  numbers[threadIdx.x] = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  out[threadIdx.x] = numbers[blockDim.x - 1 - threadIdx.x];
+}
 
 Errc code_of(const LaunchShape& shape) {
   try {
@@ -47,6 +57,85 @@ TEST_CASE("A launch that the device cannot run is an error, not silence") {
     CHECK(code_of({.grid = 3, .block = 32, .cluster = 2}) == Errc::device_failure);
     CHECK(code_of({.grid = 32, .block = 32, .cluster = 16}) == Errc::device_failure);
     check(cudaDeviceSynchronize());
+  });
+}
+
+#if defined(TOOLDECODE_SIMT)
+
+TEST_CASE("A launch does not lower the shared memory that another has asked for") {
+  test::on_device([] {
+    int between = 0;
+    for (const std::size_t other : {std::size_t{0}, std::size_t{60'000}, std::size_t{150'000}}) {
+      simt::before_launch = [&] {
+        launch(idle, {.grid = 1, .block = 32, .shared_bytes = other}, nullptr);
+        ++between;
+      };
+      CHECK_NOTHROW(launch(idle, {.grid = 1, .block = 32, .shared_bytes = 200'000}, nullptr));
+    }
+    CHECK(between == 3);
+  });
+}
+
+TEST_CASE("A kernel's shared memory is asked for once per device") {
+  const std::size_t before = simt::options.shared_limit;
+  const auto calls_of      = [](std::size_t bytes) {
+    const int first = simt::shared_limit_calls;
+    launch(fill_shared, {.grid = 1, .block = 32, .shared_bytes = bytes}, nullptr,
+                DeviceBuffer<int>(32).data());
+    return simt::shared_limit_calls - first;
+  };
+  CHECK(calls_of(48 * 1024) == 0);
+  CHECK(calls_of(60'000) == 1);
+  CHECK(calls_of(50'000) == 0);
+  CHECK(calls_of(200'000) == 0);
+  simt::options.shared_limit = 100'000;  // another device
+  CHECK(calls_of(60'000) == 1);
+  CHECK(calls_of(100'000) == 0);
+  CHECK_THROWS_AS(calls_of(100'001), Error);
+  simt::options.shared_limit = before;
+  CHECK(calls_of(before) == 0);
+}
+
+#else  // the emulator is one thread
+
+TEST_CASE("Host threads that launch one kernel leave each other its shared memory") {
+  test::on_device([] {
+    const auto launch_all = [](std::size_t bytes) {
+      cudaStream_t stream = nullptr;
+      check(cudaStreamCreate(&stream));
+      const DeviceBuffer<int> out(64);
+      for (int i = 0; i < 2000; ++i) {
+        launch(fill_shared, {.grid = 1, .block = 64, .shared_bytes = bytes}, stream, out.data());
+      }
+      check(cudaStreamSynchronize(stream));
+      check(cudaStreamDestroy(stream));
+    };
+    std::string failure;
+    std::thread other([&] {
+      try {
+        launch_all(49 * 1024);
+      } catch (const Error& error) {
+        failure = error.what();
+      }
+    });
+    CHECK_NOTHROW(launch_all(60 * 1024));
+    other.join();
+    CHECK(failure.empty());
+  });
+}
+
+#endif
+
+TEST_CASE("A kernel's code tells what it was compiled for") {
+  test::on_device([] {
+    CHECK(code_capability(idle) >= 70);
+    CHECK(code_capability(idle) <= device_traits().compute_capability);
+#if defined(TOOLDECODE_SIMT)
+    for (const int code : {75, 90}) {
+      simt::code_capability = code;
+      CHECK(code_capability(idle) == code);
+    }
+#endif
   });
 }
 

@@ -17,6 +17,7 @@
 
 #include <support/catch.hpp>
 #include <support/device.hpp>
+#include <support/device_scratch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::cuda;
@@ -128,7 +129,7 @@ void check_growth(const DraftTreeOptions& options, Law law, unsigned seed) {
   }
 
   DraftGrowth growth{.options = options, .sequences = sequences};
-  const DeviceBuffer<std::byte> memory(draft_growth_bytes(growth));
+  const test::Scratch memory(draft_growth_bytes(growth));
   growth.memory = memory;
   const DeviceBuffer<TokenId> tokens(sequences * width);
   const DeviceBuffer<std::int32_t> parents(sequences * width), sizes(sequences);
@@ -293,7 +294,7 @@ TEST_CASE("What cannot grow is an error") {
   test::on_device([] {
     DraftGrowth growth{.sequences = 1};
     CHECK_THROWS_WITH(grow_level(growth, 0, {}, {}, nullptr), test::contains("workspace"));
-    const DeviceBuffer<std::byte> memory(draft_growth_bytes(growth));
+    const test::Scratch memory(draft_growth_bytes(growth));
     growth.memory = memory;
     CHECK_THROWS_WITH(grow_level(growth, 6, {}, {}, nullptr), test::contains("level"));
     CHECK_THROWS_WITH(grow_level(growth, 0, {}, {}, nullptr), test::contains("tops"));

@@ -127,8 +127,18 @@ TEST_CASE("States that do not fit into shared memory come in parts") {
 
 TEST_CASE("Without tensor cores all states are multiplied on CUDA cores") {
   on_device([] {
-    const Setting older(simt::compute_capability, 75);
+    {
+      const Setting older(simt::compute_capability, 75);
+      check_sizes<__half>({33, 40, 9}, 10);
+    }
+    const Setting older_code(simt::code_capability, 75);
     check_sizes<__half>({33, 40, 9}, 10);
+    const RandomHead<__half> head = random_head<__half>(33, 40, 11);
+    const DeviceBuffer<__half> hidden(std::size_t{9} * 40);
+    const DeviceBuffer<float> logits(std::size_t{9} * 33);
+    HeadOutput out{.logits = logits.data()};
+    multiply_head(head.copied(), hidden.data(), 9, out, device_traits(), nullptr);
+    CHECK(out.lists == 1);  // of 64 rows; on tensor cores it would be three, of 16
   });
 }
 #endif

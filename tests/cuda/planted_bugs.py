@@ -22,6 +22,7 @@ class Bug(typing.NamedTuple):
     header: str  # of include/tooldecode/cuda
     before: str  # stands there once
     after: str
+    is_race: bool = False  # whose numbers are right in the emulator, which has to see what threads do with memory
 
 
 BUGS = [
@@ -54,26 +55,54 @@ BUGS = [
     Bug("the order of ties", "masked_softmax",
         "return b.token < a.token ? b : a;", "return a.token < b.token ? b : a;"),
     Bug("a split that is not merged", "masked_softmax",
-        "i < first + parts.splits; i += warp_size", "i < first + parts.splits - 1; i += warp_size"),
+        "last = first + parts.splits;\n  Choice best", "last = first + parts.splits - 1;\n  Choice best"),
+    Bug("a part merged that nobody wrote", "masked_softmax",
+        "last = first + parts.splits;\n  Choice best", "last = first + parts.splits + 1;\n  Choice best"),
+    Bug("a workspace that is too small for fewer rows", "masked_softmax", "filling > few ? filling : few", "few"),
     Bug("the first split left out", "attention_merge",
         "merged[4] = {};\n  for (int split = 0;", "merged[4] = {};\n  for (int split = 1;"),
-    Bug("a counter that is not reset", "masked_softmax",
-        "atomicInc(&parts.counters[row], static_cast<unsigned>(parts.splits - 1))",
-        "atomicAdd(&parts.counters[row], 1U)"),
     Bug("NaN from a part with nothing in it", "softmax_cluster", "    if (best == -INFINITY) return {};\n", ""),
     Bug("a list merged in its own order", "top_k", "warp_size - 1 - lane", "lane"),
     Bug("accepted keys moved onto the root's", "compact_cache",
         "*pack_of(first + 1 + begin + i) = packs_read[i];", "*pack_of(first + begin + i) = packs_read[i];"),
+    # what the driver is told and asked
+    Bug("each launch sets the shared memory to its own", "device",
+        """  if (static_cast<std::size_t>(attributes.maxDynamicSharedSizeBytes) >= bytes) return;
+  const std::size_t most = device_traits().shared_bytes - attributes.sharedSizeBytes;
+""", "  const std::size_t most = bytes;\n"),
+    Bug("clusters where the device has them, not the code", "softmax_cluster",
+        "code_capability(softmax_cluster_kernel<T, is_log>) < 90", "device_traits().compute_capability < 90"),
+    Bug("tensor cores where the device has them, not the code", "head_products",
+        "head_policy(code_capability(detail::multiply_tiles<T, 8>))", "head_policy(device.compute_capability)"),
+    # races that no schedule shows
+    Bug("a shuffle instead of a barrier of the warp", "masked_softmax",
+        "  if (lane_index() == 0) tokens[row] = best.token;\n",
+        """  if (lane_index() == 0) parts.counts[first] = best.token;
+  static_cast<void>(__shfl_sync(whole_warp, 0, 0));
+  if (lane_index() == 1) tokens[row] = parts.counts[first];
+""", True),
+    Bug("sums read while the next are written", "head_products",
+        "    __syncthreads();  // the last tile's sums are read\n", "", True),
+    Bug("a tile overwritten while it is multiplied", "tree_attention",
+        """    __syncthreads();  // the tile is there, and nobody reads the one before it
+    start_tile(tile + task.stages - 1, upcoming);
+""", """    start_tile(tile + task.stages - 1, upcoming);
+    __syncthreads();
+""", True),
 ]
 
 
-def build(options, folder, test, headers):
-    program = folder / "test"
+def build(options, folder, bug, headers):
+    program, objects = folder / "test", [f"{folder}/test.o", options.main]
+    if bug.is_race:
+        objects.append(f"{folder}/races.o")
+        subprocess.run([options.compiler, "-std=c++20", "-O2", f"-I{ROOT}/tests", "-c",
+                        f"{ROOT}/tests/support/simt/races.cpp", "-o", objects[-1]], check=True)
     command = [options.compiler, "-x", "c++", "-std=c++20", "-O1", "-w", "-fno-strict-aliasing",
-               f"-I{headers}", f"-I{ROOT}/tests/support/simt", f"-I{ROOT}/include", f"-I{ROOT}/tests",
-               "-isystem", options.eigen, "-c", f"{ROOT}/tests/cuda/{test}.cu", "-o", f"{program}.o"]
+               *(["-fsanitize=thread"] if bug.is_race else []), f"-I{headers}", f"-I{ROOT}/tests/support/simt", f"-I{ROOT}/include", f"-I{ROOT}/tests",
+               "-isystem", options.eigen, "-c", f"{ROOT}/tests/cuda/{bug.header}.cu", "-o", objects[0]]
     subprocess.run(command, check=True)
-    subprocess.run([options.compiler, f"{program}.o", options.main, "-o", str(program)], check=True)
+    subprocess.run([options.compiler, *objects, "-o", str(program)], check=True)
     return program
 
 
@@ -100,7 +129,7 @@ def judge(options, bug):
         header = folder / f"include/tooldecode/cuda/{bug.header}.cuh"
         header.parent.mkdir(parents=True)
         header.write_text(text.replace(bug.before, bug.after))
-        seen = run(build(options, folder, bug.header, folder / "include"))
+        seen = run(build(options, folder, bug, folder / "include"))
         return seen is not None, f"caught: {seen}" if seen else "NOT caught"
 
 

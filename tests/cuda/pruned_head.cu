@@ -18,6 +18,7 @@
 #include <support/catch.hpp>
 #include <support/device.hpp>
 #include <support/device_head.hpp>
+#include <support/device_scratch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::cuda;
@@ -42,7 +43,7 @@ Results ranked(const HeadRows<T>& rows, const DeviceBuffer<T>& hidden, int state
   const auto size = static_cast<std::size_t>(states * k);
   const DeviceBuffer<TokenId> tokens(size);
   const DeviceBuffer<float> logits(size), sums(static_cast<std::size_t>(states));
-  const DeviceBuffer<std::byte> workspace(pruned_head_workspace_bytes(states, rows.rows, k));
+  const Scratch workspace(pruned_head_workspace_bytes(states, rows.rows, k));
   const DeviceBuffer<std::uint32_t> bits(masks == nullptr ? std::vector<std::uint32_t>{} : *masks);
   const int words = states == 0 ? 0 : static_cast<int>(bits.size()) / states;
   project_topk(rows, hidden.data(), states, bits.data(), words, k,
@@ -301,14 +302,14 @@ TEST_CASE("A pruned head in a graph reads the states of each run") {
     DeviceBuffer<__half> hidden(std::size_t{states} * 24);
     const DeviceBuffer<TokenId> tokens(states * k);
     const DeviceBuffer<float> logits(states * k), sums(states);
-    const DeviceBuffer<std::byte> workspace(pruned_head_workspace_bytes(states, 40, k));
+    const Scratch workspace(pruned_head_workspace_bytes(states, 40, k));
     cudaStream_t stream        = nullptr;
     cudaGraph_t graph          = nullptr;
     cudaGraphExec_t executable = nullptr;
     check(cudaStreamCreate(&stream));
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     project_topk(head.copied(), hidden.data(), states, nullptr, 0, k,
-                 {tokens.data(), logits.data(), sums.data()}, workspace, stream);
+                 {tokens.data(), logits.data(), sums.data()}, workspace.on(stream), stream);
     check(cudaStreamEndCapture(stream, &graph));
     check(cudaGraphInstantiate(&executable, graph, 0));
     for (int round = 0; round < 2; ++round) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/cuda/async_copy.cuh>
 #include <tooldecode/cuda/device_buffer.cuh>
 #include <tooldecode/cuda/shared_memory.cuh>
 #include <tooldecode/cuda/warp.cuh>
@@ -104,6 +105,78 @@ void without_the_second_barrier(float* out) {
     out[64 * round + threadIdx.x] = memory.numbers[0] + memory.numbers[1];
   }
 }
+
+// What a race is and what is none; each passes under every schedule.
+void shuffle_instead_of_a_barrier(float* out) {
+  auto& memory = shared<Memory>();
+  if (lane_index() == 0) memory.numbers[warp_index()] = static_cast<float>(threadIdx.x);
+  static_cast<void>(__shfl_sync(whole_warp, 1, 0));
+  out[threadIdx.x] = memory.numbers[warp_index()];
+}
+void barrier_of_the_warp(float* out) {
+  auto& memory = shared<Memory>();
+  if (lane_index() == 0) memory.numbers[warp_index()] = static_cast<float>(threadIdx.x);
+  __syncwarp();
+  out[threadIdx.x] = memory.numbers[warp_index()];
+  __syncwarp();
+  if (lane_index() == 7) memory.numbers[warp_index()] = 0;
+}
+void barrier_of_some_lanes(float* out) {
+  auto& memory = shared<Memory>();
+  if (lane_index() == 0) memory.numbers[warp_index()] = 1;
+  if (lane_index() < 16) __syncwarp(0xFFFFU);
+  if (lane_index() == 16) out[threadIdx.x] = memory.numbers[warp_index()];
+}
+void write_after_a_read(float* out) {
+  auto& memory                = shared<Memory>();
+  memory.numbers[threadIdx.x] = 1;
+  __syncwarp();
+  const float next = memory.numbers[threadIdx.x / 32 * 32 + (threadIdx.x + 1) % 32];
+  static_cast<void>(__ballot_sync(whole_warp, 1));
+  memory.numbers[threadIdx.x] = next;
+  out[threadIdx.x]            = next;
+}
+void barrier_of_a_warp_for_two(float* out) {
+  auto& memory = shared<Memory>();
+  if (threadIdx.x == 0) memory.numbers[0] = 1;
+  __syncwarp();
+  if (threadIdx.x == 32) out[0] = memory.numbers[0];
+}
+void shuffle_for_device_memory(float* out) {
+  if (lane_index() == 0) out[64 + warp_index()] = 1;
+  __threadfence();
+  static_cast<void>(__shfl_sync(whole_warp, 1, 0));
+  out[threadIdx.x] = out[64 + warp_index()];
+}
+void bytes_side_by_side(float* out) {
+  auto* const bytes  = &shared<unsigned char>();
+  bytes[threadIdx.x] = static_cast<unsigned char>(threadIdx.x);
+  __syncthreads();
+  out[threadIdx.x] = bytes[63 - threadIdx.x];
+}
+void atomics_of_all(float* out) {
+  auto* const counter = reinterpret_cast<unsigned*>(out + 64);
+  atomicAdd(counter, 1U);
+}
+void atomic_and_a_read(float* out) {
+  auto* const counter = reinterpret_cast<unsigned*>(out + 64);
+  atomicAdd(counter, 1U);
+  if (threadIdx.x == 3) out[3] = static_cast<float>(*counter);
+}
+void copy_into_what_is_read(float* out) {
+  auto& memory                = shared<Memory>();
+  memory.numbers[threadIdx.x] = 1;
+  __syncthreads();
+  if (threadIdx.x == 5) out[0] = memory.numbers[3];
+  if (threadIdx.x == 0) copy_async(&memory, out + 64, true);
+  commit_copies();
+  __syncthreads();
+  wait_for_copies<0>();
+}
+void blocks_that_meet(float* out) {
+  if (threadIdx.x == 0) out[blockIdx.x / 2] = 1;
+}
+
 void arrivals(unsigned* counter, unsigned* out) {
   out[threadIdx.x] = atomicAdd(counter, 1U);
 }
@@ -134,8 +207,46 @@ TEST_CASE("The emulator runs what is sound, after a fault too") {
   }
 }
 
+TEST_CASE("Races are faults where accesses are seen, under every schedule") {
+  const DeviceBuffer<float> out(128);
+  const auto check_race = [&](void (*kernel)(float*)) {
+    for (const std::string& fault : faults(kernel, out.data())) {
+      CHECK(fault.empty() == !simt::races.is_watching);
+      if (simt::races.is_watching) CHECK_THAT(fault, test::contains("threads race"));
+    }
+  };
+  const auto check_sound = [&](void (*kernel)(float*)) {
+    for (const std::string& fault : faults(kernel, out.data())) CHECK(fault.empty());
+  };
+  check_race(shuffle_instead_of_a_barrier);
+  check_race(barrier_of_some_lanes);
+  check_race(write_after_a_read);
+  check_race(barrier_of_a_warp_for_two);
+  check_race(shuffle_for_device_memory);
+  check_race(atomic_and_a_read);
+  check_race(copy_into_what_is_read);
+  check_sound(barrier_of_the_warp);
+  check_sound(bytes_side_by_side);
+  check_sound(atomics_of_all);
+  const auto run_blocks = [&] {
+    launch(blocks_that_meet, {.grid = 2, .block = 32}, nullptr, out.data());
+  };
+  if (simt::races.is_watching) {
+    CHECK_THROWS_AS(run_blocks(), simt::Fault);
+  } else {
+    CHECK_NOTHROW(run_blocks());
+  }
+  for (int i = 0; i < 2; ++i) {  // launches come one after another
+    CHECK_NOTHROW(launch(blocks_that_meet, {.grid = 1, .block = 32}, nullptr, out.data()));
+  }
+}
+
 TEST_CASE("Shared memory that nobody wrote is not a number") {
   const DeviceBuffer<float> out(64);
+  if (simt::races.is_watching) {  // the race is found first
+    require_faults(faults(without_a_barrier, out.data()), "threads race");
+    return;
+  }
   for (const std::string& fault : faults(without_a_barrier, out.data())) CHECK(fault.empty());
   int poisoned = 0;
   for (const float x : out.download()) poisoned += x != x;
@@ -143,6 +254,11 @@ TEST_CASE("Shared memory that nobody wrote is not a number") {
 }
 
 TEST_CASE("Warps that run ahead show the barrier that is missing") {
+  if (simt::races.is_watching) {
+    const DeviceBuffer<float> sums(128);
+    require_faults(faults(without_the_second_barrier, sums.data()), "threads race");
+    return;
+  }
   std::set<bool> right;
   test::on_device([&] {
     const DeviceBuffer<float> out(128);

@@ -163,7 +163,7 @@ struct Round {
   DeviceBuffer<std::uint64_t> tree_ancestors;
   DeviceBuffer<std::int64_t> tree_positions;
   DeviceBuffer<Verdict> verdicts;
-  DeviceBuffer<std::byte> growth_memory, head_memory, softmax_memory;
+  DeviceBuffer<std::byte> growth_memory, workspace;
 
   explicit Round(const std::vector<std::vector<TokenId>>& prompts) {
     constexpr std::size_t nodes = sequences * std::size_t{most_nodes};
@@ -218,10 +218,11 @@ struct Round {
     tree_positions   = DeviceBuffer<std::int64_t>(nodes);
     verdicts         = DeviceBuffer<Verdict>(sequences);
     growth_memory    = DeviceBuffer<std::byte>(draft_growth_bytes(growth));
-    head_memory =
-        DeviceBuffer<std::byte>(pruned_head_workspace_bytes(rows, ranked, options.children));
-    softmax_memory =
-        DeviceBuffer<std::byte>(masked_softmax_workspace_bytes(static_cast<int>(nodes), words));
+    // One for all calls, as an engine has it, with anything in it.
+    workspace = DeviceBuffer<std::byte>(std::vector<std::byte>(
+        std::max(pruned_head_workspace_bytes(rows, ranked, options.children),
+                 masked_softmax_workspace_bytes(static_cast<int>(nodes), words)),
+        std::byte{0xCC}));
     for (auto& part : draft_contexts) part = DeviceBuffer<std::uint32_t>(frontier);
     growth.memory = growth_memory;
   }
@@ -255,7 +256,7 @@ struct Round {
              stream, before, level <= 1 ? 1 : options.width,
              level == 0 ? DraftFrontierView{} : frontier, here, states);
       project_topk(head, hidden.data(), sequences * here, draft_masks.data(), mask_words,
-                   options.children, tops, head_memory, stream);
+                   options.children, tops, workspace, stream);
       grow_level(growth, level, tops, frontier, stream);
     }
     fill_best_tree(growth, roots.data(), lengths.data(), tree(), stream);
@@ -272,7 +273,7 @@ struct Round {
                         .vocabulary = words,
                         .mask       = target_masks.data()},
                        sampling, {.seed = seed, .positions = tree_positions.data(), .shift = 1},
-                       choices.data(), softmax_memory, stream);
+                       choices.data(), workspace, stream);
     verify_trees(tree(), choices.data(), verdicts.data(), sequences, stream);
     compact_cache<__half>(std::span(&cache, 1),
                           {.sequences = sequences, .key_heads = 1, .head_size = head_size},

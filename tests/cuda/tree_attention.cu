@@ -13,6 +13,7 @@
 
 #include <support/catch.hpp>
 #include <support/device.hpp>
+#include <support/device_scratch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::cuda;
@@ -190,7 +191,7 @@ struct OnDevice {
   DeviceBuffer<T> queries, keys, values, out;
   DeviceBuffer<std::uint64_t> ancestors;
   DeviceBuffer<std::int32_t> pages, lengths;
-  DeviceBuffer<std::byte> workspace;
+  test::Scratch workspace;
   TreeQueries<T> trees;
   KeyValues<T> cache;
   TreeAttentionOptions options;
@@ -215,13 +216,11 @@ struct OnDevice {
     cache.keys     = keys.data();
     cache.values   = values.data();
     cache.pages    = pages.data();
-    // Nothing in it has to be zero.
-    workspace = DeviceBuffer<std::byte>(std::vector<std::byte>(
-        tree_attention_workspace_bytes(s.sequences(), s.nodes, trees.most_length, options),
-        std::byte{0xFF}));
+    workspace      = test::Scratch(
+        tree_attention_workspace_bytes(s.sequences(), s.nodes, trees.most_length, options));
   }
   void run(cudaStream_t stream = nullptr) {
-    tree_attention(trees, cache, options, out.data(), workspace, stream);
+    tree_attention(trees, cache, options, out.data(), workspace.on(stream), stream);
   }
   std::vector<T> result() {
     run();

@@ -25,7 +25,7 @@ inline void check(cudaError_t status, const char* file = __builtin_FILE(),
 /// What tuning depends on.
 struct DeviceTraits {
   int multiprocessors      = 0;
-  int compute_capability   = 0;  ///< 90 is 9.0
+  int compute_capability   = 0;  ///< 90 is 9.0; of the device, not of the code: `code_capability`
   std::size_t shared_bytes = 0;  ///< that one block can ask for
 };
 
@@ -48,6 +48,38 @@ struct DeviceTraits {
           .shared_bytes = static_cast<std::size_t>(get(cudaDevAttrMaxSharedMemoryPerBlockOptin))};
 }
 
+/// The compute capability that a kernel's code was compiled for, at most the device's: 75 where a
+/// device of 9.0 runs what nvcc made for 7.5. What a kernel may use of newer devices it has only
+/// where this says so.
+///
+/// \par Complexity  one driver call, which does not wait for the device
+/// \par Threads     may run concurrently
+/// \par Errors      Error{device_failure}
+template <class... P>
+[[nodiscard]] int code_capability(void (*kernel)(P...)) {
+  cudaFuncAttributes attributes{};
+  check(cudaFuncGetAttributes(&attributes, kernel));
+  return attributes.ptxVersion;
+}
+
+namespace detail {
+
+/// Lets a kernel have all the shared memory that the current device gives a block. Never less than
+/// that, and so it does not matter which of two host threads comes first.
+template <class... P>
+void allow_shared_memory(void (*kernel)(P...), std::size_t bytes) {
+  constexpr std::size_t without_asking = 48 * 1024;
+  if (bytes <= without_asking) return;
+  cudaFuncAttributes attributes{};
+  check(cudaFuncGetAttributes(&attributes, kernel));
+  if (static_cast<std::size_t>(attributes.maxDynamicSharedSizeBytes) >= bytes) return;
+  const std::size_t most = device_traits().shared_bytes - attributes.sharedSizeBytes;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(most)));
+}
+
+}  // namespace detail
+
 /// How many threads run a kernel, and with how much shared memory per block.
 struct LaunchShape {
   dim3 grid                = {};
@@ -63,11 +95,7 @@ struct LaunchShape {
 /// \par Errors      Error{device_failure} for a shape that the device cannot run
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const LaunchShape& shape, cudaStream_t stream, A&&... arguments) {
-  constexpr std::size_t without_asking = 48 * 1024;
-  if (shape.shared_bytes > without_asking) {
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(shape.shared_bytes)));
-  }
+  detail::allow_shared_memory(kernel, shape.shared_bytes);
   cudaLaunchConfig_t config{};
   config.gridDim          = shape.grid;
   config.blockDim         = shape.block;

@@ -79,10 +79,13 @@ class DeviceBuffer {
   std::size_t size_ = 0;
 };
 
-/// Device memory that a kernel uses in passing: all zeros before its first use, and zeros in what
-/// must be so after each. Calls that may overlap need one each.
+/// Device memory that a call uses in passing: it may hold anything before the call, and says
+/// nothing after it. Calls that cannot overlap, as those of one stream, may share one, whichever
+/// functions they are of; calls that may overlap need one each.
 ///
-/// A kernel `f` says by `f_workspace_bytes` how much it takes.
+/// How many bytes a function takes its header's `..._workspace_bytes` says: enough on the current
+/// device for the sizes that it is told and for all smaller ones. Calls that share a workspace need
+/// the greatest of their numbers.
 struct Workspace {
   void* data        = nullptr;  ///< aligned to 256 bytes
   std::size_t bytes = 0;

@@ -47,15 +47,18 @@ struct HeadOutput {
 /// How the kernel is chosen.
 struct HeadPolicy {
   int most_states_without_tensor_cores;  ///< more are multiplied by them
-  int blocks_per_multiprocessor;         ///< of a kernel for one state
 };
+
+/// Of a kernel for one state.
+inline constexpr int head_blocks_per_multiprocessor = 2;
 
 /// Per weight and state, CUDA cores do one of 128 multiply-adds per clock of a multiprocessor,
 /// which meanwhile gets some ten weights from memory: four states with their conversions hide
 /// behind the loads, eight would not.
-[[nodiscard]] constexpr HeadPolicy head_policy(int compute_capability) noexcept {
-  return {.most_states_without_tensor_cores = compute_capability >= 80 ? 4 : 64,
-          .blocks_per_multiprocessor        = 2};
+///
+/// \param capability  that the code was compiled for
+[[nodiscard]] constexpr HeadPolicy head_policy(int capability) noexcept {
+  return {.most_states_without_tensor_cores = capability >= 80 ? 4 : 64};
 }
 
 namespace detail {
@@ -411,8 +414,7 @@ void require_head(const HeadRows<T>& rows, const T* hidden, int states) {
 /// Lists of one state that `multiply_head` makes at most.
 [[nodiscard]] inline int most_head_lists(int rows, const DeviceTraits& device) {
   const auto tiles = static_cast<int>(divide_up(rows, 16));  // a block has one at least
-  const int blocks =
-      device.multiprocessors * head_policy(device.compute_capability).blocks_per_multiprocessor;
+  const int blocks = device.multiprocessors * head_blocks_per_multiprocessor;
   return tiles < blocks ? tiles : blocks;
 }
 
@@ -429,7 +431,7 @@ template <HalfNumber T>
 void multiply_head(HeadRows<T> rows, const T* hidden, int states, HeadOutput& out,
                    const DeviceTraits& device, cudaStream_t stream) {
   if (rows.stride == 0) rows.stride = rows.hidden_size;
-  const HeadPolicy policy = head_policy(device.compute_capability);
+  const HeadPolicy policy = head_policy(code_capability(detail::multiply_tiles<T, 8>));
   const auto start        = [&](auto kernel, std::int64_t tiles, int blocks, std::int64_t passes,
                          std::size_t shared_bytes, auto... more) {
     out.lists = static_cast<int>(tiles < blocks ? tiles : blocks);
@@ -444,7 +446,7 @@ void multiply_head(HeadRows<T> rows, const T* hidden, int states, HeadOutput& ou
     const std::int64_t tiles    = divide_up(rows.rows, 4 * detail::head_warps);
     if (states == 1) {
       start(detail::multiply_rows<T, 1>, tiles,
-            device.multiprocessors * policy.blocks_per_multiprocessor, 1, bytes);
+            device.multiprocessors * head_blocks_per_multiprocessor, 1, bytes);
     } else {
       start(detail::multiply_rows<T, 4>, tiles, device.multiprocessors, divide_up(states, 4),
             bytes);

@@ -35,38 +35,45 @@ struct NoiseRows {
 namespace detail {
 
 inline constexpr int softmax_threads = 256;
-// Each of as many rows as are split has a counter at the workspace's begin, wherever else parts of
-// other sizes' workspaces lie.
-inline constexpr int most_split_rows = 2048;
-
 /// Into how many parts rows go, each a block's.
-inline int splits_of(int rows, int vocabulary) {
-  constexpr int least_part = 1024, usual_part = 16384, blocks_at_once = 4;
-  if (rows == 0 || rows > most_split_rows) return 1;
-  const auto most  = static_cast<int>(divide_up(vocabulary, least_part));
-  const auto usual = static_cast<int>(divide_up(vocabulary, usual_part));
-  const int filled = blocks_at_once * device_traits().multiprocessors / rows;
-  const int splits = filled > usual ? filled : usual;
-  return splits > most ? (most > 1 ? most : 1) : (splits > 1 ? splits : 1);
-}
+struct SoftmaxSplits {
+  static constexpr int least_part = 1024, usual_part = 16384, blocks_at_once = 4;
+  int usual, most, filling;
+
+  explicit SoftmaxSplits(int vocabulary)
+      : usual(static_cast<int>(divide_up(vocabulary, usual_part))),
+        most(vocabulary > 0 ? static_cast<int>(divide_up(vocabulary, least_part)) : 1),
+        filling(blocks_at_once * device_traits().multiprocessors) {}
+
+  /// Of each of that many rows.
+  [[nodiscard]] int of(int rows) const {
+    const int wanted = rows > 0 && filling / rows > usual ? filling / rows : usual;
+    return wanted > most ? most : (wanted > 1 ? wanted : 1);
+  }
+  /// Of all together, at most, of that many rows or fewer.
+  [[nodiscard]] std::size_t most_parts(int rows) const {
+    const std::int64_t finest = std::int64_t{rows} * most;
+    const std::int64_t few    = std::int64_t{rows} * (usual > 1 ? usual : 1);
+    const std::int64_t parts  = filling > few ? filling : few;
+    return static_cast<std::size_t>(parts < finest ? parts : finest);
+  }
+};
 
 /// What the blocks of a row tell each other.
 struct SoftmaxParts {
-  unsigned* counters;   ///< [most_split_rows] blocks of a row that are done; 0 between calls
   std::uint64_t* cuts;  ///< [B]
   double* numbers;      ///< [B, splits] sums, or scores
   float* tops;          ///< [B, splits]
   int* counts;          ///< [B, splits] of tokens, or ids
   int splits;
 
-  SoftmaxParts(WorkspaceLayout& layout, int rows, int vocabulary)
-      : splits(splits_of(rows, vocabulary)) {
-    const auto parts = static_cast<std::size_t>(rows) * static_cast<std::size_t>(splits);
-    counters         = layout.take<unsigned>(most_split_rows);
-    cuts             = layout.take<std::uint64_t>(static_cast<std::size_t>(rows));
-    numbers          = layout.take<double>(parts);
-    tops             = layout.take<float>(parts);
-    counts           = layout.take<int>(parts);
+  /// \param parts  of all rows together
+  SoftmaxParts(WorkspaceLayout& layout, int rows, int splits_of_row, std::size_t parts)
+      : splits(splits_of_row) {
+    cuts    = layout.take<std::uint64_t>(static_cast<std::size_t>(rows));
+    numbers = layout.take<double>(parts);
+    tops    = layout.take<float>(parts);
+    counts  = layout.take<int>(parts);
   }
 };
 
@@ -270,32 +277,6 @@ struct ChoiceShared {
   BlockFold<Choice, softmax_threads>::Storage fold;
 };
 
-/// The best of a row's blocks, written by the last one that ends; called by one warp.
-__device__ inline void merge_choices(const Choice& mine, int row, const SoftmaxParts& parts,
-                                     TokenId* tokens) {
-  const int first = row * parts.splits;
-  unsigned before = 0;
-  if (lane_index() == 0) {
-    parts.numbers[blockIdx.x] = mine.score;
-    parts.counts[blockIdx.x]  = mine.token;
-    __threadfence();
-    before = atomicInc(&parts.counters[row], static_cast<unsigned>(parts.splits - 1));
-  }
-  before = __shfl_sync(whole_warp, before, 0);
-  if (before + 1 != static_cast<unsigned>(parts.splits)) return;
-  __threadfence();
-  Choice best{-INFINITY, -1};
-  for (int i = first + lane_index(); i < first + parts.splits; i += warp_size) {
-    best = Choice::best(best, {__ldcg(parts.numbers + i), __ldcg(parts.counts + i)});
-  }
-  for (int bit = warp_size / 2; bit > 0; bit /= 2) {
-    const double score = __shfl_xor_sync(whole_warp, best.score, bit);
-    const int token    = __shfl_xor_sync(whole_warp, best.token, bit);
-    best               = Choice::best(best, {score, token});
-  }
-  if (lane_index() == 0) tokens[row] = best.token;
-}
-
 // Eight numbers of two bytes a pack: with more than three blocks at once, some registers spill.
 template <Number T, bool is_greedy>
 __global__ void __launch_bounds__(softmax_threads, is_greedy&& pack_size<T> == 8 ? 3 : 4)
@@ -318,13 +299,35 @@ __global__ void __launch_bounds__(softmax_threads, is_greedy&& pack_size<T> == 8
   const Choice best = BlockFold<Choice, softmax_threads>::all(
       shared<ChoiceShared>().fold, mine,
       [](const Choice& a, const Choice& b) { return Choice::best(a, b); });
-  if (warp_index() == 0) {
-    if (parts.splits > 1) {
-      merge_choices(best, row, parts, tokens);
-    } else if (threadIdx.x == 0) {
-      tokens[row] = best.token;
-    }
+  if (threadIdx.x != 0) return;
+  if (parts.splits == 1) {
+    tokens[row] = best.token;
+  } else {
+    parts.numbers[blockIdx.x] = best.score;
+    parts.counts[blockIdx.x]  = best.token;
   }
+}
+
+inline constexpr int merge_choices_rows = 4;  // of a block, a warp's each
+
+/// The best of each row's parts. A kernel of its own, since a last block would have to be counted
+/// in memory that somebody sets to zero, which takes as long as a launch.
+template <int rows_of_block>
+__global__ void __launch_bounds__(rows_of_block* warp_size)
+    merge_choices_kernel(int rows, SoftmaxParts parts, TokenId* tokens) {
+  const int row = static_cast<int>(blockIdx.x) * rows_of_block + warp_index();
+  if (row >= rows) return;
+  const int first = row * parts.splits, last = first + parts.splits;
+  Choice best{-INFINITY, -1};
+  for (int i = first + lane_index(); i < last; i += warp_size) {
+    best = Choice::best(best, {parts.numbers[i], parts.counts[i]});
+  }
+  for (int bit = warp_size / 2; bit > 0; bit /= 2) {
+    const double score = __shfl_xor_sync(whole_warp, best.score, bit);
+    const int token    = __shfl_xor_sync(whole_warp, best.token, bit);
+    best               = Choice::best(best, {score, token});
+  }
+  if (lane_index() == 0) tokens[row] = best.token;
 }
 
 /// Checks a call, lays out its workspace and finds the cuts; null where there are none.
@@ -332,7 +335,9 @@ template <Number T>
 SoftmaxParts prepare_rows(const LogitsRows<T>& rows, const SamplingOptions& options,
                           const Workspace& workspace, const char* kernel, cudaStream_t stream) {
   WorkspaceLayout layout(workspace.data);
-  SoftmaxParts parts(layout, rows.rows, rows.vocabulary);
+  const int splits = SoftmaxSplits(rows.vocabulary).of(rows.rows);
+  SoftmaxParts parts(layout, rows.rows, splits,
+                     static_cast<std::size_t>(rows.rows) * static_cast<std::size_t>(splits));
   require_workspace(workspace, layout.bytes(), kernel);
   if (options.has_cuts(rows.vocabulary)) {
     find_cuts(rows, options, parts.cuts, stream);
@@ -353,7 +358,8 @@ void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, flo
     throw Error(Errc::shape_mismatch, std::string(kernel) + ": out", "must not be null");
   }
   const SoftmaxParts parts = prepare_rows(rows, options, workspace, kernel, stream);
-  if (const int blocks = softmax_cluster_blocks<T>(rows.rows, rows.vocabulary); blocks > 0) {
+  if (const int blocks = softmax_cluster_blocks<T, is_log>(rows.rows, rows.vocabulary);
+      blocks > 0) {
     launch(softmax_cluster_kernel<T, is_log>,
            {.grid         = static_cast<unsigned>(rows.rows * blocks),
             .block        = softmax_cluster_threads,
@@ -372,10 +378,14 @@ void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, flo
 
 }  // namespace detail
 
-/// How much workspace the functions below need on the current device.
+/// Bytes of workspace that are enough on the current device for each of the functions below, of
+/// that many rows and words or fewer.
+///
+/// \par Errors  Error{device_failure}
 [[nodiscard]] inline std::size_t masked_softmax_workspace_bytes(int rows, int vocabulary) {
+  const detail::SoftmaxSplits splits(vocabulary);
   WorkspaceLayout layout;
-  static_cast<void>(detail::SoftmaxParts(layout, rows, vocabulary));
+  static_cast<void>(detail::SoftmaxParts(layout, rows, splits.of(rows), splits.most_parts(rows)));
   return layout.bytes();
 }
 
@@ -389,9 +399,9 @@ void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, flo
 ///
 /// \par Shapes      probabilities [B, V]; kept [B]
 /// \par Complexity  one launch, one reading of the logits without packs that the mask forbids, and
-///                  one writing, on compute capability 9.0 and later where clusters of blocks have
-///                  room for a row; else two launches and a second reading, partly from the level-2
-///                  cache; cuts cost what `find_cuts` says; sums in a fixed order
+///                  one writing, where code compiled for 9.0 or later runs and where clusters of
+///                  blocks have room for a row; else two launches and a second reading, partly from
+///                  the level-2 cache; cuts cost what `find_cuts` says; sums in a fixed order
 /// \par Threads     does not wait for the device; may be captured into a graph
 /// \par Errors      Error{shape_mismatch}, Error{invalid_option} from the call
 template <Number T>
@@ -421,8 +431,9 @@ void fill_masked_log_softmax(const LogitsRows<T>& rows, const SamplingOptions& o
 /// of the row's position; the lowest id among equals; -1 where the mask allows nothing.
 ///
 /// \par Shapes      tokens [B]
-/// \par Complexity  one reading of the logits, without those of packs that the mask forbids; cuts
-///                  cost what `find_cuts` says
+/// \par Complexity  one launch, and where few rows are split over blocks a small one that merges
+///                  their choices; one reading of the logits, without those of packs that the mask
+///                  forbids; cuts cost what `find_cuts` says
 /// \par Threads     does not wait for the device; may be captured into a graph
 /// \par Errors      Error{shape_mismatch}, Error{invalid_option} from the call
 /// \par Source      Maddison et al., A* sampling, arXiv:1411.0030, section 2
@@ -450,6 +461,12 @@ void find_tokens(const LogitsRows<T>& rows, const SamplingOptions& options, cons
           .block        = detail::softmax_threads,
           .shared_bytes = sizeof(detail::ChoiceShared)},
          stream, rows, options.temperature, parts.cuts, noise, parts, tokens);
+  if (parts.splits == 1) return;
+  constexpr int rows_of_block = detail::merge_choices_rows;
+  launch(detail::merge_choices_kernel<rows_of_block>,
+         {.grid  = static_cast<unsigned>(divide_up(rows.rows, rows_of_block)),
+          .block = static_cast<unsigned>(rows_of_block * warp_size)},
+         stream, rows.rows, parts, tokens);
 }
 
 }  // namespace tooldecode::cuda

@@ -63,7 +63,8 @@ __global__ void __launch_bounds__(warps* warp_size)
 
 }  // namespace detail
 
-/// What `project_topk` needs on the current device.
+/// Bytes of workspace that are enough on the current device for `project_topk` of that many states,
+/// rows and tokens or fewer.
 ///
 /// \par Errors  Error{device_failure}
 [[nodiscard]] inline std::size_t pruned_head_workspace_bytes(int states, int rows, int k) {

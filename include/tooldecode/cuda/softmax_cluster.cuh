@@ -108,32 +108,6 @@ std::size_t softmax_cluster_bytes(int vocabulary, int blocks) {
   return sizeof(SoftmaxClusterShared) + MaskedRow<T>::part_bytes(vocabulary, blocks);
 }
 
-/// How many blocks hold a row; 0 where no number of them can.
-template <Number T>
-int softmax_cluster_blocks(int rows, int vocabulary) {
-  const DeviceTraits device = device_traits();
-  if (device.compute_capability < 90) return 0;
-  constexpr std::size_t kept_by_system = 1024;  // of each block's shared memory
-  const auto at_once                   = [&](int blocks) {
-    return (device.shared_bytes + kept_by_system) /
-           (softmax_cluster_bytes<T>(vocabulary, blocks) + kept_by_system);
-  };
-  // Several blocks of a multiprocessor, so that one reads while another writes.
-  for (const std::size_t wanted : {3, 2, 1}) {
-    for (int blocks = 1; blocks <= most_cluster_blocks; blocks *= 2) {
-      if (at_once(blocks) < wanted) continue;
-      // Few rows are spread as far as they go, while each thread has a pack.
-      constexpr int least_part = softmax_cluster_threads * pack_size<T>;
-      while (2 * blocks <= most_cluster_blocks && rows <= device.multiprocessors / (2 * blocks) &&
-             vocabulary / (2 * blocks) >= least_part) {
-        blocks *= 2;
-      }
-      return blocks;
-    }
-  }
-  return 0;
-}
-
 template <Number T, bool is_log>
 __global__ void __launch_bounds__(softmax_cluster_threads, 3)
     softmax_cluster_kernel(LogitsRows<T> rows, float temperature, const std::uint64_t* cuts,
@@ -163,6 +137,32 @@ __global__ void __launch_bounds__(softmax_cluster_threads, 3)
   float* const to          = out + static_cast<std::int64_t>(row) * rows.vocabulary;
   from.for_each_kept_pack(packs, rank, blocks,
                           [&](const auto& tokens) { scale.write<is_log>(tokens, to); });
+}
+
+/// How many blocks hold a row; 0 where no number of them can, or the code knows no clusters.
+template <Number T, bool is_log>
+int softmax_cluster_blocks(int rows, int vocabulary) {
+  if (code_capability(softmax_cluster_kernel<T, is_log>) < 90) return 0;
+  const DeviceTraits device            = device_traits();
+  constexpr std::size_t kept_by_system = 1024;  // of each block's shared memory
+  const auto at_once                   = [&](int blocks) {
+    return (device.shared_bytes + kept_by_system) /
+           (softmax_cluster_bytes<T>(vocabulary, blocks) + kept_by_system);
+  };
+  // Several blocks of a multiprocessor, so that one reads while another writes.
+  for (const std::size_t wanted : {3, 2, 1}) {
+    for (int blocks = 1; blocks <= most_cluster_blocks; blocks *= 2) {
+      if (at_once(blocks) < wanted) continue;
+      // Few rows are spread as far as they go, while each thread has a pack.
+      constexpr int least_part = softmax_cluster_threads * pack_size<T>;
+      while (2 * blocks <= most_cluster_blocks && rows <= device.multiprocessors / (2 * blocks) &&
+             vocabulary / (2 * blocks) >= least_part) {
+        blocks *= 2;
+      }
+      return blocks;
+    }
+  }
+  return 0;
 }
 
 }  // namespace detail

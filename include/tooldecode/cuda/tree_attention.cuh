@@ -71,9 +71,14 @@ struct TreeAttentionTask {
   int stages;
 };
 
+/// Rows of a warp, and slots of a tile.
+constexpr int tree_attention_tile(int head_size) {
+  return head_size > 128 ? 16 : 32;
+}
+
 /// Bytes of shared memory.
 constexpr std::size_t tree_attention_bytes(int head_size, int warps, int stages) {
-  const int rows = head_size > 128 ? 16 : 32;  // of a warp, and of a tile
+  const int rows = tree_attention_tile(head_size);
   return sizeof(std::uint16_t) * static_cast<std::size_t>(rows * head_size * (warps + 2 * stages));
 }
 
@@ -218,7 +223,7 @@ inline TreeAttentionPlan plan_tree_attention(int sequences, int nodes, int most_
                                              const TreeAttentionOptions& options,
                                              const TreeAttentionPolicy& policy = {}) {
   const DeviceTraits device = device_traits();
-  const int tile            = options.head_size > 128 ? 16 : 32;  // rows of a warp, slots of a tile
+  const int tile            = tree_attention_tile(options.head_size);
   const std::int64_t row_warps =
       divide_up(static_cast<std::int64_t>(nodes) * (options.query_heads / options.key_heads), tile);
 
@@ -282,17 +287,27 @@ inline AttentionParts make_parts(int sequences, int nodes, const TreeAttentionOp
 
 }  // namespace detail
 
-/// Bytes of the workspace; 0 where nothing is split.
+/// Bytes of workspace that are enough on the current device for that many sequences, nodes and
+/// tokens or fewer.
 ///
 /// \par Errors  as of `tree_attention`
 [[nodiscard]] inline std::size_t tree_attention_workspace_bytes(
     int sequences, int nodes, int most_length, const TreeAttentionOptions& options) {
   detail::require_tree_attention(sequences, nodes, most_length, options);
   if (sequences == 0 || nodes == 0) return 0;
-  const int splits = detail::plan_tree_attention(sequences, nodes, most_length, options).splits;
-  if (splits == 1) return 0;
+  // Rows are split only where their blocks leave multiprocessors free, and then into one part more
+  // than would fill all: of the rows that all can hold there are at most twice as many parts.
+  const AttentionParts rows = detail::make_parts(sequences, nodes, options, 1);
+  const int tile            = detail::tree_attention_tile(options.head_size);
+  const std::int64_t held =
+      std::int64_t{device_traits().multiprocessors} * TreeAttentionPolicy{}.most_warps * tile;
+  const std::int64_t tiles  = divide_up(std::int64_t{most_length} + nodes, tile);
+  const std::int64_t filled = (rows.rows < held ? rows.rows : held) + held;
+  const std::int64_t finest = rows.rows * tiles;
+  AttentionParts parts      = rows;
+  parts.rows                = filled < finest ? filled : finest;
   WorkspaceLayout layout;
-  detail::make_parts(sequences, nodes, options, splits).place(layout);
+  parts.place(layout);
   return layout.bytes();
 }
 

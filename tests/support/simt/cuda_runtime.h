@@ -161,6 +161,7 @@ inline int __any_sync(unsigned mask, int predicate, SIMT_SITE) {
 template <class T, class Change>
 T simt_atomic(T* at, Change change) {
   simt::Block::active().yield();
+  const simt::AtomicAccess atomic;
   const T before = *at;
   *at            = change(before);
   return before;
@@ -280,6 +281,12 @@ enum cudaDeviceAttr {
   cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+struct cudaFuncAttributes {
+  std::size_t sharedSizeBytes   = 0;
+  int maxDynamicSharedSizeBytes = 0;
+  int ptxVersion                = 0;
+  int binaryVersion             = 0;
+};
 enum cudaStreamCaptureMode {
   cudaStreamCaptureModeGlobal,
   cudaStreamCaptureModeThreadLocal,
@@ -297,10 +304,25 @@ inline Stream default_stream;
 inline Stream* capturing      = nullptr;
 inline int multiprocessors    = 4;
 inline int compute_capability = 90;
+inline int code_capability    = 90;  ///< that kernels were compiled for; no more than the device's
 
-inline std::map<const void*, std::size_t>& shared_limits() {
-  static std::map<const void*, std::size_t> limits;
-  return limits;
+/// What other host threads do just before the driver takes a launch.
+inline std::function<void()> before_launch;
+/// How often a kernel's limit of shared memory was set.
+inline int shared_limit_calls = 0;
+
+/// A device of other shared memory is another device.
+inline int device_number() {
+  static std::vector<std::size_t> seen;
+  const auto at = std::find(seen.begin(), seen.end(), options.shared_limit);
+  if (at != seen.end()) return static_cast<int>(at - seen.begin());
+  seen.push_back(options.shared_limit);
+  return static_cast<int>(seen.size()) - 1;
+}
+/// Bytes that a kernel may be launched with on the current device.
+inline std::size_t& shared_limit_of(const void* kernel) {
+  static std::map<std::pair<int, const void*>, std::size_t> limits;
+  return limits.try_emplace({device_number(), kernel}, 48 * 1024).first->second;
 }
 template <class Work>
 cudaError_t enqueue(Stream* stream, Work work) {
@@ -357,7 +379,7 @@ inline cudaError_t cudaGetLastError() {
   return cudaSuccess;
 }
 inline cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
+  *device = simt::device_number();
   return cudaSuccess;
 }
 inline cudaError_t cudaGetDeviceCount(int* count) {
@@ -392,10 +414,12 @@ cudaError_t cudaMalloc(T** memory, std::size_t bytes) {
 #if defined(SIMT_ADDRESS_SANITIZER)
   __asan_poison_memory_region(static_cast<char*>(block) + bytes, (bytes + 255) / 256 * 256 - bytes);
 #endif
+  simt::races.watch(block, bytes);
   *memory = static_cast<T*>(block);
   return cudaSuccess;
 }
 inline cudaError_t cudaFree(void* memory) {
+  simt::races.forget(memory);
   std::free(memory);
   return cudaSuccess;
 }
@@ -472,20 +496,29 @@ cudaError_t cudaFuncSetAttribute(void (*kernel)(P...), cudaFuncAttribute, int by
   if (bytes < 0 || static_cast<std::size_t>(bytes) > simt::options.shared_limit) {
     return cudaErrorInvalidValue;
   }
-  simt::shared_limits()[reinterpret_cast<const void*>(kernel)] = static_cast<std::size_t>(bytes);
+  simt::shared_limit_of(reinterpret_cast<const void*>(kernel)) = static_cast<std::size_t>(bytes);
+  ++simt::shared_limit_calls;
+  return cudaSuccess;
+}
+template <class... P>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*kernel)(P...)) {
+  const auto bytes = simt::shared_limit_of(reinterpret_cast<const void*>(kernel));
+  *attributes      = {.sharedSizeBytes           = 0,
+                      .maxDynamicSharedSizeBytes = static_cast<int>(bytes),
+                      .ptxVersion    = std::min(simt::code_capability, simt::compute_capability),
+                      .binaryVersion = simt::compute_capability};
   return cudaSuccess;
 }
 template <class... P, class... A>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* launch, void (*kernel)(P...),
                                A&&... arguments) {
-  const auto& limits     = simt::shared_limits();
-  const auto limit       = limits.find(reinterpret_cast<const void*>(kernel));
+  if (simt::before_launch) std::exchange(simt::before_launch, nullptr)();
   const dim3 block       = launch->blockDim;
   const dim3 grid        = launch->gridDim;
   const unsigned threads = block.x * block.y * block.z;
   if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 ||
       grid.y > 65535 || grid.z > 65535 ||
-      launch->dynamicSmemBytes > (limit == limits.end() ? 48 * 1024 : limit->second)) {
+      launch->dynamicSmemBytes > simt::shared_limit_of(reinterpret_cast<const void*>(kernel))) {
     return cudaErrorInvalidConfiguration;
   }
   unsigned cluster = 1;
@@ -495,6 +528,9 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* launch, void (*kernel)(
     if (simt::compute_capability < 90 || cluster == 0 || cluster > simt::most_cluster_blocks ||
         grid.x % cluster != 0 || blocks.y != 1 || blocks.z != 1) {
       return cudaErrorInvalidConfiguration;
+    }
+    if (cluster > 1 && simt::code_capability < 90) {
+      throw simt::Fault("a cluster of blocks whose code, compiled for less, does without them");
     }
   }
   const std::size_t bytes = launch->dynamicSmemBytes;

@@ -6,8 +6,8 @@
 /// kernel that needs a barrier and lacks it computes something else under one of them. Shared
 /// memory is filled with NaN before each block. What hardware leaves undefined is a Fault: barriers
 /// that not all threads reach, lanes that name different masks, a shuffle from a lane outside the
-/// mask, a look into the memory of a block that has ended. Not modelled: the memory model's weak
-/// ordering and time.
+/// mask, a look into the memory of a block that has ended, and, in builds that see accesses, races.
+/// Not modelled: the memory model's weak ordering and time.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +24,7 @@
 #include <vector>
 
 #include <support/simt/fiber.hpp>
+#include <support/simt/races.hpp>
 
 /// Three numbers, as grids and indices have them.
 struct uint3 {
@@ -103,6 +104,7 @@ class Block {
     body_    = &body;
     failure_ = {};
     cluster_.waiting.clear();
+    cluster_.is_clusters = true;
     ready_.clear();
     for (unsigned rank = 0; rank < blocks_; ++rank) {
       Part& part = parts_[rank];
@@ -120,12 +122,15 @@ class Block {
     }
     head_   = 0;
     active_ = this;
+    races.blocks_begin();
     leave_to(main_);
+    current_ = nobody;
     if (failure_.what != nullptr) throw Fault(failure());
     if (alive_ > 0) throw Fault(deadlock());
   }
 
   static Block& active() { return *active_; }
+  static bool is_active() { return active_ != nullptr; }
 
   /// Of all threads of the block; gives the sum of the values.
   std::uint64_t barrier(std::uint64_t value, const char* file, int line) {
@@ -203,6 +208,13 @@ class Block {
     suspend();
   }
 
+  /// What the running thread does with memory; nothing where no kernel runs.
+  void see_access(const void* memory, std::size_t bytes, Access kind) {
+    if (current_ == nobody || races.access(memory, bytes, kind)) return;
+    fail("threads race: no barrier between what two of them do with the same bytes",
+         threads_[current_]->place);
+  }
+
   void seed(std::uint64_t seed) { random_.seed(seed); }
   std::mt19937_64& random() { return random_; }
 
@@ -226,6 +238,7 @@ class Block {
     Site site;
     std::uint64_t sum = 0;
     std::vector<unsigned> waiting;
+    bool is_clusters = false;
   };
   struct Part {
     uint3 index;
@@ -247,6 +260,11 @@ class Block {
     barrier.waiting.push_back(current_);
     threads_[current_]->place = site;
     if (barrier.waiting.size() == count) {
+      if (barrier.is_clusters) {
+        races.cluster_barrier();
+      } else {
+        races.block_barrier(cluster_rank);
+      }
       // Threads leave in the order of their index, whatever the order they came in.
       std::sort(barrier.waiting.begin(), barrier.waiting.end());
       for (const unsigned t : barrier.waiting) {
@@ -298,6 +316,9 @@ class Block {
   }
 
   void complete(const Point& point, unsigned first) {
+    if (point.kind == Collective::sync) {
+      races.warp_barrier(cluster_rank, first % count_ / warp_size, point.mask);
+    }
     std::uint64_t folded = 0;
     bool started         = false;
     for (unsigned lane = 0; lane < warp_size; ++lane) {
@@ -335,7 +356,8 @@ class Block {
       if (&from != &main_) from.switch_to(main_);
       return;
     }
-    unsigned next = 0;
+    races.is_atomic = false;
+    unsigned next   = 0;
     switch (options.schedule) {
       case Schedule::lockstep:
         next = ready_[head_++];
@@ -361,6 +383,9 @@ class Block {
     cluster_rank   = next / count_;
     threadIdx      = thread.index;
     blockIdx       = parts_[cluster_rank].index;
+    races.running  = {static_cast<std::uint8_t>(cluster_rank),
+                      static_cast<std::uint8_t>(next % count_ / warp_size),
+                      static_cast<std::uint8_t>(next % count_ % warp_size)};
     if (&from != &thread.fiber) from.switch_to(thread.fiber);
   }
 
@@ -387,9 +412,14 @@ class Block {
   const std::function<void()>* body_ = nullptr;
   Failure failure_;
   std::mt19937_64 random_;
+  static constexpr unsigned nobody = ~0U;
   unsigned count_ = 0, blocks_ = 0;  // threads of a block, blocks
-  unsigned alive_ = 0, current_ = 0;
+  unsigned alive_ = 0, current_ = nobody;
 };
+
+inline void see_access(const void* memory, std::size_t bytes, Access kind) {
+  if (Block::is_active()) Block::active().see_access(memory, bytes, kind);
+}
 
 /// Runs a grid of blocks, one cluster after another: in order, the last first, or in any order.
 inline void run_grid(uint3 grid, uint3 block, unsigned cluster, std::size_t shared_bytes,
@@ -398,6 +428,7 @@ inline void run_grid(uint3 grid, uint3 block, unsigned cluster, std::size_t shar
   gridDim  = grid;
   blockDim = block;
   runner.seed(options.seed);
+  races.launch_begins();
   const std::uint64_t count = std::uint64_t{grid.x} * grid.y * grid.z / cluster;
   std::vector<std::uint64_t> order(count);
   for (std::uint64_t i = 0; i < count; ++i) order[i] = i;

@@ -38,6 +38,8 @@ inline const bool pending_copies_end_with_their_block = [] {
 
 inline void copy_async(void* to, const void* from, bool is_there) {
   detail::PendingCopies& mine = detail::my_copies();
+  simt::see_access(to, 16, simt::Access::write);  // from here on, until somebody waits for it
+  if (is_there) simt::see_access(from, 16, simt::Access::read);
   mine.copies.push_back({to, from, is_there, mine.group});
 }
 inline void commit_copies() {

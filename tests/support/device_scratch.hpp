@@ -1,0 +1,34 @@
+/// \file
+/// Workspaces as an engine has them: what is in them before a call is whatever was there last.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include <tooldecode/cuda/device_buffer.cuh>
+
+namespace tooldecode::test {
+
+/// Memory for workspaces, with other garbage in it before each call that it is handed to; also
+/// before each replay of a call that is captured.
+class Scratch {
+ public:
+  explicit Scratch(std::size_t bytes = 0) : memory_(bytes) {}
+
+  [[nodiscard]] cuda::Workspace on(cudaStream_t stream) const {
+    // Small numbers, NaN, and numbers that no counter ends at.
+    constexpr std::array<int, 3> garbage{0x01, 0xFF, 0xCC};
+    if (memory_.size() > 0) {
+      const int byte = garbage[calls_++ % garbage.size()];
+      cuda::check(cudaMemsetAsync(memory_.data(), byte, memory_.bytes(), stream));
+    }
+    return memory_;
+  }
+  operator cuda::Workspace() const { return on(nullptr); }  // NOLINT: as DeviceBuffer is one
+
+ private:
+  cuda::DeviceBuffer<std::byte> memory_;
+  mutable std::size_t calls_ = 0;
+};
+
+}  // namespace tooldecode::test
