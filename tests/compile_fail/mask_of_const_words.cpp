@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/fill_masks.hpp>
-#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/token_trie.hpp>
 
 #ifdef TOOLDECODE_EXPECT_ERROR
 using Words = std::span<const std::int32_t>;
@@ -12,7 +12,7 @@ using Words = std::span<const std::int32_t>;
 using Words = std::span<std::int32_t>;
 #endif
 
-void fill(const tooldecode::ToolCallFSM& calls,
-          const std::vector<tooldecode::ToolCallFSM::State>& states, Words words) {
-  tooldecode::fill_masks(calls, states, words);
+void fill(const tooldecode::TokenTrie& names,
+          const std::vector<tooldecode::TokenTrie::State>& states, Words words) {
+  tooldecode::fill_masks(names, states, words);
 }

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/token_trie.hpp>
 
 #ifdef TOOLDECODE_EXPECT_ERROR
 using Word = std::int64_t;
@@ -10,6 +10,6 @@ using Word = std::int64_t;
 using Word = std::int32_t;
 #endif
 
-void fill(const tooldecode::ToolCallFSM& calls, std::vector<Word>& words) {
-  calls.fill_mask(calls.initial(), words);
+void fill(const tooldecode::TokenTrie& names, std::vector<Word>& words) {
+  names.fill_mask(names.initial(), words);
 }

@@ -51,5 +51,6 @@ class MaskWords : public std::span<std::uint32_t> {
 
 }  // namespace tooldecode
 
+/// A view: its elements outlive it.
 template <>
 inline constexpr bool std::ranges::enable_borrowed_range<tooldecode::MaskWords> = true;
