@@ -620,14 +620,14 @@ def test_response_format(server):
     """The text of an answer is a value of the schema, whatever is drawn and however it is sent."""
     for tools in (None, TOOLS):
         for seed in range(6):
-            for strict in (True, False, None):
-                body = request(GOODBYE, tools, temperature=1.5, seed=seed, tool_choice="none" if tools else None,
-                               response_format=schema_format(REPORT, strict=strict, description="of the weather"))
-                choice, = server.chat(body)["choices"]
-                assert choice["finish_reason"] == "stop", choice
-                check_report(choice["message"]["content"])
-                message, finish, *_ = joined(server.events(body))
-                assert (message, finish) == (choice["message"], "stop"), (message, choice)
+            body = request(GOODBYE, tools, temperature=1.5, seed=seed, tool_choice="none" if tools else None,
+                           response_format=schema_format(REPORT, strict=(True, False, None)[seed % 3],
+                                                         description="of the weather"))
+            choice, = server.chat(body)["choices"]
+            assert choice["finish_reason"] == "stop", choice
+            check_report(choice["message"]["content"])
+            message, finish, *_ = joined(server.events(body))
+            assert (message, finish) == (choice["message"], "stop"), (message, choice)
     text = {"response_format": {"type": "text"}}
     assert (without_ids(server.chat(request(WEATHER), **text)["choices"][0]["message"])
             == without_ids(server.chat(request(WEATHER))["choices"][0]["message"]))

@@ -7,10 +7,13 @@
 #include <cstddef>
 #include <iterator>
 #include <list>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <tooldecode/tools/call_key.hpp>
 
 #include <program/openai.hpp>
 
@@ -28,7 +31,7 @@ struct EarlyOptions {
 /// so that no number of ids takes more than the options say; who is forgotten costs its client a
 /// turn, and changes no answer.
 ///
-/// \par Complexity  O(entries) per member
+/// \par Complexity  O(log entries) for each output; O(entries) for each call
 /// \par Threads     one thread at a time
 class EarlyOutputs {
  public:
@@ -44,29 +47,29 @@ class EarlyOutputs {
 
   explicit EarlyOutputs(const EarlyOptions& options) : options_(options) {}
 
-  /// Keeps an output; false where it does not fit or not live. An older one of the same call is
-  /// gone even then.
-  bool keep(const std::string& id, CachedOutput output, Clock::duration keep_alive) {
-    const auto now = sweep();
-    for (auto kept = kept_.begin(); kept != kept_.end();) {
-      const CachedOutput& older = kept->entry.output;
-      const bool is_same        = kept->id == id && older.call == output.call &&
-                           older.any_arguments == output.any_arguments;
-      kept = is_same ? erase(kept) : std::next(kept);
+  /// Keeps outputs, and says of how many it does: not of those that do not fit or not live. Older
+  /// ones of the same calls are gone even then.
+  std::size_t keep(const std::string& id, std::vector<CachedOutput> outputs,
+                   std::chrono::duration<double> keep_alive) {
+    const auto now       = sweep();
+    const double most    = options_.seconds;
+    std::size_t accepted = 0;
+    for (CachedOutput& output : outputs) {
+      const double life = output.keep_alive.value_or(keep_alive.count());
+      Key key{id, output.any_arguments ? output.call.name + '\n'
+                                       : tooldecode::call_key(output.call, nullptr)};
+      if (const auto older = by_key_.find(key); older != by_key_.end()) erase(older->second);
+      const std::size_t bytes =
+          entry_bytes + id.size() + 2 * key.second.size() + output.output.size();
+      if (options_.entries == 0 || bytes > options_.bytes || std::min(most, life) <= 0) continue;
+      kept_.push_back(
+          {key, {std::move(output), after(now, life)}, bytes, after(now, std::min(most, life))});
+      by_key_.emplace(std::move(key), std::prev(kept_.end()));
+      bytes_ += bytes;
+      ++accepted;
+      while (kept_.size() > options_.entries || bytes_ > options_.bytes) drop(kept_.begin());
     }
-    const std::size_t bytes = entry_bytes + id.size() + output.call.name.size() +
-                              output.call.arguments.dump().size() + output.output.size();
-    const auto most = std::chrono::duration_cast<Clock::duration>(
-        std::chrono::duration<double>(options_.seconds));
-    if (options_.entries == 0 || bytes > options_.bytes ||
-        std::min(most, keep_alive) <= Clock::duration::zero()) {
-      return false;
-    }
-    kept_.push_back(
-        {id, {std::move(output), now + keep_alive}, bytes, now + std::min(most, keep_alive)});
-    bytes_ += bytes;
-    while (kept_.size() > options_.entries || bytes_ > options_.bytes) drop(kept_.begin());
-    return true;
+    return accepted;
   }
 
   /// What was announced for a response, the earliest first; it is kept no longer.
@@ -74,7 +77,7 @@ class EarlyOutputs {
     sweep();
     std::vector<Entry> taken;
     for (auto kept = kept_.begin(); kept != kept_.end();) {
-      if (kept->id != id) {
+      if (kept->key.first != id) {
         ++kept;
         continue;
       }
@@ -93,16 +96,22 @@ class EarlyOutputs {
   [[nodiscard]] std::size_t dropped() const noexcept { return dropped_; }
 
  private:
+  using Key = std::pair<std::string, std::string>;  // the response's id, the call's key
   struct Kept {
-    std::string id;
+    Key key;
     Entry entry;
     std::size_t bytes;
     Clock::time_point until;
   };
   using Place = std::list<Kept>::iterator;
 
+  static Clock::time_point after(Clock::time_point now, double seconds) {
+    return now +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
   Place erase(Place kept) {
     bytes_ -= kept->bytes;
+    by_key_.erase(kept->key);
     return kept_.erase(kept);
   }
   Place drop(Place kept) {
@@ -119,6 +128,7 @@ class EarlyOutputs {
 
   EarlyOptions options_;
   std::list<Kept> kept_;  // the oldest first
+  std::map<Key, Place> by_key_;
   std::size_t bytes_   = 0;
   std::size_t dropped_ = 0;
 };

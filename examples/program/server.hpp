@@ -210,18 +210,11 @@ class ChatService {
   /// Keeps what calls of a response would return, all of them or, with an ApiError, none; how many
   /// entries that made.
   std::size_t cache(const std::string& response_id, std::vector<CachedOutput> outputs) {
-    const auto life = [this](const CachedOutput& output) {
-      return duration(output.keep_alive.value_or(options_.keep_alive));
-    };
     const std::lock_guard lock(mutex_);
     const auto known = responses_.find(response_id);
-    std::size_t kept = 0;
     if (known == responses_.end()) {
-      for (CachedOutput& output : outputs) {
-        const auto keep_alive = life(output);
-        kept += early_.keep(response_id, std::move(output), keep_alive) ? 1 : 0;
-      }
-      return kept;
+      return early_.keep(response_id, std::move(outputs),
+                         std::chrono::duration<double>(options_.keep_alive));
     }
     const tooldecode::ToolSet& tools = known->second.tools;
     for (const CachedOutput& output : outputs) {
@@ -230,8 +223,9 @@ class ChatService {
       throw ApiError(400, "unknown_tool", place,
                      place + ": the response has no tool of the name " + output.call.name);
     }
+    std::size_t kept = 0;
     for (CachedOutput& output : outputs) {
-      const auto keep_alive = life(output);
+      const auto keep_alive = duration(output.keep_alive.value_or(options_.keep_alive));
       kept += insert(response_id, tools, std::move(output), keep_alive);
     }
     return kept;
