@@ -696,7 +696,7 @@ def test_response_format_with_tools(server):
             assert json.loads(choice["message"]["content"])["a"].endswith("<tool_call>"), choice
 
 
-def test_stop(server):
+def test_stop_texts(server):
     """An answer ends before a stop, wherever tokens and pieces of a stream end."""
     def answers(body):
         whole = server.chat(body)
