@@ -298,7 +298,6 @@ TEST_CASE("speculators that throw are counted, and what the first of them says i
   };
   SECTION("whatever they throw") {
     for (const bool has_text : {true, false}) {
-      ended                 = 0;
       Generator<int> throws = [&](const int&, std::stop_token) -> Reply {
         if (has_text) throw std::runtime_error("the body has no model");
         throw 1;

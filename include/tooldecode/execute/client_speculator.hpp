@@ -43,6 +43,7 @@ template <class Context>
 using Generator = std::function<Reply(const Context&, std::stop_token)>;
 
 /// The model whose replies count, and those that guess them; each guesses on a thread of its own.
+/// Several that are one model ought to sample, each with a seed of its own: equal guesses are one.
 template <class Context>
 struct Generators {
   Generator<Context> main;
