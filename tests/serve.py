@@ -20,9 +20,12 @@ import subprocess
 import sys
 import threading
 import time
+import typing
 
 DATA = pathlib.Path(__file__).parent.parent / "examples/data"
-TOOLS = json.loads((DATA / "tools.json").read_text(encoding="utf-8"))
+DOCUMENTS = json.loads((DATA / "tools.json").read_text(encoding="utf-8"))  # as MCP has them
+TOOLS = [{"type": "function", "function": {"name": document["name"], "description": document["description"],
+                                           "parameters": document["inputSchema"]}} for document in DOCUMENTS]
 WEATHER = "What is the weather in Oslo for two days?"
 TABLE = "Please book a table at Luigi's for four people, outdoors."
 QUESTIONS = (WEATHER, TABLE, "Convert 20.5 dollars to euros.", "Thank you, that was all.")
@@ -35,7 +38,8 @@ class Server:
     """A server of its own for a test, and the simplest client of it."""
 
     def __init__(self, *arguments, **environment):
-        self.process = subprocess.Popen([ARGUMENTS.program, "serve", "--port", "0", *arguments],
+        port = () if "--port" in arguments else ("--port", "0")
+        self.process = subprocess.Popen([ARGUMENTS.program, "serve", *port, *arguments],
                                         stdout=subprocess.PIPE, text=True, encoding="utf-8",
                                         env={**os.environ, **environment})
         line = self.process.stdout.readline()
@@ -318,6 +322,102 @@ def test_announced_outputs(server):
     assert choice["finish_reason"] == "length" and len(choice["message"]["cached_tool_calls"]) == 1, choice
 
 
+def test_announced_arrays(server):
+    """An array of outputs, of any type, of one call or of every call of a tool."""
+    body = request(WEATHER)
+    first = server.chat(body)["choices"][0]["message"]
+    call, = first["tool_calls"]
+    arguments = function(call)["arguments"]
+
+    def announce(response, entries, cached):
+        assert server.ask("POST", f"/cache-tool-output/{response}", entries) == (200, {"cached": cached})
+        answer = server.chat(body, response_id=response)["choices"][0]["message"]
+        outputs = [entry["output"] for entry in answer.get("cached_tool_calls", ())]
+        return outputs[0] if outputs else None, answer
+    server.chat(body, response_id="array")
+    assert announce("array", [], 0)[0] is None
+    wrong = {"name": "get_weather", "params": {"city": "Bergen"}, "output": "fog"}
+    other = {"name": "convert_currency", "output": "1"}
+    assert announce("array", [wrong, other], 2)[0] is None
+    assert announce("array", [wrong, {**wrong, "params": arguments, "output": GOODBYE}, other], 3)[0] == GOODBYE
+    # What has the very arguments goes before what has any.
+    any_city = {"name": "get_weather", "output": "any"}
+    assert announce("array", [any_city], 1)[0] == GOODBYE
+    assert announce("array", [{**wrong, "params": arguments, "keep_alive": 0}], 0)[0] == "any"
+    assert announce("array", {**any_city, "params": None, "output": "null is none"}, 1)[0] == "null is none"
+    assert announce("array", [{**any_city, "keep_alive": 0}], 0)[0] is None
+
+    for number, (output, text) in enumerate((
+            ("as it is: \u2603", "as it is: \u2603"), ("", ""), ({"sky": "grey", "wind": [1, 2.5]}, None),
+            ([], "[]"), (None, "null"), (True, "true"), (3, "3"), (2 ** 64 + 1, "18446744073709551617"))):
+        text = json.dumps(output) if text is None else text
+        got, answer = announce(f"value{number}", [{"name": "get_weather", "output": output}], 1)
+        assert got == text, (output, got)
+        result = {"role": "tool", "tool_call_id": call["id"], "content": text}
+        told = server.chat({**body, "messages": [*body["messages"], first, result]})["choices"][0]["message"]
+        if "tool_calls" not in told:
+            assert answer["content"] == told["content"], (output, answer, told)
+
+
+def test_early_outputs():
+    """What is announced before its request is kept until that comes, within bounds."""
+    rain = {"name": "get_weather", "output": GOODBYE}
+
+    def announce(server, response, cached=1, **more):
+        entry = {**rain, **more}
+        assert server.ask("POST", f"/cache-tool-output/{response}", [entry]) == (200, {"cached": cached}), entry
+
+    def hits(server, response):
+        return len(server.chat(request(WEATHER), response_id=response)["choices"][0]["message"]
+                   .get("cached_tool_calls", ()))
+
+    def early(server):
+        values = metrics(server)
+        return [int(values[f"tooldecode_early_{name}"])
+                for name in ("outputs", "output_bytes", "outputs_dropped_total")]
+    with Server() as server:
+        call, = server.chat(request(WEATHER))["choices"][0]["message"]["tool_calls"]
+        arguments = function(call)["arguments"]
+        announce(server, "a", params=arguments)
+        announce(server, "b", params={"city": "Bergen"})
+        announce(server, "c")
+        announce(server, "d", name="no_tool")
+        announce(server, "e", keep_alive=0.2)
+        announce(server, "f", cached=0, keep_alive=0)
+        announce(server, "g", params=dict(reversed({**arguments, "days": arguments.get("days", 3)}.items())))
+        announce(server, "c", output="newer")
+        assert early(server)[0] == 6, early(server)
+        time.sleep(0.3)
+        assert early(server)[::2] == [5, 1], early(server)
+        assert [hits(server, name) > 0 for name in "abcdefg"] == [True, False, True, False, False, False, True]
+        assert early(server) == [0, 0, 2], early(server)
+        assert hits(server, "a") > 0, "it is in the cache now"
+        newer = server.chat(request(WEATHER), response_id="c")["choices"][0]["message"]
+        assert newer["cached_tool_calls"][0]["output"] == "newer"
+    with Server("--early-outputs", "3") as server:
+        for number in range(5):
+            announce(server, f"n{number}")
+        assert early(server)[::2] == [3, 2]
+        assert [hits(server, f"n{number}") > 0 for number in range(5)] == [False, False, True, True, True]
+    with Server("--early-outputs", "0") as server:
+        announce(server, "n", cached=0)
+        assert hits(server, "n") == 0
+    with Server("--early-bytes", "4000") as server:
+        announce(server, "n", cached=0, output="x" * 4000)
+        for number in range(2000):  # the oldest make place, whoever they are for
+            assert server.ask("POST", f"/cache-tool-output/{number}", [{**rain, "output": "x" * 400}] * 5) == (
+                200, {"cached": 5})
+            if number % 500 == 0:
+                assert early(server)[1] <= 4000, early(server)
+        entries = [{**rain, "params": {"city": str(city)}} for city in range(5000)]
+        assert server.ask("POST", "/cache-tool-output/many", entries) == (200, {"cached": 5000})
+        assert 0 < early(server)[0] < 8 and early(server)[1] <= 4000, early(server)
+    with Server("--early-seconds", "0.2") as server:
+        announce(server, "n")
+        time.sleep(0.3)
+        assert hits(server, "n") == 0 and early(server) == [0, 0, 1]
+
+
 def test_announced_outputs_sampled(server):
     """So it is at any temperature: the noise depends on the seed and the place alone."""
     hits = 0
@@ -391,8 +491,37 @@ def test_refusals(server):
             ("unsupported_value", "n", {"n": 2}),
             ("unsupported_value", "logprobs", {"logprobs": True}),
             ("unsupported_parameter", "top_logprobs", {"top_logprobs": 3}),
-            ("unsupported_value", "stop", {"stop": "x"}),
-            ("unsupported_value", "response_format", {"response_format": {"type": "json_object"}}),
+            ("invalid_type", "stop", {"stop": 3}),
+            ("invalid_value", "stop", {"stop": ""}),
+            ("invalid_value", "stop", {"stop": list("abcde")}),
+            ("invalid_value", "stop[1]", {"stop": ["a", ""]}),
+            ("invalid_value", "stop[0]", {"stop": ["\u00e9" * 513]}),
+            ("invalid_type", "stop[1]", {"stop": ["a", None]}),
+            ("invalid_type", "response_format", {"response_format": "json_object"}),
+            ("missing_required_parameter", "response_format.type", {"response_format": {}}),
+            ("invalid_value", "response_format.type", {"response_format": {"type": "xml"}}),
+            ("unsupported_parameter", "response_format.schema",
+             {"response_format": {"type": "json_object", "schema": {}}}),
+            ("missing_required_parameter", "response_format.json_schema",
+             {"response_format": {"type": "json_schema"}}),
+            ("missing_required_parameter", "response_format.json_schema.name", {"response_format": schema_format(
+                {"type": "object"}, name=None)}),
+            ("invalid_value", "response_format.json_schema.name", {"response_format": schema_format({}, name="a b")}),
+            ("invalid_value", "response_format.json_schema.name",
+             {"response_format": schema_format({}, name="a" * 65)}),
+            ("missing_required_parameter", "response_format.json_schema.schema",
+             {"response_format": schema_format(None)}),
+            ("invalid_type", "response_format.json_schema.schema", {"response_format": schema_format([])}),
+            ("invalid_type", "response_format.json_schema.strict",
+             {"response_format": schema_format({}, strict="yes")}),
+            ("unsupported_parameter", "response_format.json_schema.grammar",
+             {"response_format": schema_format({}, grammar="x")}),
+            ("invalid_schema", "response_format.json_schema.schema",
+             {"response_format": schema_format({"properties": {"a": {"type": "int"}}})}),
+            ("invalid_schema", "response_format.json_schema.schema",
+             {"response_format": schema_format({"properties": {"a": {"format": "regex"}}}), "tools": TOOLS}),
+            ("invalid_value", "response_format",
+             {"response_format": schema_format({"type": "array"}), "tools": TOOLS}),
             ("unsupported_parameter", "functions", {"functions": []}),
             ("unsupported_parameter", "top_k", {"top_k": 3}),
             ("invalid_value", "temperature", {"temperature": 2.5}),
@@ -424,6 +553,10 @@ def test_refusals(server):
     error = server.refused(400, "invalid_tool", "tools", {**request(user), "tools": [tool]})
     assert "#/0/function/parameters/properties/a" in error["message"], error
 
+    error = server.refused(400, "invalid_schema", "response_format.json_schema.schema", {
+        **request(user), "response_format": schema_format({"properties": {"a": {"type": "int"}}})})
+    assert "#/properties/a/type" in error["message"], error
+
     for body in (b"", b"{", b"{\"a\": 1,}", b"\xff", b"{\"model\": \"tiny\", \"model\": \"tiny\"}", b"[" * 5000):
         server.refused(400, "invalid_json", None, body)
     server.refused(400, "invalid_type", None, b"[]")
@@ -439,14 +572,187 @@ def test_refusals(server):
     server.refused(413, "request_too_large", None, b" " * ((1 << 20) + 1))
 
     output = {"name": "get_weather", "params": {"city": "Oslo"}, "output": "rain"}
-    server.refused(404, "response_not_found", "response_id", output, path="/cache-tool-output/nobody")
     server.chat(request(WEATHER, max_tokens=1), response_id="known")
+    before = metrics(server)
     for code, param, change in (
-            ("missing_required_parameter", "name", {"name": None}), ("unknown_tool", "name", {"name": "f"}),
-            ("missing_required_parameter", "params", {"params": None}), ("invalid_type", "params", {"params": []}),
-            ("invalid_type", "output", {"output": {"a": 1}}), ("invalid_value", "keep_alive", {"keep_alive": -1}),
-            ("invalid_type", "keep_alive", {"keep_alive": "1"}), ("unsupported_parameter", "ttl", {"ttl": 3})):
-        server.refused(400, code, param, {**output, **change}, path="/cache-tool-output/known")
+            ("missing_required_parameter", "/name", {"name": None}), ("invalid_type", "/name", {"name": 3}),
+            ("invalid_type", "/params", {"params": []}), ("missing_required_parameter", "/output", {"output": ...}),
+            ("invalid_value", "/keep_alive", {"keep_alive": -1}), ("invalid_type", "/keep_alive", {"keep_alive": "1"}),
+            ("unsupported_parameter", "/ttl", {"ttl": 3}), ("unsupported_parameter", "/a~1b~0c", {"a/b~c": 3}),
+            ("unknown_tool", "/name", {"name": "f"})):
+        wrong = {key: value for key, value in {**output, **change}.items() if value is not ...}
+        for path in ("/cache-tool-output/known", "/cache-tool-output/nobody"):
+            if code == "unknown_tool" and path.endswith("nobody"):
+                continue  # whose tools nobody knows
+            error = server.refused(400, code, param, wrong, path=path)
+            assert param in error["message"], error
+            # Nothing of an array is kept where anything of it is wrong.
+            error = server.refused(400, code, f"/1{param}", [output, wrong, output], path=path)
+            assert f"/1{param}" in error["message"], error
+    for body in (3, "x", True, False):
+        server.refused(400, "invalid_type", None, body, path="/cache-tool-output/known")
+        server.refused(400, "invalid_type", "/2", [output, output, body], path="/cache-tool-output/known")
+    after = metrics(server)
+    for name in ("tool_cache_inserted_total", "tool_cache_entries", "early_outputs", "early_output_bytes"):
+        assert after[f"tooldecode_{name}"] == before[f"tooldecode_{name}"], name
+
+
+def schema_format(schema, **more):
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, **more}}
+
+
+REPORT = {"type": "object", "properties": {
+    "sky": {"enum": ["clear", "grey", "rain & hail"]}, "degrees": {"type": "integer", "minimum": -30, "maximum": 40},
+    "places": {"type": "array", "items": {"type": "string", "maxLength": 4}, "minItems": 1, "maxItems": 2}},
+    "required": ["degrees", "sky", "places"], "additionalProperties": False}
+
+
+def check_report(text):
+    report = json.loads(text)
+    assert list(report) == ["sky", "degrees", "places"], text  # in the order of the schema
+    assert report["sky"] in REPORT["properties"]["sky"]["enum"], text
+    assert isinstance(report["degrees"], (int, float)) and -30 <= report["degrees"] <= 40, text
+    assert 1 <= len(report["places"]) <= 2 and all(len(place) <= 4 for place in report["places"]), text
+    assert json.dumps(report, ensure_ascii=False).count(" ") == text.count(" ") or "\\" in text, text
+
+
+def test_response_format(server):
+    """The text of an answer is a value of the schema, whatever is drawn and however it is sent."""
+    for tools in (None, TOOLS):
+        for seed in range(6):
+            body = request(GOODBYE, tools, temperature=1.5, seed=seed, tool_choice="none" if tools else None,
+                           response_format=schema_format(REPORT, strict=(True, False, None)[seed % 3],
+                                                         description="of the weather"))
+            choice, = server.chat(body)["choices"]
+            assert choice["finish_reason"] == "stop", choice
+            check_report(choice["message"]["content"])
+            message, finish, *_ = joined(server.events(body))
+            assert (message, finish) == (choice["message"], "stop"), (message, choice)
+    text = {"response_format": {"type": "text"}}
+    assert (without_ids(server.chat(request(WEATHER), **text)["choices"][0]["message"])
+            == without_ids(server.chat(request(WEATHER))["choices"][0]["message"]))
+    for seed in range(6):
+        choice, = server.chat(request(WEATHER, None, temperature=1, seed=seed, max_tokens=60,
+                                      response_format={"type": "json_object"}))["choices"]
+        assert choice["message"]["content"].startswith("{"), choice
+        if choice["finish_reason"] == "stop":
+            assert isinstance(json.loads(choice["message"]["content"]), dict), choice
+    exact = {"type": "object", "properties": {"n": {"const": 2 ** 70 + 1}}, "required": ["n"],
+             "additionalProperties": False}
+    choice, = server.chat(request("n?", None, response_format=schema_format(exact), max_tokens=60))["choices"]
+    # It may go on with zeros behind a point, for as long as there are tokens.
+    number = re.fullmatch(r'\{"n": (\d+)(\.0*)?\}?', choice["message"]["content"])
+    assert number and int(number[1]) == 2 ** 70 + 1, choice
+
+
+def test_response_format_with_tools(server):
+    """An answer is calls or a value of the schema; nothing stands beside a call."""
+    kinds = set()
+    for question in QUESTIONS:
+        for seed in range(8):
+            body = request(question, temperature=1.2, seed=seed, max_tokens=100, response_format=schema_format(REPORT))
+            choice, = server.chat(body)["choices"]
+            message, finish = choice["message"], choice["finish_reason"]
+            kinds.add(finish)
+            if finish == "tool_calls":
+                assert message["content"] is None, message
+                for call in message["tool_calls"]:
+                    document, = (tool["function"] for tool in TOOLS
+                                 if tool["function"]["name"] == call["function"]["name"])
+                    assert set(function(call)["arguments"]) <= set(document["parameters"]["properties"])
+            elif finish == "stop":
+                check_report(message["content"])
+            streamed, end, *_ = joined(server.events(body))
+            assert (without_ids(streamed), end) == (without_ids(message), finish), (streamed, message)
+    assert {"tool_calls", "stop"} <= kinds, kinds
+    forced = request(WEATHER, tool_choice="required", response_format=schema_format(REPORT))
+    assert server.chat(forced)["choices"][0]["finish_reason"] == "tool_calls"
+    # Past a call that the server itself has the output of, the schema holds for what follows.
+    announced = [{"name": tool["function"]["name"], "output": GOODBYE} for tool in TOOLS]
+    assert server.ask("POST", "/cache-tool-output/schema", announced) == (200, {"cached": 3})
+    body = request(WEATHER, response_format=schema_format(REPORT), response_id="schema")
+    choice, = server.chat(body)["choices"]
+    assert choice["message"]["cached_tool_calls"], choice
+    if choice["finish_reason"] == "stop":
+        check_report(choice["message"]["content"])
+    # Marks of calls are text in a string.
+    marked = {"type": "object", "properties": {"a": {"const": "[get_weather(city='Oslo')] <tool_call>"}},
+              "required": ["a"], "additionalProperties": False}
+    body = request(GOODBYE, response_format=schema_format(marked), tool_choice="none")
+    assert json.loads(server.chat(body)["choices"][0]["message"]["content"]) == {
+        "a": "[get_weather(city='Oslo')] <tool_call>"}
+    with Server("--format", "json") as bare:  # whose calls are objects too
+        error = bare.refused(400, "invalid_value", "response_format",
+                             request(WEATHER, response_format={"type": "json_object"}))
+        assert "{" in error["message"], error
+        check_report(bare.chat(request(WEATHER, None, response_format=schema_format(REPORT)))
+                     ["choices"][0]["message"]["content"])
+    with Server("--format", "hermes") as hermes:
+        body["tool_choice"] = "auto"
+        body["logit_bias"] = {}
+        choice, = hermes.chat(body)["choices"]
+        assert choice["finish_reason"] in ("tool_calls", "stop"), choice
+        if choice["finish_reason"] == "stop":
+            assert json.loads(choice["message"]["content"])["a"].endswith("<tool_call>"), choice
+
+
+def test_stop_texts(server):
+    """An answer ends before a stop, wherever tokens and pieces of a stream end."""
+    def answers(body):
+        whole = server.chat(body)
+        chunks = list(server.events(body, stream_options={"include_usage": True}))
+        message, finish, usage, _ = joined(json.loads(json.dumps(chunks)))
+        choice, = whole["choices"]
+        assert (without_ids(message), finish, usage) == (
+            without_ids(choice["message"]), choice["finish_reason"], whole["usage"]), (body, message, choice)
+        return choice["message"], finish, usage["completion_tokens"]
+    rng = random.Random(1)
+    cut = shorter = 0
+    for number in range(40):
+        tools = rng.choice((None, TOOLS))
+        body = request(rng.choice(QUESTIONS), tools, temperature=rng.choice((0, 1, 1.5, 2)), seed=number,
+                       max_tokens=30, tool_choice="none" if tools and rng.random() < 0.5 else None)
+        message, finish, tokens = answers(body)
+        text = message["content"] or ""
+        if not text:
+            continue
+        stops = []
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            at = rng.randrange(len(text))
+            stops.append(text[at:at + rng.choice((1, 2, 5, 12))] + rng.choice(("", "", "", "~never~")))
+        ends = [(text.index(stop) + len(stop), text.index(stop)) for stop in stops if stop in text]
+        expected = text[:min(ends)[1]] if ends else text
+        got, reason, count = answers({**body, "stop": stops[0] if len(stops) == 1 else stops})
+        assert (got["content"] or "") == expected, (text, stops, got)
+        if ends:
+            assert reason == "stop" and "tool_calls" not in got, (got, reason)
+            assert count <= tokens
+            cut += 1
+            shorter += count < tokens
+        else:
+            assert (without_ids(got), reason, count) == (without_ids(message), finish, tokens), (stops, got)
+    assert cut > 15 and shorter > 10, (cut, shorter)
+    # Calls are no text: half a call would be of use to nobody.
+    plain, *_ = answers(request(WEATHER))
+    for stop in ("Oslo", "get_weather", "[", "city", ["(", "'", "2"]):
+        message, finish, _ = answers(request(WEATHER, stop=stop))
+        assert finish == "tool_calls" and without_ids(message) == without_ids(plain), (stop, message)
+    for stop in (None, [], "never in any text"):
+        message, finish, _ = answers(request(WEATHER, stop=stop))
+        assert finish == "tool_calls" and without_ids(message) == without_ids(plain), (stop, message)
+    # A value of a schema is text.
+    body = request(GOODBYE, None, response_format=schema_format(REPORT))
+    whole, *_ = answers(body)
+    message, finish, _ = answers({**body, "stop": ", \"degrees"})
+    assert finish == "stop" and message["content"] == whole["content"].split(", \"degrees")[0], message
+    # After calls that the server has the outputs of, the next text is looked through anew.
+    assert server.ask("POST", "/cache-tool-output/stop", [{"name": "get_weather", "output": GOODBYE}]) == (
+        200, {"cached": 1})
+    message, *_ = answers(request(WEATHER, response_id="stop"))
+    text = message["content"]
+    stopped, finish, _ = answers(request(WEATHER, response_id="stop", stop=text[3:6]))
+    assert finish == "stop" and stopped["content"] == text[:text.index(text[3:6])], (message, stopped)
+    assert without_ids(stopped)["cached_tool_calls"] == without_ids(message)["cached_tool_calls"]
 
 
 def test_metrics(server):
@@ -613,7 +919,7 @@ def malformed_body(rng):
                 node = node[key]
                 continue
             if isinstance(node, dict) and rng.random() < 0.3:
-                node[rng.choice(("n", "stop", "tool_calls", "response_id", "$ref", "logit_bias", "x" * 99))] = \
+                node[rng.choice(("n", "stop", "response_format", "tool_calls", "response_id", "$ref", "logit_bias", "x" * 99))] = \
                     copy(rng.choice(values))
             elif rng.random() < 0.3:
                 del node[key]
@@ -714,6 +1020,15 @@ def test_openai(server):
     text = "".join(chunk.choices[0].delta.content or "" for chunk in client.chat.completions.create(
         **request(QUESTIONS[3]), stream=True))
     assert text == client.chat.completions.create(**request(QUESTIONS[3])).choices[0].message.content
+    report = client.chat.completions.create(**request(GOODBYE, None), response_format=schema_format(REPORT, strict=True))
+    check_report(report.choices[0].message.content)
+    cut = client.chat.completions.create(**request(QUESTIONS[3]), stop=[text[4:7], "never"])
+    assert cut.choices[0].message.content == text[:text.index(text[4:7])] and cut.choices[0].finish_reason == "stop"
+    import pydantic  # pylint: disable=import-outside-toplevel
+    answer_type = pydantic.create_model("Answer", sky=(typing.Literal["clear", "grey"], ...), windy=(bool, ...))
+    parsed = client.chat.completions.parse(**request(GOODBYE, None), response_format=answer_type)
+    answer = parsed.choices[0].message.parsed
+    assert answer.sky in ("clear", "grey") and answer.windy in (True, False), parsed
     for kind, change in ((openai.BadRequestError, {"n": 2}), (openai.NotFoundError, {"model": "gpt-4o"})):
         try:
             client.chat.completions.create(**{**body, **change})

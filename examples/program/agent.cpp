@@ -5,32 +5,32 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
-#include <iomanip>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <random>
 #include <sstream>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/execute/client_speculator.hpp>
 #include <tooldecode/execute/speculation_gate.hpp>
 #include <tooldecode/execute/speculation_policy.hpp>
 #include <tooldecode/execute/tool_executor.hpp>
 
+#include <program/agent_report.hpp>
 #include <program/answer.hpp>
 #include <program/chat_client.hpp>
 #include <program/command_tool.hpp>
 #include <program/commands.hpp>
+#include <program/embedded_speculator.hpp>
 #include <program/files.hpp>
-#include <program/openai.hpp>
+#include <program/json.hpp>
 
 namespace program {
 namespace {
@@ -46,15 +46,16 @@ struct AgentOptions {
   double latency = 0.5;
   std::vector<std::string> allowed;
   std::vector<std::string> speculators{"embedded"};
-  bool gate            = false;
-  bool engine_cache    = false;
-  std::size_t turns    = 4;
-  double timeout       = 30;
-  float temperature    = 0;
-  std::int64_t seed    = 1;
-  std::size_t most     = 128;
-  bool json            = false;
-  std::string question = "Please tell me the weather in Oslo.";
+  bool gate               = false;
+  bool engine_cache       = false;
+  std::size_t turns       = 4;
+  double timeout          = 30;
+  float temperature       = 0;
+  float guess_temperature = 0.8F;
+  std::int64_t seed       = 1;
+  std::size_t most        = 128;
+  bool json               = false;
+  std::string question    = "Please tell me the weather in Oslo.";
 };
 
 std::string hexadecimal(std::uint64_t number) {
@@ -62,27 +63,6 @@ std::string hexadecimal(std::uint64_t number) {
   text << std::hex << number;
   return text.str();
 }
-
-// The embedded model as one that guesses: it reads the request that the main model gets.
-class EmbeddedSpeculator {
- public:
-  td::Reply operator()(const Json& body, const std::stop_token& stop) const {
-    const Assistant& model    = assistant();
-    const Format& format      = format_named("python");
-    const ChatRequest chat    = parse_chat(body, format, model.tokenizer.vocabulary().size());
-    const td::ToolCallFSM fsm = format.constrain(model.masks, chat.tools, chat.choice);
-    const auto prompt = make_prompt(model.tokenizer, chat.tools, format.name, chat.messages);
-    if (stop.stop_requested()) return {};
-    const td::Decoder decode{model.model, fsm};
-    const std::string text = model.tokenizer.decode(decode(prompt, {.max_tokens = 128}).tokens);
-    return {text, fsm.parse(text)};
-  }
-
-  static const Assistant& assistant() {
-    static const Assistant loaded(example_data("tiny"));
-    return loaded;
-  }
-};
 
 // The tools, and where the engine is told of their outputs before it asks.
 class AgentTools {
@@ -104,13 +84,26 @@ class AgentTools {
       id = response_id_;
     }
     if (!id.empty() && result.status == td::ToolStatus::ok) {
+      // The engine asks for what it has not been told: an error costs time, and no more.
+      std::string error;
       try {
         main_.cache_output(id, call, result.output, 60);
-      } catch (const std::exception&) {
-        // The engine asks for what it has not been told.
+      } catch (const std::exception& thrown) {
+        error = thrown.what();
+      }
+      const std::lock_guard lock(mutex_);
+      if (error.empty()) {
+        ++announced_.told;
+      } else if (announced_.errors++ == 0) {
+        announced_.first_error = std::move(error);
       }
     }
     return result;
+  }
+
+  [[nodiscard]] AnnouncementCounts announced() {
+    const std::lock_guard lock(mutex_);
+    return announced_;
   }
 
  private:
@@ -128,15 +121,42 @@ class AgentTools {
   const ChatClient& main_;
   std::mutex mutex_;
   std::string response_id_;
+  AnnouncementCounts announced_;
 };
 
-std::vector<td::Generator<Json>> make_speculators(const AgentOptions& options) {
+// A speculator under the name that its errors are told with.
+td::Generator<Json> named(std::string name, td::Generator<Json> guess) {
+  return
+      [name = std::move(name), guess = std::move(guess)](const Json& body, std::stop_token stop) {
+        try {
+          return guess(body, std::move(stop));
+        } catch (const std::exception& error) {
+          throw std::runtime_error(name + ": " + error.what());
+        }
+      };
+}
+
+// The first of a model guesses as the main model is asked to write. Any more of the same model
+// would say the same: they sample, each with a seed of its own.
+std::vector<td::Generator<Json>> make_speculators(const AgentOptions& options,
+                                                  const td::ToolSet& tools,
+                                                  const std::string& key) {
   std::vector<td::Generator<Json>> speculators;
+  std::map<std::string, std::size_t> known;
   for (const std::string& name : options.speculators) {
     if (name == "none") continue;
+    const bool is_first = known[name]++ == 0;
+    const float temperature =
+        is_first ? options.temperature : std::max(options.temperature, options.guess_temperature);
+    const std::int64_t seed = options.seed + static_cast<std::int64_t>(speculators.size());
     if (name == "embedded") {
-      static_cast<void>(EmbeddedSpeculator::assistant());  // loaded before the first turn
-      speculators.emplace_back(EmbeddedSpeculator{});
+      static const Assistant assistant(example_data("tiny"));
+      const auto embedded = std::make_shared<EmbeddedSpeculator>(
+          assistant, tools,
+          GuessOptions{.temperature = temperature, .seed = static_cast<std::uint64_t>(seed)});
+      speculators.push_back(named(name, [embedded](const Json& body, const std::stop_token& stop) {
+        return (*embedded)(body, stop);
+      }));
       continue;
     }
     const std::size_t split = name.find('=');  // MODEL=URL
@@ -144,58 +164,19 @@ std::vector<td::Generator<Json>> make_speculators(const AgentOptions& options) {
       throw td::Error(td::Errc::invalid_option, name,
                       "a speculator is embedded, none, or MODEL=URL");
     }
-    const auto client = std::make_shared<const ChatClient>(name.substr(split + 1),
-                                                           name.substr(0, split), options.api_key);
-    speculators.emplace_back([client](const Json& body, std::stop_token stop) {
-      ChatReply reply = client->complete(body, std::move(stop));
-      return td::Reply{std::move(reply.text), std::move(reply.calls)};
-    });
+    const auto client =
+        std::make_shared<const ChatClient>(name.substr(split + 1), name.substr(0, split), key);
+    speculators.push_back(
+        named(name, [client, temperature, seed](const Json& body, std::stop_token stop) {
+          Json request           = body;
+          request["temperature"] = temperature;
+          request["seed"]        = seed;
+          request.erase("response_id");  // the main model's
+          ChatReply reply = client->complete(std::move(request), std::move(stop));
+          return td::Reply{std::move(reply.text), std::move(reply.calls)};
+        }));
   }
   return speculators;
-}
-
-std::string seconds(td::Seconds time) {
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(3) << time.count() << " s";
-  return text.str();
-}
-
-Json turn_json(const td::ClientTurn& turn, const Json& message) {
-  Json results = Json::array();
-  for (const td::ToolResult& result : turn.results) {
-    results.push_back({{"status", name(result.status)}, {"output", result.output}});
-  }
-  return {{"message", message},
-          {"results", results},
-          {"generation_seconds", turn.generation.count()},
-          {"tools_seconds", turn.tools.count()},
-          {"proposed", turn.counts.proposed},
-          {"started", turn.counts.started},
-          {"hits", turn.counts.hits},
-          {"wasted", turn.counts.wasted},
-          {"cancelled", turn.counts.cancelled},
-          {"failures", turn.counts.failures}};
-}
-
-void print_turn(std::size_t number, const td::ClientTurn& turn, const Json& message) {
-  std::cout << "Turn " << number << ", the model took " << seconds(turn.generation) << '\n';
-  for (const Json& cached : message.value("cached_tool_calls", Json::array())) {
-    const Json& function = cached.at("function");
-    std::cout << "  call    " << function.at("name").get<std::string>() << ' '
-              << function.at("arguments").get<std::string>() << "\n  result  "
-              << cached.at("output").get<std::string>() << "  (known to the engine)\n";
-  }
-  if (!turn.reply.text.empty()) std::cout << "  text    " << turn.reply.text << '\n';
-  for (std::size_t i = 0; i < turn.reply.calls.size(); ++i) {
-    std::cout << "  call    " << turn.reply.calls[i].name << ' '
-              << turn.reply.calls[i].arguments.dump() << "\n  result  "
-              << name(turn.results[i].status) << ": " << turn.results[i].output << '\n';
-  }
-  if (!turn.reply.calls.empty()) {
-    std::cout << "  tools   " << seconds(turn.tools) << " after the call; " << turn.counts.started
-              << " started early, " << turn.counts.hits << " of use, " << turn.counts.wasted
-              << " in vain\n";
-  }
 }
 
 void run_agent(const AgentOptions& options) {
@@ -226,7 +207,9 @@ void run_agent(const AgentOptions& options) {
     message         = std::move(reply.message);
     return td::Reply{std::move(reply.text), std::move(reply.calls)};
   };
-  td::ClientSpeculator<Json> speculate{{ask, make_speculators(options)}, executor, client};
+  auto speculators = make_speculators(options, tools, key);
+  AgentReport report(speculators.size());
+  td::ClientSpeculator<Json> speculate{{ask, std::move(speculators)}, executor, client};
 
   Json functions = Json::array();  // in OpenAI's form, whatever the documents have
   for (const td::Tool& tool : tools) {
@@ -243,17 +226,14 @@ void run_agent(const AgentOptions& options) {
             {"max_tokens", options.most}};
   std::random_device entropy;
   const std::string session = "agent-" + hexadecimal(std::uint64_t{entropy()} << 32 | entropy());
-  Json report               = Json::array();
-  td::Seconds total{};
   for (std::size_t turn = 0; turn < options.turns; ++turn) {
     if (options.engine_cache) {
       body["response_id"] = session + '.' + std::to_string(turn);
       runtime.announce_for(body["response_id"]);
     }
     const td::ClientTurn done = speculate(body);
-    total += done.generation + done.tools;
-    report.push_back(turn_json(done, message));
-    if (!options.json) print_turn(turn + 1, done, message);
+    report.add(done, message);
+    if (!options.json) report.print_turn(std::cout);
     body["messages"].push_back(message);
     if (done.reply.calls.empty()) break;
     for (std::size_t i = 0; i < done.results.size(); ++i) {
@@ -268,11 +248,11 @@ void run_agent(const AgentOptions& options) {
     }
   }
   if (options.json) {
-    std::cout << Json{{"turns", report}, {"seconds", total.count()}}.dump(
-                     2, ' ', false, Json::error_handler_t::replace)
-              << '\n';
+    std::cout
+        << report.json(runtime.announced()).dump(2, ' ', false, Json::error_handler_t::replace)
+        << '\n';
   } else {
-    std::cout << report.size() << " turns in " << seconds(total) << '\n';
+    report.print_summary(std::cout, runtime.announced());
   }
 }
 
@@ -281,7 +261,9 @@ void run_agent(const AgentOptions& options) {
 void add_agent(CLI::App& app) {
   auto options  = std::make_shared<AgentOptions>();
   CLI::App* sub = app.add_subcommand(
-      "agent", "Ask an OpenAI-compatible server, and run the tools that it will call early");
+      "agent",
+      "Ask an OpenAI-compatible server, such as `tooldecode serve`, and run early the tools that "
+      "it is going to call; ends with an account of what ran early and was of use");
   sub->add_option("--url", options->url, "of the server, with the version: http://HOST:PORT/v1")
       ->capture_default_str();
   sub->add_option("--model", options->model, "the server's model")->capture_default_str();
@@ -299,6 +281,11 @@ void add_agent(CLI::App& app) {
                   "tools that may run early, besides those whose documents say readOnlyHint");
   sub->add_option("--speculator", options->speculators,
                   "who guesses the next call: embedded, MODEL=URL, any number of them, or none")
+      ->capture_default_str();
+  sub->add_option("--guess-temperature", options->guess_temperature,
+                  "of the second speculator of a model and further ones; the first has the main "
+                  "model's, and each a seed of its own")
+      ->check(CLI::Range(0.0, 2.0))
       ->capture_default_str();
   sub->add_flag("--gate", options->gate, "guess only where that has been shown to pay");
   sub->add_flag("--engine-cache", options->engine_cache,

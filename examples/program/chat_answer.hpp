@@ -9,7 +9,6 @@
 #include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <tooldecode/execute/engine_speculator.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
@@ -33,10 +32,9 @@ class ChatAnswer {
         deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                      std::chrono::duration<double>(timeout))),
         with_usage_(request.include_usage),
+        begin_(service.format(), request),
         session_(service.start(request)),
-        writer_(session_.id, session_.unique, request.model, std::time(nullptr)) {
-    if (session_.can_call) marks_ = service.format().marks;
-  }
+        writer_(session_.id, session_.unique, request.model, std::time(nullptr)) {}
   ChatAnswer(const ChatAnswer&)            = delete;
   ChatAnswer& operator=(const ChatAnswer&) = delete;
   ~ChatAnswer() { abandon(); }
@@ -63,7 +61,7 @@ class ChatAnswer {
     const auto content = [&](const std::string& text) {
       if (!text.empty()) chunk({{"content", text}});
     };
-    ContentStream text(marks_);
+    AnswerText text  = begin_;
     std::size_t turn = 0;
     chunk({{"role", "assistant"}, {"content", ""}});
     for (;;) {
@@ -75,7 +73,7 @@ class ChatAnswer {
       } else if (const auto* cached = std::get_if<tooldecode::EngineTurn>(&event)) {
         content(text.finish());
         chunk({{"cached_tool_calls", writer_.cached_calls(turn++, *cached)}});
-        text = ContentStream(marks_);
+        text = begin_;
       } else {
         content(text.finish());
         const auto& reply = std::get<tooldecode::EngineReply>(event);
@@ -86,7 +84,7 @@ class ChatAnswer {
           entry.update(list[i]);
           chunk({{"tool_calls", Json::array({entry})}});
         }
-        chunk(Json::object(), finish_reason(last));
+        chunk(Json::object(), finish_reason(last, text));
         if (with_usage_) send(writer_.usage_chunk(usage(reply)));
         return send("data: [DONE]\n\n");
       }
@@ -116,9 +114,10 @@ class ChatAnswer {
     const auto& last = reply.turns.back();
     Json cached      = Json::array();
     std::string content;
+    AnswerText text = begin_;
     for (std::size_t i = 0; i < reply.turns.size(); ++i) {
       const auto& turn = reply.turns[i];
-      ContentStream text(marks_);
+      text             = begin_;
       content += text.push(service_->assistant().tokenizer.decode(turn.output.tokens));
       content += text.finish();
       if (turn.results.empty()) continue;
@@ -130,7 +129,7 @@ class ChatAnswer {
       message["tool_calls"] = writer_.calls(reply.turns.size() - 1, last.calls);
     }
     if (!cached.empty()) message["cached_tool_calls"] = std::move(cached);
-    return writer_.response(message, finish_reason(last), usage(reply));
+    return writer_.response(message, finish_reason(last, text), usage(reply));
   }
 
   [[nodiscard]] Usage usage(const tooldecode::EngineReply& reply) const {
@@ -149,9 +148,9 @@ class ChatAnswer {
   Clock::time_point deadline_;
   bool with_usage_;
   bool ended_ = false;
+  AnswerText begin_;  // of each turn
   ChatSession session_;
   ReplyWriter writer_;
-  std::vector<CallMark> marks_;  // of calls, where there may be any
 };
 
 }  // namespace program

@@ -15,6 +15,7 @@
 #include <tooldecode/tools/value_reader.hpp>
 
 #include <httplib.h>
+#include <program/fields.hpp>
 #include <program/json.hpp>
 
 namespace program {
@@ -60,10 +61,10 @@ class ChatClient {
         reply.text = text->get<std::string>();
       }
       for (const auto& call : reply.message.value("tool_calls", Json::array())) {
-        const auto& function = call.at("function");
-        reply.calls.push_back(
-            {function.at("name").get<std::string>(),
-             tooldecode::parse_json(function.at("arguments").get<std::string>())});
+        const auto& function  = call.at("function");
+        const auto& arguments = function.at("arguments").get_ref<const std::string&>();
+        reply.calls.push_back({function.at("name").get<std::string>(),
+                               tooldecode::parse_json(arguments.empty() ? "{}" : arguments)});
       }
     } catch (const std::exception& error) {
       throw std::runtime_error(url_ + ": not a chat completion: " + error.what());
@@ -71,16 +72,19 @@ class ChatClient {
     return reply;
   }
 
-  /// Tells the engine what a call of a response would return.
+  /// Tells the engine what a call of a response would return; a failure where it does not keep it.
   void cache_output(const std::string& response_id, const tooldecode::ToolCall& call,
                     const std::string& output, double keep_alive) const {
     // The endpoint stands beside the versioned ones.
-    post("/cache-tool-output/" + response_id,
-         {{"name", call.name},
-          {"params", call.arguments},
-          {"output", output},
-          {"keep_alive", keep_alive}},
-         {});
+    const Json answer = post("/cache-tool-output/" + response_id,
+                             Json::array({{{"name", call.name},
+                                           {"params", call.arguments},
+                                           {"output", output},
+                                           {"keep_alive", keep_alive}}}),
+                             {});
+    if (answer.value("cached", Json()) != 1) {
+      throw std::runtime_error(url_ + ": the output of " + call.name + " was not kept");
+    }
   }
 
  private:
@@ -90,7 +94,7 @@ class ChatClient {
     httplib::Headers headers;
     if (!key_.empty()) headers.emplace("Authorization", "Bearer " + key_);
     const std::stop_callback stopping(stop, [&client] { client.stop(); });
-    const auto result = client.Post(path, headers, body.dump(), "application/json");
+    const auto result = client.Post(path, headers, json_text(body), "application/json");
     if (!result) throw std::runtime_error(url_ + ": " + httplib::to_string(result.error()));
     auto answer = Json::parse(result->body, nullptr, false);
     if (result->status != 200) {

@@ -18,6 +18,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <program/fields.hpp>
 #include <program/json.hpp>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -60,7 +61,7 @@ class CommandTool {
     }
     setpgid(child, child);
     std::string output;
-    const bool stopped = exchange(to[1], from[0], input.dump() + '\n', output, stop);
+    const bool stopped = exchange(to[1], from[0], json_text(input) + '\n', output, stop);
     close(from[0]);
     if (stopped) kill(-child, SIGKILL);
     int status = 0;

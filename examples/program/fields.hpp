@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/tools/document_readings.hpp>
+
 #include <program/json.hpp>
 
 namespace program {
@@ -47,16 +49,23 @@ class ApiError : public std::runtime_error {
   std::string param_;
 };
 
-/// An object of a request and its place: `messages[0].tool_calls[1]`. A member that is null counts
-/// as absent.
+/// How places are written.
+enum class Places {
+  dotted,   ///< as OpenAI writes them: `messages[0].role`
+  pointer,  ///< JSON pointers: `/0/params`
+};
+
+/// An object of a request and its place. A member that is null counts as absent.
 class Fields {
  public:
-  Fields(const Json& object, std::string place) : object_(&object), place_(std::move(place)) {
+  Fields(const Json& object, std::string place, Places places = Places::dotted)
+      : object_(&object), place_(std::move(place)), places_(places) {
     if (!object.is_object()) fail("", "must be an object", "invalid_type");
   }
 
   [[nodiscard]] std::string place(std::string_view key) const {
     if (key.empty()) return place_;
+    if (places_ == Places::pointer) return tooldecode::extend_pointer(place_, key);
     return place_.empty() ? std::string(key) : place_ + '.' + std::string(key);
   }
   [[noreturn]] void fail(std::string_view key, const std::string& what,
@@ -74,7 +83,7 @@ class Fields {
     if (value == nullptr) fail(key, "is required", "missing_required_parameter");
     return *value;
   }
-  [[nodiscard]] Fields object(std::string_view key) const { return {at(key), place(key)}; }
+  [[nodiscard]] Fields object(std::string_view key) const { return {at(key), place(key), places_}; }
   [[nodiscard]] const std::string& text(std::string_view key) const {
     const Json& value = at(key);
     if (!value.is_string()) fail(key, "must be a string", "invalid_type");
@@ -112,7 +121,7 @@ class Fields {
     if (!array.is_array()) fail(key, "must be an array", "invalid_type");
     std::vector<Fields> elements;
     for (std::size_t i = 0; i < array.size(); ++i) {
-      elements.emplace_back(array[i], place(key) + '[' + std::to_string(i) + ']');
+      elements.emplace_back(array[i], place_of_element(key, i), places_);
     }
     return elements;
   }
@@ -131,8 +140,14 @@ class Fields {
   }
 
  private:
+  [[nodiscard]] std::string place_of_element(std::string_view key, std::size_t i) const {
+    const std::string number = std::to_string(i);
+    return place(key) + (places_ == Places::pointer ? '/' + number : '[' + number + ']');
+  }
+
   const Json* object_;
   std::string place_;
+  Places places_;
 };
 
 }  // namespace program

@@ -21,11 +21,13 @@
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/tools/value_writer.hpp>
 
 #include <program/dialogue.hpp>
 #include <program/fields.hpp>
 #include <program/formats.hpp>
 #include <program/prompt.hpp>
+#include <program/response_format.hpp>
 
 namespace program {
 
@@ -40,6 +42,8 @@ struct ChatRequest {
   tooldecode::DecodeOptions decode;       ///< all but `max_tokens` and `seed`
   std::optional<std::size_t> max_tokens;  ///< of the answer
   std::optional<std::uint64_t> seed;
+  std::optional<Json> schema;      ///< that the text of an answer conforms to
+  std::vector<std::string> stops;  ///< texts that end the text of an answer, before them
   bool stream        = false;
   bool include_usage = false;  ///< a stream's last chunk tells it
   double tool_wait   = 0;      ///< seconds that outputs of its calls are waited for
@@ -136,22 +140,28 @@ inline void read_tools(const Fields& request, ChatRequest& chat) {
 
 }  // namespace detail
 
-/// The object that a body is; ApiError where it is none.
-inline Json parse_body(std::string_view body) {
+/// What a body is in JSON, with every number as it is written; ApiError where it is no JSON.
+inline Json parse_exact_body(std::string_view body) {
   try {
-    Json object = tooldecode::parse_exact_json(body);
-    if (object.is_object()) {
-      // Only schemas have numbers of any size.
-      for (auto& [key, value] : object.get_ref<Json::object_t&>()) {
-        if (key != "tools") value = tooldecode::ExactNumber::rounded(std::move(value));
-      }
-      return object;
-    }
+    return tooldecode::parse_exact_json(body);
   } catch (const tooldecode::Error& error) {
     throw ApiError(400, "invalid_json", "",
                    "the body is not JSON as required: " + std::string(error.what()));
   }
-  throw ApiError(400, "invalid_type", "", "the body must be a JSON object");
+}
+
+/// The object that a body is; ApiError where it is none.
+inline Json parse_body(std::string_view body) {
+  Json object = parse_exact_body(body);
+  if (!object.is_object()) {
+    throw ApiError(400, "invalid_type", "", "the body must be a JSON object");
+  }
+  // Only schemas have numbers of any size.
+  for (auto& [key, value] : object.get_ref<Json::object_t&>()) {
+    const bool has_schemas = key == "tools" || key == "response_format";
+    if (!has_schemas) value = tooldecode::ExactNumber::rounded(std::move(value));
+  }
+  return object;
 }
 
 /// Reads a request for a chat completion; ApiError names what is wrong with it and where. What
@@ -162,9 +172,7 @@ inline ChatRequest parse_chat(const Json& body, const Format& format, std::size_
   request.allow_only("n", 1);
   request.allow_only("logprobs", false);
   request.allow_only("store", false);
-  request.allow_only("response_format", Json{{"type", "text"}});
   request.allow_only("modalities", Json::array({"text"}));
-  request.allow_only("stop", Json::array());
   request.allow({"model",
                  "messages",
                  "tools",
@@ -201,6 +209,8 @@ inline ChatRequest parse_chat(const Json& body, const Format& format, std::size_
       request.fail("response_id", "must be 1 to 128 letters, digits, '-', '_' and '.'");
     }
   }
+  chat.schema    = read_response_format(request);
+  chat.stops     = read_stop(request);
   chat.tool_wait = request.find_number("tool_wait", 0, 3600).value_or(0);
   chat.stream    = request.flag("stream");
   if (request.find("stream_options") != nullptr) {
@@ -232,21 +242,51 @@ inline ChatRequest parse_chat(const Json& body, const Format& format, std::size_
 
 /// What a client says that a call would return.
 struct CachedOutput {
+  std::string place;  ///< in the body, as a JSON pointer
   tooldecode::ToolCall call;
-  std::string output;
+  bool any_arguments = false;        ///< of the call only the name counts
+  std::string output{};              ///< as the model reads it
   std::optional<double> keep_alive;  ///< seconds
 };
 
-/// Reads the body of `POST /cache-tool-output/{response_id}`.
-inline CachedOutput parse_cached_output(const Json& body) {
-  const Fields request(body, "");
-  request.allow({"name", "params", "output", "keep_alive"});
-  CachedOutput cached{.call       = {.name = request.text("name")},
-                      .output     = request.text("output"),
-                      .keep_alive = request.find_number("keep_alive", 0, 86'400)};
-  static_cast<void>(request.object("params"));
-  cached.call.arguments = request.at("params");
+namespace detail {
+
+inline CachedOutput read_cached_output(const Json& object, std::string place) {
+  const Fields entry(object, place, Places::pointer);
+  entry.allow({"name", "params", "output", "keep_alive"});
+  CachedOutput cached{.place      = std::move(place),
+                      .call       = {.name = entry.text("name")},
+                      .keep_alive = entry.find_number("keep_alive", 0, 86'400)};
+  cached.any_arguments = entry.find("params") == nullptr;
+  if (!cached.any_arguments) {
+    static_cast<void>(entry.object("params"));
+    cached.call.arguments = tooldecode::ExactNumber::rounded(entry.at("params"));
+  }
+  const auto output = object.find("output");  // null is a value like any other
+  if (output == object.end()) entry.fail("output", "is required", "missing_required_parameter");
+  cached.output =
+      output->is_string() ? output->get<std::string>() : tooldecode::write_json(*output);
   return cached;
+}
+
+}  // namespace detail
+
+/// Reads the body of `POST /cache-tool-output/{response_id}`: an array of outputs, or one. Each has
+/// the tool's `name`; the `params` of the call, or none where any arguments are meant; `output`,
+/// which the model reads as it is where it is a string, and as JSON where it is anything else; and
+/// perhaps `keep_alive`, in seconds. ApiError for the first mistake, with its JSON pointer.
+inline std::vector<CachedOutput> parse_cached_outputs(const Json& body) {
+  std::vector<CachedOutput> outputs;
+  if (body.is_object()) {
+    outputs.push_back(detail::read_cached_output(body, ""));
+  } else if (body.is_array()) {
+    for (std::size_t i = 0; i < body.size(); ++i) {
+      outputs.push_back(detail::read_cached_output(body[i], '/' + std::to_string(i)));
+    }
+  } else {
+    throw ApiError(400, "invalid_type", "", "the body must be an array of objects, or one object");
+  }
+  return outputs;
 }
 
 }  // namespace program

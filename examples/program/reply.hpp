@@ -19,6 +19,7 @@
 
 #include <program/formats.hpp>
 #include <program/openai.hpp>
+#include <program/stop_finder.hpp>
 
 namespace program {
 
@@ -116,6 +117,37 @@ class ContentStream {
   bool in_calls_ = false;
 };
 
+/// The marks that open calls in a turn; none where it cannot make any.
+inline std::vector<CallMark> marks_of(const Format& format, const ChatRequest& chat) {
+  if (chat.choice.choice == tooldecode::ToolChoice::none) return {};
+  std::vector<CallMark> marks = format.marks;
+  // A value of a schema is the whole answer, or there is none.
+  for (CallMark& mark : marks) mark.only_at_start = mark.only_at_start || chat.schema.has_value();
+  return marks;
+}
+
+/// The part of a turn's text that is content, up to a text that ends it.
+class AnswerText {
+ public:
+  AnswerText(const Format& format, const ChatRequest& chat)
+      : content_(marks_of(format, chat)), stops_(chat.stops) {}
+
+  [[nodiscard]] std::string push(std::string_view bytes) {
+    return stops_.push(content_.push(bytes));
+  }
+  /// The rest, when the turn has ended.
+  [[nodiscard]] std::string finish() {
+    std::string rest = stops_.push(content_.finish());
+    return rest + stops_.finish();
+  }
+  /// Whether one of the request's stops was there.
+  [[nodiscard]] bool is_stopped() const noexcept { return stops_.found(); }
+
+ private:
+  ContentStream content_;
+  StopFinder stops_;
+};
+
 /// Tokens that a request took.
 struct Usage {
   std::size_t prompt     = 0;  ///< results of tools that were put in among them
@@ -129,9 +161,10 @@ struct Usage {
 };
 
 /// Why an answer ended, in OpenAI's words.
-inline const char* finish_reason(const tooldecode::EngineTurn& last) {
+inline const char* finish_reason(const tooldecode::EngineTurn& last, const AnswerText& text) {
   using tooldecode::Finish;
   if (!last.calls.empty()) return "tool_calls";
+  if (text.is_stopped()) return "stop";
   const Finish finish = last.output.finish;
   return finish == Finish::length || finish == Finish::context ? "length" : "stop";
 }

@@ -132,13 +132,15 @@ class HttpServer {
       metrics_.write(page);
       response.set_content(page.text(), "text/plain; version=0.0.4; charset=utf-8");
     });
-    post("/v1/chat/completions", [this](const std::string&, const Json& body,
-                                        httplib::Response& response) { chat(body, response); });
-    post("/cache-tool-output/(.+)",
-         [this](const std::string& id, const Json& body, httplib::Response& response) {
-           const std::size_t cached = service_->cache(id, parse_cached_output(body));
-           set_json(response, {{"cached", cached}});
+    post("/v1/chat/completions",
+         [this](const std::string&, const std::string& body, httplib::Response& response) {
+           chat(parse_body(body), response);
          });
+    post("/cache-tool-output/(.+)", [this](const std::string& id, const std::string& body,
+                                           httplib::Response& response) {
+      const std::size_t cached = service_->cache(id, parse_cached_outputs(parse_exact_body(body)));
+      set_json(response, {{"cached", cached}});
+    });
   }
 
   // Serves until the process is told to stop.
@@ -273,7 +275,7 @@ class HttpServer {
           throw_too_large();
         }
         if (!whole) return explain(response);
-        make(id_of(request), parse_body(body), response);
+        make(id_of(request), body, response);
       });
     });
   }
@@ -315,6 +317,9 @@ class HttpServer {
             } catch (const ApiError& error) {
               state->abandon();  // before the client may use the id again
               send(sse_event(error.json()));
+            } catch (const std::exception&) {
+              state->abandon();
+              send(sse_event(ApiError(500, "internal_error", "", "the server failed").json()));
             }
             sink.done();
             return true;
@@ -399,6 +404,15 @@ void add_serve(CLI::App& app) {
       ->capture_default_str();
   sub->add_option("--keep-alive", options->service.keep_alive,
                   "seconds that a tool's output is kept, unless the client says")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 86400.0));
+  sub->add_option("--early-outputs", options->service.early.entries,
+                  "most outputs kept for responses that nobody has asked for yet")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 20));
+  sub->add_option("--early-bytes", options->service.early.bytes, "most bytes of them")
+      ->capture_default_str();
+  sub->add_option("--early-seconds", options->service.early.seconds, "how long they are kept")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 86400.0));
   sub->callback([options] { run_serve(*options); });

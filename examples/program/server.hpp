@@ -32,8 +32,10 @@
 #include <tooldecode/tools/call_key.hpp>
 
 #include <program/answer.hpp>
+#include <program/early_outputs.hpp>
 #include <program/metrics.hpp>
 #include <program/openai.hpp>
+#include <program/reply.hpp>
 
 namespace program {
 
@@ -75,6 +77,7 @@ class ConstraintCache {
                                             const ChatRequest& chat) {
     const std::string key = std::to_string(static_cast<int>(chat.choice.choice)) + ' ' +
                             std::to_string(chat.choice.parallel) + ' ' + chat.choice.name + '\n' +
+                            (chat.schema ? json_text(*chat.schema) : "") + '\n' +
                             json_text(chat.documents);
     {
       const std::lock_guard lock(mutex_);
@@ -85,18 +88,36 @@ class ConstraintCache {
       }
     }
     try {
-      const auto calls = format.constrain(assistant.masks, chat.tools, chat.choice);
+      auto choice        = chat.choice;
+      choice.text_schema = chat.schema;
+      const auto calls   = format.constrain(assistant.masks, chat.tools, choice);
       const std::lock_guard lock(mutex_);
       entries_.emplace_front(key, calls);
       if (entries_.size() > capacity) entries_.pop_back();
       return calls;
     } catch (const tooldecode::Error& error) {
-      throw ApiError(400, "invalid_tool", "tools", "tools: " + std::string(error.what()));
+      refuse(chat, error);
     }
   }
 
  private:
   static constexpr std::size_t capacity = 32;
+
+  [[noreturn]] static void refuse(const ChatRequest& chat, const tooldecode::Error& error) {
+    constexpr std::string_view place = tooldecode::detail::text_schema_place;
+    const std::string what           = error.what();
+    if (chat.schema && error.where() == place) {  // the schema beside the tools, or the format
+      throw ApiError(400, "invalid_value", "response_format",
+                     "response_format: " + what.substr(place.size() + 2));
+    }
+    const bool is_in_schema = error.where().starts_with(place);
+    if (chat.schema && (is_in_schema || chat.tools.empty())) {
+      throw ApiError(400, "invalid_schema", "response_format.json_schema.schema",
+                     "response_format.json_schema.schema: " +
+                         (is_in_schema ? '#' + what.substr(place.size()) : what));
+    }
+    throw ApiError(400, "invalid_tool", "tools", "tools: " + what);
+  }
 
   std::mutex mutex_;
   std::list<std::pair<std::string, tooldecode::ToolCallFSM>> entries_;
@@ -109,6 +130,7 @@ struct ServiceOptions {
   std::size_t prefix_cache = 16'384;  ///< tokens kept of earlier requests
   std::size_t cache_bytes  = std::size_t{64} << 20;
   double keep_alive        = 300;  ///< seconds that a tool's output is kept, unless told
+  EarlyOptions early;              ///< of outputs for responses that are not known yet
 };
 
 /// A request that the engine works on; whoever stops to listen before its reply cancels it.
@@ -116,7 +138,6 @@ struct ChatSession {
   std::string id{};    ///< of the response
   std::string unique;  ///< of this request alone
   std::size_t prompt_tokens = 0;
-  bool can_call             = false;
   std::shared_ptr<Exchange> events;
   std::function<void()> cancel{};
 };
@@ -124,7 +145,8 @@ struct ChatSession {
 /// Answers chat requests, several at once, and keeps the tool outputs that clients announce.
 ///
 /// A client may name its response, and name several the same, one after the other: what it puts
-/// into the cache under that name serves all of them.
+/// into the cache under that name serves all of them. What it announces before the first of them is
+/// kept until then, within bounds.
 class ChatService {
  public:
   ChatService(const Assistant& assistant, const Format& format, ServiceOptions options)
@@ -138,6 +160,7 @@ class ChatService {
                   return result_tokens(assistant_->tokenizer, calls, results);
                 },
                 {.batch = {.max_batch = options.max_batch, .prefix_cache = options.prefix_cache}}),
+        early_(options.early),
         thread_([this](const std::stop_token& stop) {
           while (!stop.stop_requested()) {
             const bool moved = engine_.step();
@@ -151,9 +174,7 @@ class ChatService {
 
   /// Submits a request; ApiError where it cannot be answered.
   [[nodiscard]] ChatSession start(const ChatRequest& chat) {
-    ChatSession session{.unique   = random_name(),
-                        .can_call = chat.choice.choice != tooldecode::ToolChoice::none,
-                        .events   = std::make_shared<Exchange>()};
+    ChatSession session{.unique = random_name(), .events = std::make_shared<Exchange>()};
     session.id  = chat.response_id.empty() ? "chatcmpl-" + session.unique : chat.response_id;
     auto prompt = make_prompt(assistant_->tokenizer, chat.tools, format_->name, chat.messages);
     session.prompt_tokens     = prompt.size();
@@ -169,6 +190,7 @@ class ChatService {
         .calls    = constraints_.get(*assistant_, *format_, chat),
         .options  = chat.decode,
         .max_wait = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * chat.tool_wait))};
+    if (!chat.stops.empty()) request.options.ends_after = stop_of(chat);
     request.options.max_tokens = chat.max_tokens.value_or(context);
     request.options.seed       = chat.seed ? *chat.seed : random_number();
     open(session.id, chat);
@@ -185,22 +207,28 @@ class ChatService {
     return session;
   }
 
-  /// Keeps what a call of a response would return; how many entries that made.
-  std::size_t cache(const std::string& response_id, CachedOutput output) {
-    const tooldecode::ToolSet tools = tools_of(response_id);
-    const auto tool                 = tools.find(output.call.name);
-    if (!tool) {
-      throw ApiError(400, "unknown_tool", "name",
-                     "the response has no tool of the name " + output.call.name);
+  /// Keeps what calls of a response would return, all of them or, with an ApiError, none; how many
+  /// entries that made.
+  std::size_t cache(const std::string& response_id, std::vector<CachedOutput> outputs) {
+    const std::lock_guard lock(mutex_);
+    const auto known = responses_.find(response_id);
+    if (known == responses_.end()) {
+      return early_.keep(response_id, std::move(outputs),
+                         std::chrono::duration<double>(options_.keep_alive));
     }
-    std::promise<tooldecode::ToolResult> result;
-    result.set_value({.status = tooldecode::ToolStatus::ok, .output = std::move(output.output)});
-    std::string key = tooldecode::call_key(output.call, &tools[*tool]);
-    std::optional<tooldecode::ToolCache::Clock::duration> keep_alive;
-    if (output.keep_alive) keep_alive = duration(*output.keep_alive);
-    return cache_.insert(response_id,
-                         {std::move(output.call), std::move(key), result.get_future().share()},
-                         keep_alive);
+    const tooldecode::ToolSet& tools = known->second.tools;
+    for (const CachedOutput& output : outputs) {
+      if (tools.find(output.call.name)) continue;
+      const std::string place = output.place + "/name";
+      throw ApiError(400, "unknown_tool", place,
+                     place + ": the response has no tool of the name " + output.call.name);
+    }
+    std::size_t kept = 0;
+    for (CachedOutput& output : outputs) {
+      const auto keep_alive = duration(output.keep_alive.value_or(options_.keep_alive));
+      kept += insert(response_id, tools, std::move(output), keep_alive);
+    }
+    return kept;
   }
 
   void write(MetricsText& page) {
@@ -231,6 +259,7 @@ class ChatService {
     value("tool_cache_evicted_total", "Outputs that made place for others.", cache.evicted);
     value("tool_cache_entries", "Outputs in the tool cache.", cache.entries);
     value("tool_cache_bytes", "Bytes in the tool cache.", cache.bytes);
+    write_early(value);
     first_token_seconds_.write(page, "first_token_seconds",
                                "From a chat request to its first token.");
     request_seconds_.write(page, "request_seconds", "From a chat request to its end.");
@@ -238,6 +267,16 @@ class ChatService {
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  template <class Value>
+  void write_early(Value value) {
+    const std::lock_guard lock(mutex_);
+    value("early_outputs", "Outputs that wait for their request.", early_.size());
+    value("early_output_bytes", "Bytes of outputs that wait for their request.", early_.bytes());
+    value("early_outputs_dropped_total",
+          "Outputs that waited for their request in vain, or were not of its tools.",
+          early_.dropped() + misnamed_);
+  }
 
   // What is known of a response by its id.
   struct Response {
@@ -253,6 +292,16 @@ class ChatService {
 
   static Clock::duration duration(double seconds) {
     return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
+
+  // Ends an answer behind the token that completes one of the request's stops.
+  std::function<bool(const tooldecode::TokenEvent&)> stop_of(const ChatRequest& chat) const {
+    const AnswerText begin(*format_, chat);
+    return [this, begin, text = begin](const tooldecode::TokenEvent& event) mutable {
+      if (event.index == 0) text = begin;
+      static_cast<void>(text.push(assistant_->tokenizer.vocabulary().bytes(event.token)));
+      return text.is_stopped();
+    };
   }
 
   tooldecode::EngineListener listener(const ChatSession& session, bool stream) {
@@ -306,6 +355,27 @@ class ChatService {
     responses_[id]          = {chat.tools, bytes};
     bytes_ += bytes;
     ++active_;
+    const auto now = Clock::now();
+    for (EarlyOutputs::Entry& entry : early_.take(id)) {
+      if (chat.tools.find(entry.output.call.name)) {
+        insert(id, chat.tools, std::move(entry.output), entry.end - now);
+      } else {
+        ++misnamed_;
+      }
+    }
+  }
+  // Puts an output where the engine looks for it; how many entries that made.
+  std::size_t insert(const std::string& id, const tooldecode::ToolSet& tools, CachedOutput output,
+                     Clock::duration keep_alive) {
+    std::promise<tooldecode::ToolResult> result;
+    result.set_value({.status = tooldecode::ToolStatus::ok, .output = std::move(output.output)});
+    std::string key = tooldecode::call_key(output.call, &tools[*tools.find(output.call.name)]);
+    return cache_.insert(id,
+                         {.call          = std::move(output.call),
+                          .key           = std::move(key),
+                          .result        = result.get_future().share(),
+                          .any_arguments = output.any_arguments},
+                         keep_alive);
   }
   void close(const std::string& id) {
     const std::lock_guard lock(mutex_);
@@ -319,15 +389,6 @@ class ChatService {
       ended_.pop_front();
     }
   }
-  [[nodiscard]] tooldecode::ToolSet tools_of(const std::string& id) const {
-    const std::lock_guard lock(mutex_);
-    const auto known = responses_.find(id);
-    if (known == responses_.end()) {
-      throw ApiError(404, "response_not_found", "response_id", "no response has the id " + id);
-    }
-    return known->second.tools;
-  }
-
   [[nodiscard]] std::uint64_t random_number() {
     const std::lock_guard lock(mutex_);
     return random_();
@@ -356,6 +417,8 @@ class ChatService {
   std::deque<std::string> ended_;  // their ids, the oldest first
   std::size_t active_ = 0;
   std::size_t bytes_  = 0;  // of all responses
+  EarlyOutputs early_;
+  std::size_t misnamed_ = 0;  // outputs that came before their request, which had no such tool
   std::mt19937_64 random_{std::random_device{}()};
 
   std::jthread thread_;  // the engine's; ends before anything that it uses

@@ -1,9 +1,14 @@
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/marked_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/tools/xml_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
@@ -150,4 +155,104 @@ TEST_CASE("Structural tokens write every call but its values") {
     CHECK(letters.find(byte) != std::string::npos);
   }
   CHECK(letters.find('z') == std::string::npos);
+}
+
+TEST_CASE(
+    "Where texts have a schema an answer is a value of it or calls, and nothing beside them") {
+  const auto schema = nlohmann::ordered_json::parse(
+      R"({"type": "object", "properties": {"city": {"type": "string"}, "n": {"type": "integer"}},
+          "required": ["city"], "additionalProperties": false})");
+  const ToolCall call{.name = "get", .arguments = {{"city", "Oslo"}}};
+  const auto check = [&](const auto& format) {
+    const ToolCallFSM calls{bytes(), tools(), format, {.whitespace = 0, .text_schema = schema}};
+    INFO(calls.write(std::span(&call, 1)));
+    const std::string written = calls.write(std::span(&call, 1));
+    CHECK_FALSE(calls.find_refusal(written));
+    CHECK(calls.parse(written) == std::vector{call});
+    const std::string value = R"({"city": "Oslo", "n": 2})";
+    CHECK_FALSE(calls.find_refusal(value));
+    CHECK(calls.parse(value).empty());
+    // What would open a call in free text is a string here.
+    nlohmann::ordered_json holding{{"city", written + "\n" + std::string(format.trigger())}};
+    CHECK_FALSE(calls.find_refusal(write_json(holding)));
+    CHECK(calls.parse(write_json(holding)).empty());
+    for (const std::string& text :
+         {std::string("sunny"), std::string(), "Well: " + written, written + value, value + written,
+          value + value, " " + value, std::string(R"({"n": 2, "city": "Oslo"})"),
+          std::string(R"({"town": "Oslo"})"), std::string("{}")}) {
+      INFO(text);
+      CHECK(calls.find_refusal(text));
+    }
+    const auto in_value = calls.advance_bytes(calls.initial(), R"({"city": "Os)");
+    REQUIRE(in_value);
+    CHECK(calls.mode(*in_value) == ToolCallFSM::Mode::text);
+    CHECK_FALSE(calls.find_tool(*in_value));
+    const auto in_call =
+        calls.advance_bytes(calls.initial(), written.substr(0, written.find("Os")));
+    REQUIRE(in_call);
+    CHECK(calls.mode(*in_call) == ToolCallFSM::Mode::tool);
+    CHECK(calls.find_tool(*in_call) == tools().find("get"));
+
+    const ToolCallFSM none{bytes(),
+                           tools(),
+                           format,
+                           {.choice = ToolChoice::none, .whitespace = 0, .text_schema = schema}};
+    CHECK_FALSE(none.find_refusal(write_json(holding)));
+    CHECK(none.parse(write_json(holding)).empty());
+    CHECK(none.parse(written).empty());
+    CHECK(none.find_refusal(written));
+    const ToolCallFSM required{
+        bytes(),
+        tools(),
+        format,
+        {.choice = ToolChoice::required, .whitespace = 0, .text_schema = schema}};
+    CHECK_FALSE(required.find_refusal(written));
+    CHECK(required.parse(written) == std::vector{call});
+    CHECK(required.find_refusal(value));
+    const ToolCallFSM thinking{bytes(),
+                               tools(),
+                               format,
+                               {.whitespace  = 0,
+                                .reasoning   = ReasoningMarks{"<think>", "</think>"},
+                                .text_schema = schema}};
+    CHECK_FALSE(thinking.find_refusal("<think>hm</think>" + value));
+    CHECK(thinking.parse("<think>hm</think>" + value).empty());
+    CHECK_FALSE(thinking.find_refusal("<think>hm</think>" + written));
+    CHECK(thinking.parse("<think>hm</think>" + written) == std::vector{call});
+    CHECK(thinking.find_refusal("<think>hm</think>sunny"));
+  };
+  check(PythonCall{});
+  check(JsonCall::hermes());
+  check(JsonCall::mistral());
+  check(MarkedCall::deepseek_v3());
+  check(MarkedCall::kimi_k2());
+  check(XmlCall::qwen3_coder());
+  check(XmlCall::glm());
+}
+
+TEST_CASE("A schema of texts that cannot be told from calls, or cannot be enforced, is refused") {
+  const auto refusal = [](const auto& format, const char* schema, bool with_tools = true) {
+    try {
+      const ToolCallFSM calls{
+          bytes(),
+          with_tools ? tools() : ToolSet{},
+          format,
+          {.whitespace = 0, .text_schema = nlohmann::ordered_json::parse(schema)}};
+      return std::string();
+    } catch (const Error& error) {
+      return std::string(name(error.code())) + ' ' + error.where();
+    }
+  };
+  CHECK(refusal(PythonCall{}, R"({"type": "array"})") == "invalid_option text_schema");
+  CHECK(refusal(PythonCall{}, "true") == "invalid_option text_schema");
+  CHECK(refusal(PythonCall{}, R"({"type": "array"})", false).empty());
+  CHECK(refusal(PythonCall{}, R"({"type": "object"})").empty());
+  CHECK(refusal(JsonCall::bare(), R"({"type": "object"})") == "invalid_option text_schema");
+  CHECK(refusal(JsonCall::bare(), R"({"type": "array"})").empty());
+  CHECK(refusal(JsonCall::mistral(), R"({"type": "array"})").empty());
+  CHECK(refusal(HarmonyCall{}, R"({"type": "object"})") == "invalid_option text_schema");
+  CHECK(refusal(PythonCall{}, R"({"properties": {"a": {"type": "int"}}})") ==
+        "malformed_schema text_schema/properties/a/type");
+  CHECK(refusal(PythonCall{}, R"({"properties": {"a": {"format": "regex"}}})", false) ==
+        "unsupported_keyword text_schema/properties/a/format");
 }

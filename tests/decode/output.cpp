@@ -12,6 +12,7 @@ TEST_CASE("every finish has its name") {
   CHECK(td::name(td::Finish::length) == "length");
   CHECK(td::name(td::Finish::context) == "context");
   CHECK(td::name(td::Finish::stuck) == "stuck");
+  CHECK(td::name(td::Finish::stopped) == "stopped");
 }
 
 TEST_CASE("the phases add up") {

@@ -116,6 +116,35 @@ TEST_CASE("the noise is that of the absolute position, so a run can be resumed")
   CHECK(decoded(model, any, prompt, options).tokens != rest.tokens);
 }
 
+TEST_CASE("an answer ends behind the token that it is told to end after") {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    INFO("seed " << seed);
+    const Table table{seed};
+    const RandomModel model{size, {.seed = seed}};
+    td::DecodeOptions options{.max_tokens = 20, .temperature = 1.3F, .seed = seed};
+    const auto whole = decoded(model, table, {1, 2}, options);
+    for (std::size_t last = 0; last < whole.tokens.size(); ++last) {
+      std::vector<td::TokenId> asked, heard;
+      options.on_token   = [&](const td::TokenEvent& event) { heard.push_back(event.token); };
+      options.ends_after = [&](const td::TokenEvent& event) {
+        REQUIRE(event.index == asked.size());
+        asked.push_back(event.token);
+        return event.index == last;
+      };
+      const auto out = decoded(model, table, {1, 2}, options);
+      REQUIRE(out.finish == td::Finish::stopped);  // also where it could go on no further
+      REQUIRE(out.tokens ==
+              std::vector(whole.tokens.begin(),
+                          whole.tokens.begin() + static_cast<std::ptrdiff_t>(last) + 1));
+      REQUIRE(asked == out.tokens);
+      REQUIRE(heard == out.tokens);
+    }
+    options.on_token   = {};
+    options.ends_after = [](const td::TokenEvent&) { return false; };
+    CHECK(decoded(model, table, {1, 2}, options).finish == whole.finish);
+  }
+}
+
 TEST_CASE("skipping forced tokens changes the passes and nothing else") {
   std::size_t spared = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {

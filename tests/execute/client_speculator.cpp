@@ -110,6 +110,7 @@ TEST_CASE("a call that was guessed runs once, before it is called") {
   CHECK(turn.counts.proposed == 1);
   CHECK(turn.counts.started == 1);
   CHECK(turn.counts.hits == 1);
+  CHECK(turn.counts.misses == 0);
   CHECK(turn.counts.wasted == 0);
   CHECK(runs == 1);
 }
@@ -281,21 +282,70 @@ TEST_CASE("the main model's exceptions come through, and end what was begun") {
   CHECK(speculator(1).reply.text == "fine");
 }
 
-TEST_CASE("speculators that throw are counted") {
+TEST_CASE("speculators that throw are counted, and what the first of them says is told") {
   ToolExecutor executor([](const ToolCall&, std::stop_token) { return ""; }, tools());
   const auto main = [&](const int&, std::stop_token) {
     yield(10);
     return Reply{"", {call("get", 1)}};
   };
-  const auto throws = [](const int&, std::stop_token) -> Reply { throw 1; };
-  // One that proposes what cannot be written fails, too.
-  Speculator speculator({main, {throws, says({{"get", Json{{"a", "\xff"}}}})}}, executor,
-                        {SpeculationPolicy(tools())});
-  for (std::size_t failures = 0; failures < 3;) {
-    const ClientTurn turn = speculator(0);
-    failures += turn.counts.failures;
-    CHECK(turn.results.size() == 1);
+  // A turn in which no speculator was late.
+  const auto in_time = [](Speculator& speculator) {
+    for (;;) {
+      ClientTurn turn = speculator(0);
+      if (turn.counts.late == 0) return turn;
+      REQUIRE(turn.counts.errors + turn.counts.late <= 3);
+    }
+  };
+  SECTION("whatever they throw") {
+    for (const bool has_text : {true, false}) {
+      Generator<int> throws = [&](const int&, std::stop_token) -> Reply {
+        if (has_text) throw std::runtime_error("the body has no model");
+        throw 1;
+      };
+      Speculator speculator({main, {throws, says({}), says({})}}, executor,
+                            {SpeculationPolicy(tools())});
+      const ClientTurn turn = in_time(speculator);
+      CHECK(turn.counts.errors == 1);
+      CHECK(turn.counts.late == 0);
+      CHECK(turn.counts.misses == 1);
+      CHECK(turn.counts.first_error ==
+            (has_text ? "the body has no model" : "it threw what is no std::exception"));
+      CHECK(turn.results.size() == 1);
+    }
   }
+  SECTION("or propose what cannot be written") {
+    Speculator speculator({main, {says({{"get", Json{{"a", "\xff"}}}}), says({}), says({})}},
+                          executor, {SpeculationPolicy(tools())});
+    const ClientTurn turn = in_time(speculator);
+    CHECK(turn.counts.errors == 1);
+    CHECK_FALSE(turn.counts.first_error.empty());
+  }
+  SECTION("and so is what decides about their calls") {
+    Speculator speculator(
+        {main, {says({call("get", 1)}), says({}), says({})}}, executor,
+        {.policy       = SpeculationPolicy(tools()),
+         .expects_gain = [](std::string_view) -> bool { throw std::runtime_error("no gate"); }});
+    const ClientTurn turn = in_time(speculator);
+    CHECK(turn.counts.errors == 1);
+    CHECK(turn.counts.first_error == "no gate");
+  }
+}
+
+TEST_CASE("counts of turns add up, and the first error stays the first") {
+  SpeculationCounts total;
+  total += {.proposed = 1, .hits = 1};
+  total += {.misses = 2, .errors = 1, .late = 3, .first_error = "one"};
+  total +=
+      {.proposed = 1, .started = 1, .wasted = 1, .cancelled = 1, .errors = 2, .first_error = "two"};
+  CHECK(total.proposed == 2);
+  CHECK(total.started == 1);
+  CHECK(total.hits == 1);
+  CHECK(total.misses == 2);
+  CHECK(total.wasted == 1);
+  CHECK(total.cancelled == 1);
+  CHECK(total.errors == 3);
+  CHECK(total.late == 3);
+  CHECK(total.first_error == "one");
 }
 
 TEST_CASE("no turn waits for a slow speculator, which is asked to stop") {
@@ -318,6 +368,8 @@ TEST_CASE("no turn waits for a slow speculator, which is asked to stop") {
   const ClientTurn turn = speculator(5);
   CHECK(outputs(turn) == Texts{"get"});
   CHECK(turn.counts.proposed == 0);
+  CHECK(turn.counts.late == 1);
+  CHECK(turn.counts.errors == 0);
   asked.wait();
   CHECK(speculator(6).counts.proposed == 0);
   CHECK(guesses == 1);
@@ -560,10 +612,11 @@ class Universe {
           talk.text += std::string(name(result.status)) + " " + result.output;
           ++statuses[result.status];
         }
-        total.hits += turn.counts.hits;
-        total.wasted += turn.counts.wasted;
-        total.cancelled += turn.counts.cancelled;
-        total.failures += turn.counts.failures;
+        const SpeculationCounts& counts = turn.counts;
+        total += counts;
+        if (counts.hits + counts.misses > turn.reply.calls.size()) talk.text += "counts too much";
+        if (counts.hits + counts.wasted < counts.started) talk.text += "counts too little";
+        if (counts.errors + counts.late > speculators_) talk.text += "counts too many speculators";
       } catch (const std::runtime_error& error) {
         talk.text += error.what();
       }
@@ -627,7 +680,10 @@ TEST_CASE("1,000 sessions come out as they do without speculation") {
   CHECK(with.total.hits > 200);
   CHECK(with.total.wasted > 100);
   CHECK(with.total.cancelled > 10);
-  CHECK(with.total.failures > 10);
+  CHECK(with.total.errors > 10);
+  CHECK(with.total.first_error == "speculator");
+  CHECK(with.total.late > 10);
+  CHECK(with.total.misses > 200);
   CHECK(without.total.hits + without.total.wasted == 0);
   for (const ToolStatus status :
        {ToolStatus::ok, ToolStatus::failed, ToolStatus::timed_out, ToolStatus::cancelled}) {

@@ -2,12 +2,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <future>
 #include <memory>
 #include <optional>
 #include <random>
 #include <span>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -294,6 +296,89 @@ TEST_CASE(
   CHECK(counts.batch.prompt_tokens == 100);
   CHECK(counts.batch.accepted_tokens > 0);
   CHECK(cache.statistics().hits == 1);
+}
+
+TEST_CASE(
+    "a result for any arguments answers a call, and a future that failed is a failed result") {
+  std::size_t drafted = 0;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const RandomModel model{masks().vocabulary().size(), {.seed = seed, .spread = 3}};
+    td::EngineRequest request = random_request("any", random);
+    request.max_turns         = 2;
+    const auto expected       = converse(model, request);
+    if (expected[0].calls.empty()) continue;
+    td::ToolCache cache;
+    for (const td::ToolCall& call : expected[0].calls) {
+      td::CachedCall any{.call = {call.name}, .key = {}, .result = {}, .any_arguments = true};
+      if (seed % 2 == 0) {
+        any.result = ready({td::ToolStatus::ok, "same for all"});
+      } else {
+        std::promise<td::ToolResult> promise;
+        any.result = promise.get_future().share();
+        promise.set_exception(std::make_exception_ptr(std::runtime_error("gone")));
+      }
+      cache.insert("any", any);
+    }
+    Engine engine{model, &cache, render};
+    td::EngineReply reply;
+    engine.submit(request, {.on_reply = [&](td::EngineReply r) { reply = std::move(r); }});
+    engine.run();
+    REQUIRE(reply.turns.size() == 2);
+    require_equal(reply.turns[0], expected[0]);
+    const td::ToolResult result = seed % 2 == 0 ? td::ToolResult{td::ToolStatus::ok, "same for all"}
+                                                : td::ToolResult{td::ToolStatus::failed, "gone"};
+    CHECK(reply.turns[0].results == std::vector(expected[0].calls.size(), result));
+    ++drafted;
+    CHECK(engine.counts().batch.drafted_tokens == 0);  // there are no arguments to draft
+  }
+  CHECK(drafted > 5);
+}
+
+TEST_CASE("an answer that the request ends has the tokens until then and makes no call") {
+  std::size_t stopped = 0, in_drafts = 0;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const RandomModel model{masks().vocabulary().size(), {.seed = seed, .spread = 3}};
+    td::EngineRequest request = random_request("stop", random);
+    request.max_turns         = 2;
+    const auto expected       = converse(model, request);
+    const auto& whole         = expected[0].output.tokens;
+    if (whole.empty()) continue;
+    td::ToolCache cache;
+    for (const td::ToolCall& call : expected[0].calls) {  // drafts, so that tokens come together
+      cache.insert("stop", cached(request, call, ready(answer_of(call))));
+    }
+    const std::size_t last = random() % whole.size();
+    Tokens asked;
+    request.options.ends_after = [&](const td::TokenEvent& event) {
+      if (event.index == 0) asked.clear();
+      asked.push_back(event.token);
+      return event.index == last;
+    };
+    Engine engine{model, &cache, render};
+    td::EngineReply reply;
+    Tokens heard;
+    engine.submit(request,
+                  {.on_token = [&](std::size_t,
+                                   const td::TokenEvent& event) { heard.push_back(event.token); },
+                   .on_reply = [&](td::EngineReply r) { reply = std::move(r); }});
+    engine.run();
+    REQUIRE(reply.turns.size() == 1);
+    const Tokens until(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(last) + 1);
+    CHECK(reply.turns[0].output.tokens == until);
+    CHECK(reply.turns[0].output.finish == td::Finish::stopped);
+    CHECK(reply.turns[0].calls.empty());
+    CHECK(asked == until);
+    CHECK(heard == until);
+    CHECK(engine.counts().batch.generated_tokens == until.size());
+    ++stopped;
+    in_drafts += reply.turns[0].output.drafts.rounds > 0;
+  }
+  CHECK(stopped > 20);
+  CHECK(in_drafts > 5);
 }
 
 TEST_CASE("requests that cannot be answered are refused when they come in") {

@@ -100,6 +100,35 @@ TEST_CASE("an entry is found by its key and by its tool, under its response alon
   CHECK(cache.statistics().bytes == 0);
 }
 
+TEST_CASE("an entry for any arguments answers every call of its tool that has none of its own") {
+  ToolCache cache;
+  CachedCall any    = cached("f", "", done("any"));
+  any.any_arguments = true;
+  CHECK(cache.insert("r", any) == 1);
+  CHECK(cache.insert("r", cached("f", "f\n{\"a\":1}", done("one"))) == 1);
+  CHECK(cache.find("r", "f\n{\"a\":1}")->result.get().output == "one");
+  CHECK(cache.find("r", "f\n{\"a\":2}")->result.get().output == "any");
+  CHECK(cache.find("r", "f\n{}")->any_arguments);
+  CHECK(cache.peek("r", "f\n{}")->result.get().output == "any");
+  for (const char* key : {"g\n{}", "ff\n{}", "f", "", "\n", "f\nf\n{}"}) {
+    INFO(key);
+    CHECK_FALSE(cache.peek("r", key));
+  }
+  CHECK_FALSE(cache.find("s", "f\n{}"));
+  CHECK(cache.statistics().hits == 3);
+  CHECK(cache.statistics().misses == 1);
+  CHECK(outputs(cache.find_tool("r", "f")) == std::vector<std::string>{"one", "any"});
+
+  any.result = done("another");  // a tool has one of them
+  CHECK(cache.insert("r", any) == 1);
+  CHECK(cache.statistics().entries == 2);
+  CHECK(cache.find("r", "f\n{}")->result.get().output == "another");
+  CHECK(cache.statistics().bytes == 2 * ToolCache::entry_bytes + 2 + 2 * (2 + 9) + 3 + 7);
+  CHECK(cache.insert("r", any, 0s) == 0);
+  CHECK_FALSE(cache.find("r", "f\n{}"));
+  CHECK(cache.find("r", "f\n{\"a\":1}"));
+}
+
 TEST_CASE("a pending entry is a future, and takes its output's bytes once that is there") {
   ToolCache cache({.max_bytes = 2 * ToolCache::entry_bytes + 100});
   std::promise<ToolResult> small, large;
@@ -169,7 +198,8 @@ TEST_CASE("the cache does what a list does that is searched from end to end") {
     for (int step = 0; step < 400; ++step) {
       const std::string response = "r" + std::to_string(below(3));
       const std::string tool     = "t" + std::to_string(below(2));
-      const std::string key      = tool + std::string(1 + below(4), 'k');
+      const bool any             = below(5) == 0;
+      const std::string key      = tool + '\n' + (any ? "" : std::string(1 + below(4), 'k'));
       naive.expire(now);
       switch (below(7)) {
         case 0:
@@ -194,19 +224,26 @@ TEST_CASE("the cache does what a list does that is searched from end to end") {
             ++naive.seen.inserted;
             expected = NaiveCache::bytes(entry) <= naive.max_bytes ? 1 : 0;
           }
-          CHECK(cache.insert(response, cached(tool, key, promises[id].get_future().share()),
-                             life) == expected);
+          CachedCall call    = cached(tool, any ? "?" : key, promises[id].get_future().share());
+          call.any_arguments = any;
+          CHECK(cache.insert(response, call, life) == expected);
           break;
         }
         case 2:
         case 3: {
-          const auto found =
-              std::find_if(naive.entries.begin(), naive.entries.end(),
-                           [&](const auto& e) { return e.response == response && e.key == key; });
-          const auto got = cache.find(response, key);
+          const auto entry = [&](const std::string& of) {
+            return std::find_if(naive.entries.begin(), naive.entries.end(), [&](const auto& e) {
+              return e.response == response && e.key == of;
+            });
+          };
+          auto found = entry(key);
+          if (found == naive.entries.end()) found = entry(tool + '\n');
+          const bool counts = below(3) > 0;
+          const auto got    = counts ? cache.find(response, key) : cache.peek(response, key);
           CHECK(got.has_value() == (found != naive.entries.end()));
-          ++(got ? naive.seen.hits : naive.seen.misses);
+          if (counts) ++(got ? naive.seen.hits : naive.seen.misses);
           if (found != naive.entries.end()) found->used = ++naive.ticks;
+          if (got) CHECK(got->key == found->key);
           if (got) CHECK(got->call.name == tool);
           break;
         }

@@ -1,4 +1,5 @@
 // Bodies of requests give an error that says what and where, or a chat that can be answered.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,7 +19,7 @@ using namespace tooldecode;
 template <class Read>
 void read(std::string_view text, Read read_body) {
   try {
-    read_body(program::parse_body(text));
+    read_body(program::parse_exact_body(text));
   } catch (const program::ApiError& error) {
     fuzz::demand(error.status() >= 400 && error.status() < 500, "not the client's fault", text);
     const auto told = program::Json::parse(program::json_text(error.json()));
@@ -31,21 +32,29 @@ void read(std::string_view text, Read read_body) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = fuzz::text_of(data, size);
   for (const char* format : {"python", "hermes"}) {
-    read(text, [&](const program::Json& body) {
-      const auto chat = program::parse_chat(body, program::format_named(format), 1000);
+    read(text, [&](const program::Json&) {
+      const auto chat =
+          program::parse_chat(program::parse_body(text), program::format_named(format), 1000);
       fuzz::demand(!chat.messages.empty() && chat.messages.back().role != "assistant",
                    "nothing to answer", text);
       const bool calls =
           chat.choice.choice == ToolChoice::required || chat.choice.choice == ToolChoice::named;
       fuzz::demand(!calls || !chat.tools.empty(), "a call to nothing", text);
+      fuzz::demand(
+          chat.stops.size() <= 4 && std::count(chat.stops.begin(), chat.stops.end(), "") == 0,
+          "texts that end nothing", text);
       for (const auto& [token, bias] : chat.decode.bias) {
         fuzz::demand(token >= 0 && token < 1000, "a bias of no token", text);
       }
     });
   }
   read(text, [&](const program::Json& body) {
-    const auto cached = program::parse_cached_output(body);
-    fuzz::demand(cached.call.arguments.is_object(), "arguments are no object", text);
+    const auto all = program::parse_cached_outputs(body);
+    fuzz::demand(all.size() == (body.is_array() ? body.size() : 1), "some are lost", text);
+    for (const program::CachedOutput& cached : all) {
+      fuzz::demand(cached.any_arguments || cached.call.arguments.is_object(),
+                   "arguments are no object", text);
+    }
   });
   return 0;
 }

@@ -212,7 +212,16 @@ inline Seeds tokenizer_seeds() {
 
 /// Bodies that a server of chats is sent.
 inline Seeds chat_seeds() {
-  const std::string tools = test::read_text(test::example_data("tools.json"));
+  nlohmann::ordered_json documents;
+  for (const auto& tool :
+       nlohmann::ordered_json::parse(test::read_text(test::example_data("tools.json")))) {
+    documents.push_back({{"type", "function"},
+                         {"function",
+                          {{"name", tool.at("name")},
+                           {"description", tool.at("description")},
+                           {"parameters", tool.at("inputSchema")}}}});
+  }
+  const std::string tools = documents.dump();
   return {
       R"({"model": "m", "messages": [{"role": "user", "content": "hello"}]})",
       R"({"model": "m", "temperature": 0.5, "top_p": 0.9, "seed": 3, "max_tokens": 9, "stream": true,
@@ -232,7 +241,11 @@ inline Seeds chat_seeds() {
                 {"role": "assistant", "content": "b", "cached_tool_calls": [{"id": "1", "type": "function",
                  "function": {"name": "f", "arguments": "{}"}, "output": "c", "turn": 0}]},
                 {"role": "user", "content": "d"}]})",
-      R"({"name": "f", "params": {"a": [1, 2.5, null]}, "output": "text", "keep_alive": 5})"};
+      R"({"model": "m", "stop": ["a", "\n"], "response_format": {"type": "json_schema", "json_schema":
+              {"name": "n", "strict": true, "schema": {"type": "object", "properties": {"a": {"type": "integer"}}}}},
+              "messages": [{"role": "user", "content": "a"}]})",
+      R"({"name": "f", "params": {"a": [1, 2.5, null]}, "output": "text", "keep_alive": 5})",
+      R"([{"name": "f", "output": {"b": 18446744073709551617}}, {"name": "g", "params": {}, "output": null}])"};
 }
 
 }  // namespace tooldecode::fuzz

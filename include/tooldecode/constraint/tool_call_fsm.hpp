@@ -17,6 +17,7 @@
 
 #include <tooldecode/constraint/forced_text.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/concepts.hpp>
@@ -44,7 +45,8 @@ namespace tooldecode {
 /// \par Errors      from the constructor: what the documents' schemas get wrong (malformed_schema,
 ///                  unsupported_keyword, ... with a JSON pointer), Error{limit_exceeded} where
 ///                  building costs more than ChoiceOptions::limits, Error{unknown_tool} for a named
-///                  choice, Error{invalid_option} where a call is required and there are no tools
+///                  choice, Error{invalid_option} where a call is required and there are no tools,
+///                  and where a value of ChoiceOptions::text_schema could begin as calls do
 /// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3
 class ToolCallFSM {
  public:
@@ -100,7 +102,9 @@ class ToolCallFSM {
   [[nodiscard]] Mode mode(State state) const {
     if (is_finished(state)) return Mode::text;
     const auto tags = constraint_.automaton().tags(constraint_.automaton_state(state));
-    return tags.empty() ? Mode::text : Mode::tool;
+    const bool is_in_call =
+        std::find(tags.begin(), tags.end(), CallGrammar::tool_mode) != tags.end();
+    return is_in_call ? Mode::tool : Mode::text;
   }
   /// The tool whose arguments are being written.
   [[nodiscard]] std::optional<std::size_t> find_tool(State state) const {
@@ -225,9 +229,38 @@ class ToolCallFSM {
   ToolCallFSM(MaskCache cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
               const ChoiceOptions& options, Parts parts)
       : constraint_(std::move(cache), std::move(parts.states), parts.grammar.grammar,
-                    parts.grammar.root),
-        shared_(std::make_shared<const Shared>(constraint_.mask_cache(), tools, format,
-                                               options.reasoning, std::move(parts.numbers))) {}
+                    parts.grammar.root) {
+    if (parts.grammar.openings) require_told_apart(*parts.grammar.openings, options);
+    shared_ = std::make_shared<const Shared>(
+        constraint_.mask_cache(), tools, format,
+        Reading{options.reasoning, std::move(parts.grammar.openings)}, std::move(parts.numbers));
+  }
+
+  // How calls are found in a text.
+  struct Reading {
+    std::optional<ReasoningMarks> reasoning;
+    std::optional<std::vector<std::string>> openings;  // at the beginning, or there is no call
+
+    [[nodiscard]] bool may_have_calls(std::string_view answer) const {
+      if (!openings) return true;
+      answer.remove_prefix(std::min(answer.find_first_not_of(" \t\r\n"), answer.size()));
+      return std::any_of(openings->begin(), openings->end(),
+                         [&](const std::string& opening) { return answer.starts_with(opening); });
+    }
+  };
+
+  // A text that begins as calls do is calls, so that no value of a schema may begin so.
+  void require_told_apart(const std::vector<std::string>& openings,
+                          const ChoiceOptions& options) const {
+    if (openings.empty()) return;
+    const JsonSchemaConstraint values(mask_cache(), *options.text_schema,
+                                      detail::text_schema_options(options));
+    for (const std::string& opening : openings) {
+      if (!values.advance_bytes(values.initial(), opening)) continue;
+      throw Error(Errc::invalid_option, std::string(detail::text_schema_place),
+                  "a value may begin with " + opening + ", which opens calls in this format");
+    }
+  }
 
   // What is needed of a format, whichever it is.
   struct Format {
@@ -239,15 +272,20 @@ class ToolCallFSM {
   struct Shared {
     template <class F>
     Shared(const MaskCache& cache, std::shared_ptr<const ToolSet> all, const F& from,
-           const std::optional<ReasoningMarks>& reasoning, Numbers tags)
+           const Reading& reading, Numbers tags)
         : tools(std::move(all)),
           numbers(std::move(tags)),
           format{.language = F::language,
                  .parse =
-                     [from, reasoning, this](std::string_view text) {
-                       if (!reasoning) return from.parse(text, *tools);
-                       const auto ends = detail::ends_of_reasoning(from);
-                       return from.parse(detail::without_reasoning(text, *reasoning, ends), *tools);
+                     [from, reading, this](std::string_view text) {
+                       std::string answer;
+                       if (reading.reasoning) {
+                         const auto ends = detail::ends_of_reasoning(from);
+                         answer = detail::without_reasoning(text, *reading.reasoning, ends);
+                         text   = answer;
+                       }
+                       if (!reading.may_have_calls(text)) return std::vector<ToolCall>();
+                       return from.parse(text, *tools);
                      },
                  .write =
                      [from, this](std::span<const ToolCall> calls) {

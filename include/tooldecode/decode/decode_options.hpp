@@ -37,6 +37,9 @@ struct DecodeOptions {
       {};                   ///< end the text where it may end, besides the constraint's
   bool skip_forced = true;  ///< spares the pass that would choose an only allowed token
   std::function<void(const TokenEvent&)> on_token = {};  ///< called for each token, in order
+  /// Asked of each token of an answer, in order, as soon as it is chosen: true ends the answer
+  /// behind it, as `stopped`. An answer's first token has the index 0.
+  std::function<bool(const TokenEvent&)> ends_after = {};
 
   /// The part that makes the law.
   [[nodiscard]] LogitsOptions logits() const {

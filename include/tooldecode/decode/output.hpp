@@ -18,6 +18,7 @@ enum class Finish {
   length,   ///< DecodeOptions::max_tokens
   context,  ///< the model has no position left
   stuck,    ///< no token may be chosen: a bias forbids all that the constraint allows
+  stopped,  ///< DecodeOptions::ends_after
 };
 
 /// The reason's name, as written in machine-readable output.
@@ -31,6 +32,8 @@ enum class Finish {
       return "context";
     case Finish::stuck:
       return "stuck";
+    case Finish::stopped:
+      return "stopped";
   }
   return "unknown";
 }

@@ -187,6 +187,8 @@ class Sequence {
     output_.forced_tokens += event.forced;
     forced_.push_back(event.forced);
     unread_.push_back(event.token);
+    const auto& ends_after = run_->options.ends_after;
+    if (ends_after && ends_after(event)) return stop(Finish::stopped);
     look_for_end();
   }
 

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <condition_variable>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -42,6 +43,7 @@ template <class Context>
 using Generator = std::function<Reply(const Context&, std::stop_token)>;
 
 /// The model whose replies count, and those that guess them; each guesses on a thread of its own.
+/// Several that are one model ought to sample, each with a seed of its own: equal guesses are one.
 template <class Context>
 struct Generators {
   Generator<Context> main;
@@ -59,14 +61,32 @@ struct ClientOptions {
   std::function<void(std::string_view tool, const Observation& seen)> observe{};
 };
 
-/// What speculation did in a turn. Calls that were started were hit or wasted.
+/// What speculation did in a turn, or in several. Calls that were started were hit or wasted; calls
+/// of a reply were hits or misses; speculators said something, threw, or were too late.
 struct SpeculationCounts {
   std::size_t proposed  = 0;  ///< different calls, in time
   std::size_t started   = 0;
   std::size_t hits      = 0;  ///< calls of the reply that a started one answered
+  std::size_t misses    = 0;  ///< the other calls of the reply that were run
   std::size_t wasted    = 0;  ///< started for nothing
   std::size_t cancelled = 0;  ///< those of them that had not come to their end
-  std::size_t failures  = 0;  ///< speculators that threw, in time
+  std::size_t errors    = 0;  ///< speculators that threw, in time
+  std::size_t late      = 0;  ///< speculators that had not come to their end by the reply
+  std::string first_error{};  ///< what the first that threw had to say
+
+  /// Adds what came later.
+  SpeculationCounts& operator+=(const SpeculationCounts& other) {
+    proposed += other.proposed;
+    started += other.started;
+    hits += other.hits;
+    misses += other.misses;
+    wasted += other.wasted;
+    cancelled += other.cancelled;
+    if (errors == 0) first_error = other.first_error;
+    errors += other.errors;
+    late += other.late;
+    return *this;
+  }
 };
 
 /// A turn: the main model's reply and what came of its calls.
@@ -93,8 +113,8 @@ struct ClientTurn {
 /// \par Threads     one turn at a time. λ threads, joined by the destructor, which waits for
 ///                  speculators that do not heed their stop token
 /// \par Errors      Error{invalid_option} from the constructor for a generator that is empty; a
-///                  turn throws what the main model and `observe` throw. What speculators throw is
-///                  counted
+///                  turn throws what the main model and `observe` throw. What speculators throw, or
+///                  the functions that say whether their calls may start, is counted, with its text
 /// \par Source      Nichols et al., arXiv:2512.15834, Algorithm 2
 template <class Context>
 class ClientSpeculator {
@@ -162,6 +182,7 @@ class ClientSpeculator {
     bool is_closed = false;
     SpeculationBudget budget;
     Proposals proposals;
+    std::size_t ended = 0;  // speculators, errors included
     SpeculationCounts counts;
   };
 
@@ -178,11 +199,21 @@ class ClientSpeculator {
       try {
         const Reply guess = speculator(turn->context, turn->stop.get_token());
         for (const ToolCall& call : guess.calls) propose(*turn, call);
+        end(*turn, std::nullopt);
+      } catch (const std::exception& error) {
+        end(*turn, error.what());
       } catch (...) {
-        const std::lock_guard lock(turn->mutex);
-        if (!turn->is_closed) ++turn->counts.failures;
+        end(*turn, "it threw what is no std::exception");
       }
     }
+  }
+
+  // A speculator has come to its end. One that the reply has stopped may well throw: it is late.
+  static void end(Turn& turn, const std::optional<std::string>& error) {
+    const std::lock_guard lock(turn.mutex);
+    if (turn.is_closed) return;
+    ++turn.ended;
+    if (error && turn.counts.errors++ == 0) turn.counts.first_error = *error;
   }
 
   void propose(Turn& turn, const ToolCall& call) {
@@ -210,7 +241,8 @@ class ClientSpeculator {
     Proposals proposals;
     {
       const std::lock_guard lock(turn.mutex);
-      turn.is_closed = true;
+      turn.is_closed   = true;
+      turn.counts.late = threads_.size() - turn.ended;
       proposals.swap(turn.proposals);
     }
     turn.stop.request_stop();
@@ -265,7 +297,7 @@ class ClientSpeculator {
         auto run = runs.find(keys[i]);
         if (run == runs.end())
           run = runs.emplace(keys[i], begin(calls[i], proposals, keys[i])).first;
-        turn.counts.hits += run->second.is_hit ? 1 : 0;
+        ++(run->second.is_hit ? turn.counts.hits : turn.counts.misses);
       }
       for (; first < last; ++first) {
         Execution& execution = runs.at(keys[first]).execution;

@@ -7,7 +7,9 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -242,6 +244,8 @@ class EngineSpeculator {
                               std::vector<ToolCall> calls;
                               if (cache == nullptr) return calls;
                               for (CachedCall& cached : cache->find_tool(id, tool)) {
+                                // What answers any arguments says nothing of them.
+                                if (cached.any_arguments) continue;
                                 calls.push_back(std::move(cached.call));
                               }
                               return calls;
@@ -300,12 +304,12 @@ class EngineSpeculator {
     bool missing = false;
     for (std::size_t i = 0; i < turn.calls.size(); ++i) {
       auto& found = awaited.found[i];
-      if (!found) found = look_up(active.request.id, turn.calls[i].name, awaited.keys[i]);
+      if (!found) found = cache_->peek(active.request.id, awaited.keys[i]);
       if (!found) missing = true;
       if (!found || found->result.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
         continue;
       }
-      results.push_back(found->result.get());
+      results.push_back(result_of(found->result));
       if (results.back().status == ToolStatus::cancelled) {
         results.pop_back();
         found.reset();
@@ -330,13 +334,15 @@ class EngineSpeculator {
     return std::nullopt;
   }
 
-  // Without counting: it is asked over and over.
-  std::optional<CachedCall> look_up(const std::string& id, const std::string& tool,
-                                    const std::string& key) const {
-    for (CachedCall& cached : cache_->find_tool(id, tool)) {
-      if (cached.key == key) return std::move(cached);
+  // A future may hold an exception, which is a failure of the tool like any other.
+  static ToolResult result_of(const std::shared_future<ToolResult>& result) {
+    try {
+      return result.get();
+    } catch (const std::exception& error) {
+      return {ToolStatus::failed, error.what()};
+    } catch (...) {
+      return {ToolStatus::failed, "the tool gave no result"};
     }
-    return std::nullopt;
   }
 
   void stop_waiting(Active& active) {

@@ -27,8 +27,9 @@ namespace tooldecode {
 /// A call that somebody has run, or is running.
 struct CachedCall {
   ToolCall call;
-  std::string key;  ///< see call_key
+  std::string key;  ///< see call_key; for any arguments the cache writes its own
   std::shared_future<ToolResult> result{};
+  bool any_arguments = false;  ///< of the call only the name counts: the result answers all of them
 };
 
 /// What a cache has seen since it was made, and what it holds now.
@@ -51,9 +52,10 @@ struct ToolCacheOptions {
 
 /// Calls and their results, found by (response id, key) and by (response id, tool).
 ///
-/// A response has one entry per key: inserting a key again replaces what was there. An entry may be
-/// pending; whoever finds it decides whether to wait. It takes `entry_bytes`, its response id,
-/// twice its key (once for the call that the key stands for) and, once it is there, its output.
+/// A response has one entry per key: inserting a key again replaces what was there. It has one,
+/// too, for any arguments of a tool, which is found where there is none of the very key. An entry
+/// may be pending; whoever finds it decides whether to wait. It takes `entry_bytes`, its response
+/// id, twice its key (once for the call that the key stands for) and, once it is there, its output.
 /// What is found is used, and the least recently used goes first.
 ///
 /// \par Complexity  insert and find O(log entries + pending entries); find_tool O(entries of the
@@ -78,6 +80,7 @@ class ToolCache {
     if (!call.result.valid()) {
       throw Error(Errc::invalid_option, "", "a cached call needs the future of its result");
     }
+    if (call.any_arguments) call.key = call.call.name + '\n';
     const Clock::duration life = keep_alive.value_or(options_.keep_alive);
     const std::lock_guard lock(mutex_);
     const Clock::time_point now = update();
@@ -98,21 +101,21 @@ class ToolCache {
     return !entries_.empty() && entries_.front().serial == serial_ ? 1 : 0;
   }
 
-  /// The call of a key, pending or done; counts as a hit or a miss.
+  /// The call of a key, pending or done; else what its tool has for any arguments. Counts as a hit
+  /// or a miss.
   [[nodiscard]] std::optional<CachedCall> find(std::string_view response_id, std::string_view key) {
     const std::lock_guard lock(mutex_);
-    update();
-    const Iterator found = entry_of(response_id, key);
-    if (found == entries_.end()) {
-      ++statistics_.misses;
-      return std::nullopt;
-    }
-    ++statistics_.hits;
-    touch(found);
-    return found->call;
+    auto found = look_up(response_id, key);
+    ++(found ? statistics_.hits : statistics_.misses);
+    return found;
+  }
+  /// The same, and counts as nothing: for who asks over and over.
+  [[nodiscard]] std::optional<CachedCall> peek(std::string_view response_id, std::string_view key) {
+    const std::lock_guard lock(mutex_);
+    return look_up(response_id, key);
   }
 
-  /// The calls of a tool, the latest insertion first.
+  /// The calls of a tool, and what it has for any arguments, the latest insertion first.
   [[nodiscard]] std::vector<CachedCall> find_tool(std::string_view response_id,
                                                   std::string_view tool) {
     const std::lock_guard lock(mutex_);
@@ -170,6 +173,17 @@ class ToolCache {
     if (response == responses_.end()) return entries_.end();
     const auto found = response->second.find(key);
     return found == response->second.end() ? entries_.end() : found->second;
+  }
+
+  std::optional<CachedCall> look_up(std::string_view response_id, std::string_view key) {
+    update();
+    Iterator found = entry_of(response_id, key);
+    // The name of a tool ends with the last line end of a key.
+    const std::size_t name = key.rfind('\n') + 1;
+    if (found == entries_.end() && name > 0) found = entry_of(response_id, key.substr(0, name));
+    if (found == entries_.end()) return std::nullopt;
+    touch(found);
+    return found->call;
   }
 
   void touch(Iterator entry) { entries_.splice(entries_.begin(), entries_, entry); }

@@ -24,6 +24,8 @@
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace tooldecode {
 
 /// Whether an answer makes calls.
@@ -45,6 +47,10 @@ struct ChoiceOptions {
   bool open_ended = false;  ///< anything may follow the arguments, of a named tool only
   std::optional<ReasoningMarks> reasoning{};  ///< a block that may precede the answer; in it a
                                               ///< trigger means nothing
+  /// What the text of an answer is where calls are not forced: a JSON value of this schema, its
+  /// properties in the schema's order, in place of free text. An answer is then such a value or
+  /// calls, and no text stands beside calls. See `JsonSchemaConstraint` for what is enforced.
+  std::optional<nlohmann::ordered_json> text_schema{};
   BuildLimits limits{};  ///< what building may cost, unless an outer budget is charged
 };
 
@@ -54,6 +60,8 @@ struct CallGrammar {
   static constexpr std::uint32_t tool_mode = ~std::uint32_t{0};
   Grammar grammar;
   NodeId root = 0;
+  /// Where the text of an answer is a value of a schema: what opens calls in place of one.
+  std::optional<std::vector<std::string>> openings{};
 };
 
 /// A way in which the calls of an answer begin.
@@ -94,6 +102,14 @@ concept CallFormat = std::copy_constructible<F> &&
                      };
 
 namespace detail {
+
+/// Where in the options what is wrong with a schema of texts is said to be.
+inline constexpr std::string_view text_schema_place = "text_schema";
+
+/// The values that the text of an answer may be.
+inline SchemaOptions text_schema_options(const ChoiceOptions& options) {
+  return {.documented_order = true, .whitespace = options.whitespace};
+}
 
 template <CallFormat F>
 std::vector<std::string> ends_of_reasoning(const F& format) {
@@ -163,7 +179,8 @@ template <CallFormat F>
 ///
 /// Free text is any bytes, without control tokens. After the last call only the end may follow.
 /// Marks are read as text and as control tokens, see `mark_spellings`. Names that the format could
-/// not give back from a text are refused.
+/// not give back from a text are refused. A schema in place of free text is ChoiceOptions'
+/// `text_schema`; the errors of it have places that begin with that name.
 ///
 /// \param grammar_to_extend  what the result's grammar begins as: empty, or with a source of parts
 ///
@@ -194,6 +211,21 @@ template <CallFormat F>
   const detail::FreeText beside           = detail::text_beside(format, openings);
   const NodeId space                      = grammar.lexeme(any_whitespace(), {0, 2});
   const bool is_forced = !chosen.empty() && options.choice != ToolChoice::automatic;
+  std::optional<NodeId> value;  // that an answer's text is
+  if (options.text_schema && !is_forced) {
+    if constexpr (requires { format.texts(grammar); }) {
+      throw Error(
+          Errc::invalid_option, std::string(detail::text_schema_place),
+          "texts of this format have messages around them, and can be no value of a schema");
+    }
+    const auto& schema = *options.text_schema;
+    value              = SchemaCompiler(grammar, schema, detail::text_schema_options(options))
+                .value(schema, std::string(detail::text_schema_place));
+    result.openings.emplace();
+    for (const CallOpening& opening : openings) {
+      if (!chosen.empty()) result.openings->push_back(opening.mark);
+    }
+  }
   const auto in_calls = [&](NodeId calls) { return grammar.tagged(CallGrammar::tool_mode, calls); };
   // An answer, whose text does not look like a block of reasoning where one is told apart by that.
   const auto answer = [&](const std::string& not_first) {
@@ -203,6 +235,16 @@ template <CallFormat F>
         ways.push_back(grammar.sequence({detail::mark(grammar, opening.mark), opening.calls}));
       }
       return in_calls(grammar.sequence({space, grammar.choice(std::move(ways))}));
+    }
+    if (value) {
+      ways.push_back(*value);
+      for (const CallOpening& opening : openings) {
+        if (chosen.empty()) break;
+        const bool is_tagged = !opening.longer.empty();
+        ways.push_back(grammar.sequence({space, detail::mark(grammar, opening.mark),
+                                         is_tagged ? opening.calls : in_calls(opening.calls)}));
+      }
+      return grammar.choice(std::move(ways));
     }
     if constexpr (requires { format.texts(grammar); }) {
       const AnswerTexts texts = format.texts(grammar);
