@@ -126,7 +126,7 @@ struct Calls {
         const DeviceBuffer<std::int32_t> tree_parents(parents), sizes(std::vector{rows});
         const DeviceBuffer<std::uint64_t> tree_ancestors(above);
         const auto choices  = unwritten<TokenId>(most_nodes);
-        const auto verdicts = unwritten<cuda::TreeVerdict>(1);
+        const auto verdicts = unwritten<tooldecode::cuda::TreeVerdict>(1);
         find_tokens(batch, {.temperature = 0.8F}, noise, choices.data(), workspace, nullptr);
         verify_trees({.tokens    = tree_tokens.data(),
                       .parents   = tree_parents.data(),
