@@ -29,7 +29,8 @@ std::string Cublas::version() {
   for (const auto part : {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL}) {
     int number = 0;
     check_cublas(cublasGetProperty(part, &number));
-    text += (text.empty() ? "" : ".") + std::to_string(number);
+    if (!text.empty()) text += '.';
+    text += std::to_string(number);
   }
   return text;
 }

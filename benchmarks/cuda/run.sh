@@ -274,7 +274,8 @@ link_all() {  # what can be linked may still be run
   return $code
 }
 export -f compile build_all link_all
-step "build for sm_$capability" 230 build_all
+is_built=""
+step "build for sm_$capability" 230 build_all && is_built=yes
 
 # ---- run
 
@@ -291,8 +292,9 @@ else
   if grep -q '^no CUDA device' "$output"; then
     is_complete=true
     write_steps
-    say "everything is built; run this where there is a GPU"
-    exit 3
+    say "${is_built:+everything is built; }run this where there is a GPU"
+    [ -z "$is_built" ] || exit 3
+    exit 1
   fi
 fi
 if [ -x "$build/test_cuda" ]; then

@@ -149,14 +149,14 @@ class Run:
 
 # Scenarios, their limits in seconds, and the call at which the run is broken off.
 SCENARIOS = [("good",), ("device-hangs", 40), ("tests-hang stubborn", 40), ("benchmark-hangs", 20), ("build-hangs", 20),
-             ("no-catch",), ("tests-fail",), ("races",), ("spoilt",), ("warnings",), ("cublas-breaks",), ("no-device",),
+             ("no-catch",), ("tests-fail",), ("races",), ("spoilt",), ("warnings",), ("cublas-breaks",), ("no-device",), ("no-device spoilt",),
              ("benchmark-hangs", None, "benchmark_cuda .*--json")]
 
 
 def main():
     with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
         runs = list(pool.map(lambda scenario: Run(*scenario), SCENARIOS))
-    good, device, tests, benchmark, build, no_catch, failing, races, spoilt, warnings, cublas, no_device, broken = runs
+    good, device, tests, benchmark, build, no_catch, failing, races, spoilt, warnings, cublas, no_device, nothing, broken = runs
     names = ["the device", "cuBLAS", "headers of Catch2, Eigen and nlohmann-json", "build for sm_90",
              "benchmark, small", "tests", "benchmark", "comparison with PyTorch", "memcheck of the tests",
              "racecheck of the tests", "synccheck of the tests", "memcheck of the benchmark"]
@@ -198,6 +198,7 @@ def main():
     cublas.expect_outcomes(1, cuBLAS="FAILED")
     cublas.expect(not cublas.of("nvcc", "-DTOOLDECODE_HAS_CUBLAS"), "a cuBLAS that does not run was built in")
     no_device.expect(no_device.code == 3 and no_device.steps["build for sm_90"] == "passed", "no device, no build")
+    nothing.expect(nothing.code == 1 and "everything is built" not in nothing.text, "what is not built is said to be")
     broken.expect(broken.code == 1 and not broken.record["is_complete"] and broken.steps["tests"] == "passed" and
                   broken.steps["the run"] == "BROKEN OFF", "a run that was broken off left no record")
     print(f"{len(runs)} scenarios rehearsed")

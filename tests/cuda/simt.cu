@@ -27,7 +27,7 @@ struct Memory {
 template <class... A>
 std::vector<std::string> faults(void (*kernel)(A...), A... arguments) {
   std::vector<std::string> found;
-  test::on_device([&] {
+  test::on_every_schedule([&] {
     found.emplace_back();
     try {
       launch(kernel, {.grid = 1, .block = 64, .shared_bytes = sizeof(Memory)}, nullptr,
@@ -260,7 +260,7 @@ TEST_CASE("Warps that run ahead show the barrier that is missing") {
     return;
   }
   std::set<bool> right;
-  test::on_device([&] {
+  test::on_every_schedule([&] {
     const DeviceBuffer<float> out(128);
     launch(without_the_second_barrier, {.grid = 1, .block = 64, .shared_bytes = sizeof(Memory)},
            nullptr, out.data());
@@ -273,7 +273,7 @@ TEST_CASE("Warps that run ahead show the barrier that is missing") {
 
 TEST_CASE("Schedules differ in the order of atomics and of blocks") {
   std::set<std::vector<unsigned>> threads, blocks;
-  test::on_device([&] {
+  test::on_every_schedule([&] {
     const DeviceBuffer<unsigned> counter(1), out(64);
     launch(arrivals, {.grid = 1, .block = 64}, nullptr, counter.data(), out.data());
     threads.insert(out.download());
