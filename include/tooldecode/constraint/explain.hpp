@@ -138,6 +138,7 @@ class Expectations {
     } else if ((beginnings & ~ByteSet::of("-0123456789")).empty()) {
       const bool any     = dfa == *any_number(NumberKinds::any).dfa;
       const bool integer = dfa == *any_number(NumberKinds::integers).dfa ||
+                           dfa == *any_number(NumberKinds::integers, true).dfa ||
                            dfa == *any_number(NumberKinds::digits).dfa;
       words = integer ? "an integer" : any ? "a number" : "a number of a certain form";
       if (!begins) words = "inside " + words;
