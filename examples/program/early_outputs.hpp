@@ -56,7 +56,7 @@ class EarlyOutputs {
     std::size_t accepted = 0;
     for (CachedOutput& output : outputs) {
       const double life = output.keep_alive.value_or(keep_alive.count());
-      Key key{id, output.any_arguments ? output.call.name + '\n'
+      Key key{id, output.any_arguments ? tooldecode::any_arguments_key(output.call.name)
                                        : tooldecode::call_key(output.call, nullptr)};
       if (const auto older = by_key_.find(key); older != by_key_.end()) erase(older->second);
       const std::size_t bytes =

@@ -131,3 +131,17 @@ TEST_CASE("leaving out defaults and shuffling keys changes no key; another value
     CHECK(call_key({"f", shorter}, &set[0]) != expected);
   }
 }
+
+TEST_CASE("The key for any arguments begins those of a tool's calls, and no other tool's") {
+  for (const std::string name : {"f", "a b", "two\nlines", "f\n"}) {
+    CAPTURE(name);
+    for (const char* arguments : {"{}", R"({"a": "\n"})", R"({"b": [1, null]})"}) {
+      const std::string key = call_key({name, Json::parse(arguments)}, nullptr);
+      CHECK(any_arguments_part(key) == any_arguments_key(name));
+      CHECK(any_arguments_part(key) != any_arguments_key(name + 'x'));
+    }
+    CHECK(any_arguments_part(any_arguments_key(name)) == any_arguments_key(name));
+  }
+  CHECK(any_arguments_part("").empty());
+  CHECK(any_arguments_part("no key").empty());
+}

@@ -20,6 +20,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode {
@@ -80,7 +81,7 @@ class ToolCache {
     if (!call.result.valid()) {
       throw Error(Errc::invalid_option, "", "a cached call needs the future of its result");
     }
-    if (call.any_arguments) call.key = call.call.name + '\n';
+    if (call.any_arguments) call.key = any_arguments_key(call.call.name);
     const Clock::duration life = keep_alive.value_or(options_.keep_alive);
     const std::lock_guard lock(mutex_);
     const Clock::time_point now = update();
@@ -178,9 +179,11 @@ class ToolCache {
   std::optional<CachedCall> look_up(std::string_view response_id, std::string_view key) {
     update();
     Iterator found = entry_of(response_id, key);
-    // The name of a tool ends with the last line end of a key.
-    const std::size_t name = key.rfind('\n') + 1;
-    if (found == entries_.end() && name > 0) found = entry_of(response_id, key.substr(0, name));
+    if (found == entries_.end()) {
+      if (const auto any = any_arguments_part(key); !any.empty()) {
+        found = entry_of(response_id, any);
+      }
+    }
     if (found == entries_.end()) return std::nullopt;
     touch(found);
     return found->call;

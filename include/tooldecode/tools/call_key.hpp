@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <tooldecode/grammar/exact_number.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
@@ -37,6 +38,25 @@ inline void fill_defaults(nlohmann::ordered_json& arguments, const nlohmann::ord
   }
 }
 
+/// The key that stands for the calls of a tool whatever their arguments: what the keys of all of
+/// them begin with, and of no other tool's.
+///
+/// \par Complexity  O(length)
+/// \par Threads     pure
+/// \par Errors      none
+[[nodiscard]] inline std::string any_arguments_key(std::string_view tool) {
+  return std::string(tool) + '\n';
+}
+
+/// Of a call's key, the key of its tool for any arguments; empty where it is no call's key.
+///
+/// \par Complexity  O(length)
+/// \par Threads     pure
+/// \par Errors      none
+[[nodiscard]] inline std::string_view any_arguments_part(std::string_view key) {
+  return key.substr(0, key.rfind('\n') + 1);
+}
+
 /// A key under which equal calls are equal: the tool's name, a line end, the canonical JSON of the
 /// arguments. `{"a": 1, "b": 2}`, `{"b": 2, "a": 1.0}` and a call that leaves out what the document
 /// gives a default have one key.
@@ -47,10 +67,10 @@ inline void fill_defaults(nlohmann::ordered_json& arguments, const nlohmann::ord
 /// \par Errors      as `canonical_json`
 [[nodiscard]] inline std::string call_key(const ToolCall& call, const Tool* tool) {
   // No canonical JSON has a line end, so that the last one ends the name, whatever the name is.
-  if (!tool) return call.name + '\n' + canonical_json(call.arguments);
+  if (!tool) return any_arguments_key(call.name) + canonical_json(call.arguments);
   nlohmann::ordered_json arguments = call.arguments;
   fill_defaults(arguments, tool->parameters);
-  return call.name + '\n' + canonical_json(arguments);
+  return any_arguments_key(call.name) + canonical_json(arguments);
 }
 
 }  // namespace tooldecode
