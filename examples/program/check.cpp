@@ -18,7 +18,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/exact_number.hpp>
+#include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/tools/value_writer.hpp>

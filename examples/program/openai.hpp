@@ -15,8 +15,8 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/decode_options.hpp>
-#include <tooldecode/grammar/exact_number.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>

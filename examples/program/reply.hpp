@@ -14,7 +14,7 @@
 
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/execute/engine_speculator.hpp>
-#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
 #include <program/formats.hpp>

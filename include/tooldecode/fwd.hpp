@@ -11,7 +11,7 @@ enum class Errc;
 class Error;
 
 class Vocabulary;
-class VocabularyTrie;
+class ByteTrie;
 
 class Dfa;
 class Grammar;

@@ -33,7 +33,7 @@ std::vector<TokenId> alone(const test::RandomModel& model, const ToolCallFSM& an
                            const ToolCallFSM& call, std::string text, std::string outer_text,
                            std::vector<TokenId> history, std::size_t most) {
   const Vocabulary& vocabulary = call.vocabulary();
-  const VocabularyTrie trie(vocabulary);
+  const ByteTrie trie          = make_trie(vocabulary);
   const ForcedText forced_text(trie);
   std::vector<TokenId> tokens;
   const auto state_of = [&](const std::string& more) {
@@ -96,7 +96,7 @@ std::vector<TokenId> alone(const test::RandomModel& model, const ToolCallFSM& an
 
 TEST_CASE("Each branch is what its order gives alone") {
   const MaskCache masks{test::call_vocabulary()};
-  const VocabularyTrie& trie = masks.trie();
+  const ByteTrie& trie = masks.trie();
   std::size_t shared = 0, complete = 0;
   for (unsigned seed = 0; seed < 120; ++seed) {
     INFO("seed " << seed);

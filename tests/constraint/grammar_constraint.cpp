@@ -8,7 +8,7 @@
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>

@@ -82,7 +82,7 @@ const std::vector<Family> families{
      [](std::uint32_t) { return std::string("root ::= s\ns ::= s s | [a-c] | [b-e] s"); }, "abcab"},
 };
 
-std::vector<bool> by_walk(const GrammarConstraint& constraint, const VocabularyTrie& trie,
+std::vector<bool> by_walk(const GrammarConstraint& constraint, const ByteTrie& trie,
                           GrammarConstraint::State state) {
   std::vector<bool> allowed(constraint.vocabulary_size());
   Automaton::Walk walk(constraint.automaton());

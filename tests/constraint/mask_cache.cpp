@@ -1,7 +1,7 @@
 #include <string>
 
 #include <tooldecode/constraint/mask_cache.hpp>
-#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/catch.hpp>
 

@@ -8,8 +8,8 @@
 
 #include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/code_points.hpp>
-#include <tooldecode/grammar/unicode_properties.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/unicode_properties.hpp>
 
 #include <support/catch.hpp>
 #include <support/finite_language.hpp>

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/build_grammar.hpp>
-#include <tooldecode/grammar/grammar_text.hpp>
+#include <tooldecode/ebnf/build_grammar.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
 
 #include <fuzz/fuzz.hpp>
 #include <fuzz/walk.hpp>

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/grammar_text.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
-#include <tooldecode/grammar/regex.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/regex.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
 #include <nlohmann/json.hpp>

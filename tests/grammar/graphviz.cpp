@@ -7,8 +7,8 @@
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/grammar_text.hpp>
 #include <tooldecode/grammar/graphviz.hpp>
 
 #include <support/catch.hpp>

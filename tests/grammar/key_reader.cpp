@@ -5,8 +5,8 @@
 #include <vector>
 
 #include <tooldecode/grammar/key_reader.hpp>
-#include <tooldecode/grammar/regex.hpp>
-#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/catch.hpp>
 

@@ -265,7 +265,7 @@ TEST_CASE("A keyed set knows where the keys of other members part from those of 
     REQUIRE(node.others.size() == (completes("") ? 1 : 0));
     if (node.others.empty()) continue;
     const Dfa& dfa   = *store[node.others[0].key].dfa;
-    const auto visit = [&](const auto& self, VocabularyTrie::NodeIndex at, Dfa::State state,
+    const auto visit = [&](const auto& self, ByteTrie::NodeIndex at, Dfa::State state,
                            const std::string& path) -> void {
       INFO("after " << path);
       REQUIRE(node.others[0].state[at] == state);

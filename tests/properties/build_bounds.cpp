@@ -12,7 +12,7 @@
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 
 #include <support/catch.hpp>
 #include <support/data.hpp>

@@ -12,7 +12,7 @@
 
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/grammar/code_points.hpp>
+#include <tooldecode/text/code_points.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <string>
 
-#include <tooldecode/grammar/code_points.hpp>
-#include <tooldecode/grammar/schema_forms.hpp>
+#include <tooldecode/schema/form_algebra.hpp>
+#include <tooldecode/text/code_points.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/grammar/code_points.hpp>
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/string_escape.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/string_escape.hpp>
 
 namespace tooldecode::slow {
 
@@ -203,7 +203,7 @@ class Matcher {
   }
 
   // Every literal of a trie with its index.
-  static std::vector<std::pair<std::string, std::uint32_t>> literals(const VocabularyTrie& trie) {
+  static std::vector<std::pair<std::string, std::uint32_t>> literals(const ByteTrie& trie) {
     std::vector<std::pair<std::string, std::uint32_t>> result;
     std::vector<std::pair<std::uint32_t, std::string>> work{{0, ""}};
     while (!work.empty()) {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/grammar/dfa.hpp>
-#include <tooldecode/grammar/grammar_rules.hpp>
+#include <tooldecode/ebnf/rules.hpp>
+#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::slow {
 

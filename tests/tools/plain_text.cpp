@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/plain_text.hpp>
 
 #include <support/catch.hpp>

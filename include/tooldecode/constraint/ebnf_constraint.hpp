@@ -9,8 +9,8 @@
 #include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/concepts.hpp>
-#include <tooldecode/grammar/build_grammar.hpp>
-#include <tooldecode/grammar/grammar_text.hpp>
+#include <tooldecode/ebnf/build_grammar.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
 
 namespace tooldecode {
 

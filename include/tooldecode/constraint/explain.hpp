@@ -14,17 +14,17 @@
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/byte_set.hpp>
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_reader.hpp>
-#include <tooldecode/grammar/number.hpp>
 #include <tooldecode/grammar/positions.hpp>
-#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/number_lexeme.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
 
@@ -69,7 +69,7 @@ class Expectations {
 
  private:
   using Kind                              = Expectation::Kind;
-  using Index                             = VocabularyTrie::NodeIndex;
+  using Index                             = ByteTrie::NodeIndex;
   static constexpr std::size_t most_told  = 5;   // alternatives of one list
   static constexpr std::size_t most_bytes = 40;  // of one text
 
@@ -197,8 +197,8 @@ class Expectations {
   }
 
   void add_keys(const NodeStore::Node& node, const StackFrame& position) {
-    const VocabularyTrie& trie = *node.literals;
-    const KeyReader& keys      = automaton_.keys();
+    const ByteTrie& trie  = *node.literals;
+    const KeyReader& keys = automaton_.keys();
     if (!keys.is_in_trie(position.b)) return add_rest_of_key(node, position);
     Texts available;
     ByteSet members, others;
@@ -270,7 +270,7 @@ class Expectations {
 
   // The texts at a place of a trie and below it: where they end, by what they stand for.
   using Texts = std::map<std::uint32_t, std::vector<Index>>;
-  static Texts below(const VocabularyTrie& trie, Index from) {
+  static Texts below(const ByteTrie& trie, Index from) {
     Texts texts;
     std::vector<Index> work{from};
     while (!work.empty()) {
@@ -285,7 +285,7 @@ class Expectations {
     return texts;
   }
   // The first few, in one spelling each.
-  static std::string listed(const VocabularyTrie& trie, const Texts& texts) {
+  static std::string listed(const ByteTrie& trie, const Texts& texts) {
     const std::size_t told = std::min(texts.size(), most_told);
     std::string list;
     std::size_t i = 0;

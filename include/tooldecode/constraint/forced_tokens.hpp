@@ -16,11 +16,11 @@
 #include <tooldecode/constraint/forced_text.hpp>
 #include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
 
@@ -157,20 +157,20 @@ class ForcedTokens {
   }
 
   // Control tokens by their names, which the tokenizer finds in text.
-  [[nodiscard]] VocabularyTrie controls() const {
+  [[nodiscard]] ByteTrie controls() const {
     const Vocabulary& vocabulary = cache_.vocabulary();
-    std::vector<VocabularyTrie::Entry> entries;
+    std::vector<ByteTrie::Entry> entries;
     for (std::size_t t = 0; t < vocabulary.size(); ++t) {
       const auto token = static_cast<TokenId>(t);
       if (vocabulary.type(token) != TokenType::control) continue;
       entries.emplace_back(vocabulary.name(token), static_cast<std::uint32_t>(t));
     }
-    return VocabularyTrie(std::move(entries));
+    return ByteTrie(std::move(entries));
   }
 
   MaskCache cache_;
   Encode encode_;
-  VocabularyTrie controls_;
+  ByteTrie controls_;
 };
 
 }  // namespace tooldecode

@@ -19,8 +19,8 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/byte_set.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {

@@ -9,11 +9,11 @@
 #include <memory>
 #include <vector>
 
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/byte_set.hpp>
 #include <tooldecode/grammar/stacks.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+#include <tooldecode/text/byte_set.hpp>
 
 namespace tooldecode {
 
@@ -31,9 +31,9 @@ namespace tooldecode {
 class JointWalk {
  public:
   using Place     = Automaton::Walk::Place;
-  using NodeIndex = VocabularyTrie::NodeIndex;
+  using NodeIndex = ByteTrie::NodeIndex;
 
-  JointWalk(Automaton::Walk& walk, const VocabularyTrie& trie) : walk_(walk), trie_(trie) {}
+  JointWalk(Automaton::Walk& walk, const ByteTrie& trie) : walk_(walk), trie_(trie) {}
 
   /// Calls `visit(values)` for each node below the trie's root whose text may follow.
   template <class Visit>
@@ -100,7 +100,7 @@ class JointWalk {
   }
 
   Automaton::Walk& walk_;
-  const VocabularyTrie& trie_;
+  const ByteTrie& trie_;
   std::vector<Set> sets_;
   InternIndex index_;
 };

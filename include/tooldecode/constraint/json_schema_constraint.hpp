@@ -10,7 +10,7 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
 #include <nlohmann/json.hpp>

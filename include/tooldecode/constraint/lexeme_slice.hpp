@@ -14,10 +14,10 @@
 
 #include <tooldecode/constraint/token_classes.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
 
@@ -40,8 +40,8 @@ class LexemeSlice {
   };
 
   /// \param trie  of the vocabulary; the slice covers the tokens below its node
-  LexemeSlice(const Vocabulary& vocabulary, const VocabularyTrie& trie, const TokenClasses& classes,
-              const Dfa& dfa, Dfa::State state, VocabularyTrie::NodeIndex node)
+  LexemeSlice(const Vocabulary& vocabulary, const ByteTrie& trie, const TokenClasses& classes,
+              const Dfa& dfa, Dfa::State state, ByteTrie::NodeIndex node)
       : vocabulary_size_(vocabulary.size()), classes_(&classes) {
     if (node == 0) plain_ = classes.find(dfa, state);
     past_ = build(vocabulary, trie, dfa, state, node);
@@ -111,20 +111,20 @@ class LexemeSlice {
   /// Whether the lexeme may end where it may also go on; `past` lacks the tokens that end it there.
   [[nodiscard]] bool may_end_inside() const noexcept { return may_end_inside_; }
   /// The bytes of tokens past the lexeme's end; the trie's values index `past_end`.
-  [[nodiscard]] const VocabularyTrie& past() const noexcept { return past_; }
+  [[nodiscard]] const ByteTrie& past() const noexcept { return past_; }
   [[nodiscard]] const std::vector<Closing>& past_end() const noexcept { return past_end_; }
 
  private:
   struct Visit {
-    VocabularyTrie::NodeIndex node;
+    ByteTrie::NodeIndex node;
     Dfa::State state;
     std::uint32_t units;
     bool plain;  // the class's tokens below are known
   };
 
-  VocabularyTrie build(const Vocabulary& vocabulary, const VocabularyTrie& trie, const Dfa& dfa,
-                       Dfa::State start, VocabularyTrie::NodeIndex root) {
-    std::vector<VocabularyTrie::Entry> suffixes;
+  ByteTrie build(const Vocabulary& vocabulary, const ByteTrie& trie, const Dfa& dfa,
+                 Dfa::State start, ByteTrie::NodeIndex root) {
+    std::vector<ByteTrie::Entry> suffixes;
     std::vector<Visit> work{{root, start, 0, plain_.has_value()}};
     for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, as the trie lies in memory
       const auto [node, state, units, plain] = work[i];
@@ -154,14 +154,13 @@ class LexemeSlice {
         work.push_back({child, next, more, covered});
       }
     }
-    return VocabularyTrie(std::move(suffixes));
+    return ByteTrie(std::move(suffixes));
   }
 
   // The tokens strictly below `end`, by the bytes that they have past it.
-  void collect_past(const Vocabulary& vocabulary, const VocabularyTrie& trie,
-                    VocabularyTrie::NodeIndex end, std::uint32_t units,
-                    std::vector<VocabularyTrie::Entry>& suffixes) {
-    std::vector<std::pair<VocabularyTrie::NodeIndex, std::size_t>> work{{end, 0}};
+  void collect_past(const Vocabulary& vocabulary, const ByteTrie& trie, ByteTrie::NodeIndex end,
+                    std::uint32_t units, std::vector<ByteTrie::Entry>& suffixes) {
+    std::vector<std::pair<ByteTrie::NodeIndex, std::size_t>> work{{end, 0}};
     for (std::size_t i = 0; i < work.size(); ++i) {
       const auto [node, length] = work[i];
       const auto [first, last]  = trie.children(node);
@@ -183,7 +182,7 @@ class LexemeSlice {
   std::vector<std::vector<TokenId>> staying_ = std::vector<std::vector<TokenId>>(1);  // by units
   std::vector<Closing> closing_;
   std::vector<Closing> past_end_;  // indexed by the values of past_
-  VocabularyTrie past_{std::vector<VocabularyTrie::Entry>()};
+  ByteTrie past_{std::vector<ByteTrie::Entry>()};
   bool may_end_inside_ = false;
   TokenMask inside_;
   std::size_t count_ = 0;

@@ -17,15 +17,15 @@
 #include <tooldecode/constraint/mask_parts.hpp>
 #include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/byte_set.hpp>
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_reader.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/grammar/positions.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+#include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode {
 
@@ -64,7 +64,7 @@ class MaskBuilder {
 
  private:
   using Place     = Automaton::Walk::Place;
-  using NodeIndex = VocabularyTrie::NodeIndex;
+  using NodeIndex = ByteTrie::NodeIndex;
 
   // Tokens seldom reach through so many lexemes, unless a text can be cut into them in many ways:
   // so much is then done for positions one by one before all of them are walked together.
@@ -258,9 +258,9 @@ class MaskBuilder {
   }
   template <class Fits>
   void walk_past(const LexemeSlice& slice, const Fits& fits, Place place, NodeIndex node) {
-    const VocabularyTrie& past = slice.past();
-    const ByteSet candidates   = walk_.candidates(place);
-    const auto [first, last]   = past.children(node);
+    const ByteTrie& past     = slice.past();
+    const ByteSet candidates = walk_.candidates(place);
+    const auto [first, last] = past.children(node);
     for (auto child = first; child < last; ++child) {
       if (!candidates.contains(past.label(child))) continue;
       const Place next = walk_.step(place, past.label(child));
@@ -418,7 +418,7 @@ class MaskBuilder {
   }
 
   const SharedStates& states_;
-  const VocabularyTrie& trie_;
+  const ByteTrie& trie_;
   Automaton::Walk walk_;
   std::size_t vocabulary_size_;
   MaskParts parts_{vocabulary_size_};

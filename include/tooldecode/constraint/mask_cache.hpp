@@ -35,7 +35,7 @@ class MaskCache {
       : shared_(std::make_shared<Shared>(std::move(vocabulary), budget)) {}
 
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return shared_->vocabulary; }
-  [[nodiscard]] const VocabularyTrie& trie() const noexcept { return shared_->trie; }
+  [[nodiscard]] const ByteTrie& trie() const noexcept { return shared_->trie; }
 
   [[nodiscard]] std::size_t budget() const noexcept { return shared_->budget; }
 
@@ -55,11 +55,11 @@ class MaskCache {
   struct Shared {
     Shared(Vocabulary from, std::size_t most)
         : vocabulary(std::move(from)),
-          trie(vocabulary),
+          trie(make_trie(vocabulary)),
           classes(trie, vocabulary.size()),
           budget(most) {}
     Vocabulary vocabulary;
-    VocabularyTrie trie;
+    ByteTrie trie;
     TokenClasses classes;
     std::size_t budget;
     std::mutex mutex;  // guards what follows

@@ -11,11 +11,11 @@
 #include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/regex.hpp>
-#include <tooldecode/grammar/text_dfa.hpp>
-#include <tooldecode/grammar/utf8_lexeme.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/text_dfa.hpp>
+#include <tooldecode/text/utf8_lexeme.hpp>
 
 namespace tooldecode {
 

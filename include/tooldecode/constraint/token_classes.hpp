@@ -14,10 +14,10 @@
 #include <vector>
 
 #include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/grammar/byte_set.hpp>
-#include <tooldecode/grammar/dfa.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+#include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode {
 
@@ -35,14 +35,14 @@ class TokenClasses {
  public:
   static constexpr std::size_t count = 8;
 
-  TokenClasses(const VocabularyTrie& trie, std::size_t vocabulary_size) : others_(trie.size(), 0) {
+  TokenClasses(const ByteTrie& trie, std::size_t vocabulary_size) : others_(trie.size(), 0) {
     for (Class& known : classes_) known.mask = TokenMask(vocabulary_size);
     // Where the text stands at a node; parents come before their children.
     struct Text {
       std::uint8_t place = boundary, kinds = 0, depth = 0, characters = 0, first_byte = 0;
     };
     std::vector<Text> texts(trie.size());
-    for (VocabularyTrie::NodeIndex node = 0; node < trie.size(); ++node) {
+    for (ByteTrie::NodeIndex node = 0; node < trie.size(); ++node) {
       const auto [first, last] = trie.children(node);
       for (auto child = first; child < last; ++child) {
         const auto one_more_of = [](std::uint8_t n) {
@@ -86,7 +86,7 @@ class TokenClasses {
         }
       }
     }
-    for (auto node = static_cast<VocabularyTrie::NodeIndex>(trie.size()); node-- > 0;) {
+    for (auto node = static_cast<ByteTrie::NodeIndex>(trie.size()); node-- > 0;) {
       const auto [first, last] = trie.children(node);
       for (auto child = first; child < last; ++child) others_[node] |= others_[child];
     }
@@ -96,7 +96,7 @@ class TokenClasses {
   /// How many tokens a class has.
   [[nodiscard]] std::size_t size(std::size_t k) const noexcept { return classes_[k].size; }
   /// Whether some token at a node or below it is not of a class.
-  [[nodiscard]] bool has_others(std::size_t k, VocabularyTrie::NodeIndex node) const noexcept {
+  [[nodiscard]] bool has_others(std::size_t k, ByteTrie::NodeIndex node) const noexcept {
     return (others_[node] & bit(k)) != 0;
   }
 

@@ -18,13 +18,13 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/stable_vector.hpp>
-#include <tooldecode/grammar/byte_set.hpp>
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_reader.hpp>
 #include <tooldecode/grammar/left_recursion.hpp>
 #include <tooldecode/grammar/positions.hpp>
 #include <tooldecode/grammar/stacks.hpp>
+#include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode {
 

@@ -12,7 +12,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/byte_set.hpp>
+#include <tooldecode/text/byte_set.hpp>
 
 namespace tooldecode {
 

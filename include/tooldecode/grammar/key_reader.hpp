@@ -11,16 +11,16 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/grammar/byte_set.hpp>
-#include <tooldecode/grammar/code_points.hpp>
-#include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_characters.hpp>
 #include <tooldecode/grammar/members_seen.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/grammar/stacks.hpp>
-#include <tooldecode/grammar/string_escape.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+#include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/string_escape.hpp>
 
 namespace tooldecode {
 
@@ -89,7 +89,7 @@ class KeyReader {
   }
 
   /// Whether a longer key than that of a trie's node can still be one that is available.
-  [[nodiscard]] bool has_more(const Node& node, VocabularyTrie::NodeIndex at, Set seen) const {
+  [[nodiscard]] bool has_more(const Node& node, ByteTrie::NodeIndex at, Set seen) const {
     const auto [first, last] = node.literals->children(at);
     for (auto child = first; child < last; ++child) {
       const auto literal = node.literals->values(child);
@@ -199,7 +199,7 @@ class KeyReader {
   }
 
   // At a node of the trie, behind a character or within one.
-  void arrive(const Node& node, Set seen, VocabularyTrie::NodeIndex at, bool adds, Steps& out) {
+  void arrive(const Node& node, Set seen, ByteTrie::NodeIndex at, bool adds, Steps& out) {
     const auto literal = node.literals->values(at);
     bool stays         = has_more(node, at, seen);
     for (std::uint32_t k = 0; adds && k < node.others.size(); ++k) {
@@ -219,7 +219,7 @@ class KeyReader {
   }
 
   // In or behind an escape that stands at a node of the trie.
-  void escaped(const Node& node, Set seen, VocabularyTrie::NodeIndex at, const StringEscape& escape,
+  void escaped(const Node& node, Set seen, ByteTrie::NodeIndex at, const StringEscape& escape,
                bool adds, Steps& out) {
     const auto known = key_characters(*node.literals, at, *node.strings);
     if (const auto c = escape.character()) {
@@ -256,12 +256,12 @@ class KeyReader {
   }
 
   [[nodiscard]] bool others_live(const Node& node, Set seen, std::size_t k,
-                                 VocabularyTrie::NodeIndex at) const {
+                                 ByteTrie::NodeIndex at) const {
     if (!node.others[k].completes[at]) return false;
     return !seen_.remembers(node, seen) || leads_elsewhere(node, seen, k, node.literals->text(at));
   }
-  [[nodiscard]] bool others_live(const Node& node, Set seen, std::size_t k,
-                                 VocabularyTrie::NodeIndex at, const StringEscape& escape,
+  [[nodiscard]] bool others_live(const Node& node, Set seen, std::size_t k, ByteTrie::NodeIndex at,
+                                 const StringEscape& escape,
                                  const std::vector<KeyCharacter>& known) const {
     if (seen_.remembers(node, seen)) {
       return leads_elsewhere(node, seen, k, node.literals->text(at) + escape.text());
@@ -367,12 +367,12 @@ class KeyReader {
     for (std::string& one : remembered(node, seen, text)) {
       if (one.size() > text.size() && one.starts_with(text)) all.push_back(std::move(one));
     }
-    VocabularyTrie::NodeIndex at = 0;
+    ByteTrie::NodeIndex at = 0;
     for (const char c : text) {
       at = node.literals->find_child(at, static_cast<std::uint8_t>(c));
       if (at == 0) return all;
     }
-    std::vector<std::pair<VocabularyTrie::NodeIndex, std::string>> work{{at, std::string(text)}};
+    std::vector<std::pair<ByteTrie::NodeIndex, std::string>> work{{at, std::string(text)}};
     while (!work.empty()) {
       const auto [from, spelt] = std::move(work.back());
       work.pop_back();
@@ -452,15 +452,15 @@ class KeyReader {
   // The characters by which reserved keys go on behind a text.
   static std::vector<KeyCharacter> characters_behind(const Node& node, std::string_view text,
                                                      const Texts& reserved) {
-    std::vector<VocabularyTrie::Entry> rest;
+    std::vector<ByteTrie::Entry> rest;
     for (const std::string& one : reserved) {
       rest.emplace_back(std::string_view(one).substr(text.size()), 0);
     }
-    return key_characters(VocabularyTrie(std::move(rest)), 0, *node.strings);
+    return key_characters(ByteTrie(std::move(rest)), 0, *node.strings);
   }
 
   // The bytes by which members' keys go on, the beginning of escapes included.
-  [[nodiscard]] static ByteSet literal_bytes(const Node& node, VocabularyTrie::NodeIndex at) {
+  [[nodiscard]] static ByteSet literal_bytes(const Node& node, ByteTrie::NodeIndex at) {
     ByteSet set;
     const auto [first, last] = node.literals->children(at);
     for (auto child = first; child < last; ++child) set.insert(node.literals->label(child));

@@ -11,17 +11,17 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/grammar/byte_set.hpp>
 #include <tooldecode/grammar/count_sets.hpp>
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_reader.hpp>
 #include <tooldecode/grammar/members_seen.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/grammar/stack_sets.hpp>
 #include <tooldecode/grammar/stacks.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+#include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode {
 

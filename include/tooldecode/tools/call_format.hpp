@@ -16,8 +16,8 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
-#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/mark.hpp>
 #include <tooldecode/tools/tool_call.hpp>

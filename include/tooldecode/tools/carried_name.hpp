@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/schema_keywords.hpp>
-#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/schema/keywords.hpp>
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::detail {

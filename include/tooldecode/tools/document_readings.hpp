@@ -38,8 +38,8 @@
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/decimal.hpp>
-#include <tooldecode/grammar/exact_number.hpp>
+#include <tooldecode/text/decimal.hpp>
+#include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
 #include <nlohmann/json.hpp>

@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/regex.hpp>
-#include <tooldecode/grammar/string_lexeme.hpp>
-#include <tooldecode/grammar/utf8_lexeme.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/text/utf8_lexeme.hpp>
 #include <tooldecode/tools/mark.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 

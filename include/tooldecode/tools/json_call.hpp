@@ -14,8 +14,8 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
-#include <tooldecode/grammar/schema_text.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/mark.hpp>
 #include <tooldecode/tools/tool_call.hpp>

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::detail {

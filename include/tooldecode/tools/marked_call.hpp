@@ -14,10 +14,10 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
-#include <tooldecode/grammar/schema_text.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/free_text.hpp>

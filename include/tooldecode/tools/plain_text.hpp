@@ -11,15 +11,15 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/code_points.hpp>
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/regex.hpp>
-#include <tooldecode/grammar/schema_alternatives.hpp>
-#include <tooldecode/grammar/schema_form.hpp>
-#include <tooldecode/grammar/schema_reader.hpp>
-#include <tooldecode/grammar/text_dfa.hpp>
-#include <tooldecode/grammar/utf8_lexeme.hpp>
+#include <tooldecode/schema/alternatives.hpp>
+#include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/reader.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/text_dfa.hpp>
+#include <tooldecode/text/utf8_lexeme.hpp>
 #include <tooldecode/tools/mark.hpp>
 
 #include <nlohmann/json.hpp>

@@ -13,7 +13,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>

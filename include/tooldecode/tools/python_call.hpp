@@ -14,14 +14,14 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
-#include <tooldecode/grammar/schema_form.hpp>
-#include <tooldecode/grammar/schema_keywords.hpp>
-#include <tooldecode/grammar/schema_reader.hpp>
-#include <tooldecode/grammar/schema_text.hpp>
+#include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/schema/keywords.hpp>
+#include <tooldecode/schema/reader.hpp>
+#include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/carried_name.hpp>
-#include <tooldecode/tools/code_point.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
