@@ -168,7 +168,7 @@
 #include <tooldecode/verify/position_noise.hpp>
 #include <tooldecode/verify/recursive_rejection.hpp>
 #include <tooldecode/verify/rejection.hpp>
-#include <tooldecode/verify/target_law.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
 #include <tooldecode/verify/thresholded.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 #include <tooldecode/verify/typical.hpp>

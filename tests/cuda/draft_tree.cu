@@ -53,25 +53,26 @@ namespace {
 
 using draft_tree_test::ListHead, draft_tree_test::vocabulary;
 
-enum class Law { smooth, tied, sparse, strange };
+enum class Distribution { smooth, tied, sparse, strange };
 
 /// Up to k tokens, the best first, with a log_sum_exp that a float holds.
-TopTokens random_top(std::size_t k, Law law, std::mt19937& random) {
+TopTokens random_top(std::size_t k, Distribution distribution, std::mt19937& random) {
   const auto below = [&](unsigned n) { return static_cast<float>(random() % n); };
   TopTokens top;
   std::set<TokenId> seen;
-  const std::size_t count = law == Law::sparse ? random() % (k + 1) : k;
+  const std::size_t count = distribution == Distribution::sparse ? random() % (k + 1) : k;
   while (top.tokens.size() < count) {
     const auto token = static_cast<TokenId>(random() % vocabulary);
     if (!seen.insert(token).second) continue;
-    const float logit = law == Law::smooth ? -below(1 << 20) / 65'536 : -below(3) / 2;
+    const float logit =
+        distribution == Distribution::smooth ? -below(1 << 20) / 65'536 : -below(3) / 2;
     top.tokens.push_back({token, logit});
   }
   std::sort(top.tokens.begin(), top.tokens.end(), [](const ScoredToken& a, const ScoredToken& b) {
     return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
   });
   top.log_sum_exp = static_cast<double>(below(4) / 4);
-  if (law == Law::strange && !top.tokens.empty()) {
+  if (distribution == Distribution::strange && !top.tokens.empty()) {
     // What is no probability counts as certain or as hardly possible.
     if (random() % 3 == 0) top.tokens.back().logit = -3e38F;
     if (random() % 3 == 0) top.tokens.front().logit = 9;
@@ -85,11 +86,11 @@ std::size_t rows_before(const DraftTreeOptions& options, int level) {
   return level == 0 ? 0 : static_cast<std::size_t>(1 + (level - 1) * options.width);
 }
 
-void check_growth(const DraftTreeOptions& options, Law law, unsigned seed) {
+void check_growth(const DraftTreeOptions& options, Distribution distribution, unsigned seed) {
   constexpr std::size_t sequences = 3;
   INFO("depth " << options.depth << ", width " << options.width << ", children " << options.children
                 << ", budget " << options.budget << ", least " << options.least_probability
-                << ", law " << static_cast<int>(law) << ", seed " << seed);
+                << ", distribution " << static_cast<int>(distribution) << ", seed " << seed);
   std::mt19937 random(seed);
   const auto depth       = static_cast<std::size_t>(options.depth);
   const auto width       = static_cast<std::size_t>(options.width);
@@ -105,7 +106,7 @@ void check_growth(const DraftTreeOptions& options, Law law, unsigned seed) {
   const Unconstrained any(vocabulary);
   for (std::size_t b = 0; b < sequences; ++b) {
     for (std::size_t row = 0; row < rows; ++row) {
-      heads[b].rows.push_back(random_top(children, law, random));
+      heads[b].rows.push_back(random_top(children, distribution, random));
     }
     roots.push_back(static_cast<TokenId>(random() % vocabulary));
     lengths.push_back(static_cast<std::int32_t>(random() % 100'000));
@@ -232,7 +233,8 @@ void check_growth(const DraftTreeOptions& options, Law law, unsigned seed) {
 TEST_CASE("Trees grow on the device as on the host") {
   test::on_device([] {
     unsigned seed = 0;
-    for (const Law law : {Law::smooth, Law::tied, Law::sparse, Law::strange}) {
+    for (const Distribution distribution :
+         {Distribution::smooth, Distribution::tied, Distribution::sparse, Distribution::strange}) {
       for (const int width : {1, 4, 10}) {
         for (const int children : {1, 4, 10}) {
           ++seed;
@@ -241,7 +243,7 @@ TEST_CASE("Trees grow on the device as on the host") {
                         .width    = width,
                         .children = children,
                         .budget   = budget},
-                       law, seed);
+                       distribution, seed);
         }
       }
     }
@@ -251,10 +253,10 @@ TEST_CASE("Trees grow on the device as on the host") {
 TEST_CASE("Paths below the least probability neither grow on the device nor are verified") {
   test::on_device([] {
     for (const double least : {0.0, 0.02, 0.2, 1.0}) {
-      for (const Law law : {Law::smooth, Law::tied}) {
+      for (const Distribution distribution : {Distribution::smooth, Distribution::tied}) {
         check_growth(
-            {.depth = 4, .width = 4, .children = 4, .budget = 20, .least_probability = least}, law,
-            7);
+            {.depth = 4, .width = 4, .children = 4, .budget = 20, .least_probability = least},
+            distribution, 7);
       }
     }
   });
@@ -262,12 +264,12 @@ TEST_CASE("Paths below the least probability neither grow on the device nor are 
 
 TEST_CASE("Trees of many candidates, of many levels and of none") {
   test::on_device([] {
-    check_growth({.depth = 6, .width = 10, .children = 10, .budget = 60}, Law::tied, 1);
-    check_growth({.depth = 4, .width = 32, .children = 13, .budget = 64}, Law::smooth, 2);
-    check_growth({.depth = 1, .width = 1, .children = 1100, .budget = 64}, Law::tied, 6);
-    check_growth({.depth = 20, .width = 1, .children = 2, .budget = 33}, Law::smooth, 3);
-    check_growth({.depth = 63, .width = 1, .children = 1, .budget = 64}, Law::smooth, 4);
-    check_growth({.depth = 0, .width = 4, .children = 4, .budget = 60}, Law::smooth, 5);
+    check_growth({.depth = 6, .width = 10, .children = 10, .budget = 60}, Distribution::tied, 1);
+    check_growth({.depth = 4, .width = 32, .children = 13, .budget = 64}, Distribution::smooth, 2);
+    check_growth({.depth = 1, .width = 1, .children = 1100, .budget = 64}, Distribution::tied, 6);
+    check_growth({.depth = 20, .width = 1, .children = 2, .budget = 33}, Distribution::smooth, 3);
+    check_growth({.depth = 63, .width = 1, .children = 1, .budget = 64}, Distribution::smooth, 4);
+    check_growth({.depth = 0, .width = 4, .children = 4, .budget = 60}, Distribution::smooth, 5);
   });
 }
 

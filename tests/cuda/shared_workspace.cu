@@ -110,10 +110,11 @@ struct Calls {
         return bytes_of(out);
       }
       case 4: {
-        const auto law  = unwritten<float>(rows * vocabulary);
-        const auto kept = unwritten<std::int32_t>(rows);
-        fill_masked_softmax(batch, {.min_p = 0.02F}, law.data(), kept.data(), workspace, nullptr);
-        return bytes_of(law, kept);
+        const auto distribution = unwritten<float>(rows * vocabulary);
+        const auto kept         = unwritten<std::int32_t>(rows);
+        fill_masked_softmax(batch, {.min_p = 0.02F}, distribution.data(), kept.data(), workspace,
+                            nullptr);
+        return bytes_of(distribution, kept);
       }
       default: {  // a tree whose tokens are drawn with the workspace too, and its verdict
         std::vector<TokenId> tokens(most_nodes, -1);
@@ -144,10 +145,10 @@ struct Calls {
 
   /// What the host draws in a row.
   [[nodiscard]] TokenId token_of(int row) const {
-    std::vector<float> law(numbers.begin() + row * vocabulary,
-                           numbers.begin() + (row + 1) * vocabulary);
-    LogitsPipeline({.temperature = 0.8F}).apply(law, {});
-    return find_token(law, 0.8F, {3, 7 + static_cast<std::uint64_t>(row)}).value();
+    std::vector<float> distribution(numbers.begin() + row * vocabulary,
+                                    numbers.begin() + (row + 1) * vocabulary);
+    LogitsPipeline({.temperature = 0.8F}).apply(distribution, {});
+    return find_token(distribution, 0.8F, {3, 7 + static_cast<std::uint64_t>(row)}).value();
   }
 };
 

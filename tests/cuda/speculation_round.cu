@@ -122,14 +122,14 @@ __global__ void next_round(const Verdict* verdicts, std::uint32_t* contexts, Tok
   if (verdict.emitted > 0) roots[threadIdx.x] = verdict.tokens[verdict.emitted - 1];
 }
 
-/// The law after a context.
-std::vector<float> law_after(std::uint32_t context, const LogitsPipeline& pipeline) {
-  std::vector<float> law;
+/// The distribution after a context.
+std::vector<float> distribution_after(std::uint32_t context, const LogitsPipeline& pipeline) {
+  std::vector<float> distribution;
   std::vector<std::uint32_t> mask;
-  for (TokenId token = 0; token < words; ++token) law.push_back(logit_of(context, token));
+  for (TokenId token = 0; token < words; ++token) distribution.push_back(logit_of(context, token));
   for (int word = 0; word < mask_words; ++word) mask.push_back(mask_of(context, word));
-  pipeline.apply(law, mask);
-  return law;
+  pipeline.apply(distribution, mask);
+  return distribution;
 }
 
 /// What plain decoding makes of a prompt.
@@ -139,8 +139,8 @@ std::vector<TokenId> plain(const std::vector<TokenId>& prompt, std::size_t lengt
   for (const TokenId token : prompt) context = follow(context, token);
   std::vector<TokenId> text = prompt;
   while (text.size() < length) {
-    const auto token = find_token(law_after(context, pipeline), pipeline.options().temperature,
-                                  NoiseKey{seed, text.size()});
+    const auto token = find_token(distribution_after(context, pipeline),
+                                  pipeline.options().temperature, NoiseKey{seed, text.size()});
     REQUIRE(token.has_value());
     text.push_back(*token);
     context = follow(context, *token);
@@ -329,17 +329,17 @@ void check_rounds(const SamplingOptions& sampling, std::uint64_t seed, int round
       const Verdict& verdict = verdicts[b];
       std::uint32_t context  = 0;
       for (const TokenId token : texts[b]) context = follow(context, token);
-      std::vector<float> law;
-      const auto law_of = [&](std::size_t node) {
+      std::vector<float> distribution;
+      const auto distribution_of = [&](std::size_t node) {
         std::uint32_t here = context;
         for (std::size_t above = 1; above <= node; ++above) {
           if ((tree.ancestors()[node] >> above & 1) != 0) here = follow(here, tree.token(above));
         }
-        law = law_after(here, pipeline);
-        return std::span<const float>(law);
+        distribution = distribution_after(here, pipeline);
+        return std::span<const float>(distribution);
       };
-      const auto expected =
-          TreeVerifier<>()(tree, law_of, NoiseKey{seed, texts[b].size()}, sampling.temperature);
+      const auto expected = TreeVerifier<>()(tree, distribution_of, NoiseKey{seed, texts[b].size()},
+                                             sampling.temperature);
       REQUIRE(verdict.accepted == static_cast<int>(expected.path.size()));
       for (std::size_t j = 0; j < expected.path.size(); ++j) {
         CHECK(verdict.path[j] == static_cast<int>(expected.path[j]));

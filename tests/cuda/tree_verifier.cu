@@ -71,17 +71,17 @@ struct Trees {
   }
 };
 
-/// The host's verdict where the law after each node leaves one token.
+/// The host's verdict where the distribution after each node leaves one token.
 tooldecode::TreeVerdict verdict_of(const DraftTree& tree, const std::vector<TokenId>& drawn,
                                    std::size_t words) {
   constexpr float none = -std::numeric_limits<float>::infinity();
-  std::vector<float> law(words);
+  std::vector<float> distribution(words);
   return TreeVerifier<>()(
       tree,
       [&](std::size_t node) {
-        std::fill(law.begin(), law.end(), none);
-        if (drawn[node] >= 0) law[static_cast<std::size_t>(drawn[node])] = 0;
-        return std::span<const float>(law);
+        std::fill(distribution.begin(), distribution.end(), none);
+        if (drawn[node] >= 0) distribution[static_cast<std::size_t>(drawn[node])] = 0;
+        return std::span<const float>(distribution);
       },
       NoiseKey{}, 0);
 }

@@ -91,8 +91,8 @@ struct Answer {
 };
 
 /// Log-probabilities of what a machine allows after a prompt and some tokens, by the definition.
-std::vector<double> law(const RandomModel& model, const Machine& machine, Tokens sequence,
-                        Machine::State state) {
+std::vector<double> distribution(const RandomModel& model, const Machine& machine, Tokens sequence,
+                                 Machine::State state) {
   std::vector<float> row(Machine::size);
   auto cache = model.make_cache();
   model.forward(cache, sequence, row);
@@ -116,7 +116,7 @@ std::vector<Answer> continuations(const RandomModel& model, const Machine& machi
                                   const Tokens& prompt, const Answer& from) {
   Tokens sequence = prompt;
   sequence.insert(sequence.end(), from.tokens.begin(), from.tokens.end());
-  const auto log_probabilities = law(model, machine, sequence, from.state);
+  const auto log_probabilities = distribution(model, machine, sequence, from.state);
   std::vector<Answer> result;
   for (std::size_t t = 0; t < Machine::size; ++t) {
     if (log_probabilities[t] == none) continue;

@@ -67,16 +67,16 @@ TEST_CASE("each level is what one head guesses from the last state that the targ
   target.fill_logits(states, logits);
   // The tokens of a head by their logits, and the log-probabilities of all.
   std::vector<std::vector<td::TokenId>> order;
-  std::vector<std::vector<double>> laws;
+  std::vector<std::vector<double>> distributions;
   for (std::size_t h = 0; h < 3; ++h) {
     const auto row = std::span(logits).subspan(h * size, size);
     double sum     = 0;
     for (const float x : row) sum += std::exp(static_cast<double>(x));
     order.emplace_back(size);
-    laws.emplace_back();
+    distributions.emplace_back();
     for (std::size_t t = 0; t < size; ++t) {
       order[h][t] = static_cast<td::TokenId>(t);
-      laws[h].push_back(static_cast<double>(row[t]) - std::log(sum));
+      distributions[h].push_back(static_cast<double>(row[t]) - std::log(sum));
     }
     std::ranges::sort(order[h], [&](td::TokenId a, td::TokenId b) {
       return row[static_cast<std::size_t>(a)] > row[static_cast<std::size_t>(b)];
@@ -110,7 +110,8 @@ TEST_CASE("each level is what one head guesses from the last state that the targ
       }
       double score = 0;
       for (std::size_t node = i; node != 0; node = tree.parent(node)) {
-        score += laws[unread - 2 + tree.depth(node)][static_cast<std::size_t>(tree.token(node))];
+        score += distributions[unread - 2 + tree.depth(node)]
+                              [static_cast<std::size_t>(tree.token(node))];
       }
       CHECK(std::abs(static_cast<double>(tree.score(i)) - score) < 1e-4);
     }

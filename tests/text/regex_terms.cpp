@@ -6,7 +6,7 @@
 using tooldecode::Occurrences;
 using tooldecode::RegexTerms;
 
-TEST_CASE("Terms that mean the same by the laws are one term") {
+TEST_CASE("Terms that mean the same by the distributions are one term") {
   RegexTerms t(3);
   const auto a = t.set({1}), b = t.set({2}), ab = t.set({3}), none = t.nothing(), empty = t.empty();
   const Occurrences star{}, plus{1};

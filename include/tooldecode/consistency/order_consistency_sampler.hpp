@@ -82,8 +82,8 @@ struct Consensus {
 /// All orders share the caches of what they have in common, and run as one batch per step.
 /// `adaptive` spares orders that could not change a winner; the answer is the same without.
 ///
-/// The decoder and its model and constraint outlive the sampler. The law is the decoder's; its
-/// strategy, which changes no token, is not used inside calls.
+/// The decoder and its model and constraint outlive the sampler. The distribution is the decoder's;
+/// its strategy, which changes no token, is not used inside calls.
 ///
 /// \par Shapes      prompt [L]
 /// \par Complexity  a pass per step of the longest order, and orders x tokens in all; less where

@@ -427,8 +427,9 @@ void fill_masked_log_softmax(const LogitsRows<T>& rows, const SamplingOptions& o
 
 /// Chooses a token for each row: what LogitsPipeline and `find_token` choose on the host.
 ///
-/// At temperature 0 the token of the greatest logit, else a draw from the law by the Gumbel noise
-/// of the row's position; the lowest id among equals; -1 where the mask allows nothing.
+/// At temperature 0 the token of the greatest logit, else a draw from the distribution by the
+/// Gumbel noise of the row's position; the lowest id among equals; -1 where the mask allows
+/// nothing.
 ///
 /// \par Shapes      tokens [B]
 /// \par Complexity  one launch, and where few rows are split over blocks a small one that merges

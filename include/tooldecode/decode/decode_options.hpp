@@ -17,7 +17,7 @@ namespace tooldecode {
 struct TokenEvent {
   TokenId token          = 0;
   std::size_t index      = 0;      ///< among the emitted tokens
-  double log_probability = 0;      ///< under the law it was chosen from
+  double log_probability = 0;      ///< under the distribution it was chosen from
   bool forced            = false;  ///< chosen without a forward pass
 };
 
@@ -41,7 +41,7 @@ struct DecodeOptions {
   /// behind it, as `stopped`. An answer's first token has the index 0.
   std::function<bool(const TokenEvent&)> ends_after = {};
 
-  /// The part that makes the law.
+  /// The part that makes the distribution.
   [[nodiscard]] LogitsOptions logits() const {
     return {temperature,       top_k, top_p, min_p, repetition_penalty, presence_penalty,
             frequency_penalty, bias};

@@ -19,7 +19,7 @@
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/draft/drafter.hpp>
 #include <tooldecode/verify/position_noise.hpp>
-#include <tooldecode/verify/target_law.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
 
 namespace tooldecode {
 
@@ -181,9 +181,9 @@ class SpeculativeSequence {
   std::optional<TokenEvent> draw(const DraftTree& tree, std::size_t node, std::size_t lead) {
     pass_.fill_row(lead + node, sequence_.mask(), row_);
     const float temperature = run_->options.temperature;
-    return sequence_.draw(row_, [&](std::span<const float> law, NoiseKey key) {
+    return sequence_.draw(row_, [&](std::span<const float> distribution, NoiseKey key) {
       PositionNoise noise{key};
-      return verifier_->choose(TargetLaw{law, temperature}, tree, node, noise);
+      return verifier_->choose(TargetDistribution{distribution, temperature}, tree, node, noise);
     });
   }
 

@@ -59,20 +59,21 @@ concept CandidateDrafter =
       { d.least_probability() } -> std::convertible_to<double>;
     };
 
-/// Guesses tokens by drawing them from a law that it records, in a tree whose shape does not depend
-/// on what is drawn: what rules that compare two laws require.
+/// Guesses tokens by drawing them from a distribution that it records, in a tree whose shape does
+/// not depend on what is drawn: what rules that compare two distributions require.
 template <class D, class C>
-concept LawDrafter = D::preserves_proposal_law &&
-                     requires(const D& d, typename D::Request& request,
-                              const DraftContext<C>& context, std::span<const TokenId> prompt) {
-                       { D::reads_hidden } -> std::convertible_to<bool>;
-                       { d.begin(prompt) } -> std::same_as<typename D::Request>;
-                       { d.draft(request, context) } -> std::same_as<DraftTree>;
-                     };
+concept DistributionDrafter =
+    D::preserves_proposal_distribution &&
+    requires(const D& d, typename D::Request& request, const DraftContext<C>& context,
+             std::span<const TokenId> prompt) {
+      { D::reads_hidden } -> std::convertible_to<bool>;
+      { d.begin(prompt) } -> std::same_as<typename D::Request>;
+      { d.draft(request, context) } -> std::same_as<DraftTree>;
+    };
 
 /// Either kind.
 template <class D, class C>
-concept Drafter = CandidateDrafter<D, C> || LawDrafter<D, C>;
+concept Drafter = CandidateDrafter<D, C> || DistributionDrafter<D, C>;
 
 /// The tree of one round.
 template <Constraint C, Drafter<C> D>

@@ -55,7 +55,7 @@ struct ToolEstimate {
 /// are cached in time. A refused tool is looked at again by a single speculation, after
 /// `explore_every` refusals or as many as keep the loss below `exploration_loss` of the time
 /// that they stand for; refusals also wear the evidence down to a rest that a few new
-/// observations outweigh, so a change of the law is noticed.
+/// observations outweigh, so a change of the distribution is noticed.
 ///
 /// The means stand for the times: where they vary much, min(T, G - g) of means is more than the
 /// mean of it, and the gate is that much too willing.

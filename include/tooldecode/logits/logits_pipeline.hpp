@@ -1,5 +1,5 @@
 /// \file
-/// LogitsPipeline: from a model's raw logits to the law that a token is drawn from.
+/// LogitsPipeline: from a model's raw logits to the distribution that a token is drawn from.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace tooldecode {
 
-/// What a LogitsPipeline does; the defaults leave the model's law as it is.
+/// What a LogitsPipeline does; the defaults leave the model's distribution as it is.
 struct LogitsOptions {
   float temperature        = 1.0F;  ///< divides the logits; 0 leaves them, for greedy choice
   std::size_t top_k        = 0;     ///< keeps the k best tokens; 0 keeps all
@@ -40,14 +40,15 @@ struct TokenPath {
   std::span<const TokenId> branch;     ///< of a draft tree, from its root to the node
 };
 
-/// Makes the target law of one position, in place: bias, penalties along the path, constraint mask,
-/// temperature, top-k, top-p, min-p, in this order.
+/// Makes the target distribution of one position, in place: bias, penalties along the path,
+/// constraint mask, temperature, top-k, top-p, min-p, in this order.
 ///
-/// The result are logits: softmax of the row is the law, and a token with -infinity is never drawn.
-/// Plain decoding and verification use one pipeline, hence one law. Candidates are ranked by (logit
-/// descending, id ascending), so ties at a cut fall the same way everywhere. A model may produce
-/// anything: NaN and -infinity become a very small finite logit, +infinity a very large one, so
-/// that what the mask allows always has a token to draw; only a mask or a bias forbids.
+/// The result are logits: softmax of the row is the distribution, and a token with -infinity is
+/// never drawn. Plain decoding and verification use one pipeline, hence one distribution.
+/// Candidates are ranked by (logit descending, id ascending), so ties at a cut fall the same way
+/// everywhere. A model may produce anything: NaN and -infinity become a very small finite logit,
+/// +infinity a very large one, so that what the mask allows always has a token to draw; only a mask
+/// or a bias forbids.
 ///
 /// \par Shapes      logits [V]; mask [ceil(V / 32)], or empty to allow all
 /// \par Complexity  O(V), and O(V log V) in the worst case where top-p is used; allocates only for
@@ -91,7 +92,7 @@ class LogitsPipeline {
     });
   }
 
-  /// Turns raw logits into the target law.
+  /// Turns raw logits into the target distribution.
   ///
   /// \return how many tokens can be drawn; 0 where mask and bias forbid all, and the row is then
   ///         all -infinity

@@ -16,8 +16,8 @@
 
 namespace tooldecode {
 
-/// A store of terms: equal terms are one term, and the laws by which they are simplified keep the
-/// derivatives of a term few.
+/// A store of terms: equal terms are one term, and the distributions by which they are simplified
+/// keep the derivatives of a term few.
 ///
 /// A term stands for what the rest of a text may be from some place in it on, so anchors and word
 /// edges are terms that match the empty text in some places, and a lookahead is an intersection
@@ -26,7 +26,7 @@ namespace tooldecode {
 /// \par Complexity  O(n log n) for a list of n terms, else O(1); memory bounded
 /// \par Threads     one object per thread
 /// \par Errors      Error{limit_exceeded} past 200,000 terms or 1,000,000 steps; see BuildBudget
-/// \par Source      Brzozowski 1964; Owens, Reppy and Turon 2009 (the laws)
+/// \par Source      Brzozowski 1964; Owens, Reppy and Turon 2009 (the distributions)
 class RegexTerms {
  public:
   using Term = std::uint32_t;

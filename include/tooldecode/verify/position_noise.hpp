@@ -13,14 +13,14 @@
 #include <tooldecode/core/philox.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/logits/selection.hpp>
-#include <tooldecode/verify/target_law.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
 
 namespace tooldecode {
 
 /// Draws and coins for the token at one absolute position; a rule makes at most one draw there.
 ///
-/// A draw from the target's law is the one that plain decoding makes. Each coin is a number of its
-/// own, of a stream that no draw reads.
+/// A draw from the target's distribution is the one that plain decoding makes. Each coin is a
+/// number of its own, of a stream that no draw reads.
 ///
 /// \par Shapes      weights [V]
 /// \par Complexity  a draw O(V), a coin O(1); no allocation
@@ -31,9 +31,9 @@ class PositionNoise {
  public:
   explicit PositionNoise(NoiseKey key) noexcept : key_(key) {}
 
-  /// A token of the law; nothing where none is possible.
-  [[nodiscard]] std::optional<TokenId> draw(const TargetLaw& law) const noexcept {
-    return find_token(law.logits, law.temperature, key_);
+  /// A token of the distribution; nothing where none is possible.
+  [[nodiscard]] std::optional<TokenId> draw(const TargetDistribution& distribution) const noexcept {
+    return find_token(distribution.logits, distribution.temperature, key_);
   }
 
   /// A token with probability proportional to its weight; nothing where no weight is positive.

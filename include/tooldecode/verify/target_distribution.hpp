@@ -1,5 +1,6 @@
 /// \file
-/// TargetLaw: the law that the next token must have, as a row of processed logits.
+/// TargetDistribution: the distribution that the next token must have, as a row of processed
+/// logits.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace tooldecode {
 /// \par Complexity  O(V), no allocation; sums in double
 /// \par Threads     a view
 /// \par Errors      none; a token outside the row has probability 0
-struct TargetLaw {
+struct TargetDistribution {
   std::span<const float> logits;  ///< [V], already divided by the temperature
   float temperature;              ///< 0 means greedy; else it was applied and only says so
 

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include <tooldecode/verify/target_law.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
 
 #include <support/catch.hpp>
 #include <support/softmax.hpp>
@@ -24,13 +24,13 @@ TEST_CASE("probabilities are those of the softmax in long double") {
     std::vector<float> logits(1 + random() % 200);
     for (float& logit : logits) logit = random() % 3 == 0 ? none : normal(random);
     logits[random() % logits.size()] = 3;
-    const td::TargetLaw law{logits, 0.7F};
-    const auto wanted = td::test::softmax(law);
+    const td::TargetDistribution distribution{logits, 0.7F};
+    const auto wanted = td::test::softmax(distribution);
     std::vector<double> got(logits.size());
-    REQUIRE(law.fill_probabilities(got));
+    REQUIRE(distribution.fill_probabilities(got));
     for (std::size_t t = 0; t < logits.size(); ++t) {
       CHECK(std::abs(got[t] - wanted[t]) < 1e-14);
-      CHECK(std::abs(law.probability(static_cast<td::TokenId>(t)) - wanted[t]) < 1e-14);
+      CHECK(std::abs(distribution.probability(static_cast<td::TokenId>(t)) - wanted[t]) < 1e-14);
       CHECK((got[t] == 0) == (logits[t] == none || wanted[t] == 0));
     }
     CHECK(std::abs(std::accumulate(got.begin(), got.end(), 0.0) - 1) < 1e-13);
@@ -39,34 +39,34 @@ TEST_CASE("probabilities are those of the softmax in long double") {
 
 TEST_CASE("at temperature 0 the first of the greatest logits has all probability") {
   const std::vector<float> logits{1, none, 4, 4, -2};
-  const td::TargetLaw law{logits, 0};
+  const td::TargetDistribution distribution{logits, 0};
   std::vector<double> p(5);
-  CHECK(law.fill_probabilities(p));
+  CHECK(distribution.fill_probabilities(p));
   CHECK(p == std::vector<double>{0, 0, 1, 0, 0});
-  CHECK(law.probability(2) == 1);
-  CHECK(law.probability(3) == 0);
-  CHECK(law.probability(1) == 0);
+  CHECK(distribution.probability(2) == 1);
+  CHECK(distribution.probability(3) == 0);
+  CHECK(distribution.probability(1) == 0);
 }
 
-TEST_CASE("a law that allows nothing, and tokens that no row holds") {
+TEST_CASE("a distribution that allows nothing, and tokens that no row holds") {
   const std::vector<float> logits{none, none};
   for (const float temperature : {0.0F, 1.0F}) {
-    const td::TargetLaw law{logits, temperature};
+    const td::TargetDistribution distribution{logits, temperature};
     std::vector<double> p{3, 4};
-    CHECK_FALSE(law.fill_probabilities(p));
+    CHECK_FALSE(distribution.fill_probabilities(p));
     CHECK(p == std::vector<double>{0, 0});
-    CHECK(law.probability(0) == 0);
-    CHECK(law.probability(2) == 0);
-    CHECK(law.probability(-1) == 0);
+    CHECK(distribution.probability(0) == 0);
+    CHECK(distribution.probability(2) == 0);
+    CHECK(distribution.probability(-1) == 0);
   }
 }
 
 TEST_CASE("logits as far apart as the pipeline lets them be give no NaN") {
   const std::vector<float> logits{1e36F, -1e36F, 1e36F};
-  const td::TargetLaw law{logits, 1e-6F};
+  const td::TargetDistribution distribution{logits, 1e-6F};
   std::vector<double> p(3);
-  CHECK(law.fill_probabilities(p));
+  CHECK(distribution.fill_probabilities(p));
   CHECK(p == std::vector<double>{0.5, 0, 0.5});
-  CHECK(law.probability(0) == 0.5);
-  CHECK(law.probability(1) == 0);
+  CHECK(distribution.probability(0) == 0.5);
+  CHECK(distribution.probability(1) == 0);
 }
