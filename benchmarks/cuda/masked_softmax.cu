@@ -30,7 +30,7 @@ class Batch {
       : rows_(rows),
         vocabulary_(vocabulary),
         words_((vocabulary + 31) / 32),
-        sets_(setup.sets(count() * sizeof(T), most_bytes / (count() * sizeof(T)))),
+        sets_(setup.sets(count() * sizeof(T), max_bytes / (count() * sizeof(T)))),
         logits_(normal_numbers<T>(static_cast<std::size_t>(sets_) * count(), 4, 22)),
         mask_words_(
             random_words(static_cast<std::size_t>(rows) * static_cast<std::size_t>(words_), 23)),
@@ -117,7 +117,7 @@ class Batch {
   }
 
  private:
-  static constexpr std::size_t most_bytes = std::size_t{1} << 30;
+  static constexpr std::size_t max_bytes = std::size_t{1} << 30;
 
   [[nodiscard]] std::size_t count() const {
     return static_cast<std::size_t>(rows_) * static_cast<std::size_t>(vocabulary_);

@@ -35,7 +35,7 @@ constexpr std::size_t path_nodes = 4;  // of each tree that Walk accepts
 
 // The distributions of 64 nodes, and trees of which Walk accepts a known path.
 struct World {
-  explicit World(std::size_t vocabulary) : v(vocabulary), logits(DraftTree::most_nodes * v) {
+  explicit World(std::size_t vocabulary) : v(vocabulary), logits(DraftTree::max_nodes * v) {
     std::mt19937 random{1};
     std::normal_distribution<float> normal{0, 3};
     for (float& x : logits) x = normal(random);
@@ -52,7 +52,7 @@ struct World {
       for (std::size_t d = 0; d < path_nodes; ++d) {
         node = tree.add(node, *find_gumbel(row(node), key(round, d)));
       }
-      while (tree.size() < DraftTree::most_nodes) {
+      while (tree.size() < DraftTree::max_nodes) {
         const std::size_t parent = random() % tree.size();
         const auto token         = proposal.tokens[random() % proposal.tokens.size()];
         const auto drawn         = *find_gumbel(row(parent), key(round, tree.depth(parent)));

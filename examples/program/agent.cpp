@@ -53,7 +53,7 @@ struct AgentOptions {
   float temperature       = 0;
   float guess_temperature = 0.8F;
   std::int64_t seed       = 1;
-  std::size_t most        = 128;
+  std::size_t max         = 128;
   bool json               = false;
   std::string question    = "Please tell me the weather in Oslo.";
 };
@@ -223,7 +223,7 @@ void run_agent(const AgentOptions& options) {
             {"tools", functions},
             {"temperature", options.temperature},
             {"seed", options.seed},
-            {"max_tokens", options.most}};
+            {"max_tokens", options.max}};
   std::random_device entropy;
   const std::string session = "agent-" + hexadecimal(std::uint64_t{entropy()} << 32 | entropy());
   for (std::size_t turn = 0; turn < options.turns; ++turn) {
@@ -296,7 +296,7 @@ void add_agent(CLI::App& app) {
       ->capture_default_str();
   sub->add_option("--temperature", options->temperature, "0 is greedy")->capture_default_str();
   sub->add_option("--seed", options->seed, "of the sampling noise")->capture_default_str();
-  sub->add_option("--max-tokens", options->most, "of an answer")->capture_default_str();
+  sub->add_option("--max-tokens", options->max, "of an answer")->capture_default_str();
   sub->add_flag("--json", options->json, "print one JSON object and nothing else");
   sub->add_option("question", options->question, "what to ask")->capture_default_str();
   sub->callback([options] { run_agent(*options); });

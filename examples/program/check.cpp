@@ -49,7 +49,7 @@ struct CheckOptions {
   bool documented_order    = false;
   bool cross_check         = false;
   bool timing              = false;
-  std::size_t max_inflated = most_inflated_bytes;
+  std::size_t max_inflated = max_inflated_bytes;
 };
 
 // Whether texts are of a schema, a grammar or an expression, each in its row, and not calls.
@@ -57,10 +57,10 @@ bool is_specified(const std::string& format) {
   return format == "json-schema" || format == "ebnf" || format == "regex";
 }
 
-td::Tokenizer open_tokenizer(const std::string& path, std::size_t most_inflated) {
+td::Tokenizer open_tokenizer(const std::string& path, std::size_t max_inflated) {
   return std::filesystem::is_directory(path)
              ? td::load_tokenizer(path)
-             : td::parse_tokenizer(read_file(path, most_inflated), path);
+             : td::parse_tokenizer(read_file(path, max_inflated), path);
 }
 
 // The row's text: as given, or its calls written in the format.

@@ -52,7 +52,7 @@ class EarlyOutputs {
   std::size_t keep(const std::string& id, std::vector<CachedOutput> outputs,
                    std::chrono::duration<double> keep_alive) {
     const auto now       = sweep();
-    const double most    = options_.seconds;
+    const double max     = options_.seconds;
     std::size_t accepted = 0;
     for (CachedOutput& output : outputs) {
       const double life = output.keep_alive.value_or(keep_alive.count());
@@ -61,9 +61,9 @@ class EarlyOutputs {
       if (const auto older = by_key_.find(key); older != by_key_.end()) erase(older->second);
       const std::size_t bytes =
           entry_bytes + id.size() + 2 * key.second.size() + output.output.size();
-      if (options_.entries == 0 || bytes > options_.bytes || std::min(most, life) <= 0) continue;
+      if (options_.entries == 0 || bytes > options_.bytes || std::min(max, life) <= 0) continue;
       kept_.push_back(
-          {key, {std::move(output), after(now, life)}, bytes, after(now, std::min(most, life))});
+          {key, {std::move(output), after(now, life)}, bytes, after(now, std::min(max, life))});
       by_key_.emplace(std::move(key), std::prev(kept_.end()));
       bytes_ += bytes;
       ++accepted;

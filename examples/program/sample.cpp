@@ -33,7 +33,7 @@ struct SampleOptions {
   std::size_t count        = 1000;
   std::size_t max_tokens   = 400;
   std::uint64_t seed       = 1;
-  std::size_t max_inflated = most_inflated_bytes;
+  std::size_t max_inflated = max_inflated_bytes;
 };
 
 // Three kinds of made-up logits: uniform noise; a few peaks that most often stand on tokens that

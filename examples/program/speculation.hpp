@@ -86,17 +86,17 @@ class Speculation {
     const auto context =
         settings.with_context ? std::optional(assistant_.tokenizer.vocabulary()) : std::nullopt;
     // On a processor a node costs more than on a GPU: few levels wide, and none that is unlikely.
-    constexpr double least = 0.1;
+    constexpr double min = 0.1;
     const EagleDrafter eagle{
         eagle_,
         head,
-        {.depth = eagle_depth, .width = 4, .least_probability = least, .context = context}};
+        {.depth = eagle_depth, .width = 4, .min_probability = min, .context = context}};
     if (name == "eagle") return decode(eagle);
     const MedusaDrafter medusa{
-        medusa_, head, {.width = 4, .least_probability = least, .context = context}};
+        medusa_, head, {.width = 4, .min_probability = min, .context = context}};
     if (name == "medusa") return decode(medusa);
     if (name == "all")
-      return decode(Drafters{DraftersOptions{.least_probability = least}, eagle, lookup, forced});
+      return decode(Drafters{DraftersOptions{.min_probability = min}, eagle, lookup, forced});
     throw Error(Errc::invalid_option, name,
                 "no such drafter; there are forced, lookup, forced+lookup, eagle, medusa and all");
   }

@@ -31,7 +31,7 @@ std::string opening_of(const ToolCallFSM& call, const std::string& text) {
 // reaches beyond it; the rest is chosen from a row that is made anew from the whole history.
 std::vector<TokenId> alone(const test::RandomModel& model, const ToolCallFSM& answer,
                            const ToolCallFSM& call, std::string text, std::string outer_text,
-                           std::vector<TokenId> history, std::size_t most) {
+                           std::vector<TokenId> history, std::size_t max) {
   const Vocabulary& vocabulary = call.vocabulary();
   const ByteTrie trie          = make_trie(vocabulary);
   const ForcedText forced_text(trie);
@@ -49,7 +49,7 @@ std::vector<TokenId> alone(const test::RandomModel& model, const ToolCallFSM& an
     history.push_back(token);
     return true;
   };
-  while (tokens.size() < most) {
+  while (tokens.size() < max) {
     std::string forced = call.forced(state_of(""));
     bool closes        = false;
     for (std::size_t n = 1; n <= forced.size() && !closes; ++n) {
@@ -64,7 +64,7 @@ std::vector<TokenId> alone(const test::RandomModel& model, const ToolCallFSM& an
     };
     const auto pieces = forced_text.encode(forced);
     std::size_t put   = 0;
-    for (std::string rest = forced; put < pieces.size() && tokens.size() < most; ++put) {
+    for (std::string rest = forced; put < pieces.size() && tokens.size() < max; ++put) {
       bool longer = closes && put + 1 == pieces.size();
       for (std::size_t t = 0; t < vocabulary.size() && !longer; ++t) {
         const auto token = static_cast<TokenId>(t);

@@ -201,7 +201,7 @@ TEST_CASE("Renewed for each text, or compacted within one, memory stays within t
       state = *text.advance(state, choose(text, state, random));
     }
   };
-  std::size_t most = 0, memories = 0, last = 0;
+  std::size_t max = 0, memories = 0, last = 0;
   for (unsigned seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
@@ -211,23 +211,23 @@ TEST_CASE("Renewed for each text, or compacted within one, memory stays within t
     memories += state.memory != last;
     last = state.memory;
     write(text, state, random);
-    most = std::max(most, text.bytes());
+    max = std::max(max, text.bytes());
   }
   CHECK(memories > 2);  // the feature did something
   CHECK(memories < 40);
-  CHECK(most < 2 * budget);
+  CHECK(max < 2 * budget);
 
   std::mt19937 random(5);
   GrammarConstraint endless = constraint;
   auto state                = endless.initial();
-  most                      = 0;
+  max                       = 0;
   for (int round = 0; round < 150; ++round) {
     write(endless, state, random);
     if (endless.is_finished(state)) state = endless.initial();
-    most = std::max(most, endless.bytes());
+    max = std::max(max, endless.bytes());
     if (endless.bytes() > budget) endless.compact({&state, 1});
   }
-  CHECK(most < 2 * budget);
+  CHECK(max < 2 * budget);
 
   const GrammarConstraint unbounded = constraint;
   for (unsigned seed = 1; seed <= 600; ++seed) {

@@ -62,12 +62,12 @@ struct Maker {
     return StringEscape::quoted(text, ValueSyntax::json, '"');
   }
   NodeId value(int depth) {
-    const std::uint32_t least = below(3);
+    const std::uint32_t min = below(3);
     switch (depth == 0 ? below(3) : below(5)) {
       case 0:
         return grammar.lexeme(any_string(ValueSyntax::json, '"'));
       case 1:
-        return grammar.lexeme(any_string(ValueSyntax::json, '"'), {least, least + below(3)});
+        return grammar.lexeme(any_string(ValueSyntax::json, '"'), {min, min + below(3)});
       case 2:
         return grammar.choice({grammar.literal("12"), grammar.literal("[]")});
       default:

@@ -174,7 +174,7 @@ TEST_CASE("Masks inside characters that many states share are those of the chara
       whole.insert(std::move(bytes));
     }
   }
-  constexpr std::size_t most = 200;
+  constexpr std::size_t max = 200;
   // Whether a text is one of at most so many letters, or begins one.
   const auto judge = [&](std::string_view text) {
     std::size_t count = 0;
@@ -184,11 +184,11 @@ TEST_CASE("Masks inside characters that many states share are those of the chara
       const std::string one(text.substr(0, n));
       text.remove_prefix(n);
       if (whole.count(one) == 0) {
-        return std::pair(false, text.empty() && count < most && begun.count(one) != 0);
+        return std::pair(false, text.empty() && count < max && begun.count(one) != 0);
       }
       ++count;
     }
-    return std::pair(count > 0 && count <= most, count <= most);
+    return std::pair(count > 0 && count <= max, count <= max);
   };
   const std::string sample = "a\u00E9\u0436\u4E2D\u6587\U00020000x1 \u20AC\U0001F600";
   const RegexConstraint constraint(slow::pieces_of({sample, sample + sample}, 1),

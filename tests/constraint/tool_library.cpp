@@ -149,16 +149,16 @@ TEST_CASE("A library begins anew with its cache, and earlier machines go on") {
   const ToolLibrary library{MaskCache(vocabulary(), 20'000), PythonCall{}};
   std::mt19937 random(1);
   const ToolSet tools = three_tools(random);
-  std::size_t most = 0, renewed = 0;
+  std::size_t max = 0, renewed = 0;
   for (int i = 0; i < 8; ++i) {
     const ToolSet fresh       = ToolSet::from_json(tools[0].document);
     const ToolCallFSM machine = library.machine(fresh);
     renewed += library.size() == 1;
-    most = std::max(most, library.size());
+    max = std::max(max, library.size());
     compare(machine, ToolCallFSM(vocabulary(), fresh, PythonCall{}), random);
   }
   CHECK(renewed > 1);
-  CHECK(most < 8);
+  CHECK(max < 8);
 }
 
 TEST_CASE("A library refuses options of a single call") {

@@ -89,7 +89,7 @@ std::size_t rows_before(const DraftTreeOptions& options, int level) {
 void check_growth(const DraftTreeOptions& options, Distribution distribution, unsigned seed) {
   constexpr std::size_t sequences = 3;
   INFO("depth " << options.depth << ", width " << options.width << ", children " << options.children
-                << ", budget " << options.budget << ", least " << options.least_probability
+                << ", budget " << options.budget << ", least " << options.min_probability
                 << ", distribution " << static_cast<int>(distribution) << ", seed " << seed);
   std::mt19937 random(seed);
   const auto depth       = static_cast<std::size_t>(options.depth);
@@ -113,7 +113,7 @@ void check_growth(const DraftTreeOptions& options, Distribution distribution, un
     DraftCandidates candidates(any, any.initial(), roots[b], depth);
     std::vector<float> states;
     grow_tree(
-        candidates, heads[b], depth, width, options.least_probability,
+        candidates, heads[b], depth, width, options.min_probability,
         [&](std::size_t) { return children; },
         [&](std::size_t level, std::span<const FrontierNode> frontier) {
           frontiers[b].emplace_back(frontier.begin(), frontier.end());
@@ -126,7 +126,7 @@ void check_growth(const DraftTreeOptions& options, Distribution distribution, un
         });
     frontiers[b].resize(depth);
     trees.push_back(
-        candidates.best(static_cast<std::size_t>(options.budget), options.least_probability));
+        candidates.best(static_cast<std::size_t>(options.budget), options.min_probability));
   }
 
   DraftGrowth growth{.options = options, .sequences = sequences};
@@ -135,7 +135,7 @@ void check_growth(const DraftTreeOptions& options, Distribution distribution, un
   const DeviceBuffer<TokenId> tokens(sequences * width);
   const DeviceBuffer<std::int32_t> parents(sequences * width), sizes(sequences);
   const DeviceBuffer<std::uint64_t> ancestors(sequences * width);
-  const bool has_masks = (options.depth - 1) * options.width <= most_nodes;
+  const bool has_masks = (options.depth - 1) * options.width <= max_nodes;
   const DraftFrontierView frontier{.tokens    = tokens.data(),
                                    .parents   = parents.data(),
                                    .ancestors = has_masks ? ancestors.data() : nullptr,
@@ -190,12 +190,12 @@ void check_growth(const DraftTreeOptions& options, Distribution distribution, un
     }
   }
 
-  const DeviceBuffer<TokenId> device_roots(roots), tree_tokens(sequences * most_nodes);
-  const DeviceBuffer<std::int32_t> device_lengths(lengths), tree_parents(sequences * most_nodes),
+  const DeviceBuffer<TokenId> device_roots(roots), tree_tokens(sequences * max_nodes);
+  const DeviceBuffer<std::int32_t> device_lengths(lengths), tree_parents(sequences * max_nodes),
       tree_sizes(sequences);
-  const DeviceBuffer<std::uint64_t> tree_ancestors(sequences * most_nodes);
-  const DeviceBuffer<std::int64_t> tree_positions(sequences * most_nodes);
-  const DeviceBuffer<float> tree_scores(sequences * most_nodes);
+  const DeviceBuffer<std::uint64_t> tree_ancestors(sequences * max_nodes);
+  const DeviceBuffer<std::int64_t> tree_positions(sequences * max_nodes);
+  const DeviceBuffer<float> tree_scores(sequences * max_nodes);
   fill_best_tree(growth, device_roots.data(), device_lengths.data(),
                  {.tokens    = tree_tokens.data(),
                   .parents   = tree_parents.data(),
@@ -214,9 +214,9 @@ void check_growth(const DraftTreeOptions& options, Distribution distribution, un
     INFO("tree " << b);
     const DraftTree& tree = trees[b];
     REQUIRE(got_sizes[b] == static_cast<int>(tree.size()));
-    for (std::size_t i = 0; i < most_nodes; ++i) {
+    for (std::size_t i = 0; i < max_nodes; ++i) {
       INFO("node " << i);
-      const std::size_t at = b * most_nodes + i;
+      const std::size_t at = b * max_nodes + i;
       const bool is_there  = i < tree.size();
       CHECK(got_tokens[at] == (is_there ? tree.token(i) : -1));
       CHECK(got_parents[at] == (is_there ? static_cast<int>(tree.parent(i)) : 0));
@@ -255,7 +255,7 @@ TEST_CASE("Paths below the least probability neither grow on the device nor are 
     for (const double least : {0.0, 0.02, 0.2, 1.0}) {
       for (const Distribution distribution : {Distribution::smooth, Distribution::tied}) {
         check_growth(
-            {.depth = 4, .width = 4, .children = 4, .budget = 20, .least_probability = least},
+            {.depth = 4, .width = 4, .children = 4, .budget = 20, .min_probability = least},
             distribution, 7);
       }
     }
@@ -289,7 +289,7 @@ TEST_CASE("What cannot grow is an error") {
   CHECK(code_of({.children = 0}) == "invalid_option children");
   CHECK(code_of({.budget = 0}) == "invalid_option budget");
   CHECK(code_of({.budget = 65}) == "invalid_option budget");
-  CHECK(code_of({.least_probability = -0.5}) == "invalid_option least_probability");
+  CHECK(code_of({.min_probability = -0.5}) == "invalid_option least_probability");
   CHECK(code_of({.depth = 2, .width = 409, .children = 10}) == "invalid_option depth");
   CHECK(code_of({.depth = 2, .width = 408, .children = 10}).empty());
 

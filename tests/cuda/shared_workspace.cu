@@ -96,12 +96,12 @@ struct Calls {
       }
       case 3: {
         const auto out = unwritten<__half>(nodes * head_size);
-        tree_attention<__half>({.queries     = queries.data(),
-                                .ancestors   = ancestors.data(),
-                                .lengths     = lengths.data(),
-                                .sequences   = 1,
-                                .nodes       = nodes,
-                                .most_length = length},
+        tree_attention<__half>({.queries    = queries.data(),
+                                .ancestors  = ancestors.data(),
+                                .lengths    = lengths.data(),
+                                .sequences  = 1,
+                                .nodes      = nodes,
+                                .max_length = length},
                                {.keys        = keys.data(),
                                 .values      = values.data(),
                                 .slot_stride = head_size,
@@ -117,9 +117,9 @@ struct Calls {
         return bytes_of(distribution, kept);
       }
       default: {  // a tree whose tokens are drawn with the workspace too, and its verdict
-        std::vector<TokenId> tokens(most_nodes, -1);
-        std::vector<std::int32_t> parents(most_nodes, 0);
-        std::vector<std::uint64_t> above(most_nodes, 0);
+        std::vector<TokenId> tokens(max_nodes, -1);
+        std::vector<std::int32_t> parents(max_nodes, 0);
+        std::vector<std::uint64_t> above(max_nodes, 0);
         for (int node = 0; node < rows; ++node) {
           above[static_cast<std::size_t>(node)]   = (std::uint64_t{2} << node) - 1;
           parents[static_cast<std::size_t>(node)] = node == 0 ? 0 : node - 1;
@@ -128,7 +128,7 @@ struct Calls {
         const DeviceBuffer<TokenId> tree_tokens(tokens);
         const DeviceBuffer<std::int32_t> tree_parents(parents), sizes(std::vector{rows});
         const DeviceBuffer<std::uint64_t> tree_ancestors(above);
-        const auto choices  = unwritten<TokenId>(most_nodes);
+        const auto choices  = unwritten<TokenId>(max_nodes);
         const auto verdicts = unwritten<tooldecode::cuda::TreeVerdict>(1);
         find_tokens(batch, {.temperature = 0.8F}, noise, choices.data(), workspace, nullptr);
         verify_trees({.tokens    = tree_tokens.data(),

@@ -39,7 +39,7 @@ Written written(const LogitsRows<T>& rows, float temperature, const std::uint64_
   return {values.download(), kept.download()};
 }
 
-/// Rows of a batch, of which the second is forbidden whole; logits below `least` are cut off.
+/// Rows of a batch, of which the second is forbidden whole; logits below `min` are cut off.
 template <Number T>
 void rows_equal_float64(std::size_t count, std::size_t vocabulary, int blocks, float least = 0) {
   constexpr float temperature = 0.8F;

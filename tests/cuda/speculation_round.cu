@@ -95,12 +95,12 @@ __global__ void target_pass(const std::uint32_t* contexts, const std::int32_t* l
                             KeyValues<__half> cache) {
   const auto row     = static_cast<int>(blockIdx.x);
   const auto thread  = static_cast<int>(threadIdx.x);
-  const int sequence = row / most_nodes, node = row % most_nodes;
+  const int sequence = row / max_nodes, node = row % max_nodes;
   if (node >= tree.sizes[sequence]) return;  // its logits are NaN, and nobody may mind
   std::uint32_t context = contexts[sequence];
   for (int above = 1; above <= node; ++above) {
     if ((tree.ancestors[row] >> above & 1) == 0) continue;
-    context = follow(context, tree.tokens[sequence * most_nodes + above]);
+    context = follow(context, tree.tokens[sequence * max_nodes + above]);
   }
   for (int token = thread; token < words; token += static_cast<int>(blockDim.x)) {
     logits[row * words + token] = logit_of(context, token);
@@ -166,7 +166,7 @@ struct Round {
   DeviceBuffer<std::byte> growth_memory, workspace;
 
   explicit Round(const std::vector<std::vector<TokenId>>& prompts) {
-    constexpr std::size_t nodes = sequences * std::size_t{most_nodes};
+    constexpr std::size_t nodes = sequences * std::size_t{max_nodes};
     const auto frontier         = static_cast<std::size_t>(rows);
     const auto tops             = frontier * static_cast<std::size_t>(options.children);
     std::vector<__half> numbers;
@@ -266,10 +266,10 @@ struct Round {
                                   .slot_stride = head_size,
                                   .head_stride = head_size,
                                   .page_stride = slots * head_size};
-    launch(target_pass, {.grid = sequences * most_nodes, .block = warp_size}, stream,
+    launch(target_pass, {.grid = sequences * max_nodes, .block = warp_size}, stream,
            contexts.data(), lengths.data(), tree(), logits.data(), target_masks.data(), cache);
     find_tokens<float>({.logits     = logits.data(),
-                        .rows       = sequences * most_nodes,
+                        .rows       = sequences * max_nodes,
                         .vocabulary = words,
                         .mask       = target_masks.data()},
                        sampling, {.seed = seed, .positions = tree_positions.data(), .shift = 1},
@@ -288,7 +288,7 @@ struct Round {
   DraftTree host_tree(std::size_t sequence) const {
     const auto tokens       = tree_tokens.download();
     const auto parents      = tree_parents.download();
-    const std::size_t first = sequence * most_nodes;
+    const std::size_t first = sequence * max_nodes;
     DraftTree tree(tokens[first]);
     for (int i = 1; i < tree_sizes.download()[sequence]; ++i) {
       const auto at = first + static_cast<std::size_t>(i);

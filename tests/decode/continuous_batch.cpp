@@ -37,8 +37,8 @@ struct Script {
 };
 
 Script random_script(std::mt19937& random, std::size_t vocabulary_size) {
-  const auto tokens = [&](std::size_t least) {
-    Tokens some(least + random() % 5);
+  const auto tokens = [&](std::size_t min) {
+    Tokens some(min + random() % 5);
     for (auto& token : some) token = static_cast<td::TokenId>(random() % vocabulary_size);
     return some;
   };

@@ -93,7 +93,7 @@ TEST_CASE("a sequence ends by its options, its context, or for lack of a token")
   CHECK(td::Sequence{none.run, 0}.is_finished());
 
   const Four narrow{{}, 3};
-  CHECK(narrow.run.most_tokens() == 2);
+  CHECK(narrow.run.max_tokens() == 2);
   td::Sequence sequence{narrow.run, 0};
   sequence.take({.token = 0});
   CHECK_FALSE(sequence.is_finished());
@@ -102,7 +102,7 @@ TEST_CASE("a sequence ends by its options, its context, or for lack of a token")
   CHECK(sequence.output().finish == td::Finish::context);
 
   const Four endless{{.max_tokens = 7}, std::numeric_limits<std::size_t>::max()};
-  CHECK(endless.run.most_tokens() == 7);
+  CHECK(endless.run.max_tokens() == 7);
 
   td::DecodeOptions banned;
   for (td::TokenId t = 0; t < 4; ++t) {

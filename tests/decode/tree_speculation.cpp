@@ -47,7 +47,7 @@ struct Oracle {
   std::size_t nodes      = 63;  ///< of the tree
 
   std::size_t budget() const { return nodes; }
-  double least_probability() const { return 0; }
+  double min_probability() const { return 0; }
   Request begin(std::span<const td::TokenId>) const { return {std::mt19937{seed}}; }
 
   template <class C>
@@ -195,12 +195,12 @@ TEST_CASE("ends inside an accepted path end the answer there") {
   const td::TreeSpeculation speculation{oracle, td::TreeVerifier{td::Walk{}}};
 
   SECTION("max_tokens") {
-    for (std::size_t most = 0; most < 25; ++most) {
+    for (std::size_t max = 0; max < 25; ++max) {
       const td::Unconstrained any{50};
       const td::Decoder decode{model, any, speculation};
-      const auto out = decode({{1, 2}}, {.max_tokens = most});
+      const auto out = decode({{1, 2}}, {.max_tokens = max});
       CHECK(out.tokens ==
-            Tokens(plain.tokens.begin(), plain.tokens.begin() + static_cast<std::ptrdiff_t>(most)));
+            Tokens(plain.tokens.begin(), plain.tokens.begin() + static_cast<std::ptrdiff_t>(max)));
       CHECK(out.finish == td::Finish::length);
     }
   }

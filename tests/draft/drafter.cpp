@@ -21,10 +21,10 @@ struct Comb {
     std::size_t rounds = 0;
   };
   std::size_t nodes = 0;
-  double least      = 0;
+  double min        = 0;
 
   std::size_t budget() const { return nodes; }
-  double least_probability() const { return least; }
+  double min_probability() const { return min; }
   Request begin(std::span<const td::TokenId>) const { return {}; }
   template <class C>
   void propose(Request& request, const td::DraftContext<C>&,
@@ -72,8 +72,8 @@ Context context_of(std::size_t depth, std::size_t nodes) {
           .prompt     = prompt,
           .generated  = generated,
           .hidden     = {},
-          .most_depth = depth,
-          .most_nodes = nodes};
+          .max_depth  = depth,
+          .max_nodes  = nodes};
 }
 
 }  // namespace

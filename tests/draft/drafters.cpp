@@ -25,7 +25,7 @@ struct Chain {
   float score = 0;
 
   std::size_t budget() const { return 1; }
-  double least_probability() const { return 0; }
+  double min_probability() const { return 0; }
   Request begin(std::span<const td::TokenId> prompt) const { return {prompt.size(), 0}; }
   template <class C>
   void propose(Request& request, const td::DraftContext<C>&,
@@ -57,8 +57,8 @@ td::DraftTree tree_of(const D& drafters, typename D::Request& request) {
                                                             .prompt     = prompt,
                                                             .generated  = {},
                                                             .hidden     = {},
-                                                            .most_depth = 60,
-                                                            .most_nodes = 64});
+                                                            .max_depth  = 60,
+                                                            .max_nodes  = 64});
 }
 
 }  // namespace
@@ -93,9 +93,9 @@ TEST_CASE("there is one budget, and one least probability, for all together") {
     return Tokens(tree.tokens().begin() + 1, tree.tokens().end());
   };
   CHECK(td::Drafters{first}.budget() == 32);
-  CHECK(tokens({.budget = 9, .least_probability = 0}) == Tokens{1, 2, 3, 4, 5});
-  CHECK(tokens({.budget = 2, .least_probability = 0}) == Tokens{1, 4});
-  CHECK(tokens({.budget = 3, .least_probability = 0}) == Tokens{1, 2, 4});
-  CHECK(tokens({.budget = 0, .least_probability = 0}).empty());
-  CHECK(tokens({.budget = 9, .least_probability = 0.3}) == Tokens{1, 2, 4});
+  CHECK(tokens({.budget = 9, .min_probability = 0}) == Tokens{1, 2, 3, 4, 5});
+  CHECK(tokens({.budget = 2, .min_probability = 0}) == Tokens{1, 4});
+  CHECK(tokens({.budget = 3, .min_probability = 0}) == Tokens{1, 2, 4});
+  CHECK(tokens({.budget = 0, .min_probability = 0}).empty());
+  CHECK(tokens({.budget = 9, .min_probability = 0.3}) == Tokens{1, 2, 4});
 }

@@ -115,11 +115,11 @@ void check_head(const Head& head, const Matrix& matrix, const std::vector<td::To
   for (std::size_t t = 0; t < n; ++t) {
     INFO("state " << t << " of " << n << ", width " << width << ", rows " << active.size());
     const std::span<const float> state(hidden.data() + t * width, width);
-    const Words mask       = is_masked ? words[t] : Words{};
-    const auto expected    = expect(matrix, active, state, mask.empty() ? nullptr : &masks[t]);
-    const std::size_t most = std::min(k, expected.tokens.size());
+    const Words mask      = is_masked ? words[t] : Words{};
+    const auto expected   = expect(matrix, active, state, mask.empty() ? nullptr : &masks[t]);
+    const std::size_t max = std::min(k, expected.tokens.size());
     CHECK(tops[t].tokens ==
-          std::vector(expected.tokens.begin(), expected.tokens.begin() + static_cast<int>(most)));
+          std::vector(expected.tokens.begin(), expected.tokens.begin() + static_cast<int>(max)));
     if (expected.tokens.empty()) {
       CHECK(tops[t].log_sum_exp == -std::numeric_limits<double>::infinity());
     } else {

@@ -65,8 +65,8 @@ TEST_CASE("What needs too many states stays as it is, and soon everything does")
 
 TEST_CASE("Parts that are alike are one lexeme, and what has none is tried once") {
   GrammarRules g;
-  const auto word = [&](std::uint32_t most) {
-    return g.sequence({g.text("x"), g.repeat(g.characters({{'a', 'z'}}), {1, most})});
+  const auto word = [&](std::uint32_t max) {
+    return g.sequence({g.text("x"), g.repeat(g.characters({{'a', 'z'}}), {1, max})});
   };
   const auto one = word(5), same = word(5), other = word(6);
   RegularParts regular(g);

@@ -30,5 +30,5 @@ TEST_CASE("Parts are limited") {
     while (true) (void)g.text("x");
   };
   CHECK_THROWS_AS(fill(), Error);
-  CHECK(g.size() == GrammarRules::most_nodes);
+  CHECK(g.size() == GrammarRules::max_nodes);
 }

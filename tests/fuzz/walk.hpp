@@ -49,7 +49,7 @@ void walk_masks(const C& constraint, std::mt19937& random, int steps = 3) {
   auto state = constraint.initial();
   std::string text;
   for (; steps > 0 && !constraint.is_finished(state); --steps) {
-    if (constraint.automaton().positions(state.id).size() > most_positions) return;
+    if (constraint.automaton().positions(state.id).size() > max_positions) return;
     constraint.fill_mask(state, mask.words());
     std::vector<TokenId> allowed;
     for (std::size_t i = 0; i < constraint.vocabulary_size(); ++i) {

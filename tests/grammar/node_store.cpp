@@ -320,7 +320,7 @@ TEST_CASE("A large grammar is taken in with pauses, in which others take theirs 
     CHECK((known == NodeStore::nothing || known == made));
     known = made;
   });
-  CHECK(pauses >= 5000 / NodeStore::most_at_once);
+  CHECK(pauses >= 5000 / NodeStore::max_at_once);
   CHECK(shared[node].children.size() == 5000);
   CHECK(shared.size() == alone.size());
   CHECK(shared.add(large, root) == node);

@@ -44,8 +44,8 @@ Json nested(int n, const std::function<Json(Json, int)>& around) {
   for (int i = 0; i < n; ++i) all = around(std::move(all), i);
   return all;
 }
-Json text(int least) {
-  return {{"type", "string"}, {"minLength", least}};
+Json text(int min) {
+  return {{"type", "string"}, {"minLength", min}};
 }
 
 struct Family {

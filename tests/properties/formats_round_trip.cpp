@@ -54,7 +54,7 @@ ToolSet tools_of(Random& random) {
   return ToolSet::from_json(documents);
 }
 
-std::string random_text(Random& random, std::uint32_t least, std::uint32_t most) {
+std::string random_text(Random& random, std::uint32_t min, std::uint32_t max) {
   static const std::vector<std::string> pieces{"a",
                                                "b",
                                                "7",
@@ -79,7 +79,7 @@ std::string random_text(Random& random, std::uint32_t least, std::uint32_t most)
                                                "=",
                                                "<arg_key>",
                                                "```"};
-  const std::uint32_t length = least + below(random, most - least + 1);
+  const std::uint32_t length = min + below(random, max - min + 1);
   std::string text;
   for (std::uint32_t left = length; left > 0;) {
     const std::string& piece = pieces[below(random, static_cast<std::uint32_t>(pieces.size()))];

@@ -65,7 +65,7 @@ struct Rules {
   std::set<Text> required, not_required;
   std::vector<std::pair<Text, Text>> dependent;
   std::optional<std::size_t> name_pattern;  // of all names
-  std::optional<std::size_t> longest, least, most;
+  std::optional<std::size_t> longest, min, max;
 };
 
 struct KeyMaker {
@@ -106,8 +106,8 @@ struct KeyMaker {
     if (below(4) == 0) made.dependent.emplace_back(some_name(), some_name());
     if (below(4) == 0) made.name_pattern = below(std::size(known_patterns));
     if (below(5) == 0) made.longest = below(4);
-    if (below(3) == 0) made.least = below(4);
-    if (below(6) == 0) made.most = made.least.value_or(0) + below(3);
+    if (below(3) == 0) made.min = below(4);
+    if (below(6) == 0) made.max = made.min.value_or(0) + below(3);
     return made;
   }
   Json schema(const Rules& rules) {
@@ -144,8 +144,8 @@ struct KeyMaker {
       made["propertyNames"]["pattern"] = known_patterns[*rules.name_pattern].pattern;
     }
     if (rules.longest) made["propertyNames"]["maxLength"] = *rules.longest;
-    if (rules.least) made["minProperties"] = *rules.least;
-    if (rules.most) made["maxProperties"] = *rules.most;
+    if (rules.min) made["minProperties"] = *rules.min;
+    if (rules.max) made["maxProperties"] = *rules.max;
     return made;
   }
 
@@ -226,8 +226,8 @@ Judgement judge(const Rules& rules, const std::vector<WrittenMember>& members) {
   for (const auto& [name, needed] : rules.dependent) {
     result.conforms &= names.count(name) == 0 || names.count(needed) != 0;
   }
-  if (rules.least && names.size() < *rules.least) result.conforms = false;
-  if (rules.most && names.size() > *rules.most) result.conforms = false;
+  if (rules.min && names.size() < *rules.min) result.conforms = false;
+  if (rules.max && names.size() > *rules.max) result.conforms = false;
   return result;
 }
 

@@ -9,10 +9,10 @@ using namespace tooldecode;
 
 namespace {
 
-NumberForm numbers(const char* least, const char* most, NumberKinds kinds = NumberKinds::any) {
+NumberForm numbers(const char* min, const char* max, NumberKinds kinds = NumberKinds::any) {
   NumberForm form{.kinds = kinds};
-  if (*least != 0) form.bounds.minimum = {Decimal::parse(least), false};
-  if (*most != 0) form.bounds.maximum = {Decimal::parse(most), false};
+  if (*min != 0) form.bounds.minimum = {Decimal::parse(min), false};
+  if (*max != 0) form.bounds.maximum = {Decimal::parse(max), false};
   return form;
 }
 

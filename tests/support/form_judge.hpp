@@ -48,17 +48,17 @@ class FormJudge {
   }
   bool conforms(const NumberForm& form, const Json& value) {
     const Decimal number   = Decimal::parse(ExactNumber::text(value));
-    const auto& least      = form.bounds.minimum;
-    const auto& most       = form.bounds.maximum;
-    const int low          = least ? compare(number, least->value) : 1;
-    const int high         = most ? compare(number, most->value) : -1;
+    const auto& min        = form.bounds.minimum;
+    const auto& max        = form.bounds.maximum;
+    const int low          = min ? compare(number, min->value) : 1;
+    const int high         = max ? compare(number, max->value) : -1;
     const std::string text = ExactNumber::text(value);
     const bool is_digits   = text.find_first_of(".eE") == text.npos;
     const NumberKinds kind = !number.is_integral() ? NumberKinds::fractions
                              : is_digits           ? NumberKinds::digits
                                                    : NumberKinds::pointed;
-    return low >= (least && least->exclusive ? 1 : 0) &&
-           high <= (most && most->exclusive ? -1 : 0) && has(form.kinds, kind) &&
+    return low >= (min && min->exclusive ? 1 : 0) && high <= (max && max->exclusive ? -1 : 0) &&
+           has(form.kinds, kind) &&
            std::all_of(
                form.bounds.multiples.begin(), form.bounds.multiples.end(),
                [&](const Decimal& multiple) { return is_multiple(number, multiple).value(); });

@@ -248,7 +248,7 @@ class ToyTarget {
   std::vector<double> scores{1};
   for (std::size_t node = 0; node < whole.size() && whole.depth(node) < 3; ++node) {
     const ProposalDistribution& q = target.draft(tokens, whole, node);
-    for (std::size_t i = 0; i < q.tokens.size() && whole.size() < DraftTree::most_nodes; ++i) {
+    for (std::size_t i = 0; i < q.tokens.size() && whole.size() < DraftTree::max_nodes; ++i) {
       whole.add(node, q.tokens[i]);
       scores.push_back(scores[node] * q.probabilities[i]);
     }

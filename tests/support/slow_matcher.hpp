@@ -141,8 +141,8 @@ class Matcher {
 
   // One unit more or less past the bounds is all that a count can tell.
   static std::uint32_t capped(const Occurrences& units, std::uint32_t count) {
-    const std::uint32_t most = units.max == Occurrences::unbounded ? units.min : units.max + 1;
-    return std::min(count, most);
+    const std::uint32_t max = units.max == Occurrences::unbounded ? units.min : units.max + 1;
+    return std::min(count, max);
   }
 
   using LexemeState = std::pair<Dfa::State, std::uint32_t>;

@@ -17,8 +17,8 @@ namespace tooldecode::slow {
 /// of the rules' equations, found by applying them until nothing is added. Texts are ASCII.
 class RuleMatcher {
  public:
-  using Id                                = GrammarRules::Id;
-  static constexpr std::size_t most_bytes = 30;
+  using Id                               = GrammarRules::Id;
+  static constexpr std::size_t max_bytes = 30;
 
   RuleMatcher(const GrammarRules& rules, std::string_view text)
       : text_(text), ends_(rules.size(), std::vector<Ends>(text.size() + 1, 0)) {

@@ -14,7 +14,7 @@ namespace {
 bool accepts(const MagnitudeRows::Wanted& wanted, std::string_view text) {
   const NumberLimits limits;
   std::vector<Dfa::SparseRow> rows(1);
-  ExponentRows exponents(rows, limits.least_exponent, limits.greatest_exponent);
+  ExponentRows exponents(rows, limits.min_exponent, limits.greatest_exponent);
   MagnitudeRows magnitudes(wanted, limits, rows, exponents);
   magnitudes.attach(0);
   return test::accepts(Dfa(rows), text);
@@ -24,8 +24,8 @@ bool accepts(const MagnitudeRows::Wanted& wanted, std::string_view text) {
 
 TEST_CASE("Digits leave an interval of exponents") {
   MagnitudeRows::Wanted some{
-      .most = {Decimal::parse("120.5"), false}, .zero = false, .kinds = NumberKinds::any};
-  some.least = {Decimal::parse("0.25"), true};
+      .max = {Decimal::parse("120.5"), false}, .zero = false, .kinds = NumberKinds::any};
+  some.min = {Decimal::parse("0.25"), true};
   for (const char* text : {"0.26", "0.2500001", "1", "120.5", "1.205e2", "2.6e-1", "9e1", "120"}) {
     INFO(text);
     CHECK(accepts(some, text));
@@ -37,7 +37,7 @@ TEST_CASE("Digits leave an interval of exponents") {
 }
 
 TEST_CASE("A divisor gives the least exponent") {
-  MagnitudeRows::Wanted fives{.most  = {Decimal::parse("1e9"), false},
+  MagnitudeRows::Wanted fives{.max   = {Decimal::parse("1e9"), false},
                               .kinds = NumberKinds::integers};
   fives.divisor = Divisor{5, 0};
   for (const char* text : {"0", "5", "15", "1e1", "1.5e1", "1.25e3", "5.0", "2E6"}) {

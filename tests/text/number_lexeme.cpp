@@ -282,10 +282,10 @@ TEST_CASE("Numbers have no dead ends, and every one is finite", "[number]") {
     const Dfa& dfa            = *lexeme.dfa;
     if (dfa.empty()) continue;
     INFO("seed " << seed << ": " << asked.words() << ", digits " << limits.digits);
-    const std::uint32_t most = lexeme.units.max == Occurrences::unbounded ? 0 : lexeme.units.max;
+    const std::uint32_t max = lexeme.units.max == Occurrences::unbounded ? 0 : lexeme.units.max;
     // A state, and the units that are left, counted down only at boundaries.
     const auto fits = [&](Dfa::State from, std::uint32_t units, Dfa::State to) {
-      return !dfa.boundary(from) || dfa.closing(to) || units < most;
+      return !dfa.boundary(from) || dfa.closing(to) || units < max;
     };
     std::set<std::pair<Dfa::State, std::uint32_t>> good;
     // With all units used up, which is the hardest: whatever ends there ends with fewer as well.
@@ -296,7 +296,7 @@ TEST_CASE("Numbers have no dead ends, and every one is finite", "[number]") {
         bool ends = dfa.accepting(s);
         dfa.live(s).for_each([&](std::uint8_t byte) {
           const Dfa::State next = dfa.next(s, byte);
-          ends                  = ends || (ending.contains(next) && fits(s, most, next));
+          ends                  = ends || (ending.contains(next) && fits(s, max, next));
         });
         if (ends) changed |= ending.insert(s).second;
       }

@@ -143,12 +143,12 @@ TEST_CASE("Sets of texts are combined as sets are", "[text_dfa]") {
 TEST_CASE("What five texts that overlap cost together grows with their sizes, or has its limit") {
   // Two that count, one that looks for a part, one for an end, one of many ranges.
   const auto all_of = [](std::size_t n, std::uint64_t& steps) {
-    const std::string most = std::to_string(n);
+    const std::string max = std::to_string(n);
     const tooldecode::BuildBudget budget;
     TextDfa all = TextDfa::repeated(tooldecode::CodePointSet::all());
     for (const std::string& pattern :
-         {"^[a-m]{1," + most + "}", "[aeiou]{" + std::to_string(n / 10) + "}", "^.{" + most + ",}x",
-          std::string("(ab)+$"), "^[\\p{L}]{1," + most + "}"}) {
+         {"^[a-m]{1," + max + "}", "[aeiou]{" + std::to_string(n / 10) + "}", "^.{" + max + ",}x",
+          std::string("(ab)+$"), "^[\\p{L}]{1," + max + "}"}) {
       all = intersection(all, tooldecode::compile_pattern(pattern));
     }
     steps = budget.spent().steps;

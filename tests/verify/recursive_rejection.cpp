@@ -50,10 +50,10 @@ TEST_CASE("RecursiveRejection accepts no less often than ChainRejection does") {
   double recursive = 0;
   double chain     = 0;
   for (const auto& node : td::test::node_cases()) {
-    const double most = acceptance(node, td::RecursiveRejection{});
-    const double one  = acceptance(node, td::ChainRejection{});
-    CHECK(most > one - 1e-12);
-    recursive += most;
+    const double max = acceptance(node, td::RecursiveRejection{});
+    const double one = acceptance(node, td::ChainRejection{});
+    CHECK(max > one - 1e-12);
+    recursive += max;
     chain += one;
   }
   CHECK(recursive > 1.03 * chain);

@@ -35,7 +35,7 @@ void advance(const ToyTarget& target, ToyTarget::Tokens& tokens, const td::Draft
 
 td::DraftTree random_tree(td::TokenId root, std::mt19937& random) {
   td::DraftTree tree(root);
-  const std::size_t size = 1 + random() % td::DraftTree::most_nodes;
+  const std::size_t size = 1 + random() % td::DraftTree::max_nodes;
   for (std::size_t tries = 0; tries < 2 * size && tree.size() < size; ++tries) {
     const std::size_t parent = random() % tree.size();
     const auto token         = static_cast<td::TokenId>(random() % ToyTarget::vocabulary_size);

@@ -30,10 +30,10 @@ struct DlpackExtents {
 
 namespace detail {
 // The numbers that DLPack gives to what a mask can be.
-inline constexpr int dlpack_cpu           = 1;
-inline constexpr int dlpack_int           = 0;
-inline constexpr int dlpack_unsigned      = 1;
-inline constexpr std::size_t most_extents = std::numeric_limits<std::ptrdiff_t>::max();
+inline constexpr int dlpack_cpu          = 1;
+inline constexpr int dlpack_int          = 0;
+inline constexpr int dlpack_unsigned     = 1;
+inline constexpr std::size_t max_extents = std::numeric_limits<std::ptrdiff_t>::max();
 }  // namespace detail
 
 /// The words of a tensor that holds one mask, [words], or several, [rows, words].
@@ -66,7 +66,7 @@ template <class Tensor>
                 "must be [rows, " + std::to_string(width) + "] or [" + std::to_string(width) + "]");
   }
   const std::size_t rows = last == 0 ? 1 : static_cast<std::size_t>(tensor.shape[0]);
-  if (width != 0 && rows > detail::most_extents / sizeof(std::uint32_t) / width) {
+  if (width != 0 && rows > detail::max_extents / sizeof(std::uint32_t) / width) {
     throw Error(Errc::shape_mismatch, "shape", "has more rows than memory can hold");
   }
   if (rows == 0 || width == 0) return {};

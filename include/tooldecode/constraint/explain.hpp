@@ -68,10 +68,10 @@ class Expectations {
   }
 
  private:
-  using Kind                              = Expectation::Kind;
-  using Index                             = ByteTrie::NodeIndex;
-  static constexpr std::size_t most_told  = 5;   // alternatives of one list
-  static constexpr std::size_t most_bytes = 40;  // of one text
+  using Kind                             = Expectation::Kind;
+  using Index                            = ByteTrie::NodeIndex;
+  static constexpr std::size_t max_told  = 5;   // alternatives of one list
+  static constexpr std::size_t max_bytes = 40;  // of one text
 
   void add(const StackFrame& position) {
     if (position.node == Positions::text_end) {
@@ -167,13 +167,13 @@ class Expectations {
   }
   // How many characters there may be beyond those that are done; nothing where any number may.
   static std::string length(const Occurrences& bounds, std::uint32_t done, const char* noun) {
-    const std::uint32_t least = bounds.min - std::min(bounds.min, done);
-    const bool is_open        = bounds.max == Occurrences::unbounded;
-    if (is_open && least == 0) return "";
-    const std::uint32_t most = is_open ? least : bounds.max - done;
-    std::string words        = is_open ? "at least " : least == 0 ? "at most " : "";
-    if (least != 0 && least != most) words += std::to_string(least) + " to ";
-    return words + std::to_string(most) + noun + (most == 1 ? "" : "s");
+    const std::uint32_t min = bounds.min - std::min(bounds.min, done);
+    const bool is_open      = bounds.max == Occurrences::unbounded;
+    if (is_open && min == 0) return "";
+    const std::uint32_t max = is_open ? min : bounds.max - done;
+    std::string words       = is_open ? "at least " : min == 0 ? "at most " : "";
+    if (min != 0 && min != max) words += std::to_string(min) + " to ";
+    return words + std::to_string(max) + noun + (max == 1 ? "" : "s");
   }
   static std::string characters(const ByteSet& set) {
     const ByteSet ascii = set & ByteSet::range(0, 127);
@@ -286,7 +286,7 @@ class Expectations {
   }
   // The first few, in one spelling each.
   static std::string listed(const ByteTrie& trie, const Texts& texts) {
-    const std::size_t told = std::min(texts.size(), most_told);
+    const std::size_t told = std::min(texts.size(), max_told);
     std::string list;
     std::size_t i = 0;
     for (auto one = texts.begin(); i < told; ++one, ++i) {
@@ -302,7 +302,7 @@ class Expectations {
   // is.
   static std::string quoted(std::string_view text) {
     std::string shown;
-    std::size_t end = std::min(text.size(), most_bytes);
+    std::size_t end = std::min(text.size(), max_bytes);
     while (end < text.size() && end > 0 && is_inner(text[end])) --end;
     for (const char c : text.substr(0, end)) {
       if (c == control_open || c == control_close) continue;

@@ -49,13 +49,13 @@ class LexemeSlice {
       staying_.resize(std::max(staying_.size(), classes.by_characters(plain_->k).size()));
     }
     by_limit_.resize(staying_.size());
-    inside_ = staying(most_units());
+    inside_ = staying(max_units());
     for (const Closing& token : closing_) inside_.insert(token.token);
     count_ = inside_.count();
   }
 
   /// The most units that a token adds.
-  [[nodiscard]] std::uint32_t most_units() const noexcept {
+  [[nodiscard]] std::uint32_t max_units() const noexcept {
     return static_cast<std::uint32_t>(staying_.size() - 1);
   }
   /// The tokens that stay inside the lexeme or end with its closing, whatever units they add.
@@ -67,7 +67,7 @@ class LexemeSlice {
     auto& mask = by_limit_[std::min<std::size_t>(limit, by_limit_.size() - 1)];
     if (!mask) {
       mask = std::make_unique<TokenMask>(vocabulary_size_);
-      if (plain_ && (!plain_->counts || limit >= most_units())) {
+      if (plain_ && (!plain_->counts || limit >= max_units())) {
         *mask |= classes_->mask(plain_->k);
       } else if (plain_) {
         const std::size_t end =
@@ -85,13 +85,13 @@ class LexemeSlice {
   }
   /// How many tokens `inside` has.
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
-  /// Those of `inside` that close the lexeme before `least` units, or add more than `most`; nothing
+  /// Those of `inside` that close the lexeme before `min` units, or add more than `max`; nothing
   /// where they are more than `limit`.
-  [[nodiscard]] std::optional<std::vector<TokenId>> not_fitting(std::uint32_t least,
-                                                                std::uint32_t most,
+  [[nodiscard]] std::optional<std::vector<TokenId>> not_fitting(std::uint32_t min,
+                                                                std::uint32_t max,
                                                                 std::size_t limit) const {
     std::vector<TokenId> tokens;
-    for (std::size_t units = std::size_t{most} + 1; units < staying_.size(); ++units) {
+    for (std::size_t units = std::size_t{max} + 1; units < staying_.size(); ++units) {
       const bool counts =
           plain_ && plain_->counts && units < classes_->by_characters(plain_->k).size();
       const std::size_t plain = counts ? classes_->by_characters(plain_->k)[units] : 0;
@@ -101,7 +101,7 @@ class LexemeSlice {
       classes_->for_each(plain_->k, units, [&](TokenId token) { tokens.push_back(token); });
     }
     for (const Closing& token : closing_) {
-      if (token.units < least || token.units > most) tokens.push_back(token.token);
+      if (token.units < min || token.units > max) tokens.push_back(token.token);
     }
     if (tokens.size() > limit) return std::nullopt;
     return tokens;

@@ -69,7 +69,7 @@ class MaskBuilder {
   // Tokens seldom reach through so many lexemes, unless a text can be cut into them in many ways:
   // so much is then done for positions one by one before all of them are walked together.
   static constexpr std::size_t many_lexemes = 3;
-  static constexpr std::uint64_t most_work  = 5'000;
+  static constexpr std::uint64_t max_work   = 5'000;
   // Below so few tokens a walk costs less than a slice.
   static constexpr std::uint32_t sliced_subtree = 48;
   // Inside strings and free text.
@@ -103,7 +103,7 @@ class MaskBuilder {
 
   [[nodiscard]] bool is_ambiguous() const {
     const bool is_deep = lexemes_ended_ >= many_lexemes;
-    return deep_work_ + (is_deep ? walk_.work() - deep_since_ : 0) > most_work;
+    return deep_work_ + (is_deep ? walk_.work() - deep_since_ : 0) > max_work;
   }
   // Follows tokens past the end of a lexeme.
   template <class Follow>
@@ -237,16 +237,16 @@ class MaskBuilder {
     const NodeStore::Node& lexeme = *node_of(group[0]);
     const Occurrences& bounds     = lexeme.occurrences;
     const std::uint32_t count     = group[0].b;
-    const std::uint32_t least     = bounds.min > count ? bounds.min - count : 0;
-    const std::uint32_t most =
+    const std::uint32_t min       = bounds.min > count ? bounds.min - count : 0;
+    const std::uint32_t max =
         bounds.max == Occurrences::unbounded ? bounds.max : bounds.max - count;
     const auto fits = [&](const LexemeSlice::Closing& token) {
-      return token.units >= least && token.units <= most && !is_apart(token.token);
+      return token.units >= min && token.units <= max && !is_apart(token.token);
     };
-    if (auto removed = slice.not_fitting(least, most, MaskParts::most_listed)) {
+    if (auto removed = slice.not_fitting(min, max, MaskParts::max_listed)) {
       add_base(slice.inside(), slice.count(), std::move(*removed));
     } else {
-      add_base(slice.staying(most), slice.count(), {});
+      add_base(slice.staying(max), slice.count(), {});
       for (const LexemeSlice::Closing& token : slice.closing()) {
         if (fits(token)) parts_.add(token.token);
       }

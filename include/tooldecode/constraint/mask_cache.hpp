@@ -53,11 +53,11 @@ class MaskCache {
 
  private:
   struct Shared {
-    Shared(Vocabulary from, std::size_t most)
+    Shared(Vocabulary from, std::size_t max)
         : vocabulary(std::move(from)),
           trie(make_trie(vocabulary)),
           classes(trie, vocabulary.size()),
-          budget(most) {}
+          budget(max) {}
     Vocabulary vocabulary;
     ByteTrie trie;
     TokenClasses classes;

@@ -81,9 +81,9 @@ class SharedStates {
     /// States of the same grammars as others' that take at most so many bytes: the latest, or new
     /// ones where those have grown past it too.
     [[nodiscard]] std::shared_ptr<SharedStates> states(const SharedStates& from,
-                                                       std::size_t most_bytes) {
+                                                       std::size_t max_bytes) {
       const std::lock_guard lock(mutex_);
-      if (!latest_ || latest_->bytes() > most_bytes) {
+      if (!latest_ || latest_->bytes() > max_bytes) {
         latest_ = std::make_shared<SharedStates>(from);
       }
       return latest_;

@@ -58,7 +58,7 @@ class TokenClasses {
         texts[child]      = text;
         const auto values = trie.values(child);
         if (values.empty()) continue;
-        const bool is_plain = text.place == boundary && text.depth <= most_bytes;
+        const bool is_plain = text.place == boundary && text.depth <= max_bytes;
         if (is_plain) {
           if (by_characters_.size() <= text.characters) {
             by_characters_.resize(text.characters + std::size_t{1});
@@ -143,7 +143,7 @@ class TokenClasses {
     const std::span counts = by_characters(taken.k);
     std::size_t too_long   = 0;
     for (std::size_t n = units + 1; taken.counts && n < counts.size(); ++n) too_long += counts[n];
-    if (too_long > most_apart) return std::nullopt;
+    if (too_long > max_apart) return std::nullopt;
     std::vector<TokenId> tokens;
     const auto add = [&](TokenId token) { tokens.push_back(token); };
     for (std::size_t n = units + 1; taken.counts && n < counts.size(); ++n)
@@ -172,10 +172,10 @@ class TokenClasses {
       space | beyond_ascii | other,
       alphanumeric | joining | space | beyond_ascii | other};
 
-  static constexpr std::size_t most_reached = 512;
-  static constexpr std::size_t most_apart   = 8192;
+  static constexpr std::size_t max_reached = 512;
+  static constexpr std::size_t max_apart   = 8192;
   // Longer tokens are rare, and would make `takes` look as far ahead.
-  static constexpr std::uint8_t most_bytes = 24;
+  static constexpr std::uint8_t max_bytes = 24;
 
   struct Plain {
     TokenId token;
@@ -290,16 +290,16 @@ class TokenClasses {
   // Whether few of a class's texts begin so that the lexeme may not take them.
   [[nodiscard]] bool find_apart(const Dfa& dfa, Dfa::State start,
                                 const std::vector<std::uint8_t>& bytes, Taken& taken) const {
-    const Class& known     = classes_[taken.k];
-    const std::size_t most = std::min(most_apart, known.size / 4);
-    std::size_t apart      = 0;
+    const Class& known    = classes_[taken.k];
+    const std::size_t max = std::min(max_apart, known.size / 4);
+    std::size_t apart     = 0;
     for (unsigned b = 0; b < 256; ++b) {
       const auto byte = static_cast<std::uint8_t>(b);
       if (known.by_first_byte[b] == 0 || dfa.next(start, byte) != Dfa::dead) continue;
       taken.apart.insert(byte);
       apart += known.by_first_byte[b];
     }
-    if (apart > most) return false;
+    if (apart > max) return false;
 
     // The places that its texts reach, breadth first, and after how many bytes at least one does
     // not stay. What is farther than the longest text does not matter.
@@ -312,7 +312,7 @@ class TokenClasses {
     std::vector<Reached> reached;
     // Which place is which, from 1, near its hash: at most 256 are reached past the last that is
     // followed, whatever the number of states.
-    std::array<std::uint32_t, 4 * most_reached> number{};
+    std::array<std::uint32_t, 4 * max_reached> number{};
     const auto reach = [&](const Place& place, std::uint32_t depth) {
       std::size_t at = place.state * std::size_t{outside} + place.text;
       for (;; ++at) {
@@ -342,7 +342,7 @@ class TokenClasses {
       const auto [place, depth] = std::pair(reached[i].place, reached[i].depth);
       if (!stays(place)) {
         reached[i].stays = 0;
-      } else if (depth < known.longest && reached.size() > most_reached) {
+      } else if (depth < known.longest && reached.size() > max_reached) {
         reached[i].stays = 1;
       } else if (depth < known.longest) {
         std::vector<std::uint32_t> next;
@@ -375,7 +375,7 @@ class TokenClasses {
       taken.apart.insert(byte);
       apart += known.by_first_byte[b];
     }
-    return apart <= most;
+    return apart <= max;
   }
 
   std::vector<std::uint8_t> others_;               // [nodes], a bit per class

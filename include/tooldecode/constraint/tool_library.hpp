@@ -106,10 +106,10 @@ class ToolLibrary {
       tools_.clear(), latest_.clear();
       next_number_ = 0;
     }
-    if (tools_.size() < most_before_sweep_) return;
+    if (tools_.size() < max_before_sweep_) return;
     latest_.clear();
     std::erase_if(tools_, [](const auto& entry) { return entry.first.use_count() == 1; });
-    most_before_sweep_ = 1024 + 2 * tools_.size();
+    max_before_sweep_ = 1024 + 2 * tools_.size();
   }
 
   MaskCache cache_;
@@ -121,8 +121,8 @@ class ToolLibrary {
   // They are kept, so that no other tool has the address of one.
   mutable std::unordered_map<std::shared_ptr<const Tool>, Link> tools_;
   mutable std::vector<Link> latest_;  // by the number in the latest set: most sets are alike
-  mutable std::uint32_t next_number_     = 0;
-  mutable std::size_t most_before_sweep_ = 1024;
+  mutable std::uint32_t next_number_    = 0;
+  mutable std::size_t max_before_sweep_ = 1024;
 };
 
 }  // namespace tooldecode

@@ -104,7 +104,7 @@ struct BeamSearch {
     [[nodiscard]] bool is_over() const {
       return std::all_of(beams_.begin(), beams_.end(), [this](const Beam& beam) {
         const std::size_t length =
-            settings_.length_penalty < 0 ? beam.sequence.length() + 1 : run_.most_tokens();
+            settings_.length_penalty < 0 ? beam.sequence.length() + 1 : run_.max_tokens();
         return best_ && rank(*best_) == 0 && score(beam.sum, length) <= best_->score;
       });
     }

@@ -72,7 +72,7 @@ struct Run {
   std::size_t context = std::numeric_limits<std::size_t>::max();  ///< tokens that a cache holds
 
   /// The most tokens that can be chosen, an end token included.
-  [[nodiscard]] std::size_t most_tokens() const noexcept {
+  [[nodiscard]] std::size_t max_tokens() const noexcept {
     return std::min(options.max_tokens, context - prompt.size() + 1);
   }
 };

@@ -44,7 +44,7 @@ struct ProposalDistribution {
 class DraftTree {
  public:
   /// The bits of an ancestor mask.
-  static constexpr std::size_t most_nodes = 64;
+  static constexpr std::size_t max_nodes = 64;
 
   explicit DraftTree(TokenId root) { push(root, 0, 1, 0); }
 
@@ -64,7 +64,7 @@ class DraftTree {
 
   /// Adds a child whose token no sibling holds, and gives its index.
   std::size_t add(std::size_t parent, TokenId token, float score = 0) {
-    TOOLDECODE_ASSERT(size() < most_nodes && parent < size() && !find_child(parent, token));
+    TOOLDECODE_ASSERT(size() < max_nodes && parent < size() && !find_child(parent, token));
     push(token, parent, ancestors_[parent] | std::uint64_t{1} << size(), score);
     return size() - 1;
   }

@@ -16,8 +16,8 @@ namespace tooldecode {
 
 /// Settings of Drafters.
 struct DraftersOptions {
-  std::size_t budget       = 32;    ///< draft tokens of a tree, whoever guessed them
-  double least_probability = 0.02;  ///< of a path that is verified, as its drafters see it
+  std::size_t budget     = 32;    ///< draft tokens of a tree, whoever guessed them
+  double min_probability = 0.02;  ///< of a path that is verified, as its drafters see it
 };
 
 /// Lets each drafter add its guesses, in the order given, and verifies the likeliest of them all.
@@ -40,7 +40,7 @@ class Drafters {
       : drafters_(std::move(drafters)...), options_(options) {}
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
-  [[nodiscard]] double least_probability() const noexcept { return options_.least_probability; }
+  [[nodiscard]] double min_probability() const noexcept { return options_.min_probability; }
   [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
       return Request{std::get<i>(drafters_).begin(prompt)...};

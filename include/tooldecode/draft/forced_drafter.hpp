@@ -58,13 +58,13 @@ class ForcedDrafter {
   explicit ForcedDrafter(const ByteTrie&&, ForcedDrafterOptions = {}) = delete;
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
-  [[nodiscard]] double least_probability() const noexcept { return 0; }
+  [[nodiscard]] double min_probability() const noexcept { return 0; }
   [[nodiscard]] Request begin(std::span<const TokenId>) const { return {}; }
 
   template <Constraint C>
   void propose(Request&, const DraftContext<C>& context, DraftCandidates<C>& candidates) const {
     const auto step = static_cast<float>(std::log(options_.probability));
-    for (const std::size_t leaf : candidates.best_nodes(context.most_nodes)) {
+    for (const std::size_t leaf : candidates.best_nodes(context.max_nodes)) {
       if (!candidates.is_leaf(leaf)) continue;
       const std::string text = context.constraint.forced(candidates.state(leaf));
       if (text.empty()) continue;

@@ -125,7 +125,7 @@ class SampledDrafter {
   [[nodiscard]] DraftTree draft(Request& request, const DraftContext<C>& context) const {
     const C& constraint     = context.constraint;
     const std::size_t width = model_->hidden_size();
-    const std::size_t depth = std::min(options_.shape.size(), context.most_depth);
+    const std::size_t depth = std::min(options_.shape.size(), context.max_depth);
     Level<C> level{
         {{0, 0, context.state}}, request.state.follow(*model_, context), {request.state.above()}};
     DraftTree tree(context.root());
@@ -138,7 +138,7 @@ class SampledDrafter {
         constraint.fill_mask(at.state, mask.words());
         const auto guess = std::span<const float>(level.guesses).subspan(i * width, width);
         std::vector<std::size_t> drawn;
-        const std::size_t room            = context.most_nodes - tree.size();
+        const std::size_t room            = context.max_nodes - tree.size();
         ProposalDistribution distribution = draw_drafts(
             request.head.project(guess, mask.words()), options_.temperature,
             std::min(options_.shape[d], room), {context.seed, context.length() + d}, drawn);

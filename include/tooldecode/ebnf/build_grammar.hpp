@@ -38,8 +38,8 @@ namespace detail {
 // effect: what they join is one class.
 class LeftCornerTransform {
  public:
-  using Id                               = GrammarRules::Id;
-  static constexpr std::size_t most_made = 100'000;
+  using Id                              = GrammarRules::Id;
+  static constexpr std::size_t max_made = 100'000;
 
   explicit LeftCornerTransform(const GrammarRules& rules)
       : rules_(rules),
@@ -107,7 +107,7 @@ class LeftCornerTransform {
     bool is_done  = false;
   };
   // Deeper than this, nodes are made later, through a reference.
-  static constexpr std::size_t most_deep = 300;
+  static constexpr std::size_t max_deep = 300;
 
   [[nodiscard]] std::vector<Edge> edges(Id id) const {
     const GrammarRules::Node& node = rules_[id];
@@ -164,7 +164,7 @@ class LeftCornerTransform {
     }
     Made& made = made_[key];
     if (made.is_done) return made.node;
-    if (made.is_open || depth_ >= most_deep) {
+    if (made.is_open || depth_ >= max_deep) {
       if (!made.is_known) {
         made.node     = grammar_.reserve();
         made.is_known = true;
@@ -172,7 +172,7 @@ class LeftCornerTransform {
       }
       return made.node;
     }
-    if (std::max(grammar_.size(), made_.size()) > most_made) {
+    if (std::max(grammar_.size(), made_.size()) > max_made) {
       throw Error(Errc::limit_exceeded, "",
                   "a grammar with too many parts that recur at their left");
     }

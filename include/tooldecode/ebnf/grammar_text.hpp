@@ -55,8 +55,8 @@ class GrammarReader {
     std::size_t first_use = 0;
     bool is_defined       = false;
   };
-  static constexpr std::uint32_t most_nested    = 200;
-  static constexpr std::size_t most_expressions = 8 * TextDfa::most_states;  // states of them all
+  static constexpr std::uint32_t max_nested    = 200;
+  static constexpr std::size_t max_expressions = 8 * TextDfa::max_states;  // states of them all
 
   [[noreturn]] void fail(const std::string& what) const { fail(what, at_); }
   [[noreturn]] static void fail(const std::string& what, std::size_t at) {
@@ -122,7 +122,7 @@ class GrammarReader {
   }
 
   Id alternatives() {
-    if (++depth_ > most_nested) {
+    if (++depth_ > max_nested) {
       throw Error(Errc::limit_exceeded, "byte " + std::to_string(at_), "groups nested too deeply");
     }
     std::vector<Id> all{sequence()};
@@ -317,7 +317,7 @@ class GrammarReader {
     try {
       const TextDfa text = compile_whole_pattern(pattern);
       expressions_ += text.rows().size();
-      if (expressions_ > most_expressions) {
+      if (expressions_ > max_expressions) {
         throw Error(Errc::limit_exceeded, "", "regular expressions that need too many states");
       }
       return rules_.lexeme(std::make_shared<const Dfa>(utf8_lexeme(text)));

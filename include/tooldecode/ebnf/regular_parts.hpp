@@ -27,7 +27,7 @@ namespace tooldecode {
 /// A string or a number that is one lexeme has one state per state of its automaton, and its masks
 /// come from slices of the vocabulary that are made once; a repetition of single characters would
 /// be walked for each. Parts that need too many states stay as they are, and so does everything
-/// once the parts together needed `most_states`.
+/// once the parts together needed `max_states`.
 ///
 /// \par Complexity  construction O(nodes + edges); a lexeme as compile_pattern
 /// \par Threads     const members may run concurrently; `find_lexeme` remembers
@@ -36,10 +36,10 @@ class RegularParts {
  public:
   using Id = GrammarRules::Id;
   /// Nodes of one part, copies for repetitions included.
-  static constexpr std::uint32_t most_weight = 256;
-  static constexpr std::size_t most_states   = 2 * TextDfa::most_states;
+  static constexpr std::uint32_t max_weight = 256;
+  static constexpr std::size_t max_states   = 2 * TextDfa::max_states;
   /// Longer repetitions of one character are counted, not copied.
-  static constexpr std::uint32_t most_copies = 8;
+  static constexpr std::uint32_t max_copies = 8;
 
   explicit RegularParts(const GrammarRules& rules)
       : rules_(rules), weight_(rules.size(), 0), varies_(rules.size(), 0) {
@@ -85,12 +85,12 @@ class RegularParts {
     const GrammarRules::Node& node = rules_[id];
     if (node.kind != Kind::repeat || rules_[node.parts[0]].kind != Kind::characters) return false;
     if (rules_[node.parts[0]].set.empty()) return false;  // its run has no text to count
-    return copies_of(node.occurrences) > most_copies;
+    return copies_of(node.occurrences) > max_copies;
   }
 
  private:
   using Kind                               = GrammarRules::Kind;
-  static constexpr std::uint32_t too_heavy = most_weight + 1;
+  static constexpr std::uint32_t too_heavy = max_weight + 1;
 
   static std::uint32_t copies_of(const Occurrences& count) {
     return std::max<std::uint32_t>(count.max == Occurrences::unbounded ? count.min : count.max, 1);
@@ -126,7 +126,7 @@ class RegularParts {
   }
 
   DfaPointer compile(Id id) {
-    if (states_ >= most_states) return nullptr;
+    if (states_ >= max_states) return nullptr;
     try {
       std::string pattern = "^(?:";
       write(id, pattern);
@@ -137,7 +137,7 @@ class RegularParts {
       if (!text.empty()) known->second = std::make_shared<const Dfa>(utf8_lexeme(text));
       return known->second;
     } catch (const Error&) {
-      states_ += TextDfa::most_states;
+      states_ += TextDfa::max_states;
       return nullptr;
     }
   }

@@ -24,11 +24,11 @@ namespace tooldecode {
 ///
 /// \par Complexity  O(size of the arguments) per node
 /// \par Threads     build on one thread; const members may run concurrently
-/// \par Errors      Error{limit_exceeded} past `most_nodes`
+/// \par Errors      Error{limit_exceeded} past `max_nodes`
 class GrammarRules {
  public:
-  using Id                                = std::uint32_t;
-  static constexpr std::size_t most_nodes = 50'000;
+  using Id                               = std::uint32_t;
+  static constexpr std::size_t max_nodes = 50'000;
 
   enum class Kind : std::uint8_t {
     text,        ///< this text, perhaps empty
@@ -111,8 +111,7 @@ class GrammarRules {
 
  private:
   Id add(Node node) {
-    if (size() >= most_nodes)
-      throw Error(Errc::limit_exceeded, "", "a grammar with too many parts");
+    if (size() >= max_nodes) throw Error(Errc::limit_exceeded, "", "a grammar with too many parts");
     nodes_.push_back(std::move(node));
     return static_cast<Id>(size() - 1);
   }

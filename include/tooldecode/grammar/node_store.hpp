@@ -43,7 +43,7 @@ class NodeStore {
  public:
   using Kind                      = Grammar::Kind;
   static constexpr NodeId nothing = 0, empty = 1;
-  static constexpr std::size_t most_at_once = 1024;
+  static constexpr std::size_t max_at_once = 1024;
 
   /// Further members of a keyed set, see KeyedSet::Others.
   struct Others {
@@ -90,7 +90,7 @@ class NodeStore {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     });
   }
-  /// The same; what is done in the pauses, after each `most_at_once` nodes, may itself `add`.
+  /// The same; what is done in the pauses, after each `max_at_once` nodes, may itself `add`.
   template <class Pause>
   [[nodiscard]] NodeId add(const Grammar& grammar, NodeId root, const Pause& pause) {
     std::unique_lock lock(mutex_);
@@ -102,8 +102,8 @@ class NodeStore {
   }
 
  private:
-  static constexpr NodeId unknown          = ~NodeId{0};
-  static constexpr std::size_t most_merged = 256;  // bytes of neighbouring literals made one
+  static constexpr NodeId unknown         = ~NodeId{0};
+  static constexpr std::size_t max_merged = 256;  // bytes of neighbouring literals made one
 
   // Takes one grammar in, depth first, without recursion of its own.
   class Import {
@@ -133,7 +133,7 @@ class NodeStore {
         const NodeId made = live_[id] ? make(id) : nothing;
         if (known_[id] != unknown) store_.nodes_[known_[id]].children = {made};
         known_[id] = made;
-        if (++done % most_at_once == 0) pause();
+        if (++done % max_at_once == 0) pause();
       }
       return known_[root];
     }
@@ -228,7 +228,7 @@ class NodeStore {
         if (one == empty) continue;
         if (one == nothing) return nothing;
         if (store_[one].kind == Kind::literal &&
-            text.size() + store_[one].text.size() <= most_merged) {
+            text.size() + store_[one].text.size() <= max_merged) {
           text += store_[one].text;
           continue;
         }

@@ -60,7 +60,7 @@ class LogitsPipeline {
   /// The greatest finite magnitude of a logit before the temperature divides it.
   static constexpr float logit_limit = 1e30F;
   /// The least temperature other than 0.
-  static constexpr float least_temperature = 1e-6F;
+  static constexpr float min_temperature = 1e-6F;
 
   explicit LogitsPipeline(LogitsOptions options = {}) : options_(std::move(options)) {
     const LogitsOptions& o = options_;
@@ -68,9 +68,8 @@ class LogitsPipeline {
       if (!met) throw Error(Errc::invalid_option, where, what);
     };
     const auto finite = [](float x, float limit) { return std::abs(x) <= limit; };
-    require(
-        o.temperature == 0 || (o.temperature >= least_temperature && finite(o.temperature, 1e6F)),
-        "temperature", "must be 0, or from 1e-6 to 1e6");
+    require(o.temperature == 0 || (o.temperature >= min_temperature && finite(o.temperature, 1e6F)),
+            "temperature", "must be 0, or from 1e-6 to 1e6");
     require(o.top_p > 0 && o.top_p <= 1, "top_p", "must be in (0, 1]");
     require(o.min_p >= 0 && o.min_p <= 1, "min_p", "must be in [0, 1]");
     require(o.repetition_penalty > 0 && finite(o.repetition_penalty, 1e6F), "repetition_penalty",

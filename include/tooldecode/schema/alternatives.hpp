@@ -97,10 +97,10 @@ namespace tooldecode {
       multiples.push_back(multiple);
     }
   }
-  const Bound &least = all.bounds.minimum, &most = all.bounds.maximum;
-  if (least && most) {
-    const int order = compare(least->value, most->value);
-    if (order > 0 || (order == 0 && (least->exclusive || most->exclusive))) return std::nullopt;
+  const Bound &min = all.bounds.minimum, &max = all.bounds.maximum;
+  if (min && max) {
+    const int order = compare(min->value, max->value);
+    if (order > 0 || (order == 0 && (min->exclusive || max->exclusive))) return std::nullopt;
   }
   if (const Decimal* point = find_point(all)) {
     const NumberKinds possible =
@@ -125,11 +125,11 @@ namespace tooldecode {
   const auto add = [&](const NumberForm& other) {
     if (auto some = intersection(from, other)) result.push_back(std::move(*some));
   };
-  using Bound       = NumberBounds::Bound;
-  const auto& least = what.bounds.minimum;
-  const auto& most  = what.bounds.maximum;
-  if (least) add({.bounds = {.maximum = Bound{least->value, !least->exclusive}}});
-  if (most) add({.bounds = {.minimum = Bound{most->value, !most->exclusive}}});
+  using Bound     = NumberBounds::Bound;
+  const auto& min = what.bounds.minimum;
+  const auto& max = what.bounds.maximum;
+  if (min) add({.bounds = {.maximum = Bound{min->value, !min->exclusive}}});
+  if (max) add({.bounds = {.minimum = Bound{max->value, !max->exclusive}}});
   add({.kinds = ~what.kinds});
   for (const Decimal& multiple : what.bounds.multiples) {
     const auto& known = from.bounds.multiples;

@@ -108,7 +108,7 @@ class SchemaAssertions {
   }
 
   /// How many there may be of something.
-  [[nodiscard]] Occurrences occurrences(const char* least, const char* most) const {
+  [[nodiscard]] Occurrences occurrences(const char* min, const char* max) const {
     const auto read = [&](const char* keyword, std::uint32_t otherwise) {
       const Json* bound = find(keyword);
       if (bound == nullptr) return otherwise;
@@ -121,7 +121,7 @@ class SchemaAssertions {
       return static_cast<std::uint32_t>(
           std::min<std::uint64_t>(std::stoull(decimal.plain()), Occurrences::unbounded));
     };
-    return {read(least, 0), read(most, Occurrences::unbounded)};
+    return {read(min, 0), read(max, Occurrences::unbounded)};
   }
 
   /// The names that a keyword lists, each once.

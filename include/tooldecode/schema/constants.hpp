@@ -82,7 +82,7 @@ class SchemaConstants {
 
  private:
   [[nodiscard]] FormId constant(const Json& value) {
-    if (++depth_ > SchemaForms::most_nested) {
+    if (++depth_ > SchemaForms::max_nested) {
       throw Error(Errc::limit_exceeded, "", "a constant nests too deeply");
     }
     SchemaForm form = (*this)(std::vector<Json>(1, value));

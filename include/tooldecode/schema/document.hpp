@@ -175,7 +175,7 @@ class SchemaDocument {
   }
 
  private:
-  static constexpr std::uint32_t most_nested = 1000;
+  static constexpr std::uint32_t max_nested = 1000;
 
   [[noreturn]] static void missing(std::string_view reference, const std::string& pointer) {
     throw Error(Errc::malformed_schema, pointer, "nothing is at \"" + std::string(reference) + '"');
@@ -253,7 +253,7 @@ class SchemaDocument {
   // Finds the resources and anchors in a schema and below it; `id` is the resource around it.
   void walk(const Json& schema, ResourceId id, const std::string& pointer, std::uint32_t depth) {
     if (!schema.is_object()) return;
-    if (depth > most_nested) throw Error(Errc::limit_exceeded, pointer, "schemas nest too deeply");
+    if (depth > max_nested) throw Error(Errc::limit_exceeded, pointer, "schemas nest too deeply");
     BuildBudget::spend(5 + 2 * schema.size() + pointer.size() / 16);
     const bool is_root = resources_[id].root == &schema;
     if (is_root) read_dialect(schema, id);

@@ -168,10 +168,10 @@ template <class Form>
 
 /// The only number of a form, where its bounds leave one.
 [[nodiscard]] inline const Decimal* find_point(const NumberForm& form) {
-  const auto& least = form.bounds.minimum;
-  const auto& most  = form.bounds.maximum;
-  if (!least || !most || least->exclusive || most->exclusive) return nullptr;
-  return least->value == most->value ? &least->value : nullptr;
+  const auto& min = form.bounds.minimum;
+  const auto& max = form.bounds.maximum;
+  if (!min || !max || min->exclusive || max->exclusive) return nullptr;
+  return min->value == max->value ? &min->value : nullptr;
 }
 
 }  // namespace tooldecode

@@ -127,7 +127,7 @@ class SchemaForms : public SchemaFormTable {
 
   [[nodiscard]] bool are_disjoint(FormId a, FormId b, std::uint32_t depth = 0) {
     if (a == nothing_form || b == nothing_form) return true;
-    if (a == any_form || b == any_form || a == b || depth >= most_looked_into) return false;
+    if (a == any_form || b == any_form || a == b || depth >= max_looked_into) return false;
     BuildBudget::spend(12);
     const std::pair<FormId, FormId> key = std::minmax(a, b);
     const auto known                    = disjoint_.find(key);
@@ -154,8 +154,8 @@ class SchemaForms : public SchemaFormTable {
   }
 
  private:
-  static constexpr std::uint32_t most_looked_into = 6;
-  static constexpr std::size_t most_kept          = 64;
+  static constexpr std::uint32_t max_looked_into = 6;
+  static constexpr std::size_t max_kept          = 64;
 
   SchemaForm complement_of(const SchemaForm& form) override {
     SchemaForm rest = difference(SchemaForm::anything(), form);
@@ -281,7 +281,7 @@ class SchemaForms : public SchemaFormTable {
     // Of many rules no part keeps those before: parts of all members would fill the memory. What
     // keeps all of them is then made at the end, at once.
     const bool is_long =
-        from.members.size() + what.members.size() + what.dependent.size() > most_kept;
+        from.members.size() + what.members.size() + what.dependent.size() > max_kept;
     ObjectForm all_kept;
     const auto split = [&](const ObjectForm& broken, ObjectForm kept) {
       if (!some_left) return;

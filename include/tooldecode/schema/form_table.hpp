@@ -32,7 +32,7 @@ namespace tooldecode {
 ///                  Error{limit_exceeded} for schemas that nest too deeply, and see BuildBudget
 class SchemaFormTable {
  public:
-  static constexpr std::uint32_t most_nested = 250;
+  static constexpr std::uint32_t max_nested = 250;
 
   SchemaFormTable() {
     nodes_.push_back({.form = SchemaForm::anything()});
@@ -119,7 +119,7 @@ class SchemaFormTable {
     if (node.busy) {
       throw Error(Errc::malformed_schema, node.origin, "references go round in a circle");
     }
-    if (depth_ >= most_nested) {
+    if (depth_ >= max_nested) {
       throw Error(Errc::limit_exceeded, node.origin, "schemas nest too deeply");
     }
     try {

@@ -67,7 +67,7 @@ class SchemaValues {
       if (!made.node) made.node = grammar_.reserve();
       return *made.node;
     }
-    if (++depth_ > most_nested) {
+    if (++depth_ > max_nested) {
       throw Error(Errc::limit_exceeded, reader_.forms.place_of(id), "schemas nest too deeply");
     }
     const NodeId content = value(id, inner_);
@@ -157,7 +157,7 @@ class SchemaValues {
   struct Made {
     std::optional<NodeId> node;
   };
-  static constexpr std::uint32_t most_nested = 250;
+  static constexpr std::uint32_t max_nested = 250;
 
   NodeId end() { return text_.end(); }
 
@@ -178,7 +178,7 @@ class SchemaValues {
           ++j;
           continue;
         }
-        if (all[i].keys.size() + all[j].keys.size() - shared > ObjectForm::Together::most_keys) {
+        if (all[i].keys.size() + all[j].keys.size() - shared > ObjectForm::Together::max_keys) {
           return false;
         }
         all[i] = ObjectForm::Together::joined(all[i], all[j]);

@@ -24,10 +24,10 @@ namespace tooldecode {
 ///
 /// \par Complexity  O(items that matter x counts that matter x subsets of the list)
 /// \par Threads     one at a time per Grammar
-/// \par Errors      Error{limit_exceeded} past `most_states`; those of SchemaForms
+/// \par Errors      Error{limit_exceeded} past `max_states`; those of SchemaForms
 class SchemaItems {
  public:
-  static constexpr std::size_t most_states = 2000;
+  static constexpr std::size_t max_states = 2000;
 
   SchemaItems(Grammar& grammar, SchemaForms& forms, NodeId comma,
               std::function<NodeId(FormId)> value)
@@ -44,7 +44,7 @@ class SchemaItems {
       last_ = std::max(last_, contains.from + 1);
     }
     if (!open) last_ = form.length.max;
-    if (last_ > most_states) too_many();
+    if (last_ > max_states) too_many();
     return after({0, std::vector<std::uint32_t>(form.contains.size(), 0)});
   }
 
@@ -62,7 +62,7 @@ class SchemaItems {
   // What may follow so many items.
   NodeId after(const State& state) {
     if (const auto known = known_.find(state); known != known_.end()) return known->second;
-    if (known_.size() >= most_states) too_many();
+    if (known_.size() >= max_states) too_many();
     const NodeId node = grammar_.reserve();
     known_.emplace(state, node);
     const auto& contains = form_->contains;

@@ -23,7 +23,7 @@ namespace tooldecode {
 class MemberIndex {
  public:
   explicit MemberIndex(const ObjectForm& form) : form_(form) {
-    if (form.members.size() > most_looked_through) index();
+    if (form.members.size() > max_looked_through) index();
   }
 
   /// The place of a member.
@@ -47,12 +47,12 @@ class MemberIndex {
     const auto place = static_cast<std::uint32_t>(form.members.size());
     if (!by_name_.empty()) by_name_.emplace(member.name, place);
     form.members.push_back(std::move(member));
-    if (by_name_.empty() && form.members.size() > most_looked_through) index();
+    if (by_name_.empty() && form.members.size() > max_looked_through) index();
     return place;
   }
 
  private:
-  static constexpr std::size_t most_looked_through = 12;
+  static constexpr std::size_t max_looked_through = 12;
 
   void index() {
     BuildBudget::spend(4 * form_.members.size());

@@ -73,7 +73,7 @@ template <class Forms>
       continue;
     }
     varying.push_back(std::move(ways));
-    if (varying.size() > (same_values ? ObjectForm::Together::most_keys : 1)) return std::nullopt;
+    if (varying.size() > (same_values ? ObjectForm::Together::max_keys : 1)) return std::nullopt;
   }
   if (varying.size() < 2) return all;
   std::sort(varying.begin(), varying.end(),
@@ -103,9 +103,9 @@ template <class Forms>
 /// \par Errors      Error{limit_exceeded}, see BuildBudget
 template <class Forms>
 void merge_objects(SchemaForm& form, Forms& forms) {
-  constexpr std::size_t most_merged = 16;
-  auto& objects                     = form.objects;
-  if (objects.size() < 2 || objects.size() > most_merged) return;
+  constexpr std::size_t max_merged = 16;
+  auto& objects                    = form.objects;
+  if (objects.size() < 2 || objects.size() > max_merged) return;
   const auto of = [&](std::initializer_list<std::size_t> places) {
     std::vector<const ObjectForm*> some;
     for (const std::size_t i : places) some.push_back(&objects[i]);

@@ -33,7 +33,7 @@ namespace tooldecode {
 struct SchemaNumbers {
   /// The numbers of a form.
   [[nodiscard]] static NumberLexeme lexeme(const NumberForm& form, const NumberLimits& limits) {
-    static constexpr std::size_t most_kept = 256, most_states = 2'000;
+    static constexpr std::size_t max_kept = 256, max_states = 2'000;
     static std::mutex mutex;
     static std::map<std::string, NumberLexeme> kept;
     const bool as_written = limits == NumberLimits{}.as_written();
@@ -43,11 +43,11 @@ struct SchemaNumbers {
       return any_number(form.kinds, as_written);
     }
     std::string key = SchemaNumbers::key(form);
-    for (const auto limit : {static_cast<std::int64_t>(limits.digits),
-                             static_cast<std::int64_t>(limits.leading_digits),
-                             static_cast<std::int64_t>(limits.places),
-                             static_cast<std::int64_t>(limits.least_exponent),
-                             static_cast<std::int64_t>(limits.greatest_exponent)}) {
+    for (const auto limit :
+         {static_cast<std::int64_t>(limits.digits),
+          static_cast<std::int64_t>(limits.leading_digits),
+          static_cast<std::int64_t>(limits.places), static_cast<std::int64_t>(limits.min_exponent),
+          static_cast<std::int64_t>(limits.greatest_exponent)}) {
       key += ' ' + std::to_string(limit);
     }
     {
@@ -55,9 +55,9 @@ struct SchemaNumbers {
       if (const auto known = kept.find(key); known != kept.end()) return known->second;
     }
     NumberLexeme made = number_lexeme(form.bounds, form.kinds, limits);
-    if (made.dfa->size() > most_states) return made;
+    if (made.dfa->size() > max_states) return made;
     const std::lock_guard lock(mutex);
-    if (kept.size() >= most_kept) return made;
+    if (kept.size() >= max_kept) return made;
     return kept.try_emplace(std::move(key), std::move(made)).first->second;
   }
 
@@ -78,8 +78,8 @@ struct SchemaNumbers {
   /// Texts that begin with all digits of one number that are not zeros behind the point.
   struct Beginning {
     std::string text;
-    bool has_point     = false;
-    std::int64_t least = 0, greatest = 0;  ///< the exponents that may follow
+    bool has_point   = false;
+    std::int64_t min = 0, greatest = 0;  ///< the exponents that may follow
     NumberKinds kinds                                      = NumberKinds::any;
     [[nodiscard]] auto operator<=>(const Beginning&) const = default;
   };
@@ -88,18 +88,18 @@ struct SchemaNumbers {
                                                          const NumberLimits& limits) {
     const std::string sign = number.negative ? "-" : "";
     if (number.is_zero()) {
-      const std::int64_t least = limits.least_exponent, greatest = limits.greatest_exponent;
-      return {{"0", false, least, greatest, kinds}, {"-0", false, least, greatest, kinds}};
+      const std::int64_t min = limits.min_exponent, greatest = limits.greatest_exponent;
+      return {{"0", false, min, greatest, kinds}, {"-0", false, min, greatest, kinds}};
     }
     std::vector<Beginning> result;
     if (compare(number.magnitude(), largest_number()) > 0) return result;
-    const auto most = static_cast<std::int64_t>(limits.digits);
-    if (number.scale <= most && number.places() <= most) {
+    const auto max = static_cast<std::int64_t>(limits.digits);
+    if (number.scale <= max && number.places() <= max) {
       result.push_back({number.plain(), !number.is_integral(), 0, 0, kinds});
     }
     const std::int64_t exponent = number.scale - 1;
     if (std::abs(exponent) < static_cast<std::int64_t>(limits.constant_exponent) || exponent == 0 ||
-        !has(kinds, ~NumberKinds::digits) || exponent < limits.least_exponent ||
+        !has(kinds, ~NumberKinds::digits) || exponent < limits.min_exponent ||
         exponent > limits.greatest_exponent) {
       return result;
     }
@@ -112,9 +112,9 @@ struct SchemaNumbers {
   [[nodiscard]] static DfaPointer rest(const Beginning& beginning, const NumberLimits& limits) {
     enum : Dfa::State { start, point, zeros, count };
     std::vector<Dfa::SparseRow> rows(count);
-    ExponentRows exponents(rows, limits.least_exponent, limits.greatest_exponent);
-    const Dfa::State mark = exponents.between(beginning.least, beginning.greatest);
-    const bool is_whole   = beginning.least <= 0 && beginning.greatest >= 0;
+    ExponentRows exponents(rows, limits.min_exponent, limits.greatest_exponent);
+    const Dfa::State mark = exponents.between(beginning.min, beginning.greatest);
+    const bool is_whole   = beginning.min <= 0 && beginning.greatest >= 0;
     rows[start].accepting =
         is_whole && (beginning.has_point || has(beginning.kinds, NumberKinds::digits));
     if (!beginning.has_point && !has(beginning.kinds, ~NumberKinds::digits)) {
@@ -139,7 +139,7 @@ struct SchemaNumbers {
                                                           const NumberLimits& limits) {
     std::vector<std::string> texts;
     for (const Beginning& one : beginnings(number, kinds, limits)) {
-      const bool is_plain = one.least <= 0 && one.greatest >= 0;
+      const bool is_plain = one.min <= 0 && one.greatest >= 0;
       std::vector<std::string> mantissas;
       if (one.has_point || has(kinds, NumberKinds::digits) || !is_plain) {
         mantissas.push_back(one.text);
@@ -149,11 +149,11 @@ struct SchemaNumbers {
         texts.insert(texts.end(), mantissas.begin(), mantissas.end());
         continue;
       }
-      const std::string digits = std::to_string(std::abs(one.least));
+      const std::string digits = std::to_string(std::abs(one.min));
       for (const std::string& mantissa : mantissas) {
         for (const char* mark : {"e", "E"}) {
           for (const char* sign : {"-", "", "+"}) {
-            if ((one.least < 0) != (*sign == '-')) continue;
+            if ((one.min < 0) != (*sign == '-')) continue;
             for (std::size_t size = digits.size(); size <= 3; ++size) {
               texts.push_back(mantissa + mark + sign + std::string(size - digits.size(), '0') +
                               digits);

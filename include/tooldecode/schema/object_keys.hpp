@@ -53,7 +53,7 @@ inline void require_names(ObjectForm& form, const std::vector<std::string>& name
     const std::vector<std::pair<std::uint32_t, FormId>>& patterns, FormId rest,
     SchemaForms& forms) {
   // Patterns that have no key in common make a class each; what is left bounds those that do.
-  const std::size_t most_classes = 64 + patterns.size();
+  const std::size_t max_classes = 64 + patterns.size();
   struct Class {
     ObjectForm::Others of;
     bool matched;
@@ -74,7 +74,7 @@ inline void require_names(ObjectForm& form, const std::vector<std::string>& name
       split.push_back({{std::move(keys), one.of.value}, one.matched});
     }
     all = std::move(split);
-    if (all.size() > most_classes) {
+    if (all.size() > max_classes) {
       irreducible("patterns that part the keys into too many classes", "/patternProperties");
     }
   }

@@ -74,10 +74,10 @@ class SchemaReader {
   }
 
  private:
-  using ScopeId                            = std::uint32_t;
-  using Assertions                         = SchemaAssertions;
-  using ResourceId                         = SchemaDocument::ResourceId;
-  static constexpr std::size_t most_scopes = 100, most_negations = 100;
+  using ScopeId                           = std::uint32_t;
+  using Assertions                        = SchemaAssertions;
+  using ResourceId                        = SchemaDocument::ResourceId;
+  static constexpr std::size_t max_scopes = 100, max_negations = 100;
   static constexpr std::size_t all_items = std::numeric_limits<std::uint32_t>::max();
 
   // A schema, where it stands, and the resources that led to it.
@@ -104,7 +104,7 @@ class SchemaReader {
     inner.push_back(resource);
     const auto known = std::find(scopes_.begin(), scopes_.end(), inner);
     if (known != scopes_.end()) return static_cast<ScopeId>(known - scopes_.begin());
-    if (scopes_.size() >= most_scopes) {
+    if (scopes_.size() >= max_scopes) {
       throw Error(Errc::limit_exceeded, document_[resource].pointer, "too many dynamic scopes");
     }
     scopes_.push_back(std::move(inner));
@@ -134,7 +134,7 @@ class SchemaReader {
         if (name != "$ref" && draft > SchemaDraft::draft7) is_reference = false;
       }
       if (is_empty) return any_form;
-      if (is_negation && !document_.has_unevaluated() && depth_ < most_negations)
+      if (is_negation && !document_.has_unevaluated() && depth_ < max_negations)
         return negation(place, scope);
       if (!is_reference) break;
       if (!passed.insert(place.schema).second) {

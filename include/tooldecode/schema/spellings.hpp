@@ -173,8 +173,8 @@ class SchemaText {
     std::vector<Dfa::Row> rows(both.rows().size());
     for (std::size_t s = 0; s < rows.size(); ++s) {
       for (std::size_t k = 0; k < both.classes().size(); ++k) {
-        for (const auto& [least, most] : both.classes()[k].ranges()) {
-          for (char32_t c = least; c <= most; ++c) rows[s].next[c] = both.rows()[s].next[k];
+        for (const auto& [min, max] : both.classes()[k].ranges()) {
+          for (char32_t c = min; c <= max; ++c) rows[s].next[c] = both.rows()[s].next[k];
         }
       }
       rows[s].accepting = both.rows()[s].accepting;

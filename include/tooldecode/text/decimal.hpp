@@ -21,10 +21,10 @@ namespace tooldecode {
 /// \par Complexity  O(digits)
 /// \par Threads     a value
 /// \par Errors      Error{malformed_schema} for a text that is no JSON number,
-///                  Error{limit_exceeded} where it has more than `most_digits` digits, or is so
+///                  Error{limit_exceeded} where it has more than `max_digits` digits, or is so
 ///                  near to zero or so far from it that its plain digits would be more
 struct Decimal {
-  static constexpr std::int64_t most_digits = 400;
+  static constexpr std::int64_t max_digits = 400;
 
   bool negative = false;   ///< never of zero
   std::string digits;      ///< without zeros at either end; none for zero
@@ -67,7 +67,7 @@ struct Decimal {
     result.scale -= static_cast<std::int64_t>(first);
     if (result.digits.empty()) return {};
     const auto size = static_cast<std::int64_t>(result.digits.size());
-    if (result.scale > most_digits || size - result.scale > most_digits || size > most_digits) {
+    if (result.scale > max_digits || size - result.scale > max_digits || size > max_digits) {
       throw Error(Errc::limit_exceeded, "", "a number with too many digits: " + std::string(text));
     }
     return result;
@@ -114,7 +114,7 @@ struct Decimal {
 
 /// A number greater than zero as `digits` x 10^-`places`, with digits that do not end in 0.
 struct Divisor {
-  static constexpr std::uint64_t most = 1'000'000'000'000'000'000;
+  static constexpr std::uint64_t max = 1'000'000'000'000'000'000;
 
   std::uint64_t digits = 1;
   std::int64_t places  = 0;
@@ -152,7 +152,7 @@ struct Divisor {
   std::int64_t twos   = std::numeric_limits<std::int64_t>::min();
   std::int64_t fives  = twos;
   const auto multiply = [](std::uint64_t& into, std::uint64_t factor) {
-    const bool fits = into <= Divisor::most / factor;
+    const bool fits = into <= Divisor::max / factor;
     into *= fits ? factor : 0;
     return fits;
   };

@@ -26,12 +26,12 @@ namespace tooldecode {
 /// \par Errors      none
 class ExponentRows {
  public:
-  /// \param least, greatest  of all exponents: bounds beyond them are these
-  ExponentRows(std::vector<Dfa::SparseRow>& rows, std::int64_t least, std::int64_t greatest)
+  /// \param min, greatest  of all exponents: bounds beyond them are these
+  ExponentRows(std::vector<Dfa::SparseRow>& rows, std::int64_t min, std::int64_t greatest)
       : rows_(rows),
-        least_(least),
+        least_(min),
         greatest_(greatest),
-        digits_(std::to_string(std::max(-least, greatest)).size()) {}
+        digits_(std::to_string(std::max(-min, greatest)).size()) {}
 
   /// The state behind the `e` of an exponent from `from` to `to`; dead where there is none.
   [[nodiscard]] Dfa::State between(std::int64_t from, std::int64_t to) {
@@ -70,11 +70,11 @@ class ExponentRows {
   // The state where `written` stands and up to `left` more digits may follow.
   Dfa::State after(std::size_t left, std::int64_t written, std::int64_t from, std::int64_t to) {
     bool some = false, all = true;  // of the numbers that it may become
-    for (std::int64_t least = written, size = 1, i = static_cast<std::int64_t>(left); i >= 0; --i) {
-      const std::int64_t most = least + size - 1;
-      some |= least <= to && most >= from;
-      all &= least >= from && most <= to;
-      least *= 10, size *= 10;
+    for (std::int64_t min = written, size = 1, i = static_cast<std::int64_t>(left); i >= 0; --i) {
+      const std::int64_t max = min + size - 1;
+      some |= min <= to && max >= from;
+      all &= min >= from && max <= to;
+      min *= 10, size *= 10;
     }
     if (!some) return Dfa::dead;
     if (all) return free(left);

@@ -36,14 +36,14 @@ class MagnitudeRows {
  public:
   /// The numbers that are wanted.
   struct Wanted {
-    std::optional<NumberBounds::Bound> least{};  ///< greater than zero
-    NumberBounds::Bound most{};
+    std::optional<NumberBounds::Bound> min{};  ///< greater than zero
+    NumberBounds::Bound max{};
     bool zero   = true;
     bool others = true;  ///< numbers other than zero
     NumberKinds kinds{};
     std::optional<Divisor> divisor{};
   };
-  static constexpr std::size_t most_states = 50'000;
+  static constexpr std::size_t max_states = 50'000;
 
   MagnitudeRows(Wanted wanted, const NumberLimits& limits, std::vector<Dfa::SparseRow>& rows,
                 ExponentRows& exponents)
@@ -53,16 +53,16 @@ class MagnitudeRows {
     no_whole_ = pointed_ && !integral_;
     if (wanted_.divisor) prepare_divisor();
     wide_            = std::max<std::int32_t>(1, static_cast<std::int32_t>(limits_.leading_digits));
-    const auto most  = static_cast<std::int32_t>(limits_.digits);
+    const auto max   = static_cast<std::int32_t>(limits_.digits);
     const auto widen = [&](const NumberBounds::Bound& bound) {
       const auto scale = static_cast<std::int32_t>(bound.value.scale);
-      if (scale <= most) wide_ = std::max(wide_, scale);
-      if (-scale <= most) deep_ = std::max(deep_, 1 - scale);
+      if (scale <= max) wide_ = std::max(wide_, scale);
+      if (-scale <= max) deep_ = std::max(deep_, 1 - scale);
     };
-    widen(wanted_.most);
-    if (wanted_.least) {
-      widen(*wanted_.least);
-      const std::int64_t zeros = std::min<std::int64_t>(1 - wanted_.least->value.scale, most);
+    widen(wanted_.max);
+    if (wanted_.min) {
+      widen(*wanted_.min);
+      const std::int64_t zeros = std::min<std::int64_t>(1 - wanted_.min->value.scale, max);
       deep_                    = std::max(deep_, static_cast<std::int32_t>(zeros));
     }
   }
@@ -94,13 +94,13 @@ class MagnitudeRows {
   struct Key {
     Part part          = Part::whole;
     bool zero          = false;
-    std::int32_t scale = 0;           // as Decimal's; for zero: zeros behind the point, negative
-    std::int32_t count = 0;           // digits that have been compared with bounds
-    std::int8_t least = 0, most = 0;  // the digits against the bounds': -1 less, 0 equal, 1 greater
-    std::int32_t places = 0;          // digits behind the point
-    std::uint32_t rest  = 0;          // by the divisor
-    std::int32_t from   = -never;     // the least exponent that makes it a multiple
-    std::int32_t until  = never;      // the least exponent that makes it an integer
+    std::int32_t scale = 0;        // as Decimal's; for zero: zeros behind the point, negative
+    std::int32_t count = 0;        // digits that have been compared with bounds
+    std::int8_t min = 0, max = 0;  // the digits against the bounds': -1 less, 0 equal, 1 greater
+    std::int32_t places = 0;       // digits behind the point
+    std::uint32_t rest  = 0;       // by the divisor
+    std::int32_t from   = -never;  // the least exponent that makes it a multiple
+    std::int32_t until  = never;   // the least exponent that makes it an integer
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct Hash {
@@ -108,9 +108,9 @@ class MagnitudeRows {
       std::uint64_t hash = 0;
       for (const std::int64_t part :
            {std::int64_t{static_cast<std::uint8_t>(key.part)} * 2 + (key.zero ? 1 : 0),
-            std::int64_t{key.scale}, std::int64_t{key.count},
-            std::int64_t{key.least} * 3 + key.most, std::int64_t{key.places},
-            std::int64_t{key.rest}, std::int64_t{key.from}, std::int64_t{key.until}}) {
+            std::int64_t{key.scale}, std::int64_t{key.count}, std::int64_t{key.min} * 3 + key.max,
+            std::int64_t{key.places}, std::int64_t{key.rest}, std::int64_t{key.from},
+            std::int64_t{key.until}}) {
         hash = (hash ^ static_cast<std::uint64_t>(part)) * 0x9E3779B97F4A7C15;
         hash ^= hash >> 29;
       }
@@ -126,7 +126,7 @@ class MagnitudeRows {
 
   void prepare_divisor() {
     const auto& [digits, places] = *wanted_.divisor;
-    if (digits > most_states) too_large();
+    if (digits > max_states) too_large();
     raise_.assign(static_cast<std::size_t>(digits), never);
     for (std::uint64_t rest = 0; rest < digits; ++rest) {
       std::uint64_t left = rest;
@@ -140,7 +140,7 @@ class MagnitudeRows {
     const auto shift = static_cast<std::int32_t>(places);
     finishing_ = static_cast<std::int32_t>(std::to_string(digits).size()) + std::max(0, -shift);
     // Remainders times places are states, so that large divisors leave few places.
-    most_places_ = static_cast<std::int32_t>(
+    max_places_ = static_cast<std::int32_t>(
         digits == 1 ? limits_.places : std::min<std::uint64_t>(limits_.places, 10'000 / digits));
   }
   [[noreturn]] static void too_large() {
@@ -150,26 +150,26 @@ class MagnitudeRows {
   // The exponents that bounds leave.
   [[nodiscard]] Interval within_bounds(const Key& key) const {
     Interval result;
-    const Decimal& most = wanted_.most.value;
+    const Decimal& max = wanted_.max.value;
     if (is_far(key)) {
-      if (wanted_.least) result.from = wanted_.least->value.scale - wide_;
-      result.to = most.scale - 1 - longest();
+      if (wanted_.min) result.from = wanted_.min->value.scale - wide_;
+      result.to = max.scale - 1 - longest();
     } else if (is_deep(key)) {
-      if (wanted_.least) result.from = never;
-      result.to = most.scale - 1 + deep_;
+      if (wanted_.min) result.from = never;
+      result.to = max.scale - 1 + deep_;
     } else {
       const auto order = [&](const NumberBounds::Bound& bound, int digits) {
         const bool is_short = static_cast<std::size_t>(key.count) < bound.value.digits.size();
         return digits == 0 && is_short ? -1 : digits;
       };
-      if (wanted_.least) {
-        const int sign      = order(*wanted_.least, key.least);
-        const bool is_below = sign < 0 || (sign == 0 && wanted_.least->exclusive);
-        result.from         = wanted_.least->value.scale - key.scale + (is_below ? 1 : 0);
+      if (wanted_.min) {
+        const int sign      = order(*wanted_.min, key.min);
+        const bool is_below = sign < 0 || (sign == 0 && wanted_.min->exclusive);
+        result.from         = wanted_.min->value.scale - key.scale + (is_below ? 1 : 0);
       }
-      const int sign      = order(wanted_.most, key.most);
-      const bool is_above = sign > 0 || (sign == 0 && wanted_.most.exclusive);
-      result.to           = most.scale - key.scale - (is_above ? 1 : 0);
+      const int sign      = order(wanted_.max, key.max);
+      const bool is_above = sign > 0 || (sign == 0 && wanted_.max.exclusive);
+      result.to           = max.scale - key.scale - (is_above ? 1 : 0);
     }
     return result;
   }
@@ -197,16 +197,16 @@ class MagnitudeRows {
   }
   // Digits behind the point, beyond which only zeros may follow where there is a divisor.
   [[nodiscard]] std::int32_t counted_places(const Key& key) const {
-    const auto shift  = static_cast<std::int32_t>(wanted_.divisor->places);
-    std::int64_t most = 0;
-    Key digits        = key;
-    digits.part       = Part::places;
-    digits.most       = -1;
+    const auto shift = static_cast<std::int32_t>(wanted_.divisor->places);
+    std::int64_t max = 0;
+    Key digits       = key;
+    digits.part      = Part::places;
+    digits.max       = -1;
     if (takes_exponent(digits) && !is_far(key)) {
-      most = std::min<std::int64_t>(limits_.greatest_exponent, within_bounds(digits).to);
+      max = std::min<std::int64_t>(limits_.greatest_exponent, within_bounds(digits).to);
     }
-    most = std::min<std::int64_t>(most_places_, most + shift);
-    return std::max({static_cast<std::int32_t>(most), shift, 0});
+    max = std::min<std::int64_t>(max_places_, max + shift);
+    return std::max({static_cast<std::int32_t>(max), shift, 0});
   }
 
   void compare(Key& key, char digit) const {
@@ -217,8 +217,8 @@ class MagnitudeRows {
       const char other          = place < digits.size() ? digits[place] : '0';
       sign = static_cast<std::int8_t>(digit < other ? -1 : digit > other ? 1 : 0);
     };
-    if (wanted_.least) against(*wanted_.least, key.least);
-    against(wanted_.most, key.most);
+    if (wanted_.min) against(*wanted_.min, key.min);
+    against(wanted_.max, key.max);
     ++key.count;
   }
   void divide(Key& key, char digit) const {
@@ -260,8 +260,8 @@ class MagnitudeRows {
     }
     ++key.places;
     if (wanted_.divisor) {
-      const std::int32_t most = counted_places(key);
-      if (key.places <= most) {
+      const std::int32_t max = counted_places(key);
+      if (key.places <= max) {
         const std::int32_t before = key.from;
         divide(key, digit);
         // Zeros change no value; where that would be too many states, they count as digits.
@@ -286,7 +286,7 @@ class MagnitudeRows {
       return {.part = key.part, .zero = true, .scale = std::max(key.scale, -zeros)};
     }
     if (is_far(key) || is_deep(key)) {
-      key.least = key.most = 1;
+      key.min = key.max = 1;
     } else {
       const auto forget = [&](const NumberBounds::Bound& bound, std::int8_t& sign) {
         const std::int64_t scale = bound.value.scale;
@@ -295,17 +295,17 @@ class MagnitudeRows {
         const bool may_grow      = key.part == Part::whole && key.scale < scale && scale <= wide_;
         if (!takes_exponent(digits) && key.scale != scale && !may_grow) sign = 1;
       };
-      if (wanted_.least) forget(*wanted_.least, key.least);
-      forget(wanted_.most, key.most);
+      if (wanted_.min) forget(*wanted_.min, key.min);
+      forget(wanted_.max, key.max);
     }
     std::size_t compared = 0;
-    if (wanted_.least && key.least == 0) compared = wanted_.least->value.digits.size();
-    if (key.most == 0) compared = std::max(compared, wanted_.most.value.digits.size());
+    if (wanted_.min && key.min == 0) compared = wanted_.min->value.digits.size();
+    if (key.max == 0) compared = std::max(compared, wanted_.max.value.digits.size());
     key.count = std::min(key.count, static_cast<std::int32_t>(compared));
-    if (!wanted_.least) key.least = 0;
+    if (!wanted_.min) key.min = 0;
     if (wanted_.divisor) {
-      const std::int32_t most = counted_places(key);
-      if (key.part == Part::places && key.places >= most) key.places = most, key.rest = 0;
+      const std::int32_t max = counted_places(key);
+      if (key.part == Part::places && key.places >= max) key.places = max, key.rest = 0;
       if (key.from > limits_.greatest_exponent) key.from = never;
     } else {
       key.rest = 0, key.from = -never;
@@ -323,7 +323,7 @@ class MagnitudeRows {
   [[nodiscard]] Dfa::State state(const Key& key) {
     const auto [known, fresh] = states_.try_emplace(key, static_cast<Dfa::State>(rows_.size()));
     if (fresh) {
-      if (states_.size() > most_states) too_large();
+      if (states_.size() > max_states) too_large();
       rows_.emplace_back();
       work_.emplace_back(key, known->second);
     }
@@ -345,7 +345,7 @@ class MagnitudeRows {
     rows_[here].accepting = accepts && key.part != Part::point;
     rows_[here].boundary  = key.part == Part::whole && is_far(key);
     // Where nothing is left to be compared, or divided, digits from 1 to 9 are alike.
-    const bool is_decided = !key.zero && (!wanted_.least || key.least != 0) && key.most != 0 &&
+    const bool is_decided = !key.zero && (!wanted_.min || key.min != 0) && key.max != 0 &&
                             (!wanted_.divisor || wanted_.divisor->digits == 1);
     const char last = is_decided ? '1' : key.zero && !wanted_.others ? '0' : '9';
     for (char digit = '0'; digit <= last; ++digit) {
@@ -381,11 +381,11 @@ class MagnitudeRows {
   std::vector<Dfa::SparseRow>& rows_;
   ExponentRows& exponents_;
   bool integral_ = true, pointed_ = true;  // with a point or an exponent: integers; any numbers
-  bool no_whole_            = false;       // with a point or an exponent: no integers
-  std::int32_t wide_        = 1;           // scales above are alike
-  std::int32_t deep_        = 0;           // scales of minus so much and below are alike
-  std::int32_t finishing_   = 0;
-  std::int32_t most_places_ = 0;
+  bool no_whole_           = false;        // with a point or an exponent: no integers
+  std::int32_t wide_       = 1;            // scales above are alike
+  std::int32_t deep_       = 0;            // scales of minus so much and below are alike
+  std::int32_t finishing_  = 0;
+  std::int32_t max_places_ = 0;
   std::vector<std::int32_t> raise_{};  // [divisor's digits] powers of ten to be a multiple of them
   std::unordered_map<Key, Dfa::State, Hash> states_;
   std::vector<std::pair<Key, Dfa::State>> work_;

@@ -72,8 +72,8 @@ struct NumberLimits {
   std::uint32_t leading_digits = 1;
   /// Digits behind the point of an integer or a multiple with an exponent; beside a divisor other
   /// than a power of ten zeros at their end count, and many remainders leave fewer.
-  std::uint32_t places        = 20;
-  std::int32_t least_exponent = -324, greatest_exponent = 308;
+  std::uint32_t places      = 20;
+  std::int32_t min_exponent = -324, greatest_exponent = 308;
   /// Constants, which are listed, have an exponent besides their plain digits where it is at least
   /// so far from zero: 10 is 1e1 too.
   std::uint32_t constant_exponent = 1;

@@ -45,12 +45,12 @@ inline std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows) {
       if (bytes[from] == far) bytes[from] = bytes[order[i]] + 1, order.push_back(from);
     }
   }
-  std::uint32_t most = 0;
+  std::uint32_t max = 0;
   std::map<Dfa::State, Dfa::State> copies;
   const auto states = static_cast<Dfa::State>(rows.size());
   for (Dfa::State s = 0; s < states; ++s) {
     if (!rows[s].boundary || bytes[s] == far) continue;
-    most = std::max(most, bytes[s]);
+    max = std::max(max, bytes[s]);
     for (Dfa::Edge& edge : rows[s].edges) {
       if (bytes[edge.to] >= bytes[s]) continue;
       const auto next = static_cast<Dfa::State>(states + copies.size());
@@ -62,7 +62,7 @@ inline std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows) {
     rows[copy]         = rows[state];
     rows[copy].closing = true;
   }
-  return most;
+  return max;
 }
 
 }  // namespace detail
@@ -91,7 +91,7 @@ inline std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows) {
   const bool is_integral         = !has(kinds, NumberKinds::fractions);
   std::vector<Decimal> multiples = bounds.multiples;
   if (is_integral && has(kinds, NumberKinds::pointed)) multiples.push_back(Decimal::parse("1"));
-  MagnitudeRows::Wanted all{.most = largest, .kinds = kinds};
+  MagnitudeRows::Wanted all{.max = largest, .kinds = kinds};
   if (!multiples.empty()) {
     all.divisor = common_multiple(multiples);
     if (!all.divisor) {
@@ -101,21 +101,21 @@ inline std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows) {
   all.zero = has(kinds, NumberKinds::integers) && low <= 0 && high >= 0 &&
              !excludes_zero(bounds.minimum) && !excludes_zero(bounds.maximum);
   // Of the numbers above zero, and of those below it as if they were above.
-  const auto wanted = [&](const auto& least, const auto& most, bool others) {
+  const auto wanted = [&](const auto& min, const auto& max, bool others) {
     const auto magnitude = [](const NumberBounds::Bound& bound) {
       return NumberBounds::Bound{bound.value.magnitude(), bound.exclusive};
     };
     MagnitudeRows::Wanted result = all;
     result.others                = others;
     if (!others) return result;
-    if (least) result.least = magnitude(*least);
-    if (!least && !all.zero && !is_integral) result.least = {smallest_number(), false};
-    if (most && compare(magnitude(*most).value, largest.value) <= 0) result.most = magnitude(*most);
+    if (min) result.min = magnitude(*min);
+    if (!min && !all.zero && !is_integral) result.min = {smallest_number(), false};
+    if (max && compare(magnitude(*max).value, largest.value) <= 0) result.max = magnitude(*max);
     return result;
   };
   const std::optional<NumberBounds::Bound> none;
   std::vector<Dfa::SparseRow> rows(2);
-  ExponentRows exponents(rows, within.least_exponent, within.greatest_exponent);
+  ExponentRows exponents(rows, within.min_exponent, within.greatest_exponent);
   MagnitudeRows above(
       wanted(low > 0 ? bounds.minimum : none, bounds.maximum, !bounds.maximum || high > 0), within,
       rows, exponents);

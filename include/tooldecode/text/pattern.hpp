@@ -76,8 +76,8 @@ class Pattern {
   [[nodiscard]] const std::vector<CodePointSet>& sets() const noexcept { return sets_; }
 
  private:
-  static constexpr std::size_t most_ranges   = 200'000;
-  static constexpr std::uint32_t most_nested = 200;
+  static constexpr std::size_t max_ranges   = 200'000;
+  static constexpr std::uint32_t max_nested = 200;
 
   Index add(Node node) {
     const auto some = [&](auto is) {
@@ -110,7 +110,7 @@ class Pattern {
   Index characters(CodePointSet set) {
     const auto [known, fresh] = set_index_.emplace(set.ranges(), static_cast<Index>(sets_.size()));
     if (fresh) {
-      if ((ranges_ += set.ranges().size()) > most_ranges) {
+      if ((ranges_ += set.ranges().size()) > max_ranges) {
         throw Error(Errc::limit_exceeded, text_.place(text_.at()),
                     "a pattern with classes of too many ranges");
       }
@@ -122,7 +122,7 @@ class Pattern {
   }
 
   Index alternatives() {
-    if (++depth_ > most_nested) {
+    if (++depth_ > max_nested) {
       throw Error(Errc::limit_exceeded, text_.place(text_.at()), "groups are nested too deeply");
     }
     // Names must differ but in alternatives of which only one can match.
@@ -228,7 +228,7 @@ class Pattern {
   Index reference(std::size_t begin) {
     std::uint64_t number = 0;
     for (const char32_t digit : text_.digits()) {
-      number = std::min<std::uint64_t>(number * 10 + (digit - '0'), PatternText::most_characters);
+      number = std::min<std::uint64_t>(number * 10 + (digit - '0'), PatternText::max_characters);
     }
     references_.push_back({begin, number, {}});
     return add({.kind = Kind::sequence});

@@ -25,10 +25,10 @@ namespace tooldecode {
 /// \par Source      ECMA-262, section 22.2.1
 class PatternText {
  public:
-  static constexpr std::size_t most_characters = 50'000;
+  static constexpr std::size_t max_characters = 50'000;
 
   explicit PatternText(std::string_view pattern) : text_(decode_utf8(pattern)) {
-    if (text_.size() > most_characters) {
+    if (text_.size() > max_characters) {
       throw Error(Errc::limit_exceeded, "", "a pattern of too many characters");
     }
     check_encoding(pattern);

@@ -65,7 +65,7 @@ class PatternTerms {
     const std::size_t places = classes_.size() * (node.on_before ? 3 : 1);
     if (memo_at_.size() <= term) memo_at_.resize(terms_.size(), none);
     if (memo_at_[term] == none) {
-      if (memo_.size() + places > most_memo) RegexTerms::too_large();
+      if (memo_.size() + places > max_memo) RegexTerms::too_large();
       memo_at_[term] = static_cast<std::uint32_t>(memo_.size());
       memo_.resize(memo_.size() + places, none);
     }
@@ -77,10 +77,10 @@ class PatternTerms {
   }
 
  private:
-  using Kind                             = RegexTerms::Kind;
-  using Node                             = RegexTerms::Node;
-  static constexpr std::uint32_t none    = ~std::uint32_t{0};
-  static constexpr std::size_t most_memo = std::size_t{1} << 24;
+  using Kind                            = RegexTerms::Kind;
+  using Node                            = RegexTerms::Node;
+  static constexpr std::uint32_t none   = ~std::uint32_t{0};
+  static constexpr std::size_t max_memo = std::size_t{1} << 24;
   // A recursion, no deeper than the stack allows.
   struct Descent {
     explicit Descent(std::size_t& depth) : depth_(depth) {
@@ -311,7 +311,7 @@ inline TextDfa pattern_automaton(PatternTerms& terms, PatternTerms::Term start) 
       row.next[c] = known->second;
     }
     rows.push_back(std::move(row));
-    if (order.size() > TextDfa::most_states || order.size() * classes > TextDfa::most_cells) {
+    if (order.size() > TextDfa::max_states || order.size() * classes > TextDfa::max_cells) {
       RegexTerms::too_large();
     }
   }

@@ -161,14 +161,14 @@ class RegexTerms {
   /// Counts steps of work, so that no pattern takes long.
   void spend(std::size_t steps) {
     BuildBudget::spend(3 * steps);
-    if ((work_ += steps) > most_work) too_large();
+    if ((work_ += steps) > max_work) too_large();
   }
   [[noreturn]] static void too_large() {
     throw Error(Errc::limit_exceeded, "", "a pattern that needs too many states");
   }
 
  private:
-  static constexpr std::size_t most_terms = 200'000, most_work = 1'000'000;
+  static constexpr std::size_t max_terms = 200'000, max_work = 1'000'000;
 
   static void mix(std::uint64_t& hash, std::uint64_t value) {
     hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL;
@@ -200,7 +200,7 @@ class RegexTerms {
         return known->second;
       }
     }
-    if (terms_.size() >= most_terms) too_large();
+    if (terms_.size() >= max_terms) too_large();
     BuildBudget::spend(5);
     describe(node);
     terms_.push_back(node);

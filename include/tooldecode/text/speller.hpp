@@ -278,9 +278,9 @@ class Speller {
     if (!digit.hexadecimal) return range(first, last);
     if (first < 10) range('0' + first, '0' + std::min(last, 9U));
     if (last < 10) return;
-    const unsigned least = std::max(first, 10U) - 10;
-    range('a' + least, 'a' + last - 10);
-    range('A' + least, 'A' + last - 10);
+    const unsigned min = std::max(first, 10U) - 10;
+    range('a' + min, 'a' + last - 10);
+    range('A' + min, 'A' + last - 10);
   }
   Dfa::State after(std::string_view bytes, Dfa::State to) {
     if (to == Dfa::dead) return to;

@@ -64,7 +64,7 @@ template <class Spell>
 [[nodiscard]] Dfa spelt_text(const TextDfa& text, Dfa::State offset,
                              std::vector<Dfa::SparseRow> rows, const Spelling& spelling,
                              const Spell& spell) {
-  constexpr std::size_t most_rows = 1'000'000, most_apart = 2'000;
+  constexpr std::size_t max_rows = 1'000'000, max_apart = 2'000;
   std::vector<Dfa::Shape> shapes;
   std::vector<Dfa::Block> blocks(rows.size());
   std::map<std::vector<std::uint32_t>, std::uint32_t> known;  // by classes: which exit each takes
@@ -98,7 +98,7 @@ template <class Spell>
       }
       inside += shape.inside.size();
       BuildBudget::spend(40 * shape.inside.size());
-      if (inside > most_rows) {
+      if (inside > max_rows) {
         throw Error(Errc::limit_exceeded, "", "a pattern whose characters need too many states");
       }
     }
@@ -106,7 +106,7 @@ template <class Spell>
     if (distinct.emplace(block, 0).second) apart += shapes[block.shape].inside.size();
   }
   BuildBudget::spend(rows.size() * (10 + 2 * text.classes().size()));
-  if (apart > most_apart) return Dfa(std::move(rows), shapes, blocks);
+  if (apart > max_apart) return Dfa(std::move(rows), shapes, blocks);
   detail::SpeltRows all(std::move(rows));
   for (std::size_t s = 0; s < text.rows().size(); ++s) {
     const Dfa::Block& block = blocks[s + offset];

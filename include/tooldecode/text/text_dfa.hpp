@@ -33,9 +33,9 @@ class TextDfa {
   using State                 = std::uint32_t;
   static constexpr State dead = ~State{0};
   /// States that a combination of automata may have.
-  static constexpr std::size_t most_states = 10'000;
+  static constexpr std::size_t max_states = 10'000;
   /// States times classes, of one automaton.
-  static constexpr std::size_t most_cells = std::size_t{1} << 23;
+  static constexpr std::size_t max_cells = std::size_t{1} << 23;
 
   struct Row {
     std::vector<State> next;  // [classes], `dead` where there is no transition
@@ -165,8 +165,8 @@ class TextDfa {
       for (std::size_t n = 0; n <= top; ++n) {
         if (!reached[n][s]) continue;
         const std::size_t missing = length.min > n ? length.min - n : 0;
-        const std::size_t most    = open ? ends : top - n;
-        if (next[missing] > most) return false;
+        const std::size_t max     = open ? ends : top - n;
+        if (next[missing] > max) return false;
       }
     }
     return true;
@@ -305,7 +305,7 @@ class TextDfa {
   // Called for each state of a product, before the next.
   static void check(std::size_t states, std::size_t classes) {
     BuildBudget::spend(5 + 5 * classes);
-    if (states <= most_states && states * classes <= most_cells) return;
+    if (states <= max_states && states * classes <= max_cells) return;
     throw Error(Errc::limit_exceeded, "", "a combination of patterns needs too many states");
   }
 

@@ -142,7 +142,7 @@ inline Dfa without_match(const Dfa& text, const Dfa& pattern, MatchAt where) {
 ///
 /// \par Complexity  O(bytes of the marks x 256), or O(log) where the text is known
 inline DfaPointer free_text(const FreeText& text) {
-  constexpr std::size_t most_known = 256;
+  constexpr std::size_t max_known = 256;
   static std::mutex mutex;
   static std::map<FreeText, DfaPointer> known;
   {
@@ -161,7 +161,7 @@ inline DfaPointer free_text(const FreeText& text) {
   }
   auto result = std::make_shared<const Dfa>(std::move(made));
   const std::lock_guard lock(mutex);
-  if (known.size() < most_known) known.emplace(text, result);
+  if (known.size() < max_known) known.emplace(text, result);
   return result;
 }
 

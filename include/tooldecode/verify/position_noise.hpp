@@ -42,9 +42,9 @@ class PositionNoise {
     double best = 0;
     for (std::size_t group = 0; group * 4 < weights.size(); ++group) {
       const std::size_t begin = group * 4;
-      const auto four   = weights.subspan(begin, std::min<std::size_t>(4, weights.size() - begin));
-      const double most = *std::max_element(four.begin(), four.end());
-      if (most * 0x1p33 <= best) continue;
+      const auto four  = weights.subspan(begin, std::min<std::size_t>(4, weights.size() - begin));
+      const double max = *std::max_element(four.begin(), four.end());
+      if (max * 0x1p33 <= best) continue;
       const auto words = noise_words(key_.seed, key_.position, static_cast<std::uint32_t>(group));
       for (std::size_t i = 0; i < four.size(); ++i) {
         // -log(u) > 1 - u, and that above the inverse of this power of 2: few tokens need a
