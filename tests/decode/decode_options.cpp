@@ -16,7 +16,7 @@ TEST_CASE("every setting of the distribution reaches the pipeline") {
                                   .presence_penalty   = 5.0F,
                                   .frequency_penalty  = 6.0F,
                                   .bias               = {{7, 8.0F}}};
-  const td::LogitsOptions distribution = options.logits();
+  const td::SamplingParameters distribution = options.logits();
   CHECK(distribution.temperature == 0.5F);
   CHECK(distribution.top_k == 1);
   CHECK(distribution.top_p == 0.2F);

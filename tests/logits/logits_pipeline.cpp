@@ -20,7 +20,7 @@ namespace {
 constexpr float none         = -std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
-std::vector<float> applied(const td::LogitsOptions& options, std::vector<float> logits,
+std::vector<float> applied(const td::SamplingParameters& options, std::vector<float> logits,
                            const std::vector<std::uint32_t>& mask = {},
                            const td::TokenPath& path              = {}) {
   const std::size_t remaining = td::LogitsPipeline{options}.apply(logits, mask, path);
@@ -29,7 +29,7 @@ std::vector<float> applied(const td::LogitsOptions& options, std::vector<float> 
   return logits;
 }
 
-std::set<int> kept(const td::LogitsOptions& options, const std::vector<float>& logits,
+std::set<int> kept(const td::SamplingParameters& options, const std::vector<float>& logits,
                    const std::vector<std::uint32_t>& mask = {}) {
   std::set<int> tokens;
   const auto distribution = applied(options, logits, mask);
@@ -41,7 +41,7 @@ std::set<int> kept(const td::LogitsOptions& options, const std::vector<float>& l
 
 /// The distribution in double by sorting the whole row and dropping from its end, one stage after
 /// another.
-std::map<int, double> slow_distribution(const td::LogitsOptions& options,
+std::map<int, double> slow_distribution(const td::SamplingParameters& options,
                                         const std::vector<float>& logits,
                                         const std::vector<std::uint32_t>& mask) {
   std::vector<std::pair<double, int>> ranked;  // by (-logit, id)
@@ -127,7 +127,7 @@ TEST_CASE("cuts equal a slow enumeration on random rows with ties") {
     if (round % 3 == 0) {
       for (auto& word : mask) word = static_cast<std::uint32_t>(random());
     }
-    const td::LogitsOptions options{
+    const td::SamplingParameters options{
         .temperature = std::ldexp(1.0F, static_cast<int>(random() % 5) - 2),
         .top_k       = random() % 2 == 0 ? 0 : random() % 50,
         .top_p =
@@ -201,7 +201,7 @@ TEST_CASE("whatever a model produces, what the mask allows can be drawn") {
 }
 
 TEST_CASE("options outside their range are named") {
-  const auto place = [](const td::LogitsOptions& options) -> std::string {
+  const auto place = [](const td::SamplingParameters& options) -> std::string {
     try {
       const td::LogitsPipeline pipeline{options};
     } catch (const td::Error& error) {

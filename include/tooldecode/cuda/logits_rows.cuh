@@ -46,7 +46,7 @@ struct LogitsRows {
   }
 };
 
-/// What becomes of logits before a token is drawn; each means what it does in LogitsOptions.
+/// What becomes of logits before a token is drawn; each means what it does in SamplingParameters.
 struct SamplingOptions {
   float temperature = 1;  ///< 0 leaves the logits as they are, for greedy choice
   int top_k         = 0;  ///< 0 keeps all

@@ -25,7 +25,7 @@ struct TokenEvent {
 struct DecodeOptions {
   std::size_t max_tokens                      = 256;
   float temperature                           = 0.0F;  ///< 0 is greedy
-  std::size_t top_k                           = 0;     ///< as in LogitsOptions, and so on
+  std::size_t top_k                           = 0;     ///< as in SamplingParameters, and so on
   float top_p                                 = 1.0F;
   float min_p                                 = 0.0F;
   float repetition_penalty                    = 1.0F;
@@ -42,7 +42,7 @@ struct DecodeOptions {
   std::function<bool(const TokenEvent&)> ends_after = {};
 
   /// The part that makes the distribution.
-  [[nodiscard]] LogitsOptions logits() const {
+  [[nodiscard]] SamplingParameters logits() const {
     return {temperature,       top_k, top_p, min_p, repetition_penalty, presence_penalty,
             frequency_penalty, bias};
   }

@@ -21,7 +21,7 @@
 namespace tooldecode {
 
 /// What a LogitsPipeline does; the defaults leave the model's distribution as it is.
-struct LogitsOptions {
+struct SamplingParameters {
   float temperature        = 1.0F;  ///< divides the logits; 0 leaves them, for greedy choice
   std::size_t top_k        = 0;     ///< keeps the k best tokens; 0 keeps all
   float top_p              = 1.0F;  ///< keeps the fewest best tokens that hold this probability
@@ -62,9 +62,9 @@ class LogitsPipeline {
   /// The least temperature other than 0.
   static constexpr float min_temperature = 1e-6F;
 
-  explicit LogitsPipeline(LogitsOptions options = {}) : options_(std::move(options)) {
-    const LogitsOptions& o = options_;
-    const auto require     = [](bool met, const char* where, const char* what) {
+  explicit LogitsPipeline(SamplingParameters options = {}) : options_(std::move(options)) {
+    const SamplingParameters& o = options_;
+    const auto require          = [](bool met, const char* where, const char* what) {
       if (!met) throw Error(Errc::invalid_option, where, what);
     };
     const auto finite = [](float x, float limit) { return std::abs(x) <= limit; };
@@ -82,7 +82,7 @@ class LogitsPipeline {
     }
   }
 
-  [[nodiscard]] const LogitsOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const SamplingParameters& options() const noexcept { return options_; }
 
   /// Whether the bias forbids a token whatever the logits.
   [[nodiscard]] bool is_banned(TokenId token) const noexcept {
@@ -230,7 +230,7 @@ class LogitsPipeline {
     return kept;
   }
 
-  LogitsOptions options_;
+  SamplingParameters options_;
 };
 
 }  // namespace tooldecode
