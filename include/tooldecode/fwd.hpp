@@ -23,7 +23,7 @@ class ToolSet;
 struct PythonCall;
 struct JsonCall;
 struct HarmonyCall;
-struct MarkedCall;
+struct DelimitedCall;
 struct XmlCall;
 struct PositionalCall;
 

@@ -148,13 +148,13 @@
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/classify.hpp>
+#include <tooldecode/tools/delimited_call.hpp>
+#include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
-#include <tooldecode/tools/mark.hpp>
-#include <tooldecode/tools/marked_call.hpp>
 #include <tooldecode/tools/plain_text.hpp>
 #include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/python_call.hpp>

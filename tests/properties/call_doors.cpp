@@ -12,9 +12,9 @@
 
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/marked_call.hpp>
 #include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/xml_call.hpp>
@@ -39,13 +39,13 @@ struct Format {
   std::string begins;  // a pattern: what tells readers that a call begins
   bool at_start;       // only where an answer begins with it
   bool in_order, one;  // arguments keep their order; one call an answer
-  ReasoningMarks reasoning;
+  ReasoningDelimiters reasoning;
   std::function<ToolCallFSM(const MaskCache&, const ToolSet&, const ChoiceOptions&)> constrain;
 };
 
 struct Kind {
   bool at_start = false, in_order = false, one = false;
-  ReasoningMarks reasoning{};
+  ReasoningDelimiters reasoning{};
 };
 
 template <class F>
@@ -69,17 +69,17 @@ const std::vector<Format>& formats() {
       format("mistral", "\\[TOOL_CALLS\\]", JsonCall::mistral()),
       format("bare", "\\{", JsonCall::bare(), {.at_start = true}),
       format("bare list", "\\[", JsonCall::bare_list(), {.at_start = true}),
-      format("mistral args", "\\[TOOL_CALLS\\]", MarkedCall::mistral(),
+      format("mistral args", "\\[TOOL_CALLS\\]", DelimitedCall::mistral(),
              {.reasoning = {"[THINK]", "[/THINK]"}}),
-      format("deepseek v3", "<｜tool▁call▁begin｜>", MarkedCall::deepseek_v3()),
-      format("deepseek v3.1", "<｜tool▁call▁begin｜>", MarkedCall::deepseek_v3_1()),
-      format("kimi", "<\\|tool_call_begin\\|>", MarkedCall::kimi_k2()),
+      format("deepseek v3", "<｜tool▁call▁begin｜>", DelimitedCall::deepseek_v3()),
+      format("deepseek v3.1", "<｜tool▁call▁begin｜>", DelimitedCall::deepseek_v3_1()),
+      format("kimi", "<\\|tool_call_begin\\|>", DelimitedCall::kimi_k2()),
       format("harmony",
              "to=[^<]*(<\\|channel\\|>[a-z]* ?(<\\|constrain\\|>)?[a-z]* ?)?"
              "(<\\|constrain\\|>[a-z]* ?)?<\\|message\\|>",
              HarmonyCall{}, {.reasoning = HarmonyCall::analysis()}),
       format("react", "Action\\s*\\d*\\s*:(?=[\\s\\S]*Action\\s*\\d*\\s*Input\\s*\\d*\\s*:)",
-             MarkedCall::react(), {.one = true}),
+             DelimitedCall::react(), {.one = true}),
       format("qwen3-coder", "<function=", XmlCall::qwen3_coder()),
       format("glm", "<tool_call>", XmlCall::glm()),
       format("toolken", "<[fg]>\\(", PositionalCall::toolken(), {.in_order = true, .one = true}),
@@ -344,7 +344,7 @@ TEST_CASE("Whatever random tokens make of a format's marks is a checked call, or
         const auto calls = checked_calls(fsm, walk.text);
         called += calls.empty() ? 0 : 1;
         const std::vector<std::string> ends = format.name == "kimi"
-                                                  ? MarkedCall::kimi_k2().ends_reasoning()
+                                                  ? DelimitedCall::kimi_k2().ends_reasoning()
                                                   : std::vector<std::string>();
         const std::string answer =
             thinks ? detail::without_reasoning(walk.text, format.reasoning, ends) : walk.text;

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/marked_call.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
@@ -27,14 +27,14 @@ namespace {
 
 struct Family {
   std::string part;  // of the template's name
-  ReasoningMarks reasoning;
+  ReasoningDelimiters reasoning;
   std::vector<std::string> opens;  // what a first call begins with
   std::function<ToolCallFSM(const MaskCache&, const ToolSet&, const ChoiceOptions&)> constrain;
 };
 
 template <class F>
 Family family(std::string part, const F& format, std::vector<std::string> opens = {},
-              ReasoningMarks reasoning = {}) {
+              ReasoningDelimiters reasoning = {}) {
   opens.emplace_back(format.trigger());
   return {std::move(part), std::move(reasoning), std::move(opens),
           [format](const MaskCache& cache, const ToolSet& tools, const ChoiceOptions& options) {
@@ -53,15 +53,15 @@ const std::vector<Family>& families() {
       family("Hermes", JsonCall::hermes()),
       family("MiMo-VL", JsonCall::hermes()),
       family("GLM-4", XmlCall::glm()),
-      family("DeepSeek-R1", MarkedCall::deepseek_v3()),
-      family("deepseek-r1", MarkedCall::deepseek_v3()),
-      family("DeepSeek-V3.1", MarkedCall::deepseek_v3_1()),
-      family("Kimi-K2", MarkedCall::kimi_k2(), {"<|tool_call_begin|>"}),
+      family("DeepSeek-R1", DelimitedCall::deepseek_v3()),
+      family("deepseek-r1", DelimitedCall::deepseek_v3()),
+      family("DeepSeek-V3.1", DelimitedCall::deepseek_v3_1()),
+      family("Kimi-K2", DelimitedCall::kimi_k2(), {"<|tool_call_begin|>"}),
       family("gpt-oss", HarmonyCall{}, {}, HarmonyCall::analysis()),
       family("Llama-3", JsonCall::llama()),
       family("Mistral-Nemo", JsonCall::mistral()),
-      family("Ministral", MarkedCall::mistral(), {}, {"[THINK]", "[/THINK]"}),
-      family("Devstral", MarkedCall::mistral(), {}, {"[THINK]", "[/THINK]"}),
+      family("Ministral", DelimitedCall::mistral(), {}, {"[THINK]", "[/THINK]"}),
+      family("Devstral", DelimitedCall::mistral(), {}, {"[THINK]", "[/THINK]"}),
   };
   return all;
 }
@@ -135,7 +135,7 @@ std::optional<std::string> difference(const Family& family, const Json& row,
     std::string after = text;
     std::string_view thought;
     if (options.reasoning) {
-      const auto ends = family.part == "Kimi-K2" ? MarkedCall::kimi_k2().ends_reasoning()
+      const auto ends = family.part == "Kimi-K2" ? DelimitedCall::kimi_k2().ends_reasoning()
                                                  : std::vector<std::string>();
       after           = detail::without_reasoning(text, *options.reasoning, ends);
       const auto last = std::min(after.find_first_not_of(" \t\r\n"), after.size());

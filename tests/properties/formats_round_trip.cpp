@@ -11,9 +11,9 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/marked_call.hpp>
 #include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/xml_call.hpp>
@@ -205,12 +205,12 @@ const std::vector<Format>& formats() {
       format("mistral", JsonCall::mistral(), 0),
       format("bare", JsonCall::bare(), 0),
       format("bare list", JsonCall::bare_list(), 0),
-      format("mistral args", MarkedCall::mistral(), 2),
-      format("deepseek v3", MarkedCall::deepseek_v3(), 3),
-      format("deepseek v3.1", MarkedCall::deepseek_v3_1(), 3),
-      format("kimi", MarkedCall::kimi_k2(), 3),
+      format("mistral args", DelimitedCall::mistral(), 2),
+      format("deepseek v3", DelimitedCall::deepseek_v3(), 3),
+      format("deepseek v3.1", DelimitedCall::deepseek_v3_1(), 3),
+      format("kimi", DelimitedCall::kimi_k2(), 3),
       format("harmony", HarmonyCall{}, 4),
-      format("react", MarkedCall::react(), 0, false),
+      format("react", DelimitedCall::react(), 0, false),
       format("qwen3-coder", XmlCall::qwen3_coder(), 2),
       format("glm", XmlCall::glm(), 2),
       format("toolken", PositionalCall::toolken(), 0, false, true),
@@ -269,7 +269,7 @@ std::size_t walk_marks(const ToolCallFSM& calls, const std::string& text) {
   auto state        = calls.initial();
   std::size_t count = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = detail::mark_length(std::string_view(text).substr(at));
+    const std::size_t length = detail::delimiter_length(std::string_view(text).substr(at));
     const auto mark          = calls.vocabulary().find_special(text.substr(at, length));
     if (length > 0 && mark) {
       if (const auto next = calls.advance(state, *mark)) {
@@ -388,7 +388,7 @@ TEST_CASE("What is written of conforming calls is accepted and reads back") {
         const bool thinks   = (seed + static_cast<unsigned>(choice)) % 2 == 0;
         ChoiceOptions options{.choice = choice, .name = is_named ? tool_at(seed).name : ""};
         if (seed % 4 == 1) options.whitespace = 0;
-        if (thinks) options.reasoning = ReasoningMarks{};
+        if (thinks) options.reasoning = ReasoningDelimiters{};
         const ToolCallFSM fsm = format.constrain(cache(), tools, options);
         std::vector<ToolCall> calls;
         for (auto n = format.parallel && !is_named ? 1 + below(random, 3) : 1; n > 0; --n) {

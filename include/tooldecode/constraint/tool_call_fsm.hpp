@@ -238,7 +238,7 @@ class ToolCallFSM {
 
   // How calls are found in a text.
   struct Reading {
-    std::optional<ReasoningMarks> reasoning;
+    std::optional<ReasoningDelimiters> reasoning;
     std::optional<std::vector<std::string>> openings;  // at the beginning, or there is no call
 
     [[nodiscard]] bool may_have_calls(std::string_view answer) const {

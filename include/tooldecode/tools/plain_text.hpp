@@ -1,6 +1,6 @@
 /// \file
 /// Strings without quotes and escapes: which schemas have them, and their texts up to a closing
-/// mark.
+/// delimiter.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/text/utf8_lexeme.hpp>
-#include <tooldecode/tools/mark.hpp>
+#include <tooldecode/tools/delimiter.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -55,19 +55,19 @@ enum class PlainForm : std::uint8_t {
   }
 }
 
-/// Adds strings without quotes to a Grammar: UTF-8 text that does not hold the mark behind it.
+/// Adds strings without quotes to a Grammar: UTF-8 text that does not hold the delimiter behind it.
 ///
-/// \par Complexity  O(size of the form x bytes of the mark)
+/// \par Complexity  O(size of the form x bytes of the delimiter)
 /// \par Threads     one at a time per Grammar
 /// \par Errors      those of SchemaReader's texts; Error{unsupported_keyword} for a listed text
-///                  that holds the mark; Error{unsatisfiable_schema}
+///                  that holds the delimiter; Error{unsatisfiable_schema}
 class PlainText {
  public:
-  /// \param mark  ASCII, not empty
-  PlainText(Grammar& grammar, std::string mark)
+  /// \param delimiter  ASCII, not empty
+  PlainText(Grammar& grammar, std::string delimiter)
       : grammar_(grammar),
-        mark_(std::move(mark)),
-        with_mark_(compile_pattern(detail::pattern_of(mark_))) {}
+        delimiter_(std::move(delimiter)),
+        with_delimiter_(compile_pattern(detail::pattern_of(delimiter_))) {}
 
   /// The values of a form that is text or nullable; `pointer` is where its schema stands.
   [[nodiscard]] NodeId value(SchemaReader& reader, FormId id, const std::string& pointer) {
@@ -83,7 +83,7 @@ class PlainText {
         continue;
       }
       for (const std::string& one : *text.values) {
-        if (one.find(mark_) != std::string::npos) {
+        if (one.find(delimiter_) != std::string::npos) {
           throw Error(Errc::unsupported_keyword, pointer, "a value holds the mark that closes it");
         }
         listed.emplace_back(one, end);
@@ -98,10 +98,10 @@ class PlainText {
  private:
   NodeId string(SchemaTexts& texts, const TextForm& form) {
     if (form.tests.empty() && form.excluded.empty()) {
-      if (!any_) any_ = utf8(difference(TextDfa::repeated(CodePointSet::all()), with_mark_));
+      if (!any_) any_ = utf8(difference(TextDfa::repeated(CodePointSet::all()), with_delimiter_));
       return grammar_.lexeme(any_, form.length);
     }
-    TextDfa text = difference(texts.texts(form.tests), with_mark_);
+    TextDfa text = difference(texts.texts(form.tests), with_delimiter_);
     if (!form.excluded.empty()) text = difference(text, texts_of(form.excluded));
     if (text.is_free_of_dead_ends(form.length)) return grammar_.lexeme(utf8(text), form.length);
     return grammar_.lexeme(utf8(text.bounded(form.length)));
@@ -111,8 +111,8 @@ class PlainText {
   }
 
   Grammar& grammar_;
-  std::string mark_;
-  TextDfa with_mark_;
+  std::string delimiter_;
+  TextDfa with_delimiter_;
   DfaPointer any_;
 };
 

@@ -124,7 +124,7 @@ struct PythonCall {
     const std::size_t first          = std::min(name.find_first_not_of(space), name.size());
     return name.substr(first, name.find_last_not_of(space) + 1 - first);
   }
-  // A documented name holds all but the mark behind it, and does not begin as a list ends.
+  // A documented name holds all but the delimiter behind it, and does not begin as a list ends.
   static std::optional<std::string> why_not(const std::string& name, std::string_view behind,
                                             char closing) {
     if (auto why = detail::why_not_carried(name, std::span(&behind, 1), "")) return why;
@@ -219,13 +219,13 @@ struct PythonCall {
       call.arguments[*key] = reader.value();
     }
   }
-  // Where a documented name and the mark behind it end; 0 where they do not come next. Space before
-  // the name has been skipped.
-  static std::size_t end_of(std::string_view rest, std::string_view name, char mark) {
+  // Where a documented name and the delimiter behind it end; 0 where they do not come next. Space
+  // before the name has been skipped.
+  static std::size_t end_of(std::string_view rest, std::string_view name, char delimiter) {
     name.remove_prefix(std::min(name.find_first_not_of(" \t\r\n\f"), name.size()));
     if (!rest.starts_with(name)) return 0;
     const std::size_t end = rest.find_first_not_of(" \t\r\n", name.size());
-    return end != std::string_view::npos && rest[end] == mark ? end + 1 : 0;
+    return end != std::string_view::npos && rest[end] == delimiter ? end + 1 : 0;
   }
   // `name=` at the cursor, or nothing where a value stands alone.
   static std::optional<std::string> keyword(ValueReader& reader,

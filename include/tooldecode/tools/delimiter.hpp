@@ -1,5 +1,6 @@
 /// \file
-/// The marks of call formats: as text, or as the control tokens that a vocabulary has for them.
+/// The delimiters of call formats: as text, or as the control tokens that a vocabulary has for
+/// them.
 #pragma once
 
 #include <algorithm>
@@ -17,18 +18,18 @@
 
 namespace tooldecode::detail {
 
-/// The length of the mark that a text begins with, 0 where it begins with none: `<...>` without
-/// white space inside, or capitals in brackets, a slash before them. Only these may be names of
-/// control tokens.
-inline std::size_t mark_length(std::string_view text) {
+/// The length of the delimiter that a text begins with, 0 where it begins with none: `<...>`
+/// without white space inside, or capitals in brackets, a slash before them. Only these may be
+/// names of control tokens.
+inline std::size_t delimiter_length(std::string_view text) {
   if (!text.starts_with('<') && !text.starts_with('[')) return 0;
   const std::size_t first = text.substr(1).starts_with('/') ? 2 : 1;
   const std::size_t end   = text[0] == '<'
                                 ? text.find_first_of("<> \t\r\n", first)
                                 : text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_", first);
-  const bool is_mark =
+  const bool is_delimiter =
       end != std::string_view::npos && end > first && text[end] == (text[0] == '<' ? '>' : ']');
-  return is_mark ? end + 1 : 0;
+  return is_delimiter ? end + 1 : 0;
 }
 
 /// A pattern of these bytes and nothing else, which are UTF-8.
@@ -48,20 +49,20 @@ inline std::string pattern_of(std::string_view text) {
   return pattern;
 }
 
-/// A mark without the white space around it.
-inline std::string_view trimmed(std::string_view mark) {
-  const std::size_t first = std::min(mark.find_first_not_of(" \t\r\n"), mark.size());
-  return mark.substr(first, mark.find_last_not_of(" \t\r\n") + 1 - first);
+/// A delimiter without the white space around it.
+inline std::string_view trimmed(std::string_view delimiter) {
+  const std::size_t first = std::min(delimiter.find_first_not_of(" \t\r\n"), delimiter.size());
+  return delimiter.substr(first, delimiter.find_last_not_of(" \t\r\n") + 1 - first);
 }
 
-/// All ways to write a text of a format: each mark in it as text or as a control token. The first
-/// is the text itself.
-inline std::vector<std::string> mark_spellings(std::string_view text) {
+/// All ways to write a text of a format: each delimiter in it as text or as a control token. The
+/// first is the text itself.
+inline std::vector<std::string> delimiter_spellings(std::string_view text) {
   std::vector<std::string> spellings(1);
   while (!text.empty()) {
-    const std::size_t mark   = mark_length(text);
-    const std::size_t length = mark == 0 ? 1 : mark;
-    const std::size_t count  = mark == 0 ? 0 : spellings.size();
+    const std::size_t delimiter = delimiter_length(text);
+    const std::size_t length    = delimiter == 0 ? 1 : delimiter;
+    const std::size_t count     = delimiter == 0 ? 0 : spellings.size();
     for (std::size_t i = 0; i < count; ++i) {
       spellings.push_back(spellings[i] + control_open);
       (spellings.back() += text.substr(0, length)) += control_close;
@@ -74,19 +75,19 @@ inline std::vector<std::string> mark_spellings(std::string_view text) {
   return spellings;
 }
 
-/// A text of a format, its marks in either spelling.
-inline NodeId mark(Grammar& grammar, std::string_view text) {
+/// A text of a format, its delimiters in either spelling.
+inline NodeId delimiter(Grammar& grammar, std::string_view text) {
   std::vector<NodeId> parts, spellings;
   std::size_t done = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = mark_length(text.substr(at));
+    const std::size_t length = delimiter_length(text.substr(at));
     if (length == 0) {
       ++at;
       continue;
     }
     if (at > done) parts.push_back(grammar.literal(text.substr(done, at - done)));
     spellings.clear();
-    for (const std::string& spelling : mark_spellings(text.substr(at, length))) {
+    for (const std::string& spelling : delimiter_spellings(text.substr(at, length))) {
       spellings.push_back(grammar.literal(spelling));
     }
     parts.push_back(grammar.choice(spellings));

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/tools/marked_call.hpp>
+#include <tooldecode/tools/delimited_call.hpp>
 
 #include <support/catch.hpp>
 #include <support/format_checks.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 const std::vector<ToolCall> two{{"get_weather", {{"city", "Paris"}, {"days", 2}}}, {"m.now"}};
 
-std::string error_of(const MarkedCall& format, std::string_view text) {
+std::string error_of(const DelimitedCall& format, std::string_view text) {
   try {
     static_cast<void>(format.parse(text, {}));
   } catch (const Error& e) {
@@ -23,7 +23,8 @@ std::string error_of(const MarkedCall& format, std::string_view text) {
   return "none";
 }
 
-void check(const MarkedCall& format, const std::vector<ToolCall>& calls, const std::string& text) {
+void check(const DelimitedCall& format, const std::vector<ToolCall>& calls,
+           const std::string& text) {
   INFO(text);
   CHECK(format.write(calls) == text);
   CHECK(format.parse(text, {}) == calls);
@@ -35,24 +36,24 @@ void check(const MarkedCall& format, const std::vector<ToolCall>& calls, const s
 }  // namespace
 
 TEST_CASE("DeepSeek's calls, as the templates of V3 and V3.1 write them") {
-  check(MarkedCall::deepseek_v3(), two,
+  check(DelimitedCall::deepseek_v3(), two,
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n"
         "{\"city\": \"Paris\", \"days\": 2}\n```<｜tool▁call▁end｜>\n"
         "<｜tool▁call▁begin｜>function<｜tool▁sep｜>m.now\n```json\n{}\n```<｜tool▁call▁end｜>"
         "<｜tool▁calls▁end｜>");
-  check(MarkedCall::deepseek_v3_1(), two,
+  check(DelimitedCall::deepseek_v3_1(), two,
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>"
         "{\"city\": \"Paris\", \"days\": 2}<｜tool▁call▁end｜>"
         "<｜tool▁call▁begin｜>m.now<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>");
 }
 
 TEST_CASE("Kimi K2's calls are numbered, from any number on") {
-  check(MarkedCall::kimi_k2(), two,
+  check(DelimitedCall::kimi_k2(), two,
         "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0"
         "<|tool_call_argument_begin|>{\"city\": \"Paris\", \"days\": 2}<|tool_call_end|>"
         "<|tool_call_begin|>functions.m.now:1<|tool_call_argument_begin|>{}<|tool_call_end|>"
         "<|tool_calls_section_end|>");
-  const auto read = MarkedCall::kimi_k2().parse(
+  const auto read = DelimitedCall::kimi_k2().parse(
       "<|tool_calls_section_begin|>\n<|tool_call_begin|>functions.a:b:17\n"
       "<|tool_call_argument_begin|>{}<|tool_call_end|>\n<|tool_calls_section_end|>",
       {});
@@ -61,14 +62,14 @@ TEST_CASE("Kimi K2's calls are numbered, from any number on") {
 }
 
 TEST_CASE("Mistral's calls with their arguments behind a mark") {
-  check(MarkedCall::mistral(), two,
+  check(DelimitedCall::mistral(), two,
         "[TOOL_CALLS]get_weather[ARGS]{\"city\": \"Paris\", \"days\": 2}[TOOL_CALLS]m.now[ARGS]{}");
 }
 
 TEST_CASE("Mistral's calls may have a name of their own") {
-  const MarkedCall mistral = MarkedCall::mistral();
-  const ToolSet tools      = ToolSet::parse(R"([{"name": "f", "parameters": {}}])");
-  const std::string named  = "[TOOL_CALLS]f[CALL_ID]aB3456789[ARGS]{}";
+  const DelimitedCall mistral = DelimitedCall::mistral();
+  const ToolSet tools         = ToolSet::parse(R"([{"name": "f", "parameters": {}}])");
+  const std::string named     = "[TOOL_CALLS]f[CALL_ID]aB3456789[ARGS]{}";
   CHECK(mistral.parse(named + named, tools) == std::vector<ToolCall>{{"f"}, {"f"}});
   CHECK(mistral.parse(named, {}) == std::vector<ToolCall>{{"f"}});
   CHECK(test::refused(mistral, tools, named + "[TOOL_CALLS]f[ARGS]{}") == -1);
@@ -78,8 +79,8 @@ TEST_CASE("Mistral's calls may have a name of their own") {
 }
 
 TEST_CASE("DeepSeek R1 closes the block straight behind the arguments") {
-  const MarkedCall deepseek = MarkedCall::deepseek_v3();
-  const ToolSet tools       = ToolSet::parse(R"([{"name": "f", "parameters": {}}])");
+  const DelimitedCall deepseek = DelimitedCall::deepseek_v3();
+  const ToolSet tools          = ToolSet::parse(R"([{"name": "f", "parameters": {}}])");
   const std::string text =
       "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n"
       "{}```<｜tool▁call▁end｜><｜tool▁calls▁end｜>";
@@ -89,12 +90,12 @@ TEST_CASE("DeepSeek R1 closes the block straight behind the arguments") {
 }
 
 TEST_CASE("Kimi K2 leaves out marks, not checks") {
-  const MarkedCall kimi   = MarkedCall::kimi_k2();
-  const ToolSet tools     = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+  const DelimitedCall kimi = DelimitedCall::kimi_k2();
+  const ToolSet tools      = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"a": {"type": "integer"}}, "required": ["a"]}}])");
-  const std::string begin = "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>";
-  const std::string call  = begin + "{\"a\": 1}";
-  const std::string end   = "<|tool_call_end|>";
+  const std::string begin  = "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>";
+  const std::string call   = begin + "{\"a\": 1}";
+  const std::string end    = "<|tool_call_end|>";
   const ToolCall one{"f", {{"a", 1}}};
   for (const std::string& text :
        {call, call + end, "So. " + call + call, call + end + call,
@@ -119,7 +120,7 @@ TEST_CASE("Kimi K2 leaves out marks, not checks") {
   CHECK(at(call, {.choice = ToolChoice::required, .whitespace = 0}) != -1);
   // A call ends a block of reasoning.
   for (const ToolChoice choice : {ToolChoice::automatic, ToolChoice::required, ToolChoice::none}) {
-    const ChoiceOptions options{.choice = choice, .reasoning = ReasoningMarks{}};
+    const ChoiceOptions options{.choice = choice, .reasoning = ReasoningDelimiters{}};
     const bool calls = choice != ToolChoice::none;
     CHECK((at("<think>Hm. " + call, options) == -1) == calls);
     CHECK((at("<think>Hm. <|tool_calls_section_begin|>" + call, options) == -1) == calls);
@@ -130,19 +131,20 @@ TEST_CASE("Kimi K2 leaves out marks, not checks") {
 }
 
 TEST_CASE("What other readers take for a mark is in no free text") {
-  const auto refused = [](const MarkedCall& format, const std::string& text) {
+  const auto refused = [](const DelimitedCall& format, const std::string& text) {
     return test::refused(format, ToolSet::parse(R"([{"name": "f", "parameters": {}}])"), text);
   };
-  const MarkedCall deepseek = MarkedCall::deepseek_v3();
-  for (const std::string mark :
+  const DelimitedCall deepseek = DelimitedCall::deepseek_v3();
+  for (const std::string delimiter :
        {"<｜tool▁call▁begin｜>", "<｜tool▁calls｜>", "<｜tool_calls_begin｜>",
         "<｜tool calls begin｜>", "<｜tool\\_calls\\_begin｜>"}) {
-    CHECK(refused(deepseek, "a <" + mark) == static_cast<int>(mark.size()) + 2);
-    CHECK(refused(MarkedCall::deepseek_v3_1(), mark) == static_cast<int>(mark.size()) - 1);
-    CHECK(refused(deepseek, mark.substr(0, mark.size() - 1)) == -1);
+    CHECK(refused(deepseek, "a <" + delimiter) == static_cast<int>(delimiter.size()) + 2);
+    CHECK(refused(DelimitedCall::deepseek_v3_1(), delimiter) ==
+          static_cast<int>(delimiter.size()) - 1);
+    CHECK(refused(deepseek, delimiter.substr(0, delimiter.size() - 1)) == -1);
   }
-  const MarkedCall react = MarkedCall::react();
-  const std::string call = "f\nAction Input: {}";
+  const DelimitedCall react = DelimitedCall::react();
+  const std::string call    = "f\nAction Input: {}";
   CHECK(refused(react, "Action: " + call) == -1);
   CHECK(refused(react, "Action: g") == 8);
   CHECK(refused(react, "Action:" + call) == 7);
@@ -158,7 +160,7 @@ TEST_CASE("Names come back as they are, or no constraint is made of them") {
   const auto set = [](const std::string& name) {
     return ToolSet::from_json(Json::array({{{"name", name}, {"parameters", Json::object()}}}));
   };
-  const auto refusal = [&](const MarkedCall& format, const std::string& name) {
+  const auto refusal = [&](const DelimitedCall& format, const std::string& name) {
     try {
       static_cast<void>(test::refused(format, set(name), ""));
       return std::string("none");
@@ -167,9 +169,9 @@ TEST_CASE("Names come back as they are, or no constraint is made of them") {
       return error.where();
     }
   };
-  for (const MarkedCall& format :
-       {MarkedCall::mistral(), MarkedCall::deepseek_v3(), MarkedCall::deepseek_v3_1(),
-        MarkedCall::kimi_k2(), MarkedCall::react()}) {
+  for (const DelimitedCall& format :
+       {DelimitedCall::mistral(), DelimitedCall::deepseek_v3(), DelimitedCall::deepseek_v3_1(),
+        DelimitedCall::kimi_k2(), DelimitedCall::react()}) {
     for (const std::string name : {" f ", "f:1", "a b", "[A]", "<f>"}) {
       const std::string text = format.write(std::vector<ToolCall>{{name}});
       CHECK(format.parse(text, set(name)) == std::vector<ToolCall>{{name}});
@@ -178,11 +180,11 @@ TEST_CASE("Names come back as they are, or no constraint is made of them") {
     CHECK(refusal(format, "x" + std::string(detail::trimmed(format.middle))) == "#/0/name");
     CHECK(refusal(format, std::string(detail::trimmed(format.begin))) == "#/0/name");
   }
-  CHECK(refusal(MarkedCall::mistral(), "f[CALL_ID]x") == "#/0/name");
+  CHECK(refusal(DelimitedCall::mistral(), "f[CALL_ID]x") == "#/0/name");
 }
 
 TEST_CASE("ReAct has one action") {
-  const MarkedCall react = MarkedCall::react();
+  const DelimitedCall react = DelimitedCall::react();
   const std::vector<ToolCall> one{two[0]};
   const std::string action =
       "Action: get_weather\nAction Input: {\"city\": \"Paris\", \"days\": 2}";
@@ -205,12 +207,12 @@ TEST_CASE("Broken calls are errors with the byte") {
                                                     {"[TOOL_CALLS]f[ARGS]{}[TOOL_CALL", "byte 21"}};
   for (const auto& [text, where] : cases) {
     INFO(text);
-    CHECK(error_of(MarkedCall::mistral(), text) == "malformed_call " + where);
+    CHECK(error_of(DelimitedCall::mistral(), text) == "malformed_call " + where);
   }
   const std::string begin = "<|tool_calls_section_begin|><|tool_call_begin|>functions.";
   for (const std::string rest : {"f", "f:", "f:x", ":1"}) {
     INFO(rest);
-    CHECK(error_of(MarkedCall::kimi_k2(), begin + rest + "<|tool_call_argument_begin|>{}") ==
+    CHECK(error_of(DelimitedCall::kimi_k2(), begin + rest + "<|tool_call_argument_begin|>{}") ==
           "malformed_call byte " + std::to_string(begin.size()));
   }
 }

@@ -1,5 +1,5 @@
 /// \file
-/// MarkedCall: a tool's name and a JSON object of arguments, each behind a mark of its own.
+/// DelimitedCall: a tool's name and a JSON object of arguments, each behind a delimiter of its own.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/carried_name.hpp>
+#include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/free_text.hpp>
-#include <tooldecode/tools/mark.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -31,19 +31,19 @@ namespace tooldecode {
 
 /// Calls whose names stand outside the JSON: DeepSeek, Kimi K2, Mistral and ReAct.
 ///
-/// Text may precede the calls. The marks are text to `write` and `parse`; a vocabulary may have
-/// them as control tokens or not. White space may stand around the arguments and between calls.
-/// A name holds none of the marks.
+/// Text may precede the calls. The delimiters are text to `write` and `parse`; a vocabulary may
+/// have them as control tokens or not. White space may stand around the arguments and between
+/// calls. A name holds none of the delimiters.
 ///
 /// \par Complexity  write and parse O(length of the text)
 /// \par Threads     a value
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
 ///                  that are not finite and for calls more than the format has in an answer;
-///                  Error{unsupported_name} for a name that holds a mark
+///                  Error{unsupported_name} for a name that holds a delimiter
 /// \par Source      chat templates of DeepSeek-V3, R1 and V3.1, of Devstral Small and of Mistral
 ///                  Small 3.2; Moonshot, Kimi-K2, docs/tool_call_guidance.md; Yao et al., ReAct,
 ///                  arXiv:2210.03629, as LangChain writes it
-struct MarkedCall {
+struct DelimitedCall {
   std::string section_begin;           ///< before the first call; may be empty
   std::string begin;                   ///< before a name
   std::string middle;                  ///< between the name and the arguments
@@ -51,16 +51,17 @@ struct MarkedCall {
   std::optional<std::string> between;  ///< between two calls; nothing: one call an answer
   std::string section_end;             ///< behind the last call
   bool numbered = false;               ///< names are followed by `:N`, N counting the calls
-  bool lenient  = false;     ///< the section's marks and `end` may be missing, and a call may end
-                             ///< a block of reasoning
-  std::string id      = "";  ///< between the name and `middle` may be this and a name of the call
-  std::string foreign = "";  ///< a pattern: what other readers take for a mark, in no free text
+  bool lenient  = false;  ///< the section's delimiters and `end` may be missing, and a call may end
+                          ///< a block of reasoning
+  std::string id = "";    ///< between the name and `middle` may be this and a name of the call
+  std::string foreign =
+      "";  ///< a pattern: what other readers take for a delimiter, in no free text
 
   /// What values are written in.
   static constexpr ValueReader::Language language = ValueReader::Language::json;
 
   /// Calls are of the type `function`, their arguments a block of Markdown.
-  [[nodiscard]] static MarkedCall deepseek_v3() {
+  [[nodiscard]] static DelimitedCall deepseek_v3() {
     return {"<｜tool▁calls▁begin｜>",
             "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
             "\n```json\n",
@@ -70,9 +71,9 @@ struct MarkedCall {
             false,
             false,
             "",
-            other_deepseek_marks};
+            other_deepseek_delimiters};
   }
-  [[nodiscard]] static MarkedCall deepseek_v3_1() {
+  [[nodiscard]] static DelimitedCall deepseek_v3_1() {
     return {"<｜tool▁calls▁begin｜>",
             "<｜tool▁call▁begin｜>",
             "<｜tool▁sep｜>",
@@ -82,11 +83,11 @@ struct MarkedCall {
             false,
             false,
             "",
-            other_deepseek_marks};
+            other_deepseek_delimiters};
   }
   /// The model counts the calls of a whole conversation: any number is read, and none is kept. It
-  /// leaves out marks of the section and behind calls, and `</think>` before them.
-  [[nodiscard]] static MarkedCall kimi_k2() {
+  /// leaves out delimiters of the section and behind calls, and `</think>` before them.
+  [[nodiscard]] static DelimitedCall kimi_k2() {
     return {"<|tool_calls_section_begin|>",
             "<|tool_call_begin|>functions.",
             "<|tool_call_argument_begin|>",
@@ -100,12 +101,12 @@ struct MarkedCall {
   }
   /// Mistral since 2025: `[TOOL_CALLS]f[ARGS]{...}`, or with `[CALL_ID]` and nine letters or digits
   /// behind the name, which are not kept.
-  [[nodiscard]] static MarkedCall mistral() {
+  [[nodiscard]] static DelimitedCall mistral() {
     return {"", "[TOOL_CALLS]", "[ARGS]", "", "", "", false, false, "[CALL_ID]"};
   }
   /// Where a call is required, a thought before it is ChoiceOptions' `reasoning` of `Thought:` and
   /// a line's end.
-  [[nodiscard]] static MarkedCall react() {
+  [[nodiscard]] static DelimitedCall react() {
     return {"",
             "Action: ",
             "\nAction Input: ",
@@ -124,10 +125,10 @@ struct MarkedCall {
   [[nodiscard]] static bool only_at_start() noexcept { return false; }
   /// Of what free text holds nothing.
   [[nodiscard]] const std::string& barred() const noexcept { return foreign; }
-  /// The marks that end a block of reasoning.
+  /// The delimiters that end a block of reasoning.
   [[nodiscard]] std::vector<std::string> ends_reasoning() const {
     if (!lenient) return {};
-    return {section_begin, std::string(call_mark())};
+    return {section_begin, std::string(call_delimiter())};
   }
 
   [[nodiscard]] std::string write(std::span<const ToolCall> calls) const {
@@ -145,11 +146,11 @@ struct MarkedCall {
     return text + section_end;
   }
 
-  /// The calls of an answer; none where it has no opening mark.
+  /// The calls of an answer; none where it has no opening delimiter.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const {
     std::vector<ToolCall> calls;
     std::size_t first = text.find(trigger());
-    if (lenient) first = std::min(first, text.find(call_mark()));
+    if (lenient) first = std::min(first, text.find(call_delimiter()));
     if (first == std::string_view::npos) return calls;
     ValueReader reader(text, ValueReader::Language::json, Errc::malformed_call);
     reader.allow_repeated_keys();
@@ -168,54 +169,56 @@ struct MarkedCall {
     return calls;
   }
 
-  /// The calls, behind the mark that opens the first or their section.
+  /// The calls, behind the delimiter that opens the first or their section.
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                   std::span<const std::size_t> chosen,
                                                   const ChoiceOptions& options) const {
     const bool exact    = options.whitespace == 0;
     const bool is_loose = lenient && !exact;
-    // What any reader takes for the mark is one, with the space that follows or without.
-    const auto opening    = trigger().substr(0, trigger().find_last_not_of(' ') + 1);
-    const NodeId after_it = grammar.literal(trigger().substr(opening.size()));
-    const NodeId space    = SchemaText(grammar, ValueSyntax::json, options.whitespace).space();
-    const NodeId name     = grammar.trie(names(grammar, tools, chosen, options));
-    const NodeId mark     = detail::mark(grammar, begin);
-    const NodeId section  = section_begin.empty() ? after_it : grammar.sequence({space, mark});
+    // What any reader takes for the delimiter is one, with the space that follows or without.
+    const auto opening     = trigger().substr(0, trigger().find_last_not_of(' ') + 1);
+    const NodeId after_it  = grammar.literal(trigger().substr(opening.size()));
+    const NodeId space     = SchemaText(grammar, ValueSyntax::json, options.whitespace).space();
+    const NodeId name      = grammar.trie(names(grammar, tools, chosen, options));
+    const NodeId delimiter = detail::delimiter(grammar, begin);
+    const NodeId section = section_begin.empty() ? after_it : grammar.sequence({space, delimiter});
     if (options.open_ended) {
       const NodeId rest = grammar.lexeme(detail::any_text());
       return {{std::string(opening), grammar.sequence({section, name, rest})}};
     }
     // Behind the arguments white space may stand anyway.
     const auto optional = [&](NodeId node) { return is_loose ? grammar.optional(node) : node; };
-    const NodeId close  = optional(detail::mark(grammar, exact ? end : detail::trimmed(end)));
+    const NodeId close  = optional(detail::delimiter(grammar, exact ? end : detail::trimmed(end)));
     const NodeId last =
-        grammar.sequence({close, space, optional(detail::mark(grammar, section_end)),
+        grammar.sequence({close, space, optional(detail::delimiter(grammar, section_end)),
                           section_end.empty() ? grammar.empty() : space});
     NodeId calls = name;
     if (between && options.parallel) {
       const NodeId next =
-          exact ? grammar.sequence({close, detail::mark(grammar, *between), mark})
-                : grammar.sequence({close, space, detail::mark(grammar, detail::trimmed(*between)),
-                                    space, mark});
+          exact ? grammar.sequence({close, detail::delimiter(grammar, *between), delimiter})
+                : grammar.sequence({close, space,
+                                    detail::delimiter(grammar, detail::trimmed(*between)), space,
+                                    delimiter});
       calls = grammar.repeat(name, {1, Occurrences::unbounded}, next);
     }
     std::vector<CallOpening> result{
         {std::string(opening), grammar.sequence({section, calls, last})}};
     if (is_loose) {
-      const NodeId rest = grammar.literal(std::string_view(begin).substr(call_mark().size()));
-      result.push_back({std::string(call_mark()), grammar.sequence({rest, calls, last})});
+      const NodeId rest = grammar.literal(std::string_view(begin).substr(call_delimiter().size()));
+      result.push_back({std::string(call_delimiter()), grammar.sequence({rest, calls, last})});
     }
     return result;
   }
 
  private:
-  // A call without its section, and what R1 and its small siblings write for the section's mark.
-  static constexpr const char* other_deepseek_marks =
+  // A call without its section, and what R1 and its small siblings write for the section's
+  // delimiter.
+  static constexpr const char* other_deepseek_delimiters =
       "<｜tool(▁call▁begin|▁calls|_calls_begin| calls begin|\\\\_calls\\\\_begin)｜>";
 
-  // The mark that `begin` begins with.
-  [[nodiscard]] std::string_view call_mark() const {
-    return std::string_view(begin).substr(0, detail::mark_length(begin));
+  // The delimiter that `begin` begins with.
+  [[nodiscard]] std::string_view call_delimiter() const {
+    return std::string_view(begin).substr(0, detail::delimiter_length(begin));
   }
 
   // The tools' names, with all that follows each up to the end of the arguments.
@@ -224,21 +227,23 @@ struct MarkedCall {
       const ChoiceOptions& options) const {
     const SchemaOptions written{ValueSyntax::json, options.documented_order, options.whitespace,
                                 options.leading_keys};
-    const auto middles = numbered ? std::vector<std::string>{":"} : detail::mark_spellings(middle);
-    std::vector<std::string_view> marks;
-    for (const std::string_view mark :
+    const auto middles =
+        numbered ? std::vector<std::string>{":"} : detail::delimiter_spellings(middle);
+    std::vector<std::string_view> delimiters;
+    for (const std::string_view delimiter :
          {std::string_view(section_begin), std::string_view(begin), std::string_view(middle),
           std::string_view(end), std::string_view(section_end), std::string_view(id)}) {
-      marks.push_back(detail::trimmed(mark));
+      delimiters.push_back(detail::trimmed(delimiter));
     }
     std::vector<std::pair<std::string, NodeId>> result;
     for (const std::size_t i : chosen) {
       const Tool& tool = tools[i];
-      detail::refuse_tool(tool, detail::why_not_carried(tool.name, marks, middle));
+      detail::refuse_tool(tool, detail::why_not_carried(tool.name, delimiters, middle));
       const auto arguments = [&](Grammar& part) {
         SchemaCompiler compiler(part, tool.parameters, written);
-        const NodeId opening =
-            numbered ? part.sequence({number(part), detail::mark(part, middle)}) : part.empty();
+        const NodeId opening = numbered
+                                   ? part.sequence({number(part), detail::delimiter(part, middle)})
+                                   : part.empty();
         return part.sequence({opening, compiler.whitespace(),
                               compiler.value(tool.parameters, tool.parameters_pointer),
                               compiler.whitespace()});
@@ -246,10 +251,10 @@ struct MarkedCall {
       const NodeId after_name = grammar.part(static_cast<std::uint32_t>(i), arguments);
       for (const std::string& after : middles) result.emplace_back(tool.name + after, after_name);
       if (id.empty() || options.whitespace == 0) continue;
-      const NodeId after_id =
-          grammar.sequence({detail::call_id(grammar), detail::mark(grammar, middle), after_name});
-      for (const std::string& mark : detail::mark_spellings(id)) {
-        result.emplace_back(tool.name + mark, after_id);
+      const NodeId after_id = grammar.sequence(
+          {detail::call_id(grammar), detail::delimiter(grammar, middle), after_name});
+      for (const std::string& delimiter : detail::delimiter_spellings(id)) {
+        result.emplace_back(tool.name + delimiter, after_id);
       }
     }
     return result;
@@ -268,18 +273,19 @@ struct MarkedCall {
     return reader.accept(section_end);
   }
 
-  // A name up to a mark: that of a tool as it stands, else without what may stand around it.
+  // A name up to a delimiter: that of a tool as it stands, else without what may stand around it.
   [[nodiscard]] std::string parse_name(ValueReader& reader, const ToolSet& tools) const {
-    const std::string_view mark = detail::trimmed(middle);
-    const std::size_t at        = reader.position();
-    const std::size_t length    = reader.rest().find(mark);
-    if (length == std::string_view::npos) reader.fail("expected '" + std::string(mark) + "'");
+    const std::string_view delimiter = detail::trimmed(middle);
+    const std::size_t at             = reader.position();
+    const std::size_t length         = reader.rest().find(delimiter);
+    if (length == std::string_view::npos) reader.fail("expected '" + std::string(delimiter) + "'");
     std::string_view name = reader.rest().substr(0, length);
-    reader.skip(length + mark.size());
+    reader.skip(length + delimiter.size());
     if (!id.empty()) name = name.substr(0, name.find(id));
-    const std::string_view before_mark = std::string_view(middle).substr(0, middle.find(mark));
-    std::string_view exact             = name;
-    if (exact.ends_with(before_mark)) exact.remove_suffix(before_mark.size());
+    const std::string_view before_delimiter =
+        std::string_view(middle).substr(0, middle.find(delimiter));
+    std::string_view exact = name;
+    if (exact.ends_with(before_delimiter)) exact.remove_suffix(before_delimiter.size());
     const auto without_number = [&](std::string_view numbered_name) {
       const std::size_t colon = numbered_name.rfind(':');
       const bool is_number =
@@ -310,6 +316,6 @@ struct MarkedCall {
     return call;
   }
 };
-static_assert(CallFormat<MarkedCall>);
+static_assert(CallFormat<DelimitedCall>);
 
 }  // namespace tooldecode
