@@ -13,9 +13,9 @@
 #include <tooldecode/constraint/ebnf_constraint.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/exact_number.hpp>
@@ -269,7 +269,7 @@ class Check {
 
   const CheckOptions& options_;
   td::Tokenizer tokenizer_;
-  td::MaskCache cache_;
+  td::VocabularyIndex cache_;
   CheckTotals totals_;
 };
 

@@ -41,7 +41,8 @@ struct Format {
       write_for;  ///< as tooldecode::write_calls has it
   std::function<std::vector<tooldecode::ToolCall>(std::string_view, const tooldecode::ToolSet&)>
       parse;
-  std::function<tooldecode::ToolCallFSM(const tooldecode::MaskCache&, const tooldecode::ToolSet&,
+  std::function<tooldecode::ToolCallFSM(const tooldecode::VocabularyIndex&,
+                                        const tooldecode::ToolSet&,
                                         const tooldecode::ChoiceOptions&)>
       constrain;
 
@@ -65,7 +66,7 @@ Format make_format(std::string name, F format, tooldecode::ReasoningDelimiters r
           [format](std::string_view text, const tooldecode::ToolSet& tools) {
             return format.parse(text, tools);
           },
-          [format](const tooldecode::MaskCache& cache, const tooldecode::ToolSet& tools,
+          [format](const tooldecode::VocabularyIndex& cache, const tooldecode::ToolSet& tools,
                    const tooldecode::ChoiceOptions& choice) {
             return tooldecode::ToolCallFSM(cache, tools, format, choice);
           }};

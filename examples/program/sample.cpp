@@ -89,7 +89,7 @@ void run_sample(const SampleOptions& options) {
   const Format& format = format_named(options.format);
   const td::Tokenizer tokenizer =
       td::parse_tokenizer(read_file(options.vocabulary, options.max_inflated), options.vocabulary);
-  const td::MaskCache cache{tokenizer.vocabulary()};
+  const td::VocabularyIndex cache{tokenizer.vocabulary()};
   td::TokenMask mask(tokenizer.vocabulary().size());
   std::vector<td::ToolSet> sets;
   for (const std::string& path : options.rows) {

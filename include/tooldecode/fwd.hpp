@@ -28,7 +28,7 @@ struct XmlCall;
 struct PositionalCall;
 
 class TokenMask;
-class MaskCache;
+class VocabularyIndex;
 class GrammarConstraint;
 class JsonSchemaConstraint;
 class RegexConstraint;

@@ -22,7 +22,6 @@
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/lexeme_slice.hpp>
 #include <tooldecode/constraint/mask_builder.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/constraint/token_classes.hpp>
@@ -31,6 +30,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_library.hpp>
 #include <tooldecode/constraint/transition_cache.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/concepts.hpp>

@@ -95,7 +95,7 @@ std::vector<TokenId> alone(const test::RandomModel& model, const ToolCallFSM& an
 }  // namespace
 
 TEST_CASE("Each branch is what its order gives alone") {
-  const MaskCache masks{test::call_vocabulary()};
+  const VocabularyIndex masks{test::call_vocabulary()};
   const ByteTrie& trie = masks.trie();
   std::size_t shared = 0, complete = 0;
   for (unsigned seed = 0; seed < 120; ++seed) {

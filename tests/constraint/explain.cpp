@@ -19,8 +19,8 @@ using namespace tooldecode;
 
 namespace {
 
-const MaskCache& bytes() {
-  static const MaskCache cache(test::byte_vocabulary());
+const VocabularyIndex& bytes() {
+  static const VocabularyIndex cache(test::byte_vocabulary());
   return cache;
 }
 

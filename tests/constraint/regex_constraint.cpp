@@ -138,7 +138,7 @@ TEST_CASE("Dates: masks in full") {
 }
 
 TEST_CASE("The whole text matches, and anchors may say so") {
-  const MaskCache cache(slow::pieces_of({"ab"}, 1));
+  const VocabularyIndex cache(slow::pieces_of({"ab"}, 1));
   for (const char* pattern : {"ab+", "^ab+$", "^ab+", "ab+$", "(^ab+)|^ab$"}) {
     const RegexConstraint constraint(cache, pattern);
     CHECK(slow::accepts(constraint, "ab"));
@@ -153,7 +153,7 @@ TEST_CASE("The whole text matches, and anchors may say so") {
 }
 
 TEST_CASE("Characters are code points") {
-  const MaskCache cache(slow::pieces_of({"ab"}, 1));
+  const VocabularyIndex cache(slow::pieces_of({"ab"}, 1));
   const RegexConstraint any(cache, "[^\\n]"), some(cache, "[\\u{7F}-\\u{90}\\u{10FFFF}]");
   for (const char* text : {"a", "\u0080", "\u20AC", "\U0010FFFF"}) CHECK(slow::accepts(any, text));
   CHECK_FALSE(slow::accepts(any, "\n"));

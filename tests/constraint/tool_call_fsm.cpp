@@ -18,7 +18,7 @@ using namespace tooldecode;
 
 namespace {
 
-MaskCache bytes() {
+VocabularyIndex bytes() {
   return test::byte_vocabulary();
 }
 

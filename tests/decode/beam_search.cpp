@@ -59,7 +59,7 @@ class Machine {
     const int next = is_finished(state) ? -1 : next_[index(state)][static_cast<std::size_t>(token)];
     return next < 0 ? std::nullopt : std::optional(State{next});
   }
-  void fill_mask(State state, td::MaskWords words) const {
+  void fill_mask(State state, td::MaskView words) const {
     words[0] = 0;
     for (std::size_t t = 0; t < size; ++t) {
       if (advance(state, static_cast<td::TokenId>(t))) words[0] |= 1U << t;

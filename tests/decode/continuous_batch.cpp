@@ -150,7 +150,7 @@ TEST_CASE("each answer in a batch is that of a decoder alone") {
 
 TEST_CASE("drafts and a real cache change nothing in a batch") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
-  const td::MaskCache masks{vocabulary};
+  const td::VocabularyIndex masks{vocabulary};
   auto config            = td::test::random_llama_config();
   config.vocabulary_size = vocabulary.size();
   std::size_t accepted   = 0;

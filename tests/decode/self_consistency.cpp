@@ -30,7 +30,7 @@ namespace {
 using Tokens = std::vector<td::TokenId>;
 using Key    = std::function<std::optional<std::string>(std::span<const td::TokenId>)>;
 
-td::MaskCache bytes() {
+td::VocabularyIndex bytes() {
   return td::test::byte_vocabulary();
 }
 

@@ -61,7 +61,7 @@ TEST_CASE("a caller may forbid further tokens") {
   const Four four;
   td::Sequence sequence{four.run, 0};
   const auto allow = [](std::uint32_t tokens) {
-    return [tokens](td::MaskWords mask) { mask[0] &= tokens; };
+    return [tokens](td::MaskView mask) { mask[0] &= tokens; };
   };
   CHECK_FALSE(sequence.find_forced(allow(0b0110)));
   std::vector<float> row{5, 1, 2, 5};

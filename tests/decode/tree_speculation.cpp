@@ -120,7 +120,7 @@ td::Output compare(const M& model, const C& constraint, const Tokens& prompt,
 
 TEST_CASE("drafts never change what is decoded, with any model, constraint and options") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
-  const td::MaskCache masks{vocabulary};
+  const td::VocabularyIndex masks{vocabulary};
   const std::size_t size = vocabulary.size();
   for (unsigned seed = 0; seed < 250; ++seed) {
     INFO("seed " << seed);
@@ -146,7 +146,7 @@ TEST_CASE("drafts never change what is decoded, with any model, constraint and o
 
 TEST_CASE("forced text and lookup change nothing either, over a model with a head") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
-  const td::MaskCache masks{vocabulary};
+  const td::VocabularyIndex masks{vocabulary};
   auto config            = td::test::random_llama_config();
   config.vocabulary_size = vocabulary.size();
   for (unsigned seed = 0; seed < 25; ++seed) {
@@ -238,7 +238,7 @@ TEST_CASE("ends inside an accepted path end the answer there") {
 
 TEST_CASE("a draft may cross the edges of reasoning and of calls") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
-  const td::MaskCache masks{vocabulary};
+  const td::VocabularyIndex masks{vocabulary};
   td::Grammar grammar;
   std::vector<td::Dfa::Row> letter(1);
   for (unsigned byte = 'a'; byte <= 'z'; ++byte) letter[0].next[byte] = 0;
@@ -274,7 +274,7 @@ TEST_CASE("a constraint that forbids every draft, and no draft at all, leave pla
     std::optional<State> advance(State state, td::TokenId token) const noexcept {
       return token % 3 == 2 ? td::Unconstrained::advance(state, token) : std::nullopt;
     }
-    void fill_mask(State, td::MaskWords words) const noexcept {
+    void fill_mask(State, td::MaskView words) const noexcept {
       for (auto& word : words) word = 0;
       for (std::uint32_t t = 2; t < 50; t += 3) words[t / 32] |= 1U << (t % 32);
     }

@@ -177,7 +177,7 @@ TEST_CASE("what the constraint forbids is not drafted, and what it allows is, wh
 
 TEST_CASE("EAGLE's and Medusa's drafts change nothing of what is decoded") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
-  const td::MaskCache masks{vocabulary};
+  const td::VocabularyIndex masks{vocabulary};
   auto config            = td::test::random_llama_config();
   config.vocabulary_size = vocabulary.size();
   std::size_t cases = 0, accepted = 0;

@@ -25,8 +25,8 @@ const td::Vocabulary& vocabulary() {
   static const td::Vocabulary words = td::test::call_vocabulary();
   return words;
 }
-const td::MaskCache& masks() {
-  static const td::MaskCache cache{vocabulary()};
+const td::VocabularyIndex& masks() {
+  static const td::VocabularyIndex cache{vocabulary()};
   return cache;
 }
 

@@ -199,7 +199,7 @@ struct DeadEnd {
   std::optional<State> advance(State state, td::TokenId token) const {
     return state == 0 && token < first ? std::optional(1) : std::nullopt;
   }
-  void fill_mask(State state, td::MaskWords mask) const {
+  void fill_mask(State state, td::MaskView mask) const {
     for (auto& word : mask) word = 0;
     if (state == 0) mask[0] = (1U << first) - 1;
   }
@@ -247,7 +247,7 @@ TEST_CASE("where fewer tokens are allowed than the head has, tokens that it lack
     std::optional<State> advance(State state, td::TokenId token) const {
       return token >= 35 ? td::Unconstrained::advance(state, token) : std::nullopt;
     }
-    void fill_mask(State, td::MaskWords mask) const {
+    void fill_mask(State, td::MaskView mask) const {
       mask[0] = 0;
       mask[1] = 0b11111000;
     }

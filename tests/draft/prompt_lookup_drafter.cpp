@@ -29,8 +29,8 @@ td::Vocabulary words() {
   return td::Vocabulary(entries, {});
 }
 
-const td::MaskCache& masks() {
-  static const td::MaskCache cache{words()};
+const td::VocabularyIndex& masks() {
+  static const td::VocabularyIndex cache{words()};
   return cache;
 }
 

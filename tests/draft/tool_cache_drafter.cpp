@@ -21,8 +21,8 @@ namespace td = tooldecode;
 
 namespace {
 
-const td::MaskCache& masks() {
-  static const td::MaskCache cache{td::test::call_vocabulary()};
+const td::VocabularyIndex& masks() {
+  static const td::VocabularyIndex cache{td::test::call_vocabulary()};
   return cache;
 }
 

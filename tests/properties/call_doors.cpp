@@ -40,7 +40,8 @@ struct Format {
   bool at_start;       // only where an answer begins with it
   bool in_order, one;  // arguments keep their order; one call an answer
   ReasoningDelimiters reasoning;
-  std::function<ToolCallFSM(const MaskCache&, const ToolSet&, const ChoiceOptions&)> constrain;
+  std::function<ToolCallFSM(const VocabularyIndex&, const ToolSet&, const ChoiceOptions&)>
+      constrain;
 };
 
 struct Kind {
@@ -56,7 +57,7 @@ Format format(std::string name, std::string begins, F f, Kind kind = {}) {
           kind.in_order,
           kind.one,
           kind.reasoning,
-          [f](const MaskCache& cache, const ToolSet& tools, const ChoiceOptions& options) {
+          [f](const VocabularyIndex& cache, const ToolSet& tools, const ChoiceOptions& options) {
             return ToolCallFSM(cache, tools, f, options);
           }};
 }
@@ -201,8 +202,8 @@ const std::vector<std::string>& pieces() {
 }
 
 // Bytes, pieces, and every mark both as text and as a control token.
-const MaskCache& cache() {
-  static const MaskCache shared{[] {
+const VocabularyIndex& cache() {
+  static const VocabularyIndex shared{[] {
     std::vector<Vocabulary::Entry> entries;
     for (int b = 0; b < 256; ++b) entries.push_back({std::string(1, static_cast<char>(b))});
     for (const std::string& piece : pieces()) entries.push_back({piece});

@@ -29,17 +29,19 @@ struct Family {
   std::string part;  // of the template's name
   ReasoningDelimiters reasoning;
   std::vector<std::string> opens;  // what a first call begins with
-  std::function<ToolCallFSM(const MaskCache&, const ToolSet&, const ChoiceOptions&)> constrain;
+  std::function<ToolCallFSM(const VocabularyIndex&, const ToolSet&, const ChoiceOptions&)>
+      constrain;
 };
 
 template <class F>
 Family family(std::string part, const F& format, std::vector<std::string> opens = {},
               ReasoningDelimiters reasoning = {}) {
   opens.emplace_back(format.trigger());
-  return {std::move(part), std::move(reasoning), std::move(opens),
-          [format](const MaskCache& cache, const ToolSet& tools, const ChoiceOptions& options) {
-            return ToolCallFSM(cache, tools, format, options);
-          }};
+  return {
+      std::move(part), std::move(reasoning), std::move(opens),
+      [format](const VocabularyIndex& cache, const ToolSet& tools, const ChoiceOptions& options) {
+        return ToolCallFSM(cache, tools, format, options);
+      }};
 }
 
 const std::vector<Family>& families() {
@@ -98,7 +100,7 @@ std::optional<std::string> convention_of(const Json& row, const std::string& tex
 
 // Nothing where all is as expected, else what is not.
 std::optional<std::string> difference(const Family& family, const Json& row,
-                                      const std::string& text, const MaskCache& cache) {
+                                      const std::string& text, const VocabularyIndex& cache) {
   const ToolSet tools = tools_of(row);
   const auto& marks   = family.reasoning;
   const auto start    = std::min(text.find_first_not_of(" \t\r\n"), text.size());
@@ -156,7 +158,7 @@ std::optional<std::string> difference(const Family& family, const Json& row,
 
 TEST_CASE("Chats of the families that have a format are read and admitted") {
   TOOLDECODE_REQUIRE_SHARED(path, "peersuites/cases.jsonl.gz");
-  const MaskCache cache{test::byte_vocabulary()};
+  const VocabularyIndex cache{test::byte_vocabulary()};
   std::map<std::string, int> counts, conventions;
   std::istringstream lines(test::read_text(path));
   for (std::string line; std::getline(lines, line);) {

@@ -178,7 +178,8 @@ struct Format {
   int marks = 0;  // a call has at least so many
   bool only_at_start, parallel, in_order;
   std::string before_calls;  // text
-  std::function<ToolCallFSM(const MaskCache&, const ToolSet&, const ChoiceOptions&)> constrain;
+  std::function<ToolCallFSM(const VocabularyIndex&, const ToolSet&, const ChoiceOptions&)>
+      constrain;
 };
 
 template <class F>
@@ -192,7 +193,7 @@ Format format(std::string name, F f, int marks, bool parallel = true, bool in_or
           std::is_same_v<F, HarmonyCall>
               ? "<|channel|>commentary<|message|>Let me see.\n<|end|><|start|>assistant"
               : "Let me see.\n",
-          [f](const MaskCache& cache, const ToolSet& tools, const ChoiceOptions& options) {
+          [f](const VocabularyIndex& cache, const ToolSet& tools, const ChoiceOptions& options) {
             return ToolCallFSM(cache, tools, f, options);
           }};
 }
@@ -219,14 +220,14 @@ const std::vector<Format>& formats() {
   return all;
 }
 
-const MaskCache& cache() {
-  static const MaskCache shared{test::call_vocabulary()};
+const VocabularyIndex& cache() {
+  static const VocabularyIndex shared{test::call_vocabulary()};
   return shared;
 }
 
 // The same with all marks as control tokens.
-const MaskCache& marked_cache() {
-  static const MaskCache shared{[] {
+const VocabularyIndex& marked_cache() {
+  static const VocabularyIndex shared{[] {
     std::vector<Vocabulary::Entry> entries;
     for (int b = 0; b < 256; ++b) entries.push_back({std::string(1, static_cast<char>(b))});
     for (const char* name : {"<tool_call>",

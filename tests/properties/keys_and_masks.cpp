@@ -347,7 +347,7 @@ TEST_CASE("Every spelling of a key is that key, and counts are of different keys
 
 TEST_CASE("Masks of keys hold exactly the tokens that are taken, and are never empty",
           "[keys_and_masks]") {
-  const MaskCache cache(cutting_vocabulary());
+  const VocabularyIndex cache(cutting_vocabulary());
   std::size_t walks = 0;
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {
     KeyMaker make{std::mt19937(seed)};
@@ -374,7 +374,7 @@ TEST_CASE("Masks of keys hold exactly the tokens that are taken, and are never e
 
 TEST_CASE("Keys within calls are known in every spelling, and masks hold what is taken",
           "[keys_and_masks]") {
-  const MaskCache cache(cutting_vocabulary());
+  const VocabularyIndex cache(cutting_vocabulary());
   const auto tools = ToolSet::parse(
       R"([{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"integer"},
         "o":{"type":"object","properties":{"\u00e9":{"type":"string"},"\u65e5\"":false,

@@ -85,7 +85,7 @@ void walk(const ToolCallFSM& calls, unsigned seed, Judged& judged) {
 // Two threads, each with rounds of its own, share the vocabulary's cache.
 void judge(const Vocabulary& vocabulary, std::vector<ToolSet> sets) {
   std::shuffle(sets.begin(), sets.end(), std::mt19937(7));
-  const MaskCache cache(vocabulary);
+  const VocabularyIndex cache(vocabulary);
   std::array<Judged, 2> halves;
   std::vector<std::thread> threads;
   for (std::size_t half = 0; half < halves.size(); ++half) {

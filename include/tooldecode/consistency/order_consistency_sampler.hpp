@@ -191,7 +191,7 @@ class OrderConsistencySampler<M, S>::Answer {
   void step() {
     Output& out = sequence_.output();
     Stopwatch watch;
-    auto next = sequence_.find_forced([this](MaskWords mask) {
+    auto next = sequence_.find_forced([this](MaskView mask) {
       if (!pending_.empty()) sampler_.text_.keep_agreeing(pending_, mask);
     });
     watch.add_to(out.times.constraint);

@@ -11,13 +11,13 @@
 
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/mask_words.hpp>
+#include <tooldecode/core/mask_view.hpp>
 
 namespace tooldecode {
 
 /// Rows of token masks in one buffer.
 struct MaskRows {
-  MaskWords words;                  // [rows, ceil(V / 32)]
+  MaskView words;                   // [rows, ceil(V / 32)]
   std::size_t rows            = 0;  ///< masks, one below another
   std::size_t vocabulary_size = 0;  ///< V
 };
@@ -49,7 +49,7 @@ inline constexpr std::size_t max_extents = std::numeric_limits<std::ptrdiff_t>::
 ///                  int32 and uint32, {shape_mismatch} for another shape and for rows with gaps
 /// \par Source      DLPack 1.3, dlpack.h
 template <class Tensor>
-[[nodiscard]] MaskWords dlpack_mask_words(const Tensor& tensor, std::size_t vocabulary_size) {
+[[nodiscard]] MaskView dlpack_mask_words(const Tensor& tensor, std::size_t vocabulary_size) {
   if (static_cast<int>(tensor.device.device_type) != detail::dlpack_cpu) {
     throw Error(Errc::invalid_option, "device", "must be the CPU, which DLPack numbers 1");
   }

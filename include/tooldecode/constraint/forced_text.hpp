@@ -76,7 +76,7 @@ class ForcedText {
   }
 
   /// Keeps those tokens of a mask that are a prefix of the text, or begin with all of it.
-  void keep_agreeing(std::string_view text, MaskWords words) const {
+  void keep_agreeing(std::string_view text, MaskView words) const {
     TokenMask agreeing(words.size() * 32);
     walk(text, [&](std::size_t depth, ByteTrie::NodeIndex node) {
       if (depth < text.size()) {

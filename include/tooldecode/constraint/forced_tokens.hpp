@@ -14,8 +14,8 @@
 #include <vector>
 
 #include <tooldecode/constraint/forced_text.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
@@ -53,7 +53,7 @@ class ForcedTokens {
   /// Text to tokens, such as a Tokenizer's `encode` with `parse_special`.
   using Encode = std::function<std::vector<TokenId>(std::string_view)>;
 
-  ForcedTokens(MaskCache cache, Encode encode)
+  ForcedTokens(VocabularyIndex cache, Encode encode)
       : cache_(std::move(cache)), encode_(std::move(encode)), controls_(controls()) {}
 
   /// The tokens behind a text; the text may still go on with forced bytes after them.
@@ -168,7 +168,7 @@ class ForcedTokens {
     return ByteTrie(std::move(entries));
   }
 
-  MaskCache cache_;
+  VocabularyIndex cache_;
   Encode encode_;
   ByteTrie controls_;
 };

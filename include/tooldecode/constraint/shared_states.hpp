@@ -33,7 +33,7 @@ struct MaskEntry {
   std::vector<TokenId> removed{};
   std::vector<TokenId> added{};
 
-  void fill(MaskWords words) const noexcept {
+  void fill(MaskView words) const noexcept {
     if (base != nullptr) {
       std::copy_n(base->words().begin(), words.size(), words.begin());
     } else {
@@ -49,7 +49,8 @@ struct MaskEntry {
 /// is ready for the next, whichever schema it came from.
 ///
 /// It only grows; whoever wants less memory starts a new one, and constraints keep the old one as
-/// long as they live: one without any grammar (MaskCache), or one of the same grammars (`Renewal`).
+/// long as they live: one without any grammar (VocabularyIndex), or one of the same grammars
+/// (`Renewal`).
 ///
 /// \par Complexity  a slice is made when it has been asked for a few times
 /// \par Threads     every member may run concurrently

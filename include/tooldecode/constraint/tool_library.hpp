@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
@@ -37,7 +37,7 @@ template <CallFormat F>
 class ToolLibrary {
  public:
   /// \param options  of every machine, but for the choice
-  explicit ToolLibrary(MaskCache cache, F format = {}, ChoiceOptions options = {})
+  explicit ToolLibrary(VocabularyIndex cache, F format = {}, ChoiceOptions options = {})
       : cache_(std::move(cache)), format_(std::move(format)), options_(std::move(options)) {
     if (!options_.leading_keys.empty() || options_.open_ended) {
       throw Error(Errc::invalid_option, "leading_keys", "these are options of a single call");
@@ -112,7 +112,7 @@ class ToolLibrary {
     max_before_sweep_ = 1024 + 2 * tools_.size();
   }
 
-  MaskCache cache_;
+  VocabularyIndex cache_;
   F format_;
   ChoiceOptions options_;
 

@@ -121,7 +121,7 @@ class Sequence {
   /// The next token where it is the only one and the options spare its pass; fills the mask for
   /// `make_distribution` in any case.
   [[nodiscard]] std::optional<TokenEvent> find_forced() {
-    return find_forced([](MaskWords) {});
+    return find_forced([](MaskView) {});
   }
   /// The same, where `narrow(mask)` may forbid further tokens.
   template <class Narrow>

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/forced_text.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_candidates.hpp>
@@ -52,7 +52,7 @@ class PromptLookupDrafter {
     std::size_t tokens = 0;
   };
 
-  explicit PromptLookupDrafter(MaskCache cache, PromptLookupOptions options = {})
+  explicit PromptLookupDrafter(VocabularyIndex cache, PromptLookupOptions options = {})
       : cache_(std::move(cache)), options_(options) {}
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
@@ -105,7 +105,7 @@ class PromptLookupDrafter {
     return matches;
   }
 
-  MaskCache cache_;
+  VocabularyIndex cache_;
   PromptLookupOptions options_;
 };
 

@@ -1,6 +1,6 @@
 #include <string>
 
-#include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/catch.hpp>
@@ -10,13 +10,13 @@ using namespace tooldecode;
 TEST_CASE("Copies share states until the budget is spent, and old states stay") {
   const Vocabulary vocabulary(
       {{"a", TokenType::normal}, {"\"", TokenType::normal}, {"\",", TokenType::normal}});
-  const MaskCache cache{vocabulary};
-  const MaskCache copy = cache;
+  const VocabularyIndex cache{vocabulary};
+  const VocabularyIndex copy = cache;
   CHECK(cache.states() == copy.states());
   CHECK(cache.trie().count_below(0) == 3);
   CHECK(cache.vocabulary().size() == 3);
 
-  const MaskCache small(vocabulary, 20'000);
+  const VocabularyIndex small(vocabulary, 20'000);
   const auto first = small.states();
   CHECK(small.states() == first);
   Grammar grammar;

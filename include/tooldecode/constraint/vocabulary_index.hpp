@@ -1,5 +1,5 @@
 /// \file
-/// MaskCache: everything about a vocabulary that masks need, computed once and shared by
+/// VocabularyIndex: everything about a vocabulary that masks need, computed once and shared by
 /// constraints.
 #pragma once
 
@@ -25,13 +25,13 @@ namespace tooldecode {
 /// \par Complexity  construction O(bytes of the vocabulary)
 /// \par Threads     every const member may run concurrently
 /// \par Errors      none
-class MaskCache {
+class VocabularyIndex {
  public:
   static constexpr std::size_t default_budget = std::size_t{512} << 20;
 
   /// \param budget  bytes that the shared states may take before new ones are begun
   // NOLINTNEXTLINE(google-explicit-constructor): a vocabulary is all that a cache needs
-  MaskCache(Vocabulary vocabulary, std::size_t budget = default_budget)
+  VocabularyIndex(Vocabulary vocabulary, std::size_t budget = default_budget)
       : shared_(std::make_shared<Shared>(std::move(vocabulary), budget)) {}
 
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return shared_->vocabulary; }

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <tooldecode/core/mask_words.hpp>
+#include <tooldecode/core/mask_view.hpp>
 
 #include <support/catch.hpp>
 
@@ -13,7 +13,7 @@ using namespace tooldecode;
 namespace {
 
 // As a constraint takes them.
-void set_first(MaskWords words) {
+void set_first(MaskView words) {
   words[0] = 0x80000001U;
 }
 std::uint32_t read_first(std::span<const std::uint32_t> words) {
@@ -26,13 +26,13 @@ TEST_CASE("Words are the memory that they are made of, signed or not") {
   std::vector<std::int32_t> signed_words(3);
   set_first(signed_words);
   CHECK(signed_words[0] == std::int32_t{-0x7FFFFFFF});
-  CHECK(MaskWords(signed_words).size() == 3);
-  CHECK(read_first(MaskWords(signed_words)) == 0x80000001U);
+  CHECK(MaskView(signed_words).size() == 3);
+  CHECK(read_first(MaskView(signed_words)) == 0x80000001U);
 
   std::vector<std::uint32_t> unsigned_words(2);
   set_first(unsigned_words);
   CHECK(unsigned_words[0] == 0x80000001U);
-  CHECK(MaskWords(unsigned_words).data() == unsigned_words.data());
+  CHECK(MaskView(unsigned_words).data() == unsigned_words.data());
 
   std::array<std::int32_t, 2> in_array{};
   set_first(in_array);
@@ -46,12 +46,12 @@ TEST_CASE("Words are made of temporary views, and of no temporary memory") {
   std::vector<std::int32_t> rows(6);
   set_first(std::span(rows).subspan(2, 2));
   set_first(std::span<std::int32_t, 2>(rows.data() + 4, 2));
-  set_first(MaskWords(rows).first(2));  // a part is a std::span again
+  set_first(MaskView(rows).first(2));  // a part is a std::span again
   CHECK(rows == std::vector<std::int32_t>{-0x7FFFFFFF, 0, -0x7FFFFFFF, 0, -0x7FFFFFFF, 0});
-  CHECK(MaskWords().empty());
-  static_assert(!std::is_convertible_v<std::vector<std::int32_t>, MaskWords>);
-  static_assert(!std::is_convertible_v<std::vector<std::uint32_t>, MaskWords>);
-  static_assert(!std::is_convertible_v<std::int32_t*, MaskWords>);
-  static_assert(std::is_trivially_copyable_v<MaskWords> &&
-                sizeof(MaskWords) == sizeof(std::span<std::uint32_t>));
+  CHECK(MaskView().empty());
+  static_assert(!std::is_convertible_v<std::vector<std::int32_t>, MaskView>);
+  static_assert(!std::is_convertible_v<std::vector<std::uint32_t>, MaskView>);
+  static_assert(!std::is_convertible_v<std::int32_t*, MaskView>);
+  static_assert(std::is_trivially_copyable_v<MaskView> &&
+                sizeof(MaskView) == sizeof(std::span<std::uint32_t>));
 }

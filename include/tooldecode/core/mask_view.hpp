@@ -1,5 +1,5 @@
 /// \file
-/// MaskWords: the memory of a token mask, whichever of the two integer types an engine keeps masks
+/// MaskView: the memory of a token mask, whichever of the two integer types an engine keeps masks
 /// in.
 #pragma once
 
@@ -23,14 +23,14 @@ namespace tooldecode {
 /// \par Threads     a value; what it points to is its owner's
 /// \par Errors      does not compile for elements of another type, and for those that are const
 /// \par Source      none
-class MaskWords : public std::span<std::uint32_t> {
+class MaskView : public std::span<std::uint32_t> {
  public:
-  constexpr MaskWords() noexcept = default;
+  constexpr MaskView() noexcept = default;
   template <class Words>
-    requires(!std::same_as<std::remove_cvref_t<Words>, MaskWords> &&
+    requires(!std::same_as<std::remove_cvref_t<Words>, MaskView> &&
              std::ranges::contiguous_range<Words> && std::ranges::sized_range<Words> &&
              std::ranges::borrowed_range<Words>)
-  MaskWords(Words&& words) noexcept : span(unsigned_words(words)) {}
+  MaskView(Words&& words) noexcept : span(unsigned_words(words)) {}
 
  private:
   template <class Words>
@@ -53,4 +53,4 @@ class MaskWords : public std::span<std::uint32_t> {
 
 /// A view: its elements outlive it.
 template <>
-inline constexpr bool std::ranges::enable_borrowed_range<tooldecode::MaskWords> = true;
+inline constexpr bool std::ranges::enable_borrowed_range<tooldecode::MaskView> = true;
