@@ -9,7 +9,7 @@
 #include <string>
 
 #include <tooldecode/decode/tree_speculation.hpp>
-#include <tooldecode/draft/drafters.hpp>
+#include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/eagle_drafter.hpp>
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
@@ -54,7 +54,7 @@ void run() {
   const td::Decoder plain{assistant.model, calls};
   const td::Decoder fast{
       assistant.model, calls,
-      td::TreeSpeculation{td::Drafters{eagle, lookup, forced}, td::TreeVerifier{td::Walk{}}}};
+      td::TreeSpeculation{td::DrafterGroup{eagle, lookup, forced}, td::TreeVerifier{td::Walk{}}}};
 
   const auto prompt = program::make_prompt(
       assistant.tokenizer, tools, "python",

@@ -262,7 +262,7 @@ class Agent {
   void add(const Speculation& way, std::size_t w, std::size_t turns,
            tooldecode::SpeculationGate& gate) {
     ways_.push_back(way);
-    tooldecode::Generators<std::size_t> generators;
+    tooldecode::ClientModels<std::size_t> generators;
     if (way.policy == Policy::engine) {
       generators.main = [this](std::size_t index, std::stop_token) { return follow(index); };
     } else {

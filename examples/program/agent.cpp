@@ -125,7 +125,7 @@ class AgentTools {
 };
 
 // A speculator under the name that its errors are told with.
-td::Generator<Json> named(std::string name, td::Generator<Json> guess) {
+td::ClientModel<Json> named(std::string name, td::ClientModel<Json> guess) {
   return
       [name = std::move(name), guess = std::move(guess)](const Json& body, std::stop_token stop) {
         try {
@@ -138,10 +138,10 @@ td::Generator<Json> named(std::string name, td::Generator<Json> guess) {
 
 // The first of a model guesses as the main model is asked to write. Any more of the same model
 // would say the same: they sample, each with a seed of its own.
-std::vector<td::Generator<Json>> make_speculators(const AgentOptions& options,
-                                                  const td::ToolSet& tools,
-                                                  const std::string& key) {
-  std::vector<td::Generator<Json>> speculators;
+std::vector<td::ClientModel<Json>> make_speculators(const AgentOptions& options,
+                                                    const td::ToolSet& tools,
+                                                    const std::string& key) {
+  std::vector<td::ClientModel<Json>> speculators;
   std::map<std::string, std::size_t> known;
   for (const std::string& name : options.speculators) {
     if (name == "none") continue;

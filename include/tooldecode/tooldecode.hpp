@@ -5,8 +5,8 @@
 /// <tooldecode/vocabulary/load_vocabulary.hpp>.
 #pragma once
 
+#include <tooldecode/consistency/order_batch.hpp>
 #include <tooldecode/consistency/order_branch.hpp>
-#include <tooldecode/consistency/order_branches.hpp>
 #include <tooldecode/consistency/order_consistency_sampler.hpp>
 #include <tooldecode/consistency/parameter_orders.hpp>
 #include <tooldecode/consistency/tool_orders.hpp>
@@ -60,7 +60,7 @@
 #include <tooldecode/draft/draft_state.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/draft/drafter.hpp>
-#include <tooldecode/draft/drafters.hpp>
+#include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/eagle_drafter.hpp>
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>

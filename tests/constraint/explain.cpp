@@ -59,7 +59,7 @@ void walk(const Automaton& automaton, Automaton::State from, unsigned seed) {
     for (int i = 0; i < 60; ++i) {
       ByteSet told;
       bool ends = false;
-      for (const auto& one : detail::Expectations(automaton).at(state)) {
+      for (const auto& one : detail::ExpectationFinder(automaton).at(state)) {
         CHECK_FALSE(one.words.empty());
         told |= one.first;
         ends = ends || one.kind == detail::Expectation::Kind::end;

@@ -12,7 +12,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
-#include <tooldecode/draft/drafters.hpp>
+#include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/grammar/grammar.hpp>
@@ -168,8 +168,8 @@ TEST_CASE("forced text and lookup change nothing either, over a model with a hea
     };
     check(forced);
     check(lookup);
-    check(td::Drafters{lookup, forced});
-    check(td::Drafters{td::DraftersOptions{.budget = 3}, forced, lookup, forced});
+    check(td::DrafterGroup{lookup, forced});
+    check(td::DrafterGroup{td::DrafterGroupOptions{.budget = 3}, forced, lookup, forced});
   }
 }
 

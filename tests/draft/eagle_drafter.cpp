@@ -11,7 +11,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
-#include <tooldecode/draft/drafters.hpp>
+#include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/eagle_drafter.hpp>
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
@@ -214,9 +214,9 @@ TEST_CASE("EAGLE's and Medusa's drafts change nothing of what is decoded") {
         if (!is_all) small.context = vocabulary;
         check(td::EagleDrafter{eagle, head, small});
         check(td::MedusaDrafter{medusa, head});
-        check(td::Drafters{td::MedusaDrafter{medusa, head, {.choices = {3, 2}}},
-                           td::EagleDrafter{eagle, head, {.depth = 2, .width = 3}},
-                           td::ForcedDrafter{masks.trie()}});
+        check(td::DrafterGroup{td::MedusaDrafter{medusa, head, {.choices = {3, 2}}},
+                               td::EagleDrafter{eagle, head, {.depth = 2, .width = 3}},
+                               td::ForcedDrafter{masks.trie()}});
       }
     };
     const td::ChoiceOptions choice{.choice = td::ToolChoice::required, .whitespace = seed % 2};

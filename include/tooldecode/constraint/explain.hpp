@@ -49,9 +49,10 @@ struct Expectation {
 };
 
 // Finds what may follow at a state: one expectation per way to say it.
-class Expectations {
+class ExpectationFinder {
  public:
-  explicit Expectations(const Automaton& automaton) : automaton_(automaton), walk_(automaton) {}
+  explicit ExpectationFinder(const Automaton& automaton)
+      : automaton_(automaton), walk_(automaton) {}
 
   [[nodiscard]] std::vector<Expectation> at(Automaton::State state) {
     for (const StackFrame& position : automaton_.positions(state)) add(position);
@@ -337,7 +338,7 @@ class Expectations {
                                          GrammarConstraint::State state) {
   if (constraint.is_finished(state)) return "nothing: the text has ended";
   const auto expected =
-      detail::Expectations(constraint.automaton()).at(constraint.automaton_state(state));
+      detail::ExpectationFinder(constraint.automaton()).at(constraint.automaton_state(state));
   std::string words;
   for (const detail::Expectation& one : expected) words += (words.empty() ? "" : "; ") + one.words;
   return expected.size() > 1 ? "one of: " + words : words;

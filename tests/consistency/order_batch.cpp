@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/consistency/order_branches.hpp>
+#include <tooldecode/consistency/order_batch.hpp>
 #include <tooldecode/consistency/parameter_orders.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
@@ -131,7 +131,7 @@ TEST_CASE("Each branch is what its order gives alone") {
     auto cache = model.make_cache();
     std::vector<float> row(model.vocabulary_size());
     model.forward(cache, prompt, row);
-    OrderBranches<test::RandomModel> running{
+    OrderBatch<test::RandomModel> running{
         {model, answer, pipeline, options, prompt, generated, text,
          [&](std::string_view part) { return text.encode(part); }},
         std::move(cache),

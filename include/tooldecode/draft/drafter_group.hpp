@@ -1,5 +1,5 @@
 /// \file
-/// Drafters: several drafters that share one tree under one budget.
+/// DrafterGroup: several drafters that share one tree under one budget.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace tooldecode {
 
-/// Settings of Drafters.
-struct DraftersOptions {
+/// Settings of DrafterGroup.
+struct DrafterGroupOptions {
   std::size_t budget     = 32;    ///< draft tokens of a tree, whoever guessed them
   double min_probability = 0.02;  ///< of a path that is verified, as its drafters see it
 };
@@ -29,14 +29,15 @@ struct DraftersOptions {
 /// \par Threads     immutable; const members may run concurrently
 /// \par Errors      none
 template <class... Ds>
-class Drafters {
+class DrafterGroup {
  public:
   static constexpr bool reads_hidden = (Ds::reads_hidden || ...);
 
   using Request = std::tuple<typename Ds::Request...>;
 
-  explicit Drafters(Ds... drafters) : Drafters(DraftersOptions{}, std::move(drafters)...) {}
-  explicit Drafters(DraftersOptions options, Ds... drafters)
+  explicit DrafterGroup(Ds... drafters)
+      : DrafterGroup(DrafterGroupOptions{}, std::move(drafters)...) {}
+  explicit DrafterGroup(DrafterGroupOptions options, Ds... drafters)
       : drafters_(std::move(drafters)...), options_(options) {}
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
@@ -57,7 +58,7 @@ class Drafters {
 
  private:
   std::tuple<Ds...> drafters_;
-  DraftersOptions options_;
+  DrafterGroupOptions options_;
 };
 
 }  // namespace tooldecode

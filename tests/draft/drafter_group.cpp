@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <tooldecode/decode/unconstrained.hpp>
-#include <tooldecode/draft/drafters.hpp>
+#include <tooldecode/draft/drafter_group.hpp>
 
 #include <support/catch.hpp>
 
@@ -39,12 +39,13 @@ struct Chain {
 using Plain  = Chain<false>;
 using Hidden = Chain<true>;
 
-static_assert(!td::Drafters<Plain>::reads_hidden);
-static_assert(!td::Drafters<Plain, Plain>::reads_hidden);
-static_assert(td::Drafters<Plain, Hidden>::reads_hidden);
-static_assert(td::Drafters<Hidden, Plain>::reads_hidden);
-static_assert(td::CandidateDrafter<td::Drafters<Plain, Hidden>, td::Unconstrained>);
-static_assert(td::CandidateDrafter<td::Drafters<td::Drafters<Plain>, Hidden>, td::Unconstrained>);
+static_assert(!td::DrafterGroup<Plain>::reads_hidden);
+static_assert(!td::DrafterGroup<Plain, Plain>::reads_hidden);
+static_assert(td::DrafterGroup<Plain, Hidden>::reads_hidden);
+static_assert(td::DrafterGroup<Hidden, Plain>::reads_hidden);
+static_assert(td::CandidateDrafter<td::DrafterGroup<Plain, Hidden>, td::Unconstrained>);
+static_assert(
+    td::CandidateDrafter<td::DrafterGroup<td::DrafterGroup<Plain>, Hidden>, td::Unconstrained>);
 
 const td::Unconstrained any{50};
 const Tokens prompt{5, 6, 7};
@@ -64,8 +65,8 @@ td::DraftTree tree_of(const D& drafters, typename D::Request& request) {
 }  // namespace
 
 TEST_CASE("a tree is the union of what each guesses, in their order") {
-  const td::Drafters drafters{Plain{{1, 2, 3}, -0.5F}, Hidden{{1, 2, 4}, -0.25F},
-                              Plain{{8}, -1.0F}};
+  const td::DrafterGroup drafters{Plain{{1, 2, 3}, -0.5F}, Hidden{{1, 2, 4}, -0.25F},
+                                  Plain{{8}, -1.0F}};
   auto request = drafters.begin(prompt);
   CHECK(std::get<0>(request).prompt == 3);
   CHECK(std::get<2>(request).prompt == 3);
@@ -86,13 +87,13 @@ TEST_CASE("a tree is the union of what each guesses, in their order") {
 
 TEST_CASE("there is one budget, and one least probability, for all together") {
   const Plain first{{1, 2, 3}, -0.5F}, second{{4, 5}, -0.75F};
-  const auto tokens = [&](td::DraftersOptions options) {
-    const td::Drafters drafters{options, first, second};
+  const auto tokens = [&](td::DrafterGroupOptions options) {
+    const td::DrafterGroup drafters{options, first, second};
     auto request             = drafters.begin(prompt);
     const td::DraftTree tree = tree_of(drafters, request);
     return Tokens(tree.tokens().begin() + 1, tree.tokens().end());
   };
-  CHECK(td::Drafters{first}.budget() == 32);
+  CHECK(td::DrafterGroup{first}.budget() == 32);
   CHECK(tokens({.budget = 9, .min_probability = 0}) == Tokens{1, 2, 3, 4, 5});
   CHECK(tokens({.budget = 2, .min_probability = 0}) == Tokens{1, 4});
   CHECK(tokens({.budget = 3, .min_probability = 0}) == Tokens{1, 2, 4});

@@ -1,5 +1,5 @@
 /// \file
-/// OrderBranches: one call decoded under several orders of its parameters, side by side.
+/// OrderBatch: one call decoded under several orders of its parameters, side by side.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ namespace tooldecode {
 /// \par Threads     belongs to one thread
 /// \par Errors      none of its own
 template <Model M>
-class OrderBranches {
+class OrderBatch {
  public:
   /// What is the same for all branches.
   struct Setting {
@@ -64,8 +64,8 @@ class OrderBranches {
 
   /// \param cache   holds prompt and generated tokens, except those `unread`
   /// \param unread  the last of the generated tokens, one at least
-  OrderBranches(Setting setting, typename M::Cache cache, std::span<const TokenId> unread,
-                std::vector<OrderBranch> branches)
+  OrderBatch(Setting setting, typename M::Cache cache, std::span<const TokenId> unread,
+             std::vector<OrderBranch> branches)
       : setting_(std::move(setting)),
         base_(unread.begin(), unread.end()),
         branches_(std::move(branches)),
