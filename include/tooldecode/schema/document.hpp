@@ -121,7 +121,7 @@ class SchemaDocument {
     std::unordered_map<const Json*, std::string> pointers{};  ///< of the anchored schemas
   };
   /// A schema in its surroundings.
-  struct Place {
+  struct Location {
     const Json* schema;
     std::string pointer;
     ResourceId resource;
@@ -151,8 +151,8 @@ class SchemaDocument {
   ///
   /// \param from     where it stands
   /// \param pointer  of the keyword, for the error
-  [[nodiscard]] Place find(std::string_view reference, ResourceId from,
-                           const std::string& pointer) const {
+  [[nodiscard]] Location find(std::string_view reference, ResourceId from,
+                              const std::string& pointer) const {
     const std::size_t hash = std::min(reference.find('#'), reference.size());
     const std::string uri  = resolve_uri(resources_[from].uri, reference.substr(0, hash));
     const std::string fragment =
@@ -181,9 +181,9 @@ class SchemaDocument {
     throw Error(Errc::malformed_schema, pointer, "nothing is at \"" + std::string(reference) + '"');
   }
 
-  [[nodiscard]] Place at_pointer(std::string_view path, ResourceId id, std::string_view reference,
-                                 const std::string& pointer) const {
-    Place place{resources_[id].root, resources_[id].pointer, id};
+  [[nodiscard]] Location at_pointer(std::string_view path, ResourceId id,
+                                    std::string_view reference, const std::string& pointer) const {
+    Location place{resources_[id].root, resources_[id].pointer, id};
     while (!path.empty()) {
       const std::size_t slash     = std::min(path.find('/', 1), path.size());
       const std::string_view part = path.substr(1, slash - 1);

@@ -383,13 +383,13 @@ class SchemaValues {
   // The items of arrays of which one is written: their first items are a trie, so that arrays that
   // begin alike share nodes.
   NodeId items_of(std::span<const ArrayForm> forms) {
-    struct Place {
+    struct ItemNode {
       std::size_t before;  // in the trie
       FormId item;
       std::size_t depth;
       std::vector<NodeId> then{};  // what may follow the item
     };
-    std::vector<Place> trie{{0, any_form, 0}};
+    std::vector<ItemNode> trie{{0, any_form, 0}};
     std::map<std::pair<std::size_t, FormId>, std::size_t> known;
     for (const ArrayForm& form : forms) {
       BuildBudget::spend(20 + 4 * form.prefix.size());

@@ -41,8 +41,8 @@ namespace tooldecode {
 /// \par Source      JSON Schema 2020-12, 2019-09, drafts 7, 6 and 4
 class SchemaReader {
  public:
-  using Json  = nlohmann::ordered_json;
-  using Place = SchemaDocument::Place;
+  using Json     = nlohmann::ordered_json;
+  using Location = SchemaDocument::Location;
 
   explicit SchemaReader(const Json& root, SchemaRules rules = {})
       : rules_(std::move(rules)), document_(root, rules_.draft, rules_.documents) {
@@ -111,7 +111,7 @@ class SchemaReader {
     return static_cast<ScopeId>(scopes_.size() - 1);
   }
 
-  [[nodiscard]] FormId form_at(Place place, ScopeId scope) {
+  [[nodiscard]] FormId form_at(Location place, ScopeId scope) {
     std::unordered_set<const Json*> passed;  // references on the way
     while (true) {
       scope              = entered(scope, place.resource);
@@ -151,7 +151,7 @@ class SchemaReader {
     return known->second;
   }
   // A double negation cancels out, even where the inner one has no form.
-  [[nodiscard]] FormId negation(const Place& place, ScopeId scope) {
+  [[nodiscard]] FormId negation(const Location& place, ScopeId scope) {
     const Json& inner = (*place.schema)["not"];
     ++depth_;
     const std::string outer = std::exchange(forms.origin, place.pointer + "/not");
@@ -162,7 +162,7 @@ class SchemaReader {
     --depth_;
     return result;
   }
-  [[nodiscard]] Place target(const Place& place, const char* keyword) const {
+  [[nodiscard]] Location target(const Location& place, const char* keyword) const {
     const std::string pointer = place.pointer + '/' + keyword;
     const Json& reference     = (*place.schema)[keyword];
     if (!reference.is_string()) {
@@ -171,8 +171,9 @@ class SchemaReader {
     return document_.find(reference.get<std::string>(), place.resource, pointer);
   }
   // A reference whose target the resources that led here may replace.
-  [[nodiscard]] Place dynamic_target(const Place& place, ScopeId scope, const char* keyword) const {
-    Place found                              = target(place, keyword);
+  [[nodiscard]] Location dynamic_target(const Location& place, ScopeId scope,
+                                        const char* keyword) const {
+    Location found                           = target(place, keyword);
     const SchemaDocument::Resource& resource = document_[found.resource];
     const bool recursive                     = std::string_view(keyword) == "$recursiveRef";
     std::string name;
@@ -191,7 +192,7 @@ class SchemaReader {
     return found;
   }
 
-  [[nodiscard]] SchemaForm read(const Place& place, ScopeId scope) {
+  [[nodiscard]] SchemaForm read(const Location& place, ScopeId scope) {
     const Site site{*place.schema, place.pointer, place.resource, scope,
                     Assertions(*place.schema, document_[place.resource].draft, place.pointer)};
     SchemaForm all  = own(site);
@@ -489,7 +490,7 @@ class SchemaReader {
   std::vector<std::vector<ResourceId>> scopes_;
   std::map<std::pair<const Json*, ScopeId>, FormId> known_;
   SchemaConstants constants_{forms};
-  std::deque<std::pair<Place, ScopeId>> sites_;
+  std::deque<std::pair<Location, ScopeId>> sites_;
   std::vector<SchemaRelaxation> relaxations_;
   std::uint32_t strict_ = 0;
   std::size_t depth_    = 0;  // of negations
