@@ -1,5 +1,5 @@
 /// \file
-/// SchemaDocument: the resources of a schema document, and where its references point.
+/// Document: the resources of a schema document, and where its references point.
 #pragma once
 
 #include <algorithm>
@@ -81,7 +81,7 @@ namespace tooldecode {
 }
 
 /// How a schema document is read.
-struct SchemaRules {
+struct DocumentRules {
   SchemaDraft draft = SchemaDraft::draft2020;  ///< where `$schema` does not say
   /// Further documents by URI, for references that leave the document.
   std::map<std::string, nlohmann::ordered_json> documents{};
@@ -90,7 +90,7 @@ struct SchemaRules {
 };
 
 /// A keyword that was left out.
-struct SchemaRelaxation {
+struct Relaxation {
   std::string pointer;  ///< of the keyword
   std::string reason;
 };
@@ -103,7 +103,7 @@ struct SchemaRelaxation {
 /// \par Threads     one at a time; refers to the documents
 /// \par Errors      Error{malformed_schema, unsupported_keyword} with the JSON pointer
 /// \par Source      JSON Schema 2020-12, Core, sections 8 and 9; RFC 3986; RFC 6901
-class SchemaDocument {
+class Document {
  public:
   using Json       = nlohmann::ordered_json;
   using ResourceId = std::uint32_t;
@@ -129,8 +129,8 @@ class SchemaDocument {
 
   /// \param draft    of a document that does not say
   /// \param remotes  further documents by their URIs
-  explicit SchemaDocument(const Json& root, SchemaDraft draft = SchemaDraft::draft2020,
-                          const std::map<std::string, Json>& remotes = {}) {
+  explicit Document(const Json& root, SchemaDraft draft = SchemaDraft::draft2020,
+                    const std::map<std::string, Json>& remotes = {}) {
     add(root, "", "#", draft, true);
     for (const auto& [uri, document] : remotes) add(document, uri, uri + '#', draft, true);
   }
