@@ -25,9 +25,14 @@ TEST_CASE("Conjunctions and complements are known by their parts") {
 }
 
 TEST_CASE("A form made of itself is an error") {
-  FormAlgebra forms;
-  forms.reader      = [&](std::uint32_t id) { return forms[id]; };
-  const FormId self = forms.add_read(2, "#/self");
+  // Reads a form as what another number has.
+  struct Alias final : FormSource {
+    FormAlgebra forms{this};
+    Form read(std::uint32_t id) override { return forms[id]; }
+  };
+  Alias alias;
+  FormAlgebra& forms = alias.forms;
+  const FormId self  = forms.add_read(2, "#/self");
   REQUIRE(self == 2);
   try {
     (void)forms[self];
@@ -36,4 +41,18 @@ TEST_CASE("A form made of itself is an error") {
     CHECK(error.code() == Errc::malformed_schema);
     CHECK(error.where() == "#/self");
   }
+}
+
+TEST_CASE(
+    "The place of forms is that of the keyword at work, and the outer one's again behind it") {
+  FormAlgebra forms;
+  const FormTable::Origin outer(forms, "#/allOf");
+  const FormId first = forms.add(Form{.null = true});
+  try {
+    const FormTable::Origin inner(forms, "#/allOf/0/not");
+    CHECK(forms.place_of(forms.complement(first)) == "#/allOf/0/not");
+    throw Error(Errc::malformed_schema, "#", "anything");
+  } catch (const Error&) {}
+  CHECK(forms.place_of(first) == "#/allOf");
+  CHECK(forms.place_of(forms.add(Form{.truth = true})) == "#/allOf");
 }

@@ -32,6 +32,8 @@ namespace tooldecode::schema {
 ///                  BuildBudget
 class FormAlgebra : public FormTable {
  public:
+  using FormTable::FormTable;
+
   StringSets texts;
   /// Adds the alternatives of another form.
   void unite(Form& into, const Form& other) {

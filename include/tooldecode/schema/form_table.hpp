@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -22,6 +21,16 @@
 
 namespace tooldecode::schema {
 
+/// What a table's forms are read from: schemas that others know by numbers.
+class FormSource {
+ public:
+  /// The form of a schema, by the number that `FormTable::add_read` was given.
+  [[nodiscard]] virtual Form read(std::uint32_t schema) = 0;
+
+ protected:
+  ~FormSource() = default;
+};
+
 /// Forms under numbers: schemas that are not read yet, what several forms have in common, what a
 /// form excludes. Members and items hold numbers, so that recursion ends by itself: a conjunction
 /// is known by the set of its parts, of which there are finitely many.
@@ -34,7 +43,8 @@ class FormTable {
  public:
   static constexpr std::uint32_t max_nested = 250;
 
-  FormTable() {
+  /// \param source  of forms that are read; none where all are added as they are known
+  explicit FormTable(FormSource* source = nullptr) : source_(source) {
     nodes_.push_back({.form = Form::anything()});
     nodes_.push_back({.form = Form{}});
   }
@@ -42,15 +52,24 @@ class FormTable {
   FormTable(const FormTable&)            = delete;
   FormTable& operator=(const FormTable&) = delete;
 
-  /// The place of the keyword at work, for errors of forms that it makes.
-  std::string origin;
+  /// Sets, while it lives, the place of the keyword at work: that of forms that it makes, for their
+  /// errors.
+  class Origin {
+   public:
+    Origin(FormTable& forms, std::string place)
+        : forms_(forms), outer_(std::exchange(forms.origin_, std::move(place))) {}
+    ~Origin() { forms_.origin_ = std::move(outer_); }
+    Origin(const Origin&)            = delete;
+    Origin& operator=(const Origin&) = delete;
 
-  /// Reads the schema of a number that `add_read` was given.
-  std::function<Form(std::uint32_t)> reader;
+   private:
+    FormTable& forms_;
+    std::string outer_;
+  };
 
   /// A form that is read when it is first asked for.
   ///
-  /// \param schema  for the reader
+  /// \param schema  for the source
   /// \param place   where the schema stands
   [[nodiscard]] FormId add_read(std::uint32_t schema, const std::string& place) {
     return add(Node{.read = schema, .origin = place});
@@ -58,7 +77,7 @@ class FormTable {
   /// A form that is known.
   [[nodiscard]] FormId add(Form form) {
     BuildBudget::spend(0, bytes_of(form));
-    return add(Node{.origin = origin, .form = std::move(form)});
+    return add(Node{.origin = origin_, .form = std::move(form)});
   }
 
   /// What two forms have in common.
@@ -83,7 +102,7 @@ class FormTable {
     }
     const auto known = conjunctions_.find(all);
     if (known != conjunctions_.end()) return known->second;
-    const FormId id = add(Node{.parts = all, .origin = origin});
+    const FormId id = add(Node{.parts = all, .origin = origin_});
     conjunctions_.emplace(std::move(all), id);
     return id;
   }
@@ -96,7 +115,7 @@ class FormTable {
     const auto known                    = unions_.find(key);
     if (known != unions_.end()) return known->second;
     const FormId id =
-        add(Node{.parts = {key.first, key.second}, .is_union = true, .origin = origin});
+        add(Node{.parts = {key.first, key.second}, .is_union = true, .origin = origin_});
     unions_.emplace(key, id);
     return id;
   }
@@ -106,7 +125,7 @@ class FormTable {
     if (id == nothing_form) return any_form;
     const auto known = complements_.find(id);
     if (known != complements_.end()) return known->second;
-    const FormId inverse = add(Node{.complement_of = id, .origin = origin});
+    const FormId inverse = add(Node{.complement_of = id, .origin = origin_});
     complements_.emplace(id, inverse);
     complements_.emplace(inverse, id);
     return inverse;
@@ -124,7 +143,7 @@ class FormTable {
     }
     try {
       const Working working(*this, node);
-      node.form = node.read            ? reader(*node.read)
+      node.form = node.read            ? source_->read(*node.read)
                   : node.is_union      ? disjunction(node.parts)
                   : node.complement_of ? complement_of((*this)[*node.complement_of])
                                        : conjunction(node.parts);
@@ -162,21 +181,19 @@ class FormTable {
   };
   // A form that is being worked out.
   struct Working {
-    Working(FormTable& of, Node& one)
-        : forms(of), node(one), outer(std::exchange(of.origin, one.origin)) {
+    Working(FormTable& of, Node& one) : origin(of, one.origin), forms(of), node(one) {
       node.busy = true;
       ++forms.depth_;
     }
     ~Working() {
       node.busy = false;
       --forms.depth_;
-      forms.origin = std::move(outer);
     }
     Working(const Working&)            = delete;
     Working& operator=(const Working&) = delete;
+    Origin origin;
     FormTable& forms;
     Node& node;
-    std::string outer;
   };
 
   Form disjunction(std::span<const FormId> parts) {
@@ -194,6 +211,8 @@ class FormTable {
     return static_cast<FormId>(nodes_.size() - 1);
   }
 
+  FormSource* source_;
+  std::string origin_;
   std::deque<Node> nodes_;
   std::map<std::vector<FormId>, FormId> conjunctions_;
   std::map<FormId, FormId> complements_;

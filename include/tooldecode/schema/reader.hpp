@@ -39,7 +39,7 @@ namespace tooldecode::schema {
 /// \par Errors      Error{malformed_schema, unsupported_keyword, malformed_pattern,
 ///                  unsupported_pattern, limit_exceeded} with the JSON pointer
 /// \par Source      JSON Schema 2020-12, 2019-09, drafts 7, 6 and 4
-class Reader {
+class Reader final : private FormSource {
  public:
   using Json     = nlohmann::ordered_json;
   using Location = Document::Location;
@@ -47,14 +47,11 @@ class Reader {
   explicit Reader(const Json& root, DocumentRules rules = {})
       : rules_(std::move(rules)), document_(root, rules_.draft, rules_.documents) {
     scopes_.push_back({});
-    forms.reader = [this](std::uint32_t site) {
-      return read(sites_[site].first, sites_[site].second);
-    };
   }
   Reader(const Reader&)            = delete;
   Reader& operator=(const Reader&) = delete;
 
-  FormAlgebra forms;
+  FormAlgebra forms{this};
 
   /// The form of a schema of the document.
   [[nodiscard]] FormId form(const Json& schema, const std::string& pointer) {
@@ -151,11 +148,10 @@ class Reader {
   [[nodiscard]] FormId negation(const Location& place, ScopeId scope) {
     const Json& inner = (*place.schema)["not"];
     ++depth_;
-    const std::string outer = std::exchange(forms.origin, place.pointer + "/not");
-    const FormId of         = form_at(
+    const FormTable::Origin origin(forms, place.pointer + "/not");
+    const FormId of = form_at(
         {&inner, place.pointer + "/not", document_.resource_of(inner, place.resource)}, scope);
     const FormId result = forms.complement(of);
-    forms.origin        = outer;
     --depth_;
     return result;
   }
@@ -189,20 +185,22 @@ class Reader {
     return found;
   }
 
+  [[nodiscard]] Form read(std::uint32_t site) override {
+    return read(sites_[site].first, sites_[site].second);
+  }
   [[nodiscard]] Form read(const Location& place, ScopeId scope) {
     const Site site{*place.schema, place.pointer, place.resource, scope,
                     Assertions(*place.schema, document_[place.resource].draft, place.pointer)};
     Form all        = own(site);
     const auto with = [&](const char* keyword, const auto& apply) {
       if (site.has.find(keyword) == nullptr) return;
-      const std::string outer = std::exchange(forms.origin, site.has.place(keyword));
       try {
+        const FormTable::Origin origin(forms, site.has.place(keyword));
         apply();
       } catch (const Error& error) {
-        const Error whole = placed(error, std::exchange(forms.origin, outer));
+        const Error whole = placed(error, site.has.place(keyword));
         if (!relaxes(whole)) throw whole;
       }
-      forms.origin = outer;
     };
     const auto and_form = [&](FormId id) { all = forms.intersection(all, forms[id]); };
     with("$ref", [&] { and_form(form_at(target(place, "$ref"), scope)); });
