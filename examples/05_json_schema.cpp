@@ -1,8 +1,7 @@
 // A value of a JSON Schema instead of a call: the shape is certain, the model fills it in.
 //
-// Adds: JsonSchemaConstraint, which a Decoder takes like any other constraint; ForcedTokens, which
-// finds the tokens that need no model; explain, which says what was expected where a text breaks
-// off; errors that name the place of what a schema cannot say.
+// Adds: JsonSchemaConstraint, taken like any other constraint; ForcedTokens, which need no model;
+// explain, which says what was expected where a text breaks off; errors that name their place.
 #include <algorithm>
 #include <cstddef>
 #include <exception>
@@ -18,8 +17,7 @@ namespace td = tooldecode;
 
 namespace {
 
-constexpr std::string_view schema = R"({
-  "properties": {
+constexpr std::string_view schema = R"({"properties": {
     "name": {"const": "rent_car"},
     "arguments": {
       "properties": {
@@ -52,6 +50,7 @@ void run(const std::filesystem::path& directory) {
   const auto model              = td::LlamaModel::load(directory);
   const td::Tokenizer tokenizer = td::load_tokenizer(directory);
   const td::MaskCache masks{tokenizer.vocabulary()};  // for several constraints over one vocabulary
+  //! [schema]
   const auto constraint = td::JsonSchemaConstraint::parse(masks, schema, {.whitespace = 0});
   const td::Decoder decode{model, constraint};
   const td::Output output = decode(
@@ -59,6 +58,7 @@ void run(const std::filesystem::path& directory) {
                        "Lisbon from Friday on.<|assistant|>",
                        {.parse_special = true}),
       {.max_tokens = 64});
+  //! [schema]
   std::cout << tokenizer.decode(output.tokens) << "\n\n";
 
   // Which of these tokens the model need not have been asked for.

@@ -72,7 +72,7 @@ bool batch() {
   //! [batch]
 
   //! [tree]
-  const std::vector<std::size_t> parents{0, 0, 1};      // of each node; node 0 is the root
+  const std::vector<std::size_t> parents{0, 0, 1};        // of each node; node 0 is the root
   const std::vector<td::TokenId> drafted{'[', 'f', '!'};  // the root's own token is not read
   std::vector<std::int32_t> tree(drafted.size() * words);
   const auto nodes = td::fill_masks(calls, {*open, parents, drafted}, tree);
