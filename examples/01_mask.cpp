@@ -32,7 +32,7 @@ int main() {
   const td::ToolCallFSM calls{
       vocabulary, tools, td::PythonCall{}, {.choice = td::ToolChoice::required, .whitespace = 0}};
 
-  std::mt19937 random;
+  std::mt19937 random(22);
   std::string text;
   std::vector<std::int32_t> mask((vocabulary.size() + 31) / 32);  // 32 tokens a word, 1: allowed
   td::ToolCallFSM::State state = calls.initial();                 // 8 bytes; a copy is a fork
