@@ -1,4 +1,4 @@
-"""Conan 2: conan create cmake/packaging/conan --build=missing
+"""Conan 2: conan create cmake/packaging/conan -s compiler.cppstd=20 --build=missing
 
 The option `vocabulary` adds PCRE2, and with it the component that reads tokenizers.
 """
@@ -52,6 +52,8 @@ class TooldecodeRecipe(ConanFile):
     def package_info(self):
         self.cpp_info.bindirs = []
         self.cpp_info.libdirs = []
+        self.cpp_info.set_property("cmake_target_name", "tooldecode::all")  # its own name is a component's
+        self.cpp_info.set_property("pkg_config_name", "tooldecode-all")
         core = self.cpp_info.components["core"]
         core.set_property("cmake_target_name", "tooldecode::tooldecode")
         core.set_property("pkg_config_name", "tooldecode")
