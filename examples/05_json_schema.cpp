@@ -49,7 +49,7 @@ void judge(const td::JsonSchemaConstraint& constraint, std::string_view text) {
 void run(const std::filesystem::path& directory) {
   const auto model              = td::LlamaModel::load(directory);
   const td::Tokenizer tokenizer = td::load_tokenizer(directory);
-  const td::MaskCache masks{tokenizer.vocabulary()};  // for several constraints over one vocabulary
+  const td::VocabularyIndex masks{tokenizer.vocabulary()};  // for several constraints over one vocabulary
   //! [schema]
   const auto constraint = td::JsonSchemaConstraint::parse(masks, schema, {.whitespace = 0});
   const td::Decoder decode{model, constraint};

@@ -12,9 +12,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
@@ -86,7 +86,7 @@ struct World {
     }
   }
   Tokenizer tokenizer;
-  MaskCache cache;
+  VocabularyIndex cache;
   std::vector<Case> cases;
 };
 
@@ -114,7 +114,7 @@ void report(benchmark::State& state, std::vector<double> values) {
 // The trie of 151,936 tokens: once per vocabulary.
 void vocabulary(benchmark::State& state) {
   const World& all = world();
-  for (auto _ : state) benchmark::DoNotOptimize(MaskCache(all.tokenizer.vocabulary()));
+  for (auto _ : state) benchmark::DoNotOptimize(VocabularyIndex(all.tokenizer.vocabulary()));
 }
 BENCHMARK(vocabulary)->Unit(benchmark::kMillisecond)->Iterations(5);
 
@@ -124,7 +124,7 @@ void first_in_vocabulary(benchmark::State& state) {
   TokenMask mask(all.tokenizer.vocabulary().size());
   std::vector<double> times;
   for (auto _ : state) {
-    const MaskCache fresh(all.tokenizer.vocabulary());
+    const VocabularyIndex fresh(all.tokenizer.vocabulary());
     const auto start = Clock::now();
     const ToolCallFSM calls{
         fresh, all.cases[0].tools, JsonCall::hermes(), {.choice = ToolChoice::required}};

@@ -14,7 +14,7 @@ namespace cuda_benchmark {
 
 using tooldecode::cuda::DeviceBuffer;
 
-// Of the standard normal law times `scale`, by Box and Muller.
+// Of the standard normal distribution times `scale`, by Box and Muller.
 template <tooldecode::cuda::Number T>
 __global__ void fill_normal(T* numbers, std::int64_t count, float scale, std::uint64_t seed) {
   const auto threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;

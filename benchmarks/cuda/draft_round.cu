@@ -26,7 +26,7 @@ using tooldecode::TokenId;
 constexpr cuda::DraftTreeOptions tree_options{
     .depth = 6, .width = 10, .children = 10, .budget = 60};
 constexpr int prefix = 512, key_heads = 8, head_size = 128;
-constexpr int slots = prefix + cuda::most_nodes;
+constexpr int slots = prefix + cuda::max_nodes;
 
 // The top tokens of one level, as a head would give them.
 struct Level {
@@ -111,7 +111,7 @@ class Round {
       : sequences_(sequences),
         growth_{.options = tree_options, .sequences = sequences},
         memory_(cuda::draft_growth_bytes(growth_)),
-        rows_(static_cast<std::size_t>(sequences) * cuda::most_nodes),
+        rows_(static_cast<std::size_t>(sequences) * cuda::max_nodes),
         frontier_rows_(static_cast<std::size_t>(sequences) * tree_options.width),
         numbers_(normal_numbers<Half>(2 * static_cast<std::size_t>(layers) * layer_size(), 1, 31)) {
     std::mt19937 random(32);
@@ -189,7 +189,7 @@ class Round {
     std::vector<TokenId> choices(rows_, -1);
     for (std::size_t b = 0; b < sizes.size(); ++b) {
       const HostTree tree(levels_, b);
-      const std::size_t first = b * cuda::most_nodes;
+      const std::size_t first = b * cuda::max_nodes;
       require(sizes[b] == static_cast<int>(tree.tokens.size()), "a tree's size");
       int deepest = 0;
       for (std::size_t i = 0; i < tree.tokens.size(); ++i) {
@@ -221,7 +221,7 @@ class Round {
     const auto verdicts = verdicts_.download();
     for (std::size_t b = 0; b < verdicts.size(); ++b) {
       const auto& verdict     = verdicts[b];
-      const std::size_t first = b * cuda::most_nodes;
+      const std::size_t first = b * cuda::max_nodes;
       std::size_t node = 0, accepted = 0;
       for (std::size_t i = 1; i < static_cast<std::size_t>(sizes[b]); ++i) {
         if (parents[first + i] != static_cast<int>(node) ||

@@ -39,13 +39,13 @@ cuda::TreeAttentionOptions attention_options(int query_heads, int key_heads, int
 }
 
 cuda::TreeQueries<Half> tree_queries(const Half* queries, const std::uint64_t* ancestors,
-                                     const std::int32_t* lengths, int nodes, int most_length) {
-  return {.queries     = queries,
-          .ancestors   = ancestors,
-          .lengths     = lengths,
-          .sequences   = 1,
-          .nodes       = nodes,
-          .most_length = most_length};
+                                     const std::int32_t* lengths, int nodes, int max_length) {
+  return {.queries    = queries,
+          .ancestors  = ancestors,
+          .lengths    = lengths,
+          .sequences  = 1,
+          .nodes      = nodes,
+          .max_length = max_length};
 }
 
 }  // namespace
@@ -118,14 +118,14 @@ int td_find_tokens_f32(const float* logits, const std::uint32_t* mask, int rows,
 // ---- tree attention, BF16, one sequence: queries [nodes, query_heads, head_size], keys and values
 // [slots, key_heads, head_size]
 
-std::size_t td_tree_attention_bytes(int nodes, int most_length, int query_heads, int key_heads,
+std::size_t td_tree_attention_bytes(int nodes, int max_length, int query_heads, int key_heads,
                                     int head_size) {
   return cuda::tree_attention_workspace_bytes(
-      1, nodes, most_length, attention_options(query_heads, key_heads, head_size, 1));
+      1, nodes, max_length, attention_options(query_heads, key_heads, head_size, 1));
 }
 
 int td_tree_attention(const Half* queries, const std::uint64_t* ancestors,
-                      const std::int32_t* lengths, int nodes, int most_length, Half* keys,
+                      const std::int32_t* lengths, int nodes, int max_length, Half* keys,
                       Half* values, int query_heads, int key_heads, int head_size, float scale,
                       Half* out, void* workspace, std::size_t bytes, cudaStream_t stream) {
   return guarded([&] {
@@ -133,7 +133,7 @@ int td_tree_attention(const Half* queries, const std::uint64_t* ancestors,
                                       .values      = values,
                                       .slot_stride = std::int64_t{key_heads} * head_size,
                                       .head_stride = head_size};
-    cuda::tree_attention<Half>(tree_queries(queries, ancestors, lengths, nodes, most_length), cache,
+    cuda::tree_attention<Half>(tree_queries(queries, ancestors, lengths, nodes, max_length), cache,
                                attention_options(query_heads, key_heads, head_size, scale), out,
                                {workspace, bytes}, stream);
   });

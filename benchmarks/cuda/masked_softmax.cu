@@ -30,7 +30,7 @@ class Batch {
       : rows_(rows),
         vocabulary_(vocabulary),
         words_((vocabulary + 31) / 32),
-        sets_(setup.sets(count() * sizeof(T), most_bytes / (count() * sizeof(T)))),
+        sets_(setup.sets(count() * sizeof(T), max_bytes / (count() * sizeof(T)))),
         logits_(normal_numbers<T>(static_cast<std::size_t>(sets_) * count(), 4, 22)),
         mask_words_(
             random_words(static_cast<std::size_t>(rows) * static_cast<std::size_t>(words_), 23)),
@@ -67,12 +67,12 @@ class Batch {
     fill_softmax(set, nullptr);
     cuda::check(cudaDeviceSynchronize());
     for (const int row : sample()) {
-      const auto floats = download(probabilities(set) + std::ptrdiff_t{row} * vocabulary_,
-                                   static_cast<std::size_t>(vocabulary_));
-      const auto law    = law_of(set, row, {});
+      const auto floats       = download(probabilities(set) + std::ptrdiff_t{row} * vocabulary_,
+                                         static_cast<std::size_t>(vocabulary_));
+      const auto distribution = distribution_of(set, row, {});
       std::vector<double> expected;
       double sum = 0;
-      for (const float logit : law) {
+      for (const float logit : distribution) {
         expected.push_back(std::exp(static_cast<double>(logit)));
         sum += expected.back();
       }
@@ -93,7 +93,7 @@ class Batch {
     for (const int row : sample()) {
       const auto r        = static_cast<std::size_t>(row);
       const auto expected = tooldecode::find_token(
-          law_of(set, row, options), options.temperature,
+          distribution_of(set, row, options), options.temperature,
           {.seed = seed, .position = static_cast<std::uint64_t>(positions[r])});
       require(tokens[r] == expected.value_or(-1), "row " + std::to_string(row) + ": token " +
                                                       std::to_string(tokens[r]) + ", not " +
@@ -117,7 +117,7 @@ class Batch {
   }
 
  private:
-  static constexpr std::size_t most_bytes = std::size_t{1} << 30;
+  static constexpr std::size_t max_bytes = std::size_t{1} << 30;
 
   [[nodiscard]] std::size_t count() const {
     return static_cast<std::size_t>(rows_) * static_cast<std::size_t>(vocabulary_);
@@ -132,16 +132,16 @@ class Batch {
             .mask        = masks_.data(),
             .mask_stride = words_};
   }
-  [[nodiscard]] std::vector<float> law_of(int set, int row_index,
-                                          const cuda::SamplingOptions& options) const {
-    auto law          = row(set, row_index);
+  [[nodiscard]] std::vector<float> distribution_of(int set, int row_index,
+                                                   const cuda::SamplingOptions& options) const {
+    auto distribution = row(set, row_index);
     const auto* words = mask_words_.data() + std::ptrdiff_t{row_index} * words_;
     const tooldecode::LogitsPipeline pipeline({.temperature = options.temperature,
                                                .top_k = static_cast<std::size_t>(options.top_k),
                                                .top_p = options.top_p,
                                                .min_p = options.min_p});
-    pipeline.apply(law, std::span(words, static_cast<std::size_t>(words_)));
-    return law;
+    pipeline.apply(distribution, std::span(words, static_cast<std::size_t>(words_)));
+    return distribution;
   }
 
   int rows_, vocabulary_, words_, sets_;

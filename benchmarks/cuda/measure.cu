@@ -68,7 +68,7 @@ int Setup::sets(std::size_t bytes_per_set, std::size_t most) const {
 
 Timing time_calls(const Setup& setup, int sets, const Call& call) {
   constexpr double microseconds_of_graph = 3000, long_graph = 50'000;
-  constexpr int most_calls = 2000;
+  constexpr int max_calls = 2000;
   Event start, end;
   const auto time_work = [&](auto work) {
     start.record(setup.stream);
@@ -83,7 +83,7 @@ Timing time_calls(const Setup& setup, int sets, const Call& call) {
   const double round = std::max(time_work(call_all), 1.0);
   const int rounds   = setup.is_small ? 1
                                       : std::clamp(static_cast<int>(microseconds_of_graph / round), 1,
-                                                   std::max(1, most_calls / sets));
+                                                   std::max(1, max_calls / sets));
   Graph graph(setup.stream, [&] {
     for (int i = 0; i < rounds; ++i) call_all();
   });

@@ -27,8 +27,8 @@ struct Setup {
   bool is_small           = false;
   Ceilings ceilings       = {};
 
-  // How many sets of so many bytes exceed the cache four times, of which no more than `most` fit.
-  [[nodiscard]] int sets(std::size_t bytes_per_set, std::size_t most) const;
+  // How many sets of so many bytes exceed the cache four times, of which no more than `max` fit.
+  [[nodiscard]] int sets(std::size_t bytes_per_set, std::size_t max) const;
 };
 
 struct Timing {

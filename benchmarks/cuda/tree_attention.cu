@@ -121,12 +121,12 @@ class Task {
     return static_cast<std::size_t>((page - set * pages()) * page_size + slot % page_size);
   }
   [[nodiscard]] cuda::TreeQueries<Half> queries() const {
-    return {.queries     = queries_.data(),
-            .ancestors   = ancestors_.data(),
-            .lengths     = lengths_.data(),
-            .sequences   = 1,
-            .nodes       = nodes,
-            .most_length = length_};
+    return {.queries    = queries_.data(),
+            .ancestors  = ancestors_.data(),
+            .lengths    = lengths_.data(),
+            .sequences  = 1,
+            .nodes      = nodes,
+            .max_length = length_};
   }
   [[nodiscard]] cuda::KeyValues<Half> view(int set) const {
     if (storage_ == Storage::pages) {
@@ -137,7 +137,7 @@ class Task {
               .page_stride = page_size * slot_size,
               .pages       = pages_.data() + std::ptrdiff_t{set} * pages(),
               .page_size   = page_size,
-              .most_pages  = pages()};
+              .max_pages   = pages()};
     }
     const auto first = std::ptrdiff_t{set} * slots_ * slot_size;
     return {.keys        = keys_.data() + first,

@@ -23,10 +23,10 @@
 
 #include <tooldecode/constraint/forced_tokens.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_library.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -99,13 +99,13 @@ Spelling spelling(std::string_view workload) {
   return {workload != "bfcl_any_order", 0};
 }
 
-JsonSchemaConstraint build_schema(const MaskCache& cache, const std::string& schema,
+JsonSchemaConstraint build_schema(const VocabularyIndex& cache, const std::string& schema,
                                   const Spelling& spelling) {
   return JsonSchemaConstraint::parse(
       cache, schema,
       {.documented_order = spelling.documented_order, .whitespace = spelling.whitespace});
 }
-ToolLibrary<JsonCall> make_library(const MaskCache& cache, const Spelling& spelling) {
+ToolLibrary<JsonCall> make_library(const VocabularyIndex& cache, const Spelling& spelling) {
   return ToolLibrary(cache, JsonCall::bare(),
                      {.parallel         = false,
                       .documented_order = spelling.documented_order,
@@ -165,15 +165,15 @@ struct Engine {
         cache(from.vocabulary()),
         written(spelling(workload)),
         library(make_library(cache, written)),
-        chained(workload.starts_with("bfcl") ? std::optional<MaskCache>(from.vocabulary())
+        chained(workload.starts_with("bfcl") ? std::optional<VocabularyIndex>(from.vocabulary())
                                              : std::nullopt) {}
 
   const Tokenizer* tokenizer;
-  MaskCache cache;
+  VocabularyIndex cache;
   Spelling written;
   ToolLibrary<JsonCall> library;  // of tools that have been met, where a row replaces one of them
   ToolSet tools;
-  std::optional<MaskCache> chained;
+  std::optional<VocabularyIndex> chained;
 };
 
 // What a row takes; `build` makes its constraint on a cache.
@@ -234,7 +234,7 @@ Json measure(const Json& row, Engine& engine) {
     if (row.contains("replaced")) {
       const auto index       = row["replaced"].get<std::size_t>();
       const std::string tool = row["tools"][index].dump();
-      return measure(row, engine, [&](const MaskCache&) {
+      return measure(row, engine, [&](const VocabularyIndex&) {
         return engine.library.machine(
             std::make_shared<const ToolSet>(engine.tools.with(index, parse_json(tool))),
             ToolChoice::required);
@@ -244,17 +244,17 @@ Json measure(const Json& row, Engine& engine) {
       const std::string tools = row["tools"].dump();
       if (row.value("untimed", false)) {
         engine.tools = ToolSet::parse(tools);
-        return measure(row, engine, [&](const MaskCache&) {
+        return measure(row, engine, [&](const VocabularyIndex&) {
           return engine.library.machine(engine.tools, ToolChoice::required);
         });
       }
-      return measure(row, engine, [&](const MaskCache& cache) {
+      return measure(row, engine, [&](const VocabularyIndex& cache) {
         return make_library(cache, engine.written)
             .machine(std::make_shared<const ToolSet>(ToolSet::parse(tools)), ToolChoice::required);
       });
     }
     const std::string schema = row["schema"].dump();
-    return measure(row, engine, [&](const MaskCache& cache) {
+    return measure(row, engine, [&](const VocabularyIndex& cache) {
       return build_schema(cache, schema, engine.written);
     });
   } catch (const Error& error) {
@@ -303,7 +303,7 @@ void run_threads(const std::string& rows, const Tokenizer& tokenizer) {
   for_rows(rows, [&](std::size_t number, std::string_view line) {
     if (number == 0) row = Json::parse(line);
   });
-  const ToolCallFSM calls = make_library(MaskCache(tokenizer.vocabulary()), {})
+  const ToolCallFSM calls = make_library(VocabularyIndex(tokenizer.vocabulary()), {})
                                 .machine(ToolSet::from_json((*row)["tools"]), ToolChoice::required);
   const auto walk = [&](const std::atomic<bool>& stop) {
     TokenMask mask(tokenizer.vocabulary().size());

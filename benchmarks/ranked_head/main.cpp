@@ -31,7 +31,7 @@ using namespace ranked_head;
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t vocabulary     = 131'072;
-constexpr std::size_t most_f32_rows  = 32'768;  // 512 MiB at H = 4096
+constexpr std::size_t max_f32_rows   = 32'768;  // 512 MiB at H = 4096
 constexpr std::size_t target_rows    = 32'768;
 constexpr double target_share        = 0.85;
 constexpr double target_ratio_of_ten = 2.5;
@@ -116,7 +116,7 @@ int main(int count, char** arguments) {
   const tooldecode::FrequencyRanks ranks(counts);
 
   Json results = Json::array();
-  double one = 0, ten = 0, least_share = 1e9;
+  double one = 0, ten = 0, min_share = 1e9;
   bool has_openblas = false;
   std::printf("H = %zu, one thread; floor: the fastest of six loops that read the weights\n",
               options.width);
@@ -125,7 +125,7 @@ int main(int count, char** arguments) {
     const tooldecode::FrequencyRankedHead ranked{head, tokens};
     const tooldecode::FrequencyRankedHead in_place{head, tokens, {.gather = false}};
     std::vector<float> floats;
-    if (rows <= most_f32_rows) {
+    if (rows <= max_f32_rows) {
       for (const Half* at = ranked.row(0); at != ranked.row(0) + rows * options.width; ++at) {
         floats.push_back(static_cast<float>(*at));
       }
@@ -183,7 +183,7 @@ int main(int count, char** arguments) {
                            {"share_of_read_bandwidth", std::round(1e3 * share) / 1e3},
                            {"time_to_ours_in_bf16", std::round(1e3 * ratio) / 1e3}});
         if (c != 0) continue;
-        if (states == 1) least_share = std::min(least_share, share);
+        if (states == 1) min_share = std::min(min_share, share);
         if (rows == target_rows && states == 1) one = seconds;
         if (rows == target_rows && states == 10) ten = seconds;
       }
@@ -193,7 +193,7 @@ int main(int count, char** arguments) {
     std::printf("\nSKIPPED: OpenBLAS, which was not found when this was configured\n");
   }
   std::printf("\none state in BF16: at least %.0f%% of the read bandwidth (target %.0f%%)\n",
-              100 * least_share, 100 * target_share);
+              100 * min_share, 100 * target_share);
   if (one > 0 && ten > 0) {
     std::printf("ten states at K = %zu: %.2f times one state (target %.1f)\n", target_rows,
                 ten / one, target_ratio_of_ten);
@@ -205,7 +205,7 @@ int main(int count, char** arguments) {
                                          "processor time, the best of 9 interleaved rounds"},
                                         {"hidden_size", options.width},
                                         {"openblas", has_openblas},
-                                        {"one_state_least_share", least_share},
+                                        {"one_state_least_share", min_share},
                                         {"ten_states_to_one", one > 0 ? ten / one : 0.0},
                                         {"results", results}}
                                        .dump(1)

@@ -141,14 +141,14 @@ struct Task {
   std::vector<Question> questions{};
   tooldecode::ToolSet tools{};         ///< of all questions, read-only
   Seconds generation{}, prediction{};  ///< G, to which calls are padded, and g
-  std::size_t most_tokens = 64;        ///< of an answer
-  std::uint64_t seed      = 1;
+  std::size_t max_tokens = 64;         ///< of an answer
+  std::uint64_t seed     = 1;
 
   [[nodiscard]] nlohmann::ordered_json request(const Question& question) const {
     return {{"messages", question.messages},
             {"tools", question.tools},
             {"temperature", 0},
-            {"max_tokens", most_tokens}};
+            {"max_tokens", max_tokens}};
   }
   /// The second request: with the call's result.
   [[nodiscard]] nlohmann::ordered_json request(const Question& question,
@@ -262,7 +262,7 @@ class Agent {
   void add(const Speculation& way, std::size_t w, std::size_t turns,
            tooldecode::SpeculationGate& gate) {
     ways_.push_back(way);
-    tooldecode::Generators<std::size_t> generators;
+    tooldecode::ClientModels<std::size_t> generators;
     if (way.policy == Policy::engine) {
       generators.main = [this](std::size_t index, std::stop_token) { return follow(index); };
     } else {

@@ -53,7 +53,7 @@ std::vector<std::string> rows_of(Sweep& sweep) {
       }
     }
     for (const double quality : qualities) {
-      for (std::size_t count = 1; count <= most_speculators; ++count) {
+      for (std::size_t count = 1; count <= max_speculators; ++count) {
         if (count == 1 && quality == best_quality) continue;  // among those above
         for (const Policy policy : {Policy::client, Policy::engine}) {
           for (const bool is_gated : {false, true}) {
@@ -73,30 +73,29 @@ std::vector<std::string> rows_of(Sweep& sweep) {
 Json parameters_of(const Setup& setup) {
   const Engine& e   = setup.engine;
   const Workload& w = setup.workload;
-  return {{"paper",
-           {{"agents", all_agents},
-            {"tool_latency_s", {0, 3}},
-            {"speculators", {1, most_speculators}}}},
-          {"generation_s", rounded(model_times(setup).turn.generation.count())},
-          {"chosen",
-           {{"acceptance_of_each_speculator", qualities},
-            {"step_s", e.step},
-            {"step_per_sequence_s", e.step_per_sequence},
-            {"step_per_draft_s", e.step_per_draft},
-            {"prefill_tokens_per_s", e.prefill_rate},
-            {"prefill_chunk_tokens", e.chunk_tokens},
-            {"round_trip_s", e.round_trip},
-            {"eviction_s", e.eviction},
-            {"prefix_cache_share", {1, 0}},
-            {"prompt_tokens", w.prompt_tokens},
-            {"reasoning_tokens", w.reasoning_tokens},
-            {"call_tokens", w.call_tokens},
-            {"result_tokens", w.result_tokens},
-            {"spread", w.spread},
-            {"prediction_s", setup.speculation.prediction},
-            {"turns_of_a_session", w.turns},
-            {"sessions_of_an_agent", w.sessions},
-            {"seed", setup.seed}}}};
+  return {
+      {"paper",
+       {{"agents", all_agents}, {"tool_latency_s", {0, 3}}, {"speculators", {1, max_speculators}}}},
+      {"generation_s", rounded(model_times(setup).turn.generation.count())},
+      {"chosen",
+       {{"acceptance_of_each_speculator", qualities},
+        {"step_s", e.step},
+        {"step_per_sequence_s", e.step_per_sequence},
+        {"step_per_draft_s", e.step_per_draft},
+        {"prefill_tokens_per_s", e.prefill_rate},
+        {"prefill_chunk_tokens", e.chunk_tokens},
+        {"round_trip_s", e.round_trip},
+        {"eviction_s", e.eviction},
+        {"prefix_cache_share", {1, 0}},
+        {"prompt_tokens", w.prompt_tokens},
+        {"reasoning_tokens", w.reasoning_tokens},
+        {"call_tokens", w.call_tokens},
+        {"result_tokens", w.result_tokens},
+        {"spread", w.spread},
+        {"prediction_s", setup.speculation.prediction},
+        {"turns_of_a_session", w.turns},
+        {"sessions_of_an_agent", w.sessions},
+        {"seed", setup.seed}}}};
 }
 
 void write_plot(const std::string& directory, std::string_view file, const program::Plot& plot) {
@@ -154,7 +153,7 @@ void write_plots(const std::string& directory, Sweep& sweep) {
   write_plot(directory, "tool_latency_throughput.svg", throughput);
 
   std::vector<std::size_t> counts;
-  for (std::size_t count = 1; count <= most_speculators; ++count) counts.push_back(count);
+  for (std::size_t count = 1; count <= max_speculators; ++count) counts.push_back(count);
   program::Plot speculators{"Time saved by speculators (client-side, tool latency 1 s)",
                             "speculators",
                             "time saved, %",

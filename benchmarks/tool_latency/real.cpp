@@ -286,7 +286,7 @@ void check(const std::vector<RealPoint>& points, const Task& task, Claims& claim
   std::size_t turns = 0, different = 0;
   double worst = 0, least_gated = 1;
   bool is_gate_good = true;
-  double least_gain = 1;
+  double min_gain   = 1;
   std::optional<double> saved;  // at T = G
   std::string where, gated, gains;
   for (const RealPoint& point : points) {
@@ -312,7 +312,7 @@ void check(const std::vector<RealPoint>& points, const Task& task, Claims& claim
     const double client = point.saved(point.find({.policy = Policy::client})).value;
     const double gain   = point.saved(point.find({.policy = Policy::engine})).value - client;
     if (task.prediction.count() + point.latency <= task.generation.count()) {
-      least_gain = std::min(least_gain, gain);
+      min_gain = std::min(min_gain, gain);
       gains += (gains.empty() ? "" : ", ") + fixed(100 * gain, 1) + " at " +
                fixed(point.latency, 3) + " s with " + agents_of(point.agents);
     }
@@ -328,7 +328,7 @@ void check(const std::vector<RealPoint>& points, const Task& task, Claims& claim
   claims.check(
       "engine-side saves at least 3 points more than client-side for tools that end within the "
       "reasoning, g + T <= G",
-      least_gain >= 0.03, gains);
+      min_gain >= 0.03, gains);
   claims.check(
       "with the gate no point is slower than no speculation by more than 1 %, twice the standard "
       "error aside",
@@ -345,7 +345,7 @@ Json parameters_of(const RealOptions& options, const Task& task) {
           {"reasoning", "scripted: the client sleeps until generation_s is over"},
           {"hardware_threads", std::thread::hardware_concurrency()},
           {"questions", task.questions.size()},
-          {"max_tokens", task.most_tokens},
+          {"max_tokens", task.max_tokens},
           {"call_request_s", rounded(natural)},
           {"generation_s", options.generation},
           {"prediction_s", task.prediction.count()},

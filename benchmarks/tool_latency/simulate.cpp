@@ -61,7 +61,7 @@ void print_details(Sweep& sweep) {
 void print_speculators(Sweep& sweep) {
   for (const std::size_t agents : {std::size_t{1}, std::size_t{32}}) {
     std::vector<std::string> names{"acceptance of each", "policy"};
-    for (std::size_t count = 1; count <= most_speculators; ++count) {
+    for (std::size_t count = 1; count <= max_speculators; ++count) {
       names.push_back(std::to_string(count));
     }
     print_head("Time saved by the number of speculators, " + agents_of(agents) +
@@ -70,7 +70,7 @@ void print_speculators(Sweep& sweep) {
     for (const double quality : qualities) {
       for (const Policy policy : {Policy::client, Policy::engine}) {
         std::vector<std::string> cells{percent(quality), std::string(name(policy))};
-        for (std::size_t count = 1; count <= most_speculators; ++count) {
+        for (std::size_t count = 1; count <= max_speculators; ++count) {
           cells.push_back(percent(
               sweep.at(agents, 1, {.policy = policy, .speculators = count, .acceptance = quality})
                   .saved));
@@ -131,23 +131,23 @@ double worst_deviation(const Setup& base) {
 
 void check_operating_point(Sweep& sweep, Claims& claims) {
   const double generation = generation_of(sweep);
-  double least            = 1;
+  double min              = 1;
   std::string found;
   for (const std::size_t agents : all_agents) {
     const Point& point = sweep.at(agents, generation, {.policy = Policy::client});
-    least              = std::min(least, point.saved);
+    min                = std::min(min, point.saved);
     found += (found.empty() ? "" : ", ") + percent(point.saved) + " with " + agents_of(agents);
   }
   claims.check(
       "client-side saves at least 21 % at acceptance 0.8, T = G = " + fixed(generation, 2) +
           " s, g = " + fixed(sweep.base().speculation.prediction, 2) + " s",
-      least >= 0.21, found);
+      min >= 0.21, found);
 }
 
 // A result is in time where g + T <= G.
 void check_engine_gain(Sweep& sweep, Claims& claims) {
   const double generation = generation_of(sweep);
-  double least = 1, greatest = -1;
+  double min = 1, greatest = -1;
   std::string later;
   for (const double tool : latencies()) {
     if (tool >= generation) continue;
@@ -155,7 +155,7 @@ void check_engine_gain(Sweep& sweep, Claims& claims) {
       const double gain = sweep.at(agents, tool, {.policy = Policy::engine}).saved -
                           sweep.at(agents, tool, {.policy = Policy::client}).saved;
       if (sweep.base().speculation.prediction + tool <= generation) {
-        least = std::min(least, gain), greatest = std::max(greatest, gain);
+        min = std::min(min, gain), greatest = std::max(greatest, gain);
       } else {
         later += (later.empty() ? "" : ", ") + fixed(100 * gain, 1) + " at " + fixed(tool, 2) +
                  " s with " + agents_of(agents);
@@ -165,31 +165,31 @@ void check_engine_gain(Sweep& sweep, Claims& claims) {
   claims.check(
       "engine-side saves at least 3 points more than client-side for tools that end within the "
       "reasoning, g + T <= G",
-      least >= 0.03 && least <= greatest,
-      least > greatest ? "there is no such tool"
-                       : fixed(100 * least, 1) + " to " + fixed(100 * greatest, 1) + " points");
+      min >= 0.03 && min <= greatest,
+      min > greatest ? "there is no such tool"
+                     : fixed(100 * min, 1) + " to " + fixed(100 * greatest, 1) + " points");
   std::cout << "       where T < G < g + T, in points: " << later << '\n';
 }
 
 void check_gate(Sweep& sweep, Claims& claims) {
-  double least_open = 1, least_gated = 1, most_lost = 0;
+  double min_open = 1, least_gated = 1, max_lost = 0;
   std::string open, gated, lost;
   std::size_t count = 0;
   for (const std::size_t agents : all_agents) {
     for (const double tool : latencies()) {
       for (const double quality : qualities) {
-        for (std::size_t speculators = 1; speculators <= most_speculators; ++speculators) {
+        for (std::size_t speculators = 1; speculators <= max_speculators; ++speculators) {
           for (const Policy policy : {Policy::client, Policy::engine}) {
             Speculation speculation{policy, speculators, quality};
             const Point& without  = sweep.at(agents, tool, speculation);
             speculation.is_gated  = true;
             const Point& with     = sweep.at(agents, tool, speculation);
             const double foregone = std::max(0.0, without.saved) - with.saved;
-            if (without.saved < least_open) least_open = without.saved, open = describe(without);
+            if (without.saved < min_open) min_open = without.saved, open = describe(without);
             if (with.saved < least_gated) least_gated = with.saved, gated = describe(with);
-            if (foregone > most_lost) {
-              most_lost = foregone;
-              lost      = fixed(100 * foregone, 1) + " points at " + describe(with);
+            if (foregone > max_lost) {
+              max_lost = foregone;
+              lost     = fixed(100 * foregone, 1) + " points at " + describe(with);
             }
             ++count;
           }

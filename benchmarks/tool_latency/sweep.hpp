@@ -17,8 +17,8 @@ namespace tool_latency {
 /// The paper's sweep: agents, latencies from 0 to 3 s, 1 to 9 speculators, three qualities.
 inline constexpr std::array<std::size_t, 3> all_agents{1, 8, 32};
 inline constexpr std::array<double, 3> qualities{0.5, 0.65, 0.8};
-inline constexpr std::size_t most_speculators = 9;
-inline constexpr double best_quality          = 0.8;
+inline constexpr std::size_t max_speculators = 9;
+inline constexpr double best_quality         = 0.8;
 
 inline std::vector<double> latencies() {
   std::vector<double> result;

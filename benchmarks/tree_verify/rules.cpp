@@ -33,13 +33,14 @@ double microseconds(Clock::time_point since) {
 constexpr std::size_t rounds     = 16;
 constexpr std::size_t path_nodes = 4;  // of each tree that Walk accepts
 
-// The laws of 64 nodes, and trees of which Walk accepts a known path.
+// The distributions of 64 nodes, and trees of which Walk accepts a known path.
 struct World {
-  explicit World(std::size_t vocabulary) : v(vocabulary), logits(DraftTree::most_nodes * v) {
+  explicit World(std::size_t vocabulary) : v(vocabulary), logits(DraftTree::max_nodes * v) {
     std::mt19937 random{1};
     std::normal_distribution<float> normal{0, 3};
     for (float& x : logits) x = normal(random);
-    ProposalLaw proposal;  // a draft's law over 8,192 tokens, the same at every node
+    ProposalDistribution
+        proposal;  // a draft's distribution over 8,192 tokens, the same at every node
     for (std::size_t i = 0; i < 8192; ++i) {
       proposal.tokens.push_back(static_cast<TokenId>(v - 1 - i));
       proposal.probabilities.push_back(1.0 / 8192);
@@ -51,14 +52,14 @@ struct World {
       for (std::size_t d = 0; d < path_nodes; ++d) {
         node = tree.add(node, *find_gumbel(row(node), key(round, d)));
       }
-      while (tree.size() < DraftTree::most_nodes) {
+      while (tree.size() < DraftTree::max_nodes) {
         const std::size_t parent = random() % tree.size();
         const auto token         = proposal.tokens[random() % proposal.tokens.size()];
         const auto drawn         = *find_gumbel(row(parent), key(round, tree.depth(parent)));
         if (token != drawn && !tree.find_child(parent, token)) tree.add(parent, token);
       }
       for (std::size_t i = 0; i < tree.size(); ++i) {
-        ProposalLaw own = proposal;
+        ProposalDistribution own = proposal;
         for (const TokenId child : tree.children(i)) {
           if (static_cast<std::size_t>(child) < v - 8192) {
             own.tokens.push_back(child);

@@ -53,7 +53,7 @@ struct AgentOptions {
   float temperature       = 0;
   float guess_temperature = 0.8F;
   std::int64_t seed       = 1;
-  std::size_t most        = 128;
+  std::size_t max         = 128;
   bool json               = false;
   std::string question    = "Please tell me the weather in Oslo.";
 };
@@ -125,7 +125,7 @@ class AgentTools {
 };
 
 // A speculator under the name that its errors are told with.
-td::Generator<Json> named(std::string name, td::Generator<Json> guess) {
+td::ClientModel<Json> named(std::string name, td::ClientModel<Json> guess) {
   return
       [name = std::move(name), guess = std::move(guess)](const Json& body, std::stop_token stop) {
         try {
@@ -138,10 +138,10 @@ td::Generator<Json> named(std::string name, td::Generator<Json> guess) {
 
 // The first of a model guesses as the main model is asked to write. Any more of the same model
 // would say the same: they sample, each with a seed of its own.
-std::vector<td::Generator<Json>> make_speculators(const AgentOptions& options,
-                                                  const td::ToolSet& tools,
-                                                  const std::string& key) {
-  std::vector<td::Generator<Json>> speculators;
+std::vector<td::ClientModel<Json>> make_speculators(const AgentOptions& options,
+                                                    const td::ToolSet& tools,
+                                                    const std::string& key) {
+  std::vector<td::ClientModel<Json>> speculators;
   std::map<std::string, std::size_t> known;
   for (const std::string& name : options.speculators) {
     if (name == "none") continue;
@@ -223,7 +223,7 @@ void run_agent(const AgentOptions& options) {
             {"tools", functions},
             {"temperature", options.temperature},
             {"seed", options.seed},
-            {"max_tokens", options.most}};
+            {"max_tokens", options.max}};
   std::random_device entropy;
   const std::string session = "agent-" + hexadecimal(std::uint64_t{entropy()} << 32 | entropy());
   for (std::size_t turn = 0; turn < options.turns; ++turn) {
@@ -296,7 +296,7 @@ void add_agent(CLI::App& app) {
       ->capture_default_str();
   sub->add_option("--temperature", options->temperature, "0 is greedy")->capture_default_str();
   sub->add_option("--seed", options->seed, "of the sampling noise")->capture_default_str();
-  sub->add_option("--max-tokens", options->most, "of an answer")->capture_default_str();
+  sub->add_option("--max-tokens", options->max, "of an answer")->capture_default_str();
   sub->add_flag("--json", options->json, "print one JSON object and nothing else");
   sub->add_option("question", options->question, "what to ask")->capture_default_str();
   sub->callback([options] { run_agent(*options); });

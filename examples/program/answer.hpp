@@ -34,7 +34,7 @@ struct Assistant {
 
   tooldecode::LlamaModel model;
   tooldecode::Tokenizer tokenizer;
-  tooldecode::MaskCache masks;
+  tooldecode::VocabularyIndex masks;
 };
 
 /// What a decode wrote, and what is to be said of it.

@@ -13,12 +13,12 @@
 #include <tooldecode/constraint/ebnf_constraint.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/exact_number.hpp>
+#include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/tools/value_writer.hpp>
@@ -49,7 +49,7 @@ struct CheckOptions {
   bool documented_order    = false;
   bool cross_check         = false;
   bool timing              = false;
-  std::size_t max_inflated = most_inflated_bytes;
+  std::size_t max_inflated = max_inflated_bytes;
 };
 
 // Whether texts are of a schema, a grammar or an expression, each in its row, and not calls.
@@ -57,10 +57,10 @@ bool is_specified(const std::string& format) {
   return format == "json-schema" || format == "ebnf" || format == "regex";
 }
 
-td::Tokenizer open_tokenizer(const std::string& path, std::size_t most_inflated) {
+td::Tokenizer open_tokenizer(const std::string& path, std::size_t max_inflated) {
   return std::filesystem::is_directory(path)
              ? td::load_tokenizer(path)
-             : td::parse_tokenizer(read_file(path, most_inflated), path);
+             : td::parse_tokenizer(read_file(path, max_inflated), path);
 }
 
 // The row's text: as given, or its calls written in the format.
@@ -269,7 +269,7 @@ class Check {
 
   const CheckOptions& options_;
   td::Tokenizer tokenizer_;
-  td::MaskCache cache_;
+  td::VocabularyIndex cache_;
   CheckTotals totals_;
 };
 

@@ -81,7 +81,7 @@ class CrossCheck {
  private:
   using State = typename C::State;
 
-  static constexpr int most_wandered = 24;
+  static constexpr int max_wandered = 24;
 
   std::string about(tooldecode::TokenId token, std::string_view text) const {
     return "token " + std::to_string(token) + ", \"" + std::string(vocabulary_.name(token)) +
@@ -133,7 +133,7 @@ class CrossCheck {
 
   // Goes on from a state by tokens drawn from the masks.
   std::optional<std::string> wander(State state, std::string text) {
-    for (int step = 0; step < most_wandered; ++step) {
+    for (int step = 0; step < max_wandered; ++step) {
       if (auto wrong = compare(state, text)) return wrong;
       constraint_.fill_mask(state, mask_.words());
       std::vector<tooldecode::TokenId> allowed;

@@ -52,7 +52,7 @@ class EarlyOutputs {
   std::size_t keep(const std::string& id, std::vector<CachedOutput> outputs,
                    std::chrono::duration<double> keep_alive) {
     const auto now       = sweep();
-    const double most    = options_.seconds;
+    const double max     = options_.seconds;
     std::size_t accepted = 0;
     for (CachedOutput& output : outputs) {
       const double life = output.keep_alive.value_or(keep_alive.count());
@@ -61,9 +61,9 @@ class EarlyOutputs {
       if (const auto older = by_key_.find(key); older != by_key_.end()) erase(older->second);
       const std::size_t bytes =
           entry_bytes + id.size() + 2 * key.second.size() + output.output.size();
-      if (options_.entries == 0 || bytes > options_.bytes || std::min(most, life) <= 0) continue;
+      if (options_.entries == 0 || bytes > options_.bytes || std::min(max, life) <= 0) continue;
       kept_.push_back(
-          {key, {std::move(output), after(now, life)}, bytes, after(now, std::min(most, life))});
+          {key, {std::move(output), after(now, life)}, bytes, after(now, std::min(max, life))});
       by_key_.emplace(std::move(key), std::prev(kept_.end()));
       bytes_ += bytes;
       ++accepted;
@@ -103,18 +103,18 @@ class EarlyOutputs {
     std::size_t bytes;
     Clock::time_point until;
   };
-  using Place = std::list<Kept>::iterator;
+  using EntryIterator = std::list<Kept>::iterator;
 
   static Clock::time_point after(Clock::time_point now, double seconds) {
     return now +
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   }
-  Place erase(Place kept) {
+  EntryIterator erase(EntryIterator kept) {
     bytes_ -= kept->bytes;
     by_key_.erase(kept->key);
     return kept_.erase(kept);
   }
-  Place drop(Place kept) {
+  EntryIterator drop(EntryIterator kept) {
     ++dropped_;
     return erase(kept);
   }
@@ -128,7 +128,7 @@ class EarlyOutputs {
 
   EarlyOptions options_;
   std::list<Kept> kept_;  // the oldest first
-  std::map<Key, Place> by_key_;
+  std::map<Key, EntryIterator> by_key_;
   std::size_t bytes_   = 0;
   std::size_t dropped_ = 0;
 };

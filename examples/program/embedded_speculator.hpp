@@ -12,7 +12,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/continuous_batch.hpp>
 #include <tooldecode/decode/decode_options.hpp>
-#include <tooldecode/draft/drafters.hpp>
+#include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/execute/client_speculator.hpp>
@@ -78,7 +78,8 @@ class EmbeddedSpeculator {
   }
 
  private:
-  using Drafter = tooldecode::Drafters<tooldecode::PromptLookupDrafter, tooldecode::ForcedDrafter>;
+  using Drafter =
+      tooldecode::DrafterGroup<tooldecode::PromptLookupDrafter, tooldecode::ForcedDrafter>;
   using Batch =
       tooldecode::ContinuousBatch<tooldecode::LlamaModel, tooldecode::ToolCallFSM, Drafter>;
 

@@ -94,25 +94,25 @@ class Fields {
     if (value != nullptr && !value->is_boolean()) fail(key, "must be a boolean", "invalid_type");
     return value != nullptr && value->get<bool>();
   }
-  [[nodiscard]] std::optional<double> find_number(std::string_view key, double least,
-                                                  double most) const {
+  [[nodiscard]] std::optional<double> find_number(std::string_view key, double min,
+                                                  double max) const {
     const Json* value = find(key);
     if (value == nullptr) return std::nullopt;
     if (!value->is_number()) fail(key, "must be a number", "invalid_type");
     const auto number = value->get<double>();
-    if (!(number >= least && number <= most)) {
-      fail(key, "must be from " + json_text(least) + " to " + json_text(most));
+    if (!(number >= min && number <= max)) {
+      fail(key, "must be from " + json_text(min) + " to " + json_text(max));
     }
     return number;
   }
   [[nodiscard]] std::optional<std::int64_t> find_integer(std::string_view key,
-                                                         std::int64_t least) const {
+                                                         std::int64_t min) const {
     const Json* value = find(key);
     if (value == nullptr) return std::nullopt;
     const bool fits = value->is_number_integer() &&
                       !(value->is_number_unsigned() && value->get<std::uint64_t>() > 1ULL << 62);
     if (!fits) fail(key, "must be an integer of at most 62 bits", "invalid_type");
-    if (value->get<std::int64_t>() < least) fail(key, "must be at least " + std::to_string(least));
+    if (value->get<std::int64_t>() < min) fail(key, "must be at least " + std::to_string(min));
     return value->get<std::int64_t>();
   }
   /// Each element of an array, as an object with its place.

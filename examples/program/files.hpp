@@ -14,12 +14,12 @@
 namespace program {
 
 /// What a compressed file may become, unless the user says otherwise: it tells nothing of its size.
-inline constexpr std::size_t most_inflated_bytes = std::size_t{256} << 20;
+inline constexpr std::size_t max_inflated_bytes = std::size_t{256} << 20;
 
 /// The whole file; Error{file_unreadable} names it, Error{limit_exceeded} one that inflates to more
 /// bytes than it may.
 inline std::string read_file(const std::filesystem::path& path,
-                             std::size_t most_inflated = most_inflated_bytes) {
+                             std::size_t max_inflated = max_inflated_bytes) {
   using tooldecode::Errc;
   using tooldecode::Error;
   if (std::filesystem::is_directory(path)) {
@@ -33,10 +33,9 @@ inline std::string read_file(const std::filesystem::path& path,
     const int count = gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
     if (count < 0) throw Error(Errc::file_unreadable, path.string(), "cannot be read to its end");
     if (count == 0) break;
-    if (gzdirect(file.get()) == 0 &&
-        text.size() + static_cast<std::size_t>(count) > most_inflated) {
+    if (gzdirect(file.get()) == 0 && text.size() + static_cast<std::size_t>(count) > max_inflated) {
       throw Error(Errc::limit_exceeded, path.string(),
-                  "inflates to more than " + std::to_string(most_inflated) +
+                  "inflates to more than " + std::to_string(max_inflated) +
                       " bytes; the option --max-inflated raises that");
     }
     text.append(buffer.data(), static_cast<std::size_t>(count));

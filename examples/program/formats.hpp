@@ -14,10 +14,10 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/marked_call.hpp>
 #include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/tool_call.hpp>
@@ -27,7 +27,7 @@
 namespace program {
 
 /// What opens the calls of an answer.
-struct CallMark {
+struct CallDelimiter {
   std::string text;
   bool only_at_start = false;  ///< as CallFormat has it
 };
@@ -35,13 +35,14 @@ struct CallMark {
 /// A call format behind functions.
 struct Format {
   std::string name;
-  std::vector<CallMark> marks;           ///< any of them opens calls
-  tooldecode::ReasoningMarks reasoning;  ///< of the models that write it
+  std::vector<CallDelimiter> delimiters;      ///< any of them opens calls
+  tooldecode::ReasoningDelimiters reasoning;  ///< of the models that write it
   std::function<std::string(std::span<const tooldecode::ToolCall>, const tooldecode::ToolSet&)>
       write_for;  ///< as tooldecode::write_calls has it
   std::function<std::vector<tooldecode::ToolCall>(std::string_view, const tooldecode::ToolSet&)>
       parse;
-  std::function<tooldecode::ToolCallFSM(const tooldecode::MaskCache&, const tooldecode::ToolSet&,
+  std::function<tooldecode::ToolCallFSM(const tooldecode::VocabularyIndex&,
+                                        const tooldecode::ToolSet&,
                                         const tooldecode::ChoiceOptions&)>
       constrain;
 
@@ -53,8 +54,8 @@ struct Format {
 
 /// A format as functions.
 template <class F>
-Format make_format(std::string name, F format, tooldecode::ReasoningMarks reasoning = {},
-                   std::vector<CallMark> further_marks = {}) {
+Format make_format(std::string name, F format, tooldecode::ReasoningDelimiters reasoning = {},
+                   std::vector<CallDelimiter> further_marks = {}) {
   further_marks.push_back({std::string(format.trigger()), format.only_at_start()});
   return {std::move(name),
           std::move(further_marks),
@@ -65,7 +66,7 @@ Format make_format(std::string name, F format, tooldecode::ReasoningMarks reason
           [format](std::string_view text, const tooldecode::ToolSet& tools) {
             return format.parse(text, tools);
           },
-          [format](const tooldecode::MaskCache& cache, const tooldecode::ToolSet& tools,
+          [format](const tooldecode::VocabularyIndex& cache, const tooldecode::ToolSet& tools,
                    const tooldecode::ChoiceOptions& choice) {
             return tooldecode::ToolCallFSM(cache, tools, format, choice);
           }};
@@ -73,7 +74,7 @@ Format make_format(std::string name, F format, tooldecode::ReasoningMarks reason
 
 /// Every format.
 inline const std::vector<Format>& formats() {
-  using tooldecode::HarmonyCall, tooldecode::JsonCall, tooldecode::MarkedCall;
+  using tooldecode::HarmonyCall, tooldecode::JsonCall, tooldecode::DelimitedCall;
   using tooldecode::PositionalCall, tooldecode::PythonCall, tooldecode::XmlCall;
   static const std::vector<Format> all{
       make_format("python", PythonCall{}),
@@ -82,12 +83,12 @@ inline const std::vector<Format>& formats() {
       make_format("mistral", JsonCall::mistral()),
       make_format("json", JsonCall::bare()),
       make_format("json-list", JsonCall::bare_list()),
-      make_format("mistral-args", MarkedCall::mistral(), {"[THINK]", "[/THINK]"}),
-      make_format("deepseek-v3", MarkedCall::deepseek_v3()),
-      make_format("deepseek-v3.1", MarkedCall::deepseek_v3_1()),
-      make_format("kimi-k2", MarkedCall::kimi_k2(), {}, {{"<|tool_call_begin|>"}}),
+      make_format("mistral-args", DelimitedCall::mistral(), {"[THINK]", "[/THINK]"}),
+      make_format("deepseek-v3", DelimitedCall::deepseek_v3()),
+      make_format("deepseek-v3.1", DelimitedCall::deepseek_v3_1()),
+      make_format("kimi-k2", DelimitedCall::kimi_k2(), {}, {{"<|tool_call_begin|>"}}),
       make_format("harmony", HarmonyCall{}, HarmonyCall::analysis()),
-      make_format("react", MarkedCall::react()),
+      make_format("react", DelimitedCall::react()),
       make_format("qwen3-coder", XmlCall::qwen3_coder(), {}, {{"<function="}}),
       make_format("glm", XmlCall::glm()),
       make_format("toolken", PositionalCall::toolken()),
@@ -114,19 +115,19 @@ inline const Format& format_named(std::string_view name) {
                           "no such call format; there is " + format_names());
 }
 
-/// Marks where a block of reasoning may precede an answer: no, block, or open where the prompt has
-/// opened it.
-inline std::optional<tooldecode::ReasoningMarks> parse_reasoning(const std::string& text,
-                                                                 const Format& format) {
+/// Delimiters where a block of reasoning may precede an answer: no, block, or open where the prompt
+/// has opened it.
+inline std::optional<tooldecode::ReasoningDelimiters> parse_reasoning(const std::string& text,
+                                                                      const Format& format) {
   if (text == "no") return std::nullopt;
-  tooldecode::ReasoningMarks marks = format.reasoning;
+  tooldecode::ReasoningDelimiters delimiters = format.reasoning;
   if (text == "open") {
-    marks.begin.clear();
+    delimiters.begin.clear();
   } else if (text != "block") {
     throw tooldecode::Error(tooldecode::Errc::invalid_option, text,
                             "reasoning is no, block or open");
   }
-  return marks;
+  return delimiters;
 }
 
 /// auto, none, required, or the name of the one tool to call.

@@ -15,8 +15,8 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/decode_options.hpp>
-#include <tooldecode/grammar/exact_number.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -103,8 +103,8 @@ inline std::vector<std::pair<tooldecode::TokenId, float>> read_bias(const Fields
 }
 
 inline tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t vocabulary_size) {
-  const auto number = [&](const char* key, double least, double most, double otherwise) {
-    return static_cast<float>(request.find_number(key, least, most).value_or(otherwise));
+  const auto number = [&](const char* key, double min, double max, double otherwise) {
+    return static_cast<float>(request.find_number(key, min, max).value_or(otherwise));
   };
   tooldecode::DecodeOptions options{
       .temperature       = number("temperature", 0, 2, 1),
@@ -228,8 +228,8 @@ inline ChatRequest parse_chat(const Json& body, const Format& format, std::size_
   const auto max_tokens = request.find_integer("max_tokens", 1);
   const auto max_all    = request.find_integer("max_completion_tokens", 1);
   if (max_tokens && max_all) request.fail("max_tokens", "excludes max_completion_tokens");
-  if (const auto most = max_all ? max_all : max_tokens) {
-    chat.max_tokens = static_cast<std::size_t>(*most);
+  if (const auto max = max_all ? max_all : max_tokens) {
+    chat.max_tokens = static_cast<std::size_t>(*max);
   }
   if (const auto seed = request.find_integer("seed", std::numeric_limits<std::int64_t>::min())) {
     chat.seed = static_cast<std::uint64_t>(*seed);

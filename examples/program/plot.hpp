@@ -59,19 +59,19 @@ struct Axis {
   double low = 0, high = 1, step = 1;
   bool is_logarithmic = false;
 
-  Axis(double least, double greatest) {
-    const double range = std::max(greatest - least, 1e-9 + 1e-3 * std::abs(greatest));
+  Axis(double min, double greatest) {
+    const double range = std::max(greatest - min, 1e-9 + 1e-3 * std::abs(greatest));
     step               = std::pow(10, std::floor(std::log10(range / 5)));
     for (const double factor : {2.0, 2.5, 2.0}) {
       if (range / step > 7) step *= factor;
     }
-    low  = std::floor((least - 0.03 * range) / step) * step;
+    low  = std::floor((min - 0.03 * range) / step) * step;
     high = std::ceil((greatest + 0.03 * range) / step) * step;
-    if (least >= 0) low = std::max(low, 0.0);
+    if (min >= 0) low = std::max(low, 0.0);
   }
-  static Axis of_powers(double least, double greatest) {
+  static Axis of_powers(double min, double greatest) {
     Axis axis(0, 1);
-    axis.low            = least > 0 ? std::floor(std::log10(least)) : 0;
+    axis.low            = min > 0 ? std::floor(std::log10(min)) : 0;
     axis.high           = std::max(std::ceil(std::log10(greatest)), axis.low + 1);
     axis.step           = 1;
     axis.is_logarithmic = true;

@@ -38,7 +38,7 @@ struct RanksOptions {
   std::size_t threads      = 0;
   bool json                = false;
   bool held_out            = false;
-  std::size_t max_inflated = most_inflated_bytes;
+  std::size_t max_inflated = max_inflated_bytes;
 };
 
 double seconds_since(Clock::time_point start) {

@@ -14,7 +14,7 @@
 
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/execute/engine_speculator.hpp>
-#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
 #include <program/formats.hpp>
@@ -64,31 +64,32 @@ class Utf8Stream {
 /// may turn out to begin them, nor white space before them.
 class ContentStream {
  public:
-  /// \param marks  what opens calls; none where the turn cannot make any
-  explicit ContentStream(std::vector<CallMark> marks) : marks_(std::move(marks)) {}
+  /// \param delimiters  what opens calls; none where the turn cannot make any
+  explicit ContentStream(std::vector<CallDelimiter> delimiters)
+      : delimiters_(std::move(delimiters)) {}
 
   [[nodiscard]] std::string push(std::string_view bytes) {
     if (in_calls_) return {};
-    if (marks_.empty()) return utf8_.push(bytes);
+    if (delimiters_.empty()) return utf8_.push(bytes);
     held_ += bytes;
     if (!begun_) {
       const std::size_t first = held_.find_first_not_of(" \t\r\n");
       if (first == std::string::npos) return {};
       const std::string_view rest = std::string_view(held_).substr(first);
       bool may_begin              = false;
-      for (const CallMark& mark : marks_) {
-        if (rest.starts_with(mark.text)) return open_calls();
-        may_begin = may_begin || mark.text.starts_with(rest);
+      for (const CallDelimiter& delimiter : delimiters_) {
+        if (rest.starts_with(delimiter.text)) return open_calls();
+        may_begin = may_begin || delimiter.text.starts_with(rest);
       }
       if (may_begin) return {};
       begun_ = true;
     }
     std::size_t opening = std::string::npos, beginning = 0;
-    for (const CallMark& mark : marks_) {
-      if (mark.only_at_start) continue;
-      opening            = std::min(opening, held_.find(mark.text));
-      std::size_t length = std::min(held_.size(), mark.text.size() - 1);
-      while (!held_.ends_with(std::string_view(mark.text).substr(0, length))) --length;
+    for (const CallDelimiter& delimiter : delimiters_) {
+      if (delimiter.only_at_start) continue;
+      opening            = std::min(opening, held_.find(delimiter.text));
+      std::size_t length = std::min(held_.size(), delimiter.text.size() - 1);
+      while (!held_.ends_with(std::string_view(delimiter.text).substr(0, length))) --length;
       beginning = std::max(beginning, length);
     }
     if (opening != std::string::npos) {
@@ -110,20 +111,21 @@ class ContentStream {
     return utf8_.push(before) + utf8_.finish();
   }
 
-  std::vector<CallMark> marks_;
+  std::vector<CallDelimiter> delimiters_;
   Utf8Stream utf8_;
   std::string held_;
   bool begun_    = false;  // with what is no white space
   bool in_calls_ = false;
 };
 
-/// The marks that open calls in a turn; none where it cannot make any.
-inline std::vector<CallMark> marks_of(const Format& format, const ChatRequest& chat) {
+/// The delimiters that open calls in a turn; none where it cannot make any.
+inline std::vector<CallDelimiter> marks_of(const Format& format, const ChatRequest& chat) {
   if (chat.choice.choice == tooldecode::ToolChoice::none) return {};
-  std::vector<CallMark> marks = format.marks;
+  std::vector<CallDelimiter> delimiters = format.delimiters;
   // A value of a schema is the whole answer, or there is none.
-  for (CallMark& mark : marks) mark.only_at_start = mark.only_at_start || chat.schema.has_value();
-  return marks;
+  for (CallDelimiter& delimiter : delimiters)
+    delimiter.only_at_start = delimiter.only_at_start || chat.schema.has_value();
+  return delimiters;
 }
 
 /// The part of a turn's text that is content, up to a text that ends it.

@@ -46,7 +46,7 @@ inline std::optional<Json> read_response_format(const Fields& request) {
 
 /// The texts that end an answer: a string, or up to four of them.
 inline std::vector<std::string> read_stop(const Fields& request) {
-  constexpr std::size_t most_texts = 4, most_bytes = 1024;
+  constexpr std::size_t max_texts = 4, max_bytes = 1024;
   const Json* stop = request.find("stop");
   if (stop == nullptr) return {};
   const bool is_list = stop->is_array();
@@ -54,16 +54,16 @@ inline std::vector<std::string> read_stop(const Fields& request) {
     request.fail("stop", "must be a string or an array of strings", "invalid_type");
   }
   const Json list = is_list ? *stop : Json::array({*stop});
-  if (list.size() > most_texts) {
-    request.fail("stop", "must have at most " + std::to_string(most_texts) + " strings");
+  if (list.size() > max_texts) {
+    request.fail("stop", "must have at most " + std::to_string(max_texts) + " strings");
   }
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string place = is_list ? "stop[" + std::to_string(i) + ']' : "stop";
     if (!list[i].is_string()) request.fail(place, "must be a string", "invalid_type");
     texts.push_back(list[i].get<std::string>());
-    if (texts.back().empty() || texts.back().size() > most_bytes) {
-      request.fail(place, "must have 1 to " + std::to_string(most_bytes) + " bytes");
+    if (texts.back().empty() || texts.back().size() > max_bytes) {
+      request.fail(place, "must have 1 to " + std::to_string(max_bytes) + " bytes");
     }
   }
   return texts;

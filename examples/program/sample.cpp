@@ -33,19 +33,19 @@ struct SampleOptions {
   std::size_t count        = 1000;
   std::size_t max_tokens   = 400;
   std::uint64_t seed       = 1;
-  std::size_t max_inflated = most_inflated_bytes;
+  std::size_t max_inflated = max_inflated_bytes;
 };
 
 // Three kinds of made-up logits: uniform noise; a few peaks that most often stand on tokens that
 // are not allowed; and an adversary that prefers the longest token, or the one that ends the
 // latest.
-enum class Law : std::uint8_t { random, peaked, adversarial };
+enum class Distribution : std::uint8_t { random, peaked, adversarial };
 
-// After some tokens every law leans towards what closes texts, or hardly any would end.
-double score(Law law, std::string_view bytes, double noise, bool closing) {
-  double value = law == Law::random   ? noise
-                 : law == Law::peaked ? (noise > 0.999 ? 100 * noise : noise)
-                                      : static_cast<double>(bytes.size()) + noise;
+// After some tokens every distribution leans towards what closes texts, or hardly any would end.
+double score(Distribution distribution, std::string_view bytes, double noise, bool closing) {
+  double value = distribution == Distribution::random   ? noise
+                 : distribution == Distribution::peaked ? (noise > 0.999 ? 100 * noise : noise)
+                                                        : static_cast<double>(bytes.size()) + noise;
   if (closing) {
     const bool ends = bytes.find_first_of("\"'])}>,") != std::string_view::npos;
     value           = (ends ? 1000.0 : 0.0) + noise - static_cast<double>(bytes.size());
@@ -54,8 +54,8 @@ double score(Law law, std::string_view bytes, double noise, bool closing) {
 }
 
 // One text; empty where it did not end in time.
-std::optional<std::string> sample(const td::ToolCallFSM& calls, Law law, std::uint64_t seed,
-                                  std::size_t max_tokens, td::TokenMask& mask) {
+std::optional<std::string> sample(const td::ToolCallFSM& calls, Distribution distribution,
+                                  std::uint64_t seed, std::size_t max_tokens, td::TokenMask& mask) {
   std::string text;
   auto state = calls.initial();
   for (std::size_t position = 0; position < max_tokens; ++position) {
@@ -67,10 +67,11 @@ std::optional<std::string> sample(const td::ToolCallFSM& calls, Law law, std::ui
       for (std::uint32_t bits = mask.words()[w]; bits != 0; bits &= bits - 1) {
         const auto token =
             static_cast<td::TokenId>(32 * w + static_cast<std::size_t>(std::countr_zero(bits)));
-        const auto noise   = static_cast<double>(td::uniform(seed, position, token));
-        const bool end     = calls.vocabulary().is_end(token);
-        const double value = end ? (closing ? 2000.0 : noise)
-                                 : score(law, calls.vocabulary().bytes(token), noise, closing);
+        const auto noise = static_cast<double>(td::uniform(seed, position, token));
+        const bool end   = calls.vocabulary().is_end(token);
+        const double value =
+            end ? (closing ? 2000.0 : noise)
+                : score(distribution, calls.vocabulary().bytes(token), noise, closing);
         if (value > best_score) best_score = value, best = token;
       }
     }
@@ -88,7 +89,7 @@ void run_sample(const SampleOptions& options) {
   const Format& format = format_named(options.format);
   const td::Tokenizer tokenizer =
       td::parse_tokenizer(read_file(options.vocabulary, options.max_inflated), options.vocabulary);
-  const td::MaskCache cache{tokenizer.vocabulary()};
+  const td::VocabularyIndex cache{tokenizer.vocabulary()};
   td::TokenMask mask(tokenizer.vocabulary().size());
   std::vector<td::ToolSet> sets;
   for (const std::string& path : options.rows) {
@@ -108,10 +109,10 @@ void run_sample(const SampleOptions& options) {
     if (unfinished > options.count)
       throw td::Error(td::Errc::limit_exceeded, "", "texts do not end");
     const td::ToolSet& tools = sets[i % sets.size()];
-    const auto law           = static_cast<Law>(i % 3);
+    const auto distribution  = static_cast<Distribution>(i % 3);
     const auto calls         = format.constrain(
         cache, tools, {.choice = td::ToolChoice::required, .parallel = i % 2 == 0});
-    const auto text = sample(calls, law, options.seed + i, options.max_tokens, mask);
+    const auto text = sample(calls, distribution, options.seed + i, options.max_tokens, mask);
     if (!text) {
       ++unfinished;
       continue;
@@ -123,7 +124,7 @@ void run_sample(const SampleOptions& options) {
     for (const td::ToolCall& call : calls.parse(*text)) {
       made.push_back({{"name", call.name}, {"arguments", call.arguments}});
     }
-    std::cout << Json{{"law", static_cast<int>(law)},
+    std::cout << Json{{"distribution", static_cast<int>(distribution)},
                       {"seed", options.seed + i},
                       {"text", *text},
                       {"calls", made},

@@ -382,7 +382,7 @@ class ChatService {
     responses_.at(id).active = false;
     --active_;
     ended_.push_back(id);
-    while (!ended_.empty() && (ended_.size() > most_responses || bytes_ > most_bytes)) {
+    while (!ended_.empty() && (ended_.size() > max_responses || bytes_ > max_bytes)) {
       const auto oldest = responses_.find(ended_.front());
       bytes_ -= oldest->second.bytes;
       responses_.erase(oldest);
@@ -399,8 +399,8 @@ class ChatService {
     return name.str();
   }
 
-  static constexpr std::size_t most_responses = 1024;
-  static constexpr std::size_t most_bytes     = std::size_t{16} << 20;
+  static constexpr std::size_t max_responses = 1024;
+  static constexpr std::size_t max_bytes     = std::size_t{16} << 20;
 
   const Assistant* assistant_;
   const Format* format_;

@@ -17,7 +17,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
-#include <tooldecode/draft/drafters.hpp>
+#include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/eagle_drafter.hpp>
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
@@ -80,23 +80,24 @@ class Speculation {
     const std::string& name = settings.drafter;
     if (name == "forced") return decode(forced);
     if (name == "lookup") return decode(lookup);
-    if (name == "forced+lookup") return decode(Drafters{lookup, forced});
+    if (name == "forced+lookup") return decode(DrafterGroup{lookup, forced});
 
     const auto head = head_for(constraint, settings.k);
     const auto context =
         settings.with_context ? std::optional(assistant_.tokenizer.vocabulary()) : std::nullopt;
     // On a processor a node costs more than on a GPU: few levels wide, and none that is unlikely.
-    constexpr double least = 0.1;
+    constexpr double min = 0.1;
     const EagleDrafter eagle{
         eagle_,
         head,
-        {.depth = eagle_depth, .width = 4, .least_probability = least, .context = context}};
+        {.depth = eagle_depth, .width = 4, .min_probability = min, .context = context}};
     if (name == "eagle") return decode(eagle);
     const MedusaDrafter medusa{
-        medusa_, head, {.width = 4, .least_probability = least, .context = context}};
+        medusa_, head, {.width = 4, .min_probability = min, .context = context}};
     if (name == "medusa") return decode(medusa);
     if (name == "all")
-      return decode(Drafters{DraftersOptions{.least_probability = least}, eagle, lookup, forced});
+      return decode(
+          DrafterGroup{DrafterGroupOptions{.min_probability = min}, eagle, lookup, forced});
     throw Error(Errc::invalid_option, name,
                 "no such drafter; there are forced, lookup, forced+lookup, eagle, medusa and all");
   }

@@ -11,7 +11,7 @@ enum class Errc;
 class Error;
 
 class Vocabulary;
-class VocabularyTrie;
+class ByteTrie;
 
 class Dfa;
 class Grammar;
@@ -23,12 +23,12 @@ class ToolSet;
 struct PythonCall;
 struct JsonCall;
 struct HarmonyCall;
-struct MarkedCall;
+struct DelimitedCall;
 struct XmlCall;
 struct PositionalCall;
 
 class TokenMask;
-class MaskCache;
+class VocabularyIndex;
 class GrammarConstraint;
 class JsonSchemaConstraint;
 class RegexConstraint;

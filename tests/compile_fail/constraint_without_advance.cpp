@@ -23,7 +23,7 @@ struct MyConstraint {
 #ifndef TOOLDECODE_EXPECT_ERROR
   std::optional<State> advance(State state, tooldecode::TokenId) const { return state; }
 #endif
-  void fill_mask(State, tooldecode::MaskWords) const {}
+  void fill_mask(State, tooldecode::MaskView) const {}
   bool is_accepting(State) const { return true; }
   bool is_finished(State) const { return false; }
   std::string forced(State) const { return {}; }

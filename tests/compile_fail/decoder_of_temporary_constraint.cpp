@@ -21,7 +21,7 @@ struct MyConstraint {
   std::size_t vocabulary_size() const { return 1; }
   State initial() const { return 0; }
   std::optional<State> advance(State state, tooldecode::TokenId) const { return state; }
-  void fill_mask(State, tooldecode::MaskWords) const {}
+  void fill_mask(State, tooldecode::MaskView) const {}
   bool is_accepting(State) const { return true; }
   bool is_finished(State) const { return false; }
   std::string forced(State) const { return {}; }

@@ -1,4 +1,4 @@
-// expected-error: MaskWords: a mask is written to: give it memory that is not const
+// expected-error: MaskView: a mask is written to: give it memory that is not const
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -1,4 +1,4 @@
-// expected-error: MaskWords: a mask is of std::uint32_t or std::int32_t, 32 tokens in each
+// expected-error: MaskView: a mask is of std::uint32_t or std::int32_t, 32 tokens in each
 #include <cstdint>
 #include <vector>
 

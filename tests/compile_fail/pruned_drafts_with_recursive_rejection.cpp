@@ -1,11 +1,12 @@
-// expected-error: Rule: needs the law that drafts were drawn from.*take Walk, or a drafter with
+// expected-error: Rule: needs the distribution that drafts were drawn from.*take Walk, or a drafter
+// with
 #include <tooldecode/verify/acceptance_rule.hpp>
 #include <tooldecode/verify/recursive_rejection.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 
 struct MyDrafter {
 #ifndef TOOLDECODE_EXPECT_ERROR
-  static constexpr bool preserves_proposal_law = true;
+  static constexpr bool preserves_proposal_distribution = true;
 #endif
 };
 

@@ -21,7 +21,7 @@ const ToolSet& tools() {
 
 template <class F>
 OrderBranch branch_after(const F& format, const std::string& opening) {
-  const ToolCallFSM calls = ToolCallFSM(MaskCache(test::call_vocabulary()), tools(), format)
+  const ToolCallFSM calls = ToolCallFSM(VocabularyIndex(test::call_vocabulary()), tools(), format)
                                 .single_call(0, {"b", "a"}, true);
   return {.calls = calls,
           .state = *calls.advance_bytes(calls.initial(), opening),

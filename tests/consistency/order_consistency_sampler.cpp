@@ -33,8 +33,8 @@ struct Case {
   std::vector<TokenId> prompt;
 };
 
-const MaskCache& masks() {
-  static const MaskCache cache{test::call_vocabulary()};
+const VocabularyIndex& masks() {
+  static const VocabularyIndex cache{test::call_vocabulary()};
   return cache;
 }
 
@@ -175,7 +175,7 @@ TEST_CASE("Orders side by side are the orders one by one, token for token") {
 
 TEST_CASE("One order alone is the candidate that it is among others, and the answer") {
   static const Vocabulary bytes = test::byte_vocabulary();  // no token is both name and argument
-  static const MaskCache cache{bytes};
+  static const VocabularyIndex cache{bytes};
   std::size_t compared = 0, others = 0;
   for (unsigned seed = 2400; seed < 2500; ++seed) {
     std::mt19937 random(seed);

@@ -13,7 +13,7 @@ using namespace tooldecode;
 namespace {
 
 ToolCallFSM calls(bool hermes = false) {
-  static const MaskCache masks{test::call_vocabulary()};
+  static const VocabularyIndex masks{test::call_vocabulary()};
   static const ToolSet tools = ToolSet::parse(R"([
     {"name": "f0", "parameters": {"type": "object", "properties": {
       "a": {"type": "string"}, "b": {"type": "integer"}, "c": {"type": "number"}},

@@ -19,8 +19,8 @@ using namespace tooldecode;
 
 namespace {
 
-const MaskCache& bytes() {
-  static const MaskCache cache(test::byte_vocabulary());
+const VocabularyIndex& bytes() {
+  static const VocabularyIndex cache(test::byte_vocabulary());
   return cache;
 }
 
@@ -59,7 +59,7 @@ void walk(const Automaton& automaton, Automaton::State from, unsigned seed) {
     for (int i = 0; i < 60; ++i) {
       ByteSet told;
       bool ends = false;
-      for (const auto& one : detail::Expectations(automaton).at(state)) {
+      for (const auto& one : detail::ExpectationFinder(automaton).at(state)) {
         CHECK_FALSE(one.words.empty());
         told |= one.first;
         ends = ends || one.kind == detail::Expectation::Kind::end;

@@ -34,7 +34,7 @@ struct Thirds {
     if (t % 3 != state.sum % 3) return std::nullopt;
     return State{state.sum + t + 1};
   }
-  void fill_mask(State state, MaskWords words) const {
+  void fill_mask(State state, MaskView words) const {
     if (words.size() != (size + 31) / 32) throw Error(Errc::shape_mismatch, "", "another row");
     std::fill(words.begin(), words.end(), 0U);
     for (std::size_t t = state.sum % 3; t < size; t += 3) words[t / 32] |= 1U << t % 32;
@@ -169,9 +169,9 @@ TEST_CASE("Buffers of other sizes and parents out of order are refused") {
   check_invalid([&] { fill_masks(constraint, {root, late, tokens}, words); });
   check_invalid([&] { fill_masks(constraint, {root, one, tokens}, words); });
   check_invalid([&] {
-    fill_masks(constraint, {root, good, tokens}, MaskWords(words).first(width));
+    fill_masks(constraint, {root, good, tokens}, MaskView(words).first(width));
   });
   CHECK(words == before);
-  fill_masks(constraint, std::vector<State>{}, MaskWords{});
-  CHECK(fill_masks(constraint, TreeNodes<State>{}, MaskWords{}).empty());
+  fill_masks(constraint, std::vector<State>{}, MaskView{});
+  CHECK(fill_masks(constraint, TreeNodes<State>{}, MaskView{}).empty());
 }

@@ -35,7 +35,7 @@ std::string random_text(std::mt19937& random) {
 
 TEST_CASE("A text is written in the longest tokens that fit") {
   const Vocabulary words = vocabulary();
-  const VocabularyTrie trie(words);
+  const ByteTrie trie    = make_trie(words);
   const ForcedText forced(trie);
   CHECK(forced.encode("abcab") == std::vector<TokenId>{10, 1});  // abca b
   CHECK(forced.encode("").empty());
@@ -51,7 +51,7 @@ TEST_CASE("A text is written in the longest tokens that fit") {
 
 TEST_CASE("Tokens agree with a text where one is a prefix of the other") {
   const Vocabulary words = vocabulary();
-  const VocabularyTrie trie(words);
+  const ByteTrie trie    = make_trie(words);
   const ForcedText forced(trie);
   std::mt19937 random(4);
   for (int round = 0; round < 300; ++round) {

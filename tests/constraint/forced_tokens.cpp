@@ -82,7 +82,7 @@ TEST_CASE("Of all texts that may follow, the tokenizer writes all with the force
     if (texts.empty()) continue;
     std::vector<Tokens> written;
     for (const std::string& text : texts) written.push_back(tokenizer.encode(text));
-    const MaskCache cache(tokenizer.vocabulary());
+    const VocabularyIndex cache(tokenizer.vocabulary());
     const ForcedTokens forced(cache, [&](std::string_view text) { return tokenizer.encode(text); });
     const ChoiceConstraint constraint(cache, texts);
     for (const Tokens& whole : written) {
@@ -158,7 +158,7 @@ TEST_CASE("On BFCL's calls every forced token is what the tokenizer writes") {
   for (const char* name : {"qwen2", "cl100k_base"}) {
     const Tokenizer tokenizer =
         parse_tokenizer(test::read_text(vocabularies / (std::string(name) + ".json.gz")), name);
-    const MaskCache cache(tokenizer.vocabulary());
+    const VocabularyIndex cache(tokenizer.vocabulary());
     const ForcedTokens forced(cache, [&](std::string_view text) { return tokenizer.encode(text); });
     for (const std::uint32_t whitespace : {0U, 40U}) {
       std::size_t positions = 0, known = 0, calls = 0;

@@ -8,7 +8,7 @@
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
@@ -116,7 +116,7 @@ std::optional<Errc> error_of(Call call) {
 }  // namespace
 
 TEST_CASE("Compacting changes no answer: states are replaced by their equals") {
-  const MaskCache cache{
+  const VocabularyIndex cache{
       test::byte_vocabulary({{"{\"a\":"}, {"11"}, {"\":1"}, {"[["}, {"]]"}, {",\""}})};
   const Sample one    = nested();
   std::size_t smaller = 0;
@@ -160,7 +160,7 @@ TEST_CASE("Compacting changes no answer: states are replaced by their equals") {
 }
 
 TEST_CASE("A state is known to its own memory alone, and never taken for another's") {
-  const MaskCache cache{test::byte_vocabulary()};
+  const VocabularyIndex cache{test::byte_vocabulary()};
   const Sample one = nested();
   GrammarConstraint constraint(cache, one.grammar, one.root);
   const GrammarConstraint copy = constraint;
@@ -185,7 +185,7 @@ TEST_CASE("A state is known to its own memory alone, and never taken for another
   const auto finished = *copy.advance(*copy.advance_bytes(copy.initial(), "11"), 256);
   CHECK(constraint.is_finished(finished));
   CHECK(constraint.is_accepting(finished));
-  const GrammarConstraint other(MaskCache{test::byte_vocabulary()}, one.grammar, one.root);
+  const GrammarConstraint other(VocabularyIndex{test::byte_vocabulary()}, one.grammar, one.root);
   CHECK(error_of([&] { return other.advance(held, '1'); }) == Errc::unknown_state);
 }
 
@@ -193,7 +193,7 @@ TEST_CASE("Renewed for each text, or compacted within one, memory stays within t
   const Sample one  = nested();
   const auto empty  = GrammarConstraint(test::byte_vocabulary(), one.grammar, one.root).bytes();
   const auto budget = empty + 60'000;
-  const MaskCache cache{test::byte_vocabulary(), budget};
+  const VocabularyIndex cache{test::byte_vocabulary(), budget};
   const GrammarConstraint constraint(cache, one.grammar, one.root);
   const auto write = [](const GrammarConstraint& text, GrammarConstraint::State& state,
                         std::mt19937& random) {
@@ -201,7 +201,7 @@ TEST_CASE("Renewed for each text, or compacted within one, memory stays within t
       state = *text.advance(state, choose(text, state, random));
     }
   };
-  std::size_t most = 0, memories = 0, last = 0;
+  std::size_t max = 0, memories = 0, last = 0;
   for (unsigned seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
@@ -211,23 +211,23 @@ TEST_CASE("Renewed for each text, or compacted within one, memory stays within t
     memories += state.memory != last;
     last = state.memory;
     write(text, state, random);
-    most = std::max(most, text.bytes());
+    max = std::max(max, text.bytes());
   }
   CHECK(memories > 2);  // the feature did something
   CHECK(memories < 40);
-  CHECK(most < 2 * budget);
+  CHECK(max < 2 * budget);
 
   std::mt19937 random(5);
   GrammarConstraint endless = constraint;
   auto state                = endless.initial();
-  most                      = 0;
+  max                       = 0;
   for (int round = 0; round < 150; ++round) {
     write(endless, state, random);
     if (endless.is_finished(state)) state = endless.initial();
-    most = std::max(most, endless.bytes());
+    max = std::max(max, endless.bytes());
     if (endless.bytes() > budget) endless.compact({&state, 1});
   }
-  CHECK(most < 2 * budget);
+  CHECK(max < 2 * budget);
 
   const GrammarConstraint unbounded = constraint;
   for (unsigned seed = 1; seed <= 600; ++seed) {

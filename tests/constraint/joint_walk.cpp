@@ -10,8 +10,8 @@
 
 #include <tooldecode/constraint/ebnf_constraint.hpp>
 #include <tooldecode/constraint/joint_walk.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
@@ -82,10 +82,10 @@ const std::vector<Family> families{
      [](std::uint32_t) { return std::string("root ::= s\ns ::= s s | [a-c] | [b-e] s"); }, "abcab"},
 };
 
-std::vector<bool> by_walk(const GrammarConstraint& constraint, const VocabularyTrie& trie,
+std::vector<bool> by_walk(const GrammarConstraint& constraint, const ByteTrie& trie,
                           GrammarConstraint::State state) {
   std::vector<bool> allowed(constraint.vocabulary_size());
-  Automaton::Walk walk(constraint.automaton());
+  Automaton::Cursor walk(constraint.automaton());
   JointWalk joint(walk, trie);
   joint(walk.begin(state.id), [&](std::span<const std::uint32_t> tokens) {
     for (const std::uint32_t token : tokens) allowed[token] = true;
@@ -97,7 +97,7 @@ std::vector<bool> by_walk(const GrammarConstraint& constraint, const VocabularyT
 
 TEST_CASE(
     "A joint walk and a mask have the tokens that advance takes, however ambiguous they are") {
-  const MaskCache cache{words()};
+  const VocabularyIndex cache{words()};
   const std::size_t V = cache.vocabulary().size();
   for (const Family& family : families) {
     const EbnfConstraint constraint(cache, family.grammar(24));
@@ -124,7 +124,7 @@ TEST_CASE(
 }
 
 TEST_CASE("What masks cost grows at most with the square of a repetition's bound") {
-  const MaskCache cache{words()};
+  const VocabularyIndex cache{words()};
   const std::size_t V = cache.vocabulary().size();
   for (const Family& family : families) {
     std::vector<std::uint64_t> work;
@@ -134,9 +134,9 @@ TEST_CASE("What masks cost grows at most with the square of a repetition's bound
       auto state         = constraint.initial();
       TokenMask mask(V);
       for (std::size_t i = 0; i <= family.text.size(); ++i) {
-        const std::uint64_t before = Automaton::Walk(constraint.automaton()).work();
+        const std::uint64_t before = Automaton::Cursor(constraint.automaton()).work();
         constraint.fill_mask(state, mask.words());
-        most = std::max(most, Automaton::Walk(constraint.automaton()).work() - before);
+        most = std::max(most, Automaton::Cursor(constraint.automaton()).work() - before);
         if (i < family.text.size()) {
           state = *constraint.advance_bytes(state, std::string_view(family.text).substr(i, 1));
         }
@@ -151,7 +151,7 @@ TEST_CASE("What masks cost grows at most with the square of a repetition's bound
 }
 
 TEST_CASE("States of an ambiguous repetition do not grow with what was read") {
-  const MaskCache cache{words()};
+  const VocabularyIndex cache{words()};
   const EbnfConstraint constraint(cache, "root ::= ([a-z]+){0,64}");
   auto state = constraint.initial();
   for (int i = 0; i < 10'000; ++i) state = *constraint.advance_bytes(state, "a");

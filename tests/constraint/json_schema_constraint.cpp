@@ -101,7 +101,7 @@ TEST_CASE("A schema's masks are those of all its values written out") {
 }
 
 TEST_CASE("The answer is the value and nothing around it") {
-  const MaskCache cache(slow::pieces_of({"{}"}, 1));
+  const VocabularyIndex cache(slow::pieces_of({"{}"}, 1));
   const auto constraint = JsonSchemaConstraint::parse(
       cache, R"({"properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["b"]})");
   for (const char* text : {R"({"a":"x","b":1})", R"({ "b" : 1, "a" : "é\n" })", "3", "[]",
@@ -117,7 +117,7 @@ TEST_CASE("The answer is the value and nothing around it") {
 }
 
 TEST_CASE("Spacing and order are options") {
-  const MaskCache cache(slow::pieces_of({"{}"}, 1));
+  const VocabularyIndex cache(slow::pieces_of({"{}"}, 1));
   const Json schema = {{"type", "object"},
                        {"properties", {{"a", {{"const", 1}}}, {"b", {{"const", 2}}}}},
                        {"additionalProperties", false}};
@@ -140,7 +140,7 @@ TEST_CASE("What cannot be enforced is refused with its pointer") {
 }
 
 TEST_CASE("Numbers of a schema's text are exact, whatever their size") {
-  const MaskCache cache(slow::pieces_of({"{}"}, 1));
+  const VocabularyIndex cache(slow::pieces_of({"{}"}, 1));
   struct Row {
     const char* schema;
     std::vector<const char*> accepted, refused;
@@ -188,7 +188,7 @@ TEST_CASE("Numbers of a schema's text are exact, whatever their size") {
 }
 
 TEST_CASE("By draft 4 3.0 is no integer, later it is one") {
-  const MaskCache cache(slow::pieces_of({"{}"}, 1));
+  const VocabularyIndex cache(slow::pieces_of({"{}"}, 1));
   const auto with = [&](const std::string& draft, const std::string& schema) {
     return JsonSchemaConstraint::parse(
         cache, R"({"$schema": "http://json-schema.org/)" + draft + R"(/schema#", )" + schema + '}',
@@ -212,7 +212,7 @@ TEST_CASE("By draft 4 3.0 is no integer, later it is one") {
 
 TEST_CASE(
     "Written integers have zeros alone behind a point; judged ones what an exponent makes up for") {
-  const MaskCache cache(test::byte_vocabulary());
+  const VocabularyIndex cache(test::byte_vocabulary());
   for (const char* schema : {R"({"type": "integer"})", R"({"type": "integer", "minimum": 2})",
                              R"({"type": "integer", "multipleOf": 5})"}) {
     INFO(schema);
@@ -240,7 +240,7 @@ TEST_CASE(
 }
 
 TEST_CASE("From every state that numbers lead to, an accepting one can be reached") {
-  const MaskCache cache(test::byte_vocabulary());
+  const VocabularyIndex cache(test::byte_vocabulary());
   for (const char* schema :
        {R"({"type": "number", "not": {"type": "integer"}})",
         R"({"minimum": 1, "type": "integer", "multipleOf": 3})",

@@ -26,15 +26,14 @@ TEST_CASE("A slice sorts every token as stepping through the lexeme does") {
     entries.push_back({bytes, TokenType::normal});
   }
   const Vocabulary vocabulary(entries);
-  const VocabularyTrie trie(vocabulary);
+  const ByteTrie trie = make_trie(vocabulary);
   const TokenClasses classes(trie, vocabulary.size());
   for (const Dfa::State start : {Dfa::State{1}, Dfa::State{2}}) {
     const LexemeSlice slice(vocabulary, trie, classes, dfa, start, 0);
     std::map<std::string, int> closing, past;
     for (const auto& token : slice.closing())
       ++closing[std::to_string(token.token) + '/' + std::to_string(token.units)];
-    const auto visit = [&](auto&& self, VocabularyTrie::NodeIndex node,
-                           const std::string& path) -> void {
+    const auto visit = [&](auto&& self, ByteTrie::NodeIndex node, const std::string& path) -> void {
       for (const std::uint32_t i : slice.past().values(node)) {
         const auto& token = slice.past_end()[i];
         ++past[std::to_string(token.token) + '/' + std::to_string(token.units) + '/' + path];

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include <tooldecode/constraint/mask_builder.hpp>
-#include <tooldecode/grammar/regex.hpp>
-#include <tooldecode/grammar/string_escape.hpp>
-#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_escape.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_vocabulary.hpp>
@@ -62,12 +62,12 @@ struct Maker {
     return StringEscape::quoted(text, ValueSyntax::json, '"');
   }
   NodeId value(int depth) {
-    const std::uint32_t least = below(3);
+    const std::uint32_t min = below(3);
     switch (depth == 0 ? below(3) : below(5)) {
       case 0:
         return grammar.lexeme(any_string(ValueSyntax::json, '"'));
       case 1:
-        return grammar.lexeme(any_string(ValueSyntax::json, '"'), {least, least + below(3)});
+        return grammar.lexeme(any_string(ValueSyntax::json, '"'), {min, min + below(3)});
       case 2:
         return grammar.choice({grammar.literal("12"), grammar.literal("[]")});
       default:
@@ -186,7 +186,7 @@ TEST_CASE("A mask of a keyed set holds the tokens that the automaton reads one b
   for (unsigned seed = 1; seed <= 120; ++seed) {
     INFO("seed " << seed);
     const Vocabulary vocabulary = test::random_vocabulary(seed % 4);
-    const VocabularyTrie trie(vocabulary);
+    const ByteTrie trie         = make_trie(vocabulary);
     const TokenClasses classes(trie, vocabulary.size());
     SharedStates shared(vocabulary, trie, classes);
     Maker maker{std::mt19937(seed), {}};
@@ -210,7 +210,7 @@ TEST_CASE("A mask inside strings of any pattern and length does") {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     std::mt19937 random(seed);
     const Vocabulary vocabulary = test::random_vocabulary(seed % 4);
-    const VocabularyTrie trie(vocabulary);
+    const ByteTrie trie         = make_trie(vocabulary);
     const TokenClasses classes(trie, vocabulary.size());
     SharedStates shared(vocabulary, trie, classes);
     for (int i = 0; i < 3; ++i) {

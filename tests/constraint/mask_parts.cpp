@@ -72,8 +72,8 @@ TEST_CASE("A mask's parts are one mask, whatever it is made of") {
     TokenMask made        = mask_of(random_tokens(random, 10));  // what was there does not matter
     entry.fill(made.words());
     REQUIRE(made == expected);
-    CHECK(entry.added.size() < MaskParts::most_listed);
-    CHECK(entry.removed.size() <= MaskParts::most_listed);
+    CHECK(entry.added.size() < MaskParts::max_listed);
+    CHECK(entry.removed.size() <= MaskParts::max_listed);
     ++(entry.own ? own : listed);
   }
   CHECK(listed > 50);

@@ -8,8 +8,8 @@
 
 #include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/code_points.hpp>
-#include <tooldecode/grammar/unicode_properties.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/unicode_properties.hpp>
 
 #include <support/catch.hpp>
 #include <support/finite_language.hpp>
@@ -138,7 +138,7 @@ TEST_CASE("Dates: masks in full") {
 }
 
 TEST_CASE("The whole text matches, and anchors may say so") {
-  const MaskCache cache(slow::pieces_of({"ab"}, 1));
+  const VocabularyIndex cache(slow::pieces_of({"ab"}, 1));
   for (const char* pattern : {"ab+", "^ab+$", "^ab+", "ab+$", "(^ab+)|^ab$"}) {
     const RegexConstraint constraint(cache, pattern);
     CHECK(slow::accepts(constraint, "ab"));
@@ -153,7 +153,7 @@ TEST_CASE("The whole text matches, and anchors may say so") {
 }
 
 TEST_CASE("Characters are code points") {
-  const MaskCache cache(slow::pieces_of({"ab"}, 1));
+  const VocabularyIndex cache(slow::pieces_of({"ab"}, 1));
   const RegexConstraint any(cache, "[^\\n]"), some(cache, "[\\u{7F}-\\u{90}\\u{10FFFF}]");
   for (const char* text : {"a", "\u0080", "\u20AC", "\U0010FFFF"}) CHECK(slow::accepts(any, text));
   CHECK_FALSE(slow::accepts(any, "\n"));
@@ -174,7 +174,7 @@ TEST_CASE("Masks inside characters that many states share are those of the chara
       whole.insert(std::move(bytes));
     }
   }
-  constexpr std::size_t most = 200;
+  constexpr std::size_t max = 200;
   // Whether a text is one of at most so many letters, or begins one.
   const auto judge = [&](std::string_view text) {
     std::size_t count = 0;
@@ -184,11 +184,11 @@ TEST_CASE("Masks inside characters that many states share are those of the chara
       const std::string one(text.substr(0, n));
       text.remove_prefix(n);
       if (whole.count(one) == 0) {
-        return std::pair(false, text.empty() && count < most && begun.count(one) != 0);
+        return std::pair(false, text.empty() && count < max && begun.count(one) != 0);
       }
       ++count;
     }
-    return std::pair(count > 0 && count <= most, count <= most);
+    return std::pair(count > 0 && count <= max, count <= max);
   };
   const std::string sample = "a\u00E9\u0436\u4E2D\u6587\U00020000x1 \u20AC\U0001F600";
   const RegexConstraint constraint(slow::pieces_of({sample, sample + sample}, 1),

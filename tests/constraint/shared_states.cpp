@@ -28,11 +28,11 @@ DfaPointer quoted(char first) {
 
 struct Fixture {
   Vocabulary vocabulary;
-  VocabularyTrie trie{vocabulary};
+  ByteTrie trie = make_trie(vocabulary);
   TokenClasses classes{trie, vocabulary.size()};
   SharedStates states{vocabulary, trie, classes};
   // A slice is made when it is asked for the third time.
-  const LexemeSlice* slice(char first, Dfa::State state, VocabularyTrie::NodeIndex node) const {
+  const LexemeSlice* slice(char first, Dfa::State state, ByteTrie::NodeIndex node) const {
     for (int i = 0; i < 2; ++i) (void)states.slice(quoted(first), state, node);
     return states.slice(quoted(first), state, node);
   }

@@ -5,9 +5,9 @@
 #include <string>
 
 #include <tooldecode/constraint/token_classes.hpp>
-#include <tooldecode/grammar/code_points.hpp>
-#include <tooldecode/grammar/regex.hpp>
-#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <support/catch.hpp>
@@ -46,7 +46,7 @@ std::optional<std::size_t> units_inside(const Dfa& dfa, Dfa::State state, std::s
 
 TEST_CASE("A class that is found is taken but for texts apart, and the trie leads to all others") {
   const Vocabulary vocabulary = random_vocabulary(3);
-  const VocabularyTrie trie(vocabulary);
+  const ByteTrie trie         = make_trie(vocabulary);
   const TokenClasses classes(trie, vocabulary.size());
   const auto characters = [&](TokenId token) {
     return decode_utf8(std::string(vocabulary.bytes(token))).size();
@@ -96,7 +96,7 @@ TEST_CASE("A class that is found is taken but for texts apart, and the trie lead
     }
     CHECK(listed.size() == classes.size(k));
     CHECK(classes.mask(k).count() == classes.size(k));
-    for (VocabularyTrie::NodeIndex node = 0; node < trie.size(); ++node) {
+    for (ByteTrie::NodeIndex node = 0; node < trie.size(); ++node) {
       const auto values = trie.values(node);
       bool others       = std::any_of(values.begin(), values.end(), [&](std::uint32_t token) {
         return !classes.mask(k).contains(static_cast<TokenId>(token));

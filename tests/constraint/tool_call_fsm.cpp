@@ -4,9 +4,9 @@
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/marked_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 
@@ -18,7 +18,7 @@ using namespace tooldecode;
 
 namespace {
 
-MaskCache bytes() {
+VocabularyIndex bytes() {
   return test::byte_vocabulary();
 }
 
@@ -213,7 +213,7 @@ TEST_CASE(
                                tools(),
                                format,
                                {.whitespace  = 0,
-                                .reasoning   = ReasoningMarks{"<think>", "</think>"},
+                                .reasoning   = ReasoningDelimiters{"<think>", "</think>"},
                                 .text_schema = schema}};
     CHECK_FALSE(thinking.find_refusal("<think>hm</think>" + value));
     CHECK(thinking.parse("<think>hm</think>" + value).empty());
@@ -224,8 +224,8 @@ TEST_CASE(
   check(PythonCall{});
   check(JsonCall::hermes());
   check(JsonCall::mistral());
-  check(MarkedCall::deepseek_v3());
-  check(MarkedCall::kimi_k2());
+  check(DelimitedCall::deepseek_v3());
+  check(DelimitedCall::kimi_k2());
   check(XmlCall::qwen3_coder());
   check(XmlCall::glm());
 }

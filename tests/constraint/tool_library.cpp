@@ -66,8 +66,8 @@ ToolSet three_tools(std::mt19937& random) {
 template <class F>
 void compare_requests(unsigned seed, const F& format, std::size_t budget) {
   std::mt19937 random(seed);
-  const ToolLibrary<F> library{MaskCache(vocabulary(), budget), format};
-  const MaskCache cache(vocabulary());
+  const ToolLibrary<F> library{VocabularyIndex(vocabulary(), budget), format};
+  const VocabularyIndex cache(vocabulary());
   ToolSet tools = three_tools(random);
   std::vector<std::pair<ToolCallFSM, ToolCallFSM>> earlier;
   for (int request = 0; request < 4; ++request) {
@@ -101,14 +101,14 @@ void compare_requests(unsigned seed, const F& format, std::size_t budget) {
 TEST_CASE("A machine from a library is the machine of its tools") {
   for (unsigned seed = 1; seed <= 12; ++seed) {
     INFO("seed " << seed);
-    compare_requests(seed, PythonCall{}, MaskCache::default_budget);
-    compare_requests(seed, JsonCall::hermes(), MaskCache::default_budget);
+    compare_requests(seed, PythonCall{}, VocabularyIndex::default_budget);
+    compare_requests(seed, JsonCall::hermes(), VocabularyIndex::default_budget);
     compare_requests(seed, PythonCall{}, 20'000);  // begins anew again and again
   }
 }
 
 TEST_CASE("A tool is compiled once, whichever sets offer it") {
-  const ToolLibrary library{MaskCache(vocabulary()), PythonCall{}};
+  const ToolLibrary library{VocabularyIndex(vocabulary()), PythonCall{}};
   std::mt19937 random(1);
   const ToolSet tools = three_tools(random);
   CHECK(library.size() == 0);
@@ -132,7 +132,7 @@ TEST_CASE("A tool is compiled once, whichever sets offer it") {
 }
 
 TEST_CASE("Tools that nobody has any more are forgotten, once they are many") {
-  const ToolLibrary library{MaskCache(vocabulary()), PythonCall{}};
+  const ToolLibrary library{VocabularyIndex(vocabulary()), PythonCall{}};
   const ToolSet kept = ToolSet::from_json(Json{{"name", "kept"}});
   (void)library.machine(kept);
   {
@@ -146,28 +146,29 @@ TEST_CASE("Tools that nobody has any more are forgotten, once they are many") {
 }
 
 TEST_CASE("A library begins anew with its cache, and earlier machines go on") {
-  const ToolLibrary library{MaskCache(vocabulary(), 20'000), PythonCall{}};
+  const ToolLibrary library{VocabularyIndex(vocabulary(), 20'000), PythonCall{}};
   std::mt19937 random(1);
   const ToolSet tools = three_tools(random);
-  std::size_t most = 0, renewed = 0;
+  std::size_t max = 0, renewed = 0;
   for (int i = 0; i < 8; ++i) {
     const ToolSet fresh       = ToolSet::from_json(tools[0].document);
     const ToolCallFSM machine = library.machine(fresh);
     renewed += library.size() == 1;
-    most = std::max(most, library.size());
+    max = std::max(max, library.size());
     compare(machine, ToolCallFSM(vocabulary(), fresh, PythonCall{}), random);
   }
   CHECK(renewed > 1);
-  CHECK(most < 8);
+  CHECK(max < 8);
 }
 
 TEST_CASE("A library refuses options of a single call") {
+  CHECK_THROWS_AS(ToolLibrary(VocabularyIndex(vocabulary()), PythonCall{},
+                              ChoiceOptions{.leading_keys = {"a"}}),
+                  Error);
   CHECK_THROWS_AS(
-      ToolLibrary(MaskCache(vocabulary()), PythonCall{}, ChoiceOptions{.leading_keys = {"a"}}),
+      ToolLibrary(VocabularyIndex(vocabulary()), PythonCall{}, ChoiceOptions{.open_ended = true}),
       Error);
-  CHECK_THROWS_AS(
-      ToolLibrary(MaskCache(vocabulary()), PythonCall{}, ChoiceOptions{.open_ended = true}), Error);
-  const ToolLibrary library{MaskCache(vocabulary()), PythonCall{}};
+  const ToolLibrary library{VocabularyIndex(vocabulary()), PythonCall{}};
   CHECK_THROWS_AS(library.machine(ToolSet{}, ToolChoice::required), Error);
   const ToolSet one = ToolSet::from_json(Json{{"name", "f"}});
   CHECK_THROWS_AS(library.machine(one, ToolChoice::named, "g"), Error);

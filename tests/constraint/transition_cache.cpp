@@ -14,7 +14,7 @@ using namespace tooldecode;
 
 namespace {
 
-constexpr std::uint32_t most_states = std::uint32_t{1} << 22, most_tokens = std::uint32_t{1} << 20;
+constexpr std::uint32_t max_states = std::uint32_t{1} << 22, max_tokens = std::uint32_t{1} << 20;
 
 }  // namespace
 
@@ -29,8 +29,8 @@ TEST_CASE("A transition that is found is the one that was inserted last") {
     return random() % 16 == 0 ? end - 1 : static_cast<std::uint32_t>(random() % below);
   };
   for (int i = 0; i < 150'000; ++i) {
-    const std::uint32_t state = draw(most_states), next = draw(most_states - 1);
-    const auto token = static_cast<TokenId>(draw(most_tokens));
+    const std::uint32_t state = draw(max_states), next = draw(max_states - 1);
+    const auto token = static_cast<TokenId>(draw(max_tokens));
     cache.insert(state, token, next);
     inserted[{state, token}] = next;
     if (cache.find(state, token) != next) FAIL("the newest is lost: " << state << ' ' << token);
@@ -44,8 +44,8 @@ TEST_CASE("A transition that is found is the one that was inserted last") {
   CHECK(kept > 10'000);
   CHECK(kept < inserted.size());  // some gave way to others
   for (int i = 0; i < 100'000; ++i) {
-    const std::uint32_t state = draw(most_states);
-    const auto token          = static_cast<TokenId>(draw(most_tokens));
+    const std::uint32_t state = draw(max_states);
+    const auto token          = static_cast<TokenId>(draw(max_tokens));
     if (inserted.count({state, token}) == 0 && cache.find(state, token)) {
       FAIL("never inserted: " << state << ' ' << token);
     }
@@ -58,23 +58,23 @@ TEST_CASE("Transitions beyond the bounds are not remembered and change none that
     cache.insert(state, token, next);
     return !cache.find(state, token);
   };
-  CHECK(is_forgotten(most_states, 5, 1));
+  CHECK(is_forgotten(max_states, 5, 1));
   CHECK(is_forgotten(~std::uint32_t{0}, 5, 1));
-  CHECK(is_forgotten(1, static_cast<TokenId>(most_tokens), 1));
+  CHECK(is_forgotten(1, static_cast<TokenId>(max_tokens), 1));
   CHECK(is_forgotten(1, -1, 1));
-  CHECK(is_forgotten(1, 5, most_states - 1));
-  CHECK(is_forgotten(1, 5, most_states));
-  CHECK_FALSE(is_forgotten(1, 5, most_states - 2));
-  CHECK_FALSE(is_forgotten(most_states - 1, static_cast<TokenId>(most_tokens - 1), 0));
-  CHECK_FALSE(cache.find(1 + most_states, 5));
-  CHECK_FALSE(cache.find(0, static_cast<TokenId>(most_tokens + 5)));
-  CHECK(cache.find(1, 5) == most_states - 2);
+  CHECK(is_forgotten(1, 5, max_states - 1));
+  CHECK(is_forgotten(1, 5, max_states));
+  CHECK_FALSE(is_forgotten(1, 5, max_states - 2));
+  CHECK_FALSE(is_forgotten(max_states - 1, static_cast<TokenId>(max_tokens - 1), 0));
+  CHECK_FALSE(cache.find(1 + max_states, 5));
+  CHECK_FALSE(cache.find(0, static_cast<TokenId>(max_tokens + 5)));
+  CHECK(cache.find(1, 5) == max_states - 2);
 }
 
 TEST_CASE("A reader sees whole transitions while others write") {
   TransitionCache cache;
   const auto next_of = [](std::uint32_t state, TokenId token) {
-    return (state * 7919 + static_cast<std::uint32_t>(token) * 104729) % (most_states - 1);
+    return (state * 7919 + static_cast<std::uint32_t>(token) * 104729) % (max_states - 1);
   };
   const auto run = [&](unsigned seed, std::size_t& wrong) {
     std::mt19937 random(seed);

@@ -21,7 +21,7 @@ struct Toy {
   [[nodiscard]] std::optional<State> advance(State s, TokenId t) const {
     return t == std::min(s.read, 2) ? std::optional(State{s.read + 1}) : std::nullopt;
   }
-  void fill_mask(State s, MaskWords words) const { words[0] = 1U << std::min(s.read, 2); }
+  void fill_mask(State s, MaskView words) const { words[0] = 1U << std::min(s.read, 2); }
   [[nodiscard]] bool is_accepting(State s) const { return s.read >= 2; }
   [[nodiscard]] bool is_finished(State s) const { return s.read >= 3; }
   [[nodiscard]] std::string forced(State) const { return {}; }

@@ -36,7 +36,7 @@ struct AnyText {
   std::size_t vocabulary_size() const { return 1; }
   State initial() const { return 0; }
   std::optional<State> advance(State, td::TokenId) const { return 0; }
-  void fill_mask(State, td::MaskWords) const {}
+  void fill_mask(State, td::MaskView) const {}
   bool is_accepting(State) const { return true; }
   bool is_finished(State) const { return false; }
   std::string forced(State) const { return {}; }

@@ -66,7 +66,7 @@ std::vector<Entry> exchanged(int clusters, int blocks, Barriers barriers) {
 TEST_CASE("Blocks of a cluster read what others wrote before the barrier") {
   test::on_device([] {
     if (code_capability(exchange) < 90) return;
-    for (const int blocks : {1, 2, 4, 7, most_cluster_blocks}) {
+    for (const int blocks : {1, 2, 4, 7, max_cluster_blocks}) {
       constexpr int clusters       = 3;
       const std::vector<Entry> got = exchanged(clusters, blocks, Barriers::both);
       for (int i = 0; i < clusters * blocks * threads; ++i) {

@@ -84,9 +84,9 @@ void check_compaction(const Plan& plan, unsigned seed) {
   auto numbers = static_cast<std::size_t>(layout.page_stride * all);
   if (plan.page_size > 0) {
     layout.page_size   = plan.page_size;
-    layout.most_pages  = static_cast<int>(divide_up(slots, plan.page_size));
+    layout.max_pages   = static_cast<int>(divide_up(slots, plan.page_size));
     layout.page_stride = layout.slot_stride * plan.page_size + 8;
-    pages.resize(static_cast<std::size_t>(all * layout.most_pages));
+    pages.resize(static_cast<std::size_t>(all * layout.max_pages));
     std::iota(pages.begin(), pages.end(), 1);
     std::shuffle(pages.begin(), pages.end(), random);
     numbers = (pages.size() + 1) * static_cast<std::size_t>(layout.page_stride);

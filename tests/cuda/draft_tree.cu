@@ -53,25 +53,26 @@ namespace {
 
 using draft_tree_test::ListHead, draft_tree_test::vocabulary;
 
-enum class Law { smooth, tied, sparse, strange };
+enum class Distribution { smooth, tied, sparse, strange };
 
 /// Up to k tokens, the best first, with a log_sum_exp that a float holds.
-TopTokens random_top(std::size_t k, Law law, std::mt19937& random) {
+TopTokens random_top(std::size_t k, Distribution distribution, std::mt19937& random) {
   const auto below = [&](unsigned n) { return static_cast<float>(random() % n); };
   TopTokens top;
   std::set<TokenId> seen;
-  const std::size_t count = law == Law::sparse ? random() % (k + 1) : k;
+  const std::size_t count = distribution == Distribution::sparse ? random() % (k + 1) : k;
   while (top.tokens.size() < count) {
     const auto token = static_cast<TokenId>(random() % vocabulary);
     if (!seen.insert(token).second) continue;
-    const float logit = law == Law::smooth ? -below(1 << 20) / 65'536 : -below(3) / 2;
+    const float logit =
+        distribution == Distribution::smooth ? -below(1 << 20) / 65'536 : -below(3) / 2;
     top.tokens.push_back({token, logit});
   }
   std::sort(top.tokens.begin(), top.tokens.end(), [](const ScoredToken& a, const ScoredToken& b) {
     return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
   });
   top.log_sum_exp = static_cast<double>(below(4) / 4);
-  if (law == Law::strange && !top.tokens.empty()) {
+  if (distribution == Distribution::strange && !top.tokens.empty()) {
     // What is no probability counts as certain or as hardly possible.
     if (random() % 3 == 0) top.tokens.back().logit = -3e38F;
     if (random() % 3 == 0) top.tokens.front().logit = 9;
@@ -85,11 +86,11 @@ std::size_t rows_before(const DraftTreeOptions& options, int level) {
   return level == 0 ? 0 : static_cast<std::size_t>(1 + (level - 1) * options.width);
 }
 
-void check_growth(const DraftTreeOptions& options, Law law, unsigned seed) {
+void check_growth(const DraftTreeOptions& options, Distribution distribution, unsigned seed) {
   constexpr std::size_t sequences = 3;
   INFO("depth " << options.depth << ", width " << options.width << ", children " << options.children
-                << ", budget " << options.budget << ", least " << options.least_probability
-                << ", law " << static_cast<int>(law) << ", seed " << seed);
+                << ", budget " << options.budget << ", least " << options.min_probability
+                << ", distribution " << static_cast<int>(distribution) << ", seed " << seed);
   std::mt19937 random(seed);
   const auto depth       = static_cast<std::size_t>(options.depth);
   const auto width       = static_cast<std::size_t>(options.width);
@@ -105,14 +106,14 @@ void check_growth(const DraftTreeOptions& options, Law law, unsigned seed) {
   const Unconstrained any(vocabulary);
   for (std::size_t b = 0; b < sequences; ++b) {
     for (std::size_t row = 0; row < rows; ++row) {
-      heads[b].rows.push_back(random_top(children, law, random));
+      heads[b].rows.push_back(random_top(children, distribution, random));
     }
     roots.push_back(static_cast<TokenId>(random() % vocabulary));
     lengths.push_back(static_cast<std::int32_t>(random() % 100'000));
     DraftCandidates candidates(any, any.initial(), roots[b], depth);
     std::vector<float> states;
     grow_tree(
-        candidates, heads[b], depth, width, options.least_probability,
+        candidates, heads[b], depth, width, options.min_probability,
         [&](std::size_t) { return children; },
         [&](std::size_t level, std::span<const FrontierNode> frontier) {
           frontiers[b].emplace_back(frontier.begin(), frontier.end());
@@ -125,7 +126,7 @@ void check_growth(const DraftTreeOptions& options, Law law, unsigned seed) {
         });
     frontiers[b].resize(depth);
     trees.push_back(
-        candidates.best(static_cast<std::size_t>(options.budget), options.least_probability));
+        candidates.best(static_cast<std::size_t>(options.budget), options.min_probability));
   }
 
   DraftGrowth growth{.options = options, .sequences = sequences};
@@ -134,7 +135,7 @@ void check_growth(const DraftTreeOptions& options, Law law, unsigned seed) {
   const DeviceBuffer<TokenId> tokens(sequences * width);
   const DeviceBuffer<std::int32_t> parents(sequences * width), sizes(sequences);
   const DeviceBuffer<std::uint64_t> ancestors(sequences * width);
-  const bool has_masks = (options.depth - 1) * options.width <= most_nodes;
+  const bool has_masks = (options.depth - 1) * options.width <= max_nodes;
   const DraftFrontierView frontier{.tokens    = tokens.data(),
                                    .parents   = parents.data(),
                                    .ancestors = has_masks ? ancestors.data() : nullptr,
@@ -189,12 +190,12 @@ void check_growth(const DraftTreeOptions& options, Law law, unsigned seed) {
     }
   }
 
-  const DeviceBuffer<TokenId> device_roots(roots), tree_tokens(sequences * most_nodes);
-  const DeviceBuffer<std::int32_t> device_lengths(lengths), tree_parents(sequences * most_nodes),
+  const DeviceBuffer<TokenId> device_roots(roots), tree_tokens(sequences * max_nodes);
+  const DeviceBuffer<std::int32_t> device_lengths(lengths), tree_parents(sequences * max_nodes),
       tree_sizes(sequences);
-  const DeviceBuffer<std::uint64_t> tree_ancestors(sequences * most_nodes);
-  const DeviceBuffer<std::int64_t> tree_positions(sequences * most_nodes);
-  const DeviceBuffer<float> tree_scores(sequences * most_nodes);
+  const DeviceBuffer<std::uint64_t> tree_ancestors(sequences * max_nodes);
+  const DeviceBuffer<std::int64_t> tree_positions(sequences * max_nodes);
+  const DeviceBuffer<float> tree_scores(sequences * max_nodes);
   fill_best_tree(growth, device_roots.data(), device_lengths.data(),
                  {.tokens    = tree_tokens.data(),
                   .parents   = tree_parents.data(),
@@ -213,9 +214,9 @@ void check_growth(const DraftTreeOptions& options, Law law, unsigned seed) {
     INFO("tree " << b);
     const DraftTree& tree = trees[b];
     REQUIRE(got_sizes[b] == static_cast<int>(tree.size()));
-    for (std::size_t i = 0; i < most_nodes; ++i) {
+    for (std::size_t i = 0; i < max_nodes; ++i) {
       INFO("node " << i);
-      const std::size_t at = b * most_nodes + i;
+      const std::size_t at = b * max_nodes + i;
       const bool is_there  = i < tree.size();
       CHECK(got_tokens[at] == (is_there ? tree.token(i) : -1));
       CHECK(got_parents[at] == (is_there ? static_cast<int>(tree.parent(i)) : 0));
@@ -232,7 +233,8 @@ void check_growth(const DraftTreeOptions& options, Law law, unsigned seed) {
 TEST_CASE("Trees grow on the device as on the host") {
   test::on_device([] {
     unsigned seed = 0;
-    for (const Law law : {Law::smooth, Law::tied, Law::sparse, Law::strange}) {
+    for (const Distribution distribution :
+         {Distribution::smooth, Distribution::tied, Distribution::sparse, Distribution::strange}) {
       for (const int width : {1, 4, 10}) {
         for (const int children : {1, 4, 10}) {
           ++seed;
@@ -241,7 +243,7 @@ TEST_CASE("Trees grow on the device as on the host") {
                         .width    = width,
                         .children = children,
                         .budget   = budget},
-                       law, seed);
+                       distribution, seed);
         }
       }
     }
@@ -251,10 +253,10 @@ TEST_CASE("Trees grow on the device as on the host") {
 TEST_CASE("Paths below the least probability neither grow on the device nor are verified") {
   test::on_device([] {
     for (const double least : {0.0, 0.02, 0.2, 1.0}) {
-      for (const Law law : {Law::smooth, Law::tied}) {
+      for (const Distribution distribution : {Distribution::smooth, Distribution::tied}) {
         check_growth(
-            {.depth = 4, .width = 4, .children = 4, .budget = 20, .least_probability = least}, law,
-            7);
+            {.depth = 4, .width = 4, .children = 4, .budget = 20, .min_probability = least},
+            distribution, 7);
       }
     }
   });
@@ -262,12 +264,12 @@ TEST_CASE("Paths below the least probability neither grow on the device nor are 
 
 TEST_CASE("Trees of many candidates, of many levels and of none") {
   test::on_device([] {
-    check_growth({.depth = 6, .width = 10, .children = 10, .budget = 60}, Law::tied, 1);
-    check_growth({.depth = 4, .width = 32, .children = 13, .budget = 64}, Law::smooth, 2);
-    check_growth({.depth = 1, .width = 1, .children = 1100, .budget = 64}, Law::tied, 6);
-    check_growth({.depth = 20, .width = 1, .children = 2, .budget = 33}, Law::smooth, 3);
-    check_growth({.depth = 63, .width = 1, .children = 1, .budget = 64}, Law::smooth, 4);
-    check_growth({.depth = 0, .width = 4, .children = 4, .budget = 60}, Law::smooth, 5);
+    check_growth({.depth = 6, .width = 10, .children = 10, .budget = 60}, Distribution::tied, 1);
+    check_growth({.depth = 4, .width = 32, .children = 13, .budget = 64}, Distribution::smooth, 2);
+    check_growth({.depth = 1, .width = 1, .children = 1100, .budget = 64}, Distribution::tied, 6);
+    check_growth({.depth = 20, .width = 1, .children = 2, .budget = 33}, Distribution::smooth, 3);
+    check_growth({.depth = 63, .width = 1, .children = 1, .budget = 64}, Distribution::smooth, 4);
+    check_growth({.depth = 0, .width = 4, .children = 4, .budget = 60}, Distribution::smooth, 5);
   });
 }
 
@@ -287,7 +289,7 @@ TEST_CASE("What cannot grow is an error") {
   CHECK(code_of({.children = 0}) == "invalid_option children");
   CHECK(code_of({.budget = 0}) == "invalid_option budget");
   CHECK(code_of({.budget = 65}) == "invalid_option budget");
-  CHECK(code_of({.least_probability = -0.5}) == "invalid_option least_probability");
+  CHECK(code_of({.min_probability = -0.5}) == "invalid_option least_probability");
   CHECK(code_of({.depth = 2, .width = 409, .children = 10}) == "invalid_option depth");
   CHECK(code_of({.depth = 2, .width = 408, .children = 10}).empty());
 

@@ -54,7 +54,7 @@ TEST_CASE("Rows in pages lie in the page that their sequence names") {
                                   .page_stride = 48,
                                   .pages       = pages.data(),
                                   .page_size   = 3,
-                                  .most_pages  = 3};
+                                  .max_pages   = 3};
     const std::vector<std::int32_t> table = pages.download();
     const auto got                        = offsets(cache, 2, 8, 2);
     std::size_t i                         = 0;
@@ -75,7 +75,7 @@ TEST_CASE("Offsets are not cut to 32 bits") {
                                 .page_stride = 1 << 20,
                                 .pages       = pages.data(),
                                 .page_size   = 1024,
-                                .most_pages  = 1};
+                                .max_pages   = 1};
   CHECK(paged.offset(0, 5, 0) == (std::int64_t{70'000} << 20) + 5 * 1024);
   const KeyValues<__half> whole{.slot_stride = 1 << 13, .page_stride = std::int64_t{1} << 40};
   CHECK(whole.offset(3, 1 << 20, 0) == (std::int64_t{3} << 40) + (std::int64_t{1} << 33));

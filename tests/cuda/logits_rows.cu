@@ -88,16 +88,16 @@ void rows_are_read(std::size_t vocabulary, std::size_t offset, std::size_t strid
   CHECK(visits_kept.download() == visits.download());
   CHECK(out_kept.download() == got);
   for (std::size_t row = 0; row < count; ++row) {
-    std::vector<float> law(vocabulary);
+    std::vector<float> distribution(vocabulary);
     for (std::size_t t = 0; t < vocabulary; ++t) {
-      law[t] = to_float(logits[offset + row * stride + t]);
+      distribution[t] = to_float(logits[offset + row * stride + t]);
     }
     const LogitsPipeline pipeline({.temperature = 0.7F});
-    pipeline.apply(law, std::span(mask).subspan(row * (second.size() + 1), second.size()));
-    for (float& x : law) x = x == -INFINITY ? -77.0F : x;
+    pipeline.apply(distribution, std::span(mask).subspan(row * (second.size() + 1), second.size()));
+    for (float& x : distribution) x = x == -INFINITY ? -77.0F : x;
     CHECK(std::vector<float>(got.begin() + static_cast<std::ptrdiff_t>(row * vocabulary),
                              got.begin() + static_cast<std::ptrdiff_t>((row + 1) * vocabulary)) ==
-          law);
+          distribution);
   }
 }
 

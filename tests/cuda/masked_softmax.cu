@@ -41,15 +41,17 @@ struct Batch {
     std::fill_n(masks.begin() + static_cast<std::ptrdiff_t>(row * words()), words(), 0U);
     if (vocabulary % 32 != 0) masks[(row + 1) * words() - 1] = ~0U << vocabulary % 32;
   }
-  [[nodiscard]] std::vector<float> law(std::size_t row, const SamplingOptions& options) const {
-    std::vector<float> law(vocabulary);
-    for (std::size_t t = 0; t < vocabulary; ++t) law[t] = to_float(logits[row * vocabulary + t]);
+  [[nodiscard]] std::vector<float> distribution(std::size_t row,
+                                                const SamplingOptions& options) const {
+    std::vector<float> distribution(vocabulary);
+    for (std::size_t t = 0; t < vocabulary; ++t)
+      distribution[t] = to_float(logits[row * vocabulary + t]);
     LogitsPipeline({.temperature = options.temperature,
                     .top_k       = static_cast<std::size_t>(options.top_k),
                     .top_p       = options.top_p,
                     .min_p       = options.min_p})
-        .apply(law, std::span(masks).subspan(row * words(), words()));
-    return law;
+        .apply(distribution, std::span(masks).subspan(row * words(), words()));
+    return distribution;
   }
 };
 
@@ -136,19 +138,19 @@ void softmax_equals_float64(const Batch<T>& batch, const SamplingOptions& option
   const Softmax logs    = softmax_of(batch, options, true);
   CHECK(softmax.kept == logs.kept);
   for (std::size_t row = 0; row < batch.rows; ++row) {
-    const std::vector<float> law = batch.law(row, options);
-    const double all             = log_sum_exp(law);
-    std::int32_t kept            = 0;
-    bool is_masked               = true;
+    const std::vector<float> distribution = batch.distribution(row, options);
+    const double all                      = log_sum_exp(distribution);
+    std::int32_t kept                     = 0;
+    bool is_masked                        = true;
     for (std::size_t t = 0; t < batch.vocabulary; ++t) {
       const float p   = softmax.values[row * batch.vocabulary + t];
       const float log = logs.values[row * batch.vocabulary + t];
-      if (law[t] == -INFINITY) {
+      if (distribution[t] == -INFINITY) {
         is_masked = is_masked && p == 0 && log == -INFINITY;
         continue;
       }
       ++kept;
-      const double true_log = static_cast<double>(law[t]) - all;
+      const double true_log = static_cast<double>(distribution[t]) - all;
       const double true_p   = std::exp(true_log);
       if (std::abs(p - true_p) < 1e-5 * std::max(true_p, 1e-37) &&
           std::abs(log - true_log) < 1e-5 * std::max(-true_log, 1.0)) {
@@ -171,7 +173,7 @@ int tokens_equal_the_hosts(const Batch<T>& batch, const SamplingOptions& options
   const std::vector<TokenId> choices = tokens_of(batch, options, seed, shift);
   std::vector<TokenId> expected;
   for (std::size_t row = 0; row < batch.rows; ++row) {
-    expected.push_back(find_token(batch.law(row, options), options.temperature,
+    expected.push_back(find_token(batch.distribution(row, options), options.temperature,
                                   {seed, static_cast<std::uint64_t>(batch.positions[row] + shift)})
                            .value_or(-1));
   }
@@ -332,7 +334,8 @@ TEST_CASE("A captured call replays with what device memory then holds") {
       std::vector<TokenId> expected;
       for (std::size_t row = 0; row < batch.rows; ++row) {
         const NoiseKey key{4, static_cast<std::uint64_t>(batch.positions[row])};
-        expected.push_back(find_token(batch.law(row, options), options.temperature, key).value());
+        expected.push_back(
+            find_token(batch.distribution(row, options), options.temperature, key).value());
       }
       CHECK(tokens.download() == expected);
     }
@@ -354,7 +357,7 @@ TEST_CASE("A workspace serves calls of any size one after another") {
                   workspace, nullptr);
       for (std::size_t row = 0; row < rows; ++row) {
         const NoiseKey key{0, static_cast<std::uint64_t>(batch.positions[row])};
-        CHECK(tokens.download()[row] == find_token(batch.law(row, {}), 1, key).value());
+        CHECK(tokens.download()[row] == find_token(batch.distribution(row, {}), 1, key).value());
       }
     }
   });

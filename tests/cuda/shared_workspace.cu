@@ -96,12 +96,12 @@ struct Calls {
       }
       case 3: {
         const auto out = unwritten<__half>(nodes * head_size);
-        tree_attention<__half>({.queries     = queries.data(),
-                                .ancestors   = ancestors.data(),
-                                .lengths     = lengths.data(),
-                                .sequences   = 1,
-                                .nodes       = nodes,
-                                .most_length = length},
+        tree_attention<__half>({.queries    = queries.data(),
+                                .ancestors  = ancestors.data(),
+                                .lengths    = lengths.data(),
+                                .sequences  = 1,
+                                .nodes      = nodes,
+                                .max_length = length},
                                {.keys        = keys.data(),
                                 .values      = values.data(),
                                 .slot_stride = head_size,
@@ -110,15 +110,16 @@ struct Calls {
         return bytes_of(out);
       }
       case 4: {
-        const auto law  = unwritten<float>(rows * vocabulary);
-        const auto kept = unwritten<std::int32_t>(rows);
-        fill_masked_softmax(batch, {.min_p = 0.02F}, law.data(), kept.data(), workspace, nullptr);
-        return bytes_of(law, kept);
+        const auto distribution = unwritten<float>(rows * vocabulary);
+        const auto kept         = unwritten<std::int32_t>(rows);
+        fill_masked_softmax(batch, {.min_p = 0.02F}, distribution.data(), kept.data(), workspace,
+                            nullptr);
+        return bytes_of(distribution, kept);
       }
       default: {  // a tree whose tokens are drawn with the workspace too, and its verdict
-        std::vector<TokenId> tokens(most_nodes, -1);
-        std::vector<std::int32_t> parents(most_nodes, 0);
-        std::vector<std::uint64_t> above(most_nodes, 0);
+        std::vector<TokenId> tokens(max_nodes, -1);
+        std::vector<std::int32_t> parents(max_nodes, 0);
+        std::vector<std::uint64_t> above(max_nodes, 0);
         for (int node = 0; node < rows; ++node) {
           above[static_cast<std::size_t>(node)]   = (std::uint64_t{2} << node) - 1;
           parents[static_cast<std::size_t>(node)] = node == 0 ? 0 : node - 1;
@@ -127,7 +128,7 @@ struct Calls {
         const DeviceBuffer<TokenId> tree_tokens(tokens);
         const DeviceBuffer<std::int32_t> tree_parents(parents), sizes(std::vector{rows});
         const DeviceBuffer<std::uint64_t> tree_ancestors(above);
-        const auto choices  = unwritten<TokenId>(most_nodes);
+        const auto choices  = unwritten<TokenId>(max_nodes);
         const auto verdicts = unwritten<tooldecode::cuda::TreeVerdict>(1);
         find_tokens(batch, {.temperature = 0.8F}, noise, choices.data(), workspace, nullptr);
         verify_trees({.tokens    = tree_tokens.data(),
@@ -144,10 +145,10 @@ struct Calls {
 
   /// What the host draws in a row.
   [[nodiscard]] TokenId token_of(int row) const {
-    std::vector<float> law(numbers.begin() + row * vocabulary,
-                           numbers.begin() + (row + 1) * vocabulary);
-    LogitsPipeline({.temperature = 0.8F}).apply(law, {});
-    return find_token(law, 0.8F, {3, 7 + static_cast<std::uint64_t>(row)}).value();
+    std::vector<float> distribution(numbers.begin() + row * vocabulary,
+                                    numbers.begin() + (row + 1) * vocabulary);
+    LogitsPipeline({.temperature = 0.8F}).apply(distribution, {});
+    return find_token(distribution, 0.8F, {3, 7 + static_cast<std::uint64_t>(row)}).value();
   }
 };
 

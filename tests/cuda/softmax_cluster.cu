@@ -39,7 +39,7 @@ Written written(const LogitsRows<T>& rows, float temperature, const std::uint64_
   return {values.download(), kept.download()};
 }
 
-/// Rows of a batch, of which the second is forbidden whole; logits below `least` are cut off.
+/// Rows of a batch, of which the second is forbidden whole; logits below `min` are cut off.
 template <Number T>
 void rows_equal_float64(std::size_t count, std::size_t vocabulary, int blocks, float least = 0) {
   constexpr float temperature = 0.8F;
@@ -64,26 +64,26 @@ void rows_equal_float64(std::size_t count, std::size_t vocabulary, int blocks, f
   const Written softmax           = written<T, false>(rows, temperature, cuts, blocks);
   const Written logs              = written<T, true>(rows, temperature, cuts, blocks);
   for (std::size_t row = 0; row < count; ++row) {
-    std::vector<double> law(vocabulary);
+    std::vector<double> distribution(vocabulary);
     double top = -INFINITY, sum = 0;
     std::int32_t kept = 0;
     for (std::size_t t = 0; t < vocabulary; ++t) {
       const float logit = to_float(logits[row * vocabulary + t]) / temperature;
       const bool can_be =
           (masks[row * words + t / 32] >> (t % 32) & 1) != 0 && (least == 0 || logit >= least);
-      law[t] = can_be ? static_cast<double>(logit) : -INFINITY;
-      top    = std::max(top, law[t]);
+      distribution[t] = can_be ? static_cast<double>(logit) : -INFINITY;
+      top             = std::max(top, distribution[t]);
       kept += static_cast<int>(can_be);
     }
-    for (const double logit : law) sum += logit == -INFINITY ? 0 : std::exp(logit - top);
+    for (const double logit : distribution) sum += logit == -INFINITY ? 0 : std::exp(logit - top);
     CHECK(softmax.kept[row] == kept);
     CHECK(logs.kept[row] == kept);
     int wrong = 0;
     for (std::size_t t = 0; t < vocabulary; ++t) {
       const double p        = static_cast<double>(softmax.values[row * vocabulary + t]);
       const double log      = static_cast<double>(logs.values[row * vocabulary + t]);
-      const double true_log = law[t] - top - std::log(sum);
-      const bool is_right   = law[t] == -INFINITY
+      const double true_log = distribution[t] - top - std::log(sum);
+      const bool is_right   = distribution[t] == -INFINITY
                                   ? p == 0 && log == -INFINITY
                                   : std::abs(p - std::exp(true_log)) < 1e-5 * std::exp(true_log) &&
                                       std::abs(log - true_log) < 1e-5 * std::max(1.0, -true_log);

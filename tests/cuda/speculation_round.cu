@@ -95,12 +95,12 @@ __global__ void target_pass(const std::uint32_t* contexts, const std::int32_t* l
                             KeyValues<__half> cache) {
   const auto row     = static_cast<int>(blockIdx.x);
   const auto thread  = static_cast<int>(threadIdx.x);
-  const int sequence = row / most_nodes, node = row % most_nodes;
+  const int sequence = row / max_nodes, node = row % max_nodes;
   if (node >= tree.sizes[sequence]) return;  // its logits are NaN, and nobody may mind
   std::uint32_t context = contexts[sequence];
   for (int above = 1; above <= node; ++above) {
     if ((tree.ancestors[row] >> above & 1) == 0) continue;
-    context = follow(context, tree.tokens[sequence * most_nodes + above]);
+    context = follow(context, tree.tokens[sequence * max_nodes + above]);
   }
   for (int token = thread; token < words; token += static_cast<int>(blockDim.x)) {
     logits[row * words + token] = logit_of(context, token);
@@ -122,14 +122,14 @@ __global__ void next_round(const Verdict* verdicts, std::uint32_t* contexts, Tok
   if (verdict.emitted > 0) roots[threadIdx.x] = verdict.tokens[verdict.emitted - 1];
 }
 
-/// The law after a context.
-std::vector<float> law_after(std::uint32_t context, const LogitsPipeline& pipeline) {
-  std::vector<float> law;
+/// The distribution after a context.
+std::vector<float> distribution_after(std::uint32_t context, const LogitsPipeline& pipeline) {
+  std::vector<float> distribution;
   std::vector<std::uint32_t> mask;
-  for (TokenId token = 0; token < words; ++token) law.push_back(logit_of(context, token));
+  for (TokenId token = 0; token < words; ++token) distribution.push_back(logit_of(context, token));
   for (int word = 0; word < mask_words; ++word) mask.push_back(mask_of(context, word));
-  pipeline.apply(law, mask);
-  return law;
+  pipeline.apply(distribution, mask);
+  return distribution;
 }
 
 /// What plain decoding makes of a prompt.
@@ -139,8 +139,8 @@ std::vector<TokenId> plain(const std::vector<TokenId>& prompt, std::size_t lengt
   for (const TokenId token : prompt) context = follow(context, token);
   std::vector<TokenId> text = prompt;
   while (text.size() < length) {
-    const auto token = find_token(law_after(context, pipeline), pipeline.options().temperature,
-                                  NoiseKey{seed, text.size()});
+    const auto token = find_token(distribution_after(context, pipeline),
+                                  pipeline.options().temperature, NoiseKey{seed, text.size()});
     REQUIRE(token.has_value());
     text.push_back(*token);
     context = follow(context, *token);
@@ -166,7 +166,7 @@ struct Round {
   DeviceBuffer<std::byte> growth_memory, workspace;
 
   explicit Round(const std::vector<std::vector<TokenId>>& prompts) {
-    constexpr std::size_t nodes = sequences * std::size_t{most_nodes};
+    constexpr std::size_t nodes = sequences * std::size_t{max_nodes};
     const auto frontier         = static_cast<std::size_t>(rows);
     const auto tops             = frontier * static_cast<std::size_t>(options.children);
     std::vector<__half> numbers;
@@ -267,10 +267,10 @@ struct Round {
                                   .slot_stride = head_size,
                                   .head_stride = head_size,
                                   .page_stride = slots * head_size};
-    launch(target_pass, {.grid = sequences * most_nodes, .block = warp_size}, stream,
+    launch(target_pass, {.grid = sequences * max_nodes, .block = warp_size}, stream,
            contexts.data(), lengths.data(), tree(), logits.data(), target_masks.data(), cache);
     find_tokens<float>({.logits     = logits.data(),
-                        .rows       = sequences * most_nodes,
+                        .rows       = sequences * max_nodes,
                         .vocabulary = words,
                         .mask       = target_masks.data()},
                        sampling, {.seed = seed, .positions = tree_positions.data(), .shift = 1},
@@ -290,7 +290,7 @@ struct Round {
   DraftTree host_tree(std::size_t sequence) const {
     const auto tokens       = tree_tokens.download();
     const auto parents      = tree_parents.download();
-    const std::size_t first = sequence * most_nodes;
+    const std::size_t first = sequence * max_nodes;
     DraftTree tree(tokens[first]);
     for (int i = 1; i < tree_sizes.download()[sequence]; ++i) {
       const auto at = first + static_cast<std::size_t>(i);
@@ -331,17 +331,17 @@ void check_rounds(const SamplingOptions& sampling, std::uint64_t seed, int round
       const Verdict& verdict = verdicts[b];
       std::uint32_t context  = 0;
       for (const TokenId token : texts[b]) context = follow(context, token);
-      std::vector<float> law;
-      const auto law_of = [&](std::size_t node) {
+      std::vector<float> distribution;
+      const auto distribution_of = [&](std::size_t node) {
         std::uint32_t here = context;
         for (std::size_t above = 1; above <= node; ++above) {
           if ((tree.ancestors()[node] >> above & 1) != 0) here = follow(here, tree.token(above));
         }
-        law = law_after(here, pipeline);
-        return std::span<const float>(law);
+        distribution = distribution_after(here, pipeline);
+        return std::span<const float>(distribution);
       };
-      const auto expected =
-          TreeVerifier<>()(tree, law_of, NoiseKey{seed, texts[b].size()}, sampling.temperature);
+      const auto expected = TreeVerifier<>()(tree, distribution_of, NoiseKey{seed, texts[b].size()},
+                                             sampling.temperature);
       REQUIRE(verdict.accepted == static_cast<int>(expected.path.size()));
       for (std::size_t j = 0; j < expected.path.size(); ++j) {
         CHECK(verdict.path[j] == static_cast<int>(expected.path[j]));

@@ -31,7 +31,7 @@ struct Sizes {
   int group              = 1;
   int head_size          = 64;
   int page_size          = 0;   // 0: in one piece
-  int most_length        = -1;  // -1: the greatest
+  int max_length         = -1;  // -1: the greatest
   float scale            = 0.1F;
   float magnitude        = 1;
   Shape shape            = Shape::random;
@@ -80,15 +80,15 @@ struct Problem {
     } else {
       layout.page_stride = static_cast<std::int64_t>(s.page_size) * width;
       layout.page_size   = s.page_size;
-      layout.most_pages  = (slots + s.page_size - 1) / s.page_size;
-      const int count    = s.sequences() * layout.most_pages;
+      layout.max_pages   = (slots + s.page_size - 1) / s.page_size;
+      const int count    = s.sequences() * layout.max_pages;
       pages.resize(static_cast<std::size_t>(count));
       std::iota(pages.begin(), pages.end(), 1);
       std::shuffle(pages.begin(), pages.end(), random);
       for (int b = 0; b < s.sequences(); ++b) {
-        for (int page = 0; page < layout.most_pages; ++page) {
+        for (int page = 0; page < layout.max_pages; ++page) {
           if (page * s.page_size >= s.length(b) + s.nodes) {
-            pages[static_cast<std::size_t>(b * layout.most_pages + page)] = 0;
+            pages[static_cast<std::size_t>(b * layout.max_pages + page)] = 0;
           }
         }
       }
@@ -207,17 +207,17 @@ struct OnDevice {
         cache(problem.layout),
         options(problem.sizes.options()) {
     const Sizes& s = problem.sizes;
-    trees          = TreeQueries<T>{.queries     = queries.data(),
-                                    .ancestors   = ancestors.data(),
-                                    .lengths     = lengths.data(),
-                                    .sequences   = s.sequences(),
-                                    .nodes       = s.nodes,
-                                    .most_length = s.most_length < 0 ? s.greatest() : s.most_length};
+    trees          = TreeQueries<T>{.queries    = queries.data(),
+                                    .ancestors  = ancestors.data(),
+                                    .lengths    = lengths.data(),
+                                    .sequences  = s.sequences(),
+                                    .nodes      = s.nodes,
+                                    .max_length = s.max_length < 0 ? s.greatest() : s.max_length};
     cache.keys     = keys.data();
     cache.values   = values.data();
     cache.pages    = pages.data();
     workspace      = test::Scratch(
-        tree_attention_workspace_bytes(s.sequences(), s.nodes, trees.most_length, options));
+        tree_attention_workspace_bytes(s.sequences(), s.nodes, trees.max_length, options));
   }
   void run(cudaStream_t stream = nullptr) {
     tree_attention(trees, cache, options, out.data(), workspace.on(stream), stream);
@@ -316,12 +316,12 @@ TEST_CASE("Splits of a prefix add up to the whole, filled or empty") {
   test::on_device([] {
     for (const int length : {140, 1}) {
       INFO("length " << length);
-      Sizes sizes{.lengths = {length, 33}, .nodes = 3, .group = 2, .most_length = 0};
+      Sizes sizes{.lengths = {length, 33}, .nodes = 3, .group = 2, .max_length = 0};
       const Problem<__half> whole(sizes, 41);
       const std::vector<__half> unsplit = OnDevice<__half>(whole).result();
       check_close(whole, unsplit);
 
-      sizes.most_length = 400;
+      sizes.max_length = 400;
       const Problem<__half> split(sizes, 41);
       for (const int multiprocessors : {1, 4}) {
 #if defined(TOOLDECODE_SIMT)
@@ -343,7 +343,7 @@ TEST_CASE("Splits of a prefix add up to the whole, filled or empty") {
 }
 
 TEST_CASE("Results do not depend on the order in which threads and blocks run") {
-  const Problem<__nv_bfloat16> problem({.lengths = {70}, .nodes = 40, .most_length = 400}, 51);
+  const Problem<__nv_bfloat16> problem({.lengths = {70}, .nodes = 40, .max_length = 400}, 51);
   std::vector<std::uint16_t> first;
   test::on_device([&] {
     const auto got = bits(OnDevice<__nv_bfloat16>(problem).result());
@@ -358,11 +358,11 @@ TEST_CASE("Scores of any size and sign are weighed without overflow") {
       INFO("scale " << scale);
       // Scores of some thousands: the greatest takes all, wherever it lies.
       const Problem<__half> problem(
-          {.lengths = {40}, .nodes = 7, .most_length = 0, .scale = scale, .magnitude = 6}, 61);
+          {.lengths = {40}, .nodes = 7, .max_length = 0, .scale = scale, .magnitude = 6}, 61);
       check_close(problem, OnDevice<__half>(problem).result());
     }
     // Scores that grow from tile to tile by less and by more than weights are allowed to.
-    Problem<__half> rising({.lengths = {120}, .nodes = 2, .most_length = 0, .scale = 1}, 62);
+    Problem<__half> rising({.lengths = {120}, .nodes = 2, .max_length = 0, .scale = 1}, 62);
     for (std::size_t slot = 0; slot < 122; ++slot) {
       for (std::size_t d = 0; d < 64; ++d) {
         rising.keys[64 * slot + d] = from_float<__half>(d == 0 ? static_cast<float>(slot) : 0);
@@ -377,7 +377,7 @@ TEST_CASE("Scores of any size and sign are weighed without overflow") {
 
 TEST_CASE("A captured call follows lengths and ancestors that change") {
   test::on_device([] {
-    const Problem<__half> problem({.lengths = {70}, .nodes = 6, .most_length = 400}, 71);
+    const Problem<__half> problem({.lengths = {70}, .nodes = 6, .max_length = 400}, 71);
     OnDevice<__half> device(problem);
     cudaStream_t stream = nullptr;
     check(cudaStreamCreate(&stream));
@@ -446,14 +446,14 @@ TEST_CASE("Tree attention refuses what it cannot do, and does nothing for nothin
     CHECK(refuses(Errc::invalid_option, [](Device& d) { d.options.key_heads = 2; }));
     CHECK(refuses(Errc::invalid_option, [](Device& d) { d.trees.nodes = 65; }));
     CHECK(refuses(Errc::invalid_option, [](Device& d) { d.trees.sequences = -1; }));
-    CHECK(refuses(Errc::invalid_option, [](Device& d) { d.trees.most_length = -1; }));
+    CHECK(refuses(Errc::invalid_option, [](Device& d) { d.trees.max_length = -1; }));
     CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.trees.queries += 1; }));
     CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.trees.ancestors = nullptr; }));
     CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.trees.lengths = nullptr; }));
     CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.cache.keys = nullptr; }));
     CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.cache.slot_stride = 65; }));
     CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.cache.pages = d.lengths.data(); }));
-    CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.trees.most_length = 10'000; }));
+    CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.trees.max_length = 10'000; }));
 
     OnDevice<__half> device(problem);
     device.trees.nodes = 0;

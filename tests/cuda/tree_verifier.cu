@@ -49,7 +49,7 @@ struct Trees {
   void add(const DraftTree& tree, const std::vector<TokenId>& drawn) {
     trees.push_back(tree);
     sizes.push_back(static_cast<std::int32_t>(tree.size()));
-    for (std::size_t i = 0; i < most_nodes; ++i) {
+    for (std::size_t i = 0; i < max_nodes; ++i) {
       const bool is_there = i < tree.size();
       tokens.push_back(is_there ? tree.token(i) : drawn[0]);
       parents.push_back(is_there ? static_cast<std::int32_t>(tree.parent(i)) : 0);
@@ -71,17 +71,17 @@ struct Trees {
   }
 };
 
-/// The host's verdict where the law after each node leaves one token.
+/// The host's verdict where the distribution after each node leaves one token.
 tooldecode::TreeVerdict verdict_of(const DraftTree& tree, const std::vector<TokenId>& drawn,
                                    std::size_t words) {
   constexpr float none = -std::numeric_limits<float>::infinity();
-  std::vector<float> law(words);
+  std::vector<float> distribution(words);
   return TreeVerifier<>()(
       tree,
       [&](std::size_t node) {
-        std::fill(law.begin(), law.end(), none);
-        if (drawn[node] >= 0) law[static_cast<std::size_t>(drawn[node])] = 0;
-        return std::span<const float>(law);
+        std::fill(distribution.begin(), distribution.end(), none);
+        if (drawn[node] >= 0) distribution[static_cast<std::size_t>(drawn[node])] = 0;
+        return std::span<const float>(distribution);
       },
       NoiseKey{}, 0);
 }
@@ -122,7 +122,7 @@ TEST_CASE("Verdicts on the device are the host's") {
       CHECK(got[i].kept == got[i].accepted + 1);
       CHECK(got[i].emitted == got[i].accepted + (expected.token ? 1 : 0));
       bool is_equal = true;
-      for (std::size_t j = 0; j < most_nodes; ++j) {
+      for (std::size_t j = 0; j < max_nodes; ++j) {
         const bool is_there = j < accepted;
         const TokenId token = is_there        ? all.trees[i].token(expected.path[j])
                               : j == accepted ? expected.token.value_or(-1)

@@ -59,7 +59,7 @@ class Machine {
     const int next = is_finished(state) ? -1 : next_[index(state)][static_cast<std::size_t>(token)];
     return next < 0 ? std::nullopt : std::optional(State{next});
   }
-  void fill_mask(State state, td::MaskWords words) const {
+  void fill_mask(State state, td::MaskView words) const {
     words[0] = 0;
     for (std::size_t t = 0; t < size; ++t) {
       if (advance(state, static_cast<td::TokenId>(t))) words[0] |= 1U << t;
@@ -91,8 +91,8 @@ struct Answer {
 };
 
 /// Log-probabilities of what a machine allows after a prompt and some tokens, by the definition.
-std::vector<double> law(const RandomModel& model, const Machine& machine, Tokens sequence,
-                        Machine::State state) {
+std::vector<double> distribution(const RandomModel& model, const Machine& machine, Tokens sequence,
+                                 Machine::State state) {
   std::vector<float> row(Machine::size);
   auto cache = model.make_cache();
   model.forward(cache, sequence, row);
@@ -116,7 +116,7 @@ std::vector<Answer> continuations(const RandomModel& model, const Machine& machi
                                   const Tokens& prompt, const Answer& from) {
   Tokens sequence = prompt;
   sequence.insert(sequence.end(), from.tokens.begin(), from.tokens.end());
-  const auto log_probabilities = law(model, machine, sequence, from.state);
+  const auto log_probabilities = distribution(model, machine, sequence, from.state);
   std::vector<Answer> result;
   for (std::size_t t = 0; t < Machine::size; ++t) {
     if (log_probabilities[t] == none) continue;

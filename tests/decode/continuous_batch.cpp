@@ -9,7 +9,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/continuous_batch.hpp>
 #include <tooldecode/decode/decoder.hpp>
-#include <tooldecode/draft/drafters.hpp>
+#include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
@@ -37,8 +37,8 @@ struct Script {
 };
 
 Script random_script(std::mt19937& random, std::size_t vocabulary_size) {
-  const auto tokens = [&](std::size_t least) {
-    Tokens some(least + random() % 5);
+  const auto tokens = [&](std::size_t min) {
+    Tokens some(min + random() % 5);
     for (auto& token : some) token = static_cast<td::TokenId>(random() % vocabulary_size);
     return some;
   };
@@ -140,9 +140,9 @@ TEST_CASE("each answer in a batch is that of a decoder alone") {
                                    .prefix_cache = random() % 2 == 0 ? 0U : 200U};
     if (seed % 3 == 0) {
       const td::test::OneByOne one{model};
-      run(one, table, td::Drafters<>{}, options, scripts, random);
+      run(one, table, td::DrafterGroup<>{}, options, scripts, random);
     } else {
-      run(model, table, td::Drafters<>{}, options, scripts, random);
+      run(model, table, td::DrafterGroup<>{}, options, scripts, random);
     }
     require_as_alone(model, table, scripts);
   }
@@ -150,7 +150,7 @@ TEST_CASE("each answer in a batch is that of a decoder alone") {
 
 TEST_CASE("drafts and a real cache change nothing in a batch") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
-  const td::MaskCache masks{vocabulary};
+  const td::VocabularyIndex masks{vocabulary};
   auto config            = td::test::random_llama_config();
   config.vocabulary_size = vocabulary.size();
   std::size_t accepted   = 0;
@@ -176,7 +176,7 @@ TEST_CASE("drafts and a real cache change nothing in a batch") {
 TEST_CASE("what has left is read once where there is a prefix cache") {
   const td::test::RandomModel model{50};
   const td::Unconstrained any{50};
-  using Batch = td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::Drafters<>>;
+  using Batch = td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::DrafterGroup<>>;
   for (const std::size_t room : {0U, 1000U}) {
     Batch batch{model, {.prefix_cache = room}};
     Tokens prompt(100, 3);
@@ -184,7 +184,7 @@ TEST_CASE("what has left is read once where there is a prefix cache") {
       batch.add({.prompt     = prompt,
                  .constraint = any,
                  .options    = {.max_tokens = 10},
-                 .drafter    = td::Drafters<>{},
+                 .drafter    = td::DrafterGroup<>{},
                  .on_end     = [&](const td::Output& output) -> td::AfterTurn {
                    prompt.insert(prompt.end(), output.tokens.begin(), output.tokens.end());
                    prompt.push_back(1);
@@ -204,14 +204,14 @@ TEST_CASE("what has left is read once where there is a prefix cache") {
 TEST_CASE("a sequence that is taken out is told nothing more, and its place is free") {
   const td::test::RandomModel model{50};
   const td::Unconstrained any{50};
-  using Batch = td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::Drafters<>>;
+  using Batch = td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::DrafterGroup<>>;
   Batch batch{model, {.max_batch = 1}};
   std::size_t ended = 0;
   const auto add    = [&] {
     return batch.add({.prompt     = {1},
                          .constraint = any,
                          .options    = {.max_tokens = 5},
-                         .drafter    = td::Drafters<>{},
+                         .drafter    = td::DrafterGroup<>{},
                          .on_end     = [&](const td::Output&) -> td::AfterTurn {
                         ++ended;
                         return td::Wait{};
@@ -235,12 +235,12 @@ TEST_CASE("a sequence that is taken out is told nothing more, and its place is f
 TEST_CASE("wrong requests are refused before they join") {
   const td::test::RandomModel model{50};
   const td::Unconstrained any{50};
-  td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::Drafters<>> batch{model};
+  td::ContinuousBatch<td::test::RandomModel, td::Unconstrained, td::DrafterGroup<>> batch{model};
   const auto add = [&](Tokens prompt, td::DecodeOptions options) {
     batch.add({.prompt     = std::move(prompt),
                .constraint = any,
                .options    = std::move(options),
-               .drafter    = td::Drafters<>{}});
+               .drafter    = td::DrafterGroup<>{}});
   };
   CHECK_THROWS_AS(add({}, {}), td::Error);
   CHECK_THROWS_AS(add({50}, {}), td::Error);

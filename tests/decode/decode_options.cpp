@@ -7,7 +7,7 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("every setting of the law reaches the pipeline") {
+TEST_CASE("every setting of the distribution reaches the pipeline") {
   const td::DecodeOptions options{.temperature        = 0.5F,
                                   .top_k              = 1,
                                   .top_p              = 0.2F,
@@ -16,15 +16,15 @@ TEST_CASE("every setting of the law reaches the pipeline") {
                                   .presence_penalty   = 5.0F,
                                   .frequency_penalty  = 6.0F,
                                   .bias               = {{7, 8.0F}}};
-  const td::LogitsOptions law = options.logits();
-  CHECK(law.temperature == 0.5F);
-  CHECK(law.top_k == 1);
-  CHECK(law.top_p == 0.2F);
-  CHECK(law.min_p == 0.3F);
-  CHECK(law.repetition_penalty == 4.0F);
-  CHECK(law.presence_penalty == 5.0F);
-  CHECK(law.frequency_penalty == 6.0F);
-  CHECK(law.bias == std::vector<std::pair<td::TokenId, float>>{{7, 8.0F}});
+  const td::SamplingParameters distribution = options.logits();
+  CHECK(distribution.temperature == 0.5F);
+  CHECK(distribution.top_k == 1);
+  CHECK(distribution.top_p == 0.2F);
+  CHECK(distribution.min_p == 0.3F);
+  CHECK(distribution.repetition_penalty == 4.0F);
+  CHECK(distribution.presence_penalty == 5.0F);
+  CHECK(distribution.frequency_penalty == 6.0F);
+  CHECK(distribution.bias == std::vector<std::pair<td::TokenId, float>>{{7, 8.0F}});
 }
 
 TEST_CASE("the defaults are greedy and change no logit") {

@@ -44,14 +44,14 @@ TEST_CASE("a prompt gets the longest beginning that any kept sequence shares") {
         kept.push_back(tokens);
         continue;
       }
-      std::size_t most = 0;
-      for (const Tokens& other : kept) most = std::max(most, common(other, tokens));
-      most             = std::min(most, tokens.size() - 1);
+      std::size_t max = 0;
+      for (const Tokens& other : kept) max = std::max(max, common(other, tokens));
+      max              = std::min(max, tokens.size() - 1);
       const auto found = prefixes.find(tokens);
-      REQUIRE(found.has_value() == (most > 0));
+      REQUIRE(found.has_value() == (max > 0));
       if (found)
         REQUIRE(found->tokens ==
-                Tokens(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(most)));
+                Tokens(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(max)));
     }
   }
 }

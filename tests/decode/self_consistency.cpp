@@ -30,7 +30,7 @@ namespace {
 using Tokens = std::vector<td::TokenId>;
 using Key    = std::function<std::optional<std::string>(std::span<const td::TokenId>)>;
 
-td::MaskCache bytes() {
+td::VocabularyIndex bytes() {
   return td::test::byte_vocabulary();
 }
 
@@ -110,12 +110,12 @@ TEST_CASE("samples are those of their seeds, and the answer that most of them gi
     shared += best > 0;
 
     // In batches, all samples take their passes together; one by one, they share the first.
-    std::size_t most = 0, sum = 0;
+    std::size_t max = 0, sum = 0;
     for (const td::Output& sample : drawn) {
-      most = std::max(most, sample.passes);
+      max = std::max(max, sample.passes);
       sum += sample.passes;
     }
-    CHECK(out.passes == most);
+    CHECK(out.passes == max);
     const OneByOne<RandomModel> single{model};
     const auto separate = td::Decoder{single, any, strategy}(Tokens{1, 2}, options);
     check_equal(separate, out);

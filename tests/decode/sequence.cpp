@@ -61,7 +61,7 @@ TEST_CASE("a caller may forbid further tokens") {
   const Four four;
   td::Sequence sequence{four.run, 0};
   const auto allow = [](std::uint32_t tokens) {
-    return [tokens](td::MaskWords mask) { mask[0] &= tokens; };
+    return [tokens](td::MaskView mask) { mask[0] &= tokens; };
   };
   CHECK_FALSE(sequence.find_forced(allow(0b0110)));
   std::vector<float> row{5, 1, 2, 5};
@@ -93,7 +93,7 @@ TEST_CASE("a sequence ends by its options, its context, or for lack of a token")
   CHECK(td::Sequence{none.run, 0}.is_finished());
 
   const Four narrow{{}, 3};
-  CHECK(narrow.run.most_tokens() == 2);
+  CHECK(narrow.run.max_tokens() == 2);
   td::Sequence sequence{narrow.run, 0};
   sequence.take({.token = 0});
   CHECK_FALSE(sequence.is_finished());
@@ -102,7 +102,7 @@ TEST_CASE("a sequence ends by its options, its context, or for lack of a token")
   CHECK(sequence.output().finish == td::Finish::context);
 
   const Four endless{{.max_tokens = 7}, std::numeric_limits<std::size_t>::max()};
-  CHECK(endless.run.most_tokens() == 7);
+  CHECK(endless.run.max_tokens() == 7);
 
   td::DecodeOptions banned;
   for (td::TokenId t = 0; t < 4; ++t) {

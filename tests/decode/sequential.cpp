@@ -51,7 +51,7 @@ class Table {
     const int next = rows_[index(state)][static_cast<std::size_t>(token)];
     return next < 0 ? std::nullopt : std::optional(State{next});
   }
-  void fill_mask(State state, td::MaskWords words) const {
+  void fill_mask(State state, td::MaskView words) const {
     for (auto& word : words) word = 0;
     for (std::size_t t = 0; t < size; ++t) {
       if (advance(state, static_cast<td::TokenId>(t))) words[t / 32] |= 1U << (t % 32);
@@ -210,7 +210,7 @@ TEST_CASE("a stop token of the options does not end a text that may not end") {
     std::optional<State> advance(State state, td::TokenId token) const {
       return token == state ? std::optional(3 - state) : std::nullopt;
     }
-    void fill_mask(State state, td::MaskWords words) const {
+    void fill_mask(State state, td::MaskView words) const {
       for (auto& word : words) word = 0;
       words[0] = 1U << state;
     }

@@ -32,7 +32,7 @@ struct Guesses {
   unsigned seed = 0;
 
   [[nodiscard]] std::size_t budget() const { return 12; }
-  [[nodiscard]] double least_probability() const { return 0; }
+  [[nodiscard]] double min_probability() const { return 0; }
   [[nodiscard]] Request begin(std::span<const td::TokenId>) const { return {std::mt19937{seed}}; }
 
   template <class C>

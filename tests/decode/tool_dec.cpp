@@ -45,8 +45,8 @@ const td::Vocabulary& vocabulary() {
   return all;
 }
 
-const td::MaskCache& masks() {
-  static const td::MaskCache cache{vocabulary()};
+const td::VocabularyIndex& masks() {
+  static const td::VocabularyIndex cache{vocabulary()};
   return cache;
 }
 

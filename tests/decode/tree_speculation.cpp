@@ -12,7 +12,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
-#include <tooldecode/draft/drafters.hpp>
+#include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/grammar/grammar.hpp>
@@ -47,7 +47,7 @@ struct Oracle {
   std::size_t nodes      = 63;  ///< of the tree
 
   std::size_t budget() const { return nodes; }
-  double least_probability() const { return 0; }
+  double min_probability() const { return 0; }
   Request begin(std::span<const td::TokenId>) const { return {std::mt19937{seed}}; }
 
   template <class C>
@@ -120,7 +120,7 @@ td::Output compare(const M& model, const C& constraint, const Tokens& prompt,
 
 TEST_CASE("drafts never change what is decoded, with any model, constraint and options") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
-  const td::MaskCache masks{vocabulary};
+  const td::VocabularyIndex masks{vocabulary};
   const std::size_t size = vocabulary.size();
   for (unsigned seed = 0; seed < 250; ++seed) {
     INFO("seed " << seed);
@@ -146,7 +146,7 @@ TEST_CASE("drafts never change what is decoded, with any model, constraint and o
 
 TEST_CASE("forced text and lookup change nothing either, over a model with a head") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
-  const td::MaskCache masks{vocabulary};
+  const td::VocabularyIndex masks{vocabulary};
   auto config            = td::test::random_llama_config();
   config.vocabulary_size = vocabulary.size();
   for (unsigned seed = 0; seed < 25; ++seed) {
@@ -168,8 +168,8 @@ TEST_CASE("forced text and lookup change nothing either, over a model with a hea
     };
     check(forced);
     check(lookup);
-    check(td::Drafters{lookup, forced});
-    check(td::Drafters{td::DraftersOptions{.budget = 3}, forced, lookup, forced});
+    check(td::DrafterGroup{lookup, forced});
+    check(td::DrafterGroup{td::DrafterGroupOptions{.budget = 3}, forced, lookup, forced});
   }
 }
 
@@ -195,12 +195,12 @@ TEST_CASE("ends inside an accepted path end the answer there") {
   const td::TreeSpeculation speculation{oracle, td::TreeVerifier{td::Walk{}}};
 
   SECTION("max_tokens") {
-    for (std::size_t most = 0; most < 25; ++most) {
+    for (std::size_t max = 0; max < 25; ++max) {
       const td::Unconstrained any{50};
       const td::Decoder decode{model, any, speculation};
-      const auto out = decode({{1, 2}}, {.max_tokens = most});
+      const auto out = decode({{1, 2}}, {.max_tokens = max});
       CHECK(out.tokens ==
-            Tokens(plain.tokens.begin(), plain.tokens.begin() + static_cast<std::ptrdiff_t>(most)));
+            Tokens(plain.tokens.begin(), plain.tokens.begin() + static_cast<std::ptrdiff_t>(max)));
       CHECK(out.finish == td::Finish::length);
     }
   }
@@ -238,7 +238,7 @@ TEST_CASE("ends inside an accepted path end the answer there") {
 
 TEST_CASE("a draft may cross the edges of reasoning and of calls") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
-  const td::MaskCache masks{vocabulary};
+  const td::VocabularyIndex masks{vocabulary};
   td::Grammar grammar;
   std::vector<td::Dfa::Row> letter(1);
   for (unsigned byte = 'a'; byte <= 'z'; ++byte) letter[0].next[byte] = 0;
@@ -274,7 +274,7 @@ TEST_CASE("a constraint that forbids every draft, and no draft at all, leave pla
     std::optional<State> advance(State state, td::TokenId token) const noexcept {
       return token % 3 == 2 ? td::Unconstrained::advance(state, token) : std::nullopt;
     }
-    void fill_mask(State, td::MaskWords words) const noexcept {
+    void fill_mask(State, td::MaskView words) const noexcept {
       for (auto& word : words) word = 0;
       for (std::uint32_t t = 2; t < 50; t += 3) words[t / 32] |= 1U << (t % 32);
     }

@@ -51,7 +51,7 @@ TEST_CASE("the best nodes are those that a search from the root takes, ties or n
   for (unsigned seed = 0; seed < 400; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random{seed};
-    const std::size_t most_depth = 1 + random() % 12;
+    const std::size_t max_depth = 1 + random() % 12;
     // Few distinct values, 0 among them, give ties between siblings, cousins, parents and children,
     // and sums that depend on their order; every third set has hardly any.
     const auto draw = [&] {
@@ -59,7 +59,7 @@ TEST_CASE("the best nodes are those that a search from the root takes, ties or n
       const float rounded[] = {0.0F, -0.0F, -0.00390625F, -0.1F, -0.3F, -0.7F, -5.5F};
       return rounded[random() % 7];
     };
-    td::DraftCandidates candidates(any, any.initial(), 4, most_depth);
+    td::DraftCandidates candidates(any, any.initial(), 4, max_depth);
     std::vector<Guess> guesses{{}};
     for (std::size_t i = 0, tries = random() % 150; i < tries; ++i) {
       Guess guess{random() % 3 == 0 ? random() % guesses.size() : guesses.size() - 1,
@@ -72,7 +72,7 @@ TEST_CASE("the best nodes are those that a search from the root takes, ties or n
       if (same != guesses.end()) {
         REQUIRE(node == static_cast<std::size_t>(same - guesses.begin()));
         same->probability = std::max(same->probability, guess.probability);
-      } else if (guess.depth > most_depth) {
+      } else if (guess.depth > max_depth) {
         REQUIRE_FALSE(node);
       } else {
         REQUIRE(node == guesses.size());
@@ -85,13 +85,13 @@ TEST_CASE("the best nodes are those that a search from the root takes, ties or n
       REQUIRE(candidates.depth(i) == guesses[i].depth);
     }
     for (const std::size_t count : {1U, 2U, 7U, 24U, 64U}) {
-      const double least = std::vector{0.0, 0.05, 0.6, 1.0}[random() % 4];
-      auto expected      = slow_best(guesses, count);
+      const double min = std::vector{0.0, 0.05, 0.6, 1.0}[random() % 4];
+      auto expected    = slow_best(guesses, count);
       std::erase_if(expected, [&](std::size_t node) {
-        return score_of(guesses, node) < static_cast<float>(std::log(least));
+        return score_of(guesses, node) < static_cast<float>(std::log(min));
       });
-      REQUIRE(candidates.best_nodes(count, least) == expected);
-      const td::DraftTree tree = candidates.best(count, least);
+      REQUIRE(candidates.best_nodes(count, min) == expected);
+      const td::DraftTree tree = candidates.best(count, min);
       REQUIRE(tree.size() == expected.size());
       std::set<std::pair<std::size_t, td::TokenId>> siblings;
       for (std::size_t i = 1; i < tree.size(); ++i) {

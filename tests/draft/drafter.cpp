@@ -21,10 +21,10 @@ struct Comb {
     std::size_t rounds = 0;
   };
   std::size_t nodes = 0;
-  double least      = 0;
+  double min        = 0;
 
   std::size_t budget() const { return nodes; }
-  double least_probability() const { return least; }
+  double min_probability() const { return min; }
   Request begin(std::span<const td::TokenId>) const { return {}; }
   template <class C>
   void propose(Request& request, const td::DraftContext<C>&,
@@ -39,8 +39,8 @@ struct Comb {
 };
 
 struct OneToken {
-  static constexpr bool reads_hidden           = false;
-  static constexpr bool preserves_proposal_law = true;
+  static constexpr bool reads_hidden                    = false;
+  static constexpr bool preserves_proposal_distribution = true;
   struct Request {};
   Request begin(std::span<const td::TokenId>) const { return {}; }
   template <class C>
@@ -56,10 +56,10 @@ struct NoBudget : Comb {
 };
 
 static_assert(td::CandidateDrafter<Comb, td::Unconstrained>);
-static_assert(td::LawDrafter<OneToken, td::Unconstrained>);
+static_assert(td::DistributionDrafter<OneToken, td::Unconstrained>);
 static_assert(td::Drafter<Comb, td::Unconstrained> && td::Drafter<OneToken, td::Unconstrained>);
 static_assert(!td::CandidateDrafter<OneToken, td::Unconstrained>);
-static_assert(!td::LawDrafter<Comb, td::Unconstrained>);
+static_assert(!td::DistributionDrafter<Comb, td::Unconstrained>);
 static_assert(!td::Drafter<NoBudget, td::Unconstrained> && !td::Drafter<int, td::Unconstrained>);
 
 const td::Unconstrained any{50};
@@ -72,8 +72,8 @@ Context context_of(std::size_t depth, std::size_t nodes) {
           .prompt     = prompt,
           .generated  = generated,
           .hidden     = {},
-          .most_depth = depth,
-          .most_nodes = nodes};
+          .max_depth  = depth,
+          .max_nodes  = nodes};
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ TEST_CASE("a tree has the depth, the nodes and the budget that there are, whiche
   CHECK(likely.depth(3) == 3);
 }
 
-TEST_CASE("a drafter that keeps its law makes its tree itself") {
+TEST_CASE("a drafter that keeps its distribution makes its tree itself") {
   OneToken::Request request;
   const td::DraftTree tree = td::draft_tree(OneToken{}, request, context_of(9, 9));
   CHECK(tree.size() == 2);

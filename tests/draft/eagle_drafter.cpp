@@ -11,7 +11,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
-#include <tooldecode/draft/drafters.hpp>
+#include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/eagle_drafter.hpp>
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
@@ -58,11 +58,11 @@ TEST_CASE("after any history EAGLE's tree is that of a request that reads the se
     const td::EagleDrafter drafter{
         model,
         head,
-        {.depth             = 1 + random() % 7,
-         .width             = 1 + random() % 9,
-         .budget            = 1 + random() % 40,
-         .least_probability = seed % 4 == 0 ? 0.02 : 0,
-         .context           = seed % 3 == 0 ? std::optional(word_vocabulary(size)) : std::nullopt}};
+        {.depth           = 1 + random() % 7,
+         .width           = 1 + random() % 9,
+         .budget          = 1 + random() % 40,
+         .min_probability = seed % 4 == 0 ? 0.02 : 0,
+         .context         = seed % 3 == 0 ? std::optional(word_vocabulary(size)) : std::nullopt}};
     Rounds{target, random}.require_memoryless(drafter, td::Unconstrained{size});
     Rounds{target, random}.require_memoryless(drafter, td::test::RandomTable{size, seed});
   }
@@ -100,7 +100,7 @@ TEST_CASE("EAGLE's tree keeps to its depth, width and budget, and to its room of
   }
   // A chain's root is not run, its last node neither.
   const td::EagleDrafter deep{
-      model, head, {.depth = 60, .width = 1, .budget = 63, .least_probability = 0}};
+      model, head, {.depth = 60, .width = 1, .budget = 63, .min_probability = 0}};
   CHECK(rounds.tree_at_once(deep, any, 9, 1).size() == 61);
   CHECK(rounds.tree_at_once(deep, any, 9, 17).size() == 48);
 }
@@ -111,8 +111,8 @@ TEST_CASE("paths that the draft model thinks unlikely are neither verified nor g
   std::mt19937 random{5};
   const td::FrequencyRankedHead head{target.lm_head(), random_ranks(size, random).first(size)};
   const Rounds rounds{target, random};
-  const auto tree_of = [&](double least) {
-    const td::EagleDrafter drafter{model, head, {.budget = 60, .least_probability = least}};
+  const auto tree_of = [&](double min) {
+    const td::EagleDrafter drafter{model, head, {.budget = 60, .min_probability = min}};
     return rounds.tree_at_once(drafter, td::Unconstrained{size}, 9, 1);
   };
   const td::DraftTree all = tree_of(0), likely = tree_of(0.03);
@@ -136,7 +136,7 @@ TEST_CASE("the prompt's tokens have rows where the drafter takes its context in"
     const td::FrequencyRankedHead head{target.lm_head(), ranked};
     const Rounds rounds{target, random};
     for (const bool with_context : {false, true}) {
-      td::EagleOptions options{.least_probability = 0};
+      td::EagleOptions options{.min_probability = 0};
       if (with_context) options.context = vocabulary;
       const td::EagleDrafter drafter{model, head, options};
       const td::DraftTree tree = rounds.tree_at_once(drafter, any, 12, 1);
@@ -177,7 +177,7 @@ TEST_CASE("what the constraint forbids is not drafted, and what it allows is, wh
 
 TEST_CASE("EAGLE's and Medusa's drafts change nothing of what is decoded") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
-  const td::MaskCache masks{vocabulary};
+  const td::VocabularyIndex masks{vocabulary};
   auto config            = td::test::random_llama_config();
   config.vocabulary_size = vocabulary.size();
   std::size_t cases = 0, accepted = 0;
@@ -210,13 +210,13 @@ TEST_CASE("EAGLE's and Medusa's drafts change nothing of what is decoded") {
           ++cases;
           for (const std::size_t count : drafted.drafts.accepted) accepted += count;
         };
-        td::EagleOptions small{.depth = 3, .width = 4, .least_probability = 0};
+        td::EagleOptions small{.depth = 3, .width = 4, .min_probability = 0};
         if (!is_all) small.context = vocabulary;
         check(td::EagleDrafter{eagle, head, small});
         check(td::MedusaDrafter{medusa, head});
-        check(td::Drafters{td::MedusaDrafter{medusa, head, {.choices = {3, 2}}},
-                           td::EagleDrafter{eagle, head, {.depth = 2, .width = 3}},
-                           td::ForcedDrafter{masks.trie()}});
+        check(td::DrafterGroup{td::MedusaDrafter{medusa, head, {.choices = {3, 2}}},
+                               td::EagleDrafter{eagle, head, {.depth = 2, .width = 3}},
+                               td::ForcedDrafter{masks.trie()}});
       }
     };
     const td::ChoiceOptions choice{.choice = td::ToolChoice::required, .whitespace = seed % 2};

@@ -25,8 +25,8 @@ const td::Vocabulary& vocabulary() {
   static const td::Vocabulary words = td::test::call_vocabulary();
   return words;
 }
-const td::MaskCache& masks() {
-  static const td::MaskCache cache{vocabulary()};
+const td::VocabularyIndex& masks() {
+  static const td::VocabularyIndex cache{vocabulary()};
   return cache;
 }
 
@@ -57,7 +57,7 @@ auto after(const td::ToolCallFSM& constraint, std::string_view text) {
 template <class C>
 td::DraftCandidates<C> drafted(const td::ForcedDrafter& drafter, const C& constraint,
                                typename C::State state, td::DraftCandidates<C>& candidates,
-                               std::size_t most_nodes = 64) {
+                               std::size_t max_nodes = 64) {
   static const Tokens prompt{1};
   td::ForcedDrafter::Request request;
   const td::DraftContext<C> context{.constraint = constraint,
@@ -65,8 +65,8 @@ td::DraftCandidates<C> drafted(const td::ForcedDrafter& drafter, const C& constr
                                     .prompt     = prompt,
                                     .generated  = {},
                                     .hidden     = {},
-                                    .most_depth = 60,
-                                    .most_nodes = most_nodes};
+                                    .max_depth  = 60,
+                                    .max_nodes  = max_nodes};
   drafter.propose(request, context, candidates);
   return candidates;
 }
@@ -195,5 +195,5 @@ TEST_CASE("where nothing is forced nothing is drafted") {
   const td::Unconstrained any{vocabulary().size()};
   CHECK(drafted(drafter, any, any.initial()).size() == 1);
   static_assert(!td::ForcedDrafter::reads_hidden);
-  CHECK(drafter.least_probability() == 0);
+  CHECK(drafter.min_probability() == 0);
 }

@@ -115,22 +115,22 @@ void check_head(const Head& head, const Matrix& matrix, const std::vector<td::To
   for (std::size_t t = 0; t < n; ++t) {
     INFO("state " << t << " of " << n << ", width " << width << ", rows " << active.size());
     const std::span<const float> state(hidden.data() + t * width, width);
-    const Words mask       = is_masked ? words[t] : Words{};
-    const auto expected    = expect(matrix, active, state, mask.empty() ? nullptr : &masks[t]);
-    const std::size_t most = std::min(k, expected.tokens.size());
+    const Words mask      = is_masked ? words[t] : Words{};
+    const auto expected   = expect(matrix, active, state, mask.empty() ? nullptr : &masks[t]);
+    const std::size_t max = std::min(k, expected.tokens.size());
     CHECK(tops[t].tokens ==
-          std::vector(expected.tokens.begin(), expected.tokens.begin() + static_cast<int>(most)));
+          std::vector(expected.tokens.begin(), expected.tokens.begin() + static_cast<int>(max)));
     if (expected.tokens.empty()) {
       CHECK(tops[t].log_sum_exp == -std::numeric_limits<double>::infinity());
     } else {
       CHECK(std::abs(tops[t].log_sum_exp - expected.log_sum_exp) < 1e-5);
     }
 
-    const td::TokenLogits law = head.project(state, mask);
-    REQUIRE(law.tokens.size() == law.logits.size());
+    const td::TokenLogits distribution = head.project(state, mask);
+    REQUIRE(distribution.tokens.size() == distribution.logits.size());
     std::vector<td::ScoredToken> all;
-    for (std::size_t i = 0; i < law.tokens.size(); ++i) {
-      all.push_back({law.tokens[i], law.logits[i]});
+    for (std::size_t i = 0; i < distribution.tokens.size(); ++i) {
+      all.push_back({distribution.tokens[i], distribution.logits[i]});
     }
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
       return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
@@ -151,7 +151,7 @@ void check_head(const Head& head, const Matrix& matrix, const std::vector<td::To
 }  // namespace
 
 TEST_CASE(
-    "top k, log-sum-exp and law equal brute force for any rows, masks and numbers of states") {
+    "top k, log-sum-exp and distribution equal brute force for any rows, masks and numbers of states") {
   std::mt19937 random{1};
   for (std::size_t round = 0; round < 32; ++round) {
     INFO("seed 1, round " << round);
@@ -211,10 +211,11 @@ TEST_CASE("a token's logit has one value, whatever states, rows and copies are b
     CHECK(alone[0].log_sum_exp == together[t].log_sum_exp);
     CHECK(elsewhere[t].tokens == together[t].tokens);
     CHECK(elsewhere[t].log_sum_exp == together[t].log_sum_exp);
-    const auto law = gathered.project(state);
+    const auto distribution = gathered.project(state);
     for (const auto& [token, logit] : together[t].tokens) {
-      const auto at = std::find(law.tokens.begin(), law.tokens.end(), token) - law.tokens.begin();
-      CHECK(law.logits[static_cast<std::size_t>(at)] == logit);
+      const auto at = std::find(distribution.tokens.begin(), distribution.tokens.end(), token) -
+                      distribution.tokens.begin();
+      CHECK(distribution.logits[static_cast<std::size_t>(at)] == logit);
     }
   }
 }

@@ -110,7 +110,7 @@ struct SlowNode {
 /// All nodes in the order in which they are made, the root first.
 template <class C>
 std::vector<SlowNode> slow_expansion(const C& constraint, const TableHead& head, std::size_t depth,
-                                     std::size_t width, auto children, double least) {
+                                     std::size_t width, auto children, double min) {
   std::vector<SlowNode> all{{}};
   std::vector<SlowNode> frontier{{}};
   for (std::size_t level = 0; level < depth; ++level) {
@@ -142,9 +142,8 @@ std::vector<SlowNode> slow_expansion(const C& constraint, const TableHead& head,
     std::ranges::stable_sort(
         made, [](const SlowNode& a, const SlowNode& b) { return a.score > b.score; });
     made.resize(std::min(width, made.size()));
-    std::erase_if(made, [&](const SlowNode& node) {
-      return node.score < static_cast<float>(std::log(least));
-    });
+    std::erase_if(
+        made, [&](const SlowNode& node) { return node.score < static_cast<float>(std::log(min)); });
     frontier = made;
   }
   return all;
@@ -153,11 +152,11 @@ std::vector<SlowNode> slow_expansion(const C& constraint, const TableHead& head,
 /// Grows a tree whose states are the rows after its nodes' paths.
 template <class C>
 td::DraftCandidates<C> grown(const C& constraint, const TableHead& head, std::size_t depth,
-                             std::size_t width, auto children, double least = 0) {
+                             std::size_t width, auto children, double min = 0) {
   td::DraftCandidates<C> candidates(constraint, constraint.initial(), 0, 64);
   std::vector<float> states;
   std::vector<std::size_t> before;
-  td::grow_tree(candidates, head, depth, width, least, children,
+  td::grow_tree(candidates, head, depth, width, min, children,
                 [&](std::size_t level, std::span<const td::FrontierNode> frontier) {
                   REQUIRE(level < depth);
                   states.clear();
@@ -176,9 +175,9 @@ td::DraftCandidates<C> grown(const C& constraint, const TableHead& head, std::si
 
 template <class C>
 void compare(const C& constraint, const TableHead& head, std::size_t depth, std::size_t width,
-             auto children, double least) {
-  const auto expected   = slow_expansion(constraint, head, depth, width, children, least);
-  const auto candidates = grown(constraint, head, depth, width, children, least);
+             auto children, double min) {
+  const auto expected   = slow_expansion(constraint, head, depth, width, children, min);
+  const auto candidates = grown(constraint, head, depth, width, children, min);
   std::vector<SlowNode> nodes;
   std::vector<std::set<std::size_t>> parents(depth + 1);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -200,7 +199,7 @@ struct DeadEnd {
   std::optional<State> advance(State state, td::TokenId token) const {
     return state == 0 && token < first ? std::optional(1) : std::nullopt;
   }
-  void fill_mask(State state, td::MaskWords mask) const {
+  void fill_mask(State state, td::MaskView mask) const {
     for (auto& word : mask) word = 0;
     if (state == 0) mask[0] = (1U << first) - 1;
   }
@@ -220,12 +219,12 @@ TEST_CASE("a tree is EAGLE-2's expansion, written out") {
     const std::size_t depth = random() % 6, width = 1 + random() % 5;
     const std::vector<std::size_t> choices{random() % 7, 1 + random() % 6, 1 + random() % 4};
     const auto by_level = [&](std::size_t level) { return choices[level % 3]; };
-    const double least  = std::vector{0.0, 0.01, 0.3}[random() % 3];
+    const double min    = std::vector{0.0, 0.01, 0.3}[random() % 3];
     const auto as_width = [width](std::size_t) { return width; };
-    compare(td::Unconstrained{words}, head, depth, width, as_width, least);
-    compare(td::Unconstrained{words, {3, 7}}, head, depth, width, by_level, least);
-    compare(td::test::RandomTable{words, seed}, head, depth, width, as_width, least);
-    compare(td::test::RandomTable{words, seed}, head, depth, width, by_level, least);
+    compare(td::Unconstrained{words}, head, depth, width, as_width, min);
+    compare(td::Unconstrained{words, {3, 7}}, head, depth, width, by_level, min);
+    compare(td::test::RandomTable{words, seed}, head, depth, width, as_width, min);
+    compare(td::test::RandomTable{words, seed}, head, depth, width, by_level, min);
   }
 }
 
@@ -248,7 +247,7 @@ TEST_CASE("where fewer tokens are allowed than the head has, tokens that it lack
     std::optional<State> advance(State state, td::TokenId token) const {
       return token >= 35 ? td::Unconstrained::advance(state, token) : std::nullopt;
     }
-    void fill_mask(State, td::MaskWords mask) const {
+    void fill_mask(State, td::MaskView mask) const {
       mask[0] = 0;
       mask[1] = 0b11111000;
     }

@@ -86,11 +86,11 @@ TEST_CASE("offsets and weights that do not fit are refused by place") {
     }
     return std::pair(td::Errc::malformed_json, std::string("nothing thrown"));
   };
-  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  constexpr auto max = std::numeric_limits<std::int64_t>::max();
   CHECK(build({0, 0, 0}, 7).first == td::Errc::shape_mismatch);
   CHECK(build({0, 0}, 0).first == td::Errc::shape_mismatch);
   CHECK(build({}, 4).first == td::Errc::shape_mismatch);
-  for (const std::int64_t offset : {std::int64_t{9}, std::int64_t{-2}, most, -most}) {
+  for (const std::int64_t offset : {std::int64_t{9}, std::int64_t{-2}, max, -max}) {
     CHECK(build({0, offset}, 4) == std::pair(td::Errc::unknown_token, std::string("d2t[1]")));
   }
   CHECK(build({0, 8}, 4).second == "nothing thrown");

@@ -42,11 +42,11 @@ TEST_CASE("after any history Medusa's tree is that of a request that reads the s
     const td::MedusaDrafter drafter{
         model,
         head,
-        {.choices           = {1 + random() % 9, random() % 6, 3},
-         .width             = 1 + random() % 9,
-         .budget            = 1 + random() % 40,
-         .least_probability = seed % 4 == 0 ? 0.02 : 0,
-         .context           = seed % 3 == 0 ? std::optional(word_vocabulary(size)) : std::nullopt}};
+        {.choices         = {1 + random() % 9, random() % 6, 3},
+         .width           = 1 + random() % 9,
+         .budget          = 1 + random() % 40,
+         .min_probability = seed % 4 == 0 ? 0.02 : 0,
+         .context         = seed % 3 == 0 ? std::optional(word_vocabulary(size)) : std::nullopt}};
     Rounds{target, random}.require_memoryless(drafter, td::Unconstrained{size});
     Rounds{target, random}.require_memoryless(drafter, td::test::RandomTable{size, seed});
   }
@@ -58,7 +58,7 @@ TEST_CASE("each level is what one head guesses from the last state that the targ
   std::mt19937 random{5};
   const td::FrequencyRankedHead head{target.lm_head(), random_ranks(size, random).first(size)};
   const td::MedusaDrafter drafter{
-      model, head, {.choices = {3, 2, 2}, .width = 9, .budget = 60, .least_probability = 0}};
+      model, head, {.choices = {3, 2, 2}, .width = 9, .budget = 60, .min_probability = 0}};
   const td::Unconstrained any{size};
   const std::vector<td::TokenId> prompt{4, 5}, generated{6, 7, 8};
   const Floats hidden = td::test::random_numbers(2 * width, 1, random);
@@ -67,16 +67,16 @@ TEST_CASE("each level is what one head guesses from the last state that the targ
   target.fill_logits(states, logits);
   // The tokens of a head by their logits, and the log-probabilities of all.
   std::vector<std::vector<td::TokenId>> order;
-  std::vector<std::vector<double>> laws;
+  std::vector<std::vector<double>> distributions;
   for (std::size_t h = 0; h < 3; ++h) {
     const auto row = std::span(logits).subspan(h * size, size);
     double sum     = 0;
     for (const float x : row) sum += std::exp(static_cast<double>(x));
     order.emplace_back(size);
-    laws.emplace_back();
+    distributions.emplace_back();
     for (std::size_t t = 0; t < size; ++t) {
       order[h][t] = static_cast<td::TokenId>(t);
-      laws[h].push_back(static_cast<double>(row[t]) - std::log(sum));
+      distributions[h].push_back(static_cast<double>(row[t]) - std::log(sum));
     }
     std::ranges::sort(order[h], [&](td::TokenId a, td::TokenId b) {
       return row[static_cast<std::size_t>(a)] > row[static_cast<std::size_t>(b)];
@@ -91,8 +91,8 @@ TEST_CASE("each level is what one head guesses from the last state that the targ
                                                 .generated  = generated,
                                                 .unread     = unread,
                                                 .hidden     = hidden,
-                                                .most_depth = 60,
-                                                .most_nodes = 64};
+                                                .max_depth  = 60,
+                                                .max_nodes  = 64};
     const td::DraftTree tree = td::draft_tree(drafter, request, context);
     // What is unread was guessed by the first heads; the others go on from there, with as many
     // choices as their level of this tree has.
@@ -110,7 +110,8 @@ TEST_CASE("each level is what one head guesses from the last state that the targ
       }
       double score = 0;
       for (std::size_t node = i; node != 0; node = tree.parent(node)) {
-        score += laws[unread - 2 + tree.depth(node)][static_cast<std::size_t>(tree.token(node))];
+        score += distributions[unread - 2 + tree.depth(node)]
+                              [static_cast<std::size_t>(tree.token(node))];
       }
       CHECK(std::abs(static_cast<double>(tree.score(i)) - score) < 1e-4);
     }
@@ -127,7 +128,7 @@ TEST_CASE("Medusa's tree keeps to its choices, width, budget and depth") {
   const td::FrequencyRankedHead head{target.lm_head(), random_ranks(size, random).first(size)};
   const Rounds rounds{target, random};
   const auto size_of = [&](td::MedusaOptions options, std::size_t unread = 1) {
-    options.least_probability = 0;
+    options.min_probability = 0;
     return rounds
         .tree_at_once(td::MedusaDrafter{model, head, options}, td::Unconstrained{size}, 9, unread)
         .size();
@@ -156,7 +157,7 @@ TEST_CASE("Medusa's nodes are what the constraint allows, and the prompt's where
     const Rounds rounds{target, random};
     const td::test::RandomTable table{size, seed};
     const td::DraftTree pruned = rounds.tree_at_once(
-        td::MedusaDrafter{model, head, {.budget = 60, .least_probability = 0}}, table, 9, 1);
+        td::MedusaDrafter{model, head, {.budget = 60, .min_probability = 0}}, table, 9, 1);
     std::vector<td::test::RandomTable::State> states{table.initial()};
     for (std::size_t i = 1; i < pruned.size(); ++i, ++nodes) {
       const auto state = table.advance(states[pruned.parent(i)], pruned.token(i));
@@ -165,7 +166,7 @@ TEST_CASE("Medusa's nodes are what the constraint allows, and the prompt's where
       states.push_back(*state);
     }
     for (const bool with_context : {false, true}) {
-      td::MedusaOptions options{.least_probability = 0};
+      td::MedusaOptions options{.min_probability = 0};
       if (with_context) options.context = vocabulary;
       const td::MedusaDrafter drafter{model, head, options};
       const td::DraftTree tree = rounds.tree_at_once(drafter, td::Unconstrained{size}, 12, 1);

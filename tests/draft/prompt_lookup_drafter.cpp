@@ -29,8 +29,8 @@ td::Vocabulary words() {
   return td::Vocabulary(entries, {});
 }
 
-const td::MaskCache& masks() {
-  static const td::MaskCache cache{words()};
+const td::VocabularyIndex& masks() {
+  static const td::VocabularyIndex cache{words()};
   return cache;
 }
 
@@ -49,8 +49,8 @@ std::vector<std::string> drafts(const Tokens& prompt, const Tokens& generated,
                                                     .prompt     = prompt,
                                                     .generated  = generated,
                                                     .hidden     = {},
-                                                    .most_depth = 60,
-                                                    .most_nodes = 64};
+                                                    .max_depth  = 60,
+                                                    .max_nodes  = 64};
   td::DraftCandidates candidates(any, any.initial(), 0, 60);
   drafter.propose(request, context, candidates);
   std::vector<std::string> leaves;
@@ -74,15 +74,15 @@ using Texts = std::vector<std::string>;
 
 /// The first guess, written out: of all earlier ends, the one that agrees longest with the end of
 /// the text, the latest among equals.
-std::string slow_first(const std::string& text, std::size_t least, std::size_t most,
+std::string slow_first(const std::string& text, std::size_t min, std::size_t max,
                        std::size_t length) {
   std::size_t best = 0, from = 0;
   for (std::size_t end = 0; end < text.size(); ++end) {
     std::size_t bytes = 0;
-    for (std::size_t b = 1; b <= std::min(end, most); ++b) {
+    for (std::size_t b = 1; b <= std::min(end, max); ++b) {
       if (text.substr(end - b, b) == text.substr(text.size() - b)) bytes = b;
     }
-    if (bytes >= least && bytes >= best) {
+    if (bytes >= min && bytes >= best) {
       best = bytes;
       from = end;
     }
@@ -118,7 +118,7 @@ TEST_CASE("at most so many matches of so many tokens, each a token that fits lon
   CHECK(drafts(prompt, "", {.length = 60}) == Texts{"ab Oslo Oslo Oslo Oslo k="});
   CHECK(drafts(prompt, "", {.matches = 0}).empty());
   CHECK(drafts(prompt, "", {.length = 0}).size() <= 1);
-  CHECK(drafts(prompt, "", {.least_bytes = 3}).empty());
+  CHECK(drafts(prompt, "", {.min_bytes = 3}).empty());
   CHECK(drafts("aaaaaaaa", "", {.length = 1, .matches = 5}) == Texts{"a"});
 }
 
@@ -130,10 +130,10 @@ TEST_CASE("random texts: the first guess is that of a search written out") {
     for (std::size_t i = 0, size = random() % 60; i < size; ++i) {
       text += static_cast<char>('p' + random() % 3);
     }
-    const std::size_t least = 1 + random() % 4, most = 4 + random() % 6;
+    const std::size_t min = 1 + random() % 4, max = 4 + random() % 6;
     const auto found =
-        drafts(text, "", {.length = 4, .matches = 1, .least_bytes = least, .most_bytes = most});
-    const auto expected = slow_first(text, least, most, 4);
+        drafts(text, "", {.length = 4, .matches = 1, .min_bytes = min, .max_bytes = max});
+    const auto expected = slow_first(text, min, max, 4);
     REQUIRE(found == (expected.empty() ? Texts{} : Texts{expected}));
   }
 }
@@ -141,12 +141,12 @@ TEST_CASE("random texts: the first guess is that of a search written out") {
 TEST_CASE("texts without a match, short ones and none draft nothing") {
   CHECK(drafts("abcdefg").empty());
   for (const char* text : {"", "a", "aa", "ab"}) CHECK(drafts(text).empty());
-  for (const std::size_t least : {0U, 1U}) {
+  for (const std::size_t min : {0U, 1U}) {
     // A match of no bytes is one too, if it is asked for.
     for (const char* text : {"", "a"}) {
-      CHECK(drafts(text, "", {.least_bytes = least}).size() <= 1);
+      CHECK(drafts(text, "", {.min_bytes = min}).size() <= 1);
     }
-    CHECK(drafts("qq", "", {.matches = 1, .least_bytes = 1}) == Texts{"q"});
+    CHECK(drafts("qq", "", {.matches = 1, .min_bytes = 1}) == Texts{"q"});
   }
 }
 
@@ -159,7 +159,7 @@ TEST_CASE("an unfinished character does no harm") {
                             {"=", td::TokenType::normal},
                             {"\xE2\x82\xAC", td::TokenType::normal}},
                            {});
-  const td::PromptLookupDrafter drafter{few, {.most_bytes = 2}};
+  const td::PromptLookupDrafter drafter{few, {.max_bytes = 2}};
   const td::Unconstrained any{3};
   const Tokens prompt{0, 1, 2, 0, 1};
   auto request = drafter.begin(prompt);
@@ -168,8 +168,8 @@ TEST_CASE("an unfinished character does no harm") {
                                                     .prompt     = prompt,
                                                     .generated  = {},
                                                     .hidden     = {},
-                                                    .most_depth = 60,
-                                                    .most_nodes = 64};
+                                                    .max_depth  = 60,
+                                                    .max_nodes  = 64};
   const auto tree = td::draft_tree(drafter, request, context);
   REQUIRE(tree.size() == 4);
   CHECK(tree.token(1) == 2);
@@ -188,8 +188,8 @@ TEST_CASE("a request that goes on drafts as a new one does") {
                                                       .prompt     = prompt,
                                                       .generated  = generated,
                                                       .hidden     = {},
-                                                      .most_depth = 60,
-                                                      .most_nodes = 64};
+                                                      .max_depth  = 60,
+                                                      .max_nodes  = 64};
     auto fresh          = drafter.begin(prompt);
     const auto followed = td::draft_tree(drafter, request, context);
     const auto anew     = td::draft_tree(drafter, fresh, context);
@@ -215,8 +215,8 @@ TEST_CASE("a guess goes as far as the constraint goes along") {
                                                   .prompt     = prompt,
                                                   .generated  = generated,
                                                   .hidden     = {},
-                                                  .most_depth = 60,
-                                                  .most_nodes = 64};
+                                                  .max_depth  = 60,
+                                                  .max_nodes  = 64};
   const auto tree = td::draft_tree(drafter, request, context);
   REQUIRE(tree.size() == 3);
   CHECK(tree.token(1) == '1');

@@ -35,16 +35,16 @@ namespace {
 constexpr std::size_t size = 61;
 }
 
-TEST_CASE("the law of drafts is the softmax at the draft's temperature") {
+TEST_CASE("the distribution of drafts is the softmax at the draft's temperature") {
   constexpr float none = -std::numeric_limits<float>::infinity();
   const td::TokenLogits logits{{7, 3, 9, 4}, {1, none, 2.5F, std::nanf("")}};
   std::vector<std::size_t> drawn;
-  const td::ProposalLaw law = td::draw_drafts(logits, 0.5F, 4, {1, 2}, drawn);
-  CHECK(law.tokens == logits.tokens);
-  CHECK(std::abs(law.probabilities[0] - 1 / (1 + std::exp(3.0))) < 1e-15);
-  CHECK(law.probabilities[1] == 0);
-  CHECK(std::abs(law.probabilities[2] - 1 / (1 + std::exp(-3.0))) < 1e-15);
-  CHECK(law.probabilities[3] == 0);
+  const td::ProposalDistribution distribution = td::draw_drafts(logits, 0.5F, 4, {1, 2}, drawn);
+  CHECK(distribution.tokens == logits.tokens);
+  CHECK(std::abs(distribution.probabilities[0] - 1 / (1 + std::exp(3.0))) < 1e-15);
+  CHECK(distribution.probabilities[1] == 0);
+  CHECK(std::abs(distribution.probabilities[2] - 1 / (1 + std::exp(-3.0))) < 1e-15);
+  CHECK(distribution.probabilities[3] == 0);
   std::sort(drawn.begin(), drawn.end());
   CHECK(drawn == std::vector<std::size_t>{0, 2});
 
@@ -57,24 +57,24 @@ TEST_CASE("the law of drafts is the softmax at the draft's temperature") {
 TEST_CASE("drafts are drawn one after another without replacement, over seeds and positions") {
   const td::TokenLogits logits{{5, 8, 2, 4}, {0.5F, -1, 1, 0}};
   const auto q = td::test::softmax({logits.logits, 1});
-  std::vector<double> law;  // of the first three draws
+  std::vector<double> distribution;  // of the first three draws
   for (std::size_t a = 0; a < 4; ++a) {
     for (std::size_t b = 0; b < 4; ++b) {
       for (std::size_t c = 0; c < 4; ++c) {
         const bool differ = a != b && a != c && b != c;
-        law.push_back(differ ? q[a] * q[b] / (1 - q[a]) * q[c] / (1 - q[a] - q[b]) : 0);
+        distribution.push_back(differ ? q[a] * q[b] / (1 - q[a]) * q[c] / (1 - q[a] - q[b]) : 0);
       }
     }
   }
   for (const bool by_seed : {false, true}) {
-    std::vector<std::size_t> counts(law.size());
+    std::vector<std::size_t> counts(distribution.size());
     for (std::uint64_t i = 0; i < 100'000; ++i) {
       std::vector<std::size_t> drawn;
       const auto key = by_seed ? td::NoiseKey{i, 40} : td::NoiseKey{40, i};
       static_cast<void>(td::draw_drafts(logits, 1, 3, key, drawn));
       ++counts[(drawn[0] * 4 + drawn[1]) * 4 + drawn[2]];
     }
-    CHECK(td::test::p_value(counts, law) > 1e-6);
+    CHECK(td::test::p_value(counts, distribution) > 1e-6);
   }
 }
 
@@ -95,7 +95,8 @@ TEST_CASE("after any history the drawn tree is that of a request that reads the 
   }
 }
 
-TEST_CASE("every node's children are of its proposal, which is a law over what is allowed") {
+TEST_CASE(
+    "every node's children are of its proposal, which is a distribution over what is allowed") {
   const auto target = td::test::random_llama(3);
   const td::EagleModel model{target, td::test::random_eagle_weights(target.config(), 4)};
   const std::vector<std::size_t> shape{4, 2, 2, 1, 1};
@@ -114,21 +115,21 @@ TEST_CASE("every node's children are of its proposal, which is a law over what i
       states.push_back(*state);
     }
     for (std::size_t i = 0; i < tree.size(); ++i, ++nodes) {
-      const td::ProposalLaw& law = tree.proposal(i);
-      const auto children        = tree.children(i);
-      if (law.tokens.empty()) {
+      const td::ProposalDistribution& distribution = tree.proposal(i);
+      const auto children                          = tree.children(i);
+      if (distribution.tokens.empty()) {
         CHECK(children.empty());
         continue;
       }
-      const auto& q = law.probabilities;
+      const auto& q = distribution.probabilities;
       CHECK(std::abs(std::accumulate(q.begin(), q.end(), 0.0) - 1) < 1e-12);
       const auto possible = std::count_if(q.begin(), q.end(), [](double x) { return x > 0; });
       CHECK(children.size() == std::min(shape[tree.depth(i)], static_cast<std::size_t>(possible)));
-      for (const td::TokenId token : law.tokens) CHECK(table.advance(states[i], token));
+      for (const td::TokenId token : distribution.tokens) CHECK(table.advance(states[i], token));
       for (const td::TokenId child : children) {
-        const auto at = std::find(law.tokens.begin(), law.tokens.end(), child);
-        REQUIRE(at != law.tokens.end());
-        const double of   = q[static_cast<std::size_t>(at - law.tokens.begin())];
+        const auto at = std::find(distribution.tokens.begin(), distribution.tokens.end(), child);
+        REQUIRE(at != distribution.tokens.end());
+        const double of   = q[static_cast<std::size_t>(at - distribution.tokens.begin())];
         const float score = tree.score(*tree.find_child(i, child)) - tree.score(i);
         CHECK(std::abs(static_cast<double>(score) - std::log(of)) < 1e-4);
       }
@@ -171,7 +172,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("decoded with RecursiveRejection, three tokens have the target's joint law") {
+TEST_CASE("decoded with RecursiveRejection, three tokens have the target's joint distribution") {
   constexpr std::size_t v     = 5;
   constexpr float temperature = 4;  // at which no token is nearly certain
   auto config                 = td::test::random_llama_config();
@@ -189,23 +190,23 @@ TEST_CASE("decoded with RecursiveRejection, three tokens have the target's joint
   const td::Unconstrained any{v};
   const std::vector<td::TokenId> prompt{1, 2, 3};
 
-  const auto law_after = [&](std::vector<td::TokenId> tokens) {
+  const auto distribution_after = [&](std::vector<td::TokenId> tokens) {
     std::vector<float> logits(v);
     auto cache = target.make_cache();
     target.forward(cache, tokens, logits);
     for (float& logit : logits) logit /= temperature;
     return td::test::softmax({logits, temperature});
   };
-  std::vector<double> law;  // [V, V, V]
+  std::vector<double> distribution;  // [V, V, V]
   for (td::TokenId a = 0; a < 5; ++a) {
     for (td::TokenId b = 0; b < 5; ++b) {
-      const double ab = law_after(prompt)[static_cast<std::size_t>(a)] *
-                        law_after({1, 2, 3, a})[static_cast<std::size_t>(b)];
-      for (const double c : law_after({1, 2, 3, a, b})) law.push_back(ab * c);
+      const double ab = distribution_after(prompt)[static_cast<std::size_t>(a)] *
+                        distribution_after({1, 2, 3, a})[static_cast<std::size_t>(b)];
+      for (const double c : distribution_after({1, 2, 3, a, b})) distribution.push_back(ab * c);
     }
   }
 
-  std::vector<std::size_t> counts(law.size());
+  std::vector<std::size_t> counts(distribution.size());
   std::size_t accepted = 0;
   for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
     const td::Decoder decode{
@@ -220,6 +221,6 @@ TEST_CASE("decoded with RecursiveRejection, three tokens have the target's joint
     ++counts[static_cast<std::size_t>((t[0] * 5 + t[1]) * 5 + t[2])];
     for (const std::size_t count : out.drafts.accepted) accepted += count;
   }
-  CHECK(td::test::p_value(counts, law) > 1e-6);
+  CHECK(td::test::p_value(counts, distribution) > 1e-6);
   CHECK(accepted > 15'000);
 }

@@ -21,8 +21,8 @@ namespace td = tooldecode;
 
 namespace {
 
-const td::MaskCache& masks() {
-  static const td::MaskCache cache{td::test::call_vocabulary()};
+const td::VocabularyIndex& masks() {
+  static const td::VocabularyIndex cache{td::test::call_vocabulary()};
   return cache;
 }
 
@@ -55,8 +55,8 @@ std::vector<std::string> drafts(const td::ToolCallFSM& calls, std::vector<td::To
                                                   .generated  = written,
                                                   .unread     = 1,
                                                   .hidden     = {},
-                                                  .most_depth = 60,
-                                                  .most_nodes = 64};
+                                                  .max_depth  = 60,
+                                                  .max_nodes  = 64};
   const td::DraftTree tree = td::draft_tree(drafter, request, context);
   std::vector<std::string> texts;
   for (std::size_t leaf = 1; leaf < tree.size(); ++leaf) {
@@ -108,7 +108,7 @@ TEST_CASE("several cached calls are branches, the latest first") {
   CHECK(drafts(calls, cached, "[find_").size() == 1);
   CHECK(drafts(calls, cached, "[find(what='g").empty());
   CHECK(drafts(calls, cached, "[find(top=").empty());
-  const auto latest = drafts(calls, cached, "[find(what='", {.most_calls = 1});
+  const auto latest = drafts(calls, cached, "[find(what='", {.max_calls = 1});
   REQUIRE(latest.size() == 1);
   CHECK(latest[0].starts_with("red'"));
 }

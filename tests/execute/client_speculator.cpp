@@ -72,7 +72,7 @@ class Flag {
 
 using Speculator = ClientSpeculator<int>;
 
-Generator<int> says(std::vector<ToolCall> calls) {
+ClientModel<int> says(std::vector<ToolCall> calls) {
   return [calls](const int&, std::stop_token) { return Reply{"", calls}; };
 }
 
@@ -298,7 +298,7 @@ TEST_CASE("speculators that throw are counted, and what the first of them says i
   };
   SECTION("whatever they throw") {
     for (const bool has_text : {true, false}) {
-      Generator<int> throws = [&](const int&, std::stop_token) -> Reply {
+      ClientModel<int> throws = [&](const int&, std::stop_token) -> Reply {
         if (has_text) throw std::runtime_error("the body has no model");
         throw 1;
       };
@@ -397,7 +397,7 @@ TEST_CASE("a turn that is asked to stop begins no tool") {
 TEST_CASE("generators that are empty") {
   ToolExecutor executor([](const ToolCall&, std::stop_token) { return ""; }, tools());
   CHECK_THROWS_AS(Speculator({}, executor), Error);
-  CHECK_THROWS_AS(Speculator({says({}), {Generator<int>()}}, executor), Error);
+  CHECK_THROWS_AS(Speculator({says({}), {ClientModel<int>()}}, executor), Error);
 }
 
 namespace {
@@ -455,7 +455,7 @@ TEST_CASE("10,000 sessions: nothing with effects runs uncalled, and each result 
         return Reply{"", script->guesses[number]};
       };
     };
-    ClientSpeculator speculator(Generators<Context>{main, {guess(0), guess(1)}}, executor,
+    ClientSpeculator speculator(ClientModels<Context>{main, {guess(0), guess(1)}}, executor,
                                 {SpeculationPolicy(tools(), {.max_calls = 3})});
     for (std::size_t session = 0; session < sessions; ++session) {
       std::mt19937 random(static_cast<unsigned>(session));
@@ -577,7 +577,7 @@ class Universe {
     std::vector<std::string> all(worlds_.size());
     // Two clients share the executor.
     const auto serve = [&](std::size_t first) {
-      Generators<Talk> generators{[this](const Talk& talk, std::stop_token) {
+      ClientModels<Talk> generators{[this](const Talk& talk, std::stop_token) {
         wait();
         return reply_to(talk);
       }};

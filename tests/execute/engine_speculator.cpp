@@ -36,8 +36,8 @@ namespace {
 using Tokens = std::vector<td::TokenId>;
 using Engine = td::EngineSpeculator<RandomModel>;
 
-const td::MaskCache& masks() {
-  static const td::MaskCache cache{td::test::call_vocabulary()};
+const td::VocabularyIndex& masks() {
+  static const td::VocabularyIndex cache{td::test::call_vocabulary()};
   return cache;
 }
 

@@ -148,10 +148,10 @@ TEST_CASE("Several speculators: the mean over which of them are right") {
             Approx(with).margin(1e-12));
     }
     std::size_t best = 0;
-    double most      = 0;
+    double max       = 0;
     for (std::size_t count = 1; count <= 9; ++count) {
       const double saved = time_saved(times, acceptance, count).count();
-      if (saved > most + 1e-12) most = saved, best = count;
+      if (saved > max + 1e-12) max = saved, best = count;
     }
     CHECK(best_speculators(times, acceptance, 9) == best);
   }

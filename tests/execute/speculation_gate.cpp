@@ -14,8 +14,8 @@ using namespace tooldecode;
 
 namespace {
 
-// The law that turns follow; times are spread evenly around their means.
-struct Law {
+// The distribution that turns follow; times are spread evenly around their means.
+struct Distribution {
   double acceptance = 0.5;
   TurnTimes times{};
   double spread = 0;
@@ -30,26 +30,27 @@ struct Taken {
   Seconds gated{}, never{}, always{};
 };
 
-// A turn under the law; whether the gate speculated on it.
-bool play(SpeculationGate& gate, const Law& law, std::mt19937& random, Taken* taken = nullptr) {
-  const Seconds generation  = spread(law.times.generation, law.spread, random);
-  const Seconds speculation = spread(law.times.speculation, law.spread, random);
-  const Seconds tool        = spread(law.times.tool, law.spread, random);
-  const bool right          = std::bernoulli_distribution(law.acceptance)(random);
+// A turn under the distribution; whether the gate speculated on it.
+bool play(SpeculationGate& gate, const Distribution& distribution, std::mt19937& random,
+          Taken* taken = nullptr) {
+  const Seconds generation  = spread(distribution.times.generation, distribution.spread, random);
+  const Seconds speculation = spread(distribution.times.speculation, distribution.spread, random);
+  const Seconds tool        = spread(distribution.times.tool, distribution.spread, random);
+  const bool right          = std::bernoulli_distribution(distribution.acceptance)(random);
   const bool speculated     = gate.expects_gain("t");
   if (speculated) {
     gate.observe("t", {.predicted_right = right,
                        .generation      = generation,
                        .speculation     = speculation,
                        .tool            = tool,
-                       .overhead        = law.times.overhead});
+                       .overhead        = distribution.times.overhead});
   } else {
     gate.observe("t", {.generation = generation, .tool = tool});
   }
   if (taken != nullptr) {
     const Seconds without = generation + tool;
     const Seconds with =
-        (right ? std::max(generation, speculation + tool) : without) + law.times.overhead;
+        (right ? std::max(generation, speculation + tool) : without) + distribution.times.overhead;
     taken->never += without, taken->always += with;
     taken->gated += speculated ? with : without;
   }
@@ -57,14 +58,15 @@ bool play(SpeculationGate& gate, const Law& law, std::mt19937& random, Taken* ta
 }
 
 // How many of some turns are speculated on.
-std::size_t count(SpeculationGate& gate, const Law& law, std::size_t turns, std::mt19937& random) {
+std::size_t count(SpeculationGate& gate, const Distribution& distribution, std::size_t turns,
+                  std::mt19937& random) {
   std::size_t result = 0;
-  for (std::size_t i = 0; i < turns; ++i) result += play(gate, law, random);
+  for (std::size_t i = 0; i < turns; ++i) result += play(gate, distribution, random);
   return result;
 }
 
 // G = T = 1, g = 0.25: a right prediction saves 0.75.
-Law law_of(double acceptance, double overhead) {
+Distribution distribution_of(double acceptance, double overhead) {
   return {acceptance, {Seconds(1), Seconds(0.25), Seconds(1), Seconds(overhead)}, 0.2};
 }
 
@@ -75,12 +77,12 @@ TEST_CASE("A gate decides rightly on both sides of the break-even after a few do
     std::mt19937 random(seed);
     INFO("seed " << seed);
     SpeculationGate gate, closed;
-    count(gate, law_of(0.8, 0.2), 48, random);    // break-even at 0.27
-    count(closed, law_of(0.1, 0.3), 48, random);  // at 0.4
+    count(gate, distribution_of(0.8, 0.2), 48, random);    // break-even at 0.27
+    count(closed, distribution_of(0.1, 0.3), 48, random);  // at 0.4
     CHECK(gate.estimate("t")->gain.count() > 0);
     CHECK(closed.estimate("t")->gain.count() < 0);
-    CHECK(count(gate, law_of(0.8, 0.2), 100, random) >= 98);
-    CHECK(count(closed, law_of(0.1, 0.3), 100, random) <= 10);
+    CHECK(count(gate, distribution_of(0.8, 0.2), 100, random) >= 98);
+    CHECK(count(closed, distribution_of(0.1, 0.3), 100, random) <= 10);
   }
 }
 
@@ -88,8 +90,8 @@ TEST_CASE("What a gate learns is what turns follow") {
   std::mt19937 random(3);
   SpeculationGate gate{{.half_life = 1000}};
   CHECK_FALSE(gate.estimate("t").has_value());
-  const Law law = law_of(0.7, 0.1);
-  count(gate, law, 3000, random);
+  const Distribution distribution = distribution_of(0.7, 0.1);
+  count(gate, distribution, 3000, random);
   const auto known = *gate.estimate("t");
   CHECK(known.acceptance == Approx(0.7).margin(0.04));
   CHECK(known.times.generation.count() == Approx(1).epsilon(0.02));
@@ -134,16 +136,17 @@ TEST_CASE("Until enough is seen a gate speculates, and no more often than it is 
   for (int i = 0; i < 50; ++i) granted += gate.expects_gain("silent");  // nothing is observed
   CHECK(granted == 5);
   std::mt19937 random(4);
-  CHECK(count(gate, law_of(0, 0.1), 50, random) == 5);  // break-even at 0.13
+  CHECK(count(gate, distribution_of(0, 0.1), 50, random) == 5);  // break-even at 0.13
 }
 
 TEST_CASE("Where even a right prediction saves nothing, one look is enough") {
-  for (const Law& law : {Law{1, {Seconds(1), Seconds(2), Seconds(1)}},                     // g > G
-                         Law{1, {Seconds(1), Seconds(0.1), Seconds(0)}},                   // T = 0
-                         Law{1, {Seconds(1), Seconds(0.5), Seconds(1), Seconds(0.6)}}}) {  // c
+  for (const Distribution& distribution :
+       {Distribution{1, {Seconds(1), Seconds(2), Seconds(1)}},                     // g > G
+        Distribution{1, {Seconds(1), Seconds(0.1), Seconds(0)}},                   // T = 0
+        Distribution{1, {Seconds(1), Seconds(0.5), Seconds(1), Seconds(0.6)}}}) {  // c
     SpeculationGate gate{{.explore_every = 1000}};
     std::mt19937 random(5);
-    CHECK(count(gate, law, 200, random) <= 2);
+    CHECK(count(gate, distribution, 200, random) <= 2);
   }
 }
 
@@ -151,36 +154,36 @@ TEST_CASE("A closed gate looks again after so many refusals, the rarer the more 
   const auto gap = [](double overhead) {
     SpeculationGate gate{{.trials = 4, .explore_every = 10, .exploration_loss = 0.005}};
     std::mt19937 random(6);
-    const Law law{0, {Seconds(1), Seconds(0.25), Seconds(1), Seconds(overhead)}};
-    count(gate, law, 100, random);
+    const Distribution distribution{0, {Seconds(1), Seconds(0.25), Seconds(1), Seconds(overhead)}};
+    count(gate, distribution, 100, random);
     std::size_t refusals = 0;
-    while (!play(gate, law, random)) {}
-    while (!play(gate, law, random)) ++refusals;
+    while (!play(gate, distribution, random)) {}
+    while (!play(gate, distribution, random)) ++refusals;
     return refusals;
   };
   CHECK(gap(0.05) == 10);
   CHECK(gap(2) == 200);  // 2 s of 200 turns of 2 s each: 0.5 %
 }
 
-TEST_CASE("A gate notices that a tool's law has changed") {
+TEST_CASE("A gate notices that a tool's distribution has changed") {
   std::size_t slowest_close = 0, slowest_open = 0;
   for (unsigned seed = 1; seed <= 50; ++seed) {
     std::mt19937 random(seed);
     INFO("seed " << seed);
     SpeculationGate gate;
     // Turns until ten decisions in a row are as they should be.
-    const auto turns_until = [&](const Law& law, bool open) {
+    const auto turns_until = [&](const Distribution& distribution, bool open) {
       std::size_t turns = 0;
       for (std::size_t run = 0; run < 10 && turns < 1000; ++turns) {
-        run = play(gate, law, random) == open ? run + 1 : 0;
+        run = play(gate, distribution, random) == open ? run + 1 : 0;
       }
       return turns;
     };
-    count(gate, law_of(0.9, 0.2), 200, random);
-    slowest_close = std::max(slowest_close, turns_until(law_of(0.05, 0.2), false));
-    count(gate, law_of(0.05, 0.2), 200, random);
-    slowest_open = std::max(slowest_open, turns_until(law_of(0.9, 0.2), true));
-    CHECK(count(gate, law_of(0.9, 0.2), 100, random) >= 98);
+    count(gate, distribution_of(0.9, 0.2), 200, random);
+    slowest_close = std::max(slowest_close, turns_until(distribution_of(0.05, 0.2), false));
+    count(gate, distribution_of(0.05, 0.2), 200, random);
+    slowest_open = std::max(slowest_open, turns_until(distribution_of(0.9, 0.2), true));
+    CHECK(count(gate, distribution_of(0.9, 0.2), 100, random) >= 98);
   }
   CAPTURE(slowest_close, slowest_open);
   CHECK(slowest_close <= 60);
@@ -189,15 +192,15 @@ TEST_CASE("A gate notices that a tool's law has changed") {
 
 TEST_CASE("A gate notices that a tool has become fast, or slow again") {
   std::mt19937 random(8);
-  Law law = law_of(0.8, 0.1);
+  Distribution distribution = distribution_of(0.8, 0.1);
   SpeculationGate gate;
-  CHECK(count(gate, law, 100, random) >= 95);
-  law.times.tool = Seconds(0.02);
-  count(gate, law, 100, random);
-  CHECK(count(gate, law, 100, random) <= 8);
-  law.times.tool = Seconds(1);
-  count(gate, law, 32, random);
-  CHECK(count(gate, law, 100, random) >= 95);
+  CHECK(count(gate, distribution, 100, random) >= 95);
+  distribution.times.tool = Seconds(0.02);
+  count(gate, distribution, 100, random);
+  CHECK(count(gate, distribution, 100, random) <= 8);
+  distribution.times.tool = Seconds(1);
+  count(gate, distribution, 32, random);
+  CHECK(count(gate, distribution, 100, random) >= 95);
 }
 
 TEST_CASE("The readmission that a result in time saves counts, and only for results in time") {
@@ -233,25 +236,27 @@ TEST_CASE("Tools are judged apart") {
 }
 
 TEST_CASE(
-    "Under any law a gate loses under 1 % against never and under 2 % against the better choice") {
+    "Under any distribution a gate loses under 1 % against never and under 2 % against the better choice") {
   for (unsigned seed = 1; seed <= 300; ++seed) {
     std::mt19937 random(seed);
     const auto draw = [&](double low, double high) {
       return std::uniform_real_distribution<double>(low, high)(random);
     };
-    const Law law{draw(0, 1),
-                  {Seconds(draw(0.2, 2)), Seconds(draw(0, 1)), Seconds(draw(0, 3)),
-                   Seconds(draw(0, 1) < 0.3 ? 0 : draw(0, 0.5))},
-                  0.1};
+    const Distribution distribution{
+        draw(0, 1),
+        {Seconds(draw(0.2, 2)), Seconds(draw(0, 1)), Seconds(draw(0, 3)),
+         Seconds(draw(0, 1) < 0.3 ? 0 : draw(0, 0.5))},
+        0.1};
     constexpr std::size_t turns = 1000;
     SpeculationGate gate;
     Taken taken;
-    for (std::size_t i = 0; i < turns; ++i) play(gate, law, random, &taken);
+    for (std::size_t i = 0; i < turns; ++i) play(gate, distribution, random, &taken);
     const double regret = taken.gated / std::min(taken.never, taken.always) - 1;
     const double loss   = taken.gated / taken.never - 1;
-    INFO("seed " << seed << ": acceptance " << law.acceptance << ", G "
-                 << law.times.generation.count() << ", g " << law.times.speculation.count()
-                 << ", T " << law.times.tool.count() << ", c " << law.times.overhead.count()
+    INFO("seed " << seed << ": acceptance " << distribution.acceptance << ", G "
+                 << distribution.times.generation.count() << ", g "
+                 << distribution.times.speculation.count() << ", T "
+                 << distribution.times.tool.count() << ", c " << distribution.times.overhead.count()
                  << ", regret " << regret << ", loss " << loss);
     CHECK(regret < 0.02);
     CHECK(loss < 0.01);

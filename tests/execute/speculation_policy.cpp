@@ -93,7 +93,7 @@ TEST_CASE("what was taken never exceeds the bounds, and what fits is taken") {
     INFO("seed " << seed);
     std::mt19937 random(seed);
     // Quarters add up without rounding.
-    const auto quarters   = [&](unsigned most) { return static_cast<double>(random() % most) / 4; };
+    const auto quarters   = [&](unsigned max) { return static_cast<double>(random() % max) / 4; };
     const double max_time = quarters(40), max_cost = quarters(40);
     const std::size_t max_calls = random() % 8;
     double time_of_call = 0, time_sum = 0, cost_sum = 0;

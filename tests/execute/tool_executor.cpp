@@ -133,10 +133,10 @@ TEST_CASE("equal calls run once, whichever way they are written") {
 }
 
 TEST_CASE("calls with effects run each by itself, one after the other") {
-  std::atomic<int> inside = 0, most = 0, runs = 0;
+  std::atomic<int> inside = 0, max = 0, runs = 0;
   ToolExecutor executor(
       [&](const ToolCall&, std::stop_token) {
-        most = std::max<int>(most, ++inside);
+        max = std::max<int>(max, ++inside);
         std::this_thread::yield();
         --inside;
         return std::to_string(++runs);
@@ -147,7 +147,7 @@ TEST_CASE("calls with effects run each by itself, one after the other") {
   for (int i = 0; i < 20; ++i) {
     CHECK(executions[static_cast<std::size_t>(i)].get().output == std::to_string(i + 1));
   }
-  CHECK(most == 1);
+  CHECK(max == 1);
 }
 
 TEST_CASE("the last holder who lets go cancels the call") {

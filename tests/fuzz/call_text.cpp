@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/marked_call.hpp>
 #include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -60,8 +60,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     calls(format, text);
   }
   for (const auto& format :
-       {MarkedCall::mistral(), MarkedCall::deepseek_v3(), MarkedCall::deepseek_v3_1(),
-        MarkedCall::kimi_k2(), MarkedCall::react()}) {
+       {DelimitedCall::mistral(), DelimitedCall::deepseek_v3(), DelimitedCall::deepseek_v3_1(),
+        DelimitedCall::kimi_k2(), DelimitedCall::react()}) {
     calls(format, text);
   }
   calls(HarmonyCall{}, text);

@@ -50,12 +50,12 @@ inline std::uint32_t seed_of(std::string_view text) {
 
 /// A state of more positions is left: how many there are may grow with the text's length, and with
 /// hostile grammars fast.
-inline constexpr std::size_t most_positions = 200;
+inline constexpr std::size_t max_positions = 200;
 
-/// A random text that an automaton accepts; nothing where none was found within `most` bytes.
+/// A random text that an automaton accepts; nothing where none was found within `max` bytes.
 /// Demands on the way that steps and allowed bytes agree, and that no state is a dead end.
 inline std::optional<std::string> random_text(const Automaton& automaton, std::mt19937& random,
-                                              std::size_t most = 200) {
+                                              std::size_t max = 200) {
   auto state = automaton.initial();
   std::string text;
   while (true) {
@@ -69,8 +69,8 @@ inline std::optional<std::string> random_text(const Automaton& automaton, std::m
     const bool accepting = automaton.is_accepting(state);
     demand(accepting || !bytes.empty(), "a dead end", text);
     if (accepting && (bytes.empty() || random() % 3 == 0)) return text;
-    if (automaton.positions(state).size() > most_positions) return std::nullopt;
-    if (text.size() >= most) return accepting ? std::optional(text) : std::nullopt;
+    if (automaton.positions(state).size() > max_positions) return std::nullopt;
+    if (text.size() >= max) return accepting ? std::optional(text) : std::nullopt;
     const auto other = static_cast<std::uint8_t>(random());
     demand(automaton.step(state, other).has_value() == automaton.allowed(state).contains(other),
            "steps and allowed bytes differ after", text);

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/build_grammar.hpp>
-#include <tooldecode/grammar/grammar_text.hpp>
+#include <tooldecode/ebnf/build_grammar.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
 
 #include <fuzz/fuzz.hpp>
 #include <fuzz/walk.hpp>
@@ -18,8 +18,8 @@ namespace {
 using namespace tooldecode;
 
 // Whether the slow matcher is quick, and reads ASCII alone.
-bool is_judged(const GrammarRules& rules, std::string_view text) {
-  return rules.size() <= 60 && text.size() <= slow::RuleMatcher::most_bytes &&
+bool is_judged(const Rules& rules, std::string_view text) {
+  return rules.size() <= 60 && text.size() <= slow::RuleMatcher::max_bytes &&
          std::all_of(text.begin(), text.end(),
                      [](char c) { return static_cast<signed char>(c) >= 0; });
 }

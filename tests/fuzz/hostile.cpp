@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/grammar_text.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
-#include <tooldecode/grammar/regex.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/regex.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
 #include <nlohmann/json.hpp>
@@ -39,13 +39,13 @@ std::string numbered(std::size_t count, const std::function<std::string(std::str
 }
 
 // A random text of 300 bytes at most; the states made on the way are few.
-void check_walk(const Grammar& grammar, NodeId root, std::size_t most_nodes) {
-  CHECK(grammar.size() <= most_nodes);
+void check_walk(const Grammar& grammar, NodeId root, std::size_t max_nodes) {
+  CHECK(grammar.size() <= max_nodes);
   const Automaton automaton(grammar, root);
   std::mt19937 random(1);
   auto state = automaton.initial();
   for (int i = 0; i < 300; ++i) {
-    CHECK(automaton.positions(state).size() <= most_nodes);
+    CHECK(automaton.positions(state).size() <= max_nodes);
     std::vector<std::uint8_t> bytes;
     automaton.allowed(state).for_each([&](std::uint8_t byte) { bytes.push_back(byte); });
     if (bytes.empty()) break;
@@ -169,7 +169,7 @@ TEST_CASE("Hostile patterns are small machines or errors") {
     INFO(pattern);
     try {
       const TextDfa dfa = compile_pattern(pattern);
-      CHECK(dfa.rows().size() <= TextDfa::most_states);
+      CHECK(dfa.rows().size() <= TextDfa::max_states);
     } catch (const Error& error) {
       CHECK(error.code() == Errc::limit_exceeded);
     }

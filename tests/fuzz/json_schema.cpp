@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
 #include <fuzz/fuzz.hpp>

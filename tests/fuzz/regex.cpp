@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/grammar/code_points.hpp>
-#include <tooldecode/grammar/regex.hpp>
-#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
 #include <fuzz/fuzz.hpp>

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
@@ -38,7 +38,7 @@ inline Vocabulary tiny_vocabulary() {
 /// A constraint with states of its own, so that a finding depends on its input alone.
 inline GrammarConstraint constraint_of(const Grammar& grammar, NodeId root) {
   static const Vocabulary vocabulary = tiny_vocabulary();
-  return {MaskCache(vocabulary), grammar, root};
+  return {VocabularyIndex(vocabulary), grammar, root};
 }
 
 /// Takes random tokens that are allowed. Demands that masks and `advance` agree on every token, and
@@ -49,7 +49,7 @@ void walk_masks(const C& constraint, std::mt19937& random, int steps = 3) {
   auto state = constraint.initial();
   std::string text;
   for (; steps > 0 && !constraint.is_finished(state); --steps) {
-    if (constraint.automaton().positions(state.id).size() > most_positions) return;
+    if (constraint.automaton().positions(state.id).size() > max_positions) return;
     constraint.fill_mask(state, mask.words());
     std::vector<TokenId> allowed;
     for (std::size_t i = 0; i < constraint.vocabulary_size(); ++i) {

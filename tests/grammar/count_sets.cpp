@@ -11,14 +11,14 @@ using tooldecode::Occurrences;
 
 namespace {
 
-constexpr std::uint32_t most = 40;
+constexpr std::uint32_t max = 40;
 
 // What items may still follow some counts: by the number of further items, whether the text may
 // end.
 std::set<std::uint32_t> ends(const std::set<std::uint32_t>& counts, const Occurrences& bounds) {
   std::set<std::uint32_t> result;
   for (const std::uint32_t count : counts) {
-    for (std::uint32_t more = 0; more <= most; ++more) {
+    for (std::uint32_t more = 0; more <= max; ++more) {
       if (count + more >= bounds.min && count + more <= bounds.max) result.insert(more);
     }
   }
@@ -26,7 +26,7 @@ std::set<std::uint32_t> ends(const std::set<std::uint32_t>& counts, const Occurr
 }
 std::set<std::uint32_t> ends(CountSets& sets, CountSets::Counts counts, const Occurrences& bounds) {
   std::set<std::uint32_t> result;
-  for (std::uint32_t more = 0; more <= most; ++more) {
+  for (std::uint32_t more = 0; more <= max; ++more) {
     if (sets.may_end(counts, bounds)) result.insert(more);
     if (!sets.may_go_on(counts, bounds)) break;
     counts = sets.next(counts, bounds);

@@ -37,7 +37,7 @@ TEST_CASE("A trie keeps the first of equal literals, and the empty one beside it
   CHECK(g[root].children[1] == c);
   const Grammar::Node& trie = g[g[root].children[0]];
   const auto find           = [&](std::string_view text) -> std::optional<NodeId> {
-    VocabularyTrie::NodeIndex at = 0;
+    ByteTrie::NodeIndex at = 0;
     for (const char byte : text) {
       at = trie.literals->find_child(at, static_cast<std::uint8_t>(byte));
       if (at == 0) return std::nullopt;

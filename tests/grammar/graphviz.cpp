@@ -7,8 +7,8 @@
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/grammar_text.hpp>
 #include <tooldecode/grammar/graphviz.hpp>
 
 #include <support/catch.hpp>
@@ -17,10 +17,10 @@ using namespace tooldecode;
 
 namespace {
 
-std::string draw(const char* grammar, std::size_t most_states = 200) {
+std::string draw(const char* grammar, std::size_t max_states = 200) {
   const RootedGrammar parsed = parse_grammar(grammar);
   const Automaton automaton(parsed.grammar, parsed.root);
-  return write_graphviz(automaton, automaton.initial(), most_states);
+  return write_graphviz(automaton, automaton.initial(), max_states);
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include <tooldecode/grammar/key_characters.hpp>
-#include <tooldecode/grammar/regex.hpp>
-#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/catch.hpp>
 
@@ -15,9 +15,9 @@ TEST_CASE("A trie of keys says which characters come next", "[key_characters]") 
   for (const ValueSyntax syntax : {ValueSyntax::json, ValueSyntax::python}) {
     std::vector<std::string> keys;
     for (const std::string& name : names) keys.push_back(StringEscape::quoted(name, syntax, '"'));
-    std::vector<VocabularyTrie::Entry> entries;
+    std::vector<ByteTrie::Entry> entries;
     for (const std::string& key : keys) entries.emplace_back(key, 1);
-    const VocabularyTrie trie(std::move(entries));
+    const ByteTrie trie(std::move(entries));
     std::map<char32_t, std::string> next;
     for (const KeyCharacter& one : key_characters(trie, trie.find_child(0, '"'), syntax)) {
       next[one.character] = trie.text(one.node);

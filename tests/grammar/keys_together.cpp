@@ -14,7 +14,7 @@ TEST_CASE("A table allows, leads on, requires, forbids and is inverted as sets s
   std::mt19937 random(5);
   for (int round = 0; round < 500; ++round) {
     Table table;
-    const std::size_t count = 1 + random() % Table::most_keys;
+    const std::size_t count = 1 + random() % Table::max_keys;
     for (std::size_t i = 0; i < count; ++i) table.keys.push_back(static_cast<int>(10 * i));
     table.allowed = (std::uint64_t{random()} << 32 | random()) & table.sets();
     if (round % 3 == 0) table.allowed &= table.allowed >> 7;

@@ -265,7 +265,7 @@ TEST_CASE("A keyed set knows where the keys of other members part from those of 
     REQUIRE(node.others.size() == (completes("") ? 1 : 0));
     if (node.others.empty()) continue;
     const Dfa& dfa   = *store[node.others[0].key].dfa;
-    const auto visit = [&](const auto& self, VocabularyTrie::NodeIndex at, Dfa::State state,
+    const auto visit = [&](const auto& self, ByteTrie::NodeIndex at, Dfa::State state,
                            const std::string& path) -> void {
       INFO("after " << path);
       REQUIRE(node.others[0].state[at] == state);
@@ -320,7 +320,7 @@ TEST_CASE("A large grammar is taken in with pauses, in which others take theirs 
     CHECK((known == NodeStore::nothing || known == made));
     known = made;
   });
-  CHECK(pauses >= 5000 / NodeStore::most_at_once);
+  CHECK(pauses >= 5000 / NodeStore::max_at_once);
   CHECK(shared[node].children.size() == 5000);
   CHECK(shared.size() == alone.size());
   CHECK(shared.add(large, root) == node);

@@ -20,7 +20,7 @@ namespace {
 constexpr float none         = -std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
-std::vector<float> applied(const td::LogitsOptions& options, std::vector<float> logits,
+std::vector<float> applied(const td::SamplingParameters& options, std::vector<float> logits,
                            const std::vector<std::uint32_t>& mask = {},
                            const td::TokenPath& path              = {}) {
   const std::size_t remaining = td::LogitsPipeline{options}.apply(logits, mask, path);
@@ -29,19 +29,21 @@ std::vector<float> applied(const td::LogitsOptions& options, std::vector<float> 
   return logits;
 }
 
-std::set<int> kept(const td::LogitsOptions& options, const std::vector<float>& logits,
+std::set<int> kept(const td::SamplingParameters& options, const std::vector<float>& logits,
                    const std::vector<std::uint32_t>& mask = {}) {
   std::set<int> tokens;
-  const auto law = applied(options, logits, mask);
-  for (std::size_t t = 0; t < law.size(); ++t) {
-    if (law[t] != none) tokens.insert(static_cast<int>(t));
+  const auto distribution = applied(options, logits, mask);
+  for (std::size_t t = 0; t < distribution.size(); ++t) {
+    if (distribution[t] != none) tokens.insert(static_cast<int>(t));
   }
   return tokens;
 }
 
-/// The law in double by sorting the whole row and dropping from its end, one stage after another.
-std::map<int, double> slow_law(const td::LogitsOptions& options, const std::vector<float>& logits,
-                               const std::vector<std::uint32_t>& mask) {
+/// The distribution in double by sorting the whole row and dropping from its end, one stage after
+/// another.
+std::map<int, double> slow_distribution(const td::SamplingParameters& options,
+                                        const std::vector<float>& logits,
+                                        const std::vector<std::uint32_t>& mask) {
   std::vector<std::pair<double, int>> ranked;  // by (-logit, id)
   const double scale = options.temperature == 0 ? 1.0 : static_cast<double>(options.temperature);
   for (std::size_t t = 0; t < logits.size(); ++t) {
@@ -73,10 +75,10 @@ std::map<int, double> slow_law(const td::LogitsOptions& options, const std::vect
     while (end < p.size() && p[end] >= static_cast<double>(options.min_p) * p[0]) ++end;
     ranked.resize(end);
   }
-  std::map<int, double> law;
+  std::map<int, double> distribution;
   const auto p = normalised();
-  for (std::size_t i = 0; i < ranked.size(); ++i) law[ranked[i].second] = p[i];
-  return law;
+  for (std::size_t i = 0; i < ranked.size(); ++i) distribution[ranked[i].second] = p[i];
+  return distribution;
 }
 
 }  // namespace
@@ -125,21 +127,21 @@ TEST_CASE("cuts equal a slow enumeration on random rows with ties") {
     if (round % 3 == 0) {
       for (auto& word : mask) word = static_cast<std::uint32_t>(random());
     }
-    const td::LogitsOptions options{
+    const td::SamplingParameters options{
         .temperature = std::ldexp(1.0F, static_cast<int>(random() % 5) - 2),
         .top_k       = random() % 2 == 0 ? 0 : random() % 50,
         .top_p =
             random() % 2 == 0 ? 1.0F : 0.01F + 0.98F * static_cast<float>(random() % 1000) / 1e3F,
         .min_p = random() % 2 == 0 ? 0.0F : static_cast<float>(random() % 1000) / 1e3F};
-    const auto law      = applied(options, row, mask);
-    const auto expected = slow_law(options, row, mask);
-    const double total  = td::log_sum_exp(law);
+    const auto distribution = applied(options, row, mask);
+    const auto expected     = slow_distribution(options, row, mask);
+    const double total      = td::log_sum_exp(distribution);
     for (std::size_t t = 0; t < size; ++t) {
       const auto found = expected.find(static_cast<int>(t));
       if (found == expected.end()) {
-        CHECK(law[t] == none);
+        CHECK(distribution[t] == none);
       } else {
-        CHECK(std::abs(std::exp(static_cast<double>(law[t]) - total) - found->second) <=
+        CHECK(std::abs(std::exp(static_cast<double>(distribution[t]) - total) - found->second) <=
               1e-5 * found->second);
       }
     }
@@ -188,17 +190,18 @@ TEST_CASE("whatever a model produces, what the mask allows can be drawn") {
     for (const auto& row :
          {std::vector{not_a_number, not_a_number, not_a_number}, std::vector{none, none, none},
           std::vector{inf, inf, not_a_number}, std::vector{none, inf, 0.0F}}) {
-      auto law = applied({.temperature = temperature, .min_p = 0.1F}, row, {0b001U});
-      CHECK(std::isfinite(law[0]));
-      CHECK(law[1] == none);
-      law = applied({.temperature = temperature, .top_p = 0.9F, .repetition_penalty = 1e6F}, row);
-      for (const float logit : law) CHECK((std::isfinite(logit) || logit == none));
+      auto distribution = applied({.temperature = temperature, .min_p = 0.1F}, row, {0b001U});
+      CHECK(std::isfinite(distribution[0]));
+      CHECK(distribution[1] == none);
+      distribution =
+          applied({.temperature = temperature, .top_p = 0.9F, .repetition_penalty = 1e6F}, row);
+      for (const float logit : distribution) CHECK((std::isfinite(logit) || logit == none));
     }
   }
 }
 
 TEST_CASE("options outside their range are named") {
-  const auto place = [](const td::LogitsOptions& options) -> std::string {
+  const auto place = [](const td::SamplingParameters& options) -> std::string {
     try {
       const td::LogitsPipeline pipeline{options};
     } catch (const td::Error& error) {

@@ -17,14 +17,14 @@ namespace {
 constexpr float none = -std::numeric_limits<float>::infinity();
 
 /// The definition of find_gumbel without its shortcuts.
-std::optional<td::TokenId> slow_gumbel(const std::vector<float>& law, td::NoiseKey key) {
+std::optional<td::TokenId> slow_gumbel(const std::vector<float>& distribution, td::NoiseKey key) {
   std::optional<td::TokenId> best;
   double best_score = 0;
-  for (std::size_t t = 0; t < law.size(); ++t) {
-    if (law[t] == none) continue;
+  for (std::size_t t = 0; t < distribution.size(); ++t) {
+    if (distribution[t] == none) continue;
     const auto token   = static_cast<td::TokenId>(t);
     const double u     = td::uniform(key.seed, key.position, token);
-    const double score = static_cast<double>(law[t]) - std::log(-std::log(u));
+    const double score = static_cast<double>(distribution[t]) - std::log(-std::log(u));
     if (!best || score > best_score) {
       best       = token;
       best_score = score;
@@ -47,41 +47,41 @@ TEST_CASE("the Gumbel choice equals its definition on random rows") {
   for (std::uint64_t round = 0; round < 300; ++round) {
     INFO("seed 2, round " << round);
     std::normal_distribution<float> normal{0, round % 2 == 0 ? 1.0F : 20.0F};
-    std::vector<float> law(random() % 300);
-    for (float& logit : law) logit = random() % 4 == 0 ? none : normal(random);
+    std::vector<float> distribution(random() % 300);
+    for (float& logit : distribution) logit = random() % 4 == 0 ? none : normal(random);
     const td::NoiseKey key{random(), round};
-    CHECK(td::find_gumbel(law, key) == slow_gumbel(law, key));
+    CHECK(td::find_gumbel(distribution, key) == slow_gumbel(distribution, key));
   }
   CHECK_FALSE(td::find_gumbel(std::vector{none, none, none, none, none}, {1, 1}));
 }
 
 TEST_CASE("a token's noise does not depend on what else is allowed") {
-  const std::vector<float> law{0.5F, 0.1F, 1.0F, -0.3F, 0.0F, 0.7F};
+  const std::vector<float> distribution{0.5F, 0.1F, 1.0F, -0.3F, 0.0F, 0.7F};
   for (std::uint64_t position = 0; position < 100; ++position) {
-    const auto chosen = td::find_gumbel(law, {9, position});
-    for (std::size_t gone = 0; gone < law.size(); ++gone) {
+    const auto chosen = td::find_gumbel(distribution, {9, position});
+    for (std::size_t gone = 0; gone < distribution.size(); ++gone) {
       if (static_cast<td::TokenId>(gone) == *chosen) continue;
-      auto fewer  = law;
+      auto fewer  = distribution;
       fewer[gone] = none;
       CHECK(td::find_gumbel(fewer, {9, position}) == chosen);
     }
   }
 }
 
-TEST_CASE("draws follow the law: chi-squared over positions and over seeds") {
-  const std::vector<float> law{2.0F, 1.0F, 0.0F, none, -1.0F, 1.5F, 1.5F, -2.0F, 0.25F};
+TEST_CASE("draws follow the distribution: chi-squared over positions and over seeds") {
+  const std::vector<float> distribution{2.0F, 1.0F, 0.0F, none, -1.0F, 1.5F, 1.5F, -2.0F, 0.25F};
   double sum = 0;
-  for (const float logit : law) sum += std::exp(static_cast<double>(logit));
+  for (const float logit : distribution) sum += std::exp(static_cast<double>(logit));
   constexpr int draws = 100'000;
   for (const bool by_seed : {false, true}) {
-    std::vector<int> counts(law.size(), 0);
+    std::vector<int> counts(distribution.size(), 0);
     for (std::uint64_t i = 0; i < draws; ++i) {
       const auto key = by_seed ? td::NoiseKey{i, 17} : td::NoiseKey{123, i};
-      ++counts[static_cast<std::size_t>(*td::find_gumbel(law, key))];
+      ++counts[static_cast<std::size_t>(*td::find_gumbel(distribution, key))];
     }
     double chi_squared = 0;
-    for (std::size_t t = 0; t < law.size(); ++t) {
-      const double expected = draws * std::exp(static_cast<double>(law[t])) / sum;
+    for (std::size_t t = 0; t < distribution.size(); ++t) {
+      const double expected = draws * std::exp(static_cast<double>(distribution[t])) / sum;
       if (expected == 0) {
         CHECK(counts[t] == 0);
       } else {

@@ -117,7 +117,7 @@ TEST_CASE("softened scores and activations equal a float64 reference") {
   }
 }
 
-TEST_CASE("softened scores are a law, however far apart the scores are") {
+TEST_CASE("softened scores are a distribution, however far apart the scores are") {
   std::vector<float> scores{-1e30F, 0.0F, 1e30F, 1e30F};
   td::soften(scores, 1.0F);
   CHECK(scores[0] < 1e-30F);

@@ -12,7 +12,7 @@
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
@@ -44,8 +44,8 @@ Json nested(int n, const std::function<Json(Json, int)>& around) {
   for (int i = 0; i < n; ++i) all = around(std::move(all), i);
   return all;
 }
-Json text(int least) {
-  return {{"type", "string"}, {"minLength", least}};
+Json text(int min) {
+  return {{"type", "string"}, {"minLength", min}};
 }
 
 struct Family {
@@ -254,7 +254,7 @@ TEST_CASE("What building a schema costs grows at most as the square of its size"
 }
 
 TEST_CASE("A budget that is too small ends building with the place and the option's name") {
-  const MaskCache cache{test::byte_vocabulary()};
+  const VocabularyIndex cache{test::byte_vocabulary()};
   for (const Family& family : schemas) {
     INFO(family.name);
     const Json schema  = family.make(family.n);
@@ -282,7 +282,7 @@ TEST_CASE("A budget that is too small ends building with the place and the optio
 }
 
 TEST_CASE("Products of alternatives end within the default budget, or are refused") {
-  const MaskCache cache{test::byte_vocabulary()};
+  const VocabularyIndex cache{test::byte_vocabulary()};
   for (const int n : {4, 8, 20, 40}) {
     const Json schema{{"type", "object"},
                       {"allOf", list(n, [](int i) {
@@ -316,7 +316,7 @@ TEST_CASE("Sets of tools cost what their tools do") {
   const auto cost = [&](int n) {
     const BuildBudget budget({.steps = ~std::uint64_t{0}, .bytes = ~std::uint64_t{0}});
     const ToolSet set = ToolSet::from_json(tools(n));
-    const ToolCallFSM calls(MaskCache{test::byte_vocabulary()}, set, JsonCall::hermes());
+    const ToolCallFSM calls(VocabularyIndex{test::byte_vocabulary()}, set, JsonCall::hermes());
     return budget.spent();
   };
   (void)cost(2);
@@ -328,7 +328,7 @@ TEST_CASE("Sets of tools cost what their tools do") {
   CHECK_THROWS_AS(ToolSet::from_json(tools(100), {.steps = 1000}), Error);
   const ToolSet set = ToolSet::from_json(tools(100));
   try {
-    const ToolCallFSM calls(MaskCache{test::byte_vocabulary()}, set, JsonCall::hermes(),
+    const ToolCallFSM calls(VocabularyIndex{test::byte_vocabulary()}, set, JsonCall::hermes(),
                             {.limits = {.steps = one.steps}});
     FAIL("no error");
   } catch (const Error& error) {

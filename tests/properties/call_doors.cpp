@@ -12,9 +12,9 @@
 
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/marked_call.hpp>
 #include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/xml_call.hpp>
@@ -39,13 +39,14 @@ struct Format {
   std::string begins;  // a pattern: what tells readers that a call begins
   bool at_start;       // only where an answer begins with it
   bool in_order, one;  // arguments keep their order; one call an answer
-  ReasoningMarks reasoning;
-  std::function<ToolCallFSM(const MaskCache&, const ToolSet&, const ChoiceOptions&)> constrain;
+  ReasoningDelimiters reasoning;
+  std::function<ToolCallFSM(const VocabularyIndex&, const ToolSet&, const ChoiceOptions&)>
+      constrain;
 };
 
 struct Kind {
   bool at_start = false, in_order = false, one = false;
-  ReasoningMarks reasoning{};
+  ReasoningDelimiters reasoning{};
 };
 
 template <class F>
@@ -56,7 +57,7 @@ Format format(std::string name, std::string begins, F f, Kind kind = {}) {
           kind.in_order,
           kind.one,
           kind.reasoning,
-          [f](const MaskCache& cache, const ToolSet& tools, const ChoiceOptions& options) {
+          [f](const VocabularyIndex& cache, const ToolSet& tools, const ChoiceOptions& options) {
             return ToolCallFSM(cache, tools, f, options);
           }};
 }
@@ -69,17 +70,17 @@ const std::vector<Format>& formats() {
       format("mistral", "\\[TOOL_CALLS\\]", JsonCall::mistral()),
       format("bare", "\\{", JsonCall::bare(), {.at_start = true}),
       format("bare list", "\\[", JsonCall::bare_list(), {.at_start = true}),
-      format("mistral args", "\\[TOOL_CALLS\\]", MarkedCall::mistral(),
+      format("mistral args", "\\[TOOL_CALLS\\]", DelimitedCall::mistral(),
              {.reasoning = {"[THINK]", "[/THINK]"}}),
-      format("deepseek v3", "<｜tool▁call▁begin｜>", MarkedCall::deepseek_v3()),
-      format("deepseek v3.1", "<｜tool▁call▁begin｜>", MarkedCall::deepseek_v3_1()),
-      format("kimi", "<\\|tool_call_begin\\|>", MarkedCall::kimi_k2()),
+      format("deepseek v3", "<｜tool▁call▁begin｜>", DelimitedCall::deepseek_v3()),
+      format("deepseek v3.1", "<｜tool▁call▁begin｜>", DelimitedCall::deepseek_v3_1()),
+      format("kimi", "<\\|tool_call_begin\\|>", DelimitedCall::kimi_k2()),
       format("harmony",
              "to=[^<]*(<\\|channel\\|>[a-z]* ?(<\\|constrain\\|>)?[a-z]* ?)?"
              "(<\\|constrain\\|>[a-z]* ?)?<\\|message\\|>",
              HarmonyCall{}, {.reasoning = HarmonyCall::analysis()}),
       format("react", "Action\\s*\\d*\\s*:(?=[\\s\\S]*Action\\s*\\d*\\s*Input\\s*\\d*\\s*:)",
-             MarkedCall::react(), {.one = true}),
+             DelimitedCall::react(), {.one = true}),
       format("qwen3-coder", "<function=", XmlCall::qwen3_coder()),
       format("glm", "<tool_call>", XmlCall::glm()),
       format("toolken", "<[fg]>\\(", PositionalCall::toolken(), {.in_order = true, .one = true}),
@@ -201,8 +202,8 @@ const std::vector<std::string>& pieces() {
 }
 
 // Bytes, pieces, and every mark both as text and as a control token.
-const MaskCache& cache() {
-  static const MaskCache shared{[] {
+const VocabularyIndex& cache() {
+  static const VocabularyIndex shared{[] {
     std::vector<Vocabulary::Entry> entries;
     for (int b = 0; b < 256; ++b) entries.push_back({std::string(1, static_cast<char>(b))});
     for (const std::string& piece : pieces()) entries.push_back({piece});
@@ -214,14 +215,14 @@ const MaskCache& cache() {
   return shared;
 }
 
-struct Walk {
+struct RandomWalk {
   std::string text;  // control tokens by their names
   bool is_whole = false;
 };
 
 // A walk that prefers what begins something, and ends where it may, sooner or later.
-Walk random_walk(const ToolCallFSM& calls, Random& random, const std::string& first = "") {
-  Walk walk;
+RandomWalk random_walk(const ToolCallFSM& calls, Random& random, const std::string& first = "") {
+  RandomWalk walk;
   TokenMask mask(calls.vocabulary_size());
   auto state           = *calls.advance_bytes(calls.initial(), first);
   walk.text            = first;
@@ -336,15 +337,15 @@ TEST_CASE("Whatever random tokens make of a format's marks is a checked call, or
       const ToolCallFSM fsm = format.constrain(cache(), tools, options);
       for (unsigned seed = 0; seed < 400; ++seed) {
         Random random(seed);
-        const bool opens = format.at_start && !thinks && seed % 2 == 0;
-        const Walk walk  = random_walk(fsm, random, opens ? format.begins.substr(1) : "");
+        const bool opens      = format.at_start && !thinks && seed % 2 == 0;
+        const RandomWalk walk = random_walk(fsm, random, opens ? format.begins.substr(1) : "");
         if (!walk.is_whole) continue;
         CAPTURE(format.name, thinks, seed, walk.text);
         ++whole;
         const auto calls = checked_calls(fsm, walk.text);
         called += calls.empty() ? 0 : 1;
         const std::vector<std::string> ends = format.name == "kimi"
-                                                  ? MarkedCall::kimi_k2().ends_reasoning()
+                                                  ? DelimitedCall::kimi_k2().ends_reasoning()
                                                   : std::vector<std::string>();
         const std::string answer =
             thinks ? detail::without_reasoning(walk.text, format.reasoning, ends) : walk.text;
@@ -394,7 +395,7 @@ TEST_CASE("Hostile names come back as they are, or no constraint is made of them
       if (const auto refusal = fsm->find_refusal(text)) FAIL("refused at byte " << refusal->at);
       REQUIRE(fsm->parse(text) == calls);
       for (int walks = 0; walks < 3; ++walks) {
-        const Walk walk = random_walk(*fsm, random);
+        const RandomWalk walk = random_walk(*fsm, random);
         CAPTURE(walk.text);
         if (walk.is_whole) static_cast<void>(checked_calls(*fsm, walk.text));
       }

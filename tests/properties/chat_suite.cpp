@@ -11,9 +11,9 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/marked_call.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
@@ -27,19 +27,21 @@ namespace {
 
 struct Family {
   std::string part;  // of the template's name
-  ReasoningMarks reasoning;
+  ReasoningDelimiters reasoning;
   std::vector<std::string> opens;  // what a first call begins with
-  std::function<ToolCallFSM(const MaskCache&, const ToolSet&, const ChoiceOptions&)> constrain;
+  std::function<ToolCallFSM(const VocabularyIndex&, const ToolSet&, const ChoiceOptions&)>
+      constrain;
 };
 
 template <class F>
 Family family(std::string part, const F& format, std::vector<std::string> opens = {},
-              ReasoningMarks reasoning = {}) {
+              ReasoningDelimiters reasoning = {}) {
   opens.emplace_back(format.trigger());
-  return {std::move(part), std::move(reasoning), std::move(opens),
-          [format](const MaskCache& cache, const ToolSet& tools, const ChoiceOptions& options) {
-            return ToolCallFSM(cache, tools, format, options);
-          }};
+  return {
+      std::move(part), std::move(reasoning), std::move(opens),
+      [format](const VocabularyIndex& cache, const ToolSet& tools, const ChoiceOptions& options) {
+        return ToolCallFSM(cache, tools, format, options);
+      }};
 }
 
 const std::vector<Family>& families() {
@@ -53,15 +55,15 @@ const std::vector<Family>& families() {
       family("Hermes", JsonCall::hermes()),
       family("MiMo-VL", JsonCall::hermes()),
       family("GLM-4", XmlCall::glm()),
-      family("DeepSeek-R1", MarkedCall::deepseek_v3()),
-      family("deepseek-r1", MarkedCall::deepseek_v3()),
-      family("DeepSeek-V3.1", MarkedCall::deepseek_v3_1()),
-      family("Kimi-K2", MarkedCall::kimi_k2(), {"<|tool_call_begin|>"}),
+      family("DeepSeek-R1", DelimitedCall::deepseek_v3()),
+      family("deepseek-r1", DelimitedCall::deepseek_v3()),
+      family("DeepSeek-V3.1", DelimitedCall::deepseek_v3_1()),
+      family("Kimi-K2", DelimitedCall::kimi_k2(), {"<|tool_call_begin|>"}),
       family("gpt-oss", HarmonyCall{}, {}, HarmonyCall::analysis()),
       family("Llama-3", JsonCall::llama()),
       family("Mistral-Nemo", JsonCall::mistral()),
-      family("Ministral", MarkedCall::mistral(), {}, {"[THINK]", "[/THINK]"}),
-      family("Devstral", MarkedCall::mistral(), {}, {"[THINK]", "[/THINK]"}),
+      family("Ministral", DelimitedCall::mistral(), {}, {"[THINK]", "[/THINK]"}),
+      family("Devstral", DelimitedCall::mistral(), {}, {"[THINK]", "[/THINK]"}),
   };
   return all;
 }
@@ -98,7 +100,7 @@ std::optional<std::string> convention_of(const Json& row, const std::string& tex
 
 // Nothing where all is as expected, else what is not.
 std::optional<std::string> difference(const Family& family, const Json& row,
-                                      const std::string& text, const MaskCache& cache) {
+                                      const std::string& text, const VocabularyIndex& cache) {
   const ToolSet tools = tools_of(row);
   const auto& marks   = family.reasoning;
   const auto start    = std::min(text.find_first_not_of(" \t\r\n"), text.size());
@@ -135,7 +137,7 @@ std::optional<std::string> difference(const Family& family, const Json& row,
     std::string after = text;
     std::string_view thought;
     if (options.reasoning) {
-      const auto ends = family.part == "Kimi-K2" ? MarkedCall::kimi_k2().ends_reasoning()
+      const auto ends = family.part == "Kimi-K2" ? DelimitedCall::kimi_k2().ends_reasoning()
                                                  : std::vector<std::string>();
       after           = detail::without_reasoning(text, *options.reasoning, ends);
       const auto last = std::min(after.find_first_not_of(" \t\r\n"), after.size());
@@ -156,7 +158,7 @@ std::optional<std::string> difference(const Family& family, const Json& row,
 
 TEST_CASE("Chats of the families that have a format are read and admitted") {
   TOOLDECODE_REQUIRE_SHARED(path, "peersuites/cases.jsonl.gz");
-  const MaskCache cache{test::byte_vocabulary()};
+  const VocabularyIndex cache{test::byte_vocabulary()};
   std::map<std::string, int> counts, conventions;
   std::istringstream lines(test::read_text(path));
   for (std::string line; std::getline(lines, line);) {

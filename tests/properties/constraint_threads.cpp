@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <properties/random_walk.hpp>
@@ -50,7 +50,7 @@ TEST_CASE("Threads that share a constraint from cold see what one thread alone s
   std::size_t bytes           = 0;
   for (unsigned round = 0; round < 24; ++round) {
     const ToolSet& tools = sets[round];
-    const MaskCache cache(vocabulary);
+    const VocabularyIndex cache(vocabulary);
     const ToolCallFSM shared = test::constraint_of_round(round, cache, tools);
     std::vector<std::string> traces(count);
     std::latch start(count);
@@ -66,7 +66,7 @@ TEST_CASE("Threads that share a constraint from cold see what one thread alone s
       });
     }
     for (std::thread& thread : threads) thread.join();
-    const MaskCache fresh(vocabulary);
+    const VocabularyIndex fresh(vocabulary);
     const ToolCallFSM alone = test::constraint_of_round(round, fresh, tools);
     for (std::size_t i = 0; i < count; ++i) {
       INFO("round " << round << ", thread " << i << ", tool " << tools[0].name);

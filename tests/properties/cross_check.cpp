@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/json_schema_constraint.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
 
@@ -42,7 +42,7 @@ struct Faulty {
   using State = GrammarConstraint::State;
 
   JsonSchemaConstraint schema{
-      MaskCache{vocabulary()},
+      VocabularyIndex{vocabulary()},
       nlohmann::ordered_json::parse(R"({"type": "object", "properties": {"name": {"type": "null"}},
                                         "required": ["name"], "additionalProperties": false})")};
   Fault fault = Fault::none;
@@ -61,7 +61,7 @@ struct Faulty {
   [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const {
     return schema.advance_bytes(state, bytes);
   }
-  void fill_mask(State state, MaskWords words) const {
+  void fill_mask(State state, MaskView words) const {
     schema.fill_mask(state, words);
     const auto flip = [&](TokenId token) {
       words[static_cast<std::size_t>(token) / 32] ^= std::uint32_t{1} << (token % 32);

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
-#include <tooldecode/tools/marked_call.hpp>
 #include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/xml_call.hpp>
@@ -54,7 +54,7 @@ ToolSet tools_of(Random& random) {
   return ToolSet::from_json(documents);
 }
 
-std::string random_text(Random& random, std::uint32_t least, std::uint32_t most) {
+std::string random_text(Random& random, std::uint32_t min, std::uint32_t max) {
   static const std::vector<std::string> pieces{"a",
                                                "b",
                                                "7",
@@ -79,7 +79,7 @@ std::string random_text(Random& random, std::uint32_t least, std::uint32_t most)
                                                "=",
                                                "<arg_key>",
                                                "```"};
-  const std::uint32_t length = least + below(random, most - least + 1);
+  const std::uint32_t length = min + below(random, max - min + 1);
   std::string text;
   for (std::uint32_t left = length; left > 0;) {
     const std::string& piece = pieces[below(random, static_cast<std::uint32_t>(pieces.size()))];
@@ -178,7 +178,8 @@ struct Format {
   int marks = 0;  // a call has at least so many
   bool only_at_start, parallel, in_order;
   std::string before_calls;  // text
-  std::function<ToolCallFSM(const MaskCache&, const ToolSet&, const ChoiceOptions&)> constrain;
+  std::function<ToolCallFSM(const VocabularyIndex&, const ToolSet&, const ChoiceOptions&)>
+      constrain;
 };
 
 template <class F>
@@ -192,7 +193,7 @@ Format format(std::string name, F f, int marks, bool parallel = true, bool in_or
           std::is_same_v<F, HarmonyCall>
               ? "<|channel|>commentary<|message|>Let me see.\n<|end|><|start|>assistant"
               : "Let me see.\n",
-          [f](const MaskCache& cache, const ToolSet& tools, const ChoiceOptions& options) {
+          [f](const VocabularyIndex& cache, const ToolSet& tools, const ChoiceOptions& options) {
             return ToolCallFSM(cache, tools, f, options);
           }};
 }
@@ -205,12 +206,12 @@ const std::vector<Format>& formats() {
       format("mistral", JsonCall::mistral(), 0),
       format("bare", JsonCall::bare(), 0),
       format("bare list", JsonCall::bare_list(), 0),
-      format("mistral args", MarkedCall::mistral(), 2),
-      format("deepseek v3", MarkedCall::deepseek_v3(), 3),
-      format("deepseek v3.1", MarkedCall::deepseek_v3_1(), 3),
-      format("kimi", MarkedCall::kimi_k2(), 3),
+      format("mistral args", DelimitedCall::mistral(), 2),
+      format("deepseek v3", DelimitedCall::deepseek_v3(), 3),
+      format("deepseek v3.1", DelimitedCall::deepseek_v3_1(), 3),
+      format("kimi", DelimitedCall::kimi_k2(), 3),
       format("harmony", HarmonyCall{}, 4),
-      format("react", MarkedCall::react(), 0, false),
+      format("react", DelimitedCall::react(), 0, false),
       format("qwen3-coder", XmlCall::qwen3_coder(), 2),
       format("glm", XmlCall::glm(), 2),
       format("toolken", PositionalCall::toolken(), 0, false, true),
@@ -219,14 +220,14 @@ const std::vector<Format>& formats() {
   return all;
 }
 
-const MaskCache& cache() {
-  static const MaskCache shared{test::call_vocabulary()};
+const VocabularyIndex& cache() {
+  static const VocabularyIndex shared{test::call_vocabulary()};
   return shared;
 }
 
 // The same with all marks as control tokens.
-const MaskCache& marked_cache() {
-  static const MaskCache shared{[] {
+const VocabularyIndex& marked_cache() {
+  static const VocabularyIndex shared{[] {
     std::vector<Vocabulary::Entry> entries;
     for (int b = 0; b < 256; ++b) entries.push_back({std::string(1, static_cast<char>(b))});
     for (const char* name : {"<tool_call>",
@@ -269,7 +270,7 @@ std::size_t walk_marks(const ToolCallFSM& calls, const std::string& text) {
   auto state        = calls.initial();
   std::size_t count = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = detail::mark_length(std::string_view(text).substr(at));
+    const std::size_t length = detail::delimiter_length(std::string_view(text).substr(at));
     const auto mark          = calls.vocabulary().find_special(text.substr(at, length));
     if (length > 0 && mark) {
       if (const auto next = calls.advance(state, *mark)) {
@@ -388,7 +389,7 @@ TEST_CASE("What is written of conforming calls is accepted and reads back") {
         const bool thinks   = (seed + static_cast<unsigned>(choice)) % 2 == 0;
         ChoiceOptions options{.choice = choice, .name = is_named ? tool_at(seed).name : ""};
         if (seed % 4 == 1) options.whitespace = 0;
-        if (thinks) options.reasoning = ReasoningMarks{};
+        if (thinks) options.reasoning = ReasoningDelimiters{};
         const ToolCallFSM fsm = format.constrain(cache(), tools, options);
         std::vector<ToolCall> calls;
         for (auto n = format.parallel && !is_named ? 1 + below(random, 3) : 1; n > 0; --n) {

@@ -12,7 +12,7 @@
 
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/grammar/code_points.hpp>
+#include <tooldecode/text/code_points.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
@@ -65,7 +65,7 @@ struct Rules {
   std::set<Text> required, not_required;
   std::vector<std::pair<Text, Text>> dependent;
   std::optional<std::size_t> name_pattern;  // of all names
-  std::optional<std::size_t> longest, least, most;
+  std::optional<std::size_t> longest, min, max;
 };
 
 struct KeyMaker {
@@ -106,8 +106,8 @@ struct KeyMaker {
     if (below(4) == 0) made.dependent.emplace_back(some_name(), some_name());
     if (below(4) == 0) made.name_pattern = below(std::size(known_patterns));
     if (below(5) == 0) made.longest = below(4);
-    if (below(3) == 0) made.least = below(4);
-    if (below(6) == 0) made.most = made.least.value_or(0) + below(3);
+    if (below(3) == 0) made.min = below(4);
+    if (below(6) == 0) made.max = made.min.value_or(0) + below(3);
     return made;
   }
   Json schema(const Rules& rules) {
@@ -144,8 +144,8 @@ struct KeyMaker {
       made["propertyNames"]["pattern"] = known_patterns[*rules.name_pattern].pattern;
     }
     if (rules.longest) made["propertyNames"]["maxLength"] = *rules.longest;
-    if (rules.least) made["minProperties"] = *rules.least;
-    if (rules.most) made["maxProperties"] = *rules.most;
+    if (rules.min) made["minProperties"] = *rules.min;
+    if (rules.max) made["maxProperties"] = *rules.max;
     return made;
   }
 
@@ -226,8 +226,8 @@ Judgement judge(const Rules& rules, const std::vector<WrittenMember>& members) {
   for (const auto& [name, needed] : rules.dependent) {
     result.conforms &= names.count(name) == 0 || names.count(needed) != 0;
   }
-  if (rules.least && names.size() < *rules.least) result.conforms = false;
-  if (rules.most && names.size() > *rules.most) result.conforms = false;
+  if (rules.min && names.size() < *rules.min) result.conforms = false;
+  if (rules.max && names.size() > *rules.max) result.conforms = false;
   return result;
 }
 
@@ -347,7 +347,7 @@ TEST_CASE("Every spelling of a key is that key, and counts are of different keys
 
 TEST_CASE("Masks of keys hold exactly the tokens that are taken, and are never empty",
           "[keys_and_masks]") {
-  const MaskCache cache(cutting_vocabulary());
+  const VocabularyIndex cache(cutting_vocabulary());
   std::size_t walks = 0;
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {
     KeyMaker make{std::mt19937(seed)};
@@ -374,7 +374,7 @@ TEST_CASE("Masks of keys hold exactly the tokens that are taken, and are never e
 
 TEST_CASE("Keys within calls are known in every spelling, and masks hold what is taken",
           "[keys_and_masks]") {
-  const MaskCache cache(cutting_vocabulary());
+  const VocabularyIndex cache(cutting_vocabulary());
   const auto tools = ToolSet::parse(
       R"([{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"integer"},
         "o":{"type":"object","properties":{"\u00e9":{"type":"string"},"\u65e5\"":false,

@@ -23,7 +23,7 @@ using namespace tooldecode;
 namespace {
 
 constexpr std::size_t wanted_states = 1000;
-constexpr std::size_t most_of_one   = 8;  // states per constraint
+constexpr std::size_t max_of_one    = 8;  // states per constraint
 
 struct Judged {
   std::size_t states = 0, constraints = 0, in_text = 0, in_tool = 0, wide = 0, single = 0;
@@ -60,7 +60,7 @@ void walk(const ToolCallFSM& calls, unsigned seed, Judged& judged) {
   for (int begin = 0; begin < 2; ++begin) {
     auto state = calls.initial();
     std::string text;
-    for (int step = 0; step < 60 && seen.size() < most_of_one; ++step) {
+    for (int step = 0; step < 60 && seen.size() < max_of_one; ++step) {
       calls.fill_mask(state, mask.words());
       const std::vector<TokenId> allowed = test::tokens_of(mask);
       const bool last                    = calls.is_finished(state);
@@ -85,7 +85,7 @@ void walk(const ToolCallFSM& calls, unsigned seed, Judged& judged) {
 // Two threads, each with rounds of its own, share the vocabulary's cache.
 void judge(const Vocabulary& vocabulary, std::vector<ToolSet> sets) {
   std::shuffle(sets.begin(), sets.end(), std::mt19937(7));
-  const MaskCache cache(vocabulary);
+  const VocabularyIndex cache(vocabulary);
   std::array<Judged, 2> halves;
   std::vector<std::thread> threads;
   for (std::size_t half = 0; half < halves.size(); ++half) {

@@ -69,7 +69,7 @@ inline void add_tool_sets(const std::filesystem::path& path, const char* key,
 }
 
 /// A constraint over some tools: which format, tool choice and options is up to the round.
-inline ToolCallFSM constraint_of_round(std::size_t round, const MaskCache& cache,
+inline ToolCallFSM constraint_of_round(std::size_t round, const VocabularyIndex& cache,
                                        const ToolSet& tools) {
   constexpr ToolChoice choices[] = {ToolChoice::required, ToolChoice::automatic, ToolChoice::named,
                                     ToolChoice::required, ToolChoice::automatic, ToolChoice::none};

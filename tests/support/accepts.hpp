@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::test {
 

@@ -1,5 +1,6 @@
 /// \file
-/// BranchNoise: noise that falls in every possible way in turn, for exact laws of random programs.
+/// BranchNoise: noise that falls in every possible way in turn, for exact distributions of random
+/// programs.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include <vector>
 
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/verify/target_law.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
 
 #include <support/softmax.hpp>
 
@@ -19,8 +20,8 @@ namespace tooldecode::test {
 /// What rules draw from, with each outcome's probability known; `next` goes to the next outcome.
 class BranchNoise {
  public:
-  [[nodiscard]] std::optional<TokenId> draw(const TargetLaw& law) {
-    return draw(std::span<const double>(softmax(law)));
+  [[nodiscard]] std::optional<TokenId> draw(const TargetDistribution& distribution) {
+    return draw(std::span<const double>(softmax(distribution)));
   }
   [[nodiscard]] std::optional<TokenId> draw(std::span<const double> weights) {
     double sum = 0;
@@ -92,16 +93,16 @@ class BranchNoise {
   double last_        = 0;
 };
 
-/// The exact law of what `process(noise)` gives: of each token, and last of nothing.
+/// The exact distribution of what `process(noise)` gives: of each token, and last of nothing.
 template <class Noise = BranchNoise, class Process>
 [[nodiscard]] std::vector<double> enumerate(std::size_t vocabulary_size, Process process) {
-  std::vector<double> law(vocabulary_size + 1);  // [V + 1]
+  std::vector<double> distribution(vocabulary_size + 1);  // [V + 1]
   Noise noise;
   do {
     const std::optional<TokenId> token = process(noise);
-    law[token ? static_cast<std::size_t>(*token) : vocabulary_size] += noise.probability();
+    distribution[token ? static_cast<std::size_t>(*token) : vocabulary_size] += noise.probability();
   } while (noise.next());
-  return law;
+  return distribution;
 }
 
 }  // namespace tooldecode::test

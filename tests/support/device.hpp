@@ -50,7 +50,7 @@ void on_device(Body body) {
 #endif
 }
 
-/// Numbers of the standard normal law times `scale`, rounded to T.
+/// Numbers of the standard normal distribution times `scale`, rounded to T.
 template <cuda::Number T, class Random>
 std::vector<T> normal_numbers(std::size_t count, Random& random, float scale = 1) {
   std::normal_distribution<float> normal(0, scale);

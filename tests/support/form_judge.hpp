@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <string>
 
-#include <tooldecode/grammar/code_points.hpp>
-#include <tooldecode/grammar/schema_forms.hpp>
+#include <tooldecode/schema/form_algebra.hpp>
+#include <tooldecode/text/code_points.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -17,10 +17,10 @@ class FormJudge {
  public:
   using Json = nlohmann::ordered_json;
 
-  explicit FormJudge(SchemaForms& forms) : forms_(forms) {}
+  explicit FormJudge(FormAlgebra& forms) : forms_(forms) {}
 
   bool operator()(FormId id, const Json& value) {
-    const SchemaForm& form = forms_[id];
+    const Form& form = forms_[id];
     switch (value.type()) {
       case Json::value_t::null:
         return form.null;
@@ -48,22 +48,22 @@ class FormJudge {
   }
   bool conforms(const NumberForm& form, const Json& value) {
     const Decimal number   = Decimal::parse(ExactNumber::text(value));
-    const auto& least      = form.bounds.minimum;
-    const auto& most       = form.bounds.maximum;
-    const int low          = least ? compare(number, least->value) : 1;
-    const int high         = most ? compare(number, most->value) : -1;
+    const auto& min        = form.bounds.minimum;
+    const auto& max        = form.bounds.maximum;
+    const int low          = min ? compare(number, min->value) : 1;
+    const int high         = max ? compare(number, max->value) : -1;
     const std::string text = ExactNumber::text(value);
     const bool is_digits   = text.find_first_of(".eE") == text.npos;
     const NumberKinds kind = !number.is_integral() ? NumberKinds::fractions
                              : is_digits           ? NumberKinds::digits
                                                    : NumberKinds::pointed;
-    return low >= (least && least->exclusive ? 1 : 0) &&
-           high <= (most && most->exclusive ? -1 : 0) && has(form.kinds, kind) &&
+    return low >= (min && min->exclusive ? 1 : 0) && high <= (max && max->exclusive ? -1 : 0) &&
+           has(form.kinds, kind) &&
            std::all_of(
                form.bounds.multiples.begin(), form.bounds.multiples.end(),
                [&](const Decimal& multiple) { return is_multiple(number, multiple).value(); });
   }
-  bool conforms(const TextForm& form, const Json& value) {
+  bool conforms(const StringForm& form, const Json& value) {
     const auto text = value.get<std::string>();
     const auto has  = [&](const std::vector<std::string>& list) {
       return std::find(list.begin(), list.end(), text) != list.end();
@@ -112,7 +112,7 @@ class FormJudge {
     });
   }
 
-  SchemaForms& forms_;
+  FormAlgebra& forms_;
 };
 
 }  // namespace tooldecode::test

@@ -16,7 +16,7 @@
 
 namespace tooldecode::test {
 
-/// Numbers of a normal law.
+/// Numbers of a normal distribution.
 inline std::vector<float> random_numbers(std::size_t count, float deviation, std::mt19937& random) {
   std::normal_distribution<float> normal{0, deviation};
   std::vector<float> numbers(count);

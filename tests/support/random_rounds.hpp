@@ -103,8 +103,8 @@ class Rounds {
         .generated  = std::span(tokens_).first(read + unread).subspan(9),
         .unread     = unread,
         .hidden     = std::span(hidden_).subspan(before * width, (read - before) * width),
-        .most_depth = 63,
-        .most_nodes = 64 - (unread - 1),
+        .max_depth  = 63,
+        .max_nodes  = 64 - (unread - 1),
         .seed       = seed};
     return draft_tree(drafter, request, context);
   }

@@ -44,7 +44,7 @@ class RandomTable {
     const int next = rows_[index(state)][static_cast<std::size_t>(token)];
     return next < 0 ? std::nullopt : std::optional(State{next});
   }
-  void fill_mask(State state, MaskWords words) const {
+  void fill_mask(State state, MaskView words) const {
     for (auto& word : words) word = 0;
     for (std::size_t t = 0; t < vocabulary_size(); ++t) {
       if (advance(state, static_cast<TokenId>(t))) words[t / 32] |= 1U << (t % 32);

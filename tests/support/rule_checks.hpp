@@ -1,6 +1,6 @@
 /// \file
-/// What every lossless acceptance rule passes and every broken variant fails: exact laws at one
-/// node, coins at their bounds, and the joint law of several rounds.
+/// What every lossless acceptance rule passes and every broken variant fails: exact distributions
+/// at one node, coins at their bounds, and the joint distribution of several rounds.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 #include <tooldecode/core/philox.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/logits/selection.hpp>
-#include <tooldecode/verify/target_law.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
 
 #include <support/branch_noise.hpp>
 #include <support/softmax.hpp>
@@ -28,16 +28,16 @@
 
 namespace tooldecode::test {
 
-/// One node: the target's law, the draft's, and how many children are drafted.
+/// One node: the target's distribution, the draft's, and how many children are drafted.
 struct NodeCase {
   static constexpr std::size_t vocabulary_size = 6;
 
   std::vector<float> logits;  // [V]
   float temperature = 1;
-  ProposalLaw proposal;
+  ProposalDistribution proposal;
   std::size_t children = 0;
 
-  [[nodiscard]] TargetLaw law() const { return {logits, temperature}; }
+  [[nodiscard]] TargetDistribution distribution() const { return {logits, temperature}; }
 };
 
 /// Random nodes and the extreme ones, always the same.
@@ -60,11 +60,11 @@ struct NodeCase {
       }
       made.push_back(std::move(one));
     }
-    const ProposalLaw flat{{0, 1, 2, 3, 4, 5}, std::vector<double>(6, 1.0 / 6)};
+    const ProposalDistribution flat{{0, 1, 2, 3, 4, 5}, std::vector<double>(6, 1.0 / 6)};
     const std::vector<float> level(6, 0.0F);
     const std::vector<float> slope{0.5F, -1, 2, 0.25F, 1, -3};
-    ProposalLaw same   = flat;
-    same.probabilities = softmax({slope, 1});
+    ProposalDistribution same = flat;
+    same.probabilities        = softmax({slope, 1});
     made.push_back({level, 1, flat, 3});                              // p = q, uniform
     made.push_back({slope, 1, same, 3});                              // p = q up to rounding
     made.push_back({{none, none, 1, none, none, none}, 1, flat, 3});  // p one-hot
@@ -114,13 +114,13 @@ template <class Noise>
   return tree;
 }
 
-/// The greatest total variation, over all cases, between the target's law and the exact law of
-/// `choose(node, noise)`.
+/// The greatest total variation, over all cases, between the target's distribution and the exact
+/// distribution of `choose(node, noise)`.
 template <class Choose>
 [[nodiscard]] double worst_distance(Choose choose) {
   double worst = 0;
   for (const NodeCase& node : node_cases()) {
-    std::vector<double> wanted = softmax(node.law());
+    std::vector<double> wanted = softmax(node.distribution());
     wanted.push_back(std::accumulate(wanted.begin(), wanted.end(), 0.0) > 0 ? 0.0 : 1.0);
     const auto got = enumerate(NodeCase::vocabulary_size,
                                [&](BranchNoise& noise) { return choose(node, noise); });
@@ -143,11 +143,11 @@ class BoundaryNoise : public BranchNoise {
 };
 
 /// Whether, over all cases and with coins at their bounds, `choose(node, noise)` ever gives a token
-/// that the target's law forbids, or nothing where there is a token to give.
+/// that the target's distribution forbids, or nothing where there is a token to give.
 template <class Noise, class Choose>
 [[nodiscard]] bool leaves_support(Choose choose) {
   for (const NodeCase& node : node_cases()) {
-    const std::vector<double> p = softmax(node.law());
+    const std::vector<double> p = softmax(node.distribution());
     const auto got              = enumerate<Noise>(NodeCase::vocabulary_size,
                                       [&](Noise& noise) { return choose(node, noise); });
     const bool is_possible      = std::accumulate(p.begin(), p.end(), 0.0) > 0;
@@ -159,13 +159,13 @@ template <class Noise, class Choose>
   return false;
 }
 
-/// A target whose law depends on the last two tokens, and a draft that resembles it on four tokens
-/// of six.
+/// A target whose distribution depends on the last two tokens, and a draft that resembles it on
+/// four tokens of six.
 class ToyTarget {
  public:
   static constexpr std::size_t vocabulary_size = 6;
-  static constexpr std::size_t length          = 3;  ///< of the sequences whose law is checked
-  using Tokens = std::vector<TokenId>;               ///< a prompt of two, then what was emitted
+  static constexpr std::size_t length = 3;  ///< of the sequences whose distribution is checked
+  using Tokens = std::vector<TokenId>;      ///< a prompt of two, then what was emitted
 
   explicit ToyTarget(unsigned seed, float temperature = 1) {
     const float scale = temperature == 0 ? 1.0F : temperature;
@@ -187,8 +187,8 @@ class ToyTarget {
   [[nodiscard]] std::span<const float> logits(TokenId before, TokenId last) const {
     return std::span(logits_).subspan(place(before, last) * vocabulary_size, vocabulary_size);
   }
-  /// The draft's law after two tokens.
-  [[nodiscard]] const ProposalLaw& draft(TokenId before, TokenId last) const {
+  /// The draft's distribution after two tokens.
+  [[nodiscard]] const ProposalDistribution& draft(TokenId before, TokenId last) const {
     return drafts_[place(before, last)];
   }
   /// The target's logits after a node of a tree below the last token.
@@ -196,13 +196,13 @@ class ToyTarget {
                                               std::size_t node) const {
     return logits(before(tokens, tree, node), tree.token(node));
   }
-  [[nodiscard]] const ProposalLaw& draft(const Tokens& tokens, const DraftTree& tree,
-                                         std::size_t node) const {
+  [[nodiscard]] const ProposalDistribution& draft(const Tokens& tokens, const DraftTree& tree,
+                                                  std::size_t node) const {
     return draft(before(tokens, tree, node), tree.token(node));
   }
 
   /// How likely it is that what `round(tokens, key)` appends, again and again, has the target's
-  /// joint law; the key is of the first token to append.
+  /// joint distribution; the key is of the first token to append.
   template <class Round>
   [[nodiscard]] double p_value(std::uint64_t samples, Round round) const {
     constexpr std::size_t v = vocabulary_size;
@@ -214,17 +214,17 @@ class ToyTarget {
       }
       ++counts[(index(tokens[2]) * v + index(tokens[3])) * v + index(tokens[4])];
     }
-    std::vector<double> law;
+    std::vector<double> distribution;
     for (TokenId a = 0; a < 6; ++a) {
       for (TokenId b = 0; b < 6; ++b) {
         for (TokenId c = 0; c < 6; ++c) {
-          law.push_back(softmax({logits(1, 2), 1})[index(a)] *
-                        softmax({logits(2, a), 1})[index(b)] *
-                        softmax({logits(a, b), 1})[index(c)]);
+          distribution.push_back(softmax({logits(1, 2), 1})[index(a)] *
+                                 softmax({logits(2, a), 1})[index(b)] *
+                                 softmax({logits(a, b), 1})[index(c)]);
         }
       }
     }
-    return test::p_value(counts, law);
+    return test::p_value(counts, distribution);
   }
 
  private:
@@ -236,8 +236,8 @@ class ToyTarget {
     return node == 0 ? tokens[tokens.size() - 2] : tree.token(tree.parent(node));
   }
 
-  std::vector<float> logits_;        // [V V, V]
-  std::vector<ProposalLaw> drafts_;  // [V V]
+  std::vector<float> logits_;                 // [V V, V]
+  std::vector<ProposalDistribution> drafts_;  // [V V]
 };
 
 /// EAGLE-2's tree: the most probable nodes of a draft's expansion.
@@ -247,8 +247,8 @@ class ToyTarget {
   DraftTree whole(tokens.back());
   std::vector<double> scores{1};
   for (std::size_t node = 0; node < whole.size() && whole.depth(node) < 3; ++node) {
-    const ProposalLaw& q = target.draft(tokens, whole, node);
-    for (std::size_t i = 0; i < q.tokens.size() && whole.size() < DraftTree::most_nodes; ++i) {
+    const ProposalDistribution& q = target.draft(tokens, whole, node);
+    for (std::size_t i = 0; i < q.tokens.size() && whole.size() < DraftTree::max_nodes; ++i) {
       whole.add(node, q.tokens[i]);
       scores.push_back(scores[node] * q.probabilities[i]);
     }
@@ -273,8 +273,8 @@ class ToyTarget {
                                             NoiseStream stream = NoiseStream::drafts) {
   DraftTree tree(tokens.back());
   for (std::size_t node = 0; node < tree.size() && tree.depth(node) < shape.size(); ++node) {
-    const ProposalLaw& q = target.draft(tokens, tree, node);
-    const auto words     = noise_words(key.seed, key.position + tree.depth(node), 0, stream);
+    const ProposalDistribution& q = target.draft(tokens, tree, node);
+    const auto words = noise_words(key.seed, key.position + tree.depth(node), 0, stream);
     std::array<std::pair<double, TokenId>, 4> order;  // by exponential clocks
     for (std::size_t i = 0; i < order.size(); ++i) {
       order[i] = {-std::log(unit_interval(words[i])) / q.probabilities[i], q.tokens[i]};

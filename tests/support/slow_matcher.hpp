@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/grammar/code_points.hpp>
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/string_escape.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/string_escape.hpp>
 
 namespace tooldecode::slow {
 
@@ -141,8 +141,8 @@ class Matcher {
 
   // One unit more or less past the bounds is all that a count can tell.
   static std::uint32_t capped(const Occurrences& units, std::uint32_t count) {
-    const std::uint32_t most = units.max == Occurrences::unbounded ? units.min : units.max + 1;
-    return std::min(count, most);
+    const std::uint32_t max = units.max == Occurrences::unbounded ? units.min : units.max + 1;
+    return std::min(count, max);
   }
 
   using LexemeState = std::pair<Dfa::State, std::uint32_t>;
@@ -203,7 +203,7 @@ class Matcher {
   }
 
   // Every literal of a trie with its index.
-  static std::vector<std::pair<std::string, std::uint32_t>> literals(const VocabularyTrie& trie) {
+  static std::vector<std::pair<std::string, std::uint32_t>> literals(const ByteTrie& trie) {
     std::vector<std::pair<std::string, std::uint32_t>> result;
     std::vector<std::pair<std::uint32_t, std::string>> work{{0, ""}};
     while (!work.empty()) {

@@ -1,5 +1,5 @@
 /// \file
-/// Whether samples have a law: chi-squared with its exact tail, and total variation.
+/// Whether samples have a distribution: chi-squared with its exact tail, and total variation.
 #pragma once
 
 #include <cmath>
@@ -25,11 +25,11 @@ namespace tooldecode::test {
   return tail;
 }
 
-/// The probability that counts at least as far from a law as these arise from it; 0 where something
-/// impossible was counted. Cells that expect fewer than five are taken together.
+/// The probability that counts at least as far from a distribution as these arise from it; 0 where
+/// something impossible was counted. Cells that expect fewer than five are taken together.
 [[nodiscard]] inline double p_value(std::span<const std::size_t> counts,
-                                    std::span<const double> law) {
-  TOOLDECODE_ASSERT(counts.size() == law.size());
+                                    std::span<const double> distribution) {
+  TOOLDECODE_ASSERT(counts.size() == distribution.size());
   double total = 0;
   for (const std::size_t count : counts) total += static_cast<double>(count);
   double statistic    = 0;
@@ -42,7 +42,7 @@ namespace tooldecode::test {
   };
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const auto count      = static_cast<double>(counts[i]);
-    const double expected = law[i] * total;
+    const double expected = distribution[i] * total;
     if (expected == 0 && count > 0) return 0;
     if (expected >= 5) {
       add(count, expected);
@@ -55,7 +55,7 @@ namespace tooldecode::test {
   return chi_squared_tail(statistic, cells - 1);
 }
 
-/// Half the sum of absolute differences of two laws.
+/// Half the sum of absolute differences of two distributions.
 [[nodiscard]] inline double total_variation(std::span<const double> a, std::span<const double> b) {
   TOOLDECODE_ASSERT(a.size() == b.size());
   double sum = 0;

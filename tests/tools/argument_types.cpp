@@ -36,7 +36,7 @@ const ToolSet& tools() {
 
 ToolCallFSM constrain(const ToolSet& set) {
   static const Vocabulary bytes = test::byte_vocabulary();
-  static const MaskCache masks{bytes};
+  static const VocabularyIndex masks{bytes};
   return {masks, set, JsonCall::bare(), {.choice = ToolChoice::required}};
 }
 

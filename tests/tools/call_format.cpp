@@ -267,7 +267,7 @@ TEST_CASE("a block of reasoning may precede an answer, and a trigger inside it m
        {ToolChoice::automatic, ToolChoice::none, ToolChoice::required, ToolChoice::named}) {
     const bool calls = choice != ToolChoice::none;
     const bool text  = choice == ToolChoice::automatic || choice == ToolChoice::none;
-    ChoiceOptions options{.choice = choice, .name = "f.g", .reasoning = ReasoningMarks{}};
+    ChoiceOptions options{.choice = choice, .name = "f.g", .reasoning = ReasoningDelimiters{}};
     CAPTURE(static_cast<int>(choice));
     const Automaton marked = automaton(hermes, tools, options);
     CHECK(!rejected_at(marked, block + g) == calls);
@@ -287,7 +287,7 @@ TEST_CASE("a block of reasoning may precede an answer, and a trigger inside it m
     CHECK(rejected_at(opened, g));
     CHECK(rejected_at(opened, "Hello."));
   }
-  CHECK_THROWS_AS(automaton(hermes, tools, {.reasoning = ReasoningMarks{.end = ""}}), Error);
+  CHECK_THROWS_AS(automaton(hermes, tools, {.reasoning = ReasoningDelimiters{.end = ""}}), Error);
 }
 
 TEST_CASE("tool choices that cannot be") {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/grammar/code_points.hpp>
+#include <tooldecode/text/code_points.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 
 #include <support/catch.hpp>

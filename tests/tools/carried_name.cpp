@@ -31,9 +31,9 @@ TEST_CASE("Errors of names point at them in the documents") {
 }
 
 TEST_CASE("A name is carried where its end can be told from what is behind it") {
-  constexpr std::array<std::string_view, 2> marks{"<end>", ""};
+  constexpr std::array<std::string_view, 2> delimiters{"<end>", ""};
   const auto why = [&](const std::string& name, std::string_view behind) {
-    return detail::why_not_carried(name, marks, behind);
+    return detail::why_not_carried(name, delimiters, behind);
   };
   CHECK_FALSE(why("f", ">"));
   CHECK(why("", ">"));

@@ -274,7 +274,7 @@ TEST_CASE("the leaderboard's rules") {
     const char* given;
     bool correct;
   } cases[]{
-      // Texts are compared without spaces, some marks, and case.
+      // Texts are compared without spaces, some delimiters, and case.
       {R"({"type": "string"})", R"(["New York, NY"])", R"("new york ny")", true},
       {R"({"type": "string"})", R"(["2023-03-20"])", R"("2023/03/20")", true},
       {R"({"type": "string"})", R"(["it's"])", R"("it\"s")", true},
@@ -536,7 +536,7 @@ class Mutator {
     if (!is_python_) {
       const std::string_view close = "</tool_call>";
       switch (below(3)) {
-        case 0:  // cut off, with the opening mark left whole
+        case 0:  // cut off, with the opening delimiter left whole
           return text.substr(0, 12 + below(text.size() - 12 - close.size()));
         case 1:
           return text + " that was it";

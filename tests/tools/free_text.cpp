@@ -28,24 +28,26 @@ std::vector<std::string> texts_of(std::string_view letters, std::size_t length) 
 }  // namespace
 
 TEST_CASE("Text without marks, and up to the first of some") {
-  for (const std::vector<std::string>& marks : std::vector<std::vector<std::string>>{
+  for (const std::vector<std::string>& delimiters : std::vector<std::vector<std::string>>{
            {"ab"}, {"aab"}, {"aba"}, {"aa", "b"}, {"ab", "abb"}, {"abab", "ba"}, {"bab", "aba"}}) {
-    const auto without = detail::free_text({.without = marks});
-    const auto until   = detail::free_text({.until = {marks[0]}});
-    const auto other =
-        detail::free_text({.until = {marks[0]}, .without = {marks.begin() + 1, marks.end()}});
+    const auto without = detail::free_text({.without = delimiters});
+    const auto until   = detail::free_text({.until = {delimiters[0]}});
+    const auto other   = detail::free_text(
+        {.until = {delimiters[0]}, .without = {delimiters.begin() + 1, delimiters.end()}});
     for (const std::string& text : texts_of("abc", 7)) {
       bool holds = false, holds_other = false;
-      for (const std::string& mark : marks) {
-        const std::size_t at = text.find(mark);
+      for (const std::string& delimiter : delimiters) {
+        const std::size_t at = text.find(delimiter);
         holds |= at != std::string::npos;
         // Where both end the end of the text counts.
-        holds_other |= &mark != &marks[0] && at + mark.size() < text.size() && at < text.size();
+        holds_other |=
+            &delimiter != &delimiters[0] && at + delimiter.size() < text.size() && at < text.size();
       }
-      const std::size_t first = text.find(marks[0]);
-      const bool ends = first != std::string::npos && first + marks[0].size() == text.size();
+      const std::size_t first = text.find(delimiters[0]);
+      const bool ends = first != std::string::npos && first + delimiters[0].size() == text.size();
       if (accepts(*without, text) == holds || accepts(*until, text) != ends) FAIL(text);
-      // A mark that is the end's beginning leaves no text; "b" in "ba" is not one that was ended.
+      // A delimiter that is the end's beginning leaves no text; "b" in "ba" is not one that was
+      // ended.
       if (accepts(*other, text) && (!ends || holds_other)) FAIL(text);
     }
   }
@@ -75,18 +77,18 @@ TEST_CASE(
                                              {"AbB"},
                                              {"aA", "A"},
                                              {"AB", "A<"}}) {
-    std::vector<std::string> marks;
-    for (const std::string& mark : letters_of_marks) marks.push_back(write(mark));
-    const auto without = detail::free_text({.without = marks});
-    const auto until   = detail::free_text({.until = marks});
+    std::vector<std::string> delimiters;
+    for (const std::string& delimiter : letters_of_marks) delimiters.push_back(write(delimiter));
+    const auto without = detail::free_text({.without = delimiters});
+    const auto until   = detail::free_text({.until = delimiters});
     for (const std::string& letters : texts_of("ab<ABC", 5)) {
       bool holds        = false;
       std::size_t first = std::string::npos, begin = std::string::npos;
-      for (const std::string& mark : letters_of_marks) {
-        const std::size_t at = letters.find(mark);
+      for (const std::string& delimiter : letters_of_marks) {
+        const std::size_t at = letters.find(delimiter);
         holds |= at != std::string::npos;
-        if (at != std::string::npos && at + mark.size() < first) {
-          first = at + mark.size();
+        if (at != std::string::npos && at + delimiter.size() < first) {
+          first = at + delimiter.size();
           begin = at;
         }
       }
@@ -139,20 +141,20 @@ TEST_CASE("Text that holds no match of a pattern") {
 }
 
 TEST_CASE("A block of reasoning is made blank where it stands") {
-  const ReasoningMarks marks;
-  CHECK(detail::without_reasoning("<think>[</think>[f()]", marks) ==
+  const ReasoningDelimiters delimiters;
+  CHECK(detail::without_reasoning("<think>[</think>[f()]", delimiters) ==
         std::string(16, ' ') + "[f()]");
-  CHECK(detail::without_reasoning(" \n<think></think>x", marks) == std::string(17, ' ') + "x");
-  CHECK(detail::without_reasoning("a <think>[</think>", marks) == "a <think>[</think>");
-  CHECK(detail::without_reasoning("<think>[f()]", marks) == std::string(12, ' '));
+  CHECK(detail::without_reasoning(" \n<think></think>x", delimiters) == std::string(17, ' ') + "x");
+  CHECK(detail::without_reasoning("a <think>[</think>", delimiters) == "a <think>[</think>");
+  CHECK(detail::without_reasoning("<think>[f()]", delimiters) == std::string(12, ' '));
   CHECK(detail::without_reasoning("so</think>[f()]", {.begin = ""}) ==
         std::string(10, ' ') + "[f()]");
   const std::vector<std::string> calls{"[T]"};
-  CHECK(detail::without_reasoning("<think>a[T]b</think>", marks, calls) ==
+  CHECK(detail::without_reasoning("<think>a[T]b</think>", delimiters, calls) ==
         std::string(8, ' ') + "[T]b</think>");
-  CHECK(detail::without_reasoning("<think>a</think>[T]", marks, calls) ==
+  CHECK(detail::without_reasoning("<think>a</think>[T]", delimiters, calls) ==
         std::string(16, ' ') + "[T]");
-  CHECK(detail::without_reasoning("<think>a[T]", marks, calls) == std::string(8, ' ') + "[T]");
+  CHECK(detail::without_reasoning("<think>a[T]", delimiters, calls) == std::string(8, ' ') + "[T]");
   CHECK(detail::trimmed(" \n a b\n") == "a b");
   CHECK(detail::trimmed("\n").empty());
 }

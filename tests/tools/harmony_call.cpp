@@ -29,10 +29,11 @@ int refused(const std::string& text, const ChoiceOptions& options = {}) {
 }
 
 std::string with_control_tokens(std::string text) {
-  for (const std::string mark : {"<|start|>", "<|channel|>", "<|constrain|>", "<|message|>",
-                                 "<|end|>", "<|call|>", "<|return|>"}) {
-    for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 2)) {
-      text.replace(at, mark.size(), control_open + mark + control_close);
+  for (const std::string delimiter : {"<|start|>", "<|channel|>", "<|constrain|>", "<|message|>",
+                                      "<|end|>", "<|call|>", "<|return|>"}) {
+    for (std::size_t at = text.find(delimiter); at != std::string::npos;
+         at             = text.find(delimiter, at + 2)) {
+      text.replace(at, delimiter.size(), control_open + delimiter + control_close);
     }
   }
   return text;
@@ -89,14 +90,15 @@ TEST_CASE("Every header of a message to a function is one of a call") {
         CHECK(refused(text) == -1);
         CHECK(refused(with_control_tokens(text)) == -1);
       }
-      // Neither other arguments nor other tools. Behind the role text may go on, up to a mark.
+      // Neither other arguments nor other tools. Behind the role text may go on, up to a delimiter.
       const std::string text = first + header;
       const auto begin       = static_cast<int>(text.size());
       const std::size_t name = text.find("get_weather");
       const bool is_text     = first.empty() && !header.starts_with("<|");
       const auto refused_at  = [&](std::string broken, std::size_t at) {
-        const std::size_t mark = broken.find("<|channel|>") + std::string("<|channel|>").size();
-        CHECK(refused(broken) == static_cast<int>(is_text ? mark - 1 : at));
+        const std::size_t delimiter =
+            broken.find("<|channel|>") + std::string("<|channel|>").size();
+        CHECK(refused(broken) == static_cast<int>(is_text ? delimiter - 1 : at));
       };
       CHECK(refused(text + "{}") == begin + 1);
       CHECK(refused(text + "print(1)") == begin);
@@ -159,8 +161,8 @@ TEST_CASE("A block of analysis holds no other message") {
   const std::string begin = "<|channel|>analysis<|message|>a <|";
   CHECK(refused(begin + "|end|> b<|end|><|start|>assistant<|channel|>final<|message|>", options) ==
         -1);
-  for (const std::string mark : {"message|>", "channel|>", "call|>", "constrain|>"}) {
-    CHECK(refused(begin + mark, options) == static_cast<int>((begin + mark).size()) - 1);
+  for (const std::string delimiter : {"message|>", "channel|>", "call|>", "constrain|>"}) {
+    CHECK(refused(begin + delimiter, options) == static_cast<int>((begin + delimiter).size()) - 1);
   }
 }
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/plain_text.hpp>
 
 #include <support/catch.hpp>
@@ -15,22 +15,23 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr const char* mark = "</p>";
+constexpr const char* delimiter = "</p>";
 
-// Texts of a schema, then what may stand before the mark, and the mark: as a call is written.
+// Texts of a schema, then what may stand before the delimiter, and the delimiter: as a call is
+// written.
 Automaton machine_of(const Json& schema) {
   Grammar grammar;
-  PlainText plain(grammar, mark);
-  SchemaReader reader(schema);
+  PlainText plain(grammar, delimiter);
+  Reader reader(schema);
   const NodeId value = plain.value(reader, reader.form(schema, "#"), "#");
-  const NodeId end   = grammar.literal(std::string("\n") + mark);
+  const NodeId end   = grammar.literal(std::string("\n") + delimiter);
   const NodeId root  = grammar.sequence({value, end});
   return Automaton(std::move(grammar), root);
 }
 
 bool accepts(const Automaton& machine, const std::string& text) {
   auto state = machine.initial();
-  for (const char c : text + "\n" + mark) {
+  for (const char c : text + "\n" + delimiter) {
     const auto next = machine.step(state, static_cast<std::uint8_t>(c));
     if (!next) return false;
     state = *next;
@@ -100,7 +101,7 @@ TEST_CASE("Texts are those that conform, are UTF-8 and do not hold the mark") {
       std::string text;
       for (auto n = random() % 6; n > 0; --n) text += pieces[random() % pieces.size()];
       CAPTURE(schemas[i].dump(), text, round);
-      const bool expected = is_utf8(text) && text.find(mark) == std::string::npos &&
+      const bool expected = is_utf8(text) && text.find(delimiter) == std::string::npos &&
                             slow::conforms(Json(text), schemas[i], schemas[i]);
       if (accepts(machine, text) != expected) FAIL("expected " << expected);
       accepted += expected ? 1 : 0;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/grammar/exact_number.hpp>
+#include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 

@@ -17,16 +17,16 @@ namespace {
 
 struct RankingDrafter {};
 struct DrawingDrafter {
-  static constexpr bool preserves_proposal_law = true;
+  static constexpr bool preserves_proposal_distribution = true;
 };
 struct PruningDrafter {
-  static constexpr bool preserves_proposal_law = false;
+  static constexpr bool preserves_proposal_distribution = false;
 };
 
 struct RuleWithoutClaim {
-  static constexpr bool needs_proposal_law = false;
-  std::optional<td::TokenId> choose(const td::TargetLaw&, const td::DraftTree&, std::size_t,
-                                    td::PositionNoise&) const {
+  static constexpr bool needs_proposal_distribution = false;
+  std::optional<td::TokenId> choose(const td::TargetDistribution&, const td::DraftTree&,
+                                    std::size_t, td::PositionNoise&) const {
     return std::nullopt;
   }
 };
@@ -40,14 +40,14 @@ TEST_CASE("every rule of the library, and a verifier with it, is an AcceptanceRu
   STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::Typical>());
   STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::Thresholded>());
   STATIC_REQUIRE(td::diagnose::is_acceptance_rule<td::TreeVerifier<td::ChainRejection>>());
-  STATIC_REQUIRE_FALSE(RuleWithoutClaim::needs_proposal_law);
+  STATIC_REQUIRE_FALSE(RuleWithoutClaim::needs_proposal_distribution);
   STATIC_REQUIRE_FALSE(td::AcceptanceRule<RuleWithoutClaim>);
 }
 
 TEST_CASE("rules that read the proposal verify only drafters that keep it") {
-  STATIC_REQUIRE(td::PreservesProposalLaw<DrawingDrafter>);
-  STATIC_REQUIRE_FALSE(td::PreservesProposalLaw<RankingDrafter>);
-  STATIC_REQUIRE_FALSE(td::PreservesProposalLaw<PruningDrafter>);
+  STATIC_REQUIRE(td::PreservesProposalDistribution<DrawingDrafter>);
+  STATIC_REQUIRE_FALSE(td::PreservesProposalDistribution<RankingDrafter>);
+  STATIC_REQUIRE_FALSE(td::PreservesProposalDistribution<PruningDrafter>);
   STATIC_REQUIRE(td::diagnose::is_rule_for<RankingDrafter, td::Walk>());
   STATIC_REQUIRE(td::diagnose::is_rule_for<PruningDrafter, td::TreeVerifier<td::Typical>>());
   STATIC_REQUIRE(td::diagnose::is_rule_for<DrawingDrafter, td::RecursiveRejection>());

@@ -38,15 +38,15 @@ std::size_t index(td::TokenId token) {
   return static_cast<std::size_t>(token);
 }
 
-std::vector<double> probabilities(const td::TargetLaw& law) {
-  std::vector<double> p(law.logits.size());
-  law.fill_probabilities(p);
+std::vector<double> probabilities(const td::TargetDistribution& distribution) {
+  std::vector<double> p(distribution.logits.size());
+  distribution.fill_probabilities(p);
   return p;
 }
 
 /// q of a token, with the tokens before it taken out, as it would be renormalised or not.
-double proposed(const td::ProposalLaw& q, std::span<const td::TokenId> before, td::TokenId token,
-                bool renormalised) {
+double proposed(const td::ProposalDistribution& q, std::span<const td::TokenId> before,
+                td::TokenId token, bool renormalised) {
   double rest = 0;
   double of   = 0;
   for (std::size_t i = 0; i < q.tokens.size(); ++i) {
@@ -62,9 +62,10 @@ struct BrokenRejection {
   enum class Fault { none, no_residual, reused_coin, stale_proposal } fault;
 
   template <class Noise>
-  std::optional<td::TokenId> choose(const td::TargetLaw& law, const td::DraftTree& tree,
-                                    std::size_t node, Noise& noise) const {
-    auto p              = probabilities(law);
+  std::optional<td::TokenId> choose(const td::TargetDistribution& distribution,
+                                    const td::DraftTree& tree, std::size_t node,
+                                    Noise& noise) const {
+    auto p              = probabilities(distribution);
     const auto children = tree.children(node);
     for (std::size_t i = 0; i < children.size(); ++i) {
       const auto before = std::span(children).first(i);
@@ -78,7 +79,7 @@ struct BrokenRejection {
         rest[t] = std::max(p[t] - q_of(static_cast<td::TokenId>(t)), 0.0);
       }
       const double sum = std::accumulate(rest.begin(), rest.end(), 0.0);
-      if (sum == 0) return noise.draw(law);
+      if (sum == 0) return noise.draw(distribution);
       for (double& w : rest) w /= sum;
       if (fault != Fault::no_residual) p = rest;
       if constexpr (requires { noise.draw_with_last_coin(p); }) {
@@ -94,11 +95,12 @@ struct BrokenRejection {
 /// Children one after another by a coin each, with the first of them in the list twice.
 struct DuplicateSibling {
   template <class Noise>
-  std::optional<td::TokenId> choose(const td::TargetLaw& law, const td::DraftTree& tree,
-                                    std::size_t node, Noise& noise) const {
+  std::optional<td::TokenId> choose(const td::TargetDistribution& distribution,
+                                    const td::DraftTree& tree, std::size_t node,
+                                    Noise& noise) const {
     auto children = tree.children(node);
     if (!children.empty()) children.insert(children.begin(), children.front());
-    const auto p = probabilities(law);
+    const auto p = probabilities(distribution);
     auto rest    = p;
     double left  = 1;
     for (const td::TokenId child : children) {
@@ -114,14 +116,14 @@ struct DuplicateSibling {
 template <class Rule>
 auto with_drawn_children(Rule rule) {
   return [rule](const NodeCase& node, auto& noise) {
-    return rule.choose(node.law(), td::test::drawn_children(node, noise), 0, noise);
+    return rule.choose(node.distribution(), td::test::drawn_children(node, noise), 0, noise);
   };
 }
 
 template <class Rule>
 auto with_best_children(Rule rule) {
   return [rule](const NodeCase& node, auto& noise) {
-    return rule.choose(node.law(), td::test::best_children(node, noise), 0, noise);
+    return rule.choose(node.distribution(), td::test::best_children(node, noise), 0, noise);
   };
 }
 
@@ -135,7 +137,7 @@ auto with_changed_draws(Change change) {
     td::DraftTree tree(0);
     for (const td::TokenId child : children) tree.add(0, child);
     tree.set_proposal(0, node.proposal);
-    return td::RecursiveRejection{}.choose(node.law(), tree, 0, noise);
+    return td::RecursiveRejection{}.choose(node.distribution(), tree, 0, noise);
   };
 }
 
@@ -195,7 +197,7 @@ TEST_CASE("enumeration rejects a mask that is applied after truncation") {
   const std::vector<float> allowed{2, 1, 0.5F};  // the three best of the allowed: 0, 2 and 3
   const auto p = td::test::softmax({allowed, 1});
   const std::vector<double> wanted{p[0], 0, p[1], p[2], 0, 0, 0};
-  const auto law_of = [](const std::vector<float>& row) {
+  const auto distribution_of = [](const std::vector<float>& row) {
     td::DraftTree tree(0);
     tree.add(0, 2);
     return td::test::enumerate(row.size(), [&](BranchNoise& noise) {
@@ -205,21 +207,22 @@ TEST_CASE("enumeration rejects a mask that is applied after truncation") {
 
   auto right = logits;
   pipeline.apply(right, mask);
-  CHECK(td::test::total_variation(law_of(right), wanted) < 1e-12);
+  CHECK(td::test::total_variation(distribution_of(right), wanted) < 1e-12);
 
   auto late = logits;
   pipeline.apply(late, {});
   for (std::size_t t = 0; t < late.size(); ++t) {
     if (!td::is_allowed(mask, t)) late[t] = -std::numeric_limits<float>::infinity();
   }
-  CHECK(td::test::total_variation(law_of(late), wanted) > far);
+  CHECK(td::test::total_variation(distribution_of(late), wanted) > far);
 }
 
 namespace {
 
 enum class Bonus { after_the_path, of_the_parent };
 
-/// A round as a TreeVerifier makes it, or with the last token drawn from the law before it.
+/// A round as a TreeVerifier makes it, or with the last token drawn from the distribution before
+/// it.
 template <class Rule>
 void advance(const ToyTarget& target, ToyTarget::Tokens& tokens, const td::DraftTree& tree,
              Rule rule, td::NoiseKey key, Bonus bonus = Bonus::after_the_path) {
@@ -228,7 +231,7 @@ void advance(const ToyTarget& target, ToyTarget::Tokens& tokens, const td::Draft
     td::PositionNoise noise{key};
     const bool is_wrong = bonus == Bonus::of_the_parent && node != 0 && tree.is_leaf(node);
     const auto logits   = target.logits(before, tree, is_wrong ? tree.parent(node) : node);
-    const auto token    = rule.choose(td::TargetLaw{logits, 1}, tree, node, noise);
+    const auto token    = rule.choose(td::TargetDistribution{logits, 1}, tree, node, noise);
     tokens.push_back(*token);
     const auto child = tree.find_child(node, *token);
     if (!child) return;
@@ -238,7 +241,8 @@ void advance(const ToyTarget& target, ToyTarget::Tokens& tokens, const td::Draft
 
 }  // namespace
 
-TEST_CASE("chi-squared on the joint law of three tokens rejects what goes wrong between nodes") {
+TEST_CASE(
+    "chi-squared on the joint distribution of three tokens rejects what goes wrong between nodes") {
   constexpr std::uint64_t samples = 50'000;  // a quarter of what right rules are judged by
   constexpr double limit          = 1e-6;
   constexpr std::array<std::size_t, 3> shape{2, 2, 1};

@@ -35,7 +35,7 @@ std::optional<td::TokenId> slow_draw(const std::vector<double>& weights, td::Noi
 
 }  // namespace
 
-TEST_CASE("a draw from the law is the draw of plain decoding") {
+TEST_CASE("a draw from the distribution is the draw of plain decoding") {
   std::mt19937 random{31};
   std::normal_distribution<float> normal;
   for (std::uint64_t round = 0; round < 200; ++round) {
@@ -43,8 +43,10 @@ TEST_CASE("a draw from the law is the draw of plain decoding") {
     std::vector<float> logits(1 + random() % 40);
     for (float& logit : logits) logit = normal(random);
     const td::NoiseKey key{round, random()};
-    CHECK(td::PositionNoise(key).draw(td::TargetLaw{logits, 0}) == td::find_greedy(logits));
-    CHECK(td::PositionNoise(key).draw(td::TargetLaw{logits, 0.7F}) == td::find_gumbel(logits, key));
+    CHECK(td::PositionNoise(key).draw(td::TargetDistribution{logits, 0}) ==
+          td::find_greedy(logits));
+    CHECK(td::PositionNoise(key).draw(td::TargetDistribution{logits, 0.7F}) ==
+          td::find_gumbel(logits, key));
   }
 }
 
@@ -63,17 +65,18 @@ TEST_CASE("a draw by weights equals its definition, whatever their scale") {
   CHECK_FALSE(td::PositionNoise({1, 2}).draw(std::span<const double>(nothing)));
 }
 
-TEST_CASE("draws and coins of a position have their laws and do not depend on each other") {
+TEST_CASE(
+    "draws and coins of a position have their distributions and do not depend on each other") {
   const std::vector<double> weights{3, 0, 1, 2, 0.5, 6, 0, 2.5};
   const double first  = 0.3;
   const double second = 0.6;
-  std::vector<double> law;  // [first coin, second coin, token]
+  std::vector<double> distribution;  // [first coin, second coin, token]
   for (const double a : {1 - first, first}) {
     for (const double b : {1 - second, second}) {
-      for (const double w : weights) law.push_back(a * b * w / 15);
+      for (const double w : weights) distribution.push_back(a * b * w / 15);
     }
   }
-  std::vector<std::size_t> counts(law.size());
+  std::vector<std::size_t> counts(distribution.size());
   for (std::uint64_t position = 0; position < 100'000; ++position) {
     td::PositionNoise noise({77, position});
     const bool a     = noise.accept(first);
@@ -81,7 +84,7 @@ TEST_CASE("draws and coins of a position have their laws and do not depend on ea
     const auto token = noise.draw(std::span<const double>(weights));
     ++counts[(2 * a + b) * weights.size() + static_cast<std::size_t>(*token)];
   }
-  CHECK(td::test::p_value(counts, law) > 1e-6);
+  CHECK(td::test::p_value(counts, distribution) > 1e-6);
 }
 
 TEST_CASE("coins are successive numbers of their stream, compared strictly") {

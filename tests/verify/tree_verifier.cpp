@@ -35,7 +35,7 @@ void advance(const ToyTarget& target, ToyTarget::Tokens& tokens, const td::Draft
 
 td::DraftTree random_tree(td::TokenId root, std::mt19937& random) {
   td::DraftTree tree(root);
-  const std::size_t size = 1 + random() % td::DraftTree::most_nodes;
+  const std::size_t size = 1 + random() % td::DraftTree::max_nodes;
   for (std::size_t tries = 0; tries < 2 * size && tree.size() < size; ++tries) {
     const std::size_t parent = random() % tree.size();
     const auto token         = static_cast<td::TokenId>(random() % ToyTarget::vocabulary_size);
@@ -50,7 +50,7 @@ TEST_CASE("a verifier is made of a rule, of Walk unless another is given") {
   STATIC_REQUIRE(std::is_same_v<decltype(td::TreeVerifier{}), td::TreeVerifier<td::Walk>>);
   STATIC_REQUIRE(
       std::is_same_v<decltype(td::TreeVerifier{td::Walk{}}), td::TreeVerifier<td::Walk>>);
-  STATIC_REQUIRE(td::TreeVerifier<td::RecursiveRejection>::needs_proposal_law);
+  STATIC_REQUIRE(td::TreeVerifier<td::RecursiveRejection>::needs_proposal_distribution);
   STATIC_REQUIRE(td::TreeVerifier<>::is_lossless);
 }
 
@@ -125,7 +125,8 @@ TEST_CASE("Walk over random trees gives the tokens of plain decoding, at any tem
   }
 }
 
-TEST_CASE("the joint law of three tokens is the target's: chi-squared over 200,000 samples") {
+TEST_CASE(
+    "the joint distribution of three tokens is the target's: chi-squared over 200,000 samples") {
   constexpr std::uint64_t samples = 200'000;
   const ToyTarget target(3);
   SECTION("Walk over the most probable nodes") {

@@ -5,15 +5,15 @@
 
 namespace td = tooldecode;
 
-TEST_CASE("Walk keeps the law exactly, however its drafts were made") {
+TEST_CASE("Walk keeps the distribution exactly, however its drafts were made") {
   CHECK(td::test::worst_distance([](const auto& node, auto& noise) {
           const td::DraftTree tree = td::test::drawn_children(node, noise);
-          return td::Walk{}.choose(node.law(), tree, 0, noise);
+          return td::Walk{}.choose(node.distribution(), tree, 0, noise);
         }) < 1e-12);
   CHECK(td::test::worst_distance([](const auto& node, auto& noise) {
           const td::DraftTree tree = td::test::best_children(node, noise);
-          return td::Walk{}.choose(node.law(), tree, 0, noise);
+          return td::Walk{}.choose(node.distribution(), tree, 0, noise);
         }) < 1e-12);
   STATIC_REQUIRE(td::Walk::is_lossless);
-  STATIC_REQUIRE_FALSE(td::Walk::needs_proposal_law);
+  STATIC_REQUIRE_FALSE(td::Walk::needs_proposal_distribution);
 }

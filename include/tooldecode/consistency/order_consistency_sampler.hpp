@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/consistency/order_branches.hpp>
+#include <tooldecode/consistency/order_batch.hpp>
 #include <tooldecode/consistency/tool_orders.hpp>
 #include <tooldecode/consistency/votes.hpp>
 #include <tooldecode/constraint/forced_text.hpp>
@@ -82,8 +82,8 @@ struct Consensus {
 /// All orders share the caches of what they have in common, and run as one batch per step.
 /// `adaptive` spares orders that could not change a winner; the answer is the same without.
 ///
-/// The decoder and its model and constraint outlive the sampler. The law is the decoder's; its
-/// strategy, which changes no token, is not used inside calls.
+/// The decoder and its model and constraint outlive the sampler. The distribution is the decoder's;
+/// its strategy, which changes no token, is not used inside calls.
 ///
 /// \par Shapes      prompt [L]
 /// \par Complexity  a pass per step of the longest order, and orders x tokens in all; less where
@@ -191,7 +191,7 @@ class OrderConsistencySampler<M, S>::Answer {
   void step() {
     Output& out = sequence_.output();
     Stopwatch watch;
-    auto next = sequence_.find_forced([this](MaskWords mask) {
+    auto next = sequence_.find_forced([this](MaskView mask) {
       if (!pending_.empty()) sampler_.text_.keep_agreeing(pending_, mask);
     });
     watch.add_to(out.times.constraint);
@@ -261,7 +261,7 @@ class OrderConsistencySampler<M, S>::Answer {
     pending_.clear();
     Output& out = sequence_.output();
     Stopwatch watch;
-    OrderBranches<M> running{
+    OrderBatch<M> running{
         {model_, calls_, run_.pipeline, run_.options, run_.prompt, out.tokens, sampler_.text_,
          [this](std::string_view text) { return sampler_.encode(text); }},
         model_.fork(cache_),
@@ -282,7 +282,7 @@ class OrderConsistencySampler<M, S>::Answer {
   }
 
   // Runs as many orders as it takes.
-  void sample(const ToolOrders& orders, OrderBranches<M>& running, CallVote& decided) const {
+  void sample(const ToolOrders& orders, OrderBatch<M>& running, CallVote& decided) const {
     const OrderConsistencyOptions& options = sampler_.options_;
     const auto& branches                   = running.branches();
     const std::size_t all                  = branches.size();
@@ -314,7 +314,7 @@ class OrderConsistencySampler<M, S>::Answer {
   }
 
   // Counts the votes, and goes on behind the winning call.
-  void settle(const ToolOrders& orders, OrderBranches<M>& running, CallVote& decided,
+  void settle(const ToolOrders& orders, OrderBatch<M>& running, CallVote& decided,
               std::string_view within) {
     decided.parameters      = vote(decided.candidates, orders.names(), sampler_.options_.vote);
     const std::string& name = calls_.tools()[decided.tool].name;
@@ -355,7 +355,7 @@ class OrderConsistencySampler<M, S>::Answer {
   }
 
   // Goes on with a branch as it was decoded; its closing bytes are for the model to write.
-  void adopt(const OrderBranch& branch, typename OrderBranches<M>::Kept& kept) {
+  void adopt(const OrderBranch& branch, typename OrderBatch<M>::Kept& kept) {
     State state = sequence_.state();
     for (const TokenId token : branch.tokens) {
       const auto next = calls_.advance(state, token);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 
@@ -22,13 +22,13 @@ namespace tooldecode {
 class ChoiceConstraint : public GrammarConstraint {
  public:
   /// \param texts  any bytes; equal ones count once
-  ChoiceConstraint(MaskCache cache, const std::vector<std::string>& texts)
+  ChoiceConstraint(VocabularyIndex cache, const std::vector<std::string>& texts)
       : ChoiceConstraint(build(texts), std::move(cache)) {}
 
  private:
   using Texts = std::pair<Grammar, NodeId>;
 
-  ChoiceConstraint(Texts texts, MaskCache cache)
+  ChoiceConstraint(Texts texts, VocabularyIndex cache)
       : GrammarConstraint(std::move(cache), std::move(texts.first), texts.second) {}
 
   static Texts build(const std::vector<std::string>& texts) {

@@ -11,13 +11,13 @@
 
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/mask_words.hpp>
+#include <tooldecode/core/mask_view.hpp>
 
 namespace tooldecode {
 
 /// Rows of token masks in one buffer.
 struct MaskRows {
-  MaskWords words;                  // [rows, ceil(V / 32)]
+  MaskView words;                   // [rows, ceil(V / 32)]
   std::size_t rows            = 0;  ///< masks, one below another
   std::size_t vocabulary_size = 0;  ///< V
 };
@@ -30,10 +30,10 @@ struct DlpackExtents {
 
 namespace detail {
 // The numbers that DLPack gives to what a mask can be.
-inline constexpr int dlpack_cpu           = 1;
-inline constexpr int dlpack_int           = 0;
-inline constexpr int dlpack_unsigned      = 1;
-inline constexpr std::size_t most_extents = std::numeric_limits<std::ptrdiff_t>::max();
+inline constexpr int dlpack_cpu          = 1;
+inline constexpr int dlpack_int          = 0;
+inline constexpr int dlpack_unsigned     = 1;
+inline constexpr std::size_t max_extents = std::numeric_limits<std::ptrdiff_t>::max();
 }  // namespace detail
 
 /// The words of a tensor that holds one mask, [words], or several, [rows, words].
@@ -49,7 +49,7 @@ inline constexpr std::size_t most_extents = std::numeric_limits<std::ptrdiff_t>:
 ///                  int32 and uint32, {shape_mismatch} for another shape and for rows with gaps
 /// \par Source      DLPack 1.3, dlpack.h
 template <class Tensor>
-[[nodiscard]] MaskWords dlpack_mask_words(const Tensor& tensor, std::size_t vocabulary_size) {
+[[nodiscard]] MaskView dlpack_mask_words(const Tensor& tensor, std::size_t vocabulary_size) {
   if (static_cast<int>(tensor.device.device_type) != detail::dlpack_cpu) {
     throw Error(Errc::invalid_option, "device", "must be the CPU, which DLPack numbers 1");
   }
@@ -66,7 +66,7 @@ template <class Tensor>
                 "must be [rows, " + std::to_string(width) + "] or [" + std::to_string(width) + "]");
   }
   const std::size_t rows = last == 0 ? 1 : static_cast<std::size_t>(tensor.shape[0]);
-  if (width != 0 && rows > detail::most_extents / sizeof(std::uint32_t) / width) {
+  if (width != 0 && rows > detail::max_extents / sizeof(std::uint32_t) / width) {
     throw Error(Errc::shape_mismatch, "shape", "has more rows than memory can hold");
   }
   if (rows == 0 || width == 0) return {};

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/concepts.hpp>
-#include <tooldecode/grammar/build_grammar.hpp>
-#include <tooldecode/grammar/grammar_text.hpp>
+#include <tooldecode/ebnf/build_grammar.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
 
 namespace tooldecode {
 
@@ -25,7 +25,7 @@ namespace tooldecode {
 class EbnfConstraint : public GrammarConstraint {
  public:
   /// \param limits  what building it may cost
-  EbnfConstraint(MaskCache cache, std::string_view grammar, std::string_view root = "root",
+  EbnfConstraint(VocabularyIndex cache, std::string_view grammar, std::string_view root = "root",
                  const BuildLimits& limits = {})
       : EbnfConstraint(build(grammar, root, limits), std::move(cache)) {}
 
@@ -35,7 +35,7 @@ class EbnfConstraint : public GrammarConstraint {
     const BuildBudget budget(limits);
     return parse_grammar(grammar, root);
   }
-  EbnfConstraint(RootedGrammar parsed, MaskCache cache)
+  EbnfConstraint(RootedGrammar parsed, VocabularyIndex cache)
       : GrammarConstraint(std::move(cache), std::move(parsed.grammar), parsed.root) {}
 };
 static_assert(Constraint<EbnfConstraint>);

@@ -14,17 +14,17 @@
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/byte_set.hpp>
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_reader.hpp>
-#include <tooldecode/grammar/number.hpp>
 #include <tooldecode/grammar/positions.hpp>
-#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/number_lexeme.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
 
@@ -49,9 +49,10 @@ struct Expectation {
 };
 
 // Finds what may follow at a state: one expectation per way to say it.
-class Expectations {
+class ExpectationFinder {
  public:
-  explicit Expectations(const Automaton& automaton) : automaton_(automaton), walk_(automaton) {}
+  explicit ExpectationFinder(const Automaton& automaton)
+      : automaton_(automaton), walk_(automaton) {}
 
   [[nodiscard]] std::vector<Expectation> at(Automaton::State state) {
     for (const StackFrame& position : automaton_.positions(state)) add(position);
@@ -68,10 +69,10 @@ class Expectations {
   }
 
  private:
-  using Kind                              = Expectation::Kind;
-  using Index                             = VocabularyTrie::NodeIndex;
-  static constexpr std::size_t most_told  = 5;   // alternatives of one list
-  static constexpr std::size_t most_bytes = 40;  // of one text
+  using Kind                             = Expectation::Kind;
+  using Index                            = ByteTrie::NodeIndex;
+  static constexpr std::size_t max_told  = 5;   // alternatives of one list
+  static constexpr std::size_t max_bytes = 40;  // of one text
 
   void add(const StackFrame& position) {
     if (position.node == Positions::text_end) {
@@ -92,8 +93,8 @@ class Expectations {
   }
 
   void add_literal(const NodeStore::Node& node, const StackFrame& position) {
-    const ByteSet first = ByteSet::of({&node.text[position.a], 1});
-    std::size_t at      = position.a;
+    const ByteSet first = ByteSet::of({&node.text[position.offset()], 1});
+    std::size_t at      = position.offset();
     while (at > 0 && is_inner(node.text[at])) --at;
     found_.push_back({Kind::value, literal(std::string_view(node.text).substr(at)), first});
   }
@@ -120,17 +121,17 @@ class Expectations {
     const Dfa& dfa    = *node.dfa;
     const auto bounds = node.occurrences;
     ByteSet first;  // what the bounds leave of it
-    dfa.live(position.a).for_each([&](std::uint8_t byte) {
-      const bool closes = dfa.closing(dfa.next(position.a, byte));
-      const bool fits   = closes ? position.b >= bounds.min : position.b < bounds.max;
-      if (fits || !dfa.boundary(position.a)) first.insert(byte);
+    dfa.live(position.dfa_state()).for_each([&](std::uint8_t byte) {
+      const bool closes = dfa.closing(dfa.next(position.dfa_state(), byte));
+      const bool fits   = closes ? position.units() >= bounds.min : position.units() < bounds.max;
+      if (fits || !dfa.boundary(position.dfa_state())) first.insert(byte);
     });
     if (first.empty()) return;
     if (dfa == *any_whitespace()) {
       found_.push_back({Kind::space, "white space", first});
       return;
     }
-    const bool begins        = position.a == 0;
+    const bool begins        = position.dfa_state() == 0;
     const ByteSet beginnings = dfa.live(0);
     std::string words;
     if (beginnings == ByteSet::of("\"") || beginnings == ByteSet::of("'")) {
@@ -155,25 +156,25 @@ class Expectations {
                         dfa == *any_string(ValueSyntax::python, '\'');
     const std::string name =
         std::string(is_key ? "a key" : "a string") + (is_any ? "" : " of a certain form");
-    if (position.a == 0) {
+    if (position.dfa_state() == 0) {
       const std::string size = length(bounds, 0, " character");
       return size.empty() ? name : name + " of " + size;
     }
-    if (!dfa.boundary(position.a)) return "the rest of a character in " + name;
+    if (!dfa.boundary(position.dfa_state())) return "the rest of a character in " + name;
     if (first == dfa.live(0)) return "the end of " + name + ", " + static_cast<char>(first.front());
-    std::string more = length(bounds, position.b, " more character");
+    std::string more = length(bounds, position.units(), " more character");
     if (!more.empty()) more = " (" + more + ")";
     return "inside " + name + more + (is_any ? "" : ": next " + characters(first));
   }
   // How many characters there may be beyond those that are done; nothing where any number may.
   static std::string length(const Occurrences& bounds, std::uint32_t done, const char* noun) {
-    const std::uint32_t least = bounds.min - std::min(bounds.min, done);
-    const bool is_open        = bounds.max == Occurrences::unbounded;
-    if (is_open && least == 0) return "";
-    const std::uint32_t most = is_open ? least : bounds.max - done;
-    std::string words        = is_open ? "at least " : least == 0 ? "at most " : "";
-    if (least != 0 && least != most) words += std::to_string(least) + " to ";
-    return words + std::to_string(most) + noun + (most == 1 ? "" : "s");
+    const std::uint32_t min = bounds.min - std::min(bounds.min, done);
+    const bool is_open      = bounds.max == Occurrences::unbounded;
+    if (is_open && min == 0) return "";
+    const std::uint32_t max = is_open ? min : bounds.max - done;
+    std::string words       = is_open ? "at least " : min == 0 ? "at most " : "";
+    if (min != 0 && min != max) words += std::to_string(min) + " to ";
+    return words + std::to_string(max) + noun + (max == 1 ? "" : "s");
   }
   static std::string characters(const ByteSet& set) {
     const ByteSet ascii = set & ByteSet::range(0, 127);
@@ -188,36 +189,38 @@ class Expectations {
   }
 
   void add_alternatives(const NodeStore::Node& node, const StackFrame& position) {
-    const Texts texts = below(*node.literals, position.b);
+    const Texts texts = below(*node.literals, position.trie_node());
     ByteSet first;
-    const auto [begin, end] = node.literals->children(position.b);
+    const auto [begin, end] = node.literals->children(position.trie_node());
     for (Index child = begin; child < end; ++child) first.insert(node.literals->label(child));
-    std::string words = position.b != 0 ? "the rest of " : texts.size() == 1 ? "the text " : "";
+    std::string words = position.trie_node() != 0 ? "the rest of "
+                        : texts.size() == 1       ? "the text "
+                                                  : "";
     found_.push_back({Kind::value, words + listed(*node.literals, texts), first});
   }
 
   void add_keys(const NodeStore::Node& node, const StackFrame& position) {
-    const VocabularyTrie& trie = *node.literals;
-    const KeyReader& keys      = automaton_.keys();
-    if (!keys.is_in_trie(position.b)) return add_rest_of_key(node, position);
+    const ByteTrie& trie  = *node.literals;
+    const KeyReader& keys = automaton_.keys();
+    if (!keys.is_in_trie(position.key())) return add_rest_of_key(node, position);
     Texts available;
     ByteSet members, others;
-    for (const auto& [member, ends] : below(trie, position.b)) {
+    for (const auto& [member, ends] : below(trie, position.key())) {
       for (const Index end : ends) {
-        const std::string rest = trie.text(end).substr(trie.text(position.b).size());
+        const std::string rest = trie.text(end).substr(trie.text(position.key()).size());
         if (!may_become(position, rest)) continue;
         available[member].push_back(end);
         members.insert(static_cast<std::uint8_t>(rest[0]));
       }
     }
     const ByteSet all = allowed(node, position);
-    if (keys.seen().may_add(node, position.a)) {
+    if (keys.seen().may_add(node, position.seen())) {
       for (const NodeStore::Others& other : node.others) {
-        const Dfa::State state = other.state[position.b];
+        const Dfa::State state = other.state[position.key()];
         if (state == Dfa::dead) continue;
         const Dfa& key = *automaton_.nodes()[other.key].dfa;
         key.live(state).for_each([&](std::uint8_t byte) {
-          const Index child = trie.find_child(position.b, byte);
+          const Index child = trie.find_child(position.key(), byte);
           if (child == 0 || other.completes[child] ||
               (trie.values(child).empty() && key.accepting(other.state[child]))) {
             others.insert(byte);
@@ -227,10 +230,10 @@ class Expectations {
       others = others & all;
     }
     // An escape may begin what is told, spelt otherwise.
-    if (node.strings && position.b != 0 && all.contains('\\')) {
+    if (node.strings && position.key() != 0 && all.contains('\\')) {
       (available.empty() ? others : members).insert('\\');
     }
-    const char* rest = position.b == 0 ? "" : "the rest of ";
+    const char* rest = position.key() == 0 ? "" : "the rest of ";
     if (!available.empty()) {
       found_.push_back(
           {Kind::member, std::string(rest) + "the key " + listed(trie, available), members});
@@ -239,7 +242,7 @@ class Expectations {
   }
   // Inside an escape, or a key that is not a member's.
   void add_rest_of_key(const NodeStore::Node& node, const StackFrame& position) {
-    const bool is_character = automaton_.keys().is_in_escape(position.b);
+    const bool is_character = automaton_.keys().is_in_escape(position.key());
     found_.push_back({Kind::key, is_character ? "the rest of a character in a key" : "inside a key",
                       allowed(node, position)});
   }
@@ -247,7 +250,7 @@ class Expectations {
   ByteSet allowed(const NodeStore::Node& node, const StackFrame& position) {
     const auto from = walk_.begin(position);
     ByteSet set;
-    automaton_.keys().candidates(node, position.b).for_each([&](std::uint8_t byte) {
+    automaton_.keys().candidates(node, position.key()).for_each([&](std::uint8_t byte) {
       const auto next = walk_.step(from, byte);
       if (!next.empty()) set.insert(byte);
       walk_.drop(next);
@@ -270,7 +273,7 @@ class Expectations {
 
   // The texts at a place of a trie and below it: where they end, by what they stand for.
   using Texts = std::map<std::uint32_t, std::vector<Index>>;
-  static Texts below(const VocabularyTrie& trie, Index from) {
+  static Texts below(const ByteTrie& trie, Index from) {
     Texts texts;
     std::vector<Index> work{from};
     while (!work.empty()) {
@@ -285,8 +288,8 @@ class Expectations {
     return texts;
   }
   // The first few, in one spelling each.
-  static std::string listed(const VocabularyTrie& trie, const Texts& texts) {
-    const std::size_t told = std::min(texts.size(), most_told);
+  static std::string listed(const ByteTrie& trie, const Texts& texts) {
+    const std::size_t told = std::min(texts.size(), max_told);
     std::string list;
     std::size_t i = 0;
     for (auto one = texts.begin(); i < told; ++one, ++i) {
@@ -302,7 +305,7 @@ class Expectations {
   // is.
   static std::string quoted(std::string_view text) {
     std::string shown;
-    std::size_t end = std::min(text.size(), most_bytes);
+    std::size_t end = std::min(text.size(), max_bytes);
     while (end < text.size() && end > 0 && is_inner(text[end])) --end;
     for (const char c : text.substr(0, end)) {
       if (c == control_open || c == control_close) continue;
@@ -317,7 +320,7 @@ class Expectations {
   }
 
   const Automaton& automaton_;
-  Automaton::Walk walk_;
+  Automaton::Cursor walk_;
   std::vector<Expectation> found_;
 };
 
@@ -337,7 +340,7 @@ class Expectations {
                                          GrammarConstraint::State state) {
   if (constraint.is_finished(state)) return "nothing: the text has ended";
   const auto expected =
-      detail::Expectations(constraint.automaton()).at(constraint.automaton_state(state));
+      detail::ExpectationFinder(constraint.automaton()).at(constraint.automaton_state(state));
   std::string words;
   for (const detail::Expectation& one : expected) words += (words.empty() ? "" : "; ") + one.words;
   return expected.size() > 1 ? "one of: " + words : words;

@@ -41,7 +41,7 @@ namespace detail {
 
 /// Writes the mask of `state_of(i)` into row i, zeros where it gives null.
 template <Constraint C, class StateOf, class Execute>
-void fill_mask_rows(const C& constraint, std::size_t rows, StateOf state_of, MaskWords words,
+void fill_mask_rows(const C& constraint, std::size_t rows, StateOf state_of, MaskView words,
                     Execute& execute) {
   const std::size_t width = mask_words(constraint.vocabulary_size());
   if (rows == 0 ? !words.empty() : words.size() % rows != 0 || words.size() / rows != width) {
@@ -49,7 +49,7 @@ void fill_mask_rows(const C& constraint, std::size_t rows, StateOf state_of, Mas
                 "must hold ceil(V / 32) words for each of " + std::to_string(rows) + " masks");
   }
   execute(rows, [&](std::size_t i) {
-    const MaskWords row = words.subspan(i * width, width);
+    const MaskView row = words.subspan(i * width, width);
     if (const auto* state = state_of(i)) {
       constraint.fill_mask(*state, row);
     } else {
@@ -71,7 +71,7 @@ void fill_mask_rows(const C& constraint, std::size_t rows, StateOf state_of, Mas
 /// \par Errors      Error{invalid_option} for words of another size, before any is written
 /// \par Source      none
 template <Constraint C, class Execute = InOrder>
-void fill_masks(const C& constraint, std::span<const typename C::State> states, MaskWords words,
+void fill_masks(const C& constraint, std::span<const typename C::State> states, MaskView words,
                 Execute&& execute = {}) {
   detail::fill_mask_rows(
       constraint, states.size(), [states](std::size_t i) { return &states[i]; }, words, execute);
@@ -89,7 +89,7 @@ void fill_masks(const C& constraint, std::span<const typename C::State> states, 
 template <Constraint C, class Execute = InOrder>
 std::vector<std::optional<typename C::State>> fill_masks(const C& constraint,
                                                          const TreeNodes<typename C::State>& tree,
-                                                         MaskWords words, Execute&& execute = {}) {
+                                                         MaskView words, Execute&& execute = {}) {
   const std::size_t nodes = tree.tokens.size();
   if (tree.parents.size() != nodes) {
     throw Error(Errc::invalid_option, "parents", "must be one for each token");

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
 
@@ -27,8 +27,8 @@ namespace tooldecode {
 /// \par Errors      none
 class ForcedText {
  public:
-  explicit ForcedText(const VocabularyTrie& trie) : trie_(&trie) {}
-  explicit ForcedText(const VocabularyTrie&&) = delete;
+  explicit ForcedText(const ByteTrie& trie) : trie_(&trie) {}
+  explicit ForcedText(const ByteTrie&&) = delete;
 
   /// The text in tokens, always the longest that fits; ends early at a byte that no token begins
   /// with.
@@ -37,7 +37,7 @@ class ForcedText {
     while (!text.empty()) {
       std::size_t length = 0;
       TokenId longest    = 0;
-      walk(text, [&](std::size_t depth, VocabularyTrie::NodeIndex node) {
+      walk(text, [&](std::size_t depth, ByteTrie::NodeIndex node) {
         if (trie_->values(node).empty()) return;
         length  = depth;
         longest = static_cast<TokenId>(trie_->values(node).front());
@@ -52,15 +52,14 @@ class ForcedText {
   /// How many tokens are a prefix of the text, or all of it.
   [[nodiscard]] std::size_t count_prefixes(std::string_view text) const {
     std::size_t count = 0;
-    walk(text,
-         [&](std::size_t, VocabularyTrie::NodeIndex node) { count += trie_->values(node).size(); });
+    walk(text, [&](std::size_t, ByteTrie::NodeIndex node) { count += trie_->values(node).size(); });
     return count;
   }
 
   /// Whether some token begins with the text and is longer.
   [[nodiscard]] bool is_within_token(std::string_view text) const {
     bool longer = false;
-    walk(text, [&](std::size_t depth, VocabularyTrie::NodeIndex node) {
+    walk(text, [&](std::size_t depth, ByteTrie::NodeIndex node) {
       const auto [first, last] = trie_->children(node);
       longer                   = depth == text.size() && first != last;
     });
@@ -70,16 +69,16 @@ class ForcedText {
   /// The tokens that begin with the text and are longer.
   [[nodiscard]] std::vector<TokenId> find_longer(std::string_view text) const {
     std::vector<TokenId> tokens;
-    walk(text, [&](std::size_t depth, VocabularyTrie::NodeIndex node) {
+    walk(text, [&](std::size_t depth, ByteTrie::NodeIndex node) {
       if (depth == text.size()) append_below(node, tokens);
     });
     return tokens;
   }
 
   /// Keeps those tokens of a mask that are a prefix of the text, or begin with all of it.
-  void keep_agreeing(std::string_view text, MaskWords words) const {
+  void keep_agreeing(std::string_view text, MaskView words) const {
     TokenMask agreeing(words.size() * 32);
-    walk(text, [&](std::size_t depth, VocabularyTrie::NodeIndex node) {
+    walk(text, [&](std::size_t depth, ByteTrie::NodeIndex node) {
       if (depth < text.size()) {
         insert(node, agreeing);
       } else {
@@ -93,7 +92,7 @@ class ForcedText {
   // Calls `visit(depth, node)` for each node on the text's path.
   template <class Visit>
   void walk(std::string_view text, Visit visit) const {
-    VocabularyTrie::NodeIndex node = 0;
+    ByteTrie::NodeIndex node = 0;
     for (std::size_t depth = 0; depth < text.size(); ++depth) {
       auto [child, last] = trie_->children(node);
       const auto byte    = static_cast<std::uint8_t>(text[depth]);
@@ -103,16 +102,16 @@ class ForcedText {
       visit(depth + 1, node);
     }
   }
-  void insert(VocabularyTrie::NodeIndex node, TokenMask& mask) const {
+  void insert(ByteTrie::NodeIndex node, TokenMask& mask) const {
     for (const std::uint32_t token : trie_->values(node)) mask.insert(static_cast<TokenId>(token));
   }
-  void insert_below(VocabularyTrie::NodeIndex node, TokenMask& mask) const {
+  void insert_below(ByteTrie::NodeIndex node, TokenMask& mask) const {
     insert(node, mask);
     const auto [first, last] = trie_->children(node);
     for (auto child = first; child < last; ++child) insert_below(child, mask);
   }
 
-  void append_below(VocabularyTrie::NodeIndex node, std::vector<TokenId>& tokens) const {
+  void append_below(ByteTrie::NodeIndex node, std::vector<TokenId>& tokens) const {
     const auto [first, last] = trie_->children(node);
     for (auto child = first; child < last; ++child) {
       for (const std::uint32_t token : trie_->values(child)) {
@@ -122,7 +121,7 @@ class ForcedText {
     }
   }
 
-  const VocabularyTrie* trie_;
+  const ByteTrie* trie_;
 };
 
 }  // namespace tooldecode

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include <tooldecode/constraint/forced_text.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
 
@@ -53,7 +53,7 @@ class ForcedTokens {
   /// Text to tokens, such as a Tokenizer's `encode` with `parse_special`.
   using Encode = std::function<std::vector<TokenId>(std::string_view)>;
 
-  ForcedTokens(MaskCache cache, Encode encode)
+  ForcedTokens(VocabularyIndex cache, Encode encode)
       : cache_(std::move(cache)), encode_(std::move(encode)), controls_(controls()) {}
 
   /// The tokens behind a text; the text may still go on with forced bytes after them.
@@ -157,20 +157,20 @@ class ForcedTokens {
   }
 
   // Control tokens by their names, which the tokenizer finds in text.
-  [[nodiscard]] VocabularyTrie controls() const {
+  [[nodiscard]] ByteTrie controls() const {
     const Vocabulary& vocabulary = cache_.vocabulary();
-    std::vector<VocabularyTrie::Entry> entries;
+    std::vector<ByteTrie::Entry> entries;
     for (std::size_t t = 0; t < vocabulary.size(); ++t) {
       const auto token = static_cast<TokenId>(t);
       if (vocabulary.type(token) != TokenType::control) continue;
       entries.emplace_back(vocabulary.name(token), static_cast<std::uint32_t>(t));
     }
-    return VocabularyTrie(std::move(entries));
+    return ByteTrie(std::move(entries));
   }
 
-  MaskCache cache_;
+  VocabularyIndex cache_;
   Encode encode_;
-  VocabularyTrie controls_;
+  ByteTrie controls_;
 };
 
 }  // namespace tooldecode

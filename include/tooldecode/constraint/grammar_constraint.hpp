@@ -13,14 +13,14 @@
 #include <utility>
 
 #include <tooldecode/constraint/mask_builder.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/shared_states.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/byte_set.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
@@ -29,9 +29,9 @@ namespace tooldecode {
 ///
 /// A token is allowed where the automaton can read all of its bytes; an end token where the text
 /// may end. States, and masks once they were asked for, are kept in memory that is shared with
-/// copies and with every other constraint of the MaskCache. It grows with what texts visit; who
-/// makes many of them takes a copy for each and renews that, as Decoder does, and who makes one of
-/// millions of tokens compacts: then no more is kept than the cache's budget, and what texts in
+/// copies and with every other constraint of the VocabularyIndex. It grows with what texts visit;
+/// who makes many of them takes a copy for each and renews that, as Decoder does, and who makes one
+/// of millions of tokens compacts: then no more is kept than the cache's budget, and what texts in
 /// progress need.
 ///
 /// \par Shapes      masks [ceil(V / 32)]
@@ -51,11 +51,11 @@ class GrammarConstraint {
     friend bool operator==(const State&, const State&) = default;
   };
 
-  GrammarConstraint(MaskCache cache, const Grammar& grammar, NodeId root)
+  GrammarConstraint(VocabularyIndex cache, const Grammar& grammar, NodeId root)
       : GrammarConstraint(std::move(cache), nullptr, grammar, root) {}
   /// Among states that others share already, such as those of a ToolLibrary.
-  GrammarConstraint(MaskCache cache, std::shared_ptr<SharedStates> states, const Grammar& grammar,
-                    NodeId root)
+  GrammarConstraint(VocabularyIndex cache, std::shared_ptr<SharedStates> states,
+                    const Grammar& grammar, NodeId root)
       : cache_(std::move(cache)),
         states_(states ? std::move(states) : cache_.states()),
         root_(states_->automaton().compile(grammar, root)),
@@ -83,7 +83,7 @@ class GrammarConstraint {
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return vocabulary().size(); }
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return cache_.vocabulary(); }
-  [[nodiscard]] const MaskCache& mask_cache() const noexcept { return cache_; }
+  [[nodiscard]] const VocabularyIndex& mask_cache() const noexcept { return cache_; }
   [[nodiscard]] const Automaton& automaton() const noexcept { return states_->automaton(); }
 
   [[nodiscard]] State initial() const noexcept { return initial_; }
@@ -111,7 +111,7 @@ class GrammarConstraint {
   }
 
   /// Writes the allowed tokens: exactly those that `advance` accepts.
-  void fill_mask(State state, MaskWords words) const {
+  void fill_mask(State state, MaskView words) const {
     if (state == finished) {
       std::fill(words.begin(), words.end(), 0);
     } else {
@@ -145,7 +145,7 @@ class GrammarConstraint {
   [[nodiscard]] std::string forced(State state) const {
     std::string bytes;
     if (is_accepting(state)) return bytes;
-    Automaton::Walk walk(automaton());
+    Automaton::Cursor walk(automaton());
     auto place = walk.begin(automaton_state(state));
     while (bytes.size() < 256) {
       const auto byte = walk.only_byte(place, ByteSet::of({&control_open, 1}));
@@ -165,7 +165,7 @@ class GrammarConstraint {
     initial_ = state(states_->automaton().begin(root_));
   }
 
-  MaskCache cache_;
+  VocabularyIndex cache_;
   std::shared_ptr<SharedStates> states_;
   NodeId root_;
   State initial_;

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
 #include <nlohmann/json.hpp>
@@ -33,12 +33,12 @@ class JsonSchemaConstraint : public GrammarConstraint {
  public:
   using Json = nlohmann::ordered_json;
 
-  JsonSchemaConstraint(MaskCache cache, const Json& schema, SchemaOptions options = {})
+  JsonSchemaConstraint(VocabularyIndex cache, const Json& schema, SchemaOptions options = {})
       : JsonSchemaConstraint(BuildBudget(options.limits), std::move(cache), schema,
                              std::move(options)) {}
 
   /// The constraint of a schema's text, whose numbers are exact whatever their size.
-  [[nodiscard]] static JsonSchemaConstraint parse(MaskCache cache, std::string_view schema,
+  [[nodiscard]] static JsonSchemaConstraint parse(VocabularyIndex cache, std::string_view schema,
                                                   SchemaOptions options = {}) {
     return {std::move(cache), parse_exact_json(schema), std::move(options)};
   }
@@ -47,13 +47,13 @@ class JsonSchemaConstraint : public GrammarConstraint {
   using Values = std::pair<Grammar, NodeId>;
 
   // The budget is that of the automaton too.
-  JsonSchemaConstraint(const BuildBudget& /*budget*/, MaskCache cache, const Json& schema,
+  JsonSchemaConstraint(const BuildBudget& /*budget*/, VocabularyIndex cache, const Json& schema,
                        SchemaOptions options) try
       : JsonSchemaConstraint(build(schema, std::move(options)), std::move(cache)) {
   } catch (const Error& error) {
     throw placed(error, "#");
   }
-  JsonSchemaConstraint(Values values, MaskCache cache)
+  JsonSchemaConstraint(Values values, VocabularyIndex cache)
       : GrammarConstraint(std::move(cache), std::move(values.first), values.second) {}
 
   static Values build(const Json& schema, SchemaOptions options) {

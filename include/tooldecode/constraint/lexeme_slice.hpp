@@ -14,10 +14,10 @@
 
 #include <tooldecode/constraint/token_classes.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
 
@@ -40,8 +40,8 @@ class LexemeSlice {
   };
 
   /// \param trie  of the vocabulary; the slice covers the tokens below its node
-  LexemeSlice(const Vocabulary& vocabulary, const VocabularyTrie& trie, const TokenClasses& classes,
-              const Dfa& dfa, Dfa::State state, VocabularyTrie::NodeIndex node)
+  LexemeSlice(const Vocabulary& vocabulary, const ByteTrie& trie, const TokenClasses& classes,
+              const Dfa& dfa, Dfa::State state, ByteTrie::NodeIndex node)
       : vocabulary_size_(vocabulary.size()), classes_(&classes) {
     if (node == 0) plain_ = classes.find(dfa, state);
     past_ = build(vocabulary, trie, dfa, state, node);
@@ -49,13 +49,13 @@ class LexemeSlice {
       staying_.resize(std::max(staying_.size(), classes.by_characters(plain_->k).size()));
     }
     by_limit_.resize(staying_.size());
-    inside_ = staying(most_units());
+    inside_ = staying(max_units());
     for (const Closing& token : closing_) inside_.insert(token.token);
     count_ = inside_.count();
   }
 
   /// The most units that a token adds.
-  [[nodiscard]] std::uint32_t most_units() const noexcept {
+  [[nodiscard]] std::uint32_t max_units() const noexcept {
     return static_cast<std::uint32_t>(staying_.size() - 1);
   }
   /// The tokens that stay inside the lexeme or end with its closing, whatever units they add.
@@ -67,7 +67,7 @@ class LexemeSlice {
     auto& mask = by_limit_[std::min<std::size_t>(limit, by_limit_.size() - 1)];
     if (!mask) {
       mask = std::make_unique<TokenMask>(vocabulary_size_);
-      if (plain_ && (!plain_->counts || limit >= most_units())) {
+      if (plain_ && (!plain_->counts || limit >= max_units())) {
         *mask |= classes_->mask(plain_->k);
       } else if (plain_) {
         const std::size_t end =
@@ -85,13 +85,13 @@ class LexemeSlice {
   }
   /// How many tokens `inside` has.
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
-  /// Those of `inside` that close the lexeme before `least` units, or add more than `most`; nothing
+  /// Those of `inside` that close the lexeme before `min` units, or add more than `max`; nothing
   /// where they are more than `limit`.
-  [[nodiscard]] std::optional<std::vector<TokenId>> not_fitting(std::uint32_t least,
-                                                                std::uint32_t most,
+  [[nodiscard]] std::optional<std::vector<TokenId>> not_fitting(std::uint32_t min,
+                                                                std::uint32_t max,
                                                                 std::size_t limit) const {
     std::vector<TokenId> tokens;
-    for (std::size_t units = std::size_t{most} + 1; units < staying_.size(); ++units) {
+    for (std::size_t units = std::size_t{max} + 1; units < staying_.size(); ++units) {
       const bool counts =
           plain_ && plain_->counts && units < classes_->by_characters(plain_->k).size();
       const std::size_t plain = counts ? classes_->by_characters(plain_->k)[units] : 0;
@@ -101,7 +101,7 @@ class LexemeSlice {
       classes_->for_each(plain_->k, units, [&](TokenId token) { tokens.push_back(token); });
     }
     for (const Closing& token : closing_) {
-      if (token.units < least || token.units > most) tokens.push_back(token.token);
+      if (token.units < min || token.units > max) tokens.push_back(token.token);
     }
     if (tokens.size() > limit) return std::nullopt;
     return tokens;
@@ -111,20 +111,20 @@ class LexemeSlice {
   /// Whether the lexeme may end where it may also go on; `past` lacks the tokens that end it there.
   [[nodiscard]] bool may_end_inside() const noexcept { return may_end_inside_; }
   /// The bytes of tokens past the lexeme's end; the trie's values index `past_end`.
-  [[nodiscard]] const VocabularyTrie& past() const noexcept { return past_; }
+  [[nodiscard]] const ByteTrie& past() const noexcept { return past_; }
   [[nodiscard]] const std::vector<Closing>& past_end() const noexcept { return past_end_; }
 
  private:
   struct Visit {
-    VocabularyTrie::NodeIndex node;
+    ByteTrie::NodeIndex node;
     Dfa::State state;
     std::uint32_t units;
     bool plain;  // the class's tokens below are known
   };
 
-  VocabularyTrie build(const Vocabulary& vocabulary, const VocabularyTrie& trie, const Dfa& dfa,
-                       Dfa::State start, VocabularyTrie::NodeIndex root) {
-    std::vector<VocabularyTrie::Entry> suffixes;
+  ByteTrie build(const Vocabulary& vocabulary, const ByteTrie& trie, const Dfa& dfa,
+                 Dfa::State start, ByteTrie::NodeIndex root) {
+    std::vector<ByteTrie::Entry> suffixes;
     std::vector<Visit> work{{root, start, 0, plain_.has_value()}};
     for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, as the trie lies in memory
       const auto [node, state, units, plain] = work[i];
@@ -154,14 +154,13 @@ class LexemeSlice {
         work.push_back({child, next, more, covered});
       }
     }
-    return VocabularyTrie(std::move(suffixes));
+    return ByteTrie(std::move(suffixes));
   }
 
   // The tokens strictly below `end`, by the bytes that they have past it.
-  void collect_past(const Vocabulary& vocabulary, const VocabularyTrie& trie,
-                    VocabularyTrie::NodeIndex end, std::uint32_t units,
-                    std::vector<VocabularyTrie::Entry>& suffixes) {
-    std::vector<std::pair<VocabularyTrie::NodeIndex, std::size_t>> work{{end, 0}};
+  void collect_past(const Vocabulary& vocabulary, const ByteTrie& trie, ByteTrie::NodeIndex end,
+                    std::uint32_t units, std::vector<ByteTrie::Entry>& suffixes) {
+    std::vector<std::pair<ByteTrie::NodeIndex, std::size_t>> work{{end, 0}};
     for (std::size_t i = 0; i < work.size(); ++i) {
       const auto [node, length] = work[i];
       const auto [first, last]  = trie.children(node);
@@ -183,7 +182,7 @@ class LexemeSlice {
   std::vector<std::vector<TokenId>> staying_ = std::vector<std::vector<TokenId>>(1);  // by units
   std::vector<Closing> closing_;
   std::vector<Closing> past_end_;  // indexed by the values of past_
-  VocabularyTrie past_{std::vector<VocabularyTrie::Entry>()};
+  ByteTrie past_{std::vector<ByteTrie::Entry>()};
   bool may_end_inside_ = false;
   TokenMask inside_;
   std::size_t count_ = 0;

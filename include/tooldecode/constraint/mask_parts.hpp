@@ -27,13 +27,13 @@ namespace tooldecode {
 class MaskParts {
  public:
   /// So many tokens are as quickly set one by one as a mask is copied.
-  static constexpr std::size_t most_listed = 1024;
+  static constexpr std::size_t max_listed = 1024;
 
   explicit MaskParts(std::size_t vocabulary_size) : vocabulary_size_(vocabulary_size) {}
 
   void add(TokenId token) {
     added_.push_back(token);
-    if (added_.size() == most_listed) spill();
+    if (added_.size() == max_listed) spill();
   }
   void add_all(std::span<const std::uint32_t> tokens) {
     for (const std::uint32_t token : tokens) add(static_cast<TokenId>(token));
@@ -72,7 +72,7 @@ class MaskParts {
   [[nodiscard]] MaskEntry entry() && {
     std::sort(bases_.begin(), bases_.end(),
               [](const Base& a, const Base& b) { return a.count > b.count; });
-    while (bases_.size() > 1 && bases_.back().count <= most_listed / 2) {
+    while (bases_.size() > 1 && bases_.back().count <= max_listed / 2) {
       const Base smallest = std::move(bases_.back());
       bases_.pop_back();
       smallest.mask->for_each([&](TokenId token) {
@@ -92,7 +92,7 @@ class MaskParts {
         });
         std::erase_if(added_, [&](TokenId token) { return entry.base->contains(token); });
       }
-      if (entry.removed.size() <= most_listed) {
+      if (entry.removed.size() <= max_listed) {
         entry.added.assign(added_.begin(), added_.end());
         return entry;
       }

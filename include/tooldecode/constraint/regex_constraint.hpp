@@ -8,14 +8,14 @@
 #include <utility>
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/regex.hpp>
-#include <tooldecode/grammar/text_dfa.hpp>
-#include <tooldecode/grammar/utf8_lexeme.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/text_dfa.hpp>
+#include <tooldecode/text/utf8_lexeme.hpp>
 
 namespace tooldecode {
 
@@ -33,13 +33,13 @@ namespace tooldecode {
 class RegexConstraint : public GrammarConstraint {
  public:
   /// \param limits  what building it may cost
-  RegexConstraint(MaskCache cache, std::string_view pattern, const BuildLimits& limits = {})
+  RegexConstraint(VocabularyIndex cache, std::string_view pattern, const BuildLimits& limits = {})
       : RegexConstraint(build(pattern, limits), std::move(cache)) {}
 
  private:
   using Texts = std::pair<Grammar, NodeId>;
 
-  RegexConstraint(Texts texts, MaskCache cache)
+  RegexConstraint(Texts texts, VocabularyIndex cache)
       : GrammarConstraint(std::move(cache), std::move(texts.first), texts.second) {}
 
   static Texts build(std::string_view pattern, const BuildLimits& limits) {

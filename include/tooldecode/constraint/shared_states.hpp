@@ -17,12 +17,12 @@
 #include <tooldecode/constraint/token_classes.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/transition_cache.hpp>
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/dfa.hpp>
-#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
 
@@ -33,7 +33,7 @@ struct MaskEntry {
   std::vector<TokenId> removed{};
   std::vector<TokenId> added{};
 
-  void fill(MaskWords words) const noexcept {
+  void fill(MaskView words) const noexcept {
     if (base != nullptr) {
       std::copy_n(base->words().begin(), words.size(), words.begin());
     } else {
@@ -49,15 +49,15 @@ struct MaskEntry {
 /// is ready for the next, whichever schema it came from.
 ///
 /// It only grows; whoever wants less memory starts a new one, and constraints keep the old one as
-/// long as they live: one without any grammar (MaskCache), or one of the same grammars (`Renewal`).
+/// long as they live: one without any grammar (VocabularyIndex), or one of the same grammars
+/// (`Renewal`).
 ///
 /// \par Complexity  a slice is made when it has been asked for a few times
 /// \par Threads     every member may run concurrently
 /// \par Errors      std::bad_alloc
 class SharedStates {
  public:
-  SharedStates(const Vocabulary& vocabulary, const VocabularyTrie& trie,
-               const TokenClasses& classes)
+  SharedStates(const Vocabulary& vocabulary, const ByteTrie& trie, const TokenClasses& classes)
       : vocabulary_(&vocabulary),
         trie_(&trie),
         classes_(&classes),
@@ -82,9 +82,9 @@ class SharedStates {
     /// States of the same grammars as others' that take at most so many bytes: the latest, or new
     /// ones where those have grown past it too.
     [[nodiscard]] std::shared_ptr<SharedStates> states(const SharedStates& from,
-                                                       std::size_t most_bytes) {
+                                                       std::size_t max_bytes) {
       const std::lock_guard lock(mutex_);
-      if (!latest_ || latest_->bytes() > most_bytes) {
+      if (!latest_ || latest_->bytes() > max_bytes) {
         latest_ = std::make_shared<SharedStates>(from);
       }
       return latest_;
@@ -106,7 +106,7 @@ class SharedStates {
   [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
 
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return *vocabulary_; }
-  [[nodiscard]] const VocabularyTrie& trie() const noexcept { return *trie_; }
+  [[nodiscard]] const ByteTrie& trie() const noexcept { return *trie_; }
   [[nodiscard]] const TokenClasses& classes() const noexcept { return *classes_; }
   [[nodiscard]] Automaton& automaton() noexcept { return automaton_; }
   [[nodiscard]] const Automaton& automaton() const noexcept { return automaton_; }
@@ -115,7 +115,7 @@ class SharedStates {
   /// What the tokens below `node` do to a lexeme that is in `state`; null when it is asked for the
   /// first times: a slice pays where it serves several masks.
   [[nodiscard]] const LexemeSlice* slice(const DfaPointer& dfa, Dfa::State state,
-                                         VocabularyTrie::NodeIndex node) const {
+                                         ByteTrie::NodeIndex node) const {
     const std::lock_guard lock(mutex_);
     Slice& known = slices_[{number(dfa), state, node}];
     if (!known.slice && ++known.asked >= asks_before_slice) {
@@ -128,7 +128,7 @@ class SharedStates {
 
   /// The same, made now if need be.
   [[nodiscard]] const LexemeSlice& ready_slice(const DfaPointer& dfa, Dfa::State state,
-                                               VocabularyTrie::NodeIndex node) const {
+                                               ByteTrie::NodeIndex node) const {
     for (;;) {
       if (const LexemeSlice* made = slice(dfa, state, node)) return *made;
     }
@@ -193,7 +193,7 @@ class SharedStates {
   }
 
   const Vocabulary* vocabulary_;
-  const VocabularyTrie* trie_;
+  const ByteTrie* trie_;
   const TokenClasses* classes_;
   std::uint32_t number_ = next_number();
   Automaton automaton_;
@@ -201,7 +201,7 @@ class SharedStates {
 
   mutable std::mutex mutex_;  // guards what follows; taken after the automaton's, never before it
   mutable std::unordered_multimap<std::uint64_t, std::pair<DfaPointer, std::size_t>> lexemes_;
-  mutable std::map<std::tuple<std::size_t, Dfa::State, VocabularyTrie::NodeIndex>, Slice> slices_;
+  mutable std::map<std::tuple<std::size_t, Dfa::State, ByteTrie::NodeIndex>, Slice> slices_;
   mutable std::vector<std::unique_ptr<const MaskEntry>> masks_;
   mutable std::size_t bytes_ = 0;
   mutable std::weak_ptr<Renewal> renewal_;

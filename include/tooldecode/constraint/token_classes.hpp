@@ -14,10 +14,10 @@
 #include <vector>
 
 #include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/grammar/byte_set.hpp>
-#include <tooldecode/grammar/dfa.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+#include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode {
 
@@ -35,14 +35,14 @@ class TokenClasses {
  public:
   static constexpr std::size_t count = 8;
 
-  TokenClasses(const VocabularyTrie& trie, std::size_t vocabulary_size) : others_(trie.size(), 0) {
+  TokenClasses(const ByteTrie& trie, std::size_t vocabulary_size) : others_(trie.size(), 0) {
     for (Class& known : classes_) known.mask = TokenMask(vocabulary_size);
     // Where the text stands at a node; parents come before their children.
     struct Text {
       std::uint8_t place = boundary, kinds = 0, depth = 0, characters = 0, first_byte = 0;
     };
     std::vector<Text> texts(trie.size());
-    for (VocabularyTrie::NodeIndex node = 0; node < trie.size(); ++node) {
+    for (ByteTrie::NodeIndex node = 0; node < trie.size(); ++node) {
       const auto [first, last] = trie.children(node);
       for (auto child = first; child < last; ++child) {
         const auto one_more_of = [](std::uint8_t n) {
@@ -58,7 +58,7 @@ class TokenClasses {
         texts[child]      = text;
         const auto values = trie.values(child);
         if (values.empty()) continue;
-        const bool is_plain = text.place == boundary && text.depth <= most_bytes;
+        const bool is_plain = text.place == boundary && text.depth <= max_bytes;
         if (is_plain) {
           if (by_characters_.size() <= text.characters) {
             by_characters_.resize(text.characters + std::size_t{1});
@@ -86,7 +86,7 @@ class TokenClasses {
         }
       }
     }
-    for (auto node = static_cast<VocabularyTrie::NodeIndex>(trie.size()); node-- > 0;) {
+    for (auto node = static_cast<ByteTrie::NodeIndex>(trie.size()); node-- > 0;) {
       const auto [first, last] = trie.children(node);
       for (auto child = first; child < last; ++child) others_[node] |= others_[child];
     }
@@ -96,7 +96,7 @@ class TokenClasses {
   /// How many tokens a class has.
   [[nodiscard]] std::size_t size(std::size_t k) const noexcept { return classes_[k].size; }
   /// Whether some token at a node or below it is not of a class.
-  [[nodiscard]] bool has_others(std::size_t k, VocabularyTrie::NodeIndex node) const noexcept {
+  [[nodiscard]] bool has_others(std::size_t k, ByteTrie::NodeIndex node) const noexcept {
     return (others_[node] & bit(k)) != 0;
   }
 
@@ -143,7 +143,7 @@ class TokenClasses {
     const std::span counts = by_characters(taken.k);
     std::size_t too_long   = 0;
     for (std::size_t n = units + 1; taken.counts && n < counts.size(); ++n) too_long += counts[n];
-    if (too_long > most_apart) return std::nullopt;
+    if (too_long > max_apart) return std::nullopt;
     std::vector<TokenId> tokens;
     const auto add = [&](TokenId token) { tokens.push_back(token); };
     for (std::size_t n = units + 1; taken.counts && n < counts.size(); ++n)
@@ -172,10 +172,10 @@ class TokenClasses {
       space | beyond_ascii | other,
       alphanumeric | joining | space | beyond_ascii | other};
 
-  static constexpr std::size_t most_reached = 512;
-  static constexpr std::size_t most_apart   = 8192;
+  static constexpr std::size_t max_reached = 512;
+  static constexpr std::size_t max_apart   = 8192;
   // Longer tokens are rare, and would make `takes` look as far ahead.
-  static constexpr std::uint8_t most_bytes = 24;
+  static constexpr std::uint8_t max_bytes = 24;
 
   struct Plain {
     TokenId token;
@@ -189,10 +189,10 @@ class TokenClasses {
     std::array<std::size_t, 256> by_first_byte{};
   };
   // Of a lexeme and of a text at once.
-  struct Place {
+  struct PairState {
     Dfa::State state;
     std::uint8_t text;
-    friend bool operator==(const Place&, const Place&) = default;
+    friend bool operator==(const PairState&, const PairState&) = default;
   };
 
   static constexpr std::uint8_t bit(std::size_t k) noexcept {
@@ -290,30 +290,30 @@ class TokenClasses {
   // Whether few of a class's texts begin so that the lexeme may not take them.
   [[nodiscard]] bool find_apart(const Dfa& dfa, Dfa::State start,
                                 const std::vector<std::uint8_t>& bytes, Taken& taken) const {
-    const Class& known     = classes_[taken.k];
-    const std::size_t most = std::min(most_apart, known.size / 4);
-    std::size_t apart      = 0;
+    const Class& known    = classes_[taken.k];
+    const std::size_t max = std::min(max_apart, known.size / 4);
+    std::size_t apart     = 0;
     for (unsigned b = 0; b < 256; ++b) {
       const auto byte = static_cast<std::uint8_t>(b);
       if (known.by_first_byte[b] == 0 || dfa.next(start, byte) != Dfa::dead) continue;
       taken.apart.insert(byte);
       apart += known.by_first_byte[b];
     }
-    if (apart > most) return false;
+    if (apart > max) return false;
 
     // The places that its texts reach, breadth first, and after how many bytes at least one does
     // not stay. What is farther than the longest text does not matter.
     constexpr std::uint32_t never = 255;
     struct Reached {
-      Place place;
+      PairState place;
       std::uint32_t depth, stays;
       std::vector<std::uint32_t> next{};
     };
     std::vector<Reached> reached;
     // Which place is which, from 1, near its hash: at most 256 are reached past the last that is
     // followed, whatever the number of states.
-    std::array<std::uint32_t, 4 * most_reached> number{};
-    const auto reach = [&](const Place& place, std::uint32_t depth) {
+    std::array<std::uint32_t, 4 * max_reached> number{};
+    const auto reach = [&](const PairState& place, std::uint32_t depth) {
       std::size_t at = place.state * std::size_t{outside} + place.text;
       for (;; ++at) {
         std::uint32_t& n = number[at % number.size()];
@@ -324,14 +324,14 @@ class TokenClasses {
         if (reached[n - 1].place == place) return n - 1;
       }
     };
-    const auto stays = [&](const Place& place) {
+    const auto stays = [&](const PairState& place) {
       return place.state != Dfa::dead && !dfa.closing(place.state) &&
              dfa.boundary(place.state) == (taken.counts && place.text == boundary);
     };
-    const auto after = [&](const Place& place, std::uint8_t byte) {
-      return Place{dfa.next(place.state, byte), next_place(place.text, byte)};
+    const auto after = [&](const PairState& place, std::uint8_t byte) {
+      return PairState{dfa.next(place.state, byte), next_place(place.text, byte)};
     };
-    const Place root{start, boundary};
+    const PairState root{start, boundary};
     std::array<std::uint32_t, 256> first{};
     for (unsigned b = 0; b < 256; ++b) {
       const auto byte = static_cast<std::uint8_t>(b);
@@ -342,12 +342,12 @@ class TokenClasses {
       const auto [place, depth] = std::pair(reached[i].place, reached[i].depth);
       if (!stays(place)) {
         reached[i].stays = 0;
-      } else if (depth < known.longest && reached.size() > most_reached) {
+      } else if (depth < known.longest && reached.size() > max_reached) {
         reached[i].stays = 1;
       } else if (depth < known.longest) {
         std::vector<std::uint32_t> next;
         for (const std::uint8_t byte : bytes) {
-          const Place to = after(place, byte);
+          const PairState to = after(place, byte);
           if (to.text == outside || !has(taken.k, kind(byte))) continue;
           if (!stays(to)) {
             reached[i].stays = 1;
@@ -375,7 +375,7 @@ class TokenClasses {
       taken.apart.insert(byte);
       apart += known.by_first_byte[b];
     }
-    return apart <= most;
+    return apart <= max;
   }
 
   std::vector<std::uint8_t> others_;               // [nodes], a bit per class

@@ -29,7 +29,7 @@ class TokenMask {
   TokenMask() = default;
   explicit TokenMask(std::size_t vocabulary_size) : words_(mask_words(vocabulary_size)) {}
 
-  [[nodiscard]] MaskWords words() noexcept { return words_; }
+  [[nodiscard]] MaskView words() noexcept { return words_; }
   [[nodiscard]] std::span<const std::uint32_t> words() const noexcept { return words_; }
 
   [[nodiscard]] bool contains(TokenId token) const noexcept {

@@ -59,7 +59,7 @@ class TokenTrie {
     const auto child = next.find(token);
     return child == next.end() ? std::nullopt : std::optional(State{child->second});
   }
-  void fill_mask(State state, MaskWords words) const {
+  void fill_mask(State state, MaskView words) const {
     std::fill(words.begin(), words.end(), 0);
     const auto insert_token = [&](TokenId token) {
       words[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (token % 32);

@@ -18,7 +18,7 @@
 #include <tooldecode/constraint/forced_text.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
@@ -64,17 +64,20 @@ class ToolCallFSM {
     bool too_short = false;  ///< every byte can follow, but the text cannot end here
   };
 
-  /// \param cache   a vocabulary, or the MaskCache that several constraints share
+  /// \param cache   a vocabulary, or the VocabularyIndex that several constraints share
   /// \param format  a call format: PythonCall{}, JsonCall::hermes(), ...
   template <class F>
-  ToolCallFSM(MaskCache cache, const ToolSet& tools, const F& format, ChoiceOptions options = {})
+  ToolCallFSM(VocabularyIndex cache, const ToolSet& tools, const F& format,
+              ChoiceOptions options = {})
       : ToolCallFSM(std::move(cache), std::make_shared<const ToolSet>(tools), format, options) {}
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept {
     return constraint_.vocabulary_size();
   }
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return constraint_.vocabulary(); }
-  [[nodiscard]] const MaskCache& mask_cache() const noexcept { return constraint_.mask_cache(); }
+  [[nodiscard]] const VocabularyIndex& mask_cache() const noexcept {
+    return constraint_.mask_cache();
+  }
   [[nodiscard]] const ToolSet& tools() const noexcept { return *shared_->tools; }
   /// The grammar of whole answers; its states are these.
   [[nodiscard]] const GrammarConstraint& grammar() const noexcept { return constraint_; }
@@ -86,7 +89,7 @@ class ToolCallFSM {
   [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const {
     return constraint_.advance_bytes(state, bytes);
   }
-  void fill_mask(State state, MaskWords words) const { constraint_.fill_mask(state, words); }
+  void fill_mask(State state, MaskView words) const { constraint_.fill_mask(state, words); }
   [[nodiscard]] bool is_accepting(State state) const { return constraint_.is_accepting(state); }
   [[nodiscard]] bool is_finished(State state) const noexcept {
     return constraint_.is_finished(state);
@@ -212,12 +215,12 @@ class ToolCallFSM {
   };
 
   template <class F>
-  ToolCallFSM(MaskCache cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
+  ToolCallFSM(VocabularyIndex cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
               const ChoiceOptions& options)
       : ToolCallFSM(BuildBudget(options.limits), std::move(cache), tools, format, options) {}
   // The budget is that of the automaton too.
   template <class F>
-  ToolCallFSM(const BuildBudget& /*budget*/, MaskCache cache,
+  ToolCallFSM(const BuildBudget& /*budget*/, VocabularyIndex cache,
               const std::shared_ptr<const ToolSet>& tools, const F& format,
               const ChoiceOptions& options) try
       : ToolCallFSM(std::move(cache), tools, format, options,
@@ -226,7 +229,7 @@ class ToolCallFSM {
     throw placed(error, "#");
   }
   template <class F>
-  ToolCallFSM(MaskCache cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
+  ToolCallFSM(VocabularyIndex cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
               const ChoiceOptions& options, Parts parts)
       : constraint_(std::move(cache), std::move(parts.states), parts.grammar.grammar,
                     parts.grammar.root) {
@@ -238,7 +241,7 @@ class ToolCallFSM {
 
   // How calls are found in a text.
   struct Reading {
-    std::optional<ReasoningMarks> reasoning;
+    std::optional<ReasoningDelimiters> reasoning;
     std::optional<std::vector<std::string>> openings;  // at the beginning, or there is no call
 
     [[nodiscard]] bool may_have_calls(std::string_view answer) const {
@@ -271,7 +274,7 @@ class ToolCallFSM {
   };
   struct Shared {
     template <class F>
-    Shared(const MaskCache& cache, std::shared_ptr<const ToolSet> all, const F& from,
+    Shared(const VocabularyIndex& cache, std::shared_ptr<const ToolSet> all, const F& from,
            const Reading& reading, Numbers tags)
         : tools(std::move(all)),
           numbers(std::move(tags)),

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/mask_cache.hpp>
 #include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
@@ -37,7 +37,7 @@ template <CallFormat F>
 class ToolLibrary {
  public:
   /// \param options  of every machine, but for the choice
-  explicit ToolLibrary(MaskCache cache, F format = {}, ChoiceOptions options = {})
+  explicit ToolLibrary(VocabularyIndex cache, F format = {}, ChoiceOptions options = {})
       : cache_(std::move(cache)), format_(std::move(format)), options_(std::move(options)) {
     if (!options_.leading_keys.empty() || options_.open_ended) {
       throw Error(Errc::invalid_option, "leading_keys", "these are options of a single call");
@@ -106,13 +106,13 @@ class ToolLibrary {
       tools_.clear(), latest_.clear();
       next_number_ = 0;
     }
-    if (tools_.size() < most_before_sweep_) return;
+    if (tools_.size() < max_before_sweep_) return;
     latest_.clear();
     std::erase_if(tools_, [](const auto& entry) { return entry.first.use_count() == 1; });
-    most_before_sweep_ = 1024 + 2 * tools_.size();
+    max_before_sweep_ = 1024 + 2 * tools_.size();
   }
 
-  MaskCache cache_;
+  VocabularyIndex cache_;
   F format_;
   ChoiceOptions options_;
 
@@ -121,8 +121,8 @@ class ToolLibrary {
   // They are kept, so that no other tool has the address of one.
   mutable std::unordered_map<std::shared_ptr<const Tool>, Link> tools_;
   mutable std::vector<Link> latest_;  // by the number in the latest set: most sets are alike
-  mutable std::uint32_t next_number_     = 0;
-  mutable std::size_t most_before_sweep_ = 1024;
+  mutable std::uint32_t next_number_    = 0;
+  mutable std::size_t max_before_sweep_ = 1024;
 };
 
 }  // namespace tooldecode

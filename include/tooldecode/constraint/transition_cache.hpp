@@ -27,17 +27,17 @@ class TransitionCache {
   using State = std::uint32_t;
 
   [[nodiscard]] std::optional<State> find(State state, TokenId token) const noexcept {
-    if (state >= most_states || static_cast<std::uint32_t>(token) >= most_tokens) {
+    if (state >= max_states || static_cast<std::uint32_t>(token) >= max_tokens) {
       return std::nullopt;
     }
     const std::uint64_t from  = key(state, token);
     const std::uint64_t known = slots_[slot(from)].load(std::memory_order_acquire);
-    if (known >> state_bits != from || (known & (most_states - 1)) == 0) return std::nullopt;
-    return static_cast<State>(known & (most_states - 1)) - 1;
+    if (known >> state_bits != from || (known & (max_states - 1)) == 0) return std::nullopt;
+    return static_cast<State>(known & (max_states - 1)) - 1;
   }
   void insert(State state, TokenId token, State next) noexcept {
-    if (state >= most_states || next + 1 >= most_states ||
-        static_cast<std::uint32_t>(token) >= most_tokens) {
+    if (state >= max_states || next + 1 >= max_states ||
+        static_cast<std::uint32_t>(token) >= max_tokens) {
       return;
     }
     const std::uint64_t from = key(state, token);
@@ -45,11 +45,11 @@ class TransitionCache {
   }
 
  private:
-  static constexpr unsigned state_bits       = 22;
-  static constexpr unsigned token_bits       = 20;
-  static constexpr std::uint32_t most_states = std::uint32_t{1} << state_bits;
-  static constexpr std::uint32_t most_tokens = std::uint32_t{1} << token_bits;
-  static constexpr std::size_t slots         = std::size_t{1} << 16;
+  static constexpr unsigned state_bits      = 22;
+  static constexpr unsigned token_bits      = 20;
+  static constexpr std::uint32_t max_states = std::uint32_t{1} << state_bits;
+  static constexpr std::uint32_t max_tokens = std::uint32_t{1} << token_bits;
+  static constexpr std::size_t slots        = std::size_t{1} << 16;
 
   static std::uint64_t key(State state, TokenId token) noexcept {
     return std::uint64_t{state} << token_bits | static_cast<std::uint32_t>(token);

@@ -10,7 +10,7 @@
 #include <string>
 #include <type_traits>
 
-#include <tooldecode/core/mask_words.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 
 namespace tooldecode {
@@ -29,7 +29,7 @@ concept ConstraintState = std::regular<S> && std::is_trivially_copyable_v<S> && 
 template <class C>
 concept Constraint =
     ConstraintState<typename C::State> &&
-    requires(const C& c, const typename C::State s, TokenId token, MaskWords words) {
+    requires(const C& c, const typename C::State s, TokenId token, MaskView words) {
       { c.vocabulary_size() } -> std::convertible_to<std::size_t>;
       { c.initial() } -> std::same_as<typename C::State>;
       { c.advance(s, token) } -> std::same_as<std::optional<typename C::State>>;

@@ -138,7 +138,7 @@ consteval bool is_constraint() {
                        }) {
     static_assert(detail::never<C>,
                   "Constraint: add 'std::optional<State> advance(State, TokenId) const;'");
-  } else if constexpr (!requires(const C& c, const typename C::State s, MaskWords words) {
+  } else if constexpr (!requires(const C& c, const typename C::State s, MaskView words) {
                          c.fill_mask(s, words);
                        }) {
     static_assert(

@@ -38,9 +38,9 @@ namespace tooldecode {
 /// What noise is for: numbers of different streams are independent, so that a draft or a coin never
 /// knows what the target is about to draw.
 enum class NoiseStream : std::uint32_t {
-  target,  ///< draws from the target's law
+  target,  ///< draws from the target's distribution
   coins,   ///< whether a draft token is accepted
-  drafts,  ///< draws from a drafter's law
+  drafts,  ///< draws from a drafter's distribution
 };
 
 /// The four noise words of tokens 4 g, ..., 4 g + 3 at an absolute position.

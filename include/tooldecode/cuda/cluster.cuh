@@ -14,7 +14,7 @@
 namespace tooldecode::cuda {
 
 /// As many as every device with clusters can run together.
-inline constexpr int most_cluster_blocks = 8;
+inline constexpr int max_cluster_blocks = 8;
 
 /// Waits for all threads of the cluster; what each wrote before is seen by all after it.
 __device__ inline void cluster_barrier() {

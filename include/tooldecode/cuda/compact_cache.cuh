@@ -112,7 +112,7 @@ void compact_cache(std::span<const KeyValues<T>> layers, const CacheShape& shape
     require_cache(layer.slot_stride % pack_size<T> == 0 && layer.head_stride % pack_size<T> == 0 &&
                       layer.page_stride % pack_size<T> == 0,
                   "strides", "must be multiples of 8");
-    require_cache(layer.pages == nullptr || (layer.page_size > 0 && layer.most_pages > 0),
+    require_cache(layer.pages == nullptr || (layer.page_size > 0 && layer.max_pages > 0),
                   "page_size", "must be 1 or more where there are pages");
   }
   constexpr unsigned threads = 128;

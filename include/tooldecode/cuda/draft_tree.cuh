@@ -22,9 +22,9 @@
 namespace tooldecode::cuda {
 
 /// The bits of an ancestor mask, and the rows that each sequence has in a DraftTreeView.
-inline constexpr int most_nodes = 64;
+inline constexpr int max_nodes = 64;
 /// Tokens that may be considered for one tree, the root included.
-inline constexpr int most_candidates = 4096;
+inline constexpr int max_candidates = 4096;
 
 /// The draft trees of a batch, in the form that tree attention and verification read.
 ///
@@ -64,11 +64,11 @@ struct DraftFrontierView {
 
 /// The shape of the draft trees of a batch.
 struct DraftTreeOptions {
-  int depth                = 6;   ///< levels
-  int width                = 10;  ///< nodes of a level that get children
-  int children             = 10;  ///< of each: the k of `project_topk`
-  int budget               = 60;  ///< nodes of a tree, the root included; from 1 to 64
-  double least_probability = 0;   ///< of a path, as the draft sees it
+  int depth              = 6;   ///< levels
+  int width              = 10;  ///< nodes of a level that get children
+  int children           = 10;  ///< of each: the k of `project_topk`
+  int budget             = 60;  ///< nodes of a tree, the root included; from 1 to 64
+  double min_probability = 0;   ///< of a path, as the draft sees it
 };
 
 /// Trees that grow: what the calls for one batch share. The memory holds candidates from the first
@@ -107,8 +107,8 @@ inline std::int64_t first_of_level(const DraftTreeOptions& options, int level) {
   return level == 0 ? 1 : 1 + options.children * (1 + (level - 1) * std::int64_t{options.width});
 }
 
-inline float least_score(const DraftTreeOptions& options) {
-  return static_cast<float>(std::log(options.least_probability));
+inline float min_score(const DraftTreeOptions& options) {
+  return static_cast<float>(std::log(options.min_probability));
 }
 
 inline void require_draft(bool met, const char* where, const char* what) {
@@ -117,17 +117,17 @@ inline void require_draft(bool met, const char* where, const char* what) {
 
 inline GrowthMemory lay_out(const DraftGrowth& growth, WorkspaceLayout& layout) {
   const DraftTreeOptions& options = growth.options;
-  require_draft(options.depth >= 0 && options.depth < most_nodes, "depth", "must be from 0 to 63");
-  require_draft(options.width >= 1 && options.width <= most_candidates, "width",
+  require_draft(options.depth >= 0 && options.depth < max_nodes, "depth", "must be from 0 to 63");
+  require_draft(options.width >= 1 && options.width <= max_candidates, "width",
                 "must be from 1 to 4096");
-  require_draft(options.children >= 1 && options.children <= most_candidates, "children",
+  require_draft(options.children >= 1 && options.children <= max_candidates, "children",
                 "must be from 1 to 4096");
-  require_draft(options.budget >= 1 && options.budget <= most_nodes, "budget",
+  require_draft(options.budget >= 1 && options.budget <= max_nodes, "budget",
                 "must be from 1 to 64");
-  require_draft(options.least_probability >= 0 && options.least_probability <= 1,
-                "least_probability", "must be in [0, 1]");
+  require_draft(options.min_probability >= 0 && options.min_probability <= 1, "min_probability",
+                "must be in [0, 1]");
   require_draft(growth.sequences >= 0, "sequences", "must be 0 or more");
-  require_draft(first_of_level(options, options.depth) <= most_candidates, "depth",
+  require_draft(first_of_level(options, options.depth) <= max_candidates, "depth",
                 "times width times children must give at most 4096 candidates");
   const auto sequences = static_cast<std::size_t>(growth.sequences);
   const auto all   = sequences * static_cast<std::size_t>(first_of_level(options, options.depth));
@@ -164,7 +164,7 @@ inline unsigned threads_for(int count) {
 }
 
 struct GrowShared {
-  std::uint64_t keys[most_candidates];
+  std::uint64_t keys[max_candidates];
   int grown;
 };
 
@@ -220,7 +220,7 @@ __global__ void grow_level_kernel(GrowthMemory growth, LevelShape shape, TopToke
     const int slot  = shape.level * shape.width + rank;
     const std::uint64_t before =
         shape.level == 0 ? 0 : growth.ancestors[from * shape.width + row + place];
-    const std::uint64_t ancestors = slot < most_nodes ? before | std::uint64_t{1} << slot : 0;
+    const std::uint64_t ancestors = slot < max_nodes ? before | std::uint64_t{1} << slot : 0;
     growth.slots[to * shape.width + row + rank]     = shape.first + i;
     growth.ancestors[to * shape.width + row + rank] = ancestors;
     frontier.tokens[row + rank]                     = tokens[shape.first + i];
@@ -241,13 +241,13 @@ __global__ void grow_level_kernel(GrowthMemory growth, LevelShape shape, TopToke
 }
 
 inline constexpr int slot_bits = 12;
-static_assert(most_candidates == 1 << slot_bits);
+static_assert(max_candidates == 1 << slot_bits);
 
 struct BestShared {
-  std::uint64_t keys[most_candidates];
-  std::uint32_t chosen[most_candidates / 32];  // a bit of each candidate
-  std::int16_t parents[most_candidates];
-  std::uint8_t places[most_candidates];  // in the tree, of those chosen
+  std::uint64_t keys[max_candidates];
+  std::uint32_t chosen[max_candidates / 32];  // a bit of each candidate
+  std::int16_t parents[max_candidates];
+  std::uint8_t places[max_candidates];  // in the tree, of those chosen
 };
 
 /// Chosen candidates before one.
@@ -266,7 +266,7 @@ __global__ void fill_best_tree_kernel(GrowthMemory growth, int capacity, int bud
   const int thread        = static_cast<int>(threadIdx.x);
   const int threads       = static_cast<int>(blockDim.x);
   const std::int64_t from = std::int64_t{sequence} * capacity;
-  const std::int64_t to   = std::int64_t{sequence} * most_nodes;
+  const std::int64_t to   = std::int64_t{sequence} * max_nodes;
 
   for (int slot = thread; slot < capacity; slot += threads) {
     const bool is_root   = slot == 0;
@@ -277,7 +277,7 @@ __global__ void fill_best_tree_kernel(GrowthMemory growth, int capacity, int bud
                                ? std::int16_t{0}
                                : static_cast<std::int16_t>(growth.parents[from + slot]);
     memory.keys[slot]    = counts ? std::uint64_t{ordered_bits(score + 0.0F)} << slot_bits |
-                                     static_cast<std::uint64_t>(most_candidates - 1 - slot)
+                                     static_cast<std::uint64_t>(max_candidates - 1 - slot)
                                   : 0;
   }
   __syncthreads();
@@ -325,7 +325,7 @@ __global__ void fill_best_tree_kernel(GrowthMemory growth, int capacity, int bud
   }
   const int size = place_of(memory, capacity - 1) +
                    static_cast<int>(memory.chosen[(capacity - 1) / 32] >> (capacity - 1) % 32 & 1);
-  for (int place = size + thread; place < most_nodes; place += threads) {
+  for (int place = size + thread; place < max_nodes; place += threads) {
     tree.tokens[to + place]    = -1;
     tree.parents[to + place]   = 0;
     tree.ancestors[to + place] = 0;
@@ -365,7 +365,7 @@ inline void grow_level(const DraftGrowth& growth, int level, const TopTokensView
                         "must be from 0 to below depth");
   const bool is_last = level == options.depth - 1;
   detail::require_draft(
-      frontier.ancestors == nullptr || (options.depth - 1) * options.width <= most_nodes,
+      frontier.ancestors == nullptr || (options.depth - 1) * options.width <= max_nodes,
       "frontier.ancestors", "must be null where (depth - 1) * width is more than 64");
   if (growth.sequences == 0) return;
   const bool has_tops =
@@ -381,7 +381,7 @@ inline void grow_level(const DraftGrowth& growth, int level, const TopTokensView
       .capacity = static_cast<int>(detail::first_of_level(options, options.depth)),
       .width    = options.width,
       .children = options.children,
-      .least    = detail::least_score(options),
+      .least    = detail::min_score(options),
       .is_last  = is_last};
   launch(detail::grow_level_kernel<detail::GrowShared>,
          {.grid         = static_cast<unsigned>(growth.sequences),
@@ -417,7 +417,7 @@ inline void fill_best_tree(const DraftGrowth& growth, const TokenId* roots,
          {.grid         = static_cast<unsigned>(growth.sequences),
           .block        = detail::threads_for(capacity),
           .shared_bytes = sizeof(detail::BestShared)},
-         stream, memory, capacity, options.budget, detail::least_score(options), roots, lengths,
+         stream, memory, capacity, options.budget, detail::min_score(options), roots, lengths,
          tree);
 }
 

@@ -46,7 +46,7 @@ struct HeadOutput {
 
 /// How the kernel is chosen.
 struct HeadPolicy {
-  int most_states_without_tensor_cores;  ///< more are multiplied by them
+  int max_states_without_tensor_cores;  ///< more are multiplied by them
 };
 
 /// Of a kernel for one state.
@@ -58,14 +58,14 @@ inline constexpr int head_blocks_per_multiprocessor = 2;
 ///
 /// \param capability  that the code was compiled for
 [[nodiscard]] constexpr HeadPolicy head_policy(int capability) noexcept {
-  return {.most_states_without_tensor_cores = capability >= 80 ? 4 : 64};
+  return {.max_states_without_tensor_cores = capability >= 80 ? 4 : 64};
 }
 
 namespace detail {
 
-inline constexpr int head_threads     = 512;
-inline constexpr int head_warps       = head_threads / warp_size;
-inline constexpr int most_head_states = 64;
+inline constexpr int head_threads    = 512;
+inline constexpr int head_warps      = head_threads / warp_size;
+inline constexpr int max_head_states = 64;
 
 /// What a warp knows of one state's logits.
 struct HeadTop {
@@ -242,13 +242,13 @@ struct HeadUnit {
   uint4 upper[2], lower[2];
 };
 
-/// Up to 8 most_tiles states per pass on tensor cores, which see the states as columns.
-template <class T, int most_tiles>
+/// Up to 8 max_tiles states per pass on tensor cores, which see the states as columns.
+template <class T, int max_tiles>
 __global__ void __launch_bounds__(head_threads, 1)
     multiply_tiles(HeadRows<T> rows, const T* hidden, int states, HeadOutput out,
                    HeadTiling tiling) {
-  constexpr int depth  = most_tiles > 2 ? 2 : 3;  // units under way, as registers allow
-  constexpr int shares = (8 * most_tiles + head_warps - 1) / head_warps;  // states of a warp
+  constexpr int depth  = max_tiles > 2 ? 2 : 3;  // units under way, as registers allow
+  constexpr int shares = (8 * max_tiles + head_warps - 1) / head_warps;  // states of a warp
 
   const int warp = warp_index(), lane = lane_index(), g = lane / 4, t = lane % 4;
   const int first = static_cast<int>(blockIdx.y) * tiling.states;
@@ -306,7 +306,7 @@ __global__ void __launch_bounds__(head_threads, 1)
     const bool is_last             = row + step >= rows.rows;
     const std::uint32_t next_upper = head_row(rows, row + step + 16 * group + g);
     const std::uint32_t next_lower = head_row(rows, row + step + 16 * group + g + 8);
-    float products[most_tiles][4]  = {};
+    float products[max_tiles][4]   = {};
     for (int chunk = 0; chunk < chunks; ++chunk) {
       const bool is_end = chunk + 1 == chunks;
       if (is_waiting) {
@@ -324,7 +324,7 @@ __global__ void __launch_bounds__(head_threads, 1)
           if (column < rows.hidden_size && row + 16 * group < rows.rows) {
             for (int half = 0; half < 2; ++half) {
               const uint4 above = ring[d].upper[half], below = ring[d].lower[half];
-              for (int tile = 0; tile < most_tiles; ++tile) {
+              for (int tile = 0; tile < max_tiles; ++tile) {
                 if (tile >= tiles) break;
                 const uint4 b = *reinterpret_cast<const uint4*>(inputs + 8 * tile * width + column -
                                                                 chunk * tiling.chunk + 32 * half);
@@ -344,7 +344,7 @@ __global__ void __launch_bounds__(head_threads, 1)
     }
 
     __syncthreads();  // the last tile's sums are read
-    for (int tile = 0; tile < most_tiles; ++tile) {
+    for (int tile = 0; tile < max_tiles; ++tile) {
       if (tile >= tiles) break;
       float* const to       = sums + (warp * tiling.states + 8 * tile + 2 * t) * head_sum_rows + g;
       to[0]                 = products[tile][0];
@@ -397,7 +397,7 @@ template <HalfNumber T>
 void require_head(const HeadRows<T>& rows, const T* hidden, int states) {
   using detail::require_head;
   require_head(states >= 0, "states", "is negative", Errc::invalid_option);
-  require_head(states <= detail::most_head_states, "states", "is more than 64",
+  require_head(states <= detail::max_head_states, "states", "is more than 64",
                Errc::invalid_option);
   require_head(rows.rows >= 0, "rows", "is negative");
   require_head(rows.hidden_size > 0 && rows.hidden_size % 8 == 0, "hidden_size",
@@ -412,7 +412,7 @@ void require_head(const HeadRows<T>& rows, const T* hidden, int states) {
 }
 
 /// Lists of one state that `multiply_head` makes at most.
-[[nodiscard]] inline int most_head_lists(int rows, const DeviceTraits& device) {
+[[nodiscard]] inline int max_head_lists(int rows, const DeviceTraits& device) {
   const auto tiles = static_cast<int>(divide_up(rows, 16));  // a block has one at least
   const int blocks = device.multiprocessors * head_blocks_per_multiprocessor;
   return tiles < blocks ? tiles : blocks;
@@ -441,7 +441,7 @@ void multiply_head(HeadRows<T> rows, const T* hidden, int states, HeadOutput& ou
                    .shared_bytes = shared_bytes},
                   stream, rows, hidden, states, out, more...);
   };
-  if (states <= policy.most_states_without_tensor_cores) {
+  if (states <= policy.max_states_without_tensor_cores) {
     constexpr std::size_t bytes = sizeof(BlockTopK<detail::head_warps>::Storage);
     const std::int64_t tiles    = divide_up(rows.rows, 4 * detail::head_warps);
     if (states == 1) {

@@ -30,14 +30,14 @@ struct KeyValues {
   std::int64_t head_stride = 0;  ///< numbers from a head to the next
   std::int64_t page_stride = 0;  ///< numbers from a page to the next; in one piece, from a sequence
   const std::int32_t* pages =
-      nullptr;         ///< [B, most_pages] the page of each page_size slots; null: one piece
-  int page_size  = 0;  ///< slots of a page
-  int most_pages = 0;  ///< of one sequence
+      nullptr;        ///< [B, max_pages] the page of each page_size slots; null: one piece
+  int page_size = 0;  ///< slots of a page
+  int max_pages = 0;  ///< of one sequence
 
   [[nodiscard]] __host__ __device__ std::int64_t offset(int sequence, int slot, int head) const {
     if (pages == nullptr) return sequence * page_stride + slot * slot_stride + head * head_stride;
     const std::int64_t page =
-        pages[static_cast<std::int64_t>(sequence) * most_pages + slot / page_size];
+        pages[static_cast<std::int64_t>(sequence) * max_pages + slot / page_size];
     return page * page_stride + slot % page_size * slot_stride + head * head_stride;
   }
 };

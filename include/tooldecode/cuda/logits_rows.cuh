@@ -46,7 +46,7 @@ struct LogitsRows {
   }
 };
 
-/// What becomes of logits before a token is drawn; each means what it does in LogitsOptions.
+/// What becomes of logits before a token is drawn; each means what it does in SamplingParameters.
 struct SamplingOptions {
   float temperature = 1;  ///< 0 leaves the logits as they are, for greedy choice
   int top_k         = 0;  ///< 0 keeps all
@@ -197,7 +197,7 @@ class MaskedRow {
   }
 
   /// As LogitsPipeline does it, to the last bit.
-  __device__ float law_logit(T raw) const {
+  __device__ float logit_of(T raw) const {
     const float tame = fminf(fmaxf(to_float(raw), -logit_limit), logit_limit);  // NaN is lost here
     return temperature_ == 1 ? tame : __fdiv_rn(tame, temperature_);
   }
@@ -207,7 +207,7 @@ class MaskedRow {
     const int left  = index < end ? vocabulary_ - first : 0;
     Tokens tokens{first, left < pack ? left : pack, allowed, {}};
     if (allowed == 0) return tokens;
-    for (int i = 0; i < pack; ++i) tokens.logits[i] = law_logit(values.values[i]);
+    for (int i = 0; i < pack; ++i) tokens.logits[i] = logit_of(values.values[i]);
     if (cut_ == 0) return tokens;
     for (int i = 0; i < pack; ++i) {
       const bool is_kept =

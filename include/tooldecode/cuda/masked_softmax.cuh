@@ -37,12 +37,12 @@ namespace detail {
 inline constexpr int softmax_threads = 256;
 /// Into how many parts rows go, each a block's.
 struct SoftmaxSplits {
-  static constexpr int least_part = 1024, usual_part = 16384, blocks_at_once = 4;
+  static constexpr int min_part = 1024, usual_part = 16384, blocks_at_once = 4;
   int usual, most, filling;
 
   explicit SoftmaxSplits(int vocabulary)
       : usual(static_cast<int>(divide_up(vocabulary, usual_part))),
-        most(vocabulary > 0 ? static_cast<int>(divide_up(vocabulary, least_part)) : 1),
+        most(vocabulary > 0 ? static_cast<int>(divide_up(vocabulary, min_part)) : 1),
         filling(blocks_at_once * device_traits().multiprocessors) {}
 
   /// Of each of that many rows.
@@ -51,7 +51,7 @@ struct SoftmaxSplits {
     return wanted > most ? most : (wanted > 1 ? wanted : 1);
   }
   /// Of all together, at most, of that many rows or fewer.
-  [[nodiscard]] std::size_t most_parts(int rows) const {
+  [[nodiscard]] std::size_t max_parts(int rows) const {
     const std::int64_t finest = std::int64_t{rows} * most;
     const std::int64_t few    = std::int64_t{rows} * (usual > 1 ? usual : 1);
     const std::int64_t parts  = filling > few ? filling : few;
@@ -385,7 +385,7 @@ void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, flo
 [[nodiscard]] inline std::size_t masked_softmax_workspace_bytes(int rows, int vocabulary) {
   const detail::SoftmaxSplits splits(vocabulary);
   WorkspaceLayout layout;
-  static_cast<void>(detail::SoftmaxParts(layout, rows, splits.of(rows), splits.most_parts(rows)));
+  static_cast<void>(detail::SoftmaxParts(layout, rows, splits.of(rows), splits.max_parts(rows)));
   return layout.bytes();
 }
 
@@ -427,8 +427,9 @@ void fill_masked_log_softmax(const LogitsRows<T>& rows, const SamplingOptions& o
 
 /// Chooses a token for each row: what LogitsPipeline and `find_token` choose on the host.
 ///
-/// At temperature 0 the token of the greatest logit, else a draw from the law by the Gumbel noise
-/// of the row's position; the lowest id among equals; -1 where the mask allows nothing.
+/// At temperature 0 the token of the greatest logit, else a draw from the distribution by the
+/// Gumbel noise of the row's position; the lowest id among equals; -1 where the mask allows
+/// nothing.
 ///
 /// \par Shapes      tokens [B]
 /// \par Complexity  one launch, and where few rows are split over blocks a small one that merges

@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(warps* warp_size)
 /// \par Errors  Error{device_failure}
 [[nodiscard]] inline std::size_t pruned_head_workspace_bytes(int states, int rows, int k) {
   const auto lists = static_cast<std::size_t>(states) *
-                     static_cast<std::size_t>(most_head_lists(rows, device_traits()));
+                     static_cast<std::size_t>(max_head_lists(rows, device_traits()));
   WorkspaceLayout layout;
   layout.take<std::uint64_t>(lists * static_cast<std::size_t>(k));
   layout.take<LogSumExp>(lists);
@@ -109,7 +109,7 @@ void project_topk(const HeadRows<T>& rows, const T* hidden, int states, const st
 
   const DeviceTraits device = device_traits();
   const auto lists          = static_cast<std::size_t>(states) *
-                     static_cast<std::size_t>(most_head_lists(rows.rows, device));
+                     static_cast<std::size_t>(max_head_lists(rows.rows, device));
   WorkspaceLayout layout(workspace.data);
   HeadOutput out{.masks = masks, .mask_words = mask_words, .k = k};
   out.keys = layout.take<std::uint64_t>(lists * static_cast<std::size_t>(k));

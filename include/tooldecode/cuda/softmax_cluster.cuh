@@ -151,12 +151,12 @@ int softmax_cluster_blocks(int rows, int vocabulary) {
   };
   // Several blocks of a multiprocessor, so that one reads while another writes.
   for (const std::size_t wanted : {3, 2, 1}) {
-    for (int blocks = 1; blocks <= most_cluster_blocks; blocks *= 2) {
+    for (int blocks = 1; blocks <= max_cluster_blocks; blocks *= 2) {
       if (at_once(blocks) < wanted) continue;
       // Few rows are spread as far as they go, while each thread has a pack.
-      constexpr int least_part = softmax_cluster_threads * pack_size<T>;
-      while (2 * blocks <= most_cluster_blocks && rows <= device.multiprocessors / (2 * blocks) &&
-             vocabulary / (2 * blocks) >= least_part) {
+      constexpr int min_part = softmax_cluster_threads * pack_size<T>;
+      while (2 * blocks <= max_cluster_blocks && rows <= device.multiprocessors / (2 * blocks) &&
+             vocabulary / (2 * blocks) >= min_part) {
         blocks *= 2;
       }
       return blocks;

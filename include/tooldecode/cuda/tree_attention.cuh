@@ -38,13 +38,13 @@ struct TreeQueries {
   const std::int32_t* lengths    = nullptr;  ///< [B] L, slots before the tree's
   int sequences                  = 0;        ///< B
   int nodes                      = 0;        ///< N, at most 64
-  int most_length                = 0;  ///< that is likely: work is split for it, L may be greater
+  int max_length                 = 0;  ///< that is likely: work is split for it, L may be greater
 };
 
 /// How the work is cut.
 struct TreeAttentionPolicy {
-  int most_warps      = 8;  ///< of a block; a multiprocessor's registers hold about as many
-  int most_stages     = 3;  ///< buffers of tiles: one is multiplied, the others are on their way
+  int max_warps       = 8;  ///< of a block; a multiprocessor's registers hold about as many
+  int max_stages      = 3;  ///< buffers of tiles: one is multiplied, the others are on their way
   int tiles_per_split = 4;  ///< that a split's start, its results and their merge cost
 };
 
@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(256, 1) attend_tree(TreeAttentionTask<T> task)
 
 /// Rows are spread over as few blocks as can be, since each reads all slots; slots over as many
 /// splits as make the last of the blocks end first.
-inline TreeAttentionPlan plan_tree_attention(int sequences, int nodes, int most_length,
+inline TreeAttentionPlan plan_tree_attention(int sequences, int nodes, int max_length,
                                              const TreeAttentionOptions& options,
                                              const TreeAttentionPolicy& policy = {}) {
   const DeviceTraits device = device_traits();
@@ -231,23 +231,23 @@ inline TreeAttentionPlan plan_tree_attention(int sequences, int nodes, int most_
   const auto fits = [&](int warps, int stages) {
     return tree_attention_bytes(options.head_size, warps, stages) <= device.shared_bytes;
   };
-  int warps = policy.most_warps;
+  int warps = policy.max_warps;
   while (warps > 1 && !fits(warps, plan.stages)) --warps;
   plan.row_tiles = static_cast<int>(divide_up(row_warps, warps));
   plan.warps     = static_cast<int>(divide_up(row_warps, plan.row_tiles));
-  while (plan.stages < policy.most_stages && fits(plan.warps, plan.stages + 1)) ++plan.stages;
+  while (plan.stages < policy.max_stages && fits(plan.warps, plan.stages + 1)) ++plan.stages;
   plan.shared_bytes = tree_attention_bytes(options.head_size, plan.warps, plan.stages);
 
   const int by_shared =
       static_cast<int>(device.shared_bytes / (plan.shared_bytes + 1024));  // 1 KB is the driver's
-  const int by_warps         = policy.most_warps / plan.warps;
+  const int by_warps         = policy.max_warps / plan.warps;
   const int resident         = by_shared < by_warps ? by_shared : by_warps;
   const std::int64_t places  = std::int64_t{device.multiprocessors} * (resident > 1 ? resident : 1);
   const std::int64_t unsplit = std::int64_t{sequences} * options.key_heads * plan.row_tiles;
-  const std::int64_t tiles   = divide_up(std::int64_t{most_length} + nodes, tile);
-  const std::int64_t most_useful = places / unsplit + 1 < tiles ? places / unsplit + 1 : tiles;
-  std::int64_t least             = divide_up(unsplit, places) * tiles;
-  for (std::int64_t splits = 2; splits <= most_useful; ++splits) {
+  const std::int64_t tiles   = divide_up(std::int64_t{max_length} + nodes, tile);
+  const std::int64_t max_useful = places / unsplit + 1 < tiles ? places / unsplit + 1 : tiles;
+  std::int64_t least            = divide_up(unsplit, places) * tiles;
+  for (std::int64_t splits = 2; splits <= max_useful; ++splits) {
     const std::int64_t cost =
         divide_up(unsplit * splits, places) * (divide_up(tiles, splits) + policy.tiles_per_split);
     if (cost >= least) continue;
@@ -262,7 +262,7 @@ inline TreeAttentionPlan plan_tree_attention(int sequences, int nodes, int most_
   throw Error(code, std::string("tree_attention: ") + argument, required);
 }
 
-inline void require_tree_attention(int sequences, int nodes, int most_length,
+inline void require_tree_attention(int sequences, int nodes, int max_length,
                                    const TreeAttentionOptions& options) {
   const auto require = [](bool holds, const char* argument, const char* required) {
     if (!holds) refuse_tree_attention(Errc::invalid_option, argument, required);
@@ -275,7 +275,7 @@ inline void require_tree_attention(int sequences, int nodes, int most_length,
           "is a positive multiple of key_heads");
   require(nodes >= 0 && nodes <= 64, "nodes", "is between 0 and 64");
   require(sequences >= 0, "sequences", "is not negative");
-  require(most_length >= 0, "most_length", "is not negative");
+  require(max_length >= 0, "max_length", "is not negative");
 }
 
 inline AttentionParts make_parts(int sequences, int nodes, const TreeAttentionOptions& options,
@@ -292,16 +292,16 @@ inline AttentionParts make_parts(int sequences, int nodes, const TreeAttentionOp
 ///
 /// \par Errors  as of `tree_attention`
 [[nodiscard]] inline std::size_t tree_attention_workspace_bytes(
-    int sequences, int nodes, int most_length, const TreeAttentionOptions& options) {
-  detail::require_tree_attention(sequences, nodes, most_length, options);
+    int sequences, int nodes, int max_length, const TreeAttentionOptions& options) {
+  detail::require_tree_attention(sequences, nodes, max_length, options);
   if (sequences == 0 || nodes == 0) return 0;
   // Rows are split only where their blocks leave multiprocessors free, and then into one part more
   // than would fill all: of the rows that all can hold there are at most twice as many parts.
   const AttentionParts rows = detail::make_parts(sequences, nodes, options, 1);
   const int tile            = detail::tree_attention_tile(options.head_size);
   const std::int64_t held =
-      std::int64_t{device_traits().multiprocessors} * TreeAttentionPolicy{}.most_warps * tile;
-  const std::int64_t tiles  = divide_up(std::int64_t{most_length} + nodes, tile);
+      std::int64_t{device_traits().multiprocessors} * TreeAttentionPolicy{}.max_warps * tile;
+  const std::int64_t tiles  = divide_up(std::int64_t{max_length} + nodes, tile);
   const std::int64_t filled = (rows.rows < held ? rows.rows : held) + held;
   const std::int64_t finest = rows.rows * tiles;
   AttentionParts parts      = rows;
@@ -332,7 +332,7 @@ template <HalfNumber T>
 void tree_attention(const TreeQueries<T>& trees, const KeyValues<T>& cache,
                     const TreeAttentionOptions& options, T* out /* [B, N, Hq, D] */,
                     const Workspace& workspace, cudaStream_t stream) {
-  detail::require_tree_attention(trees.sequences, trees.nodes, trees.most_length, options);
+  detail::require_tree_attention(trees.sequences, trees.nodes, trees.max_length, options);
   if (trees.sequences == 0 || trees.nodes == 0) return;
   const auto require = [](bool holds, const char* argument, const char* required) {
     if (!holds) detail::refuse_tree_attention(Errc::shape_mismatch, argument, required);
@@ -345,11 +345,11 @@ void tree_attention(const TreeQueries<T>& trees, const KeyValues<T>& cache,
   require(trees.lengths != nullptr, "lengths", "is there");
   require(cache.slot_stride % 8 == 0 && cache.head_stride % 8 == 0 && cache.page_stride % 8 == 0,
           "strides", "are multiples of 8 numbers");
-  require(cache.pages == nullptr || (cache.page_size > 0 && cache.most_pages > 0), "page_size",
+  require(cache.pages == nullptr || (cache.page_size > 0 && cache.max_pages > 0), "page_size",
           "is positive, as is most_pages");
 
   const detail::TreeAttentionPlan plan =
-      detail::plan_tree_attention(trees.sequences, trees.nodes, trees.most_length, options);
+      detail::plan_tree_attention(trees.sequences, trees.nodes, trees.max_length, options);
   detail::TreeAttentionTask<T> task{
       .trees     = trees,
       .cache     = cache,

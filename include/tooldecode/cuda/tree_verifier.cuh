@@ -17,11 +17,11 @@ namespace tooldecode::cuda {
 
 /// What verification makes of one draft tree; one copy brings a batch of them to the host.
 struct TreeVerdict {
-  std::int32_t accepted;          ///< nodes of the path
-  std::int32_t kept;              ///< slots of the cache that stay: the root's and the path's
-  std::int32_t emitted;           ///< tokens, of the path and the one after it
-  std::int32_t path[most_nodes];  ///< accepted nodes, ascending, without the root; then -1
-  TokenId tokens[most_nodes];     ///< tokens[accepted] is -1 where nothing is allowed; then -1
+  std::int32_t accepted;         ///< nodes of the path
+  std::int32_t kept;             ///< slots of the cache that stay: the root's and the path's
+  std::int32_t emitted;          ///< tokens, of the path and the one after it
+  std::int32_t path[max_nodes];  ///< accepted nodes, ascending, without the root; then -1
+  TokenId tokens[max_nodes];     ///< tokens[accepted] is -1 where nothing is allowed; then -1
 };
 static_assert(std::is_trivially_copyable_v<TreeVerdict>);
 
@@ -32,7 +32,7 @@ template <int lanes>
 __global__ void verify_trees_kernel(DraftTreeView tree, const TokenId* choices,
                                     TreeVerdict* verdicts) {
   const int sequence         = static_cast<int>(blockIdx.x);
-  const std::int64_t from    = std::int64_t{sequence} * most_nodes;
+  const std::int64_t from    = std::int64_t{sequence} * max_nodes;
   const int lane             = lane_index();
   const int size             = tree.sizes[sequence];
   TreeVerdict& verdict       = verdicts[sequence];

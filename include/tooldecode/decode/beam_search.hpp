@@ -26,16 +26,19 @@ namespace tooldecode {
 
 namespace detail {
 
-// The tokens that can be drawn from a law, at most `count`, by (logit descending, id ascending).
-inline std::vector<TokenId> best_tokens(std::span<const float> law, std::size_t count) {
+// The tokens that can be drawn from a distribution, at most `count`, by (logit descending, id
+// ascending).
+inline std::vector<TokenId> best_tokens(std::span<const float> distribution, std::size_t count) {
   std::vector<TokenId> tokens;
-  for (std::size_t t = 0; t < law.size(); ++t) {
-    if (law[t] != -std::numeric_limits<float>::infinity()) {
+  for (std::size_t t = 0; t < distribution.size(); ++t) {
+    if (distribution[t] != -std::numeric_limits<float>::infinity()) {
       tokens.push_back(static_cast<TokenId>(t));
     }
   }
   const std::size_t kept = std::min(count, tokens.size());
-  const auto logit       = [law](TokenId token) { return law[static_cast<std::size_t>(token)]; };
+  const auto logit       = [distribution](TokenId token) {
+    return distribution[static_cast<std::size_t>(token)];
+  };
   std::partial_sort(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(kept),
                     tokens.end(), [logit](TokenId a, TokenId b) {
                       return logit(a) > logit(b) || (logit(a) == logit(b) && a < b);
@@ -49,14 +52,14 @@ inline std::vector<TokenId> best_tokens(std::span<const float> law, std::size_t 
 /// Keeps the `width` likeliest beginnings of an answer at every step; its result is the answer of
 /// the best score.
 ///
-/// The score of an answer is the sum of its tokens' log-probabilities under the pipeline's law, the
-/// end token's included, divided by n^length_penalty, where n counts these tokens: 0 ranks by
-/// probability, 1 by the mean, more favours long answers. At each step the `width` likeliest
-/// continuations of all beams are kept; those that end leave the search. It stops when no beam is
-/// left or none can be better than the best answer: log-probabilities are at most 0, so a beam of
-/// sum s can reach s / N^length_penalty at best, where N is the greatest possible length for a
-/// penalty from 0 on, else the next length. An answer that max_tokens or the context cuts is the
-/// result only where none ends.
+/// The score of an answer is the sum of its tokens' log-probabilities under the pipeline's
+/// distribution, the end token's included, divided by n^length_penalty, where n counts these
+/// tokens: 0 ranks by probability, 1 by the mean, more favours long answers. At each step the
+/// `width` likeliest continuations of all beams are kept; those that end leave the search. It stops
+/// when no beam is left or none can be better than the best answer: log-probabilities are at most
+/// 0, so a beam of sum s can reach s / N^length_penalty at best, where N is the greatest possible
+/// length for a penalty from 0 on, else the next length. An answer that max_tokens or the context
+/// cuts is the result only where none ends.
 ///
 /// Ties go to the lower token ids. A beam whose mask leaves one token joins no pass, as in
 /// Sequential, and with width 1 the output is that of Sequential at temperature 0. The listener
@@ -101,7 +104,7 @@ struct BeamSearch {
     [[nodiscard]] bool is_over() const {
       return std::all_of(beams_.begin(), beams_.end(), [this](const Beam& beam) {
         const std::size_t length =
-            settings_.length_penalty < 0 ? beam.sequence.length() + 1 : run_.most_tokens();
+            settings_.length_penalty < 0 ? beam.sequence.length() + 1 : run_.max_tokens();
         return best_ && rank(*best_) == 0 && score(beam.sum, length) <= best_->score;
       });
     }
@@ -184,7 +187,7 @@ struct BeamSearch {
     // The `width` best tokens of one beam: more cannot be among the best of all.
     void add_best(std::vector<Candidate>& candidates, std::size_t b, std::span<float> row) {
       auto& [sequence, cache, sum] = beams_[b];
-      sequence.make_law(row);
+      sequence.make_distribution(row);
       const double total = log_sum_exp(row);
       const auto tokens  = detail::best_tokens(row, settings_.width);
       for (const TokenId token : tokens) {

@@ -17,7 +17,7 @@ namespace tooldecode {
 struct TokenEvent {
   TokenId token          = 0;
   std::size_t index      = 0;      ///< among the emitted tokens
-  double log_probability = 0;      ///< under the law it was chosen from
+  double log_probability = 0;      ///< under the distribution it was chosen from
   bool forced            = false;  ///< chosen without a forward pass
 };
 
@@ -25,7 +25,7 @@ struct TokenEvent {
 struct DecodeOptions {
   std::size_t max_tokens                      = 256;
   float temperature                           = 0.0F;  ///< 0 is greedy
-  std::size_t top_k                           = 0;     ///< as in LogitsOptions, and so on
+  std::size_t top_k                           = 0;     ///< as in SamplingParameters, and so on
   float top_p                                 = 1.0F;
   float min_p                                 = 0.0F;
   float repetition_penalty                    = 1.0F;
@@ -41,8 +41,8 @@ struct DecodeOptions {
   /// behind it, as `stopped`. An answer's first token has the index 0.
   std::function<bool(const TokenEvent&)> ends_after = {};
 
-  /// The part that makes the law.
-  [[nodiscard]] LogitsOptions logits() const {
+  /// The part that makes the distribution.
+  [[nodiscard]] SamplingParameters logits() const {
     return {temperature,       top_k, top_p, min_p, repetition_penalty, presence_penalty,
             frequency_penalty, bias};
   }

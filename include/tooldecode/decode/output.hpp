@@ -76,7 +76,8 @@ struct DraftCounts {
 /// The emitted tokens, without the end token, and the account of the run.
 struct Output {
   std::vector<TokenId> tokens;
-  std::vector<double> log_probabilities;  ///< of each token under the law it was chosen from
+  std::vector<double>
+      log_probabilities;  ///< of each token under the distribution it was chosen from
   Finish finish             = Finish::end;
   std::size_t passes        = 0;  ///< forward passes of the model
   std::size_t forced_tokens = 0;  ///< chosen without a forward pass, as the only ones allowed

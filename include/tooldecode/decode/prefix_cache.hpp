@@ -49,18 +49,18 @@ class PrefixCache {
   /// A cache that has read the most of a prompt's first tokens, save the last one, whose logits are
   /// asked for; nothing where no entry begins alike.
   [[nodiscard]] std::optional<Cache> find(std::span<const TokenId> prompt) {
-    std::size_t most = 0;
-    auto best        = entries_.end();
+    std::size_t max = 0;
+    auto best       = entries_.end();
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
       const std::size_t shared = std::min(common(entry->tokens, prompt), prompt.size() - 1);
-      if (shared <= most) continue;
-      most = shared;
+      if (shared <= max) continue;
+      max  = shared;
       best = entry;
     }
     if (best == entries_.end()) return std::nullopt;
     entries_.splice(entries_.begin(), entries_, best);
     std::optional<Cache> cache = model_->fork(best->cache);
-    model_->truncate(*cache, most);
+    model_->truncate(*cache, max);
     return cache;
   }
 
@@ -72,13 +72,13 @@ class PrefixCache {
     std::vector<TokenId> tokens;
     Cache cache;
   };
-  using Place = typename std::list<Entry>::iterator;
+  using EntryIterator = typename std::list<Entry>::iterator;
 
   static std::size_t common(std::span<const TokenId> a, std::span<const TokenId> b) {
     const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
     return static_cast<std::size_t>(end - a.begin());
   }
-  Place erase(Place entry) {
+  EntryIterator erase(EntryIterator entry) {
     size_ -= entry->tokens.size();
     return entries_.erase(entry);
   }

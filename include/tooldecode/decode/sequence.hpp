@@ -72,7 +72,7 @@ struct Run {
   std::size_t context = std::numeric_limits<std::size_t>::max();  ///< tokens that a cache holds
 
   /// The most tokens that can be chosen, an end token included.
-  [[nodiscard]] std::size_t most_tokens() const noexcept {
+  [[nodiscard]] std::size_t max_tokens() const noexcept {
     return std::min(options.max_tokens, context - prompt.size() + 1);
   }
 };
@@ -80,10 +80,10 @@ struct Run {
 /// One answer to a prompt: its constraint's state, what it has emitted, what its model's cache has
 /// yet to read, and whether it has ended.
 ///
-/// Each token is found, by `find_forced` or else by `make_law` and a choice, and then taken; the
-/// strategy runs the model in between. A copy is a branch.
+/// Each token is found, by `find_forced` or else by `make_distribution` and a choice, and then
+/// taken; the strategy runs the model in between. A copy is a branch.
 ///
-/// \par Shapes      law [V]; keeps a mask [ceil(V / 32)]
+/// \par Shapes      distribution [V]; keeps a mask [ceil(V / 32)]
 /// \par Complexity  find_forced and take as the constraint, the rest O(V); a copy O(L + V / 32)
 /// \par Threads     a value
 /// \par Errors      none
@@ -110,7 +110,7 @@ class Sequence {
   [[nodiscard]] const Output& output() const noexcept { return output_; }
   /// The constraint's state after what is emitted.
   [[nodiscard]] typename C::State state() const noexcept { return state_; }
-  /// Tokens that the model has yet to read before it gives the next law.
+  /// Tokens that the model has yet to read before it gives the next distribution.
   [[nodiscard]] std::span<const TokenId> unread() const noexcept { return unread_; }
   /// Says that the model has read them, or the first so many.
   void mark_read() noexcept { unread_.clear(); }
@@ -119,9 +119,9 @@ class Sequence {
   }
 
   /// The next token where it is the only one and the options spare its pass; fills the mask for
-  /// `make_law` in any case.
+  /// `make_distribution` in any case.
   [[nodiscard]] std::optional<TokenEvent> find_forced() {
-    return find_forced([](MaskWords) {});
+    return find_forced([](MaskView) {});
   }
   /// The same, where `narrow(mask)` may forbid further tokens.
   template <class Narrow>
@@ -137,22 +137,23 @@ class Sequence {
   /// The tokens that `find_forced` found allowed.
   [[nodiscard]] std::span<const std::uint32_t> mask() const noexcept { return mask_.words(); }
 
-  /// Makes the law of the next token from the model's logits, in place.
-  void make_law(std::span<float> row) const {
+  /// Makes the distribution of the next token from the model's logits, in place.
+  void make_distribution(std::span<float> row) const {
     run_->pipeline.apply(row, mask_.words(),
                          {.prompt = run_->prompt, .generated = output_.tokens, .branch = {}});
   }
 
-  /// Makes the law and chooses by it; nothing where no token may be chosen, and it is then stuck.
+  /// Makes the distribution and chooses by it; nothing where no token may be chosen, and it is then
+  /// stuck.
   [[nodiscard]] std::optional<TokenEvent> draw(std::span<float> row) {
-    return draw(row, [this](std::span<const float> law, NoiseKey key) {
-      return find_token(law, run_->options.temperature, key);
+    return draw(row, [this](std::span<const float> distribution, NoiseKey key) {
+      return find_token(distribution, run_->options.temperature, key);
     });
   }
-  /// The same, where `choose(law, key)` chooses.
+  /// The same, where `choose(distribution, key)` chooses.
   template <class Choose>
   [[nodiscard]] std::optional<TokenEvent> draw(std::span<float> row, Choose choose) {
-    make_law(row);
+    make_distribution(row);
     const std::uint64_t position = run_->prompt.size() + output_.tokens.size();
     const std::optional<TokenId> token =
         choose(std::span<const float>(row), NoiseKey{.seed = seed_, .position = position});

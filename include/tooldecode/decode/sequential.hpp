@@ -21,9 +21,9 @@ namespace tooldecode {
 /// Decodes one token per forward pass, save where the constraint leaves only one.
 ///
 /// A token that is the only one allowed is emitted without asking the model, and joins the tokens
-/// of the next forward pass; the output is the same as without this shortcut, for the law of such a
-/// token is certainty. Of a head in the host's memory only the rows that the mask allows are
-/// multiplied. Nothing throws for what a model can produce.
+/// of the next forward pass; the output is the same as without this shortcut, for the distribution
+/// of such a token is certainty. Of a head in the host's memory only the rows that the mask allows
+/// are multiplied. Nothing throws for what a model can produce.
 ///
 /// \par Shapes      prompt [L]; one row of logits [V] and one mask [ceil(V / 32)] are kept
 /// \par Complexity  at most max_tokens + 1 forward passes

@@ -19,7 +19,7 @@
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/draft/drafter.hpp>
 #include <tooldecode/verify/position_noise.hpp>
-#include <tooldecode/verify/target_law.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
 
 namespace tooldecode {
 
@@ -71,7 +71,7 @@ class SpeculativeSequence {
 
   /// Whether a tree may be read on top of what is yet to be read.
   [[nodiscard]] bool can_draft() const {
-    return model_->length(cache_) != 0 && unread().size() <= most_unread;
+    return model_->length(cache_) != 0 && unread().size() <= max_unread;
   }
 
   /// What the drafter guesses; the root alone where it guesses nothing.
@@ -84,8 +84,8 @@ class SpeculativeSequence {
                                  .generated  = emitted,
                                  .unread     = unread().size(),
                                  .hidden     = hidden_,
-                                 .most_depth = run_->most_tokens() - emitted.size() - 1,
-                                 .most_nodes = DraftTree::most_nodes - (unread().size() - 1),
+                                 .max_depth  = run_->max_tokens() - emitted.size() - 1,
+                                 .max_nodes  = DraftTree::max_nodes - (unread().size() - 1),
                                  .seed       = run_->options.seed};
     DraftTree tree            = draft_tree(*drafter_, request_, now);
     hidden_.clear();
@@ -152,7 +152,7 @@ class SpeculativeSequence {
 
  private:
   // Tokens that a tree may have above its root: what was emitted without a pass.
-  static constexpr std::size_t most_unread = 16;
+  static constexpr std::size_t max_unread = 16;
 
   void account(Stopwatch& watch) {
     Output& out = output();
@@ -181,9 +181,9 @@ class SpeculativeSequence {
   std::optional<TokenEvent> draw(const DraftTree& tree, std::size_t node, std::size_t lead) {
     pass_.fill_row(lead + node, sequence_.mask(), row_);
     const float temperature = run_->options.temperature;
-    return sequence_.draw(row_, [&](std::span<const float> law, NoiseKey key) {
+    return sequence_.draw(row_, [&](std::span<const float> distribution, NoiseKey key) {
       PositionNoise noise{key};
-      return verifier_->choose(TargetLaw{law, temperature}, tree, node, noise);
+      return verifier_->choose(TargetDistribution{distribution, temperature}, tree, node, noise);
     });
   }
 

@@ -84,7 +84,7 @@ class ToolDecMachine {
     }
     return State{.calls = *next, .phase = state.phase};
   }
-  void fill_mask(State state, MaskWords words) const {
+  void fill_mask(State state, MaskView words) const {
     if (state.phase == Phase::calls || is_finished(state)) {
       calls_->fill_mask(state.calls, words);
     } else if (state.phase == Phase::text) {

@@ -24,10 +24,10 @@ namespace tooldecode {
 ///
 /// With the rule `Walk` the output is that of Sequential token for token, at any temperature and
 /// for the same seed, whatever the drafter guesses: at every node the same pipeline makes the same
-/// law, with the penalties and the mask of the node's own path, and the same noise chooses from it.
-/// With the other lossless rules it has the same law. Only what is emitted advances the constraint,
-/// so drafts may cross the edges of calls. An end token, max_tokens or the end of the context
-/// inside an accepted path ends the answer there.
+/// distribution, with the penalties and the mask of the node's own path, and the same noise chooses
+/// from it. With the other lossless rules it has the same distribution. Only what is emitted
+/// advances the constraint, so drafts may cross the edges of calls. An end token, max_tokens or the
+/// end of the context inside an accepted path ends the answer there.
 ///
 /// The first pass reads the prompt and drafts nothing. A token that is the only one allowed is
 /// emitted without a pass and is read, before the tree, in the next.

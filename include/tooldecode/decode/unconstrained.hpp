@@ -41,7 +41,7 @@ class Unconstrained {
     if (state.finished && !ends) return std::nullopt;
     return State{ends};
   }
-  void fill_mask(State state, MaskWords words) const noexcept {
+  void fill_mask(State state, MaskView words) const noexcept {
     std::fill(words.begin(), words.end(), state.finished ? 0U : ~0U);
     if (state.finished) {
       for (const TokenId token : end_tokens_) {

@@ -37,9 +37,9 @@ class DraftCandidates {
 
   /// \param state       of the constraint after the root's token
   /// \param root        the last emitted token
-  /// \param most_depth  deeper nodes are not added
-  DraftCandidates(const C& constraint, State state, TokenId root, std::size_t most_depth)
-      : constraint_(&constraint), most_depth_(most_depth) {
+  /// \param max_depth  deeper nodes are not added
+  DraftCandidates(const C& constraint, State state, TokenId root, std::size_t max_depth)
+      : constraint_(&constraint), max_depth_(max_depth) {
     nodes_.push_back({.token = root, .state = state});
   }
 
@@ -63,8 +63,8 @@ class DraftCandidates {
   /// \param log_probability  of the token after its parent; what is no such thing counts as 0 or
   ///                         as hardly possible
   std::optional<std::size_t> add(std::size_t parent, TokenId token, float log_probability) {
-    constexpr float least = -1e6F;  // sums of them are still finite, and so in order
-    const float likely    = log_probability > least ? std::min(log_probability, 0.0F) : least;
+    constexpr float min = -1e6F;  // sums of them are still finite, and so in order
+    const float likely  = log_probability > min ? std::min(log_probability, 0.0F) : min;
     for (std::size_t child = nodes_[parent].first_child; child != none;
          child             = nodes_[child].next_sibling) {
       if (nodes_[child].token == token) {
@@ -72,7 +72,7 @@ class DraftCandidates {
         return child;
       }
     }
-    if (nodes_[parent].depth >= most_depth_) return std::nullopt;
+    if (nodes_[parent].depth >= max_depth_) return std::nullopt;
     const auto state = constraint_->advance(nodes_[parent].state, token);
     if (!state || constraint_->is_finished(*state)) return std::nullopt;
     nodes_.push_back({.token           = token,
@@ -87,7 +87,7 @@ class DraftCandidates {
 
   /// The nodes, at most so many and the root among them, that `best` takes, ascending.
   [[nodiscard]] std::vector<std::size_t> best_nodes(std::size_t count,
-                                                    double least_probability = 0) const {
+                                                    double min_probability = 0) const {
     struct Ranked {
       float score;
       std::size_t node;
@@ -100,9 +100,9 @@ class DraftCandidates {
       return a.score > b.score || (a.score == b.score && a.node < b.node);
     });
     std::vector<std::size_t> chosen;
-    const auto least = static_cast<float>(std::log(least_probability));
+    const auto min = static_cast<float>(std::log(min_probability));
     for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i) {
-      if (ranked[i].score >= least) chosen.push_back(ranked[i].node);
+      if (ranked[i].score >= min) chosen.push_back(ranked[i].node);
     }
     std::sort(chosen.begin(), chosen.end());
     return chosen;
@@ -111,12 +111,12 @@ class DraftCandidates {
   /// The tree of the most probable nodes.
   ///
   /// \param count              nodes, the root included; from 1 to 64
-  /// \param least_probability  of a node's path; what is less likely costs more than it is worth
-  [[nodiscard]] DraftTree best(std::size_t count, double least_probability = 0) const {
-    TOOLDECODE_ASSERT(count >= 1 && count <= DraftTree::most_nodes);
+  /// \param min_probability  of a node's path; what is less likely costs more than it is worth
+  [[nodiscard]] DraftTree best(std::size_t count, double min_probability = 0) const {
+    TOOLDECODE_ASSERT(count >= 1 && count <= DraftTree::max_nodes);
     DraftTree tree(token(0));
     std::vector<std::size_t> places(size());  // in the tree, of nodes that are in it
-    for (const std::size_t node : best_nodes(count, least_probability)) {
+    for (const std::size_t node : best_nodes(count, min_probability)) {
       if (node != 0) places[node] = tree.add(places[parent(node)], token(node), score(node));
     }
     return tree;
@@ -136,7 +136,7 @@ class DraftCandidates {
   };
 
   const C* constraint_;
-  std::size_t most_depth_;
+  std::size_t max_depth_;
   std::vector<Node> nodes_;
 };
 

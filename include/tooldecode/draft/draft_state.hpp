@@ -53,7 +53,7 @@ class DraftState {
   }
 
   /// How many nodes can still be run.
-  [[nodiscard]] std::size_t room() const noexcept { return DraftTree::most_nodes - nodes_; }
+  [[nodiscard]] std::size_t room() const noexcept { return DraftTree::max_nodes - nodes_; }
   /// Ancestors of the root that are nodes.
   [[nodiscard]] std::uint64_t above() const noexcept { return above_; }
 

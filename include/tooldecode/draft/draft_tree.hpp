@@ -18,8 +18,8 @@
 
 namespace tooldecode {
 
-/// A law over few tokens: what a drafter drew the children of a node from.
-struct ProposalLaw {
+/// A distribution over few tokens: what a drafter drew the children of a node from.
+struct ProposalDistribution {
   std::vector<TokenId> tokens;        ///< all different
   std::vector<double> probabilities;  ///< of each; their sum is 1
 };
@@ -32,8 +32,8 @@ struct ProposalLaw {
 /// ancestors without itself. A score is the natural logarithm of the probability that the drafter
 /// gives to the path from the root.
 ///
-/// A drafter that draws children at random from a law that it knows says which by `set_proposal`;
-/// rules that compare the target's law with the draft's read it there.
+/// A drafter that draws children at random from a distribution that it knows says which by
+/// `set_proposal`; rules that compare the target's distribution with the draft's read it there.
 ///
 /// \par Shapes      tokens [N], ancestors [N], 1 <= N <= 64
 /// \par Complexity  find_child O(N), the rest O(1)
@@ -44,7 +44,7 @@ struct ProposalLaw {
 class DraftTree {
  public:
   /// The bits of an ancestor mask.
-  static constexpr std::size_t most_nodes = 64;
+  static constexpr std::size_t max_nodes = 64;
 
   explicit DraftTree(TokenId root) { push(root, 0, 1, 0); }
 
@@ -64,7 +64,7 @@ class DraftTree {
 
   /// Adds a child whose token no sibling holds, and gives its index.
   std::size_t add(std::size_t parent, TokenId token, float score = 0) {
-    TOOLDECODE_ASSERT(size() < most_nodes && parent < size() && !find_child(parent, token));
+    TOOLDECODE_ASSERT(size() < max_nodes && parent < size() && !find_child(parent, token));
     push(token, parent, ancestors_[parent] | std::uint64_t{1} << size(), score);
     return size() - 1;
   }
@@ -91,15 +91,16 @@ class DraftTree {
   }
 
   /// Says that the children of a node are drawn, one after another and without replacement, from a
-  /// law.
-  void set_proposal(std::size_t node, ProposalLaw law) {
-    TOOLDECODE_ASSERT(node < size() && law.tokens.size() == law.probabilities.size());
+  /// distribution.
+  void set_proposal(std::size_t node, ProposalDistribution distribution) {
+    TOOLDECODE_ASSERT(node < size() &&
+                      distribution.tokens.size() == distribution.probabilities.size());
     if (proposals_.size() <= node) proposals_.resize(node + 1);
-    proposals_[node] = std::move(law);
+    proposals_[node] = std::move(distribution);
   }
-  /// The law that a node's children were drawn from; empty where none was said.
-  [[nodiscard]] const ProposalLaw& proposal(std::size_t node) const noexcept {
-    static const ProposalLaw none;
+  /// The distribution that a node's children were drawn from; empty where none was said.
+  [[nodiscard]] const ProposalDistribution& proposal(std::size_t node) const noexcept {
+    static const ProposalDistribution none;
     return node < proposals_.size() ? proposals_[node] : none;
   }
 
@@ -115,7 +116,7 @@ class DraftTree {
   std::vector<std::size_t> parents_;
   std::vector<std::uint64_t> ancestors_;
   std::vector<float> scores_;
-  std::vector<ProposalLaw> proposals_;
+  std::vector<ProposalDistribution> proposals_;
 };
 
 /// A tree in Graphviz's language; `label(token)` gives a node's text, and the nodes of `path` are

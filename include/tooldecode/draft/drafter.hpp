@@ -28,9 +28,9 @@ struct DraftContext {
   std::span<const TokenId> generated;  ///< emitted so far
   std::size_t unread = 1;              ///< last tokens that the target has not read, at least one
   std::span<const float> hidden;       ///< [n, H]
-  std::size_t most_depth = 0;          ///< deeper drafts could not be used
-  std::size_t most_nodes = 0;          ///< of the tree, the root included
-  std::uint64_t seed     = 0;          ///< of the run's noise, for drafters that draw
+  std::size_t max_depth = 0;           ///< deeper drafts could not be used
+  std::size_t max_nodes = 0;           ///< of the tree, the root included
+  std::uint64_t seed    = 0;           ///< of the run's noise, for drafters that draw
 
   /// A token of prompt and generated text together.
   [[nodiscard]] TokenId token(std::size_t position) const noexcept {
@@ -46,7 +46,7 @@ struct DraftContext {
 ///
 /// `propose` adds guesses with their probabilities; which of them are verified is decided after, so
 /// that several drafters can share one tree: at most `budget` tokens, none whose path is less
-/// likely than `least_probability`. `reads_hidden` says whether it needs the target's hidden
+/// likely than `min_probability`. `reads_hidden` says whether it needs the target's hidden
 /// states.
 template <class D, class C>
 concept CandidateDrafter =
@@ -56,23 +56,24 @@ concept CandidateDrafter =
       { d.begin(prompt) } -> std::same_as<typename D::Request>;
       { d.propose(request, context, candidates) };
       { d.budget() } -> std::convertible_to<std::size_t>;
-      { d.least_probability() } -> std::convertible_to<double>;
+      { d.min_probability() } -> std::convertible_to<double>;
     };
 
-/// Guesses tokens by drawing them from a law that it records, in a tree whose shape does not depend
-/// on what is drawn: what rules that compare two laws require.
+/// Guesses tokens by drawing them from a distribution that it records, in a tree whose shape does
+/// not depend on what is drawn: what rules that compare two distributions require.
 template <class D, class C>
-concept LawDrafter = D::preserves_proposal_law &&
-                     requires(const D& d, typename D::Request& request,
-                              const DraftContext<C>& context, std::span<const TokenId> prompt) {
-                       { D::reads_hidden } -> std::convertible_to<bool>;
-                       { d.begin(prompt) } -> std::same_as<typename D::Request>;
-                       { d.draft(request, context) } -> std::same_as<DraftTree>;
-                     };
+concept DistributionDrafter =
+    D::preserves_proposal_distribution &&
+    requires(const D& d, typename D::Request& request, const DraftContext<C>& context,
+             std::span<const TokenId> prompt) {
+      { D::reads_hidden } -> std::convertible_to<bool>;
+      { d.begin(prompt) } -> std::same_as<typename D::Request>;
+      { d.draft(request, context) } -> std::same_as<DraftTree>;
+    };
 
 /// Either kind.
 template <class D, class C>
-concept Drafter = CandidateDrafter<D, C> || LawDrafter<D, C>;
+concept Drafter = CandidateDrafter<D, C> || DistributionDrafter<D, C>;
 
 /// The tree of one round.
 template <Constraint C, Drafter<C> D>
@@ -80,10 +81,10 @@ template <Constraint C, Drafter<C> D>
                                    const DraftContext<C>& context) {
   if constexpr (CandidateDrafter<D, C>) {
     DraftCandidates<C> candidates(context.constraint, context.state, context.root(),
-                                  context.most_depth);
+                                  context.max_depth);
     drafter.propose(request, context, candidates);
-    return candidates.best(std::min(drafter.budget() + 1, context.most_nodes),
-                           drafter.least_probability());
+    return candidates.best(std::min(drafter.budget() + 1, context.max_nodes),
+                           drafter.min_probability());
   } else {
     return drafter.draft(request, context);
   }

@@ -24,10 +24,10 @@ namespace tooldecode {
 
 /// Settings of an EagleDrafter.
 struct EagleOptions {
-  std::size_t depth        = 6;     ///< levels of the tree
-  std::size_t width        = 8;     ///< nodes of a level that get children, and children of each
-  std::size_t budget       = 32;    ///< draft tokens of a tree
-  double least_probability = 0.02;  ///< of a path that is verified, as the draft sees it
+  std::size_t depth      = 6;     ///< levels of the tree
+  std::size_t width      = 8;     ///< nodes of a level that get children, and children of each
+  std::size_t budget     = 32;    ///< draft tokens of a tree
+  double min_probability = 0.02;  ///< of a path that is verified, as the draft sees it
   /// Of the prompt: its tokens, however rare, are rows of the head too, for each request.
   std::optional<Vocabulary> context = {};
 };
@@ -59,7 +59,7 @@ class EagleDrafter {
   EagleDrafter(const D&&, H, EagleOptions = {}) = delete;
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
-  [[nodiscard]] double least_probability() const noexcept { return options_.least_probability; }
+  [[nodiscard]] double min_probability() const noexcept { return options_.min_probability; }
   [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
     return {DraftState<D>(*model_),
             options_.context ? head_.with(context_tokens(prompt, *options_.context)) : head_};
@@ -90,8 +90,8 @@ class EagleDrafter {
       return std::span<const float>(guesses);
     };
     grow_tree(
-        candidates, request.head, std::min(options_.depth, context.most_depth), options_.width,
-        options_.least_probability, [this](std::size_t) { return options_.width; }, states_of);
+        candidates, request.head, std::min(options_.depth, context.max_depth), options_.width,
+        options_.min_probability, [this](std::size_t) { return options_.width; }, states_of);
   }
 
  private:

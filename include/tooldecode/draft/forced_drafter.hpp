@@ -13,11 +13,11 @@
 #include <vector>
 
 #include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_candidates.hpp>
 #include <tooldecode/draft/drafter.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 namespace tooldecode {
 
@@ -51,20 +51,20 @@ class ForcedDrafter {
   explicit ForcedDrafter(Encode encode, ForcedDrafterOptions options = {})
       : encode_(std::move(encode)), options_(options) {}
   /// Cuts text into the longest tokens that fit; the trie outlives the drafter.
-  explicit ForcedDrafter(const VocabularyTrie& trie, ForcedDrafterOptions options = {})
+  explicit ForcedDrafter(const ByteTrie& trie, ForcedDrafterOptions options = {})
       : ForcedDrafter(
             [forced = ForcedText(trie)](std::string_view text) { return forced.encode(text); },
             options) {}
-  explicit ForcedDrafter(const VocabularyTrie&&, ForcedDrafterOptions = {}) = delete;
+  explicit ForcedDrafter(const ByteTrie&&, ForcedDrafterOptions = {}) = delete;
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
-  [[nodiscard]] double least_probability() const noexcept { return 0; }
+  [[nodiscard]] double min_probability() const noexcept { return 0; }
   [[nodiscard]] Request begin(std::span<const TokenId>) const { return {}; }
 
   template <Constraint C>
   void propose(Request&, const DraftContext<C>& context, DraftCandidates<C>& candidates) const {
     const auto step = static_cast<float>(std::log(options_.probability));
-    for (const std::size_t leaf : candidates.best_nodes(context.most_nodes)) {
+    for (const std::size_t leaf : candidates.best_nodes(context.max_nodes)) {
       if (!candidates.is_leaf(leaf)) continue;
       const std::string text = context.constraint.forced(candidates.state(leaf));
       if (text.empty()) continue;

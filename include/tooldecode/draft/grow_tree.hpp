@@ -32,7 +32,7 @@ struct FrontierNode {
 /// allows.
 ///
 /// \param depth      levels
-/// \param least_probability  of a path that grows on
+/// \param min_probability  of a path that grows on
 /// \param children   children(level) gives how many children a node of that level gets
 /// \param states_of  states_of(level, frontier) gives the hidden states [n, H] whose logits are
 ///                   those of the frontier's children; fewer rows than nodes end the growth after
@@ -43,9 +43,9 @@ struct FrontierNode {
 /// \par Source       Li et al., EAGLE-2, arXiv:2406.16858, section 4.1
 template <Constraint C, DraftHead H, class Children, class StatesOf>
 void grow_tree(DraftCandidates<C>& candidates, const H& head, std::size_t depth, std::size_t width,
-               double least_probability, Children children, StatesOf states_of) {
+               double min_probability, Children children, StatesOf states_of) {
   const C& constraint = candidates.constraint();
-  const auto least    = static_cast<float>(std::log(least_probability));
+  const auto min      = static_cast<float>(std::log(min_probability));
   std::vector<FrontierNode> frontier{{}};
   for (std::size_t level = 0; level < depth && !frontier.empty(); ++level) {
     const std::span<const float> states = states_of(level, std::span<const FrontierNode>(frontier));
@@ -70,7 +70,7 @@ void grow_tree(DraftCandidates<C>& candidates, const H& head, std::size_t depth,
       return first > second || (first == second && a.node < b.node);
     });
     if (grown.size() > width) grown.resize(width);
-    while (!grown.empty() && candidates.score(grown.back().node) < least) grown.pop_back();
+    while (!grown.empty() && candidates.score(grown.back().node) < min) grown.pop_back();
     frontier = std::move(grown);
   }
 }

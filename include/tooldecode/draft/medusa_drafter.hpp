@@ -26,7 +26,7 @@ struct MedusaOptions {
   std::vector<std::size_t> choices = {8, 6, 4};  ///< children of a node, by its depth
   std::size_t width                = 8;          ///< nodes of a level that get children
   std::size_t budget               = 32;         ///< draft tokens of a tree
-  double least_probability         = 0.02;  ///< of a path that is verified, as the heads see it
+  double min_probability           = 0.02;  ///< of a path that is verified, as the heads see it
   /// Of the prompt: its tokens, however rare, are rows of the head too, for each request.
   std::optional<Vocabulary> context = {};
 };
@@ -58,7 +58,7 @@ class MedusaDrafter {
   MedusaDrafter(const MedusaModel&&, H, MedusaOptions = {}) = delete;
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
-  [[nodiscard]] double least_probability() const noexcept { return options_.least_probability; }
+  [[nodiscard]] double min_probability() const noexcept { return options_.min_probability; }
   [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
     return {options_.context ? head_.with(context_tokens(prompt, *options_.context)) : head_, {}};
   }
@@ -87,9 +87,9 @@ class MedusaDrafter {
       return std::span<const float>(states);
     };
     const std::size_t depth =
-        std::min({model_->heads() - skipped, options_.choices.size(), context.most_depth});
+        std::min({model_->heads() - skipped, options_.choices.size(), context.max_depth});
     grow_tree(
-        candidates, request.head, depth, options_.width, options_.least_probability,
+        candidates, request.head, depth, options_.width, options_.min_probability,
         [this](std::size_t level) { return options_.choices[level]; }, states_of);
   }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/forced_text.hpp>
-#include <tooldecode/constraint/mask_cache.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_candidates.hpp>
@@ -22,11 +22,11 @@ namespace tooldecode {
 
 /// Settings of a PromptLookupDrafter.
 struct PromptLookupOptions {
-  std::size_t budget      = 24;  ///< draft tokens of a tree
-  std::size_t length      = 8;   ///< tokens of one guess, at most
-  std::size_t matches     = 3;   ///< guesses per round, at most
-  std::size_t least_bytes = 2;   ///< of a match
-  std::size_t most_bytes  = 32;  ///< of a match that are compared
+  std::size_t budget    = 24;  ///< draft tokens of a tree
+  std::size_t length    = 8;   ///< tokens of one guess, at most
+  std::size_t matches   = 3;   ///< guesses per round, at most
+  std::size_t min_bytes = 2;   ///< of a match
+  std::size_t max_bytes = 32;  ///< of a match that are compared
 };
 
 /// Drafts by looking the last text up in what came before: prompt, tool documents in it, and the
@@ -38,7 +38,7 @@ struct PromptLookupOptions {
 /// as the constraint goes along. Arguments are mostly copied from the user's words, and names from
 /// the documents.
 ///
-/// \par Complexity  O(bytes of the sequence) per round, times `most_bytes` where text repeats
+/// \par Complexity  O(bytes of the sequence) per round, times `max_bytes` where text repeats
 /// \par Threads     immutable; const members may run concurrently
 /// \par Errors      none
 /// \par Source      Saxena, Prompt Lookup Decoding, 2023; n-grams of bytes in place of tokens
@@ -52,11 +52,11 @@ class PromptLookupDrafter {
     std::size_t tokens = 0;
   };
 
-  explicit PromptLookupDrafter(MaskCache cache, PromptLookupOptions options = {})
+  explicit PromptLookupDrafter(VocabularyIndex cache, PromptLookupOptions options = {})
       : cache_(std::move(cache)), options_(options) {}
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
-  [[nodiscard]] double least_probability() const noexcept { return 0; }
+  [[nodiscard]] double min_probability() const noexcept { return 0; }
   [[nodiscard]] Request begin(std::span<const TokenId>) const { return {}; }
 
   template <Constraint C>
@@ -91,14 +91,13 @@ class PromptLookupDrafter {
 
   [[nodiscard]] std::vector<Match> find_matches(std::string_view text) const {
     std::vector<Match> matches;
-    for (std::size_t end = text.size() - 1; end >= options_.least_bytes && end < text.size();
-         --end) {
+    for (std::size_t end = text.size() - 1; end >= options_.min_bytes && end < text.size(); --end) {
       std::size_t bytes = 0;
-      while (bytes < std::min(end, options_.most_bytes) &&
+      while (bytes < std::min(end, options_.max_bytes) &&
              text[end - 1 - bytes] == text[text.size() - 1 - bytes]) {
         ++bytes;
       }
-      if (bytes >= options_.least_bytes) matches.push_back({bytes, end});
+      if (bytes >= options_.min_bytes) matches.push_back({bytes, end});
     }
     std::stable_sort(matches.begin(), matches.end(),
                      [](const Match& a, const Match& b) { return a.bytes > b.bytes; });
@@ -106,7 +105,7 @@ class PromptLookupDrafter {
     return matches;
   }
 
-  MaskCache cache_;
+  VocabularyIndex cache_;
   PromptLookupOptions options_;
 };
 

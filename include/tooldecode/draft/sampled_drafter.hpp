@@ -1,6 +1,6 @@
 /// \file
-/// SampledDrafter: draws its drafts from the draft's law, for rules that compare it with the
-/// target's.
+/// SampledDrafter: draws its drafts from the draft's distribution, for rules that compare it with
+/// the target's.
 #pragma once
 
 #include <algorithm>
@@ -32,28 +32,29 @@ namespace tooldecode {
 /// Settings of a SampledDrafter.
 struct SampledOptions {
   std::vector<std::size_t> shape = {3, 2, 1, 1};  ///< children of a node, by its depth
-  float temperature              = 1;             ///< of the draft's law, greater than 0
+  float temperature              = 1;             ///< of the draft's distribution, greater than 0
   /// Of the prompt: its tokens, however rare, are rows of the head too, for each request.
   std::optional<Vocabulary> context = {};
 };
 
-/// The weights of some tokens as a law, of which some are drawn without replacement.
+/// The weights of some tokens as a distribution, of which some are drawn without replacement.
 ///
 /// Draw i at a position takes number i of the draft's noise there: nodes of one depth share
 /// numbers, which no rule can notice, for it visits only one of them.
 ///
-/// \param drawn  receives the places in the law of what is drawn, in this order
-/// \return the law; empty where nothing can be drawn
+/// \param drawn  receives the places in the distribution of what is drawn, in this order
+/// \return the distribution; empty where nothing can be drawn
 ///
 /// \par Shapes      logits [K], finite; those of -infinity or NaN are never drawn
-/// \par Complexity  O(K) for the law and for each draw
+/// \par Complexity  O(K) for the distribution and for each draw
 /// \par Threads     pure
 /// \par Errors      none
-[[nodiscard]] inline ProposalLaw draw_drafts(TokenLogits logits, float temperature,
-                                             std::size_t count, NoiseKey key,
-                                             std::vector<std::size_t>& drawn) {
-  ProposalLaw law{std::move(logits.tokens), std::vector<double>(logits.logits.size())};
-  std::vector<double>& q = law.probabilities;  // [K]
+[[nodiscard]] inline ProposalDistribution draw_drafts(TokenLogits logits, float temperature,
+                                                      std::size_t count, NoiseKey key,
+                                                      std::vector<std::size_t>& drawn) {
+  ProposalDistribution distribution{std::move(logits.tokens),
+                                    std::vector<double>(logits.logits.size())};
+  std::vector<double>& q = distribution.probabilities;  // [K]
   const auto top         = static_cast<double>(greatest(logits.logits));
   for (std::size_t i = 0; i < q.size(); ++i) {
     const double weight =
@@ -79,14 +80,15 @@ struct SampledOptions {
     left[chosen] = 0;
     drawn.push_back(chosen);
   }
-  return law;
+  return distribution;
 }
 
 /// Drafts a tree of fixed shape whose children are drawn without replacement from the draft
-/// model's law, which the tree records: what RecursiveRejection and ChainRejection need.
+/// model's distribution, which the tree records: what RecursiveRejection and ChainRejection need.
 ///
-/// The law is that of the tokens that the constraint allows after a node, so that no draw is
-/// dropped. How many children a node gets depends on its depth and its law, never on a draw for it.
+/// The distribution is that of the tokens that the constraint allows after a node, so that no draw
+/// is dropped. How many children a node gets depends on its depth and its distribution, never on a
+/// draw for it.
 ///
 /// \par Shapes      at most 64 nodes are run per tree, those emitted without a pass included
 /// \par Complexity  a pass of the draft model per level and round, and O(K) per draw
@@ -96,8 +98,8 @@ struct SampledOptions {
 template <DraftModel D, DraftHead H>
 class SampledDrafter {
  public:
-  static constexpr bool reads_hidden           = true;
-  static constexpr bool preserves_proposal_law = true;
+  static constexpr bool reads_hidden                    = true;
+  static constexpr bool preserves_proposal_distribution = true;
 
   /// What a request keeps.
   struct Request {
@@ -123,7 +125,7 @@ class SampledDrafter {
   [[nodiscard]] DraftTree draft(Request& request, const DraftContext<C>& context) const {
     const C& constraint     = context.constraint;
     const std::size_t width = model_->hidden_size();
-    const std::size_t depth = std::min(options_.shape.size(), context.most_depth);
+    const std::size_t depth = std::min(options_.shape.size(), context.max_depth);
     Level<C> level{
         {{0, 0, context.state}}, request.state.follow(*model_, context), {request.state.above()}};
     DraftTree tree(context.root());
@@ -136,18 +138,18 @@ class SampledDrafter {
         constraint.fill_mask(at.state, mask.words());
         const auto guess = std::span<const float>(level.guesses).subspan(i * width, width);
         std::vector<std::size_t> drawn;
-        const std::size_t room = context.most_nodes - tree.size();
-        ProposalLaw law        = draw_drafts(request.head.project(guess, mask.words()),
-                                             options_.temperature, std::min(options_.shape[d], room),
-                                             {context.seed, context.length() + d}, drawn);
+        const std::size_t room            = context.max_nodes - tree.size();
+        ProposalDistribution distribution = draw_drafts(
+            request.head.project(guess, mask.words()), options_.temperature,
+            std::min(options_.shape[d], room), {context.seed, context.length() + d}, drawn);
         for (const std::size_t one : drawn) {
-          const TokenId token    = law.tokens[one];
-          const auto surprise    = static_cast<float>(-std::log(law.probabilities[one]));
+          const TokenId token    = distribution.tokens[one];
+          const auto surprise    = static_cast<float>(-std::log(distribution.probabilities[one]));
           const std::size_t node = tree.add(at.node, token, tree.score(at.node) - surprise);
           const auto state       = constraint.advance(at.state, token);
           if (state && !constraint.is_finished(*state)) next.push_back({node, i, *state});
         }
-        tree.set_proposal(at.node, std::move(law));
+        tree.set_proposal(at.node, std::move(distribution));
       }
       level.nodes = std::move(next);
     }

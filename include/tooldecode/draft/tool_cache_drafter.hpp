@@ -24,9 +24,9 @@ namespace tooldecode {
 
 /// Settings of a ToolCacheDrafter.
 struct ToolCacheDrafterOptions {
-  std::size_t budget     = 48;    ///< draft tokens of a tree
-  std::size_t most_calls = 4;     ///< branches of a tree, the latest calls first
-  double probability     = 0.97;  ///< of a token of the latest call, if the call began alike
+  std::size_t budget    = 48;    ///< draft tokens of a tree
+  std::size_t max_calls = 4;     ///< branches of a tree, the latest calls first
+  double probability    = 0.97;  ///< of a token of the latest call, if the call began alike
 };
 
 /// Drafts, inside a call, what is left of each cached call that began as this one has.
@@ -57,7 +57,7 @@ class ToolCacheDrafter {
       : lookup_(std::move(lookup)), options_(options) {}
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
-  [[nodiscard]] double least_probability() const noexcept { return 0; }
+  [[nodiscard]] double min_probability() const noexcept { return 0; }
   [[nodiscard]] Request begin(std::span<const TokenId>) const { return {}; }
 
   void propose(Request& request, const DraftContext<ToolCallFSM>& context,
@@ -82,7 +82,7 @@ class ToolCacheDrafter {
         node = candidates.add(*node, token, step);
         if (!node) break;
       }
-      if (++branches == options_.most_calls) break;
+      if (++branches == options_.max_calls) break;
     }
   }
 

@@ -1,5 +1,6 @@
 /// \file
-/// TopK: the likeliest tokens of logits that come in parts, and the sum that makes them a law.
+/// TopK: the likeliest tokens of logits that come in parts, and the sum that makes them a
+/// distribution.
 #pragma once
 
 #include <algorithm>

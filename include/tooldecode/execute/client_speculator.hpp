@@ -40,14 +40,14 @@ struct Reply {
 /// Anything that replies to a context: a model in the process, an endpoint, a table. It may throw,
 /// and ought to end early where the stop token asks for it.
 template <class Context>
-using Generator = std::function<Reply(const Context&, std::stop_token)>;
+using ClientModel = std::function<Reply(const Context&, std::stop_token)>;
 
 /// The model whose replies count, and those that guess them; each guesses on a thread of its own.
 /// Several that are one model ought to sample, each with a seed of its own: equal guesses are one.
 template <class Context>
-struct Generators {
-  Generator<Context> main;
-  std::vector<Generator<Context>> speculators{};  // [λ]
+struct ClientModels {
+  ClientModel<Context> main;
+  std::vector<ClientModel<Context>> speculators{};  // [λ]
 };
 
 /// What may be speculated on. A SpeculationGate fits the hooks; without them every eligible call
@@ -123,7 +123,7 @@ class ClientSpeculator {
                 "ClientSpeculator: make Context copyable: a speculator may read it after its turn");
 
   /// \param executor  outlives the speculator
-  ClientSpeculator(Generators<Context> generators, ToolExecutor& executor,
+  ClientSpeculator(ClientModels<Context> generators, ToolExecutor& executor,
                    ClientOptions options = {})
       : generators_(std::move(generators)), executor_(&executor), options_(std::move(options)) {
     if (!generators_.main) throw Error(Errc::invalid_option, "main", "is empty");
@@ -186,7 +186,7 @@ class ClientSpeculator {
     SpeculationCounts counts;
   };
 
-  void serve(const Generator<Context>& speculator, std::stop_token quit) {
+  void serve(const ClientModel<Context>& speculator, std::stop_token quit) {
     for (std::size_t last = 0;;) {
       std::shared_ptr<Turn> turn;
       {
@@ -350,7 +350,7 @@ class ClientSpeculator {
     }
   }
 
-  const Generators<Context> generators_;
+  const ClientModels<Context> generators_;
   ToolExecutor* executor_;
   const ClientOptions options_;
   std::mutex mutex_;  // guards what follows

@@ -132,17 +132,17 @@ inline Seconds saved_when_right(const TurnTimes& times) {
 /// The λ-th is worth α (1 - α)^(λ - 1) min(T, G - g), less than the one before it: λ grows until
 /// that is no more than c.
 ///
-/// \param most  how many there are to choose from
+/// \param max  how many there are to choose from
 /// \par Complexity  O(most)
 /// \par Threads     pure
 /// \par Errors      as `time_saved`
 [[nodiscard]] inline std::size_t best_speculators(const TurnTimes& times, double acceptance,
-                                                  std::size_t most) {
+                                                  std::size_t max) {
   detail::check_times(times);
   detail::check_share("acceptance", acceptance);
   Seconds gain         = acceptance * detail::saved_when_right(times);
   std::size_t standing = 0;
-  for (; standing < most && gain > times.overhead; ++standing) gain *= 1 - acceptance;
+  for (; standing < max && gain > times.overhead; ++standing) gain *= 1 - acceptance;
   return standing;
 }
 

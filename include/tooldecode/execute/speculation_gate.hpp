@@ -55,7 +55,7 @@ struct ToolEstimate {
 /// are cached in time. A refused tool is looked at again by a single speculation, after
 /// `explore_every` refusals or as many as keep the loss below `exploration_loss` of the time
 /// that they stand for; refusals also wear the evidence down to a rest that a few new
-/// observations outweigh, so a change of the law is noticed.
+/// observations outweigh, so a change of the distribution is noticed.
 ///
 /// The means stand for the times: where they vary much, min(T, G - g) of means is more than the
 /// mean of it, and the gate is that much too willing.
@@ -97,7 +97,7 @@ class SpeculationGate {
       return true;
     }
     ++state.refusals;
-    if (state.acceptance.weight > least_evidence) state.acceptance.fade(keep_);
+    if (state.acceptance.weight > min_evidence) state.acceptance.fade(keep_);
     return false;
   }
 
@@ -129,7 +129,7 @@ class SpeculationGate {
 
  private:
   // Below this, refusals wear the evidence down no further: one lucky guess is no proof.
-  static constexpr double least_evidence = 4;
+  static constexpr double min_evidence = 4;
 
   struct Mean {
     double sum = 0, weight = 0;
@@ -178,11 +178,11 @@ class SpeculationGate {
 
   // Refusals until the loss of one speculation is a small share of the time that they stand for.
   [[nodiscard]] double patience(const ToolEstimate& known) const {
-    const auto least   = static_cast<double>(options_.explore_every);
+    const auto min     = static_cast<double>(options_.explore_every);
     const Seconds turn = known.times.generation + known.times.tool;
-    if (turn.count() == 0) return least;
+    if (turn.count() == 0) return min;
     const Seconds loss = known.has_times ? -known.gain : known.times.overhead;
-    return std::max(least, loss / (options_.exploration_loss * turn));
+    return std::max(min, loss / (options_.exploration_loss * turn));
   }
 
   GateOptions options_;

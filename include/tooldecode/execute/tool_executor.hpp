@@ -204,9 +204,9 @@ class ToolPool : public std::enable_shared_from_this<ToolPool> {
 
   static Clock::time_point deadline(const ToolTask& task) {
     const auto now = Clock::now();
-    const auto most =
+    const auto max =
         std::chrono::duration_cast<std::chrono::milliseconds>(Clock::time_point::max() - now);
-    return task.timeout < most ? now + task.timeout : Clock::time_point::max();
+    return task.timeout < max ? now + task.timeout : Clock::time_point::max();
   }
 
   // The first call that may begin: equal calls do so one after the other.
@@ -335,9 +335,9 @@ class ToolExecutor {
         pool_(std::make_shared<detail::ToolPool>(make_tool_runtime(std::move(runtime)), options)),
         closer_{*pool_} {
     if (options.threads == 0) throw Error(Errc::invalid_option, "threads", "must be at least 1");
-    auto least = options.timeout;
-    for (const auto& [tool, timeout] : options.tool_timeouts) least = std::min(least, timeout);
-    if (least <= std::chrono::milliseconds::zero()) {
+    auto min = options.timeout;
+    for (const auto& [tool, timeout] : options.tool_timeouts) min = std::min(min, timeout);
+    if (min <= std::chrono::milliseconds::zero()) {
       throw Error(Errc::invalid_option, "timeout", "must be more than 0");
     }
     threads_.emplace_back([pool = pool_.get()] { pool->watch(); });

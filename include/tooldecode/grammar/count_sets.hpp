@@ -58,12 +58,12 @@ class CountSets {
   [[nodiscard]] Counts normal(Counts counts, const Occurrences& bounds, std::uint32_t horizon) {
     if (!is_set(counts)) return far_count(bounds, counts, horizon);
     Ranges ranges;
-    const Ranges& from        = pool_[number(counts)];
-    const std::uint32_t least = bounds.min > horizon ? bounds.min - horizon : 0;  // not far
+    const Ranges& from      = pool_[number(counts)];
+    const std::uint32_t min = bounds.min > horizon ? bounds.min - horizon : 0;  // not far
     for (std::size_t i = 0; i < from.size(); i += 2) {
-      if (from[i] < least) ranges.insert(ranges.end(), {0, 1});
-      if (from[i + 1] <= least) continue;
-      const std::uint32_t first = std::max(from[i], least);
+      if (from[i] < min) ranges.insert(ranges.end(), {0, 1});
+      if (from[i + 1] <= min) continue;
+      const std::uint32_t first = std::max(from[i], min);
       if (first < bounds.min) {
         ranges.insert(ranges.end(), {first, std::min(from[i + 1], bounds.min)});
       }

@@ -15,25 +15,18 @@
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/keys_together.hpp>
-#include <tooldecode/grammar/string_escape.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/occurrences.hpp>
+#include <tooldecode/text/string_escape.hpp>
 
 namespace tooldecode {
 
 /// Index of a node in its Grammar.
 using NodeId = std::uint32_t;
-
-/// How often something may occur; both ends count.
-struct Occurrences {
-  static constexpr std::uint32_t unbounded                       = ~std::uint32_t{0};
-  std::uint32_t min                                              = 0;
-  std::uint32_t max                                              = unbounded;
-  friend bool operator==(const Occurrences&, const Occurrences&) = default;
-};
 
 /// Members in any order: an object's properties, a call's keyword arguments.
 ///
@@ -115,7 +108,7 @@ class Grammar {
   }
 
   /// Literals as a byte trie; its values are indices of children.
-  using Literals = std::shared_ptr<const VocabularyTrie>;
+  using Literals = std::shared_ptr<const ByteTrie>;
 
   struct Node {
     Kind kind = Kind::nothing;
@@ -171,7 +164,7 @@ class Grammar {
   /// distinct, a repeated one keeps its first continuation.
   [[nodiscard]] NodeId trie(const std::vector<std::pair<std::string, NodeId>>& alternatives) {
     Node node{.kind = Kind::trie};
-    std::vector<VocabularyTrie::Entry> entries;
+    std::vector<ByteTrie::Entry> entries;
     std::optional<NodeId> without_text;
     entries.reserve(alternatives.size());
     node.children.reserve(alternatives.size());
@@ -190,7 +183,7 @@ class Grammar {
   [[nodiscard]] NodeId keyed_set(const KeyedSet& set) {
     Node node{.kind = Kind::keyed_set};
     node.required.resize((set.members.size() + 63) / 64);
-    std::vector<VocabularyTrie::Entry> entries;
+    std::vector<ByteTrie::Entry> entries;
     for (std::uint32_t i = 0; i < set.members.size(); ++i) {
       node.children.push_back(set.members[i].value);
       if (set.members[i].required || i < set.leading) {
@@ -299,13 +292,13 @@ class Grammar {
   }
 
   // A child whose every literal is an earlier one's cannot be reached.
-  void set_literals(Node& node, std::vector<VocabularyTrie::Entry> entries) {
+  void set_literals(Node& node, std::vector<ByteTrie::Entry> entries) {
     std::size_t bytes = 0;
     for (const auto& [text, value] : entries) bytes += text.size();
     BuildBudget::spend(20 * entries.size() + bytes, 40 * entries.size() + 16 * bytes);
-    node.literals = std::make_shared<const VocabularyTrie>(std::move(entries));
+    node.literals = std::make_shared<const ByteTrie>(std::move(entries));
     std::vector<char> is_reached(node.children.size(), 0);
-    for (VocabularyTrie::NodeIndex at = 0; at < node.literals->size(); ++at) {
+    for (ByteTrie::NodeIndex at = 0; at < node.literals->size(); ++at) {
       const auto literals = node.literals->values(at);
       if (!literals.empty()) is_reached[literals.front()] = 1;
     }

@@ -12,7 +12,7 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
-#include <tooldecode/grammar/byte_set.hpp>
+#include <tooldecode/text/byte_set.hpp>
 
 namespace tooldecode {
 
@@ -33,7 +33,7 @@ inline std::string dot_string(const std::string& text) {
 /// The states that texts reach from `from`, numbered as they are found, as a directed graph. An
 /// edge bears the bytes that it stands for; where a text may end the circle is double.
 ///
-/// \param most_states  a larger picture is not drawn: nobody could read it, and automata of
+/// \param max_states  a larger picture is not drawn: nobody could read it, and automata of
 ///                     recursive grammars have no last state
 ///
 /// \par Complexity  O(256 x states); the automaton makes the states that it lacks
@@ -41,14 +41,14 @@ inline std::string dot_string(const std::string& text) {
 /// \par Errors      Error{limit_exceeded}
 /// \par Source      Graphviz, "The DOT Language"
 [[nodiscard]] inline std::string write_graphviz(const Automaton& automaton, Automaton::State from,
-                                                std::size_t most_states = 200) {
+                                                std::size_t max_states = 200) {
   std::map<Automaton::State, std::size_t> number{{from, 0}};
   std::vector<Automaton::State> order{from};
   std::string dot = "digraph automaton {\n  rankdir=LR;\n  begin [shape=point];\n  begin -> 0;\n";
   for (std::size_t i = 0; i < order.size(); ++i) {
-    if (order.size() > most_states) {
+    if (order.size() > max_states) {
       throw Error(Errc::limit_exceeded, "",
-                  "an automaton of more than " + std::to_string(most_states) + " states");
+                  "an automaton of more than " + std::to_string(max_states) + " states");
     }
     const std::string name = std::to_string(i);
     dot += "  " + name +

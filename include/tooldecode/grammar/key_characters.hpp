@@ -10,17 +10,17 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/grammar/code_points.hpp>
-#include <tooldecode/grammar/dfa.hpp>
-#include <tooldecode/grammar/string_escape.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/string_escape.hpp>
 
 namespace tooldecode {
 
 /// A character of string literals in a trie, and the trie's node behind it.
 struct KeyCharacter {
-  char32_t character             = 0;
-  VocabularyTrie::NodeIndex node = 0;
+  char32_t character       = 0;
+  ByteTrie::NodeIndex node = 0;
 };
 
 /// The characters that follow a node inside the string literals of a trie; none inside a character.
@@ -28,17 +28,17 @@ struct KeyCharacter {
 /// \par Complexity  O(nodes that they take)
 /// \par Threads     pure
 /// \par Errors      none
-[[nodiscard]] inline std::vector<KeyCharacter> key_characters(const VocabularyTrie& trie,
-                                                              VocabularyTrie::NodeIndex at,
+[[nodiscard]] inline std::vector<KeyCharacter> key_characters(const ByteTrie& trie,
+                                                              ByteTrie::NodeIndex at,
                                                               ValueSyntax syntax) {
   std::vector<KeyCharacter> result;
-  const auto each = [&](VocabularyTrie::NodeIndex node, const auto& visit) {
+  const auto each = [&](ByteTrie::NodeIndex node, const auto& visit) {
     const auto [first, last] = trie.children(node);
     for (auto child = first; child < last; ++child) visit(child, trie.label(child));
   };
-  const auto escape = [&](const auto& self, VocabularyTrie::NodeIndex node,
+  const auto escape = [&](const auto& self, ByteTrie::NodeIndex node,
                           const StringEscape& read) -> void {
-    each(node, [&](VocabularyTrie::NodeIndex child, std::uint8_t byte) {
+    each(node, [&](ByteTrie::NodeIndex child, std::uint8_t byte) {
       StringEscape next = read;
       if (!next.read(byte)) return;
       if (const auto c = next.character()) {
@@ -48,17 +48,17 @@ struct KeyCharacter {
       }
     });
   };
-  const auto inner = [&](const auto& self, VocabularyTrie::NodeIndex node, char32_t value,
+  const auto inner = [&](const auto& self, ByteTrie::NodeIndex node, char32_t value,
                          unsigned more) -> void {
     if (more == 0) {
       result.push_back({value, node});
       return;
     }
-    each(node, [&](VocabularyTrie::NodeIndex child, std::uint8_t byte) {
+    each(node, [&](ByteTrie::NodeIndex child, std::uint8_t byte) {
       self(self, child, value << 6 | (byte & 0x3FU), more - 1);
     });
   };
-  each(at, [&](VocabularyTrie::NodeIndex child, std::uint8_t byte) {
+  each(at, [&](ByteTrie::NodeIndex child, std::uint8_t byte) {
     const bool closes = (byte == '"' || byte == '\'') && !trie.values(child).empty();
     if (closes || (byte >= 0x80 && byte < 0xC0)) return;
     if (byte == '\\') return escape(escape, child, StringEscape(syntax));

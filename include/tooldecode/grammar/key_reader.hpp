@@ -11,16 +11,16 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/grammar/byte_set.hpp>
-#include <tooldecode/grammar/code_points.hpp>
-#include <tooldecode/grammar/dfa.hpp>
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_characters.hpp>
 #include <tooldecode/grammar/members_seen.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/grammar/stacks.hpp>
-#include <tooldecode/grammar/string_escape.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+#include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/string_escape.hpp>
 
 namespace tooldecode {
 
@@ -38,11 +38,11 @@ namespace tooldecode {
 /// \par Errors      std::bad_alloc
 class KeyReader {
  public:
-  using Node  = NodeStore::Node;
-  using Set   = MembersSeen::Set;
-  using Place = std::uint32_t;
+  using Node        = NodeStore::Node;
+  using Set         = MembersSeen::Set;
+  using KeyPosition = std::uint32_t;
   /// Places are less.
-  static constexpr Place end_of_places = 0x8000'0000;
+  static constexpr KeyPosition end_of_key_positions = 0x8000'0000;
 
   /// One thing that a byte may lead to.
   struct Step {
@@ -64,7 +64,7 @@ class KeyReader {
   [[nodiscard]] const MembersSeen& seen() const noexcept { return seen_; }
 
   /// Adds what a byte leads to; nothing where it may not follow.
-  void read(const Node& node, Set seen, Place at, std::uint8_t byte, Steps& out) {
+  void read(const Node& node, Set seen, KeyPosition at, std::uint8_t byte, Steps& out) {
     const bool adds = seen_.may_add(node, seen);
     if (at >= pooled) {
       const Words& words = pool_[at - pooled];
@@ -89,7 +89,7 @@ class KeyReader {
   }
 
   /// Whether a longer key than that of a trie's node can still be one that is available.
-  [[nodiscard]] bool has_more(const Node& node, VocabularyTrie::NodeIndex at, Set seen) const {
+  [[nodiscard]] bool has_more(const Node& node, ByteTrie::NodeIndex at, Set seen) const {
     const auto [first, last] = node.literals->children(at);
     for (auto child = first; child < last; ++child) {
       const auto literal = node.literals->values(child);
@@ -100,7 +100,8 @@ class KeyReader {
   }
 
   /// Whether a key of others can still be completed from a place.
-  [[nodiscard]] bool may_become_other(const Node& node, Set seen, Place at, std::size_t k) const {
+  [[nodiscard]] bool may_become_other(const Node& node, Set seen, KeyPosition at,
+                                      std::size_t k) const {
     if (!seen_.may_add(node, seen)) return false;
     if (at < pooled) return others_live(node, seen, k, at);
     const Words& words = pool_[at - pooled];
@@ -111,7 +112,7 @@ class KeyReader {
   }
 
   /// A set that has every byte that may follow.
-  [[nodiscard]] ByteSet candidates(const Node& node, Place at) const {
+  [[nodiscard]] ByteSet candidates(const Node& node, KeyPosition at) const {
     if (at >= pooled && pool_[at - pooled][0] != 0) {
       return escape_of(node, pool_[at - pooled]).next();
     }
@@ -123,7 +124,7 @@ class KeyReader {
     return at >= pooled ? set : set | literal_bytes(node, at);
   }
   /// The same for a place in its trie, where what needs no escape is not escaped.
-  [[nodiscard]] ByteSet plain_candidates(const Node& node, Place at) const {
+  [[nodiscard]] ByteSet plain_candidates(const Node& node, KeyPosition at) const {
     ByteSet set = candidates(node, at);
     if (at < pooled && at != 0 && node.strings && node.literals->find_child(at, '\\') == 0) {
       const bool is_open = std::any_of(
@@ -135,20 +136,20 @@ class KeyReader {
   }
   /// The bytes that may lead on along keys that others cannot have: the members' and those that may
   /// not be repeated.
-  [[nodiscard]] ByteSet reserved_bytes(const Node& node, Set seen, Place at) const {
+  [[nodiscard]] ByteSet reserved_bytes(const Node& node, Set seen, KeyPosition at) const {
     if (at < pooled) return literal_bytes(node, at) | remembered_bytes(node, seen, at);
     const Words& words = pool_[at - pooled];
     if (words[0] != 0) return escape_of(node, words).next();
     return remembered_bytes(node, seen, at);
   }
   /// The state of others' lexeme at a place of the trie or of a tracked key.
-  [[nodiscard]] Dfa::State state_at(const Node& node, Place at, std::size_t k) const {
+  [[nodiscard]] Dfa::State state_at(const Node& node, KeyPosition at, std::size_t k) const {
     if (at < pooled) return node.others[k].state[at];
     const Words& words = pool_[at - pooled];
     return words[0] == 0 ? state_behind(lexeme(node, k), 0, text_of(words)) : Dfa::dead;
   }
   /// Whether a member's key ends at a place.
-  [[nodiscard]] bool ends_member(const Node& node, Place at) const {
+  [[nodiscard]] bool ends_member(const Node& node, KeyPosition at) const {
     return at < pooled && !node.literals->values(at).empty();
   }
   /// Another object's set of members seen, and its place, here: both have the same nodes.
@@ -156,16 +157,16 @@ class KeyReader {
     return seen_.adopt(from.seen_, node, seen,
                        [&](std::uint32_t key) { return pool_.intern(from.pool_[key]); });
   }
-  [[nodiscard]] Place adopt(const KeyReader& from, Place at) {
+  [[nodiscard]] KeyPosition adopt(const KeyReader& from, KeyPosition at) {
     return at < pooled ? at : pooled + pool_.intern(from.pool_[at - pooled]);
   }
   /// About how much memory all of this takes.
   [[nodiscard]] std::size_t bytes() const noexcept { return seen_.bytes() + pool_.bytes(); }
 
   /// Whether a place is a node of the members' trie.
-  [[nodiscard]] static bool is_in_trie(Place at) noexcept { return at < pooled; }
+  [[nodiscard]] static bool is_in_trie(KeyPosition at) noexcept { return at < pooled; }
   /// Whether a place is inside an escape.
-  [[nodiscard]] bool is_in_escape(Place at) const {
+  [[nodiscard]] bool is_in_escape(KeyPosition at) const {
     return at >= pooled && pool_[at - pooled][0] != 0;
   }
 
@@ -175,7 +176,7 @@ class KeyReader {
 
   // Nodes of tries are less. In the pool, a place in an escape is the trie's node before it and
   // what the escape has read; one in a tracked key is 0 and the key's bytes.
-  static constexpr Place pooled = 0x4000'0000;
+  static constexpr KeyPosition pooled = 0x4000'0000;
 
   [[nodiscard]] const Dfa& lexeme(const Node& node, std::size_t k) const {
     return *nodes_[node.others[k].key].dfa;
@@ -199,7 +200,7 @@ class KeyReader {
   }
 
   // At a node of the trie, behind a character or within one.
-  void arrive(const Node& node, Set seen, VocabularyTrie::NodeIndex at, bool adds, Steps& out) {
+  void arrive(const Node& node, Set seen, ByteTrie::NodeIndex at, bool adds, Steps& out) {
     const auto literal = node.literals->values(at);
     bool stays         = has_more(node, at, seen);
     for (std::uint32_t k = 0; adds && k < node.others.size(); ++k) {
@@ -219,7 +220,7 @@ class KeyReader {
   }
 
   // In or behind an escape that stands at a node of the trie.
-  void escaped(const Node& node, Set seen, VocabularyTrie::NodeIndex at, const StringEscape& escape,
+  void escaped(const Node& node, Set seen, ByteTrie::NodeIndex at, const StringEscape& escape,
                bool adds, Steps& out) {
     const auto known = key_characters(*node.literals, at, *node.strings);
     if (const auto c = escape.character()) {
@@ -251,17 +252,17 @@ class KeyReader {
       lives = lives || others_live(node, seen, k, at, escape, known);
     }
     if (!lives) return;
-    const Place place = pool_.intern({at, escape.value(), escape.places()});
+    const KeyPosition place = pool_.intern({at, escape.value(), escape.places()});
     out.push_back({Step::Kind::inside, 0, pooled + place});
   }
 
   [[nodiscard]] bool others_live(const Node& node, Set seen, std::size_t k,
-                                 VocabularyTrie::NodeIndex at) const {
+                                 ByteTrie::NodeIndex at) const {
     if (!node.others[k].completes[at]) return false;
     return !seen_.remembers(node, seen) || leads_elsewhere(node, seen, k, node.literals->text(at));
   }
-  [[nodiscard]] bool others_live(const Node& node, Set seen, std::size_t k,
-                                 VocabularyTrie::NodeIndex at, const StringEscape& escape,
+  [[nodiscard]] bool others_live(const Node& node, Set seen, std::size_t k, ByteTrie::NodeIndex at,
+                                 const StringEscape& escape,
                                  const std::vector<KeyCharacter>& known) const {
     if (seen_.remembers(node, seen)) {
       return leads_elsewhere(node, seen, k, node.literals->text(at) + escape.text());
@@ -367,12 +368,12 @@ class KeyReader {
     for (std::string& one : remembered(node, seen, text)) {
       if (one.size() > text.size() && one.starts_with(text)) all.push_back(std::move(one));
     }
-    VocabularyTrie::NodeIndex at = 0;
+    ByteTrie::NodeIndex at = 0;
     for (const char c : text) {
       at = node.literals->find_child(at, static_cast<std::uint8_t>(c));
       if (at == 0) return all;
     }
-    std::vector<std::pair<VocabularyTrie::NodeIndex, std::string>> work{{at, std::string(text)}};
+    std::vector<std::pair<ByteTrie::NodeIndex, std::string>> work{{at, std::string(text)}};
     while (!work.empty()) {
       const auto [from, spelt] = std::move(work.back());
       work.pop_back();
@@ -452,22 +453,22 @@ class KeyReader {
   // The characters by which reserved keys go on behind a text.
   static std::vector<KeyCharacter> characters_behind(const Node& node, std::string_view text,
                                                      const Texts& reserved) {
-    std::vector<VocabularyTrie::Entry> rest;
+    std::vector<ByteTrie::Entry> rest;
     for (const std::string& one : reserved) {
       rest.emplace_back(std::string_view(one).substr(text.size()), 0);
     }
-    return key_characters(VocabularyTrie(std::move(rest)), 0, *node.strings);
+    return key_characters(ByteTrie(std::move(rest)), 0, *node.strings);
   }
 
   // The bytes by which members' keys go on, the beginning of escapes included.
-  [[nodiscard]] static ByteSet literal_bytes(const Node& node, VocabularyTrie::NodeIndex at) {
+  [[nodiscard]] static ByteSet literal_bytes(const Node& node, ByteTrie::NodeIndex at) {
     ByteSet set;
     const auto [first, last] = node.literals->children(at);
     for (auto child = first; child < last; ++child) set.insert(node.literals->label(child));
     if (node.strings && at != 0 && first != last) set.insert('\\');
     return set;
   }
-  [[nodiscard]] ByteSet remembered_bytes(const Node& node, Set seen, Place at) const {
+  [[nodiscard]] ByteSet remembered_bytes(const Node& node, Set seen, KeyPosition at) const {
     ByteSet set;
     if (!seen_.remembers(node, seen)) return set;
     const std::string text = at < pooled ? node.literals->text(at) : text_of(pool_[at - pooled]);

@@ -19,7 +19,7 @@ namespace tooldecode {
 template <class Key>
 struct KeysTogether {
   /// A table is one word.
-  static constexpr std::size_t most_keys = 6;
+  static constexpr std::size_t max_keys = 6;
 
   std::vector<Key> keys{};    ///< ascending
   std::uint64_t allowed = 0;  ///< bit s: the keys of the set s may be there and no others of them;
@@ -41,7 +41,7 @@ struct KeysTogether {
   /// What is not allowed.
   [[nodiscard]] KeysTogether opposite() const { return {keys, ~allowed & sets()}; }
 
-  /// Both conditions as one; of more than `most_keys` keys there is none, and this is not asked.
+  /// Both conditions as one; of more than `max_keys` keys there is none, and this is not asked.
   [[nodiscard]] static KeysTogether joined(const KeysTogether& a, const KeysTogether& b) {
     KeysTogether all;
     std::set_union(a.keys.begin(), a.keys.end(), b.keys.begin(), b.keys.end(),
@@ -66,7 +66,7 @@ struct KeysTogether {
     return keys >= 6 ? ~std::uint64_t{0} : (std::uint64_t{1} << (1U << keys)) - 1;
   }
   // The sets that have key i.
-  static constexpr std::uint64_t with_key[most_keys] = {
+  static constexpr std::uint64_t with_key[max_keys] = {
       0xAAAA'AAAA'AAAA'AAAA, 0xCCCC'CCCC'CCCC'CCCC, 0xF0F0'F0F0'F0F0'F0F0,
       0xFF00'FF00'FF00'FF00, 0xFFFF'0000'FFFF'0000, 0xFFFF'FFFF'0000'0000};
 };

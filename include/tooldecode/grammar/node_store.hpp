@@ -18,14 +18,14 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/stable_vector.hpp>
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_characters.hpp>
-#include <tooldecode/grammar/string_escape.hpp>
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/string_escape.hpp>
 
 namespace tooldecode {
 
@@ -43,7 +43,7 @@ class NodeStore {
  public:
   using Kind                      = Grammar::Kind;
   static constexpr NodeId nothing = 0, empty = 1;
-  static constexpr std::size_t most_at_once = 1024;
+  static constexpr std::size_t max_at_once = 1024;
 
   /// Further members of a keyed set, see KeyedSet::Others.
   struct Others {
@@ -90,7 +90,7 @@ class NodeStore {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     });
   }
-  /// The same; what is done in the pauses, after each `most_at_once` nodes, may itself `add`.
+  /// The same; what is done in the pauses, after each `max_at_once` nodes, may itself `add`.
   template <class Pause>
   [[nodiscard]] NodeId add(const Grammar& grammar, NodeId root, const Pause& pause) {
     std::unique_lock lock(mutex_);
@@ -102,8 +102,8 @@ class NodeStore {
   }
 
  private:
-  static constexpr NodeId unknown          = ~NodeId{0};
-  static constexpr std::size_t most_merged = 256;  // bytes of neighbouring literals made one
+  static constexpr NodeId unknown         = ~NodeId{0};
+  static constexpr std::size_t max_merged = 256;  // bytes of neighbouring literals made one
 
   // Takes one grammar in, depth first, without recursion of its own.
   class Import {
@@ -133,7 +133,7 @@ class NodeStore {
         const NodeId made = live_[id] ? make(id) : nothing;
         if (known_[id] != unknown) store_.nodes_[known_[id]].children = {made};
         known_[id] = made;
-        if (++done % most_at_once == 0) pause();
+        if (++done % max_at_once == 0) pause();
       }
       return known_[root];
     }
@@ -228,7 +228,7 @@ class NodeStore {
         if (one == empty) continue;
         if (one == nothing) return nothing;
         if (store_[one].kind == Kind::literal &&
-            text.size() + store_[one].text.size() <= most_merged) {
+            text.size() + store_[one].text.size() <= max_merged) {
           text += store_[one].text;
           continue;
         }
@@ -290,18 +290,18 @@ class NodeStore {
     // Where a lexeme stands at each position of a set's trie, and whether it can end elsewhere than
     // the trie's literals do, whichever way these are spelt. Children come after their parents.
     static void follow(const Node& set, const Dfa& dfa, Others& others) {
-      const VocabularyTrie& trie = *set.literals;
+      const ByteTrie& trie = *set.literals;
       others.state.assign(trie.size(), Dfa::dead);
       others.completes.assign(trie.size(), 0);
       others.state[0] = 0;
-      for (VocabularyTrie::NodeIndex at = 0; at < trie.size(); ++at) {
+      for (ByteTrie::NodeIndex at = 0; at < trie.size(); ++at) {
         if (others.state[at] == Dfa::dead) continue;
         const auto [first, last] = trie.children(at);
         for (auto child = first; child < last; ++child) {
           others.state[child] = dfa.next(others.state[at], trie.label(child));
         }
       }
-      for (auto at = static_cast<VocabularyTrie::NodeIndex>(trie.size()); at-- > 0;) {
+      for (auto at = static_cast<ByteTrie::NodeIndex>(trie.size()); at-- > 0;) {
         if (others.state[at] == Dfa::dead) continue;
         const auto [first, last] = trie.children(at);
         ByteSet leaving          = dfa.live(others.state[at]);
@@ -319,7 +319,7 @@ class NodeStore {
                                (set.strings && completes_by_escape(set, at, dfa, others));
       }
     }
-    static bool completes_by_escape(const Node& set, VocabularyTrie::NodeIndex at, const Dfa& dfa,
+    static bool completes_by_escape(const Node& set, ByteTrie::NodeIndex at, const Dfa& dfa,
                                     const Others& others) {
       const Dfa::State escaped = dfa.next(others.state[at], '\\');
       if (escaped == Dfa::dead) return false;
@@ -330,10 +330,10 @@ class NodeStore {
     }
 
     template <class IsDead>
-    static Grammar::Literals without(const VocabularyTrie& trie, const IsDead& is_dead) {
+    static Grammar::Literals without(const ByteTrie& trie, const IsDead& is_dead) {
       std::vector<std::string> texts(trie.size());
-      std::vector<VocabularyTrie::Entry> entries;
-      for (VocabularyTrie::NodeIndex at = 0; at < trie.size(); ++at) {
+      std::vector<ByteTrie::Entry> entries;
+      for (ByteTrie::NodeIndex at = 0; at < trie.size(); ++at) {
         const auto [first, last] = trie.children(at);
         for (auto child = first; child < last; ++child) {
           texts[child] = texts[at] + static_cast<char>(trie.label(child));
@@ -343,7 +343,7 @@ class NodeStore {
           entries.emplace_back(texts[at], literals.front());
         }
       }
-      return std::make_shared<const VocabularyTrie>(std::move(entries));
+      return std::make_shared<const ByteTrie>(std::move(entries));
     }
 
     NodeStore& store_;

@@ -1,5 +1,5 @@
 /// \file
-/// LogitsPipeline: from a model's raw logits to the law that a token is drawn from.
+/// LogitsPipeline: from a model's raw logits to the distribution that a token is drawn from.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@
 
 namespace tooldecode {
 
-/// What a LogitsPipeline does; the defaults leave the model's law as it is.
-struct LogitsOptions {
+/// What a LogitsPipeline does; the defaults leave the model's distribution as it is.
+struct SamplingParameters {
   float temperature        = 1.0F;  ///< divides the logits; 0 leaves them, for greedy choice
   std::size_t top_k        = 0;     ///< keeps the k best tokens; 0 keeps all
   float top_p              = 1.0F;  ///< keeps the fewest best tokens that hold this probability
@@ -40,14 +40,15 @@ struct TokenPath {
   std::span<const TokenId> branch;     ///< of a draft tree, from its root to the node
 };
 
-/// Makes the target law of one position, in place: bias, penalties along the path, constraint mask,
-/// temperature, top-k, top-p, min-p, in this order.
+/// Makes the target distribution of one position, in place: bias, penalties along the path,
+/// constraint mask, temperature, top-k, top-p, min-p, in this order.
 ///
-/// The result are logits: softmax of the row is the law, and a token with -infinity is never drawn.
-/// Plain decoding and verification use one pipeline, hence one law. Candidates are ranked by (logit
-/// descending, id ascending), so ties at a cut fall the same way everywhere. A model may produce
-/// anything: NaN and -infinity become a very small finite logit, +infinity a very large one, so
-/// that what the mask allows always has a token to draw; only a mask or a bias forbids.
+/// The result are logits: softmax of the row is the distribution, and a token with -infinity is
+/// never drawn. Plain decoding and verification use one pipeline, hence one distribution.
+/// Candidates are ranked by (logit descending, id ascending), so ties at a cut fall the same way
+/// everywhere. A model may produce anything: NaN and -infinity become a very small finite logit,
+/// +infinity a very large one, so that what the mask allows always has a token to draw; only a mask
+/// or a bias forbids.
 ///
 /// \par Shapes      logits [V]; mask [ceil(V / 32)], or empty to allow all
 /// \par Complexity  O(V), and O(V log V) in the worst case where top-p is used; allocates only for
@@ -59,17 +60,16 @@ class LogitsPipeline {
   /// The greatest finite magnitude of a logit before the temperature divides it.
   static constexpr float logit_limit = 1e30F;
   /// The least temperature other than 0.
-  static constexpr float least_temperature = 1e-6F;
+  static constexpr float min_temperature = 1e-6F;
 
-  explicit LogitsPipeline(LogitsOptions options = {}) : options_(std::move(options)) {
-    const LogitsOptions& o = options_;
-    const auto require     = [](bool met, const char* where, const char* what) {
+  explicit LogitsPipeline(SamplingParameters options = {}) : options_(std::move(options)) {
+    const SamplingParameters& o = options_;
+    const auto require          = [](bool met, const char* where, const char* what) {
       if (!met) throw Error(Errc::invalid_option, where, what);
     };
     const auto finite = [](float x, float limit) { return std::abs(x) <= limit; };
-    require(
-        o.temperature == 0 || (o.temperature >= least_temperature && finite(o.temperature, 1e6F)),
-        "temperature", "must be 0, or from 1e-6 to 1e6");
+    require(o.temperature == 0 || (o.temperature >= min_temperature && finite(o.temperature, 1e6F)),
+            "temperature", "must be 0, or from 1e-6 to 1e6");
     require(o.top_p > 0 && o.top_p <= 1, "top_p", "must be in (0, 1]");
     require(o.min_p >= 0 && o.min_p <= 1, "min_p", "must be in [0, 1]");
     require(o.repetition_penalty > 0 && finite(o.repetition_penalty, 1e6F), "repetition_penalty",
@@ -82,7 +82,7 @@ class LogitsPipeline {
     }
   }
 
-  [[nodiscard]] const LogitsOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const SamplingParameters& options() const noexcept { return options_; }
 
   /// Whether the bias forbids a token whatever the logits.
   [[nodiscard]] bool is_banned(TokenId token) const noexcept {
@@ -91,7 +91,7 @@ class LogitsPipeline {
     });
   }
 
-  /// Turns raw logits into the target law.
+  /// Turns raw logits into the target distribution.
   ///
   /// \return how many tokens can be drawn; 0 where mask and bias forbid all, and the row is then
   ///         all -infinity
@@ -230,7 +230,7 @@ class LogitsPipeline {
     return kept;
   }
 
-  LogitsOptions options_;
+  SamplingParameters options_;
 };
 
 }  // namespace tooldecode

@@ -1,5 +1,6 @@
 /// \file
-/// Choice of a token from its law: greedy, or by Gumbel noise that belongs to its position.
+/// Choice of a token from its distribution: greedy, or by Gumbel noise that belongs to its
+/// position.
 #pragma once
 
 #include <algorithm>
@@ -24,45 +25,47 @@ struct NoiseKey {
 
 /// The token of the greatest logit, the lowest id among equals; nothing where all are -infinity.
 ///
-/// \par Shapes      law [V], finite or -infinity
+/// \par Shapes      distribution [V], finite or -infinity
 /// \par Complexity  O(V), no allocation
 /// \par Threads     pure
 /// \par Errors      none
-[[nodiscard]] inline std::optional<TokenId> find_greedy(std::span<const float> law) noexcept {
-  const float top = greatest(law);
+[[nodiscard]] inline std::optional<TokenId> find_greedy(
+    std::span<const float> distribution) noexcept {
+  const float top = greatest(distribution);
   if (top == -std::numeric_limits<float>::infinity()) return std::nullopt;
-  return static_cast<TokenId>(std::find(law.begin(), law.end(), top) - law.begin());
+  return static_cast<TokenId>(std::find(distribution.begin(), distribution.end(), top) -
+                              distribution.begin());
 }
 
-/// Draws a token from softmax(law): the greatest logit plus Gumbel noise, the lowest id among
-/// equals; nothing where all logits are -infinity.
+/// Draws a token from softmax(distribution): the greatest logit plus Gumbel noise, the lowest id
+/// among equals; nothing where all logits are -infinity.
 ///
 /// The noise of a token depends on (seed, position, token id) and not on which tokens are allowed
 /// or how many rows are drawn, so that a verifier that draws at every node of a draft tree gets
 /// what a sequential run gets.
 ///
-/// \par Shapes      law [V], finite or -infinity
+/// \par Shapes      distribution [V], finite or -infinity
 /// \par Complexity  O(V), no allocation; noise only for tokens that can still win
 /// \par Threads     pure
 /// \par Errors      none
 /// \par Source      Maddison et al., A* sampling, arXiv:1411.0030, section 2
-[[nodiscard]] inline std::optional<TokenId> find_gumbel(std::span<const float> law,
+[[nodiscard]] inline std::optional<TokenId> find_gumbel(std::span<const float> distribution,
                                                         NoiseKey key) noexcept {
   constexpr double greatest_noise = 22.88;  // gumbel(2^32 - 1) is 22.8739
   constexpr double none           = -std::numeric_limits<double>::infinity();
   std::optional<TokenId> best;
   double best_score = none;
-  for (std::size_t group = 0; group * 4 < law.size(); ++group) {
+  for (std::size_t group = 0; group * 4 < distribution.size(); ++group) {
     const std::size_t begin = group * 4;
-    const std::size_t end   = begin + 4 < law.size() ? begin + 4 : law.size();
+    const std::size_t end   = begin + 4 < distribution.size() ? begin + 4 : distribution.size();
     bool can_win            = false;
     for (std::size_t t = begin; t < end; ++t) {
-      can_win |= static_cast<double>(law[t]) + greatest_noise > best_score;
+      can_win |= static_cast<double>(distribution[t]) + greatest_noise > best_score;
     }
     if (!can_win) continue;
     const auto words = noise_words(key.seed, key.position, static_cast<std::uint32_t>(group));
     for (std::size_t t = begin; t < end; ++t) {
-      const auto logit = static_cast<double>(law[t]);
+      const auto logit = static_cast<double>(distribution[t]);
       if (logit == none || logit + gumbel_bound(words[t - begin]) <= best_score) continue;
       const double score = logit + gumbel(words[t - begin]);
       if (score > best_score) {
@@ -74,10 +77,10 @@ struct NoiseKey {
   return best;
 }
 
-/// Chooses from a law: greedy at temperature 0, else by the position's Gumbel noise.
-[[nodiscard]] inline std::optional<TokenId> find_token(std::span<const float> law,
+/// Chooses from a distribution: greedy at temperature 0, else by the position's Gumbel noise.
+[[nodiscard]] inline std::optional<TokenId> find_token(std::span<const float> distribution,
                                                        float temperature, NoiseKey key) noexcept {
-  return temperature == 0 ? find_greedy(law) : find_gumbel(law, key);
+  return temperature == 0 ? find_greedy(distribution) : find_gumbel(distribution, key);
 }
 
 }  // namespace tooldecode

@@ -20,9 +20,9 @@ namespace detail {
 /// The JSON types that a schema says a value has; none where it does not say.
 inline std::set<std::string> types_of(const nlohmann::ordered_json& schema,
                                       const nlohmann::ordered_json& root, std::size_t depth = 0) {
-  using Json                       = nlohmann::ordered_json;
-  constexpr std::size_t most_depth = 32;  // references may go round
-  if (!schema.is_object() || depth == most_depth) return {};
+  using Json                      = nlohmann::ordered_json;
+  constexpr std::size_t max_depth = 32;  // references may go round
+  if (!schema.is_object() || depth == max_depth) return {};
   const auto type_of = [](const Json& value) -> std::string {
     if (value.is_number()) return value.is_number_float() ? "number" : "integer";
     return value.type_name();

@@ -16,10 +16,10 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
-#include <tooldecode/grammar/string_lexeme.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/free_text.hpp>
-#include <tooldecode/tools/mark.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -45,8 +45,8 @@ struct ChoiceOptions {
   std::uint32_t whitespace = 40;            ///< as in SchemaOptions
   std::vector<std::string> leading_keys{};  ///< arguments that come first, of a named tool only
   bool open_ended = false;  ///< anything may follow the arguments, of a named tool only
-  std::optional<ReasoningMarks> reasoning{};  ///< a block that may precede the answer; in it a
-                                              ///< trigger means nothing
+  std::optional<ReasoningDelimiters> reasoning{};  ///< a block that may precede the answer; in it a
+                                                   ///< trigger means nothing
   /// What the text of an answer is where calls are not forced: a JSON value of this schema, its
   /// properties in the schema's order, in place of free text. An answer is then such a value or
   /// calls, and no text stands beside calls. See `JsonSchemaConstraint` for what is enforced.
@@ -66,10 +66,11 @@ struct CallGrammar {
 
 /// A way in which the calls of an answer begin.
 struct CallOpening {
-  std::string mark;                         ///< opens the calls: free text does not hold it
-  NodeId calls                    = 0;      ///< what follows the mark, to the end of the answer
-  bool only_at_start              = false;  ///< opens them only where the answer begins
-  std::vector<std::string> longer = {};     ///< the mark with what must follow, or else it is text
+  std::string delimiter;       ///< opens the calls: free text does not hold it
+  NodeId calls       = 0;      ///< what follows the delimiter, to the end of the answer
+  bool only_at_start = false;  ///< opens them only where the answer begins
+  std::vector<std::string> longer =
+      {};  ///< the delimiter with what must follow, or else it is text
 };
 
 /// The texts of an answer, where a format has something to say of them.
@@ -78,14 +79,14 @@ struct AnswerTexts {
   NodeId before = 0;  ///< what may precede the first call
 };
 
-/// What a call format must offer: the marks that open calls, the usual one as its trigger, with the
-/// grammar of the calls behind each, and text to and from values. Whatever of these its own parser
-/// reads as a call the grammar must make one, or leave out.
+/// What a call format must offer: the delimiters that open calls, the usual one as its trigger,
+/// with the grammar of the calls behind each, and text to and from values. Whatever of these its
+/// own parser reads as a call the grammar must make one, or leave out.
 ///
 /// It may offer `barred()`, a pattern whose matches other readers take for a call, and that free
-/// text does not hold; `ends_reasoning()`, marks that end a block of reasoning; `never_in_text()`,
-/// marks that neither free text nor reasoning holds; `texts(grammar)`, free text of its own; and
-/// `write(calls, tools)`.
+/// text does not hold; `ends_reasoning()`, delimiters that end a block of reasoning;
+/// `never_in_text()`, delimiters that neither free text nor reasoning holds; `texts(grammar)`, free
+/// text of its own; and `write(calls, tools)`.
 template <class F>
 concept CallFormat = std::copy_constructible<F> &&
                      requires(const F& format, Grammar& grammar, const ToolSet& tools,
@@ -134,11 +135,12 @@ FreeText text_beside(const F& format, std::span<const CallOpening> openings) {
   FreeText text;
   for (const CallOpening& opening : openings) {
     if (opening.only_at_start) {
-      text.not_first.push_back(opening.mark);
+      text.not_first.push_back(opening.delimiter);
       continue;
     }
-    const auto marks = opening.longer.empty() ? mark_spellings(opening.mark) : opening.longer;
-    text.without.insert(text.without.end(), marks.begin(), marks.end());
+    const auto delimiters =
+        opening.longer.empty() ? delimiter_spellings(opening.delimiter) : opening.longer;
+    text.without.insert(text.without.end(), delimiters.begin(), delimiters.end());
   }
   if constexpr (requires { format.barred(); }) text.barred = format.barred();
   return text;
@@ -178,9 +180,9 @@ template <CallFormat F>
 /// block of reasoning where there may be one.
 ///
 /// Free text is any bytes, without control tokens. After the last call only the end may follow.
-/// Marks are read as text and as control tokens, see `mark_spellings`. Names that the format could
-/// not give back from a text are refused. A schema in place of free text is ChoiceOptions'
-/// `text_schema`; the errors of it have places that begin with that name.
+/// Delimiters are read as text and as control tokens, see `delimiter_spellings`. Names that the
+/// format could not give back from a text are refused. A schema in place of free text is
+/// ChoiceOptions' `text_schema`; the errors of it have places that begin with that name.
 ///
 /// \param grammar_to_extend  what the result's grammar begins as: empty, or with a source of parts
 ///
@@ -194,8 +196,8 @@ template <CallFormat F>
                                              const ChoiceOptions& options = {},
                                              Grammar grammar_to_extend    = {}) {
   const std::vector<std::size_t> chosen = detail::chosen_tools(tools, options);
-  const auto& marks                     = options.reasoning;
-  if (marks && marks->end.empty()) {
+  const auto& delimiters                = options.reasoning;
+  if (delimiters && delimiters->end.empty()) {
     throw Error(Errc::invalid_option, "reasoning", "what ends a block is not empty");
   }
   CallGrammar result{std::move(grammar_to_extend), 0};
@@ -223,7 +225,7 @@ template <CallFormat F>
                 .value(schema, std::string(detail::text_schema_place));
     result.openings.emplace();
     for (const CallOpening& opening : openings) {
-      if (!chosen.empty()) result.openings->push_back(opening.mark);
+      if (!chosen.empty()) result.openings->push_back(opening.delimiter);
     }
   }
   const auto in_calls = [&](NodeId calls) { return grammar.tagged(CallGrammar::tool_mode, calls); };
@@ -232,7 +234,8 @@ template <CallFormat F>
     std::vector<NodeId> ways;
     if (is_forced) {
       for (const CallOpening& opening : openings) {
-        ways.push_back(grammar.sequence({detail::mark(grammar, opening.mark), opening.calls}));
+        ways.push_back(
+            grammar.sequence({detail::delimiter(grammar, opening.delimiter), opening.calls}));
       }
       return in_calls(grammar.sequence({space, grammar.choice(std::move(ways))}));
     }
@@ -241,7 +244,7 @@ template <CallFormat F>
       for (const CallOpening& opening : openings) {
         if (chosen.empty()) break;
         const bool is_tagged = !opening.longer.empty();
-        ways.push_back(grammar.sequence({space, detail::mark(grammar, opening.mark),
+        ways.push_back(grammar.sequence({space, detail::delimiter(grammar, opening.delimiter),
                                          is_tagged ? opening.calls : in_calls(opening.calls)}));
       }
       return grammar.choice(std::move(ways));
@@ -260,22 +263,23 @@ template <CallFormat F>
     ways.push_back(silent);
     for (const CallOpening& opening : openings) {
       if (chosen.empty()) break;
-      if (!opening.longer.empty()) {  // what follows the mark tells of a call
-        ways.push_back(grammar.sequence({silent, grammar.literal(opening.mark), opening.calls}));
+      if (!opening.longer.empty()) {  // what follows the delimiter tells of a call
+        ways.push_back(
+            grammar.sequence({silent, grammar.literal(opening.delimiter), opening.calls}));
       } else if (opening.only_at_start) {
         ways.push_back(grammar.sequence(
-            {space, detail::mark(grammar, opening.mark), in_calls(opening.calls)}));
+            {space, detail::delimiter(grammar, opening.delimiter), in_calls(opening.calls)}));
       } else {
         detail::FreeText before = text;
-        before.until            = detail::mark_spellings(opening.mark);
-        for (const std::string& mark : before.until) std::erase(before.without, mark);
+        before.until            = detail::delimiter_spellings(opening.delimiter);
+        for (const std::string& delimiter : before.until) std::erase(before.without, delimiter);
         ways.push_back(
             grammar.sequence({grammar.lexeme(detail::free_text(before)), in_calls(opening.calls)}));
       }
     }
     return grammar.choice(std::move(ways));
   };
-  if (!marks) {
+  if (!delimiters) {
     result.root = answer("");
     return result;
   }
@@ -285,19 +289,20 @@ template <CallFormat F>
   auto without            = calls_end_it;
   without.insert(without.end(), never.begin(), never.end());
   std::vector<NodeId> ways{grammar.sequence(
-      {detail::reasoning_block(grammar, marks->begin, std::span(&marks->end, 1), without),
+      {detail::reasoning_block(grammar, delimiters->begin, std::span(&delimiters->end, 1), without),
        answer("")})};
   for (const CallOpening& opening : openings) {
-    const auto at = std::find(calls_end_it.begin(), calls_end_it.end(), opening.mark);
+    const auto at = std::find(calls_end_it.begin(), calls_end_it.end(), opening.delimiter);
     if (chosen.empty() || at == calls_end_it.end()) continue;
     auto others = calls_end_it;
-    std::erase(others, opening.mark);
-    others.push_back(marks->end);
-    ways.push_back(grammar.sequence(
-        {detail::reasoning_block(grammar, marks->begin, std::span(&opening.mark, 1), others),
-         in_calls(opening.calls)}));
+    std::erase(others, opening.delimiter);
+    others.push_back(delimiters->end);
+    ways.push_back(
+        grammar.sequence({detail::reasoning_block(grammar, delimiters->begin,
+                                                  std::span(&opening.delimiter, 1), others),
+                          in_calls(opening.calls)}));
   }
-  if (!marks->begin.empty()) ways.push_back(answer(marks->begin));
+  if (!delimiters->begin.empty()) ways.push_back(answer(delimiters->begin));
   result.root = grammar.choice(std::move(ways));
   return result;
 }

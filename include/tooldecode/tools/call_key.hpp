@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/grammar/exact_number.hpp>
+#include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/schema_keywords.hpp>
-#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/schema/keywords.hpp>
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::detail {
@@ -53,17 +53,17 @@ inline bool has_outer_space(std::string_view name) {
          space.find(name.back()) != std::string_view::npos;
 }
 
-/// Why a name cannot stand between marks: it holds one, or runs into the one behind it. Nothing
-/// where it can.
+/// Why a name cannot stand between delimiters: it holds one, or runs into the one behind it.
+/// Nothing where it can.
 ///
-/// \param marks  those that are empty are passed over
+/// \param delimiters  those that are empty are passed over
 inline std::optional<std::string> why_not_carried(const std::string& name,
-                                                  std::span<const std::string_view> marks,
+                                                  std::span<const std::string_view> delimiters,
                                                   std::string_view behind) {
   if (name.empty()) return "it is empty";
-  for (const std::string_view mark : marks) {
-    if (mark.empty() || name.find(mark) == std::string::npos) continue;
-    return "it holds '" + std::string(mark) + "'";
+  for (const std::string_view delimiter : delimiters) {
+    if (delimiter.empty() || name.find(delimiter) == std::string::npos) continue;
+    return "it holds '" + std::string(delimiter) + "'";
   }
   if (behind.empty() || name.find(behind.front()) == std::string::npos) return std::nullopt;
   if ((name + std::string(behind)).find(behind) == name.size()) return std::nullopt;

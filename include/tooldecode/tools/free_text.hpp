@@ -15,21 +15,21 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/regex.hpp>
-#include <tooldecode/grammar/string_lexeme.hpp>
-#include <tooldecode/grammar/utf8_lexeme.hpp>
-#include <tooldecode/tools/mark.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/text/utf8_lexeme.hpp>
+#include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 
 /// What stands around a block of reasoning before an answer.
-struct ReasoningMarks {
+struct ReasoningDelimiters {
   std::string begin = "<think>";   ///< empty: the prompt has opened the block, it must be closed
   std::string end   = "</think>";  ///< the first one closes the block
-  friend bool operator==(const ReasoningMarks&, const ReasoningMarks&) = default;
+  friend bool operator==(const ReasoningDelimiters&, const ReasoningDelimiters&) = default;
 };
 
 namespace detail {
@@ -52,9 +52,9 @@ inline Dfa text_between(const FreeText& text) {
   static constexpr auto close = static_cast<std::uint8_t>(control_close);
   std::vector<Dfa::Row> rows(1);
   std::vector<char> ends(1), fails(1);
-  const auto insert = [&](std::string_view mark) {
+  const auto insert = [&](std::string_view delimiter) {
     Dfa::State at = 0;
-    for (const char c : mark) {
+    for (const char c : delimiter) {
       const auto byte = static_cast<std::uint8_t>(c);
       if (rows[at].next[byte] == Dfa::dead) {
         const auto fresh    = static_cast<Dfa::State>(rows.size());
@@ -65,8 +65,8 @@ inline Dfa text_between(const FreeText& text) {
     }
     return at;
   };
-  for (const std::string& mark : text.without) fails[insert(mark)] = 1;
-  for (const std::string& mark : text.until) ends[insert(mark)] = 1;
+  for (const std::string& delimiter : text.without) fails[insert(delimiter)] = 1;
+  for (const std::string& delimiter : text.until) ends[insert(delimiter)] = 1;
   // In the order of their lengths: each beginning with the longest other one that it ends with,
   // which is none from a control token on.
   std::vector<std::pair<Dfa::State, Dfa::State>> order{{0, 0}};
@@ -101,21 +101,21 @@ enum class MatchAt : std::uint8_t { start, anywhere };
 
 /// Those texts of a lexeme that hold no text of another one at their start, or anywhere.
 inline Dfa without_match(const Dfa& text, const Dfa& pattern, MatchAt where) {
-  struct Place {
+  struct SearchState {
     Dfa::State text;
     std::vector<Dfa::State> begun;  // of the pattern, ascending
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const SearchState&) const = default;
   };
   if (pattern.empty() || text.empty()) return text;
-  std::vector<Place> order{{0, {0}}};
-  std::map<Place, Dfa::State> number{{order[0], 0}};
+  std::vector<SearchState> order{{0, {0}}};
+  std::map<SearchState, Dfa::State> number{{order[0], 0}};
   std::vector<Dfa::Row> rows;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const Place at = order[i];
+    const SearchState at = order[i];
     Dfa::Row row{.accepting = text.accepting(at.text)};
     for (unsigned b = 0; b < 256; ++b) {
       const auto byte = static_cast<std::uint8_t>(b);
-      Place next{text.next(at.text, byte), {}};
+      SearchState next{text.next(at.text, byte), {}};
       if (next.text == Dfa::dead) continue;
       bool is_match = false;
       for (const Dfa::State begun : at.begun) {
@@ -140,9 +140,9 @@ inline Dfa without_match(const Dfa& text, const Dfa& pattern, MatchAt where) {
 
 /// Free text as a lexeme; made once where it does not depend on tools.
 ///
-/// \par Complexity  O(bytes of the marks x 256), or O(log) where the text is known
+/// \par Complexity  O(bytes of the delimiters x 256), or O(log) where the text is known
 inline DfaPointer free_text(const FreeText& text) {
-  constexpr std::size_t most_known = 256;
+  constexpr std::size_t max_known = 256;
   static std::mutex mutex;
   static std::map<FreeText, DfaPointer> known;
   {
@@ -150,9 +150,9 @@ inline DfaPointer free_text(const FreeText& text) {
     if (const auto found = known.find(text); found != known.end()) return found->second;
   }
   Dfa made = text_between(text);
-  for (const std::string& mark : text.not_first) {
+  for (const std::string& delimiter : text.not_first) {
     // What Python and JavaScript strip from a text.
-    const TextDfa pattern = compile_whole_pattern("[\\s\\x1c-\\x1f\\x85]*" + pattern_of(mark));
+    const TextDfa pattern = compile_whole_pattern("[\\s\\x1c-\\x1f\\x85]*" + pattern_of(delimiter));
     made                  = without_match(made, utf8_lexeme(pattern), MatchAt::start);
   }
   if (!text.barred.empty()) {
@@ -161,7 +161,7 @@ inline DfaPointer free_text(const FreeText& text) {
   }
   auto result = std::make_shared<const Dfa>(std::move(made));
   const std::lock_guard lock(mutex);
-  if (known.size() < most_known) known.emplace(text, result);
+  if (known.size() < max_known) known.emplace(text, result);
   return result;
 }
 
@@ -170,37 +170,38 @@ inline DfaPointer any_text() {
   return free_text({});
 }
 
-/// The spellings of marks, see `mark_spellings`.
-inline std::vector<std::string> all_spellings(std::span<const std::string> marks) {
+/// The spellings of delimiters, see `delimiter_spellings`.
+inline std::vector<std::string> all_spellings(std::span<const std::string> delimiters) {
   std::vector<std::string> result;
-  for (const std::string& mark : marks) {
-    for (std::string& spelling : mark_spellings(mark)) result.push_back(std::move(spelling));
+  for (const std::string& delimiter : delimiters) {
+    for (std::string& spelling : delimiter_spellings(delimiter))
+      result.push_back(std::move(spelling));
   }
   return result;
 }
 
-/// A block of reasoning up to one of some ends, without some marks.
+/// A block of reasoning up to one of some ends, without some delimiters.
 inline NodeId reasoning_block(Grammar& grammar, std::string_view begin,
                               std::span<const std::string> ends,
                               std::span<const std::string> without) {
   const FreeText block{.until = all_spellings(ends), .without = all_spellings(without)};
-  return grammar.sequence({grammar.lexeme(any_whitespace(), {0, 2}), mark(grammar, begin),
+  return grammar.sequence({grammar.lexeme(any_whitespace(), {0, 2}), delimiter(grammar, begin),
                            grammar.lexeme(free_text(block))});
 }
 
 /// A text whose block of reasoning, if it has one, is made blank: places stay where they are.
 ///
-/// \param open_calls  marks that end a block, too, and are no part of it
-inline std::string without_reasoning(std::string_view text, const ReasoningMarks& marks,
+/// \param open_calls  delimiters that end a block, too, and are no part of it
+inline std::string without_reasoning(std::string_view text, const ReasoningDelimiters& delimiters,
                                      std::span<const std::string> open_calls = {}) {
   std::string result(text);
   const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
-  if (!text.substr(begin).starts_with(marks.begin)) return result;
-  const std::size_t inside = begin + marks.begin.size();
-  const std::size_t end    = text.find(marks.end, inside);
-  std::size_t last         = end == std::string_view::npos ? text.size() : end + marks.end.size();
-  for (const std::string& mark : open_calls) {
-    const std::size_t call = text.find(mark, inside);
+  if (!text.substr(begin).starts_with(delimiters.begin)) return result;
+  const std::size_t inside = begin + delimiters.begin.size();
+  const std::size_t end    = text.find(delimiters.end, inside);
+  std::size_t last = end == std::string_view::npos ? text.size() : end + delimiters.end.size();
+  for (const std::string& delimiter : open_calls) {
+    const std::size_t call = text.find(delimiter, inside);
     if (call < end) last = std::min(last, call);
   }
   std::fill_n(result.begin(), last, ' ');

@@ -13,13 +13,13 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/carried_name.hpp>
+#include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/free_text.hpp>
-#include <tooldecode/tools/mark.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -34,8 +34,8 @@ namespace tooldecode {
 /// is then the prompt's. A message to a function is a call, whatever its channel, with ` to=`
 /// behind the role or behind the channel; messages to nobody are text. Messages to others
 /// (`python`, `browser.search`) are no calls to `parse`, and no answer to the grammar. Behind a
-/// call only calls follow. The marks are text to `write` and `parse`; a vocabulary may have them as
-/// control tokens or not.
+/// call only calls follow. The delimiters are text to `write` and `parse`; a vocabulary may have
+/// them as control tokens or not.
 ///
 /// \par Complexity  write and parse O(length of the text)
 /// \par Threads     stateless
@@ -48,7 +48,7 @@ struct HarmonyCall {
   static constexpr ValueReader::Language language = ValueReader::Language::json;
 
   /// The analysis as a block that precedes an answer.
-  [[nodiscard]] static ReasoningMarks analysis() {
+  [[nodiscard]] static ReasoningDelimiters analysis() {
     return {"<|channel|>analysis<|message|>", "<|end|><|start|>assistant"};
   }
 
@@ -56,7 +56,7 @@ struct HarmonyCall {
     return "<|channel|>commentary to=functions.";
   }
   [[nodiscard]] static bool only_at_start() noexcept { return false; }
-  /// What begins and ends messages, as far as a block of reasoning ends with another mark.
+  /// What begins and ends messages, as far as a block of reasoning ends with another delimiter.
   [[nodiscard]] static std::vector<std::string> never_in_text() {
     return {"<|channel|>", "<|message|>", "<|constrain|>", "<|call|>"};
   }
@@ -89,7 +89,7 @@ struct HarmonyCall {
         reader.skip_space();
       } else {
         reader.skip(std::min(reader.rest().find("<|"), reader.rest().size()));
-        while (!reader.at_end() && !is_at_mark(reader)) {
+        while (!reader.at_end() && !is_at_delimiter(reader)) {
           reader.skip(2);
           reader.skip(std::min(reader.rest().find("<|"), reader.rest().size()));
         }
@@ -106,15 +106,15 @@ struct HarmonyCall {
     return calls;
   }
 
-  /// The calls, with the first one's header: there is no mark that every call begins with.
+  /// The calls, with the first one's header: there is no delimiter that every call begins with.
   [[nodiscard]] static std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                          std::span<const std::size_t> chosen,
                                                          const ChoiceOptions& options) {
     const bool exact      = options.whitespace == 0;
-    const NodeId constant = detail::mark(grammar, " <|constrain|>json<|message|>");
+    const NodeId constant = detail::delimiter(grammar, " <|constrain|>json<|message|>");
     const NodeId type     = exact ? constant : type_of_json(grammar);
     const NodeId channel =
-        exact ? detail::mark(grammar, "<|channel|>commentary") : any_channel(grammar);
+        exact ? detail::delimiter(grammar, "<|channel|>commentary") : any_channel(grammar);
     // Behind the role, and behind the channel.
     const NodeId after_role = grammar.sequence({optional_space(grammar), channel, type});
     std::vector<std::pair<std::string, NodeId>> early, late;
@@ -140,14 +140,14 @@ struct HarmonyCall {
       const NodeId rest = grammar.lexeme(detail::any_text());
       return {{"", grammar.sequence({before_late, late_name, rest})}};
     }
-    const NodeId close = detail::mark(grammar, "<|call|>");
+    const NodeId close = detail::delimiter(grammar, "<|call|>");
     const NodeId space = exact ? grammar.empty() : grammar.lexeme(any_whitespace(), {0, 2});
     const NodeId last  = grammar.sequence({grammar.optional(close), space});
     NodeId more        = grammar.empty();
     if (options.parallel) {
       const NodeId call = grammar.choice(
           {grammar.sequence({before_late, late_name}), grammar.sequence({to, early_name})});
-      const NodeId role = detail::mark(grammar, "<|start|>assistant");
+      const NodeId role = detail::delimiter(grammar, "<|start|>assistant");
       more = grammar.repeat(grammar.sequence({close, role, call}), {}, grammar.empty());
     }
     // Up to ` to=` a header may be a text's.
@@ -160,9 +160,9 @@ struct HarmonyCall {
 
   /// Messages to nobody.
   [[nodiscard]] static AnswerTexts texts(Grammar& grammar) {
-    const NodeId content = grammar.lexeme(detail::free_text({.without = text_of_marks()}));
-    const NodeId role    = detail::mark(grammar, "<|start|>assistant");
-    const NodeId end     = detail::mark(grammar, "<|end|>");
+    const NodeId content = grammar.lexeme(detail::free_text({.without = text_of_delimiters()}));
+    const NodeId role    = detail::delimiter(grammar, "<|start|>assistant");
+    const NodeId end     = detail::delimiter(grammar, "<|end|>");
     const NodeId message = grammar.sequence({any_channel(grammar), any_type(grammar), content});
     const NodeId start =
         grammar.sequence({grammar.lexeme(any_whitespace(), {0, 2}), grammar.optional(role)});
@@ -173,38 +173,42 @@ struct HarmonyCall {
   }
 
  private:
-  static constexpr const char* marks[] = {"<|start|>",   "<|channel|>", "<|constrain|>",
-                                          "<|message|>", "<|end|>",     "<|call|>",
-                                          "<|return|>"};
+  static constexpr const char* delimiters[] = {"<|start|>",   "<|channel|>", "<|constrain|>",
+                                               "<|message|>", "<|end|>",     "<|call|>",
+                                               "<|return|>"};
 
-  static std::vector<std::string> text_of_marks() { return {std::begin(marks), std::end(marks)}; }
-  static bool is_at_mark(const ValueReader& reader) {
-    return std::any_of(std::begin(marks), std::end(marks),
-                       [&](const char* mark) { return reader.rest().starts_with(mark); });
+  static std::vector<std::string> text_of_delimiters() {
+    return {std::begin(delimiters), std::end(delimiters)};
+  }
+  static bool is_at_delimiter(const ValueReader& reader) {
+    return std::any_of(std::begin(delimiters), std::end(delimiters),
+                       [&](const char* delimiter) { return reader.rest().starts_with(delimiter); });
   }
 
   static void refuse(const Tool& tool) {
     const bool has_space = tool.name.find_first_of(" \t\r\n\v\f") != std::string::npos;
     if (has_space) detail::refuse_tool(tool, "white space ends it");
-    const std::string_view mark = "<|";
-    detail::refuse_tool(tool, detail::why_not_carried(tool.name, std::span(&mark, 1), mark));
+    const std::string_view delimiter = "<|";
+    detail::refuse_tool(tool,
+                        detail::why_not_carried(tool.name, std::span(&delimiter, 1), delimiter));
   }
 
   static NodeId optional_space(Grammar& grammar) { return grammar.optional(grammar.literal(" ")); }
   static NodeId any_channel(Grammar& grammar) {
     return grammar.sequence(
-        {detail::mark(grammar, "<|channel|>"),
+        {detail::delimiter(grammar, "<|channel|>"),
          grammar.choice({grammar.literal("commentary"), grammar.literal("analysis"),
                          grammar.literal("final")})});
   }
   // What a header ends with: perhaps a type, then the message.
   static NodeId type_of(Grammar& grammar, NodeId type) {
-    const NodeId space = grammar.literal(" ");
-    const NodeId mark  = detail::mark(grammar, "<|constrain|>");
-    const NodeId named = grammar.choice(
-        {grammar.sequence({space, type}), grammar.sequence({grammar.optional(space), mark, type})});
-    return grammar.sequence(
-        {grammar.optional(named), optional_space(grammar), detail::mark(grammar, "<|message|>")});
+    const NodeId space     = grammar.literal(" ");
+    const NodeId delimiter = detail::delimiter(grammar, "<|constrain|>");
+    const NodeId named =
+        grammar.choice({grammar.sequence({space, type}),
+                        grammar.sequence({grammar.optional(space), delimiter, type})});
+    return grammar.sequence({grammar.optional(named), optional_space(grammar),
+                             detail::delimiter(grammar, "<|message|>")});
   }
   static NodeId type_of_json(Grammar& grammar) { return type_of(grammar, grammar.literal("json")); }
   static NodeId any_type(Grammar& grammar) {
@@ -223,18 +227,18 @@ struct HarmonyCall {
       reader.expect("assistant");
     } else if (is_first) {
       // Text, if no header goes on behind it.
-      std::size_t mark = reader.rest().find("<|");
-      while (mark != std::string_view::npos) {
-        const std::string_view rest = reader.rest().substr(mark);
+      std::size_t delimiter = reader.rest().find("<|");
+      while (delimiter != std::string_view::npos) {
+        const std::string_view rest = reader.rest().substr(delimiter);
         if (rest.starts_with("<|channel|>") || rest.starts_with("<|constrain|>") ||
             rest.starts_with("<|message|>")) {
           break;
         }
         const bool is_other = rest.starts_with("<|end|>") || rest.starts_with("<|call|>") ||
                               rest.starts_with("<|start|>") || rest.starts_with("<|return|>");
-        mark = is_other ? std::string_view::npos : reader.rest().find("<|", mark + 2);
+        delimiter = is_other ? std::string_view::npos : reader.rest().find("<|", delimiter + 2);
       }
-      if (mark == std::string_view::npos) return std::nullopt;
+      if (delimiter == std::string_view::npos) return std::nullopt;
     }
     std::optional<std::string_view> recipient;
     bool has_channel = false;
@@ -249,7 +253,8 @@ struct HarmonyCall {
       } else if (reader.accept("<|constrain|>")) {
         static_cast<void>(word(reader));
       } else if (!has_channel || reader.rest().starts_with("to=") || word(reader).empty()) {
-        reader.fail("expected the header of a message");  // a word may be a type without its mark
+        reader.fail(
+            "expected the header of a message");  // a word may be a type without its delimiter
       }
     }
     return recipient;

@@ -1,5 +1,5 @@
 /// \file
-/// JsonCall: calls as JSON objects between two marks, as Hermes and Qwen write them.
+/// JsonCall: calls as JSON objects between two delimiters, as Hermes and Qwen write them.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
-#include <tooldecode/grammar/schema_text.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/tools/call_format.hpp>
-#include <tooldecode/tools/mark.hpp>
+#include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -25,10 +25,11 @@
 
 namespace tooldecode {
 
-/// `{"name": "f", "arguments": {...}}`, with marks around each call or around all of them, or with
-/// none; text may precede the first mark, but not calls without marks.
+/// `{"name": "f", "arguments": {...}}`, with delimiters around each call or around all of them, or
+/// with none; text may precede the first delimiter, but not calls without delimiters.
 ///
-/// The marks are text to `write` and `parse`; a vocabulary may have them as control tokens or not.
+/// The delimiters are text to `write` and `parse`; a vocabulary may have them as control tokens or
+/// not.
 ///
 /// \par Complexity  write and parse O(length of the text)
 /// \par Threads     a value
@@ -37,14 +38,15 @@ namespace tooldecode {
 /// \par Source      NousResearch, Hermes function calling; chat templates of Qwen2.5, Llama 3.1,
 ///                  Mistral 7B v0.3 and Nemo; Salesforce, xLAM
 struct JsonCall {
-  std::string begin;                     ///< opens a call; empty: the answer begins with the JSON
-  std::string end;                       ///< closes it
-  std::string separator;                 ///< between the marks and the object, and between calls
-  std::string arguments = "arguments";   ///< the key of the arguments
-  std::optional<std::string> between{};  ///< stands between calls: the marks are around them all
-  bool list           = false;           ///< the calls are a JSON array
-  bool bare_at_start  = false;           ///< calls that an answer begins with need no opening mark
-  std::string call_id = "";  ///< the key of a name of the call, which may follow and is not kept
+  std::string begin;      ///< opens a call; empty: the answer begins with the JSON
+  std::string end;        ///< closes it
+  std::string separator;  ///< between the delimiters and the object, and between calls
+  std::string arguments = "arguments";  ///< the key of the arguments
+  std::optional<std::string>
+      between{};                ///< stands between calls: the delimiters are around them all
+  bool list           = false;  ///< the calls are a JSON array
+  bool bare_at_start  = false;  ///< calls that an answer begins with need no opening delimiter
+  std::string call_id = "";     ///< the key of a name of the call, which may follow and is not kept
 
   /// What values are written in.
   static constexpr ValueReader::Language language = ValueReader::Language::json;
@@ -86,7 +88,8 @@ struct JsonCall {
     return text;
   }
 
-  /// The calls of an answer; none where it has no opening mark, or does not begin with the JSON.
+  /// The calls of an answer; none where it has no opening delimiter, or does not begin with the
+  /// JSON.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& /*tools*/) const {
     std::vector<ToolCall> calls;
     ValueReader reader(text, ValueReader::Language::json, Errc::malformed_call);
@@ -113,14 +116,14 @@ struct JsonCall {
     return calls;
   }
 
-  /// The first call's object, its closing mark and further calls, behind the opening mark; or
-  /// behind a brace that an answer begins with.
+  /// The first call's object, its closing delimiter and further calls, behind the opening
+  /// delimiter; or behind a brace that an answer begins with.
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                   std::span<const std::size_t> chosen,
                                                   const ChoiceOptions& options) const {
-    const SchemaText text(grammar, ValueSyntax::json, options.whitespace);
+    const Spellings text(grammar, ValueSyntax::json, options.whitespace);
     const NodeId space = text.space();
-    // With whitespace 0 the marks' own separators stand where whitespace may.
+    // With whitespace 0 the delimiters' own separators stand where whitespace may.
     const bool exact   = options.whitespace == 0;
     const NodeId gap   = exact ? grammar.literal(separator) : space;
     const NodeId body  = grammar.sequence({space, grammar.literal("\"name\""), text.colon(),
@@ -140,8 +143,8 @@ struct JsonCall {
     const NodeId last = exact ? grammar.empty() : space;
     const Occurrences count{1, options.parallel ? Occurrences::unbounded : 1};
     if (!between) {
-      const NodeId call = grammar.sequence({before, whole, gap, detail::mark(grammar, end)});
-      const NodeId next = grammar.sequence({gap, detail::mark(grammar, begin)});
+      const NodeId call = grammar.sequence({before, whole, gap, detail::delimiter(grammar, end)});
+      const NodeId next = grammar.sequence({gap, detail::delimiter(grammar, begin)});
       return {{std::string(trigger()), grammar.sequence({grammar.repeat(call, count, next), last}),
                only_at_start()}};
     }
@@ -149,7 +152,7 @@ struct JsonCall {
         exact ? grammar.literal(*between)
               : grammar.sequence({space, grammar.literal(detail::trimmed(*between)), space});
     const NodeId close = list ? grammar.sequence({space, grammar.literal("]")}) : grammar.empty();
-    const NodeId ended = grammar.sequence({close, detail::mark(grammar, end), last});
+    const NodeId ended = grammar.sequence({close, detail::delimiter(grammar, end), last});
     const auto bare    = [&] {
       return grammar.sequence({body, more(grammar, next, whole, count), ended});
     };
@@ -213,7 +216,7 @@ struct JsonCall {
     reader.skip_space();
     return {object["name"].get<std::string>(), std::move(object[arguments])};
   }
-  // Calls between one pair of marks, to the end of the text.
+  // Calls between one pair of delimiters, to the end of the text.
   void parse_all(ValueReader& reader, std::vector<ToolCall>& calls) const {
     const auto is_over = [&] { return list ? reader.accept("]") : reader.at_end(); };
     if (!bare_at_start || !reader.rest().starts_with('{')) reader.expect(begin);

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
-#include <tooldecode/grammar/schema_keywords.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 /// \file
 /// Strings without quotes and escapes: which schemas have them, and their texts up to a closing
-/// mark.
+/// delimiter.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/code_points.hpp>
-#include <tooldecode/grammar/dfa.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/regex.hpp>
-#include <tooldecode/grammar/schema_alternatives.hpp>
-#include <tooldecode/grammar/schema_form.hpp>
-#include <tooldecode/grammar/schema_reader.hpp>
-#include <tooldecode/grammar/text_dfa.hpp>
-#include <tooldecode/grammar/utf8_lexeme.hpp>
-#include <tooldecode/tools/mark.hpp>
+#include <tooldecode/schema/alternatives.hpp>
+#include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/reader.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/text_dfa.hpp>
+#include <tooldecode/text/utf8_lexeme.hpp>
+#include <tooldecode/tools/delimiter.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -35,7 +35,7 @@ enum class PlainForm : std::uint8_t {
 };
 
 /// How the values of a schema's form are written.
-[[nodiscard]] inline PlainForm plain_form(const SchemaForm& form) {
+[[nodiscard]] inline PlainForm plain_form(const Form& form) {
   if (form.texts.empty()) return PlainForm::json;
   const bool has_other = form.truth || form.falsehood || !form.numbers.empty() ||
                          !form.arrays.empty() || !form.objects.empty();
@@ -43,11 +43,11 @@ enum class PlainForm : std::uint8_t {
   return form.null ? PlainForm::nullable : PlainForm::text;
 }
 
-/// The same of a schema in a document; nothing where SchemaReader refuses it.
+/// The same of a schema in a document; nothing where Reader refuses it.
 [[nodiscard]] inline std::optional<PlainForm> find_plain_form(const nlohmann::ordered_json& schema,
                                                               const nlohmann::ordered_json& root) {
   try {
-    SchemaReader reader(root);
+    Reader reader(root);
     const FormId form = reader.form(schema, "#");
     return plain_form(reader.forms[form]);
   } catch (const Error&) {
@@ -55,35 +55,35 @@ enum class PlainForm : std::uint8_t {
   }
 }
 
-/// Adds strings without quotes to a Grammar: UTF-8 text that does not hold the mark behind it.
+/// Adds strings without quotes to a Grammar: UTF-8 text that does not hold the delimiter behind it.
 ///
-/// \par Complexity  O(size of the form x bytes of the mark)
+/// \par Complexity  O(size of the form x bytes of the delimiter)
 /// \par Threads     one at a time per Grammar
-/// \par Errors      those of SchemaReader's texts; Error{unsupported_keyword} for a listed text
-///                  that holds the mark; Error{unsatisfiable_schema}
+/// \par Errors      those of Reader's texts; Error{unsupported_keyword} for a listed text
+///                  that holds the delimiter; Error{unsatisfiable_schema}
 class PlainText {
  public:
-  /// \param mark  ASCII, not empty
-  PlainText(Grammar& grammar, std::string mark)
+  /// \param delimiter  ASCII, not empty
+  PlainText(Grammar& grammar, std::string delimiter)
       : grammar_(grammar),
-        mark_(std::move(mark)),
-        with_mark_(compile_pattern(detail::pattern_of(mark_))) {}
+        delimiter_(std::move(delimiter)),
+        with_delimiter_(compile_pattern(detail::pattern_of(delimiter_))) {}
 
   /// The values of a form that is text or nullable; `pointer` is where its schema stands.
-  [[nodiscard]] NodeId value(SchemaReader& reader, FormId id, const std::string& pointer) {
-    const auto first       = static_cast<NodeId>(grammar_.size());
-    const SchemaForm& form = reader.forms[id];
+  [[nodiscard]] NodeId value(Reader& reader, FormId id, const std::string& pointer) {
+    const auto first = static_cast<NodeId>(grammar_.size());
+    const Form& form = reader.forms[id];
     std::vector<NodeId> choices;
     std::vector<std::pair<std::string, NodeId>> listed;
     const NodeId end = grammar_.empty();
     if (form.null) listed.emplace_back("null", end);
-    for (const TextForm& text : form.texts) {
+    for (const StringForm& text : form.texts) {
       if (!text.values) {
         choices.push_back(string(reader.forms.texts, text));
         continue;
       }
       for (const std::string& one : *text.values) {
-        if (one.find(mark_) != std::string::npos) {
+        if (one.find(delimiter_) != std::string::npos) {
           throw Error(Errc::unsupported_keyword, pointer, "a value holds the mark that closes it");
         }
         listed.emplace_back(one, end);
@@ -96,12 +96,12 @@ class PlainText {
   }
 
  private:
-  NodeId string(SchemaTexts& texts, const TextForm& form) {
+  NodeId string(StringSets& texts, const StringForm& form) {
     if (form.tests.empty() && form.excluded.empty()) {
-      if (!any_) any_ = utf8(difference(TextDfa::repeated(CodePointSet::all()), with_mark_));
+      if (!any_) any_ = utf8(difference(TextDfa::repeated(CodePointSet::all()), with_delimiter_));
       return grammar_.lexeme(any_, form.length);
     }
-    TextDfa text = difference(texts.texts(form.tests), with_mark_);
+    TextDfa text = difference(texts.texts(form.tests), with_delimiter_);
     if (!form.excluded.empty()) text = difference(text, texts_of(form.excluded));
     if (text.is_free_of_dead_ends(form.length)) return grammar_.lexeme(utf8(text), form.length);
     return grammar_.lexeme(utf8(text.bounded(form.length)));
@@ -111,8 +111,8 @@ class PlainText {
   }
 
   Grammar& grammar_;
-  std::string mark_;
-  TextDfa with_mark_;
+  std::string delimiter_;
+  TextDfa with_delimiter_;
   DfaPointer any_;
 };
 

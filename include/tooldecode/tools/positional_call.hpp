@@ -13,11 +13,11 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
+#include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/carried_name.hpp>
+#include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
-#include <tooldecode/tools/mark.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -36,14 +36,14 @@ namespace tooldecode {
 /// that
 ///                  the format cannot write; Error{invalid_option} for leading keys out of order;
 ///                  Error{unsupported_keyword} for parameters that are not listed as properties;
-///                  Error{unsupported_name} for a name that holds a mark
+///                  Error{unsupported_name} for a name that holds a delimiter
 /// \par Source      Hao et al., ToolkenGPT, arXiv:2305.11554; Zhang et al., ToolDec,
 ///                  arXiv:2310.07075
 struct PositionalCall {
-  std::string begin;    ///< before the name
-  std::string middle;   ///< between the name and the arguments
-  std::string end;      ///< behind the arguments
-  bool is_mark = true;  ///< `begin` opens a call whatever follows; else the name has to
+  std::string begin;         ///< before the name
+  std::string middle;        ///< between the name and the arguments
+  std::string end;           ///< behind the arguments
+  bool is_delimiter = true;  ///< `begin` opens a call whatever follows; else the name has to
 
   /// What values are written in.
   static constexpr ValueReader::Language language = ValueReader::Language::json;
@@ -82,7 +82,7 @@ struct PositionalCall {
     return text + end;
   }
 
-  /// The call of an answer; none where no tool's name stands in its marks.
+  /// The call of an answer; none where no tool's name stands in its delimiters.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const {
     ValueReader reader(text, ValueReader::Language::json, Errc::malformed_call);
     reader.allow_repeated_keys();
@@ -95,7 +95,7 @@ struct PositionalCall {
             rest.starts_with(one.name) && rest.substr(one.name.size()).starts_with(middle);
         if (is_here && (tool == nullptr || tool->name.size() < one.name.size())) tool = &one;
       }
-      if (tool == nullptr && !is_mark) continue;
+      if (tool == nullptr && !is_delimiter) continue;
       reader.skip(at + begin.size());
       if (tool == nullptr) reader.fail("expected the name of a tool and '" + middle + "'");
       reader.skip(tool->name.size() + middle.size());
@@ -116,15 +116,15 @@ struct PositionalCall {
     return {std::move(call)};
   }
 
-  /// `square>(16)=`, behind the opening mark.
+  /// `square>(16)=`, behind the opening delimiter.
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                   std::span<const std::size_t> chosen,
                                                   const ChoiceOptions& options) const {
     std::vector<std::pair<std::string, NodeId>> names;
     for (const std::size_t i : chosen) {
-      const std::string_view mark = begin;
+      const std::string_view delimiter = begin;
       detail::refuse_tool(tools[i],
-                          detail::why_not_carried(tools[i].name, std::span(&mark, 1), middle));
+                          detail::why_not_carried(tools[i].name, std::span(&delimiter, 1), middle));
       const auto call = [&](Grammar& part) {
         SchemaCompiler compiler(
             part, tools[i].parameters,
@@ -133,12 +133,12 @@ struct PositionalCall {
         const NodeId list  = part.sequence(
             {space, arguments(part, compiler, tools[i], options.leading_keys), space});
         return options.open_ended ? part.sequence({list, part.lexeme(detail::any_text())})
-                                  : part.sequence({list, detail::mark(part, end)});
+                                  : part.sequence({list, detail::delimiter(part, end)});
       };
       names.emplace_back(tools[i].name + middle, grammar.part(static_cast<std::uint32_t>(i), call));
     }
     CallOpening opening{begin, grammar.trie(names)};
-    if (!is_mark) {
+    if (!is_delimiter) {
       for (const Tool& tool : tools) opening.longer.push_back(begin + tool.name + middle);
     }
     return {std::move(opening)};

@@ -14,14 +14,14 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
-#include <tooldecode/grammar/schema_form.hpp>
-#include <tooldecode/grammar/schema_keywords.hpp>
-#include <tooldecode/grammar/schema_reader.hpp>
-#include <tooldecode/grammar/schema_text.hpp>
+#include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/schema/keywords.hpp>
+#include <tooldecode/schema/reader.hpp>
+#include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/carried_name.hpp>
-#include <tooldecode/tools/code_point.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -92,7 +92,7 @@ struct PythonCall {
                                                   const ChoiceOptions& options) const {
     const SchemaOptions written{ValueSyntax::python, options.documented_order, options.whitespace,
                                 options.leading_keys};
-    const SchemaText text(grammar, ValueSyntax::python, options.whitespace);
+    const Spellings text(grammar, ValueSyntax::python, options.whitespace);
     const NodeId space = text.space();
     std::vector<std::pair<std::string, NodeId>> names;
     for (const std::size_t i : chosen) {
@@ -124,7 +124,7 @@ struct PythonCall {
     const std::size_t first          = std::min(name.find_first_not_of(space), name.size());
     return name.substr(first, name.find_last_not_of(space) + 1 - first);
   }
-  // A documented name holds all but the mark behind it, and does not begin as a list ends.
+  // A documented name holds all but the delimiter behind it, and does not begin as a list ends.
   static std::optional<std::string> why_not(const std::string& name, std::string_view behind,
                                             char closing) {
     if (auto why = detail::why_not_carried(name, std::span(&behind, 1), "")) return why;
@@ -160,7 +160,7 @@ struct PythonCall {
     for (const auto& member : tool.parameters.items()) is_listed = is_listed && !says_more(member);
     if (is_listed) return;
     // Names that are documented elsewhere are read as any other is.
-    SchemaReader reader(tool.parameters);
+    Reader reader(tool.parameters);
     const FormId form = reader.form(tool.parameters, tool.parameters_pointer);
     for (const ObjectForm& object : reader.forms[form].objects) {
       for (const auto& member : object.members) {
@@ -219,13 +219,13 @@ struct PythonCall {
       call.arguments[*key] = reader.value();
     }
   }
-  // Where a documented name and the mark behind it end; 0 where they do not come next. Space before
-  // the name has been skipped.
-  static std::size_t end_of(std::string_view rest, std::string_view name, char mark) {
+  // Where a documented name and the delimiter behind it end; 0 where they do not come next. Space
+  // before the name has been skipped.
+  static std::size_t end_of(std::string_view rest, std::string_view name, char delimiter) {
     name.remove_prefix(std::min(name.find_first_not_of(" \t\r\n\f"), name.size()));
     if (!rest.starts_with(name)) return 0;
     const std::size_t end = rest.find_first_not_of(" \t\r\n", name.size());
-    return end != std::string_view::npos && rest[end] == mark ? end + 1 : 0;
+    return end != std::string_view::npos && rest[end] == delimiter ? end + 1 : 0;
   }
   // `name=` at the cursor, or nothing where a value stands alone.
   static std::optional<std::string> keyword(ValueReader& reader,

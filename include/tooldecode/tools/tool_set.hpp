@@ -18,7 +18,7 @@
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/grammar/code_points.hpp>
-#include <tooldecode/grammar/exact_number.hpp>
-#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/exact_number.hpp>
+#include <tooldecode/text/utf8.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -14,15 +14,15 @@
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/grammar/json_schema.hpp>
-#include <tooldecode/grammar/schema_form.hpp>
-#include <tooldecode/grammar/schema_reader.hpp>
-#include <tooldecode/grammar/schema_text.hpp>
+#include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/schema/reader.hpp>
+#include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/carried_name.hpp>
-#include <tooldecode/tools/code_point.hpp>
+#include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
-#include <tooldecode/tools/mark.hpp>
 #include <tooldecode/tools/plain_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -32,20 +32,20 @@
 namespace tooldecode {
 
 /// A call as an element with one inside for each argument; text may precede the first call. The
-/// marks are text to `write` and `parse`; a vocabulary may have them as control tokens or not.
+/// delimiters are text to `write` and `parse`; a vocabulary may have them as control tokens or not.
 ///
-/// Strings are written as they are, up to the mark that closes them; anything else is JSON, and so
-/// are the values of a parameter that may be a string or something else than null. Which it is the
-/// tool's document says: of tools and keys that are not documented, what is JSON is read as such
-/// and the rest is a string.
+/// Strings are written as they are, up to the delimiter that closes them; anything else is JSON,
+/// and so are the values of a parameter that may be a string or something else than null. Which it
+/// is the tool's document says: of tools and keys that are not documented, what is JSON is read as
+/// such and the rest is a string.
 ///
 /// \par Complexity  write and parse O(length of the text)
 /// \par Threads     a value
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
 ///                  that are not finite and for strings that the format cannot hold;
 ///                  Error{unsupported_keyword} for parameters that are not listed as properties;
-///                  Error{unsupported_name} for a name that holds a mark, or white space that the
-///                  format does not tell from its own
+///                  Error{unsupported_name} for a name that holds a delimiter, or white space that
+///                  the format does not tell from its own
 /// \par Source      chat templates of Qwen3-Coder (and Qwen3.5), GLM-4.5 and GLM-4.6
 struct XmlCall {
   std::string begin;         ///< opens a call
@@ -101,7 +101,7 @@ struct XmlCall {
     return text;
   }
 
-  /// The calls of an answer; none where it has no opening mark.
+  /// The calls of an answer; none where it has no opening delimiter.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const {
     std::vector<ToolCall> calls;
     std::size_t first = text.find(begin);
@@ -144,7 +144,8 @@ struct XmlCall {
     return calls;
   }
 
-  /// The first call, its closing mark and further calls, behind the mark that opens the first.
+  /// The first call, its closing delimiter and further calls, behind the delimiter that opens the
+  /// first.
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                   std::span<const std::size_t> chosen,
                                                   const ChoiceOptions& options) const {
@@ -153,28 +154,28 @@ struct XmlCall {
     const NodeId named   = grammar.trie(names(grammar, tools, chosen, options));
     const NodeId name =
         grammar.sequence({before_name.empty() ? (exact ? grammar.empty() : between) : between,
-                          detail::mark(grammar, before_name), named});
+                          detail::delimiter(grammar, before_name), named});
     if (options.open_ended) {
       return {{begin, grammar.sequence({name, grammar.lexeme(detail::any_text())})}};
     }
     const NodeId last  = exact ? grammar.empty() : between;
-    const NodeId close = grammar.sequence({detail::mark(grammar, after_values),
+    const NodeId close = grammar.sequence({detail::delimiter(grammar, after_values),
                                            after_values.empty() ? grammar.empty() : between,
-                                           detail::mark(grammar, end)});
+                                           detail::delimiter(grammar, end)});
     const NodeId call  = grammar.sequence({name, close});
     if (exact || !bare) {
-      const NodeId next = grammar.sequence({between, detail::mark(grammar, begin)});
+      const NodeId next = grammar.sequence({between, detail::delimiter(grammar, begin)});
       const Occurrences count{1, options.parallel ? Occurrences::unbounded : 1};
       return {{begin, grammar.sequence({grammar.repeat(call, count, next), last})}};
     }
     const NodeId bare_call = grammar.sequence(
-        {named, detail::mark(grammar, after_values),
-         grammar.optional(grammar.sequence({between, detail::mark(grammar, end)}))});
+        {named, detail::delimiter(grammar, after_values),
+         grammar.optional(grammar.sequence({between, detail::delimiter(grammar, end)}))});
     NodeId more = grammar.empty();
     if (options.parallel) {
       const NodeId next =
-          grammar.choice({grammar.sequence({detail::mark(grammar, begin), call}),
-                          grammar.sequence({detail::mark(grammar, before_name), bare_call})});
+          grammar.choice({grammar.sequence({detail::delimiter(grammar, begin), call}),
+                          grammar.sequence({detail::delimiter(grammar, before_name), bare_call})});
       more = grammar.repeat(grammar.sequence({between, next}), {}, grammar.empty());
     }
     return {{begin, grammar.sequence({call, more, last})},
@@ -196,7 +197,7 @@ struct XmlCall {
     std::vector<std::pair<std::string, NodeId>> result;
     for (const std::size_t i : chosen) {
       const Tool& tool = tools[i];
-      detail::refuse_tool(tool, detail::why_not_carried(tool.name, marks(), after_name));
+      detail::refuse_tool(tool, detail::why_not_carried(tool.name, delimiters(), after_name));
       if (after_name.empty() && detail::has_outer_space(tool.name)) {
         detail::refuse_tool(tool, "white space stands around it");
       }
@@ -206,25 +207,25 @@ struct XmlCall {
         return part.sequence({space, arguments(part, plain, tool, space, options)});
       };
       const NodeId after_tool = grammar.part(static_cast<std::uint32_t>(i), content);
-      for (const std::string& after : detail::mark_spellings(after_name)) {
+      for (const std::string& after : detail::delimiter_spellings(after_name)) {
         result.emplace_back(tool.name + after, after_tool);
       }
     }
     return result;
   }
-  [[nodiscard]] std::vector<std::string_view> marks() const {
+  [[nodiscard]] std::vector<std::string_view> delimiters() const {
     return {begin,        before_name, after_name,   before_key, after_key,
             before_value, after_value, after_values, end};
   }
 
-  [[nodiscard]] static std::string with_gap(const std::string& mark) {
-    return mark.empty() ? mark : std::string(gap) + mark;
+  [[nodiscard]] static std::string with_gap(const std::string& delimiter) {
+    return delimiter.empty() ? delimiter : std::string(gap) + delimiter;
   }
   static const Tool* find(const ToolSet& tools, std::string_view name) {
     const auto known = tools.find(name);
     return known ? &tools[*known] : nullptr;
   }
-  // Nothing for a tool that is not documented, or not as SchemaReader takes it.
+  // Nothing for a tool that is not documented, or not as Reader takes it.
   static std::optional<PlainForm> form_of(const Tool* tool, const std::string& key) {
     if (tool == nullptr) return std::nullopt;
     return find_plain_form(*argument_schema(*tool, key).schema, tool->parameters);
@@ -245,14 +246,15 @@ struct XmlCall {
     text += string;
   }
 
-  // Text up to the first of some marks: a known name as it stands, else without what may stand
+  // Text up to the first of some delimiters: a known name as it stands, else without what may stand
   // around it.
   template <class IsKnown>
-  static std::string name(ValueReader& reader, const std::vector<std::string_view>& marks,
+  static std::string name(ValueReader& reader, const std::vector<std::string_view>& delimiters,
                           const IsKnown& is_known) {
     const std::string_view rest = reader.rest();
     std::size_t length          = rest.size();
-    for (const std::string_view mark : marks) length = std::min(length, rest.find(mark));
+    for (const std::string_view delimiter : delimiters)
+      length = std::min(length, rest.find(delimiter));
     std::string exact(rest.substr(0, length));
     if (!is_known(exact)) {
       const std::string_view inner = detail::trimmed(rest.substr(0, length));
@@ -263,7 +265,7 @@ struct XmlCall {
     return exact;
   }
 
-  // A value and its closing mark.
+  // A value and its closing delimiter.
   [[nodiscard]] Json value(ValueReader& reader, std::optional<PlainForm> form) const {
     if (form == PlainForm::json) {
       // Older templates print these with Python.
@@ -316,13 +318,13 @@ struct XmlCall {
     const NodeId assign =
         before_value.empty()
             ? pad
-            : grammar.sequence({between, detail::mark(grammar, before_value), pad});
-    const NodeId close = grammar.sequence({pad, detail::mark(grammar, after_value), between});
+            : grammar.sequence({between, detail::delimiter(grammar, before_value), pad});
+    const NodeId close = grammar.sequence({pad, detail::delimiter(grammar, after_value), between});
     KeyedSet set{.members          = {},
                  .others           = {},
                  .separator        = grammar.empty(),
                  .documented_order = options.documented_order};
-    SchemaReader reader(root);
+    Reader reader(root);
     const auto value_of = [&](const std::string& key) {
       const auto [schema, pointer] = argument_schema(tool, key);
       const FormId id              = reader.form(*schema, pointer);
@@ -333,13 +335,14 @@ struct XmlCall {
     };
     std::vector<std::string> keys = argument_names(tool);
     for (std::uint32_t i = 0; i < keys.size(); ++i) {
-      detail::refuse_argument(tool, keys[i], detail::why_not_carried(keys[i], marks(), after_key));
+      detail::refuse_argument(tool, keys[i],
+                              detail::why_not_carried(keys[i], delimiters(), after_key));
       const bool is_required =
           std::find(required.begin(), required.end(), keys[i]) != required.end();
       const NodeId value = grammar.tagged(argument_tag + i, value_of(keys[i]));
       KeyedSet::Member member{{}, grammar.sequence({assign, value, close}), is_required};
-      for (const std::string& before : detail::mark_spellings(before_key)) {
-        for (const std::string& after : detail::mark_spellings(after_key)) {
+      for (const std::string& before : detail::delimiter_spellings(before_key)) {
+        for (const std::string& after : detail::delimiter_spellings(after_key)) {
           member.spellings.push_back(before + keys[i] + after);
         }
       }
@@ -347,9 +350,9 @@ struct XmlCall {
     }
     if (root.value("additionalProperties", Json(true)) != false) {
       const NodeId value = grammar.sequence({assign, value_of(""), close});
-      for (const std::string& before : detail::mark_spellings(before_key)) {
-        for (const std::string& after : detail::mark_spellings(after_key)) {
-          set.others.push_back({SchemaText::identifier(before, after), value});
+      for (const std::string& before : detail::delimiter_spellings(before_key)) {
+        for (const std::string& after : detail::delimiter_spellings(after_key)) {
+          set.others.push_back({Spellings::identifier(before, after), value});
         }
       }
     }

@@ -10,7 +10,7 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/verify/position_noise.hpp>
-#include <tooldecode/verify/target_law.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
 
 namespace tooldecode {
 
@@ -18,21 +18,22 @@ namespace tooldecode {
 ///
 /// The token is a child's, and verification goes on there, or it is another, and ends with it;
 /// siblings hold different tokens, so a token says which. `choose` takes its randomness from the
-/// noise alone: `draw(law)`, `draw(weights)` and `accept(probability)`, as PositionNoise has them.
-/// `is_lossless` says that the token has the target's law; `needs_proposal_law` that this holds
-/// only if the children were drawn from `tree.proposal(node)`.
+/// noise alone: `draw(distribution)`, `draw(weights)` and `accept(probability)`, as PositionNoise
+/// has them. `is_lossless` says that the token has the target's distribution;
+/// `needs_proposal_distribution` that this holds only if the children were drawn from
+/// `tree.proposal(node)`.
 template <class R>
-concept AcceptanceRule = requires(const R& rule, const TargetLaw& law, const DraftTree& tree,
-                                  std::size_t node, PositionNoise& noise) {
+concept AcceptanceRule = requires(const R& rule, const TargetDistribution& distribution,
+                                  const DraftTree& tree, std::size_t node, PositionNoise& noise) {
   { R::is_lossless } -> std::convertible_to<bool>;
-  { R::needs_proposal_law } -> std::convertible_to<bool>;
-  { rule.choose(law, tree, node, noise) } -> std::same_as<std::optional<TokenId>>;
+  { R::needs_proposal_distribution } -> std::convertible_to<bool>;
+  { rule.choose(distribution, tree, node, noise) } -> std::same_as<std::optional<TokenId>>;
 };
 
-/// A drafter that draws each node's children from the law that it says, and lets no drawn value
-/// change the tree's shape.
+/// A drafter that draws each node's children from the distribution that it says, and lets no drawn
+/// value change the tree's shape.
 template <class D>
-concept PreservesProposalLaw = requires { requires D::preserves_proposal_law; };
+concept PreservesProposalDistribution = requires { requires D::preserves_proposal_distribution; };
 
 }  // namespace tooldecode
 
@@ -47,9 +48,9 @@ consteval bool is_acceptance_rule() {
                        }) {
     static_assert(
         detail::never<R>,
-        "AcceptanceRule: add 'static constexpr bool is_lossless', whether output keeps the target's law");
+        "AcceptanceRule: add 'static constexpr bool is_lossless', whether output keeps the target's distribution");
   } else if constexpr (!requires {
-                         { R::needs_proposal_law } -> std::convertible_to<bool>;
+                         { R::needs_proposal_distribution } -> std::convertible_to<bool>;
                        }) {
     static_assert(
         detail::never<R>,
@@ -66,10 +67,10 @@ consteval bool is_acceptance_rule() {
 /// otherwise a compile error that says what to take instead.
 template <class Drafter, class Rule>
 consteval bool is_rule_for() {
-  if constexpr (Rule::needs_proposal_law && !PreservesProposalLaw<Drafter>) {
+  if constexpr (Rule::needs_proposal_distribution && !PreservesProposalDistribution<Drafter>) {
     static_assert(
         detail::never<Drafter>,
-        "Rule: needs the law that drafts were drawn from, but this drafter ranks and prunes them; take Walk, or a drafter with 'static constexpr bool preserves_proposal_law = true;'");
+        "Rule: needs the distribution that drafts were drawn from, but this drafter ranks and prunes them; take Walk, or a drafter with 'static constexpr bool preserves_proposal_distribution = true;'");
   }
   return true;
 }

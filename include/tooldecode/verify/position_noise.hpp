@@ -13,14 +13,14 @@
 #include <tooldecode/core/philox.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/logits/selection.hpp>
-#include <tooldecode/verify/target_law.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
 
 namespace tooldecode {
 
 /// Draws and coins for the token at one absolute position; a rule makes at most one draw there.
 ///
-/// A draw from the target's law is the one that plain decoding makes. Each coin is a number of its
-/// own, of a stream that no draw reads.
+/// A draw from the target's distribution is the one that plain decoding makes. Each coin is a
+/// number of its own, of a stream that no draw reads.
 ///
 /// \par Shapes      weights [V]
 /// \par Complexity  a draw O(V), a coin O(1); no allocation
@@ -31,9 +31,9 @@ class PositionNoise {
  public:
   explicit PositionNoise(NoiseKey key) noexcept : key_(key) {}
 
-  /// A token of the law; nothing where none is possible.
-  [[nodiscard]] std::optional<TokenId> draw(const TargetLaw& law) const noexcept {
-    return find_token(law.logits, law.temperature, key_);
+  /// A token of the distribution; nothing where none is possible.
+  [[nodiscard]] std::optional<TokenId> draw(const TargetDistribution& distribution) const noexcept {
+    return find_token(distribution.logits, distribution.temperature, key_);
   }
 
   /// A token with probability proportional to its weight; nothing where no weight is positive.
@@ -42,9 +42,9 @@ class PositionNoise {
     double best = 0;
     for (std::size_t group = 0; group * 4 < weights.size(); ++group) {
       const std::size_t begin = group * 4;
-      const auto four   = weights.subspan(begin, std::min<std::size_t>(4, weights.size() - begin));
-      const double most = *std::max_element(four.begin(), four.end());
-      if (most * 0x1p33 <= best) continue;
+      const auto four  = weights.subspan(begin, std::min<std::size_t>(4, weights.size() - begin));
+      const double max = *std::max_element(four.begin(), four.end());
+      if (max * 0x1p33 <= best) continue;
       const auto words = noise_words(key_.seed, key_.position, static_cast<std::uint32_t>(group));
       for (std::size_t i = 0; i < four.size(); ++i) {
         // -log(u) > 1 - u, and that above the inverse of this power of 2: few tokens need a

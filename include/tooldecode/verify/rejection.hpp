@@ -1,5 +1,5 @@
 /// \file
-/// Rejection sampling against the law that draft tokens were drawn from.
+/// Rejection sampling against the distribution that draft tokens were drawn from.
 #pragma once
 
 #include <algorithm>
@@ -12,21 +12,22 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
-#include <tooldecode/verify/target_law.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
 
 namespace tooldecode {
 
 /// Chooses among drafts that were drawn one after another, without replacement, from a proposal q:
-/// each is accepted with probability p / q, and a rejected one leaves (p - q)+ as the law p that is
-/// still owed and q without it, both renormalised. Where none is accepted, what is owed is drawn.
+/// each is accepted with probability p / q, and a rejected one leaves (p - q)+ as the distribution
+/// p that is still owed and q without it, both renormalised. Where none is accepted, what is owed
+/// is drawn.
 ///
-/// A token that the law p forbids is never chosen. A draft that q does not hold breaks the
+/// A token that the distribution p forbids is never chosen. A draft that q does not hold breaks the
 /// precondition; without assertions all drafts are then ignored and p is drawn, which is right for
 /// whatever drafts. What rounding leaves of an empty debt is not drawn from either, but p.
 ///
 /// \param drafts  in the order of their draws
 ///
-/// \par Shapes      law [V]; proposal and drafts of any length
+/// \par Shapes      distribution [V]; proposal and drafts of any length
 /// \par Complexity  O(V) for each rejected draft, and O(V) memory
 /// \par Threads     pure but for the noise
 /// \par Errors      none
@@ -34,9 +35,10 @@ namespace tooldecode {
 ///                  without replacement Jeon et al., Recursive Speculative Decoding,
 ///                  arXiv:2402.14160, section 3
 template <class Noise>
-[[nodiscard]] std::optional<TokenId> choose_by_rejection(const TargetLaw& law,
+[[nodiscard]] std::optional<TokenId> choose_by_rejection(const TargetDistribution& distribution,
                                                          std::span<const TokenId> drafts,
-                                                         ProposalLaw proposal, Noise& noise) {
+                                                         ProposalDistribution proposal,
+                                                         Noise& noise) {
   const auto& tokens = proposal.tokens;
   auto& q            = proposal.probabilities;
   const auto find    = [&tokens](TokenId token) {
@@ -48,8 +50,9 @@ template <class Noise>
     return i < q.size() && q[i] > 0;
   });
   TOOLDECODE_ASSERT(is_drawn);
-  std::vector<double> owed(law.logits.size());  // [V]
-  if (drafts.empty() || !is_drawn || !law.fill_probabilities(owed)) return noise.draw(law);
+  std::vector<double> owed(distribution.logits.size());  // [V]
+  if (drafts.empty() || !is_drawn || !distribution.fill_probabilities(owed))
+    return noise.draw(distribution);
 
   double debt = 1;
   for (const TokenId draft : drafts) {
@@ -62,7 +65,7 @@ template <class Noise>
       if (token < owed.size()) owed[token] = std::max(owed[token] - q[i] * scale, 0.0);
     }
     debt = std::accumulate(owed.begin(), owed.end(), 0.0);
-    if (debt == 0) return noise.draw(law);
+    if (debt == 0) return noise.draw(distribution);
     q[drawn] = 0;
   }
   return noise.draw(std::span<const double>(owed));

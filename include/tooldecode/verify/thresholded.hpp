@@ -1,5 +1,5 @@
 /// \file
-/// Thresholded: the acceptance rule with two thresholds that buy speed; changes the law.
+/// Thresholded: the acceptance rule with two thresholds that buy speed; changes the distribution.
 #pragma once
 
 #include <algorithm>
@@ -10,34 +10,35 @@
 
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
-#include <tooldecode/verify/target_law.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
 
 namespace tooldecode {
 
-/// Accepts a child x where p(x) reaches one threshold, or else by a coin, as if the law's whole
-/// mass were the other; draws from p without the children where none is accepted.
+/// Accepts a child x where p(x) reaches one threshold, or else by a coin, as if the distribution's
+/// whole mass were the other; draws from p without the children where none is accepted.
 ///
-/// **The output does not have the target's law** unless both thresholds are 1, where it is Walk in
-/// law: below, children are taken more often than the target would.
+/// **The output does not have the target's distribution** unless both thresholds are 1, where it is
+/// Walk in distribution: below, children are taken more often than the target would.
 ///
 /// \par Complexity  O(V) time and memory
 /// \par Threads     immutable
 /// \par Errors      none
 /// \par Source      SGLang, options speculative_accept_threshold_single and _acc
 struct Thresholded {
-  static constexpr bool is_lossless        = false;
-  static constexpr bool needs_proposal_law = false;
+  static constexpr bool is_lossless                 = false;
+  static constexpr bool needs_proposal_distribution = false;
 
   double threshold_single      = 1;  ///< a child at least this likely is accepted, in (0, 1]
   double threshold_accumulated = 1;  ///< children that hold this much are never all rejected, ditto
 
-  /// The token after a node; nothing where the law allows none.
+  /// The token after a node; nothing where the distribution allows none.
   template <class Noise>
-  [[nodiscard]] std::optional<TokenId> choose(const TargetLaw& law, const DraftTree& tree,
-                                              std::size_t node, Noise& noise) const {
+  [[nodiscard]] std::optional<TokenId> choose(const TargetDistribution& distribution,
+                                              const DraftTree& tree, std::size_t node,
+                                              Noise& noise) const {
     const std::vector<TokenId> children = tree.children(node);
-    std::vector<double> rest(law.logits.size());  // [V]
-    if (children.empty() || !law.fill_probabilities(rest)) return noise.draw(law);
+    std::vector<double> rest(distribution.logits.size());  // [V]
+    if (children.empty() || !distribution.fill_probabilities(rest)) return noise.draw(distribution);
     double left = threshold_accumulated;
     for (const TokenId child : children) {
       const auto t   = static_cast<std::size_t>(child);
@@ -48,7 +49,7 @@ struct Thresholded {
       rest[t] = 0;
     }
     const bool is_empty = std::all_of(rest.begin(), rest.end(), [](double p) { return p == 0; });
-    return is_empty ? noise.draw(law) : noise.draw(std::span<const double>(rest));
+    return is_empty ? noise.draw(distribution) : noise.draw(std::span<const double>(rest));
   }
 };
 

@@ -12,7 +12,7 @@
 #include <tooldecode/logits/selection.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
 #include <tooldecode/verify/position_noise.hpp>
-#include <tooldecode/verify/target_law.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
 #include <tooldecode/verify/walk.hpp>
 
 namespace tooldecode {
@@ -20,13 +20,15 @@ namespace tooldecode {
 /// What verification makes of a draft tree.
 struct TreeVerdict {
   std::vector<std::size_t> path;  ///< accepted nodes, ascending, without the root
-  std::optional<TokenId> token;   ///< the one after them; nothing where the law there allows none
+  std::optional<TokenId>
+      token;  ///< the one after them; nothing where the distribution there allows none
 };
 
 /// Follows an acceptance rule from the root of a draft tree for as long as it chooses children.
 ///
-/// \par Shapes      a law [V] per visited node
-/// \par Complexity  the rule's choice at each of at most D + 1 nodes; other nodes' laws are not
+/// \par Shapes      a distribution [V] per visited node
+/// \par Complexity  the rule's choice at each of at most D + 1 nodes; other nodes' distributions
+/// are not
 ///                  asked for
 /// \par Threads     immutable; const members may run concurrently
 /// \par Errors      none
@@ -35,31 +37,32 @@ class TreeVerifier {
   static_assert(diagnose::is_acceptance_rule<Rule>());
 
  public:
-  static constexpr bool is_lossless        = Rule::is_lossless;
-  static constexpr bool needs_proposal_law = Rule::needs_proposal_law;
+  static constexpr bool is_lossless                 = Rule::is_lossless;
+  static constexpr bool needs_proposal_distribution = Rule::needs_proposal_distribution;
 
   explicit TreeVerifier(Rule rule) : rule_(rule) {}
   TreeVerifier() = default;
 
-  /// The token after one node; nothing where the law allows none.
+  /// The token after one node; nothing where the distribution allows none.
   template <class Noise>
-  [[nodiscard]] std::optional<TokenId> choose(const TargetLaw& law, const DraftTree& tree,
-                                              std::size_t node, Noise& noise) const {
-    return rule_.choose(law, tree, node, noise);
+  [[nodiscard]] std::optional<TokenId> choose(const TargetDistribution& distribution,
+                                              const DraftTree& tree, std::size_t node,
+                                              Noise& noise) const {
+    return rule_.choose(distribution, tree, node, noise);
   }
 
   /// Verifies a whole tree.
   ///
-  /// \param law_of       law_of(node) gives the processed logits [V] of the token after a node
-  /// \param key          of the token after the root; d nodes deeper its position is d greater
-  /// \param temperature  0 for greedy choice; the logits are divided by any other
-  template <class LawOf>
-  [[nodiscard]] TreeVerdict operator()(const DraftTree& tree, LawOf law_of, NoiseKey key,
-                                       float temperature) const {
+  /// \param distribution_of       distribution_of(node) gives the processed logits [V] of the token
+  /// after a node \param key          of the token after the root; d nodes deeper its position is d
+  /// greater \param temperature  0 for greedy choice; the logits are divided by any other
+  template <class DistributionOf>
+  [[nodiscard]] TreeVerdict operator()(const DraftTree& tree, DistributionOf distribution_of,
+                                       NoiseKey key, float temperature) const {
     TreeVerdict verdict;
     for (std::size_t node = 0;; ++key.position) {
       PositionNoise noise{key};
-      verdict.token    = choose({law_of(node), temperature}, tree, node, noise);
+      verdict.token    = choose({distribution_of(node), temperature}, tree, node, noise);
       const auto child = verdict.token ? tree.find_child(node, *verdict.token) : std::nullopt;
       if (!child) return verdict;
       verdict.path.push_back(*child);

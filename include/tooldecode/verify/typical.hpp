@@ -1,5 +1,6 @@
 /// \file
-/// Typical: the acceptance rule that takes any draft the target finds plausible; changes the law.
+/// Typical: the acceptance rule that takes any draft the target finds plausible; changes the
+/// distribution.
 #pragma once
 
 #include <algorithm>
@@ -10,49 +11,50 @@
 
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
-#include <tooldecode/verify/target_law.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
 
 namespace tooldecode {
 
 /// Accepts the first child x with p(x) > min(epsilon, delta exp(-H(p))), H the entropy of p; draws
 /// from p where there is none.
 ///
-/// **The output does not have the target's law**: a plausible draft is taken always, not as often
-/// as the target would, so that output leans to what the drafter likes. At temperature 0 the output
-/// is the greedy one for epsilon and delta below 1.
+/// **The output does not have the target's distribution**: a plausible draft is taken always, not
+/// as often as the target would, so that output leans to what the drafter likes. At temperature 0
+/// the output is the greedy one for epsilon and delta below 1.
 ///
 /// \par Complexity  O(V) time and memory
 /// \par Threads     immutable
 /// \par Errors      none
 /// \par Source      Cai et al., Medusa, arXiv:2401.10774, section 2.3.1
 struct Typical {
-  static constexpr bool is_lossless        = false;
-  static constexpr bool needs_proposal_law = false;
+  static constexpr bool is_lossless                 = false;
+  static constexpr bool needs_proposal_distribution = false;
 
   double epsilon = 0.3;   ///< what is always enough, in [0, 1)
   double delta   = 0.09;  ///< a share of exp(-H), which is 1 / n for n equally likely tokens
 
-  /// The token after a node; nothing where the law allows none.
+  /// The token after a node; nothing where the distribution allows none.
   template <class Noise>
-  [[nodiscard]] std::optional<TokenId> choose(const TargetLaw& law, const DraftTree& tree,
-                                              std::size_t node, Noise& noise) const {
+  [[nodiscard]] std::optional<TokenId> choose(const TargetDistribution& distribution,
+                                              const DraftTree& tree, std::size_t node,
+                                              Noise& noise) const {
     const std::vector<TokenId> children = tree.children(node);
-    std::vector<double> p(law.logits.size());  // [V]
-    if (children.empty() || !law.fill_probabilities(p)) return noise.draw(law);
+    std::vector<double> p(distribution.logits.size());  // [V]
+    if (children.empty() || !distribution.fill_probabilities(p)) return noise.draw(distribution);
     // log(p) of a token is that of the likeliest and the difference of their logits.
     const auto likeliest = std::max_element(p.begin(), p.end());
     const auto top =
-        static_cast<double>(law.logits[static_cast<std::size_t>(likeliest - p.begin())]);
+        static_cast<double>(distribution.logits[static_cast<std::size_t>(likeliest - p.begin())]);
     double entropy = -std::log(*likeliest);
     for (std::size_t t = 0; t < p.size(); ++t) {
-      if (p[t] > 0) entropy -= p[t] * (static_cast<double>(law.logits[t]) - top);
+      if (p[t] > 0) entropy -= p[t] * (static_cast<double>(distribution.logits[t]) - top);
     }
     const double enough = std::min(epsilon, delta * std::exp(-entropy));
     for (const TokenId child : children) {
       const auto t = static_cast<std::size_t>(child);
       if (t < p.size() && p[t] > enough) return child;
     }
-    return noise.draw(law);
+    return noise.draw(distribution);
   }
 };
 

@@ -323,9 +323,9 @@ inline FrequencyRanks FrequencyRanks::parse(std::string_view text, const std::st
   if (!file.is_object() || file.value("format", Json()) != format_) {
     fail("#/format", std::string("must be \"") + format_ + '"');
   }
-  const auto number = [&](const Json& value, const std::string& pointer, std::uint64_t most) {
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most) {
-      fail(pointer, "must be a whole number from 0 to " + std::to_string(most));
+  const auto number = [&](const Json& value, const std::string& pointer, std::uint64_t max) {
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > max) {
+      fail(pointer, "must be a whole number from 0 to " + std::to_string(max));
     }
     return value.get<std::uint64_t>();
   };

@@ -149,10 +149,10 @@ class TokenizerJson {
     if (!model.contains("vocab") || !model["vocab"].is_object())
       refuse("#/model/vocab", "must be an object");
     // Gaps between ids exist, but not so many that they would fill the memory.
-    const std::size_t most = 2 * model["vocab"].size() + 65'536;
-    std::size_t count      = 0;
-    const auto place       = [&](const nlohmann::json& id, const std::string& pointer) {
-      if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= most) {
+    const std::size_t max = 2 * model["vocab"].size() + 65'536;
+    std::size_t count     = 0;
+    const auto place      = [&](const nlohmann::json& id, const std::string& pointer) {
+      if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= max) {
         refuse(pointer, "a token's id is an integer not far past the number of tokens");
       }
       count = std::max(count, id.get<std::size_t>() + 1);

@@ -281,7 +281,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* launch, void (*kernel)(
   for (unsigned i = 0; i < launch->numAttrs; ++i) {
     const uint3 blocks = launch->attrs[i].val.clusterDim;
     cluster            = blocks.x;
-    if (simt::compute_capability < 90 || cluster == 0 || cluster > simt::most_cluster_blocks ||
+    if (simt::compute_capability < 90 || cluster == 0 || cluster > simt::max_cluster_blocks ||
         grid.x % cluster != 0 || blocks.y != 1 || blocks.z != 1) {
       return cudaErrorInvalidConfiguration;
     }

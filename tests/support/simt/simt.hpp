@@ -37,11 +37,11 @@ inline uint3 threadIdx, blockIdx, blockDim, gridDim;
 namespace simt {
 
 /// Bytes of shared memory that there are for a block.
-inline constexpr std::size_t most_shared_bytes = 256 * 1024;
+inline constexpr std::size_t max_shared_bytes = 256 * 1024;
 /// Blocks of a cluster.
-inline constexpr unsigned most_cluster_blocks = 8;
+inline constexpr unsigned max_cluster_blocks = 8;
 /// The running blocks' shared memory; what lies past the size asked for may not be touched.
-alignas(1024) inline unsigned char shared_memories[most_cluster_blocks][most_shared_bytes];
+alignas(1024) inline unsigned char shared_memories[max_cluster_blocks][max_shared_bytes];
 
 // What the running thread sees besides: its block's place in the cluster.
 inline unsigned cluster_rank = 0;
@@ -148,7 +148,7 @@ class Block {
     const unsigned char* const memory = shared_memories[cluster_rank];
     const auto* const at              = static_cast<const unsigned char*>(own);
     const Site site{file, line};
-    if (at < memory || at >= memory + most_shared_bytes) {
+    if (at < memory || at >= memory + max_shared_bytes) {
       fail("an address outside the block's shared memory", site);
     }
     if (rank >= blocks_) fail("a block that the cluster has not", site);
@@ -404,7 +404,7 @@ class Block {
   static inline Block* active_ = nullptr;
 
   std::vector<std::unique_ptr<Thread>> threads_;
-  std::array<Part, most_cluster_blocks> parts_;
+  std::array<Part, max_cluster_blocks> parts_;
   Barrier cluster_;
   std::vector<unsigned> ready_;  // lockstep takes from `head_` on
   std::size_t head_ = 0;
@@ -438,7 +438,7 @@ inline void run_grid(uint3 grid, uint3 block, unsigned cluster, std::size_t shar
 #if defined(SIMT_ADDRESS_SANITIZER)
   __asan_unpoison_memory_region(shared_memories, sizeof shared_memories);
   for (auto& memory : shared_memories) {
-    __asan_poison_memory_region(memory + shared_bytes, most_shared_bytes - shared_bytes);
+    __asan_poison_memory_region(memory + shared_bytes, max_shared_bytes - shared_bytes);
   }
 #endif
   std::vector<uint3> blocks(cluster);

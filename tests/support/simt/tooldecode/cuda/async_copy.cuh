@@ -23,7 +23,7 @@ struct PendingCopies {
   int group = 0;
 };
 // Of the threads of each block of a cluster.
-inline std::array<std::array<PendingCopies, 1024>, simt::most_cluster_blocks> pending_copies;
+inline std::array<std::array<PendingCopies, 1024>, simt::max_cluster_blocks> pending_copies;
 inline PendingCopies& my_copies() {
   return pending_copies[simt::cluster_rank][threadIdx.x];
 }

@@ -9,7 +9,7 @@
 
 namespace tooldecode::cuda {
 
-inline constexpr int most_cluster_blocks = static_cast<int>(simt::most_cluster_blocks);
+inline constexpr int max_cluster_blocks = static_cast<int>(simt::max_cluster_blocks);
 
 inline void cluster_barrier(SIMT_SITE) {
   simt::Block::active().cluster_barrier(file, line);

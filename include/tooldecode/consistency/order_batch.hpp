@@ -1,0 +1,319 @@
+/// \file
+/// OrderBatch: one call decoded under several orders of its parameters, side by side.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/consistency/order_branch.hpp>
+#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/output.hpp>
+#include <tooldecode/decode/sequence.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/logits/masked_softmax.hpp>
+#include <tooldecode/model/forward_batch.hpp>
+
+namespace tooldecode {
+
+/// Decodes a call's arguments under several orders at once.
+///
+/// Branches share the cache of all that they have in common, and each step is one forward pass over
+/// the distinct token sequences: orders that agree so far cost what one costs. What can only be one
+/// text (keys, separators, single choices) is put in without asking the model, save for a last
+/// token that the model might write longer. A branch never depends on which others run.
+///
+/// \par Shapes      rows [distinct sequences, V]
+/// \par Complexity  a pass per step; masks and choices per branch
+/// \par Threads     belongs to one thread
+/// \par Errors      none of its own
+template <Model M>
+class OrderBatch {
+ public:
+  /// What is the same for all branches.
+  struct Setting {
+    const M& model;
+    const ToolCallFSM& answer;  ///< says what may follow the call
+    const LogitsPipeline& pipeline;
+    const DecodeOptions& options;
+    std::span<const TokenId> prompt;
+    std::span<const TokenId> generated;  ///< all that comes before the branches
+    ForcedText text;
+    /// All of a text in tokens; none where there is no text, or where it cannot be written.
+    std::function<std::vector<TokenId>(std::string_view)> encode;
+  };
+  /// The first branch's place in the model, for going on from it.
+  struct Kept {
+    typename M::Cache cache;
+    std::size_t read = 0;    ///< how many of the `unread` and the branch's tokens the cache holds
+    std::vector<float> row;  ///< raw logits after them, [V]; empty where they are not known
+  };
+
+  /// \param cache   holds prompt and generated tokens, except those `unread`
+  /// \param unread  the last of the generated tokens, one at least
+  OrderBatch(Setting setting, typename M::Cache cache, std::span<const TokenId> unread,
+             std::vector<OrderBranch> branches)
+      : setting_(std::move(setting)),
+        base_(unread.begin(), unread.end()),
+        branches_(std::move(branches)),
+        mask_(setting_.answer.vocabulary_size()),
+        outer_mask_(setting_.answer.vocabulary_size()),
+        row_(setting_.model.vocabulary_size()) {
+    TOOLDECODE_ASSERT(!base_.empty());
+    std::vector<std::size_t> all(branches_.size());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+    groups_.push_back({std::move(cache), 0, std::move(all)});
+  }
+
+  [[nodiscard]] const std::vector<OrderBranch>& branches() const noexcept { return branches_; }
+  /// The first branch's, once it is over.
+  [[nodiscard]] std::optional<Kept>& kept() noexcept { return kept_; }
+  [[nodiscard]] std::size_t passes() const noexcept { return passes_; }
+  [[nodiscard]] std::chrono::nanoseconds model_time() const noexcept { return model_time_; }
+
+  /// Runs the branches [0, count) to their ends, or until `is_enough()` after a step.
+  template <class Enough>
+  void run(std::size_t count, Enough is_enough) {
+    while (step(count)) {
+      if (is_enough()) return;
+    }
+  }
+
+ private:
+  struct Group {
+    typename M::Cache cache;
+    std::size_t read;  // of base_ and the members' tokens
+    std::vector<std::size_t> members;
+  };
+
+  // One forward pass for all groups that hold a running branch; false where there are none.
+  bool step(std::size_t count) {
+    const auto runs = [&](const Group& group) {
+      return std::any_of(group.members.begin(), group.members.end(), [&](std::size_t member) {
+        return member < count && !branches_[member].is_over;
+      });
+    };
+    for (std::size_t g = 0, known = groups_.size(); g < known; ++g) {  // split adds more
+      if (!runs(groups_[g])) continue;
+      for (const std::size_t member : groups_[g].members) supply(branches_[member], member, g);
+      split(g);
+    }
+    std::erase_if(groups_, [](const Group& group) { return group.members.empty(); });
+
+    std::vector<std::size_t> running;
+    std::vector<typename M::Cache*> caches;
+    std::vector<std::vector<TokenId>> unread;
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      if (!runs(groups_[g])) continue;
+      running.push_back(g);
+      caches.push_back(&groups_[g].cache);
+      unread.push_back(unread_of(groups_[g]));
+      groups_[g].read += unread.back().size();
+    }
+    if (running.empty()) return false;
+    const std::size_t width = row_.size();
+    const std::vector<std::span<const TokenId>> tokens(unread.begin(), unread.end());
+    logits_.resize(running.size() * width);
+    const auto start = std::chrono::steady_clock::now();
+    passes_ +=
+        forward_batch(setting_.model, std::span<typename M::Cache* const>(caches),
+                      std::span<const std::span<const TokenId>>(tokens), std::span<float>(logits_));
+    model_time_ += std::chrono::steady_clock::now() - start;
+    for (std::size_t i = 0; i < running.size(); ++i) {
+      const std::span<const float> raw = std::span(logits_).subspan(i * width, width);
+      for (const std::size_t member : groups_[running[i]].members) {
+        choose(branches_[member], member, running[i], raw);
+      }
+      drop_finished(groups_[running[i]]);
+    }
+    return true;
+  }
+
+  // Puts in what can only be one text, up to where the model has a choice.
+  void supply(OrderBranch& branch, std::size_t index, std::size_t group) {
+    for (;;) {
+      if (branch.is_over || !has_room(branch)) break;
+      const auto [text, closes]         = forced_arguments(branch);
+      const std::vector<TokenId> tokens = setting_.encode(text);
+      if (!tokens.empty()) {
+        std::string_view rest = text;
+        std::size_t settled   = 0;
+        while (settled < tokens.size() && has_room(branch) &&
+               !may_go_on(branch, rest, closes, settled + 1 == tokens.size())) {
+          rest.remove_prefix(bytes(branch, tokens[settled]).size());
+          take(branch, tokens[settled++], 0, true);
+        }
+        if (branch.is_over) break;
+        if (closes) {
+          branch.read(rest, 0);
+          branch.closing     = rest;
+          branch.is_complete = branch.is_over = true;
+        }
+        if (closes || settled > 0) continue;
+      }
+      fill_mask(branch);
+      const auto only = find_only_token(mask_.words());
+      if (!setting_.options.skip_forced || !only || setting_.pipeline.is_banned(*only)) return;
+      take(branch, *only, 0, true);
+    }
+    keep(index, group, {});
+  }
+
+  // The bytes that must follow, no further than the end of the arguments; whether they reach it.
+  static std::pair<std::string, bool> forced_arguments(const OrderBranch& branch) {
+    std::string text = branch.calls.forced(branch.state);
+    auto state       = branch.state;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      state = *branch.calls.advance_bytes(state, std::string_view(text).substr(i, 1));
+      if (branch.calls.find_tool(state)) continue;
+      text.resize(i + 1);
+      return {std::move(text), true};
+    }
+    return {std::move(text), false};
+  }
+
+  // What the order allows; what may follow the call, inside the same token, the answer says. An
+  // answer that wants another order has no say.
+  void fill_mask(const OrderBranch& branch) {
+    branch.calls.fill_mask(branch.state, mask_.words());
+    if (!branch.outer) return;
+    setting_.answer.fill_mask(*branch.outer, outer_mask_.words());
+    outer_mask_ &= mask_;
+    if (outer_mask_.count() > 0) mask_ = outer_mask_;
+  }
+
+  // Whether the model might write a token that begins here and reaches beyond a forced text. What
+  // follows the arguments is not for the branch to say, so there any token counts.
+  bool may_go_on(const OrderBranch& branch, std::string_view rest, bool closes, bool is_last) {
+    if (closes && is_last) return true;
+    if (!setting_.text.is_within_token(rest)) return false;
+    if (closes) return true;
+    fill_mask(branch);
+    return mask_.count() > setting_.text.count_prefixes(rest);
+  }
+
+  // Whether another token may be written; ends the branch where not.
+  bool has_room(OrderBranch& branch) const {
+    const std::size_t length = setting_.generated.size() + branch.tokens.size();
+    if (length >= setting_.options.max_tokens) return stop(branch, Finish::length);
+    if (setting_.prompt.size() + length > context_length_of(setting_.model)) {
+      return stop(branch, Finish::context);
+    }
+    return true;
+  }
+  static bool stop(OrderBranch& branch, Finish finish) {
+    branch.finish  = finish;
+    branch.is_over = true;
+    return false;
+  }
+
+  void choose(OrderBranch& branch, std::size_t index, std::size_t group,
+              std::span<const float> raw) {
+    std::copy(raw.begin(), raw.end(), row_.begin());
+    fill_mask(branch);
+    setting_.pipeline.apply(row_, mask_.words(),
+                            {setting_.prompt, setting_.generated, branch.tokens});
+    const std::size_t position =
+        setting_.prompt.size() + setting_.generated.size() + branch.tokens.size();
+    const auto token = find_token(row_, setting_.options.temperature,
+                                  {.seed = setting_.options.seed, .position = position});
+    if (token) {
+      take(branch, *token,
+           static_cast<double>(row_[static_cast<std::size_t>(*token)]) - log_sum_exp(row_), false);
+    } else {
+      stop(branch, Finish::stuck);
+    }
+    if (branch.is_over) keep(index, group, raw);
+  }
+
+  // Appends a token, or, where the arguments end inside it, the bytes up to there as `closing`.
+  void take(OrderBranch& branch, TokenId token, double log_probability, bool forced) {
+    const std::string_view text = bytes(branch, token);
+    const std::size_t taken     = branch.read(text, log_probability);
+    if (taken < text.size() || !branch.calls.find_tool(branch.state)) {
+      branch.closing                 = text.substr(0, taken);
+      branch.closing_log_probability = log_probability;
+      branch.is_complete = branch.is_over = true;
+      return;
+    }
+    if (branch.outer) branch.outer = setting_.answer.advance(*branch.outer, token);
+    branch.tokens.push_back(token);
+    branch.log_probabilities.push_back(log_probability);
+    branch.forced.push_back(forced);
+  }
+
+  static std::string_view bytes(const OrderBranch& branch, TokenId token) {
+    return branch.calls.vocabulary().bytes(token);
+  }
+
+  // Keeps the first branch's place when it is over, before its group goes on.
+  void keep(std::size_t index, std::size_t group, std::span<const float> raw) {
+    if (index != 0 || kept_) return;
+    kept_.emplace(Kept{
+        setting_.model.fork(groups_[group].cache), groups_[group].read, {raw.begin(), raw.end()}});
+  }
+
+  void drop_finished(Group& group) const {
+    std::erase_if(group.members, [&](std::size_t member) { return branches_[member].is_over; });
+  }
+
+  // Parts a group by its members' tokens; the first keeps the cache, the others fork it.
+  void split(std::size_t g) {
+    drop_finished(groups_[g]);
+    std::vector<std::size_t> members = std::move(groups_[g].members);
+    groups_[g].members.clear();
+    const std::size_t first_new = groups_.size();
+    for (const std::size_t member : members) {
+      const auto agrees = [&](const Group& group) {
+        return group.members.empty() ||
+               branches_[group.members.front()].tokens == branches_[member].tokens;
+      };
+      if (agrees(groups_[g])) {
+        groups_[g].members.push_back(member);
+        continue;
+      }
+      const auto found = std::find_if(groups_.begin() + static_cast<std::ptrdiff_t>(first_new),
+                                      groups_.end(), agrees);
+      if (found != groups_.end()) {
+        found->members.push_back(member);
+      } else {
+        auto cache = setting_.model.fork(groups_[g].cache);
+        groups_.push_back({std::move(cache), groups_[g].read, {member}});
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<TokenId> unread_of(const Group& group) const {
+    std::vector<TokenId> tokens = base_;
+    const auto& own             = branches_[group.members.front()].tokens;
+    tokens.insert(tokens.end(), own.begin(), own.end());
+    tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(group.read));
+    return tokens;
+  }
+
+  Setting setting_;
+  std::vector<TokenId> base_;
+  std::vector<OrderBranch> branches_;
+  std::vector<Group> groups_;
+  std::optional<Kept> kept_;
+  TokenMask mask_, outer_mask_;
+  std::vector<float> row_;     // [V], of one branch
+  std::vector<float> logits_;  // [groups, V]
+  std::size_t passes_ = 0;
+  std::chrono::nanoseconds model_time_{0};
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,64 @@
+/// \file
+/// DrafterGroup: several drafters that share one tree under one budget.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/draft_candidates.hpp>
+#include <tooldecode/draft/drafter.hpp>
+
+namespace tooldecode {
+
+/// Settings of DrafterGroup.
+struct DrafterGroupOptions {
+  std::size_t budget     = 32;    ///< draft tokens of a tree, whoever guessed them
+  double min_probability = 0.02;  ///< of a path that is verified, as its drafters see it
+};
+
+/// Lets each drafter add its guesses, in the order given, and verifies the likeliest of them all.
+///
+/// What two guess is one node. A later drafter sees what earlier ones added: a ForcedDrafter at the
+/// end goes on below all leaves.
+///
+/// \par Complexity  the sum of the drafters'
+/// \par Threads     immutable; const members may run concurrently
+/// \par Errors      none
+template <class... Ds>
+class DrafterGroup {
+ public:
+  static constexpr bool reads_hidden = (Ds::reads_hidden || ...);
+
+  using Request = std::tuple<typename Ds::Request...>;
+
+  explicit DrafterGroup(Ds... drafters)
+      : DrafterGroup(DrafterGroupOptions{}, std::move(drafters)...) {}
+  explicit DrafterGroup(DrafterGroupOptions options, Ds... drafters)
+      : drafters_(std::move(drafters)...), options_(options) {}
+
+  [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
+  [[nodiscard]] double min_probability() const noexcept { return options_.min_probability; }
+  [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      return Request{std::get<i>(drafters_).begin(prompt)...};
+    }(std::index_sequence_for<Ds...>{});
+  }
+
+  template <Constraint C>
+  void propose(Request& request, const DraftContext<C>& context,
+               DraftCandidates<C>& candidates) const {
+    [&]<std::size_t... i>(std::index_sequence<i...>) {
+      (std::get<i>(drafters_).propose(std::get<i>(request), context, candidates), ...);
+    }(std::index_sequence_for<Ds...>{});
+  }
+
+ private:
+  std::tuple<Ds...> drafters_;
+  DrafterGroupOptions options_;
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,362 @@
+/// \file
+/// parse_grammar: grammars written as text, in llama.cpp's GBNF and XGrammar's EBNF.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/ebnf/build_grammar.hpp>
+#include <tooldecode/ebnf/rules.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/text_dfa.hpp>
+#include <tooldecode/text/utf8_lexeme.hpp>
+
+namespace tooldecode {
+
+namespace detail {
+
+// Reads the text from left to right into rules.
+class GrammarReader {
+ public:
+  using Id = Rules::Id;
+
+  explicit GrammarReader(std::string_view text) : text_(text) {
+    skip();
+    while (at_ < text_.size()) rule();
+    for (const auto& [name, named] : names_) {
+      if (!named.is_defined) fail("the rule '" + name + "' is not defined", named.first_use);
+    }
+  }
+
+  [[nodiscard]] const Rules& rules() const noexcept { return rules_; }
+  [[nodiscard]] Id find(std::string_view name) const {
+    const auto named = names_.find(name);
+    if (named == names_.end()) {
+      throw Error(Errc::malformed_grammar, "", "no rule is named '" + std::string(name) + "'");
+    }
+    return named->second.rule;
+  }
+
+ private:
+  struct Named {
+    Id rule               = 0;
+    std::size_t first_use = 0;
+    bool is_defined       = false;
+  };
+  static constexpr std::uint32_t max_nested    = 200;
+  static constexpr std::size_t max_expressions = 8 * TextDfa::max_states;  // states of them all
+
+  [[noreturn]] void fail(const std::string& what) const { fail(what, at_); }
+  [[noreturn]] static void fail(const std::string& what, std::size_t at) {
+    throw Error(Errc::malformed_grammar, "byte " + std::to_string(at), what);
+  }
+
+  [[nodiscard]] bool has(std::string_view next) const {
+    return text_.substr(at_, next.size()) == next;
+  }
+  bool take(std::string_view next) {
+    if (!has(next)) return false;
+    at_ += next.size();
+    return true;
+  }
+  // White space and comments.
+  void skip() {
+    while (at_ < text_.size()) {
+      if (text_[at_] == '#') {
+        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+      } else if (std::string_view(" \t\r\n").find(text_[at_]) == std::string_view::npos) {
+        return;
+      } else {
+        ++at_;
+      }
+    }
+  }
+  std::string_view name() {
+    const std::size_t begin = at_;
+    for (; at_ < text_.size(); ++at_) {
+      const char c        = text_[at_];
+      const bool is_named = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                            (c >= '0' && c <= '9') || c == '-' || c == '_';
+      if (!is_named) break;
+    }
+    return text_.substr(begin, at_ - begin);
+  }
+  Named& named(std::string_view name, std::size_t at) {
+    const auto known = names_.find(name);
+    if (known != names_.end()) return known->second;
+    return names_.emplace(name, Named{rules_.reserve(), at}).first->second;
+  }
+
+  void rule() {
+    const std::size_t begin = at_;
+    const auto left         = name();
+    if (left.empty()) fail("a rule begins with its name");
+    Named& rule = named(left, begin);
+    if (rule.is_defined) fail("the rule '" + std::string(left) + "' is defined twice", begin);
+    rule.is_defined = true;
+    skip();
+    if (!take("::=")) fail("'::=' is missing after a rule's name");
+    rules_.define(rule.rule, alternatives());
+    if (at_ < text_.size() && !begins_rule()) fail("unexpected character");
+  }
+  // Whether a name and `::=` follow: a rule ends where the next one begins.
+  bool begins_rule() {
+    const std::size_t begin = at_;
+    const bool has_name     = !name().empty();
+    skip();
+    const bool begins = has_name && has("::=");
+    at_               = begin;
+    return begins;
+  }
+
+  Id alternatives() {
+    if (++depth_ > max_nested) {
+      throw Error(Errc::limit_exceeded, "byte " + std::to_string(at_), "groups nested too deeply");
+    }
+    std::vector<Id> all{sequence()};
+    while (take("|")) all.push_back(sequence());
+    --depth_;
+    return rules_.choice(std::move(all));
+  }
+  Id sequence() {
+    std::vector<Id> parts;
+    while (const auto part = term()) parts.push_back(repeated(*part));
+    return rules_.sequence(parts);
+  }
+  Id repeated(Id item) {
+    for (skip(); const auto count = quantifier(); skip()) item = rules_.repeat(item, *count);
+    return item;
+  }
+
+  // The next part of a sequence, if it has one more.
+  std::optional<Id> term() {
+    skip();
+    if (at_ >= text_.size()) return std::nullopt;
+    const std::size_t begin = at_;
+    switch (text_[at_]) {
+      case '|':
+      case ')':
+        return std::nullopt;
+      case '"':
+        return literal();
+      case '[':
+        return rules_.characters(bracket());
+      case '/':
+        return expression();
+      case '.':
+        ++at_;
+        return rules_.characters(CodePointSet::all());
+      case '(': {
+        ++at_;
+        const Id inside = alternatives();
+        if (!take(")")) fail("a group is not closed", begin);
+        return inside;
+      }
+      case '<':
+      case '!':
+        fail("tokens by name or number are not supported");
+      case '*':
+      case '+':
+      case '?':
+      case '{':
+        fail("a repetition follows nothing");
+      default:
+        break;
+    }
+    if (begins_rule()) return std::nullopt;
+    const auto right = name();
+    if (right.empty()) fail("unexpected character");
+    return named(right, begin).rule;
+  }
+
+  std::optional<Occurrences> quantifier() {
+    if (take("*")) return Occurrences{};
+    if (take("+")) return Occurrences{1};
+    if (take("?")) return Occurrences{0, 1};
+    const std::size_t begin = at_;
+    if (!take("{")) return std::nullopt;
+    Occurrences count;
+    skip();
+    count.min = count.max = number();
+    skip();
+    if (take(",")) {
+      skip();
+      count.max = has("}") ? Occurrences::unbounded : number();
+      skip();
+    }
+    if (!take("}")) fail("a repetition is not closed", begin);
+    if (count.min > count.max) fail("a repetition whose minimum exceeds its maximum", begin);
+    return count;
+  }
+  std::uint32_t number() {
+    const std::size_t begin = at_;
+    std::uint64_t value     = 0;
+    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
+      value = value * 10 + static_cast<std::uint64_t>(text_[at_] - '0');
+      if (value > std::numeric_limits<std::int32_t>::max()) {
+        throw Error(Errc::limit_exceeded, "byte " + std::to_string(begin), "a count past 2^31 - 1");
+      }
+    }
+    if (at_ == begin) fail("a number is missing");
+    return static_cast<std::uint32_t>(value);
+  }
+
+  Id literal() {
+    const std::size_t begin = at_++;
+    std::string text;
+    while (!take("\"")) {
+      if (at_ >= text_.size() || has("\n")) fail("a literal is not closed", begin);
+      append_utf8(text, character());
+    }
+    return rules_.text(std::move(text));
+  }
+  CodePointSet bracket() {
+    const std::size_t begin = at_++;
+    const bool negated      = take("^");
+    std::vector<CodePointSet::Range> ranges;
+    while (!take("]")) {
+      const auto next = [&] {
+        if (at_ >= text_.size() || has("\n")) fail("a class is not closed", begin);
+        return character();
+      };
+      const std::size_t at = at_;
+      const char32_t first = next();
+      char32_t last        = first;
+      if (has("-") && text_.substr(at_, 2) != "-]") {
+        ++at_;
+        last = next();
+      }
+      if (first > last) fail("a range whose ends are out of order", at);
+      ranges.emplace_back(first, last);
+    }
+    CodePointSet set(std::move(ranges));
+    return negated ? ~set : set;
+  }
+  // A character as it is, or an escape.
+  char32_t character() {
+    if (take("\\")) return escape();
+    const auto byte = static_cast<std::uint8_t>(text_[at_]);
+    if (byte < 0x80) return static_cast<char32_t>(text_[at_++]);
+    std::string again;
+    const char32_t c = decode_utf8(text_.substr(at_, 4))[0];
+    append_utf8(again, c);
+    if (!take(again)) fail("not UTF-8");
+    return c;
+  }
+  char32_t escape() {
+    const std::size_t begin = at_ - 1;
+    if (at_ >= text_.size()) fail("a backslash ends the text", begin);
+    const char c = text_[at_++];
+    switch (c) {
+      case 'n':
+        return '\n';
+      case 't':
+        return '\t';
+      case 'r':
+        return '\r';
+      case 'f':
+        return '\f';
+      case 'b':
+        return '\b';
+      case 'v':
+        return '\v';
+      case '0':
+        return 0;
+      case 'x':
+        return hex(2, begin);
+      case 'u':
+        return hex(4, begin);
+      case 'U':
+        return hex(8, begin);
+      default:
+        if (std::string_view("\\\"'[]-^/.").find(c) != std::string_view::npos) {
+          return static_cast<char32_t>(c);
+        }
+        fail("an unknown escape", begin);
+    }
+  }
+  char32_t hex(int digits, std::size_t begin) {
+    std::uint32_t value = 0;
+    for (; digits > 0; --digits, ++at_) {
+      const char c    = at_ < text_.size() ? text_[at_] : ' ';
+      const int digit = c >= '0' && c <= '9'   ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
+      if (digit < 0) fail("a hexadecimal digit is missing");
+      value = value << 4 | static_cast<std::uint32_t>(digit);
+    }
+    if (value > CodePointSet::last_code_point || (value >= 0xD800 && value <= 0xDFFF)) {
+      fail("an escape that is no character", begin);
+    }
+    return value;
+  }
+
+  // `/pattern/`: what a regular expression matches from its first character to its last.
+  Id expression() {
+    const std::size_t begin = at_++;
+    std::string pattern;
+    while (!take("/")) {
+      if (at_ >= text_.size() || has("\n")) fail("a regular expression is not closed", begin);
+      if (has("\\") && !has("\\/")) pattern += text_[at_++];
+      take("\\");
+      if (at_ < text_.size()) pattern += text_[at_++];
+    }
+    try {
+      const TextDfa text = compile_whole_pattern(pattern);
+      expressions_ += text.rows().size();
+      if (expressions_ > max_expressions) {
+        throw Error(Errc::limit_exceeded, "", "regular expressions that need too many states");
+      }
+      return rules_.lexeme(std::make_shared<const Dfa>(utf8_lexeme(text)));
+    } catch (const Error& error) {
+      throw Error(error.code(), "byte " + std::to_string(begin), error.what());
+    }
+  }
+
+  std::string_view text_;
+  std::size_t at_      = 0;
+  std::uint32_t depth_ = 0;
+  Rules rules_;
+  std::map<std::string, Named, std::less<>> names_;
+  std::size_t expressions_ = 0;
+};
+
+}  // namespace detail
+
+/// The grammar of a text: rules `name ::= alternatives`, of which one is the root.
+///
+/// Alternatives are separated by `|` and may be empty; their parts are names, `"literals"`,
+/// `[classes]`, `[^classes]`, `.` (any character), `(groups)` and `/regular expressions/` (whole
+/// matches, see compile_pattern), each with `*`, `+`, `?`, `{m}`, `{m,}` or `{m,n}` after it.
+/// Escapes are
+/// `\n \t \r \f \b \v \0 \xHH \uHHHH \UHHHHHHHH` and punctuation; all of them, and all classes, are
+/// about code points, never bytes. `#` begins a comment. White space, line ends too, has no
+/// meaning: a rule ends where the next one begins. Rules may recur anywhere, at their left end too,
+/// and may be ambiguous or empty.
+///
+/// \par Complexity  O(text), and as build_grammar
+/// \par Threads     pure
+/// \par Errors      Error{malformed_grammar} with the byte, for an undefined rule that of its first
+///                  use; Error{malformed_pattern, unsupported_pattern} with the byte and the
+///                  character; Error{limit_exceeded}
+/// \par Source      llama.cpp, grammars/README.md; XGrammar's EBNF
+[[nodiscard]] inline RootedGrammar parse_grammar(std::string_view text,
+                                                 std::string_view root = "root") {
+  const detail::GrammarReader reader(text);
+  return build_grammar(reader.rules(), reader.find(root));
+}
+
+}  // namespace tooldecode

@@ -1,0 +1,122 @@
+/// \file
+/// Rules: a context-free grammar as people write it: any recursion, empty texts anywhere.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/dfa.hpp>
+
+namespace tooldecode {
+
+/// Rules as a graph of nodes over code points; `build_grammar` makes a Grammar of them.
+///
+/// Unlike a Grammar's, these nodes may refer to themselves at their own left end, and anything may
+/// be empty, the items of a repetition too.
+///
+/// \par Complexity  O(size of the arguments) per node
+/// \par Threads     build on one thread; const members may run concurrently
+/// \par Errors      Error{limit_exceeded} past `max_nodes`
+class Rules {
+ public:
+  using Id                               = std::uint32_t;
+  static constexpr std::size_t max_nodes = 50'000;
+
+  enum class Kind : std::uint8_t {
+    text,        ///< this text, perhaps empty
+    characters,  ///< one character of a set
+    lexeme,      ///< what a Dfa accepts
+    pair,        ///< one part, then the other
+    choice,      ///< one of the parts
+    repeat,      ///< a part, again and again
+    rule,        ///< what its one part, given later, accepts
+  };
+  struct Node {
+    Kind kind = Kind::text;
+    std::string text{};         ///< UTF-8
+    CodePointSet set{};         ///< characters
+    DfaPointer dfa{};           ///< lexeme
+    std::vector<Id> parts{};    ///< children
+    Occurrences occurrences{};  ///< repeat
+  };
+
+  [[nodiscard]] Id text(std::string utf8) { return add({.text = std::move(utf8)}); }
+  [[nodiscard]] Id characters(CodePointSet set) {
+    return add({.kind = Kind::characters, .set = std::move(set)});
+  }
+  /// \param dfa  counts characters as units, as utf8_lexeme makes it
+  [[nodiscard]] Id lexeme(DfaPointer dfa) {
+    return add({.kind = Kind::lexeme, .dfa = std::move(dfa)});
+  }
+  [[nodiscard]] Id sequence(const std::vector<Id>& parts) {
+    if (parts.empty()) return text("");
+    Id all = parts.back();
+    for (std::size_t i = parts.size() - 1; i-- > 0;) {
+      all = add({.kind = Kind::pair, .parts = {parts[i], all}});
+    }
+    return all;
+  }
+  [[nodiscard]] Id choice(std::vector<Id> alternatives) {
+    if (alternatives.size() == 1) return alternatives[0];
+    return add({.kind = Kind::choice, .parts = std::move(alternatives)});
+  }
+  [[nodiscard]] Id repeat(Id item, Occurrences occurrences) {
+    return add({.kind = Kind::repeat, .parts = {item}, .occurrences = occurrences});
+  }
+  /// A rule to be given its meaning later; accepts nothing until then.
+  [[nodiscard]] Id reserve() { return add({.kind = Kind::rule}); }
+  void define(Id rule, Id body) {
+    TOOLDECODE_ASSERT(nodes_[rule].kind == Kind::rule);
+    nodes_[rule].parts = {body};
+  }
+
+  [[nodiscard]] const Node& operator[](Id id) const { return nodes_[id]; }
+  [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
+
+  /// For each node, whether it accepts the empty text. O(nodes + edges).
+  [[nodiscard]] std::vector<char> nullable() const {
+    std::vector<std::vector<Id>> users(size());
+    std::vector<char> result(size(), 0);
+    std::vector<Id> work;
+    const auto mark = [&](Id id) {
+      if (!result[id]) result[id] = 1, work.push_back(id);
+    };
+    for (Id id = 0; id < size(); ++id) {
+      const Node& node = nodes_[id];
+      for (const Id part : node.parts) users[part].push_back(id);
+      const bool is_empty = node.kind == Kind::text ? node.text.empty()
+                            : node.kind == Kind::lexeme
+                                ? !node.dfa->empty() && node.dfa->accepting(0)
+                                : false;
+      if (is_empty || (node.kind == Kind::repeat && node.occurrences.min == 0)) mark(id);
+    }
+    while (!work.empty()) {
+      const Id id = work.back();
+      work.pop_back();
+      for (const Id user : users[id]) {
+        const std::vector<Id>& parts = nodes_[user].parts;
+        if (nodes_[user].kind != Kind::pair || (result[parts[0]] && result[parts[1]])) mark(user);
+      }
+    }
+    return result;
+  }
+
+ private:
+  Id add(Node node) {
+    if (size() >= max_nodes) throw Error(Errc::limit_exceeded, "", "a grammar with too many parts");
+    nodes_.push_back(std::move(node));
+    return static_cast<Id>(size() - 1);
+  }
+
+  std::vector<Node> nodes_;
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,177 @@
+/// \file
+/// Form: the normal form of a schema: for each type, the alternatives of which a value of
+/// that type meets one.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/keys_together.hpp>
+#include <tooldecode/schema/string_sets.hpp>
+#include <tooldecode/text/number_bounds.hpp>
+
+namespace tooldecode {
+
+/// Number of a form among its FormAlgebra.
+using FormId                         = std::uint32_t;
+inline constexpr FormId any_form     = 0;  ///< every value
+inline constexpr FormId nothing_form = 1;  ///< no value
+
+/// Numbers: of some kinds, between bounds, multiples of each of some numbers.
+struct NumberForm {
+  NumberKinds kinds = NumberKinds::any;
+  NumberBounds bounds{};
+  friend bool operator==(const NumberForm&, const NumberForm&) = default;
+};
+
+/// Strings: of some length, passing tests, one of some texts, none of others.
+struct StringForm {
+  Occurrences length{};
+  StringTests tests{};
+  std::optional<std::vector<std::string>> values{};  ///< ascending
+  std::vector<std::string> excluded{};               ///< ascending
+  friend bool operator==(const StringForm&, const StringForm&) = default;
+};
+
+/// Arrays: forms of the first items, of all further ones, and how many conform to others.
+struct ArrayForm {
+  struct Contains {
+    FormId item = any_form;
+    Occurrences count{1};
+    std::size_t from                                         = 0;  ///< only items from this one on
+    friend bool operator==(const Contains&, const Contains&) = default;
+  };
+  std::vector<FormId> prefix{};
+  FormId rest = any_form;
+  Occurrences length{};
+  std::vector<Contains> contains{};
+  bool unique           = false;
+  std::size_t evaluated = 0;  ///< so many first items are known to other keywords
+  friend bool operator==(const ArrayForm&, const ArrayForm&) = default;
+
+  [[nodiscard]] FormId item(std::size_t i) const { return i < prefix.size() ? prefix[i] : rest; }
+};
+
+/// Objects: named members, and the classes of all other keys with the forms of their values.
+struct ObjectForm {
+  struct Member {
+    std::string name;
+    FormId value                                         = any_form;
+    bool required                                        = false;
+    friend bool operator==(const Member&, const Member&) = default;
+  };
+  /// Keys, other than members' names, that pass tests; classes exclude each other.
+  struct Others {
+    StringTests keys{};
+    FormId value                                         = any_form;
+    friend bool operator==(const Others&, const Others&) = default;
+  };
+  /// The keys that other keywords have evaluated.
+  struct Evaluated {
+    bool all = false;
+    std::vector<std::string> names{};
+    std::vector<std::uint32_t> patterns{};  ///< sets of texts
+    friend bool operator==(const Evaluated&, const Evaluated&) = default;
+  };
+  std::vector<Member> members{};
+  std::vector<Others> others{{}};
+  Occurrences count{};
+  std::vector<std::pair<std::string, std::string>> dependent{};
+  Evaluated evaluated{};
+  using Together = KeysTogether<std::string>;
+  std::vector<Together> together{};
+  friend bool operator==(const ObjectForm&, const ObjectForm&) = default;
+
+  [[nodiscard]] const Member* find(const std::string& name) const {
+    const auto at = std::find_if(members.begin(), members.end(),
+                                 [&](const Member& member) { return member.name == name; });
+    return at == members.end() ? nullptr : &*at;
+  }
+};
+
+/// The values of a schema: those that meet one of the alternatives of their type.
+struct Form {
+  bool null = false, truth = false, falsehood = false;
+  std::vector<NumberForm> numbers{};
+  std::vector<StringForm> texts{};
+  std::vector<ArrayForm> arrays{};
+  std::vector<ObjectForm> objects{};
+
+  [[nodiscard]] static Form anything() { return {true, true, true, {{}}, {{}}, {{}}, {{}}}; }
+  [[nodiscard]] bool empty() const noexcept {
+    return !null && !truth && !falsehood && numbers.empty() && texts.empty() && arrays.empty() &&
+           objects.empty();
+  }
+  [[nodiscard]] std::size_t alternatives() const noexcept {
+    return numbers.size() + texts.size() + arrays.size() + objects.size();
+  }
+};
+
+/// About how much memory an alternative, or a form, takes.
+[[nodiscard]] inline std::size_t bytes_of(const NumberForm& form) {
+  return sizeof(form) + sizeof(Decimal) * form.bounds.multiples.size();
+}
+/// The same of strings.
+[[nodiscard]] inline std::size_t bytes_of(const StringForm& form) {
+  const std::size_t texts = form.excluded.size() + (form.values ? form.values->size() : 0);
+  return sizeof(form) + sizeof(std::string) * texts;
+}
+/// The same of arrays.
+[[nodiscard]] inline std::size_t bytes_of(const ArrayForm& form) {
+  return sizeof(form) + sizeof(FormId) * form.prefix.size() +
+         sizeof(ArrayForm::Contains) * form.contains.size();
+}
+/// The same of objects.
+[[nodiscard]] inline std::size_t bytes_of(const ObjectForm& form) {
+  return sizeof(form) + sizeof(ObjectForm::Member) * form.members.size() +
+         sizeof(ObjectForm::Others) * form.others.size() +
+         2 * sizeof(std::string) * form.dependent.size() +
+         6 * sizeof(std::string) * form.together.size() +
+         sizeof(std::string) * form.evaluated.names.size();
+}
+/// The same of some alternatives.
+template <class Form>
+[[nodiscard]] std::size_t bytes_of(const std::vector<Form>& forms) {
+  std::size_t all = 0;
+  for (const Form& form : forms) all += bytes_of(form);
+  return all;
+}
+/// The same of all alternatives of a form.
+[[nodiscard]] inline std::size_t bytes_of(const Form& form) {
+  return bytes_of(form.numbers) + bytes_of(form.texts) + bytes_of(form.arrays) +
+         bytes_of(form.objects);
+}
+
+/// Steps that looking at an alternative takes, see BuildBudget.
+[[nodiscard]] inline std::uint64_t steps_of(const NumberForm& /*form*/) noexcept {
+  return 30;
+}
+/// The same of strings.
+[[nodiscard]] inline std::uint64_t steps_of(const StringForm& form) noexcept {
+  return 10 + 2 * (form.excluded.size() + (form.values ? form.values->size() : 0));
+}
+/// The same of arrays.
+[[nodiscard]] inline std::uint64_t steps_of(const ArrayForm& form) noexcept {
+  return 10 + form.prefix.size() + form.contains.size();
+}
+/// The same of objects.
+[[nodiscard]] inline std::uint64_t steps_of(const ObjectForm& form) noexcept {
+  return 20 + 3 * form.members.size() + 4 * form.others.size() + 4 * form.dependent.size() +
+         2 * form.evaluated.names.size() + 40 * form.together.size();
+}
+
+/// The only number of a form, where its bounds leave one.
+[[nodiscard]] inline const Decimal* find_point(const NumberForm& form) {
+  const auto& min = form.bounds.minimum;
+  const auto& max = form.bounds.maximum;
+  if (!min || !max || min->exclusive || max->exclusive) return nullptr;
+  return min->value == max->value ? &min->value : nullptr;
+}
+
+}  // namespace tooldecode

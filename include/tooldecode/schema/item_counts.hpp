@@ -1,0 +1,118 @@
+/// \file
+/// ItemCounts: arrays of which so many items conform to a form: `contains` as a grammar.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/alternatives.hpp>
+#include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/form_algebra.hpp>
+
+namespace tooldecode {
+
+/// Items one by one, counting those that conform to each form of a list. Counts stop where they no
+/// longer matter, so that the nodes are few; an item need not be counted where only a least number
+/// is asked for, which spares its complement.
+///
+/// \par Complexity  O(items that matter x counts that matter x subsets of the list)
+/// \par Threads     one at a time per Grammar
+/// \par Errors      Error{limit_exceeded} past `max_states`; those of FormAlgebra
+class ItemCounts {
+ public:
+  static constexpr std::size_t max_states = 2000;
+
+  ItemCounts(Grammar& grammar, FormAlgebra& forms, NodeId comma,
+             std::function<NodeId(FormId)> value)
+      : grammar_(grammar), forms_(forms), comma_(comma), value_(std::move(value)) {}
+
+  /// The items of an array, without brackets.
+  [[nodiscard]] NodeId operator()(const ArrayForm& form) {
+    form_  = &form;
+    known_ = {};
+    if (form.contains.size() > 4) irreducible("too many forms that an array must contain");
+    const bool open = form.length.max == Occurrences::unbounded;
+    last_           = std::max<std::size_t>(form.prefix.size() + 1, form.length.min);
+    for (const ArrayForm::Contains& contains : form.contains) {
+      last_ = std::max(last_, contains.from + 1);
+    }
+    if (!open) last_ = form.length.max;
+    if (last_ > max_states) too_many();
+    return after({0, std::vector<std::uint32_t>(form.contains.size(), 0)});
+  }
+
+ private:
+  struct State {
+    std::size_t items;
+    std::vector<std::uint32_t> counts;
+    friend auto operator<=>(const State&, const State&) = default;
+  };
+
+  [[noreturn]] static void too_many() {
+    throw Error(Errc::limit_exceeded, "", "an array that contains items needs too many states");
+  }
+
+  // What may follow so many items.
+  NodeId after(const State& state) {
+    if (const auto known = known_.find(state); known != known_.end()) return known->second;
+    if (known_.size() >= max_states) too_many();
+    const NodeId node = grammar_.reserve();
+    known_.emplace(state, node);
+    const auto& contains = form_->contains;
+    std::vector<NodeId> choices;
+    bool may_end = state.items >= form_->length.min;
+    for (std::size_t k = 0; k < contains.size(); ++k) {
+      may_end &= state.counts[k] >= contains[k].count.min;
+    }
+    if (may_end) choices.push_back(grammar_.empty());
+    const bool full =
+        form_->length.max != Occurrences::unbounded && state.items >= form_->length.max;
+    for (std::size_t chosen = 0; !full && chosen < std::size_t{1} << contains.size(); ++chosen) {
+      add_item(state, chosen, choices);
+    }
+    grammar_.define(node, grammar_.choice(std::move(choices)));
+    return node;
+  }
+
+  // A further item that counts for the chosen forms.
+  void add_item(const State& state, std::size_t chosen, std::vector<NodeId>& choices) {
+    State next{std::min(state.items + 1, last_), state.counts};
+    FormId item = form_->item(state.items);
+    for (std::size_t k = 0; k < form_->contains.size(); ++k) {
+      const auto& [form, count, from] = form_->contains[k];
+      const bool counted              = (chosen >> k & 1) != 0;
+      const bool open                 = count.max == Occurrences::unbounded;
+      const bool settled = state.items < from || (open && state.counts[k] >= count.min);
+      if (settled && counted) return;  // counts no more
+      if (settled) continue;
+      if (counted && ++next.counts[k] > count.max) return;
+      if (counted) {
+        item = forms_.both(item, form);
+      } else if (!open) {
+        item = forms_.both(item, forms_.complement(form));
+      }
+    }
+    if (item == nothing_form) return;
+    const NodeId content = value_(item);
+    const NodeId rest    = after(next);
+    choices.push_back(state.items == 0 ? grammar_.sequence({content, rest})
+                                       : grammar_.sequence({comma_, content, rest}));
+  }
+
+  Grammar& grammar_;
+  FormAlgebra& forms_;
+  NodeId comma_;
+  std::function<NodeId(FormId)> value_;
+  const ArrayForm* form_ = nullptr;
+  std::size_t last_      = 0;
+  std::map<State, NodeId> known_;
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,154 @@
+/// \file
+/// SchemaCompiler: JSON Schema to grammar: the values that conform, as JSON or Python writes them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/grammar_builder.hpp>
+#include <tooldecode/schema/reader.hpp>
+#include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/number_bounds.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode {
+
+/// How values are written, and how schemas are read.
+struct SchemaOptions {
+  ValueSyntax syntax       = ValueSyntax::json;
+  bool documented_order    = false;  ///< properties in the order of the schema only
+  std::uint32_t whitespace = 40;     ///< most bytes of optional whitespace; 0: ", " and ": " only
+  std::vector<std::string> leading_keys{};  ///< of the root object: required, first, in this order
+  /// For judging texts rather than for writing them, also what no writer has and a model would be
+  /// led astray by: named keys with every escape, of letters too (`\u0061`), and integers whose
+  /// exponent makes up for digits behind a point (`3.5e1`).
+  bool every_spelling = false;
+  DocumentRules rules{};
+  NumberLimits numbers{};  ///< how many digits numbers have, and which exponents
+  BuildLimits limits{};    ///< what building it may cost, unless an outer budget is charged
+};
+
+/// The mark, `argument_tag + i`, on the value of the root object's i-th property.
+inline constexpr std::uint32_t argument_tag = GrammarBuilder::argument_tag;
+
+/// Adds the values of schemas to a Grammar.
+///
+/// Every keyword of drafts 4, 6, 7, 2019-09 and 2020-12 is enforced or refused by name. Refused are
+/// combinations without a grammar: `uniqueItems` where the items cannot be listed, a `not` that
+/// asks for a further property with a value of its own or for a number that is no multiple,
+/// `unevaluatedItems` beside `contains`, references that leave the document (see DocumentRules),
+/// and patterns and formats that are not regular. What is accepted conforms; what conforms is
+/// accepted but for these readings: numbers are as long as NumberLimits says, and finite as
+/// doubles; enum texts and texts of a pattern or format are written as Python's json.dumps and
+/// JavaScript's JSON.stringify write them: plainly, or by number where a character is DEL, past
+/// ASCII or must be escaped. Keys, and texts with no more than a length, have every spelling of the
+/// syntax (in Python but octal and named escapes), and a key is that of its text however it is
+/// spelt; only letters and others that no writer escapes are plain in keys that the schema names,
+/// unless SchemaOptions::every_spelling says otherwise.
+///
+/// A key that the schema does not name may be repeated: each of its values conforms, so that it
+/// does not matter which of them a reader takes. Each counts for maxProperties; for minProperties a
+/// key counts once: as long as more keys are needed than those that are required, none is repeated.
+///
+/// Patterns are those of ECMA-262 in Unicode mode, and no other dialect's, see compile_pattern;
+/// formats are those of their RFCs, see string_format.
+///
+/// Numbers are their values, however they are written: 1e3 and 3.0 are integers, save in draft 4,
+/// whose integers have neither a point nor an exponent; 3.5e1 is one by
+/// SchemaOptions::every_spelling only. Numbers of the schema are exact where its text was read by
+/// `parse_exact_json`, as `JsonSchemaConstraint::parse` and `ToolSet::parse` do. Of a double, in a
+/// value that others have read, nothing is known but itself: it means the shortest decimal that
+/// reads as it.
+///
+/// What building may cost is counted, see BuildLimits: a document of up to a megabyte is built
+/// within about a second and 256 MB, or refused with the pointer of the schema that was at work.
+/// SchemaOptions::limits raises that.
+///
+/// \par Complexity  O(alternatives of the normal form), each once; patterns see compile_pattern
+/// \par Threads     one at a time per Grammar
+/// \par Errors      Error{malformed_schema, unsupported_keyword, unsatisfiable_schema,
+///                  malformed_pattern, unsupported_pattern, limit_exceeded} with the JSON pointer
+/// \par Source      JSON Schema drafts 4 to 2020-12; RFC 8259
+class SchemaCompiler {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  /// \param root  the document that references point into; it outlives the compiler
+  SchemaCompiler(Grammar& grammar, const Json& root, SchemaOptions options = {})
+      : grammar_(grammar),
+        root_(root),
+        options_(std::move(options)),
+        first_(static_cast<NodeId>(grammar.size())),
+        reader_(root, options_.rules),
+        text_(grammar, options_.syntax, options_.whitespace, options_.every_spelling),
+        values_(grammar, reader_, text_, options_.documented_order,
+                options_.every_spelling ? options_.numbers : options_.numbers.as_written()) {}
+
+  /// Any value that conforms; `pointer` is where the schema stands in the root document.
+  [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer) {
+    return built(pointer, "no value conforms to this schema", [&] {
+      const FormId form = reader_.form(schema, pointer);
+      return &schema == &root_ ? values_.value(form, members(text_.colon(), false))
+                               : values_.value(form);
+    });
+  }
+
+  /// The properties of an object schema as a call's keyword arguments: `a=1, b='x'`.
+  [[nodiscard]] NodeId keyword_arguments(const Json& schema, const std::string& pointer) {
+    return built(pointer, "no arguments conform to this schema", [&] {
+      const NodeId equals =
+          grammar_.sequence({text_.space(), grammar_.literal("="), text_.space()});
+      std::vector<NodeId> choices;
+      for (const ObjectForm& object : reader_.forms[reader_.form(schema, pointer)].objects) {
+        choices.push_back(values_.members(object, members(equals, true)));
+      }
+      return grammar_.choice(std::move(choices));
+    });
+  }
+
+  /// What a relaxed reading has left out, see DocumentRules.
+  [[nodiscard]] const std::vector<Relaxation>& relaxations() const noexcept {
+    return reader_.relaxations();
+  }
+
+  /// Optional whitespace, as this compiler writes it between values.
+  [[nodiscard]] NodeId whitespace() const noexcept { return text_.space(); }
+  /// A comma between values, and a colon after a key.
+  [[nodiscard]] NodeId comma() const noexcept { return text_.comma(); }
+  [[nodiscard]] NodeId colon() const noexcept { return text_.colon(); }
+
+ private:
+  // A node that some text matches, made within the limits.
+  template <class Make>
+  [[nodiscard]] NodeId built(const std::string& pointer, const char* otherwise, const Make& make) {
+    const BuildBudget budget(options_.limits);
+    try {
+      const NodeId node = make();
+      if (grammar_.satisfiable(first_)[node]) return node;
+    } catch (const Error& error) {
+      throw placed(error, pointer);
+    }
+    throw Error(Errc::unsatisfiable_schema, pointer, otherwise);
+  }
+  // How the root object's members are written.
+  [[nodiscard]] GrammarBuilder::Members members(NodeId assign, bool plain) const {
+    return {assign, plain, options_.documented_order, true, options_.leading_keys};
+  }
+
+  Grammar& grammar_;
+  const Json& root_;
+  SchemaOptions options_;
+  NodeId first_;  // the grammar's first node of this compiler
+  Reader reader_;
+  Spellings text_;
+  GrammarBuilder values_;
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,152 @@
+/// \file
+/// StringSets: the sets of texts that a schema's patterns and formats name, and their products.
+#pragma once
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_format.hpp>
+#include <tooldecode/text/text_dfa.hpp>
+
+namespace tooldecode {
+
+/// That a text is in a set, or is not.
+struct StringTest {
+  std::uint32_t set                                             = 0;
+  bool negated                                                  = false;
+  friend auto operator<=>(const StringTest&, const StringTest&) = default;
+};
+/// Tests that must all hold, ascending.
+using StringTests = std::vector<StringTest>;
+
+/// Both lists of tests.
+[[nodiscard]] inline StringTests united(const StringTests& a, const StringTests& b) {
+  StringTests all;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
+  return all;
+}
+
+/// The sets of texts that tests speak of; an automaton is made when a test first needs it.
+///
+/// \par Complexity  as compile_pattern, once per pattern; products are made once per list of tests
+/// \par Threads     one at a time
+/// \par Errors      Error{malformed_pattern, unsupported_pattern, limit_exceeded} at the place
+///                  where the pattern was first named
+class StringSets {
+ public:
+  using TextsPointer = std::shared_ptr<const TextDfa>;
+
+  /// The texts in which a pattern matches.
+  [[nodiscard]] std::uint32_t pattern(const std::string& text, const std::string& pointer) {
+    const auto [at, fresh] = patterns_.emplace(text, static_cast<std::uint32_t>(sets_.size()));
+    if (fresh) sets_.push_back({text, pointer, nullptr});
+    return at->second;
+  }
+  /// The texts of an automaton.
+  [[nodiscard]] std::uint32_t add(TextsPointer texts) {
+    sets_.push_back({"", "", std::move(texts)});
+    return static_cast<std::uint32_t>(sets_.size() - 1);
+  }
+  /// The texts of a format; nothing for one that the standard does not know.
+  [[nodiscard]] std::optional<std::uint32_t> format(const std::string& name,
+                                                    const std::string& pointer) {
+    if (!is_standard_format(name)) return std::nullopt;
+    const auto known = formats_.find(name);
+    if (known != formats_.end()) return known->second;
+    TextsPointer texts = string_format(name);
+    if (!texts) {
+      throw Error(Errc::unsupported_keyword, pointer,
+                  "the format \"" + name + "\" has no automaton");
+    }
+    const std::uint32_t id = add(std::move(texts));
+    sets_[id].text         = name;
+    formats_.emplace(name, id);
+    return id;
+  }
+  /// The format that tests ask for, and nothing else; null where it is not one.
+  [[nodiscard]] const std::string* find_format(const StringTests& tests) const {
+    if (tests.size() != 1 || tests[0].negated) return nullptr;
+    const std::string& name = sets_[tests[0].set].text;
+    const auto known        = formats_.find(name);
+    return known != formats_.end() && known->second == tests[0].set ? &name : nullptr;
+  }
+
+  [[nodiscard]] bool holds(const StringTests& tests, const std::string& text) {
+    if (tests.empty()) return true;
+    const std::u32string characters = decode_utf8(text);
+    return std::all_of(tests.begin(), tests.end(), [&](const StringTest& test) {
+      const TextDfa& one = set(test.set);
+      BuildBudget::spend(characters.size() * (1 + one.classes().size()));
+      return one.accepts(characters) != test.negated;
+    });
+  }
+  /// The texts for which all tests hold.
+  [[nodiscard]] const TextDfa& texts(const StringTests& tests) {
+    const auto known = products_.find(tests);
+    if (known != products_.end()) return *known->second;
+    TextsPointer all;
+    if (tests.empty()) {
+      all = std::make_shared<const TextDfa>(TextDfa::repeated(CodePointSet::all()));
+    } else if (tests.size() == 1 && !tests[0].negated) {
+      (void)set(tests[0].set);
+      all = sets_[tests[0].set].texts;
+    } else {
+      const StringTest& last = tests.back();
+      const TextDfa& before  = texts({tests.begin(), tests.end() - 1});
+      const TextDfa& own     = set(last.set);
+      all = std::make_shared<const TextDfa>(last.negated ? difference(before, own)
+                                                         : intersection(before, own));
+    }
+    return *products_.emplace(tests, std::move(all)).first->second;
+  }
+  /// Whether no text passes the tests.
+  [[nodiscard]] bool excludes_all(const StringTests& tests) {
+    for (std::size_t i = 0; i + 1 < tests.size(); ++i) {
+      if (tests[i].set == tests[i + 1].set) return true;  // a test and its opposite
+    }
+    return texts(tests).empty();
+  }
+
+  /// The texts of the first that are not the second's.
+  [[nodiscard]] static TextDfa without(const TextDfa& a, const TextDfa& b) {
+    return difference(a, b);
+  }
+
+ private:
+  struct Set {
+    std::string text;
+    std::string pointer;
+    TextsPointer texts;
+  };
+
+  const TextDfa& set(std::uint32_t id) {
+    Set& one = sets_[id];
+    if (!one.texts) {
+      try {
+        one.texts = std::make_shared<const TextDfa>(compile_pattern(one.text));
+      } catch (const Error& error) {
+        throw Error(error.code(), one.pointer, error.what());
+      }
+    }
+    return *one.texts;
+  }
+
+  std::vector<Set> sets_;
+  std::map<std::string, std::uint32_t> patterns_, formats_;
+  std::map<StringTests, TextsPointer> products_;
+};
+
+}  // namespace tooldecode

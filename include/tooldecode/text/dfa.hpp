@@ -1,0 +1,355 @@
+/// \file
+/// Dfa: a small, trimmed deterministic automaton over bytes: one lexeme of a grammar.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/text/byte_set.hpp>
+
+namespace tooldecode {
+
+/// A deterministic byte automaton in which every state can still reach acceptance.
+///
+/// State 0 is the start. A *boundary* state lies between two counted units of the lexeme (two
+/// characters of a string): a byte that leaves a boundary state for a state that is not `closing`
+/// begins a unit, which is what minLength and maxLength count.
+///
+/// Bytes that no state tells apart share a column of one table. States are numbered in the order in
+/// which ascending bytes reach them, so that builders that agree on the states agree on the table.
+///
+/// What lies inside a unit is often the same after many states but for where it ends: a thousand
+/// states that each read a letter of any script differ in nothing else. Such states may share the
+/// rows inside: a *shape* is those rows, a *block* a shape with the states that it leads to.
+///
+/// \par Complexity  next and the predicates O(1), inside a block O(log blocks); 36 bytes per row
+/// and
+///                  4 per column of it, a block 12 bytes and 4 per exit; construction O(rows x
+///                  columns + blocks)
+/// \par Threads     immutable after construction
+/// \par Errors      see BuildBudget; builders of automata throw, see regex.hpp and number.hpp
+class Dfa {
+ public:
+  using State                 = std::uint32_t;
+  static constexpr State dead = ~State{0};
+
+  /// One state as builders hand it over; `next` holds `dead` where there is no transition.
+  struct Row {
+    std::vector<State> next = std::vector<State>(256, dead);  // [256]
+    bool accepting          = false;
+    bool boundary           = false;  ///< between two counted units
+    bool closing = false;  ///< past the last unit (the closing quote): entering it counts nothing
+  };
+
+  /// The bytes first, ..., last lead to one state.
+  struct Edge {
+    std::uint8_t first, last;
+    State to;
+    friend bool operator==(const Edge&, const Edge&) = default;
+  };
+  /// One state with few ranges of bytes: disjoint ones, in any order.
+  struct SparseRow {
+    std::vector<Edge> edges{};
+    bool accepting = false;
+    bool boundary  = false;
+    bool closing   = false;
+  };
+
+  /// The rows between a state and those that follow it by a unit.
+  struct Shape {
+    State exits = 0;                          ///< how many states follow
+    std::vector<Edge> first{};                ///< of the state before the unit
+    std::vector<std::vector<Edge>> inside{};  ///< an edge to i < exits leaves by that exit, others
+                                              ///< lead to inside[i - exits]
+  };
+  /// A shape after one state.
+  struct Block {
+    static constexpr std::uint32_t none = ~std::uint32_t{0};
+    std::uint32_t shape                 = none;
+    std::vector<State> exits{};  ///< rows
+    friend auto operator<=>(const Block&, const Block&) = default;
+  };
+
+  /// Takes a total table; removes states that are not reachable or cannot reach acceptance.
+  explicit Dfa(const std::vector<Row>& rows) : Dfa(sparse(rows)) {}
+  /// The same; a template, so that empty braces are rows of the other kind.
+  template <std::same_as<SparseRow> Sparse>
+  explicit Dfa(const std::vector<Sparse>& rows) {
+    build(rows);
+  }
+
+  /// Rows with what lies inside units shared. Every state can be reached and reaches acceptance,
+  /// and is a boundary or has no block.
+  ///
+  /// \param blocks  [rows], what follows each beside its own edges
+  Dfa(std::vector<SparseRow> rows, const std::vector<Shape>& shapes,
+      const std::vector<Block>& blocks) {
+    // Where the rows of each shape stand in the table.
+    std::vector<State> row_of;
+    std::size_t all = rows.size();
+    for (const Shape& shape : shapes) {
+      row_of.push_back(static_cast<State>(all));
+      all += shape.inside.size();
+    }
+    rows_   = rows.size();
+    states_ = rows_;
+    std::map<Block, State> known;  // the first state of each
+    for (std::size_t s = 0; s < rows_; ++s) {
+      if (blocks[s].shape == Block::none) continue;
+      const Shape& shape     = shapes[blocks[s].shape];
+      const auto [at, fresh] = known.emplace(blocks[s], static_cast<State>(states_));
+      if (fresh && !shape.inside.empty()) {
+        placed_.push_back({static_cast<State>(states_), row_of[blocks[s].shape],
+                           static_cast<std::uint32_t>(exits_.size())});
+        exits_.insert(exits_.end(), blocks[s].exits.begin(), blocks[s].exits.end());
+        states_ += shape.inside.size();
+      }
+      for (Edge edge : shape.first) {
+        edge.to =
+            edge.to < shape.exits ? blocks[s].exits[edge.to] : at->second + edge.to - shape.exits;
+        rows[s].edges.push_back(edge);
+      }
+    }
+    rows.resize(all);
+    for (std::size_t k = 0; k < shapes.size(); ++k) {
+      for (std::size_t i = 0; i < shapes[k].inside.size(); ++i) {
+        for (Edge edge : shapes[k].inside[i]) {
+          edge.to = edge.to < shapes[k].exits ? is_exit | edge.to : edge.to - shapes[k].exits;
+          rows[row_of[k] + i].edges.push_back(edge);
+        }
+      }
+    }
+    fill(
+        all, [&](std::size_t s) -> const SparseRow& { return rows[s]; },
+        [](State to) { return to; });
+    for (const Placed& block : placed_) mix(block.first), mix(block.row), mix(block.exits);
+    for (const State exit : exits_) mix(exit);
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return states_; }
+  /// No text at all is accepted.
+  [[nodiscard]] bool empty() const noexcept { return states_ == 0; }
+  [[nodiscard]] State next(State state, std::uint8_t byte) const noexcept {
+    TOOLDECODE_ASSERT(state < size());
+    if (state >= rows_) return next_inside(state, byte);
+    return table_[state * columns_ + column_[byte]];
+  }
+  /// The column of a byte: no state tells bytes of one column apart.
+  [[nodiscard]] std::uint8_t column(std::uint8_t byte) const noexcept { return column_[byte]; }
+  [[nodiscard]] bool accepting(State state) const noexcept { return has(state, 1); }
+  [[nodiscard]] bool boundary(State state) const noexcept { return has(state, 2); }
+  [[nodiscard]] bool closing(State state) const noexcept { return has(state, 4); }
+  /// The bytes that have a transition.
+  [[nodiscard]] const ByteSet& live(State state) const noexcept {
+    return live_[state < rows_ ? state : row_inside(block_of(state), state)];
+  }
+  /// What its tables take.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return sizeof(*this) + 4 * (table_.size() + exits_.size()) + live_.size() * sizeof(ByteSet) +
+           flags_.size() + placed_.size() * sizeof(Placed);
+  }
+  /// Hash of the whole table: equal automata have equal hashes, in any process.
+  [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
+
+  /// The same states with the same transitions.
+  friend bool operator==(const Dfa& a, const Dfa& b) noexcept {
+    return a.hash_ == b.hash_ && a.column_ == b.column_ && a.table_ == b.table_ &&
+           a.flags_ == b.flags_ && a.placed_ == b.placed_ && a.exits_ == b.exits_;
+  }
+
+ private:
+  static constexpr State is_exit = State{1} << 31;
+  struct Placed {
+    State first;          // its states begin here
+    State row;            // and their rows here
+    std::uint32_t exits;  // and where they lead here
+    friend bool operator==(const Placed&, const Placed&) = default;
+  };
+
+  [[nodiscard]] bool has(State state, unsigned flag) const noexcept {
+    return state < rows_ && (flags_[state] & flag) != 0;
+  }
+  [[nodiscard]] const Placed& block_of(State state) const noexcept {
+    const auto after =
+        std::upper_bound(placed_.begin(), placed_.end(), state,
+                         [](State one, const Placed& block) { return one < block.first; });
+    return *(after - 1);
+  }
+  [[nodiscard]] static std::size_t row_inside(const Placed& block, State state) noexcept {
+    return block.row + (state - block.first);
+  }
+  [[nodiscard]] State next_inside(State state, std::uint8_t byte) const noexcept {
+    const Placed& block = block_of(state);
+    const State to      = table_[row_inside(block, state) * columns_ + column_[byte]];
+    if (to == dead) return to;
+    return to & is_exit ? exits_[block.exits + (to ^ is_exit)] : block.first + to;
+  }
+
+  static std::vector<SparseRow> sparse(const std::vector<Row>& rows) {
+    std::vector<SparseRow> result;
+    result.reserve(rows.size());
+    for (const Row& row : rows) {
+      SparseRow& made =
+          result.emplace_back(SparseRow{{}, row.accepting, row.boundary, row.closing});
+      for (unsigned b = 0; b < 256; ++b) {
+        const auto byte = static_cast<std::uint8_t>(b);
+        if (row.next[b] == dead) continue;
+        if (b > 0 && row.next[b] == row.next[b - 1]) {
+          made.edges.back().last = byte;
+        } else {
+          made.edges.push_back({byte, byte, row.next[b]});
+        }
+      }
+    }
+    return result;
+  }
+
+  void build(const std::vector<SparseRow>& rows) {
+    const std::vector<State> order = reached_and_useful(rows);
+    if (order.empty()) return;
+    std::vector<State> number(rows.size(), dead);
+    for (State s = 0; s < order.size(); ++s) number[order[s]] = s;
+    rows_ = states_ = order.size();
+    fill(
+        order.size(), [&](std::size_t s) -> const SparseRow& { return rows[order[s]]; },
+        [&](State to) { return number[to]; });
+  }
+  // The table of so many rows: `row_at(s)` is one, `target(to)` what stands there for an edge's
+  // end.
+  template <class RowAt, class Target>
+  void fill(std::size_t count, const RowAt& row_at, const Target& target) {
+    // Spans: the bytes between two ends of edges, which no edge tells apart.
+    std::array<char, 257> begins{};
+    begins[0] = 1;
+    for (std::size_t s = 0; s < count; ++s) {
+      for (const Edge& edge : row_at(s).edges) {
+        begins[edge.first]                           = 1;
+        begins[static_cast<unsigned>(edge.last) + 1] = 1;
+      }
+    }
+    std::array<std::size_t, 256> span{};
+    std::vector<ByteSet> bytes;
+    for (unsigned b = 0; b < 256; ++b) {
+      if (begins[b]) bytes.emplace_back();
+      bytes.back().insert(static_cast<std::uint8_t>(b));
+      span[b] = bytes.size() - 1;
+    }
+    BuildBudget::spend(count * bytes.size() / 4);
+    std::vector<State> wide(count * bytes.size(), dead);  // [rows, spans]
+    std::vector<std::uint64_t> column_hash(bytes.size(), 0);
+    for (std::size_t s = 0; s < count; ++s) {
+      for (const Edge& edge : row_at(s).edges) {
+        const State to = target(edge.to);
+        if (to == dead) continue;
+        for (std::size_t k = span[edge.first]; k <= span[edge.last]; ++k) {
+          wide[s * bytes.size() + k] = to;
+          column_hash[k] = (column_hash[k] ^ (s + (std::uint64_t{to} << 32))) * 0x9E3779B97F4A7C15;
+          column_hash[k] ^= column_hash[k] >> 29;
+        }
+      }
+    }
+    // Columns: spans that no state tells apart, numbered by their first bytes.
+    const auto equal = [&](std::size_t a, std::size_t b) {
+      for (std::size_t at = 0; at < wide.size(); at += bytes.size()) {
+        if (wide[at + a] != wide[at + b]) return false;
+      }
+      return true;
+    };
+    std::vector<std::size_t> first;  // [columns]: one span of each
+    for (std::size_t k = 0; k < bytes.size(); ++k) {
+      const auto same   = std::find_if(first.begin(), first.end(), [&](std::size_t other) {
+        return column_hash[other] == column_hash[k] && equal(other, k);
+      });
+      const auto column = static_cast<std::uint8_t>(same - first.begin());
+      bytes[k].for_each([&](std::uint8_t b) { column_[b] = column; });
+      if (same == first.end()) {
+        first.push_back(k);
+      } else {
+        bytes[*same] |= bytes[k];
+      }
+    }
+    columns_ = first.size();
+    BuildBudget::spend(0, count * (1 + sizeof(ByteSet) + sizeof(State) * columns_));
+    table_.resize(count * columns_);
+    live_.resize(count);
+    flags_.resize(count);
+    for (std::size_t s = 0; s < count; ++s) {
+      const SparseRow& row = row_at(s);
+      unsigned flags =
+          (row.accepting ? 1U : 0U) | (row.boundary ? 2U : 0U) | (row.closing ? 4U : 0U);
+      for (std::size_t c = 0; c < columns_; ++c) {
+        const State to           = wide[s * bytes.size() + first[c]];
+        table_[s * columns_ + c] = to;
+        mix(to);
+        if (to == dead) continue;
+        live_[s] |= bytes[first[c]];
+      }
+      flags_[s] = static_cast<std::uint8_t>(flags);
+      mix(flags);
+    }
+    for (const std::uint8_t column : column_) mix(column);
+  }
+
+  // The states to keep, in the order in which ascending bytes reach them.
+  static std::vector<State> reached_and_useful(const std::vector<SparseRow>& rows) {
+    // The states that lead to state s: sources[begin[s]], ..., sources[begin[s + 1] - 1].
+    std::vector<std::size_t> begin(rows.size() + 2, 0);
+    for (const SparseRow& row : rows) {
+      for (const Edge& edge : row.edges) ++begin[edge.to + 2];
+    }
+    for (std::size_t s = 2; s < begin.size(); ++s) begin[s] += begin[s - 1];
+    std::vector<State> sources(begin.back());
+    std::vector<char> useful(rows.size(), 0);
+    std::vector<State> work;
+    for (State s = 0; s < rows.size(); ++s) {
+      for (const Edge& edge : rows[s].edges) sources[begin[edge.to + 1]++] = s;
+      if (rows[s].accepting) useful[s] = 1, work.push_back(s);
+    }
+    while (!work.empty()) {
+      const State s = work.back();
+      work.pop_back();
+      for (std::size_t i = begin[s]; i < begin[s + 1]; ++i) {
+        const State from = sources[i];
+        if (!useful[from]) useful[from] = 1, work.push_back(from);
+      }
+    }
+    if (rows.empty() || !useful[0]) return {};
+    std::vector<State> order{0};
+    useful[0] = 0;  // from here on: useful and not yet met
+    std::vector<Edge> edges;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      edges.assign(rows[order[i]].edges.begin(), rows[order[i]].edges.end());
+      std::sort(edges.begin(), edges.end(),
+                [](const Edge& a, const Edge& b) { return a.first < b.first; });
+      for (const Edge& edge : edges) {
+        if (useful[edge.to]) useful[edge.to] = 0, order.push_back(edge.to);
+      }
+    }
+    return order;
+  }
+
+  void mix(std::uint32_t value) noexcept { hash_ = (hash_ ^ value) * 1099511628211ULL; }
+
+  std::array<std::uint8_t, 256> column_{};  // [256] -> columns
+  std::size_t columns_ = 0, rows_ = 0, states_ = 0;
+  std::vector<State> table_;         // [rows, columns]; in shapes' rows a step, or an exit
+  std::vector<std::uint8_t> flags_;  // [rows]: accepting, boundary, closing
+  std::vector<ByteSet> live_;        // [rows]
+  std::vector<Placed> placed_;       // [blocks], ascending
+  std::vector<State> exits_;
+  std::uint64_t hash_ = 14695981039346656037ULL;
+};
+
+/// Lexemes are shared between grammars, so that what is computed per vocabulary is computed once.
+using DfaPointer = std::shared_ptr<const Dfa>;
+
+}  // namespace tooldecode

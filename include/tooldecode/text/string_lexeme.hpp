@@ -1,0 +1,97 @@
+/// \file
+/// String literals as lexemes: JSON's and Python's, of any text or of the texts of a TextDfa.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/speller.hpp>
+#include <tooldecode/text/spelt_lexeme.hpp>
+#include <tooldecode/text/text_dfa.hpp>
+
+namespace tooldecode {
+
+namespace detail {
+
+inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
+  if (text.empty()) return Dfa({});
+  const std::size_t states = text.rows().size();
+  // Row 0 is before the opening quote, rows 1, ... are the text's states, then the closing one.
+  std::vector<Dfa::SparseRow> rows(states + 2);
+  const auto quote   = static_cast<std::uint8_t>(spelling.quote);
+  const auto closing = static_cast<Dfa::State>(states + 1);
+  rows[0].edges.push_back({quote, quote, 1});
+  rows[closing].accepting = rows[closing].closing = true;
+  for (TextDfa::State s = 0; s < states; ++s) {
+    if (text.rows()[s].accepting) rows[s + 1].edges.push_back({quote, quote, closing});
+    rows[s + 1].boundary = true;
+  }
+  return spelt_lexeme(text, 1, std::move(rows), spelling,
+                      [](Speller& speller, const Speller::Runs& runs, Speller::Edges& edges) {
+                        speller.literal(runs, edges);
+                      });
+}
+
+}  // namespace detail
+
+/// A string literal between two quotes whose text the automaton accepts, as a writer spells it.
+///
+/// Characters of ASCII are plain, or escaped where they must be: in the short form where the syntax
+/// has one that writers use (`\n`), else by number (`\u001f`; Python `\x1f`). DEL and characters
+/// past ASCII are plain or escaped by number, JSON's in surrogate pairs. So a pattern does not
+/// admit
+/// `\u0041` or `\/`, which common writers do not produce and which would cost a state for each
+/// digit; `key_lexeme` and `any_string` do.
+///
+/// Units are characters (code points), so that lengths are counted whatever the spelling. UTF-8 is
+/// strict.
+///
+/// \par Complexity  as spelt_lexeme
+/// \par Threads     pure
+/// \par Errors      as spelt_lexeme; nothing is accepted where the text automaton is empty
+/// \par Source      RFC 8259, section 7; Python language reference, section 2.4.1
+[[nodiscard]] inline Dfa string_lexeme(const TextDfa& text, ValueSyntax syntax, char quote) {
+  return detail::quoted(text, {.syntax = syntax, .quote = quote});
+}
+
+/// A key, quotes included, whose text the automaton accepts, in every spelling that `any_string`
+/// has.
+[[nodiscard]] inline Dfa key_lexeme(const TextDfa& text, ValueSyntax syntax, char quote) {
+  return detail::quoted(text, {.syntax = syntax, .quote = quote, .every = true});
+}
+
+/// Any string literal with this quote, in every spelling but Python's octal and named escapes and
+/// line continuations; one shared lexeme for the whole process.
+[[nodiscard]] inline const DfaPointer& any_string(ValueSyntax syntax, char quote) {
+  const auto make = [](ValueSyntax s, char q) {
+    const BuildBudget::Pause once;
+    return std::make_shared<const Dfa>(key_lexeme(TextDfa::repeated(CodePointSet::all()), s, q));
+  };
+  static const DfaPointer json   = make(ValueSyntax::json, '"');
+  static const DfaPointer twice  = make(ValueSyntax::python, '"');
+  static const DfaPointer single = make(ValueSyntax::python, '\'');
+  if (syntax == ValueSyntax::json) return json;
+  return quote == '"' ? twice : single;
+}
+
+/// JSON's white space, each byte a unit: bound it, so that a model that loops on spaces is stopped.
+[[nodiscard]] inline const DfaPointer& any_whitespace() {
+  static const DfaPointer lexeme = [] {
+    const BuildBudget::Pause once;
+    std::vector<Dfa::Row> rows(1);
+    rows[0].accepting = rows[0].boundary = true;
+    for (const char c : std::string_view(" \t\n\r"))
+      rows[0].next[static_cast<unsigned char>(c)] = 0;
+    return std::make_shared<const Dfa>(std::move(rows));
+  }();
+  return lexeme;
+}
+
+}  // namespace tooldecode

@@ -1,0 +1,82 @@
+#include <string>
+#include <vector>
+
+#include <tooldecode/schema/alternatives.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+NumberForm numbers(const char* min, const char* max, NumberKinds kinds = NumberKinds::any) {
+  NumberForm form{.kinds = kinds};
+  if (*min != 0) form.bounds.minimum = {Decimal::parse(min), false};
+  if (*max != 0) form.bounds.maximum = {Decimal::parse(max), false};
+  return form;
+}
+
+}  // namespace
+
+TEST_CASE("Numbers: common bounds, and what lies outside of them") {
+  CHECK_FALSE(intersection(numbers("3", ""), numbers("", "2")));
+  CHECK(find_point(*intersection(numbers("2", ""), numbers("", "2"))) != nullptr);
+  CHECK_FALSE(intersection(numbers("2.5", "2.5"), numbers("", "", NumberKinds::integers)));
+  NumberForm even;
+  even.bounds.multiples = {Decimal::parse("2")};
+  CHECK_FALSE(intersection(numbers("3", "3"), even));
+  CHECK(intersection(numbers("4", "4"), even));
+  const auto outside = difference({}, numbers("1", "2"));
+  REQUIRE(outside.size() == 2);
+  CHECK(outside[0].bounds.maximum->exclusive);
+  CHECK(outside[1].bounds.minimum->value == Decimal::parse("2"));
+  CHECK_THROWS_AS(difference({}, even), Error);
+  CHECK(difference(even, even).empty());
+}
+
+TEST_CASE("Numbers: kinds by value and by spelling") {
+  using enum NumberKinds;
+  const auto kinds_of = [](const NumberForm& a, const NumberForm& b) {
+    const auto both = intersection(a, b);
+    return both ? both->kinds : none;
+  };
+  CHECK(kinds_of({}, numbers("", "", integers)) == integers);
+  CHECK(kinds_of(numbers("", "", integers), numbers("", "", fractions)) == none);
+  CHECK(kinds_of(numbers("2", "2"), numbers("", "", fractions)) == none);
+  // A point that no kind restricts is any number.
+  CHECK(kinds_of(numbers("2", "2"), numbers("", "", integers)) == any);
+  CHECK(kinds_of(numbers("2.5", "2.5"), numbers("", "", fractions)) == any);
+  CHECK(kinds_of(numbers("2", "2"), numbers("", "", digits)) == digits);
+  const auto others = difference({}, numbers("", "", digits));
+  REQUIRE(others.size() == 1);
+  CHECK(others[0].kinds == ~digits);
+}
+
+TEST_CASE("Strings: lists are filtered, tests contradict each other") {
+  StringSets sets;
+  const StringForm list{.values = std::vector<std::string>{"a", "bb", "\xC3\xA9\xC3\xA9"}};
+  CHECK(intersection(list, {.length = {2, 2}}, sets)->values ==
+        std::vector<std::string>{"bb", "\xC3\xA9\xC3\xA9"});
+  CHECK_FALSE(intersection(list, {.length = {3}}, sets));
+  const auto b = sets.pattern("b", "#");
+  CHECK(intersection(list, {.tests = {{b, false}}}, sets)->values ==
+        std::vector<std::string>{"bb"});
+  CHECK_FALSE(intersection({.tests = {{b, false}}}, {.tests = {{b, true}}}, sets));
+  const auto rest = difference(list, {.values = std::vector<std::string>{"a"}}, sets);
+  REQUIRE(rest.size() == 1);
+  CHECK(rest[0].values->size() == 2);
+  CHECK(texts_of({"ab", "a", ""}).accepts(U"ab"));
+  CHECK_FALSE(texts_of({"ab", "a"}).accepts(U""));
+}
+
+TEST_CASE("Impossible items and members bound their arrays and objects") {
+  ArrayForm array{.prefix = {any_form, nothing_form}, .length = {1}};
+  CHECK(settle(array));
+  CHECK(array.length.max == 1);
+  array.length.min = 2;
+  CHECK_FALSE(settle(array));
+  ObjectForm object{.members = {{"a", nothing_form, true}}};
+  CHECK_FALSE(settle(object));
+  ObjectForm small{.members = {{"a"}, {"b", nothing_form}}, .others = {}, .count = {2}};
+  CHECK_FALSE(settle(small));
+}

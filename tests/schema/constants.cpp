@@ -1,0 +1,34 @@
+#include <tooldecode/schema/constants.hpp>
+
+#include <support/catch.hpp>
+#include <support/form_judge.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+TEST_CASE("Constants equal what has their value") {
+  FormAlgebra forms;
+  Constants constants(forms);
+  const FormId form = forms.add(
+      constants(Json::parse(R"([1, "a", null, true, [1, []], {"a": 1, "b": {"c": false}}, 2.5])")
+                    .get<std::vector<Json>>()));
+  test::FormJudge judge(forms);
+  for (const char* text : {"1", "1.0", "\"a\"", "null", "true", "[1.0, []]",
+                           R"({"b": {"c": false}, "a": 1})", "2.50"}) {
+    INFO(text);
+    CHECK(judge(form, Json::parse(text)));
+  }
+  for (const char* text : {"2", "1.5", "\"b\"", "false", "[1]", "[1, [], 1]", "{}", R"({"a": 1})",
+                           R"({"a": 1, "b": {"c": false}, "c": 1})", R"({"a": true, "b": {}})"}) {
+    INFO(text);
+    CHECK_FALSE(judge(form, Json::parse(text)));
+  }
+}
+
+TEST_CASE("A constant that nests too deeply is an error") {
+  Json deep = Json::array();
+  for (int i = 0; i < 1000; ++i) deep = Json::array({deep});
+  FormAlgebra forms;
+  Constants constants(forms);
+  CHECK_THROWS_AS(constants({deep}), Error);
+}

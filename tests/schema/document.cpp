@@ -1,0 +1,90 @@
+#include <map>
+#include <string>
+
+#include <tooldecode/schema/document.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+TEST_CASE("References are resolved as RFC 3986, section 5.4, lists them") {
+  const auto at = [](const char* reference) {
+    return resolve_uri("http://a/b/c/d;p?q", reference);
+  };
+  CHECK(at("g:h") == "g:h");
+  CHECK(at("g") == "http://a/b/c/g");
+  CHECK(at("./g") == "http://a/b/c/g");
+  CHECK(at("g/") == "http://a/b/c/g/");
+  CHECK(at("/g") == "http://a/g");
+  CHECK(at("//g") == "http://g");
+  CHECK(at("?y") == "http://a/b/c/d;p?y");
+  CHECK(at("g?y") == "http://a/b/c/g?y");
+  CHECK(at("") == "http://a/b/c/d;p?q");
+  CHECK(at(".") == "http://a/b/c/");
+  CHECK(at("..") == "http://a/b/");
+  CHECK(at("../g") == "http://a/b/g");
+  CHECK(at("../..") == "http://a/");
+  CHECK(at("../../../g") == "http://a/g");
+  CHECK(at("g/./h") == "http://a/b/c/g/h");
+  CHECK(resolve_uri("", "a/b") == "a/b");
+  CHECK(resolve_uri("http://a", "b") == "http://a/b");
+  CHECK(resolve_uri("urn:x:y", "") == "urn:x:y");
+}
+
+TEST_CASE("References name pointers, anchors and embedded resources") {
+  const Json root = Json::parse(R"({"$id": "http://h/root", "$defs": {
+      "a/b~": {"$anchor": "one", "const": 1},
+      "inner": {"$id": "inner", "$defs": {"x": {"const": 2}}, "items": {"$anchor": "one"}}}})");
+  const Document document(root);
+  const auto place = [&](const char* reference, Document::ResourceId from = 0) {
+    return document.find(reference, from, "#/$ref").pointer;
+  };
+  CHECK(place("#") == "#");
+  CHECK(place("#/$defs/a~1b~0") == "#/$defs/a~1b~0");
+  CHECK(place("#one") == "#/$defs/a~1b~0");
+  CHECK(place("http://h/root#one") == "#/$defs/a~1b~0");
+  CHECK(place("inner") == "#/$defs/inner");
+  CHECK(place("inner#/$defs/x") == "#/$defs/inner/$defs/x");
+  const auto inner = document.resource_of(root["$defs"]["inner"], 0);
+  CHECK(inner != 0);
+  CHECK(place("#one", inner) == "#/$defs/inner/items");
+  CHECK(place("root", inner) == "#");
+  const auto code = [&](const char* reference) {
+    try {
+      (void)place(reference);
+      return std::string("found");
+    } catch (const Error& error) {
+      CHECK(error.where() == "#/$ref");
+      return std::string(name(error.code()));
+    }
+  };
+  CHECK(code("#/nothing") == "malformed_schema");
+  CHECK(code("#two") == "malformed_schema");
+  CHECK(code("#/$defs/a~2") == "malformed_schema");
+  CHECK(code("http://elsewhere/") == "unsupported_keyword");
+}
+
+TEST_CASE("Documents given beside the schema can be referred to") {
+  const Json root = true;
+  const std::map<std::string, Json> remotes{{"http://h/a.json", {{"definitions", {{"x", true}}}}}};
+  const Document document(root, SchemaDraft::draft7, remotes);
+  CHECK(document.find("http://h/a.json#/definitions/x", 0, "#").pointer ==
+        "http://h/a.json#/definitions/x");
+}
+
+TEST_CASE("Up to draft 7 a reference has no siblings, and $id may be an anchor") {
+  const Json root = Json::parse(R"({"$schema": "http://json-schema.org/draft-07/schema#",
+      "definitions": {"a": {"$id": "#here"}, "b": {"$id": "other", "$ref": "#here"}}})");
+  const Document document(root);
+  CHECK(document[0].draft == SchemaDraft::draft7);
+  CHECK(document.find("#here", 0, "#").pointer == "#/definitions/a");
+  CHECK_THROWS_AS(document.find("other", 0, "#"), Error);
+}
+
+TEST_CASE("What looks like a name inside a constant is none") {
+  const Json root = Json::parse(R"({"const": {"$anchor": "a"}, "x-own": {"$id": "b"}})");
+  const Document document(root);
+  CHECK_THROWS_AS(document.find("#a", 0, "#"), Error);
+  CHECK_THROWS_AS(document.find("b", 0, "#"), Error);
+}

@@ -1,0 +1,30 @@
+#include <optional>
+
+#include <tooldecode/schema/form.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+TEST_CASE("A form has a point where its bounds leave one number") {
+  const NumberBounds::Bound two{Decimal::parse("2.0"), false}, open{Decimal::parse("2"), true};
+  const auto point = [](NumberBounds bounds) {
+    const NumberForm form{.bounds = std::move(bounds)};
+    const Decimal* found = find_point(form);
+    return found == nullptr ? std::optional<std::string>() : found->plain();
+  };
+  CHECK(point({two, two}) == "2");
+  CHECK_FALSE(point({two, open}));
+  CHECK_FALSE(point({two, {}}));
+  CHECK_FALSE(point({}));
+  CHECK(NumberForm{.bounds = {two, {}}} == NumberForm{.bounds = {{{Decimal::parse("2")}}, {}}});
+}
+
+TEST_CASE("Members are found by name, items by place") {
+  const ObjectForm object{.members = {{"a", 5}, {"b", 6}}};
+  CHECK(object.find("b")->value == 6);
+  CHECK(object.find("c") == nullptr);
+  const ArrayForm array{.prefix = {4, 5}, .rest = 6};
+  CHECK(array.item(1) == 5);
+  CHECK(array.item(2) == 6);
+}

@@ -1,0 +1,38 @@
+#include <tooldecode/schema/form_algebra.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+TEST_CASE("Conjunctions and complements are known by their parts") {
+  FormAlgebra forms;
+  const FormId a = forms.add(Form{.null = true});
+  const FormId b = forms.add(Form{.null = true, .truth = true});
+  CHECK(forms.both(a, any_form) == a);
+  CHECK(forms.both(a, nothing_form) == nothing_form);
+  CHECK(forms.both(a, b) == forms.both(b, a));
+  CHECK(forms.both(forms.both(a, b), a) == forms.both(a, b));
+  CHECK(forms.complement(forms.complement(a)) == a);
+  CHECK(forms.both(a, forms.complement(a)) == nothing_form);
+  CHECK(forms[forms.both(a, b)].null);
+  CHECK_FALSE(forms[forms.both(a, b)].truth);
+  const Form& rest = forms[forms.both(b, forms.complement(a))];
+  CHECK(rest.truth);
+  CHECK_FALSE(rest.null);
+  CHECK(forms.are_disjoint(a, forms.complement(b)));
+  CHECK_FALSE(forms.are_disjoint(a, b));
+}
+
+TEST_CASE("A form made of itself is an error") {
+  FormAlgebra forms;
+  forms.reader      = [&](std::uint32_t id) { return forms[id]; };
+  const FormId self = forms.add_read(2, "#/self");
+  REQUIRE(self == 2);
+  try {
+    (void)forms[self];
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == Errc::malformed_schema);
+    CHECK(error.where() == "#/self");
+  }
+}

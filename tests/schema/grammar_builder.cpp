@@ -1,0 +1,212 @@
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/schema/grammar_builder.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+
+#include <support/catch.hpp>
+#include <support/slow_matcher.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+struct Values {
+  explicit Values(const char* schema, ValueSyntax syntax = ValueSyntax::json)
+      : root(Json::parse(schema)),
+        reader(root),
+        text(grammar, syntax, 0),
+        values(grammar, reader, text, false),
+        node(values.value(reader.form(root, "#"))) {}
+  bool accepts(std::string_view bytes) const { return slow::matches(grammar, node, bytes); }
+
+  Json root;
+  Grammar grammar;
+  Reader reader;
+  Spellings text;
+  GrammarBuilder values;
+  NodeId node;
+};
+
+}  // namespace
+
+TEST_CASE("Equal schemas in different places are one node") {
+  const Values values(R"({"type": "array", "prefixItems": [
+      {"type": "object", "properties": {"a": {"type": "integer", "minimum": 3}}},
+      {"properties": {"a": {"minimum": 3, "title": "the same", "type": "integer"}}, "type": "object"}
+      ]})");
+  const auto& grammar = values.grammar;
+  int sets            = 0;
+  for (NodeId id = 0; id < grammar.size(); ++id) {
+    sets += grammar[id].kind == Grammar::Kind::keyed_set ? 1 : 0;
+  }
+  CHECK(sets == 2);  // theirs, and that of any value
+}
+
+TEST_CASE("Items that do not repeat, where they can be listed") {
+  const Values values(R"({"type": "array", "items": {"enum": [1, "a", null]}, "uniqueItems": true,
+                          "minItems": 2})");
+  CHECK(values.accepts(R"([1, "a"])"));
+  CHECK(values.accepts(R"([null, "a", 1.0])"));
+  CHECK_FALSE(values.accepts(R"([1, 1.0])"));
+  CHECK_FALSE(values.accepts(R"(["a"])"));
+}
+
+TEST_CASE("Constant objects have any order of keys") {
+  const Values values(R"({"const": {"a": [1], "b": {}}})");
+  CHECK(values.accepts(R"({"b": {}, "a": [1]})"));
+  CHECK(values.accepts(R"({"a": [1.0], "b": {}})"));
+  CHECK_FALSE(values.accepts(R"({"a": [1], "b": {}, "c": 1})"));
+}
+
+TEST_CASE("A further key is never a member spelt otherwise") {
+  const char* schema = R"({"type": "object", "properties": {"éé": {"type": "null"}}})";
+  for (const ValueSyntax syntax : {ValueSyntax::json, ValueSyntax::python}) {
+    const Values values(schema, syntax);
+    const bool json = syntax == ValueSyntax::json;
+    CHECK(values.accepts(json ? R"({"\u00e9\u00e9": null})" : R"({'\xe9\xe9': None})"));
+    CHECK_FALSE(values.accepts(json ? R"({"é\u00e9": 1})" : R"({'é\xe9': 1})"));
+    CHECK_FALSE(values.accepts(json ? R"({"éé": 1})" : R"({'éé': 1})"));
+    CHECK(values.accepts(json ? R"({"é\u00e8": 1})" : R"({'é\xe8': 1})"));
+  }
+}
+
+TEST_CASE("Counts, dependences and classes of keys") {
+  const Values values(R"({"type": "object", "minProperties": 1, "maxProperties": 3,
+      "dependentRequired": {"a": ["b"]}, "patternProperties": {"^x": {"type": "integer"}},
+      "additionalProperties": {"type": "string"}})");
+  CHECK_FALSE(values.accepts("{}"));
+  CHECK(values.accepts(R"({"x1": 1})"));
+  CHECK_FALSE(values.accepts(R"({"x1": "1"})"));
+  CHECK(values.accepts(R"({"y": "1"})"));
+  CHECK_FALSE(values.accepts(R"({"a": "1"})"));
+  CHECK(values.accepts(R"({"b": "1", "a": "1"})"));
+  CHECK_FALSE(values.accepts(R"({"b": "", "a": "", "c": "", "d": ""})"));
+}
+
+namespace {
+
+// What a schema of `required`, counts and combinations says of an object with these keys.
+bool admits_keys(const Json& schema, const std::set<std::string>& keys) {
+  const auto of = [&](const Json& one) { return admits_keys(one, keys); };
+  for (const auto& [keyword, content] : schema.items()) {
+    const auto count =
+        keyword.ends_with("Of") ? std::count_if(content.begin(), content.end(), of) : 0;
+    const bool holds =
+        keyword == "required"
+            ? std::all_of(content.begin(), content.end(),
+                          [&](const Json& key) { return keys.count(key.get<std::string>()) != 0; })
+        : keyword == "minProperties" ? keys.size() >= content.get<std::size_t>()
+        : keyword == "maxProperties" ? keys.size() <= content.get<std::size_t>()
+        : keyword == "allOf"         ? static_cast<std::size_t>(count) == content.size()
+        : keyword == "anyOf"         ? count > 0
+        : keyword == "oneOf"         ? count == 1
+        : keyword == "not"           ? !of(content)
+        : keyword == "if"            ? !of(content) || of(schema.value("then", Json::object()))
+                                     : true;
+    if (!holds) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("Conditions on which keys are there hold for every set of keys, in every order") {
+  const unsigned seed = 20'250'711;
+  std::mt19937 random(seed);
+  const auto draw        = [&](std::size_t below) { return random() % below; };
+  std::size_t conditions = 0, refused = 0;
+  for (int round = 0; round < 250; ++round) {
+    const std::size_t keys = 2 + draw(5);
+    const auto key  = [&](std::size_t i) { return std::string(1, static_cast<char>('a' + i)); };
+    const auto part = [&] {
+      Json list = Json::array();
+      for (std::size_t i = 0; i < keys; ++i) {
+        if (draw(3) == 0) list.push_back(key(i));
+      }
+      return Json{{"required", list}};
+    };
+    const auto either = [&](const auto& self, int depth) -> Json {
+      const std::size_t kind = depth == 0 ? 9 : draw(6);
+      if (kind > 4) return part();
+      if (kind == 3) return Json{{"not", self(self, depth - 1)}};
+      if (kind == 4) return Json{{"if", part()}, {"then", self(self, depth - 1)}};
+      static constexpr const char* names[] = {"oneOf", "anyOf", "allOf"};
+      Json list                            = Json::array();
+      for (std::size_t i = 0; i < 2 + draw(2); ++i) list.push_back(self(self, depth - 1));
+      return Json{{names[kind], list}};
+    };
+    Json schema{{"type", "object"}, {"properties", Json::object()}, {"allOf", Json::array()}};
+    for (std::size_t i = 0; i < keys; ++i) schema["properties"][key(i)] = {{"const", 1}};
+    for (std::size_t i = 0; i < 1 + draw(4); ++i) schema["allOf"].push_back(either(either, 2));
+    const bool open                = draw(2) == 0;
+    schema["additionalProperties"] = open;
+    if (draw(4) == 0) schema["minProperties"] = draw(keys + 1);
+    if (draw(4) == 0) schema["maxProperties"] = draw(keys + 1);
+    INFO("seed " << seed << ", round " << round << ": " << schema.dump());
+    std::vector<std::set<std::string>> sets;
+    for (std::uint32_t bits = 0; bits < 1U << keys; ++bits) {
+      sets.emplace_back();
+      for (std::size_t i = 0; i < keys; ++i) {
+        if ((bits >> i & 1) != 0) sets.back().insert(key(i));
+      }
+    }
+    const auto is_good = [&](const std::set<std::string>& some) {
+      return admits_keys(schema, some);
+    };
+    // Further keys count, and nothing else is asked of them.
+    const auto may_be_good = [&](std::set<std::string> some) {
+      for (int further = 0; further < 8; ++further) {
+        if (is_good(some)) return true;
+        if (!open) return false;
+        some.insert("further" + std::to_string(further));
+      }
+      return false;
+    };
+    for (const bool documented : {false, true}) {
+      Grammar grammar;
+      std::optional<Automaton> automaton;
+      try {
+        const SchemaOptions options{.documented_order = documented, .whitespace = 0};
+        const NodeId root = SchemaCompiler(grammar, schema, options).value(schema, "#");
+        automaton.emplace(grammar, root);
+      } catch (const Error& error) {
+        REQUIRE((error.code() == Errc::unsatisfiable_schema ||
+                 error.code() == Errc::unsupported_keyword));
+        if (error.code() == Errc::unsatisfiable_schema) {
+          CHECK(std::none_of(sets.begin(), sets.end(), may_be_good));
+        }
+        ++refused;
+        continue;
+      }
+      for (NodeId id = 0; id < grammar.size(); ++id) conditions += grammar[id].together.size();
+      for (const std::set<std::string>& some : sets) {
+        std::vector<std::string> order(some.begin(), some.end());
+        if (!documented) std::shuffle(order.begin(), order.end(), random);
+        std::string text = "{";
+        for (const std::string& one : order) text += (text == "{" ? "\"" : ", \"") + one + "\": 1";
+        const auto state = automaton->advance(automaton->initial(), text);
+        const auto end   = state ? automaton->advance(*state, "}") : std::nullopt;
+        INFO(text);
+        CHECK((end && automaton->is_accepting(*end)) == is_good(some));
+        if (documented) continue;
+        // A text that can be begun can be ended.
+        const bool can_be_ended = std::any_of(sets.begin(), sets.end(), [&](const auto& more) {
+          return std::includes(more.begin(), more.end(), some.begin(), some.end()) &&
+                 may_be_good(more);
+        });
+        CHECK(state.has_value() == can_be_ended);
+      }
+    }
+  }
+  CHECK(conditions > 50);
+  CHECK(refused < 250);
+}

@@ -1,0 +1,457 @@
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+
+#include <support/catch.hpp>
+#include <support/slow_matcher.hpp>
+#include <support/slow_validator.hpp>
+
+namespace {
+
+using tooldecode::Automaton;
+using tooldecode::Errc;
+using tooldecode::Error;
+using tooldecode::Grammar;
+using tooldecode::NodeId;
+using tooldecode::SchemaCompiler;
+using tooldecode::SchemaOptions;
+using tooldecode::ValueSyntax;
+using Json = nlohmann::ordered_json;
+
+// A compiled schema; a schema that no value satisfies accepts nothing.
+class Compiled {
+ public:
+  explicit Compiled(Json schema, SchemaOptions options = {}, bool arguments = false)
+      : schema_(std::move(schema)) {
+    SchemaCompiler compiler(grammar_, schema_, options);
+    try {
+      root_ = arguments ? compiler.keyword_arguments(schema_, "#") : compiler.value(schema_, "#");
+      automaton_.emplace(grammar_, root_);
+    } catch (const Error& error) {
+      if (error.code() != Errc::unsatisfiable_schema) throw;
+    }
+  }
+  [[nodiscard]] bool accepts(std::string_view text) const {
+    if (!automaton_) return false;
+    Automaton::State state = automaton_->initial();
+    for (const char c : text) {
+      const auto next = automaton_->step(state, static_cast<std::uint8_t>(c));
+      if (!next) return false;
+      state = *next;
+    }
+    return automaton_->is_accepting(state);
+  }
+  [[nodiscard]] bool slowly_accepts(std::string_view text) const {
+    return automaton_ && tooldecode::slow::matches(grammar_, root_, text);
+  }
+
+ private:
+  Json schema_;
+  Grammar grammar_;
+  NodeId root_ = 0;
+  std::optional<Automaton> automaton_;
+};
+
+Compiled json(std::string_view schema, SchemaOptions options = {}) {
+  return Compiled(Json::parse(schema), options);
+}
+
+// "code place" of the error that a schema gets.
+std::string error_of(std::string_view schema, bool arguments = false) {
+  try {
+    const Compiled compiled(Json::parse(schema), {}, arguments);
+    return compiled.accepts("") ? "" : "none";
+  } catch (const Error& error) {
+    return std::string(name(error.code())) + ' ' + error.where();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Errors name the keyword's place", "[json_schema]") {
+  CHECK(error_of(R"({"properties":{"a/b~":{"items":{},"uniqueItems":true}}})") ==
+        "unsupported_keyword #/properties/a~1b~0/uniqueItems");
+  CHECK(error_of(R"({"items":{"not":{"multipleOf":2}}})") == "unsupported_keyword #/items/not");
+  CHECK(error_of(R"({"not":{"additionalProperties":{"type":"null"}}})") ==
+        "unsupported_keyword #/not");
+  CHECK(error_of(R"({"items":{"multipleOf":123456789}})") == "limit_exceeded #/items/multipleOf");
+  CHECK(error_of(R"({"allOf":[{"multipleOf":999999937},{"multipleOf":999999929},
+                              {"multipleOf":999999893}]})") == "limit_exceeded #/multipleOf");
+  CHECK(error_of(R"({"const":5e-324})") == "none");
+  CHECK(error_of(R"({"$ref":"other.json"})") == "unsupported_keyword #/$ref");
+  CHECK(error_of(R"({"$ref":"#/$defs/a"})") == "malformed_schema #/$ref");
+  CHECK(error_of(R"({"type":"str"})") == "malformed_schema #/type");
+  CHECK(error_of(R"({"minLength":-1})") == "malformed_schema #/minLength");
+  CHECK(error_of(R"({"$schema":"https://example.org/own"})") == "unsupported_keyword #/$schema");
+  CHECK(error_of(R"~({"pattern":"("})~") == "malformed_pattern #/pattern");
+  CHECK(error_of(R"~({"pattern":"(?<=a)"})~") == "unsupported_pattern #/pattern");
+  CHECK(error_of(R"~({"pattern":"^a{2}{3}$"})~") == "malformed_pattern #/pattern");
+  CHECK(error_of(R"~({"pattern":"(?P<n>a)"})~") == "malformed_pattern #/pattern");
+  const Compiled surrogates = json(R"~({"type":"string","pattern":"^[\\ud800-\\udfff]$"})~"),
+                 others     = json(R"~({"type":"string","pattern":"^[^\\ud800-\\udfff]*$"})~");
+  CHECK_FALSE(surrogates.accepts("\"-\""));
+  CHECK(others.accepts("\"a-b\""));
+  CHECK(error_of(R"~({"pattern":"^(.{300}){300}$"})~") == "limit_exceeded #/pattern");
+  CHECK(error_of(R"({"properties":[]})") == "malformed_schema #/properties");
+  CHECK(error_of(R"({"required":"a"})") == "malformed_schema #/required");
+  CHECK(error_of("3") == "malformed_schema #");
+  CHECK(error_of(R"({"type":"string","oneOf":["string",{}]})") == "malformed_schema #/oneOf/0");
+  CHECK(error_of(R"({"type":"string","anyOf":[{},[]]})") == "malformed_schema #/anyOf/1");
+  CHECK(error_of(R"({"x-order":1,"title":3,"description":"not a keyword: not"})") == "none");
+}
+
+TEST_CASE("Schemas that nothing satisfies are refused, optional parts of that kind are dropped",
+          "[json_schema]") {
+  for (const char* schema :
+       {"false", R"({"enum":[]})", R"({"type":"string","minLength":3,"maxLength":2})",
+        R"({"type":"integer","minimum":0.2,"maximum":0.8})", R"({"type":"string","enum":[1,null]})",
+        R"({"type":"object","required":["a"],"properties":{"a":false}})",
+        R"({"type":"object","required":["a"],"additionalProperties":false})",
+        R"({"type":"object","required":["n"],"properties":{"n":{"$ref":"#"}}})",
+        R"({"type":"array","items":false,"minItems":1})",
+        R"({"type":"string","pattern":"^a{3}$","maxLength":2})"}) {
+    INFO(schema);
+    const Json parsed = Json::parse(schema);
+    Grammar grammar;
+    SchemaCompiler compiler(grammar, parsed);
+    try {
+      (void)compiler.value(parsed, "#");
+      FAIL("compiled");
+    } catch (const Error& error) {
+      CHECK(error.code() == Errc::unsatisfiable_schema);
+      CHECK(error.where() == "#");
+    }
+  }
+  const Compiled object = json(R"({"type":"object","properties":{"a":false,"b":{"const":1}}})");
+  CHECK(object.accepts(R"({"b":1})"));
+  CHECK(object.accepts(R"({"c":1})"));
+  CHECK_FALSE(object.accepts(R"({"a":1})"));
+  CHECK_FALSE(object.accepts(R"({"\u0061":1})"));
+}
+
+TEST_CASE("Recursion, sharing and references", "[json_schema]") {
+  const Compiled tree = json(R"({"$ref":"#/$defs/node","$defs":{"node":{"type":"object",
+      "properties":{"v":{"type":"integer"},"next":{"anyOf":[{"$ref":"#/$defs/node"},{"type":"null"}]}},
+      "required":["v","next"],"additionalProperties":false}}})");
+  CHECK(tree.accepts(R"({"v":1,"next":{"next":null,"v":-2}})"));
+  CHECK_FALSE(tree.accepts(R"({"v":1,"next":{"next":null}})"));
+  CHECK(json(R"({"$ref":"#/$defs/a~1b%25","$defs":{"a/b%":{"const":1}}})").accepts("1"));
+  // A reference that leads to itself without a value between has no meaning.
+  CHECK(error_of(R"({"$ref":"#"})") == "malformed_schema #");
+  CHECK_THROWS_AS(json(R"({"anyOf":[{"$ref":"#"},{"type":"null"}]})"), Error);
+  // 2^40 values of one shape, a few nodes.
+  Json defs  = Json::object();
+  defs["s0"] = {{"type", "null"}};
+  for (int i = 1; i <= 40; ++i) {
+    const Json ref{{"$ref", "#/$defs/s" + std::to_string(i - 1)}};
+    defs["s" + std::to_string(i)] = {{"type", "array"}, {"prefixItems", {ref, ref}}};
+  }
+  const Json doubling{{"$ref", "#/$defs/s40"}, {"$defs", defs}};
+  Grammar grammar;
+  SchemaCompiler compiler(grammar, doubling);
+  (void)compiler.value(doubling, "#");
+  CHECK(grammar.size() < 2000);
+  // Nesting is limited, not the stack.
+  std::string deep;
+  for (int i = 0; i < 5000; ++i) deep += R"({"items":)";
+  deep += "true" + std::string(5000, '}');
+  CHECK(error_of(deep).substr(0, 14) == "limit_exceeded");
+}
+
+TEST_CASE("Objects: any order, each property once, documented order as an option",
+          "[json_schema]") {
+  const char* schema = R"({"type":"object","properties":{"b":{"type":"integer"},
+      "a":{"type":"boolean"},"c":{"type":"null"}},"required":["b","a"],"additionalProperties":false})";
+  const Compiled any = json(schema);
+  CHECK(any.accepts(R"({"a":true,"b":1})"));
+  CHECK(any.accepts(R"({ "b" : 1 , "c":null,"a" : false })"));
+  CHECK_FALSE(any.accepts(R"({"a":true,"b":1,"a":true})"));
+  CHECK_FALSE(any.accepts(R"({"a":true})"));
+  CHECK_FALSE(any.accepts(R"({"a":true,"b":1,})"));
+  const Compiled ordered = json(schema, {.documented_order = true});
+  CHECK(ordered.accepts(R"({"b":1,"a":true,"c":null})"));
+  CHECK(ordered.accepts(R"({"b":1,"a":true})"));
+  CHECK_FALSE(ordered.accepts(R"({"a":true,"b":1})"));
+  const Compiled canonical = json(schema, {.whitespace = 0});
+  CHECK(canonical.accepts(R"({"b": 1, "a": true})"));
+  CHECK_FALSE(canonical.accepts(R"({"b":1,"a":true})"));
+  CHECK_FALSE(canonical.accepts(R"({ "b": 1, "a": true})"));
+  CHECK(any.accepts("{" + std::string(40, ' ') + R"("a":true,"b":1})"));
+  CHECK_FALSE(any.accepts("{" + std::string(41, ' ') + R"("a":true,"b":1})"));
+}
+
+TEST_CASE("Python literals and keyword arguments", "[json_schema]") {
+  const SchemaOptions python{.syntax = ValueSyntax::python};
+  const Compiled any = json("true", python);
+  for (const char* text : {"None", "True", "[1, 2.5, 1e-09]", "{'a': [], \"b\": {}}", R"('it\'s')",
+                           R"("\x41\u00e9\U0001f600")", "'año'"}) {
+    INFO(text);
+    CHECK(any.accepts(text));
+  }
+  for (const char* text : {"null", "true", "'a\"", "'\\q'", "(1, 2)", "'a\nb'", "{1: 2}", "nan"}) {
+    INFO(text);
+    CHECK_FALSE(any.accepts(text));
+  }
+  const Compiled call(Json::parse(R"({"type":"object","properties":{"a":{"type":"integer"},
+      "ab":{"enum":["x's","é"]},"año":{"type":"boolean"}},"required":["a"],
+      "additionalProperties":false})"),
+                      python, true);
+  CHECK(call.accepts("a=1"));
+  CHECK(call.accepts("ab='é', a = 1"));
+  CHECK(call.accepts("ab='\\xe9',a=1"));
+  CHECK(call.accepts("ab=\"x's\",a=1,año=True"));
+  CHECK(call.accepts(R"(ab='x\'s',a=1)"));
+  CHECK_FALSE(call.accepts("ab='é'"));
+  CHECK_FALSE(call.accepts("a=1, a=2"));
+  CHECK_FALSE(call.accepts("a=1, b=2"));
+  CHECK_FALSE(call.accepts("'a'=1"));
+  const Compiled open(Json::parse(R"({"type":"object","properties":{"ab":{"type":"integer"}}})"),
+                      python, true);
+  CHECK(open.accepts(""));
+  CHECK(open.accepts("a='x', abc=None, ab=3"));
+  CHECK_FALSE(open.accepts("ab='x'"));
+  CHECK_FALSE(open.accepts("1a=2"));
+}
+
+namespace {
+
+// Random schemas over few names, numbers and texts, so that instances meet their bounds often.
+class RandomSchema {
+ public:
+  explicit RandomSchema(std::uint32_t seed) : random_(seed) {}
+
+  std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
+  Json value(int depth) {
+    switch (below(depth > 0 ? 8 : 6)) {
+      case 0:
+        return Json();
+      case 1:
+        return below(2) == 0;
+      case 2:
+        return static_cast<int>(below(7)) - 3;
+      case 3:
+        return (static_cast<int>(below(13)) - 6) / 2.0 + 0.25;
+      case 4:
+      case 5:
+        return text();
+      case 6: {
+        Json result = Json::array();
+        for (std::uint32_t i = below(4); i > 0; --i) result.push_back(value(depth - 1));
+        return result;
+      }
+      default: {
+        Json result = Json::object();
+        for (std::uint32_t i = below(4); i > 0; --i) result[name()] = value(depth - 1);
+        return result;
+      }
+    }
+  }
+  Json schema(int depth) {
+    if (below(12) == 0) return below(4) != 0;
+    Json result = Json::object();
+    if (depth > 0 && below(8) == 0) return {{"anyOf", {schema(depth - 1), schema(depth - 1)}}};
+    if (depth > 0 && below(12) == 0) return {{"$ref", "#/$defs/d"}};
+    if (depth > 0 && below(12) == 0) {
+      Json with_type = schema(0);
+      if (with_type.is_object()) with_type["type"] = "string";
+      return {{"oneOf", {with_type, {{"type", {"integer", "null"}}}}}};
+    }
+    static const std::vector<const char*> types{"null",   "boolean", "integer", "number",
+                                                "string", "array",   "object"};
+    if (below(10) == 0) {
+      for (std::uint32_t i = 1 + below(3); i > 0; --i) result["enum"].push_back(value(0));
+      if (below(2) == 0) result["type"] = types[below(7)];
+      return result;
+    }
+    if (below(4) != 0) {
+      result["type"] = types[below(7)];
+      if (below(4) == 0) result["type"] = {result["type"], types[below(7)]};
+    }
+    const auto maybe = [&](const char* keyword, Json content) {
+      if (below(3) == 0) result[keyword] = std::move(content);
+    };
+    maybe("minimum", static_cast<int>(below(4)) - 2);
+    maybe("exclusiveMaximum", below(2) == 0 ? Json(2) : Json(1.25));
+    maybe("minLength", below(3));
+    maybe("maxLength", 1 + below(3));
+    static const std::vector<const char*> patterns{"a", "^a", "^[ab]*$", "b$", "^(ab|a)?$", "a.b"};
+    maybe("pattern", patterns[below(6)]);
+    maybe("minItems", below(3));
+    maybe("maxItems", 1 + below(3));
+    const auto rarely = [&](const char* keyword, Json content) {
+      if (below(8) == 0) result[keyword] = std::move(content);
+    };
+    static const std::vector<Json> divisors{2, 0.5, 0.25, 3};
+    rarely("multipleOf", divisors[below(4)]);
+    rarely("minProperties", below(3));
+    rarely("maxProperties", below(4));
+    rarely("dependentRequired", {{name(), Json::array({name()})}});
+    if (depth > 0) {
+      rarely("allOf", Json::array({schema(depth - 1), schema(0)}));
+      rarely("oneOf", Json::array({schema(0), schema(depth - 1)}));
+      rarely("anyOf", Json::array({schema(0), schema(depth - 1)}));
+      rarely("not", schema(depth - 1));
+      if (below(8) == 0) {
+        result["if"]   = schema(depth - 1);
+        result["then"] = schema(0);
+        if (below(2) == 0) result["else"] = schema(0);
+      }
+      rarely("dependentSchemas", {{name(), schema(0)}});
+      rarely("propertyNames", schema(0));
+      rarely("patternProperties", {{patterns[below(6)], schema(0)}, {"c|^b$", schema(0)}});
+      if (below(8) == 0) {
+        result["contains"] = schema(0);
+        if (below(2) == 0) result["minContains"] = below(3);
+        if (below(2) == 0) result["maxContains"] = below(3);
+      }
+      rarely("uniqueItems", true);
+      rarely("const", value(1));
+      maybe("items", schema(depth - 1));
+      maybe("prefixItems", Json::array({schema(depth - 1), schema(depth - 1)}));
+      Json properties = Json::object();
+      for (std::uint32_t i = below(3); i > 0; --i) properties[name()] = schema(depth - 1);
+      maybe("properties", properties);
+      maybe("additionalProperties", schema(depth - 1));
+    }
+    maybe("required", Json::array({name()}));
+    return result;
+  }
+
+ private:
+  std::string name() { return std::string(1, static_cast<char>('a' + below(3))); }
+  std::string text() {
+    std::string result;
+    for (std::uint32_t i = below(5); i > 0; --i) {
+      static const std::vector<const char*> characters{"a", "a", "b", "b", "é", "\"", "\n"};
+      result += characters[below(7)];
+    }
+    return result;
+  }
+
+  std::mt19937 random_;
+};
+
+}  // namespace
+
+TEST_CASE("Random schemas judge random values as a validator does", "[json_schema]") {
+  int compiled = 0, valid = 0, invalid = 0;
+  for (std::uint32_t seed = 0; seed < 1500; ++seed) {
+    RandomSchema random(seed);
+    Json schema = random.schema(2);
+    if (schema.is_object()) {
+      Json shared = random.schema(0);
+      if (random.below(2) == 0) shared = {{"items", {{"$ref", "#/$defs/d"}}}, {"maxItems", 2}};
+      schema["$defs"] = {{"d", shared}};
+    }
+    std::optional<Compiled> grammar;
+    try {
+      grammar.emplace(schema);
+    } catch (const Error& error) {
+      const bool expected = error.code() == Errc::unsupported_keyword ||
+                            std::string(error.what()).ends_with("round in a circle");
+      INFO("seed " << seed << ": " << schema << ": " << error.what());
+      CHECK(expected);
+      continue;
+    }
+    ++compiled;
+    for (int i = 0; i < 40; ++i) {
+      const Json value       = random.value(2);
+      const std::string text = value.dump();
+      const bool conforms    = tooldecode::slow::conforms(value, schema, schema);
+      ++(conforms ? valid : invalid);
+      if (grammar->accepts(text) == conforms) continue;
+      FAIL_CHECK("seed " << seed << ": " << schema << " and " << text << ": conforms " << conforms);
+    }
+  }
+  CHECK(compiled > 1300);
+  CHECK(valid > 10'000);
+  CHECK(invalid > 10'000);
+}
+
+TEST_CASE("Whatever JSON is given as a schema, the answer is a grammar or a typed error",
+          "[json_schema]") {
+  static const std::vector<const char*> keywords{"type",
+                                                 "enum",
+                                                 "const",
+                                                 "properties",
+                                                 "required",
+                                                 "additionalProperties",
+                                                 "items",
+                                                 "prefixItems",
+                                                 "additionalItems",
+                                                 "minItems",
+                                                 "maxItems",
+                                                 "minLength",
+                                                 "maxLength",
+                                                 "minimum",
+                                                 "maximum",
+                                                 "exclusiveMinimum",
+                                                 "exclusiveMaximum",
+                                                 "anyOf",
+                                                 "oneOf",
+                                                 "$ref",
+                                                 "$defs",
+                                                 "pattern",
+                                                 "title",
+                                                 "format",
+                                                 "$id"};
+  static const std::vector<const char*> texts{"#",      "#/$defs/a", "string", "object", "(", "[a",
+                                              "a{2,1}", "\\",        "#/a~2",  "a",      "",  "#%"};
+  std::map<std::string, int> outcomes;
+  for (std::uint32_t seed = 0; seed < 4000; ++seed) {
+    std::mt19937 random(seed);
+    const auto make = [&](const auto& self, int depth) -> Json {
+      switch (random() % (depth > 0 ? 10 : 6)) {
+        case 0:
+          return Json();
+        case 1:
+          return random() % 2 == 0;
+        case 2:
+          return static_cast<int>(random() % 5) - 1;
+        case 3:
+          return 1e300 * (static_cast<double>(random() % 5) - 2);
+        case 4:
+          return 0.5;
+        case 5:
+          return texts[random() % texts.size()];
+        case 6: {
+          Json result = Json::array();
+          for (auto i = random() % 4; i > 0; --i) result.push_back(self(self, depth - 1));
+          return result;
+        }
+        default: {
+          Json result = Json::object();
+          for (auto i = random() % 4; i > 0; --i) {
+            result[keywords[random() % keywords.size()]] = self(self, depth - 1);
+          }
+          return result;
+        }
+      }
+    };
+    const Json schema = make(make, 4);
+    INFO("seed " << seed << ": " << schema);
+    try {
+      const Compiled compiled(
+          schema, {.syntax = seed % 2 ? ValueSyntax::json : ValueSyntax::python}, seed % 3 == 0);
+      (void)compiled.accepts("[1, {\"a\": 2}]");
+      ++outcomes["compiled"];
+    } catch (const Error& error) {
+      ++outcomes[std::string(name(error.code()))];
+      CHECK(error.where().substr(0, 1) != "c");  // a pointer, never a bare character index
+    }
+  }
+  CHECK(outcomes["compiled"] > 300);
+  CHECK(outcomes["malformed_schema"] > 300);
+}
+
+TEST_CASE("An array of at least one item and at most none does not exist", "[json_schema]") {
+  CHECK_FALSE(json(R"({"type":"array","minItems":1,"maxItems":0})").accepts("[]"));
+}

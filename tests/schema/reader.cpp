@@ -1,0 +1,100 @@
+#include <string>
+
+#include <tooldecode/schema/reader.hpp>
+
+#include <support/catch.hpp>
+#include <support/form_judge.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+bool admits(const char* schema, const char* value, DocumentRules rules = {}) {
+  const Json root = Json::parse(schema);
+  Reader reader(root, std::move(rules));
+  return test::FormJudge(reader.forms)(reader.form(root, "#"), Json::parse(value));
+}
+
+}  // namespace
+
+TEST_CASE("Siblings of a reference count from 2019-09 on") {
+  const char* schema = R"({"$ref": "#/definitions/a", "maximum": 3,
+                           "definitions": {"a": {"type": "integer"}}})";
+  CHECK_FALSE(admits(schema, "5"));
+  CHECK(admits(schema, "5", {.draft = SchemaDraft::draft7}));
+}
+
+TEST_CASE("Keywords that the draft lacks say nothing") {
+  CHECK(admits(R"({"$schema": "http://json-schema.org/draft-04/schema#", "const": 1})", "2"));
+  CHECK_FALSE(admits(R"({"const": 1})", "2"));
+}
+
+TEST_CASE("Exactly one branch, where branches overlap") {
+  const char* schema = R"({"oneOf": [{"required": ["a"]}, {"required": ["b"]},
+                                     {"properties": {"c": {"type": "null"}}, "required": ["c"]}]})";
+  CHECK(admits(schema, R"({"a": 1})"));
+  CHECK(admits(schema, R"({"a": 1, "c": 1})"));
+  CHECK_FALSE(admits(schema, R"({"a": 1, "c": null})"));
+  CHECK_FALSE(admits(schema, R"({"a": 1, "b": 1})"));
+  CHECK_FALSE(admits(schema, R"({})"));
+  CHECK_FALSE(admits(schema, R"(1)"));
+}
+
+TEST_CASE("What lies outside of bounds lies below them or above") {
+  for (const char* schema : {R"({"not": {"minItems": 1, "maxItems": 2}})",
+                             R"({"not": {"contains": true, "maxContains": 2}})"}) {
+    INFO(schema);
+    CHECK(admits(schema, "[]"));
+    CHECK_FALSE(admits(schema, "[1]"));
+    CHECK(admits(schema, "[1, 2, 3]"));
+  }
+  const char* schema = R"({"not": {"minProperties": 1, "maxProperties": 1,
+                                   "dependentRequired": {"a": ["a"]}}})";
+  CHECK(admits(schema, "{}"));
+  CHECK_FALSE(admits(schema, R"({"a": 1})"));
+  CHECK(admits(schema, R"({"a": 1, "b": 2})"));
+}
+
+TEST_CASE("Dynamic references take the outermost anchor") {
+  const char* schema = R"({"$id": "http://h/strict", "$ref": "tree", "$dynamicAnchor": "node",
+      "unevaluatedProperties": false,
+      "$defs": {"tree": {"$id": "tree", "$dynamicAnchor": "node", "type": "object",
+                         "properties": {"next": {"$dynamicRef": "#node"}}}}})";
+  CHECK(admits(schema, R"({"next": {"next": {}}})"));
+  CHECK_FALSE(admits(schema, R"({"next": {"nxt": {}}})"));
+}
+
+TEST_CASE("A relaxed reading leaves out what has no form, and lists it") {
+  const Json root = Json::parse(R"({"type": "object", "not": {"additionalProperties":
+                                    {"type": "null"}}, "$ref": "http://elsewhere/"})");
+  Reader strict(root);
+  CHECK_THROWS_AS(strict.forms[strict.form(root, "#")], Error);
+  Reader relaxed(root, {.relax = true});
+  test::FormJudge judge(relaxed.forms);
+  CHECK(judge(relaxed.form(root, "#"), Json::parse(R"({"a": null})")));
+  CHECK_FALSE(judge(relaxed.form(root, "#"), Json(1)));
+  REQUIRE(relaxed.relaxations().size() == 2);
+  CHECK(relaxed.relaxations()[0].pointer == "#/$ref");
+  CHECK(relaxed.relaxations()[1].pointer == "#/not");
+}
+
+TEST_CASE("Hostile schemas are refused in bounded time") {
+  // Each part has values of its own for a member, so that they multiply.
+  Json product = Json::object();
+  for (int i = 0; i < 40; ++i) {
+    const std::string a = "a" + std::to_string(i), b = "b" + std::to_string(i);
+    product["allOf"].push_back({{"anyOf",
+                                 {{{"properties", {{a, {{"minLength", i}}}}}},
+                                  {{"properties", {{b, {{"minLength", i}}}}}}}}});
+  }
+  const BuildBudget budget;
+  Reader reader(product);
+  try {
+    (void)reader.forms[reader.form(product, "#")];
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == Errc::limit_exceeded);
+    CHECK(error.where() == "#/allOf");
+  }
+}

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <tooldecode/schema/spellings.hpp>
+
+#include <support/catch.hpp>
+#include <support/slow_matcher.hpp>
+
+namespace {
+
+using tooldecode::Grammar;
+using tooldecode::Spellings;
+using tooldecode::ValueSyntax;
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> spellings(const Json& value, ValueSyntax syntax) {
+  Grammar grammar;
+  std::vector<std::string> texts = Spellings(grammar, syntax).spellings(value);
+  std::sort(texts.begin(), texts.end());
+  return texts;
+}
+bool has(const std::vector<std::string>& list, const char* text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+}  // namespace
+
+TEST_CASE("Scalars have the texts that both languages' writers give them", "[schema_text]") {
+  CHECK(spellings(Json(), ValueSyntax::json) == std::vector<std::string>{"null"});
+  CHECK(spellings(Json(), ValueSyntax::python) == std::vector<std::string>{"None"});
+  CHECK(spellings(true, ValueSyntax::python) == std::vector<std::string>{"True"});
+  CHECK(spellings(-3, ValueSyntax::json) == std::vector<std::string>{"-3"});
+  CHECK(has(spellings(2.0, ValueSyntax::python), "2.0"));
+  CHECK(has(spellings(2.0, ValueSyntax::json), "2"));
+  CHECK(spellings(0.5, ValueSyntax::json) == std::vector<std::string>{"0.5"});
+  // json.dumps with ensure_ascii=False, and with its default.
+  const auto json = spellings("\xC3\xA9\xF0\x9F\x98\x80\n\"", ValueSyntax::json);
+  CHECK(json.size() == 2);
+  CHECK(has(json, "\"\xC3\xA9\xF0\x9F\x98\x80\\n\\\"\""));
+  CHECK(has(json, "\"\\u00e9\\ud83d\\ude00\\n\\\"\""));
+  // repr and ascii, and the same between the other quote.
+  const auto python = spellings("it's \xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\\", ValueSyntax::python);
+  CHECK(has(python, "\"it's \xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\\\\\""));
+  CHECK(has(python, "\"it's \\xe9\\u20ac\\U0001f600\\\\\""));
+  CHECK(has(python, "'it\\'s \xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\\\\'"));
+}
+
+TEST_CASE("A constant array or object is written in its order, with the separators between",
+          "[schema_text]") {
+  Grammar grammar;
+  const auto value = nlohmann::ordered_json::parse(R"({"b": [1, true], "a": {}})");
+  Spellings loose(grammar, ValueSyntax::json);
+  Spellings canonical(grammar, ValueSyntax::python, 0);
+  const auto accepts = [&](tooldecode::NodeId node, const char* bytes) {
+    return tooldecode::slow::matches(grammar, node, bytes);
+  };
+  const auto any = loose.constant(value), one = canonical.constant(value);
+  CHECK(accepts(any, R"({"b": [1, true], "a": {}})"));
+  CHECK(accepts(any, R"({ "b":[1 ,true],"a" : { } })"));
+  CHECK_FALSE(accepts(any, R"({"a": {}, "b": [1, true]})"));
+  CHECK(accepts(one, "{'b': [1, True], \"a\": {}}"));
+  CHECK_FALSE(accepts(one, "{'b':[1, True], 'a': {}}"));
+  CHECK_FALSE(accepts(one, "{'b': [1, True], 'a': { }}"));
+}
+
+TEST_CASE("A further key is a string, or an identifier between its marks", "[schema_text]") {
+  Grammar grammar;
+  const Spellings json(grammar, ValueSyntax::json), python(grammar, ValueSyntax::python);
+  const auto accepts = [](const tooldecode::DfaPointer& dfa, std::string_view bytes) {
+    tooldecode::Dfa::State state = 0;
+    for (const char c : bytes) {
+      if (state != tooldecode::Dfa::dead) state = dfa->next(state, static_cast<std::uint8_t>(c));
+    }
+    return state != tooldecode::Dfa::dead && dfa->accepting(state);
+  };
+  REQUIRE(json.other_keys(nullptr, false).size() == 1);
+  CHECK(accepts(json.other_keys(nullptr, false)[0], R"("a b")"));
+  REQUIRE(python.other_keys(nullptr, false).size() == 2);
+  CHECK(accepts(python.other_keys(nullptr, false)[0], R"("a b")"));
+  CHECK(accepts(python.other_keys(nullptr, false)[1], "'a b'"));
+  CHECK(accepts(python.other_keys(nullptr, false)[1], R"('\x61\u0062')"));
+  const auto two = tooldecode::TextDfa::of(U"a\u00E9");
+  CHECK(accepts(json.other_keys(&two, false)[0], R"("\u0061\u00E9")"));
+  CHECK_FALSE(accepts(json.other_keys(&two, false)[0], R"("ae")"));
+  CHECK(json.key("a\n\"'\xC3\xA9") == std::vector<std::string>{R"("a\n\"')"
+                                                               "\xC3\xA9\""});
+  CHECK(python.key("\"'\v") == std::vector<std::string>{R"("\"'\x0b")", R"('"\'\x0b')"});
+  const auto plain = python.other_keys(nullptr, true);
+  REQUIRE(plain.size() == 1);
+  for (const char* other : {"a", "abc", "b", "_", "a1"}) CHECK(accepts(plain[0], other));
+  for (const char* name : {"1a", "", "a-b", "\"a\"", "a b"}) CHECK_FALSE(accepts(plain[0], name));
+  const auto marked = Spellings::identifier("<p=", ">");
+  CHECK(accepts(marked, "<p=a1>"));
+  for (const char* name : {"<p=>", "<p=1>", "p=a>", "<p=a", "a"})
+    CHECK_FALSE(accepts(marked, name));
+}
+
+TEST_CASE("Strings of a length, and no string where the bounds exclude each other",
+          "[schema_text]") {
+  Grammar grammar;
+  Spellings text(grammar, ValueSyntax::python);
+  const auto node    = text.string(std::nullopt, {1, 2});
+  const auto accepts = [&](const char* bytes) {
+    return tooldecode::slow::matches(grammar, node, bytes);
+  };
+  CHECK(accepts("'a'"));
+  CHECK(accepts("\"\\u00e9\xC3\xA9\""));
+  CHECK_FALSE(accepts("''"));
+  CHECK_FALSE(accepts("'abc'"));
+  CHECK_FALSE(accepts("'a\""));
+  const auto none = text.string(std::nullopt, {2, 1});
+  CHECK(grammar.satisfiable()[none] == 0);
+}

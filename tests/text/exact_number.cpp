@@ -1,0 +1,38 @@
+#include <string>
+
+#include <tooldecode/text/exact_number.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+TEST_CASE("Numbers that a double or 64 bits hold are as nlohmann reads them, others are kept") {
+  const auto keep = [](const char* text) { return ExactNumber::keep(text, Json::parse(text)); };
+  for (const char* held :
+       {"0", "-1", "0.1", "1e-7", "5e-324", "1.7976931348623157e308", "18446744073709551615",
+        "-9223372036854775808", "100000000000000000000", "0.10000000000000000", "1.5e-323"}) {
+    INFO(held);
+    CHECK_FALSE(ExactNumber::is(keep(held)));
+    CHECK(keep(held) == Json::parse(held));
+  }
+  for (const char* kept : {"18446744073709551617", "-9223372036854775809", "1.2e-323", "1e-400",
+                           "0.1000000000000000055", "123456789012345678.5", "1e-5000"}) {
+    INFO(kept);
+    CHECK(ExactNumber::is(keep(kept)));
+    CHECK(ExactNumber::is_number(keep(kept)));
+    CHECK(ExactNumber::text(keep(kept)) == kept);
+  }
+  CHECK_FALSE(ExactNumber::is(Json("18446744073709551617")));
+  CHECK_FALSE(ExactNumber::is(Json::binary({'1'})));
+}
+
+TEST_CASE("A document without such numbers is a document as others read it") {
+  const Json large = ExactNumber::keep("18446744073709551617", Json::parse("18446744073709551617"));
+  const Json document{{"a", {1, large}}, {"b", {{"c", large}}}};
+  CHECK(ExactNumber::is_in(document));
+  const Json rounded = ExactNumber::rounded(document);
+  CHECK_FALSE(ExactNumber::is_in(rounded));
+  CHECK(rounded ==
+        Json::parse(R"({"a": [1, 18446744073709551617], "b": {"c": 18446744073709551617}})"));
+}

@@ -1,0 +1,27 @@
+#include <cstdlib>
+#include <limits>
+#include <string>
+
+#include <tooldecode/text/number_bounds.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+TEST_CASE("Kinds are sets") {
+  using enum NumberKinds;
+  CHECK((any & integers) == integers);
+  CHECK((integers & fractions) == none);
+  CHECK(~any == none);
+  CHECK((~digits & integers) == pointed);
+  CHECK(has(integers, digits));
+  CHECK_FALSE(has(fractions, integers));
+}
+
+TEST_CASE("The outermost numbers are those that doubles tell from infinity and from zero") {
+  CHECK(std::stod(largest_number().plain()) == std::numeric_limits<double>::max());
+  CHECK(std::strtod("2.5e-324", nullptr) == std::numeric_limits<double>::denorm_min());
+  CHECK(smallest_number() == Decimal::parse("2.5e-324"));
+  CHECK(NumberBounds{} == NumberBounds{});
+  CHECK_FALSE(NumberBounds{.multiples = {Decimal::parse("2")}} == NumberBounds{});
+}

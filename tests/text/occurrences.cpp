@@ -1,0 +1,11 @@
+#include <tooldecode/text/occurrences.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+TEST_CASE("Occurrences that are not bounded are any number") {
+  CHECK(Occurrences{} == Occurrences{0, Occurrences::unbounded});
+  CHECK(Occurrences{2}.max == Occurrences::unbounded);
+  CHECK(Occurrences{2, 3} != Occurrences{2});
+}

@@ -1,0 +1,231 @@
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+
+#include <support/catch.hpp>
+#include <support/slow_matcher.hpp>
+
+namespace {
+
+using tooldecode::compile_pattern;
+using tooldecode::decode_utf8;
+using tooldecode::Dfa;
+using tooldecode::Occurrences;
+using tooldecode::TextDfa;
+
+bool matches(std::string_view pattern, std::string_view text) {
+  return compile_pattern(pattern).accepts(decode_utf8(text));
+}
+
+std::string error_of(std::string_view pattern) {
+  try {
+    (void)compile_pattern(pattern);
+  } catch (const tooldecode::Error& error) {
+    return std::string(name(error.code()));
+  }
+  return "none";
+}
+
+// A random pattern over a, b and c, in the part of the syntax that std::regex shares. What looks
+// behind stays out of lookaheads: libstdc++ takes their beginning for the text's.
+std::string random_pattern(std::mt19937& random, int depth, bool looks_behind = true) {
+  const auto part = [&] { return random_pattern(random, depth - 1, looks_behind); };
+  const auto pick = [&](const std::vector<std::string>& list) {
+    return list[random() % list.size()];
+  };
+  switch (random() % (depth > 0 ? 10 : 3)) {
+    case 0:
+    case 1:
+      return pick({"a", "b", "c"});
+    case 2:
+      if (looks_behind && random() % 4 == 0) return pick({"^", "\\b", "\\B"});
+      return pick({".", "[ab]", "[^a]", "[a-c]", "\\w", "\\d", "\\S", "$"});
+    case 3: {
+      const std::string first = part();
+      return first + "|" + part();
+    }
+    case 4: {
+      const std::string body = part();
+      return "(" + body + ")" + pick({"*", "+", "?", "*?", "{2}", "{1,2}", "{0,1}", "{1,}", "{0}"});
+    }
+    case 5:
+      return "(?:" + part() + ")";
+    case 6: {
+      const std::string begin = pick({"(?=", "(?!"});
+      return begin + random_pattern(random, depth - 1, false) + ")";
+    }
+    default: {
+      const std::string first = part();
+      return first + part();
+    }
+  }
+}
+
+// Every text of at most `length` letters.
+std::vector<std::string> texts(std::size_t length) {
+  std::vector<std::string> all{""};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].size() == length) continue;
+    for (const char c : {'a', 'b', 'c', '1'}) all.push_back(all[i] + c);
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("Random patterns match what std::regex_search finds", "[regex]") {
+  const std::vector<std::string> all = texts(5);
+  for (std::uint32_t seed = 0; seed < 250; ++seed) {
+    std::mt19937 random(seed);
+    const std::string pattern = random_pattern(random, 3);
+    if (error_of(pattern) == "unsupported_pattern") continue;  // a lookahead, again and again
+    const std::regex reference(pattern);
+    const TextDfa dfa   = compile_pattern(pattern),
+                  whole = tooldecode::compile_whole_pattern(pattern);
+    std::string wrong;
+    for (const std::string& text : all) {
+      if (dfa.accepts(decode_utf8(text)) != std::regex_search(text, reference)) wrong += text + " ";
+      if (whole.accepts(decode_utf8(text)) != std::regex_match(text, reference))
+        wrong += text + "! ";
+    }
+    INFO("seed " << seed << ": " << pattern);
+    CHECK(wrong == "");
+  }
+}
+
+TEST_CASE("A pattern's length bounds are exact, and no state is a dead end", "[regex]") {
+  const std::vector<std::string> all = texts(5);
+  for (std::uint32_t seed = 1000; seed < 1120; ++seed) {
+    std::mt19937 random(seed);
+    std::string pattern = random_pattern(random, 3);
+    if (seed % 2) pattern = "^(?:" + pattern + ")$";
+    if (error_of(pattern) == "unsupported_pattern") continue;
+    const Occurrences length{
+        static_cast<std::uint32_t>(random() % 4),
+        random() % 3 ? static_cast<std::uint32_t>(random() % 6) : Occurrences::unbounded};
+    TextDfa dfa             = compile_pattern(pattern);
+    const TextDfa unbounded = dfa;
+    Occurrences counted     = length;
+    const bool free         = dfa.is_free_of_dead_ends(length);
+    if (!free) dfa = dfa.bounded(length), counted = {};
+    const auto lexeme = std::make_shared<const Dfa>(
+        tooldecode::string_lexeme(dfa, tooldecode::ValueSyntax::json, '"'));
+    INFO("seed " << seed << ": " << pattern << " of " << length.min << " to " << length.max);
+    tooldecode::Grammar grammar;
+    const auto node = grammar.lexeme(lexeme, counted);
+    std::string wrong;
+    for (const std::string& text : all) {
+      const std::string literal = '"' + text + '"';
+      const bool fits           = text.size() >= length.min && text.size() <= length.max;
+      const bool ok             = fits && unbounded.accepts(decode_utf8(text));
+      if (tooldecode::slow::matches(grammar, node, literal) != ok) wrong += text + " ";
+      // Along an accepted path a counter lets no byte pass that cannot be completed.
+      if (lexeme->empty()) continue;
+      Dfa::State state    = 0;
+      std::uint32_t count = 0;
+      bool passes         = true;
+      for (std::size_t i = 0; i + 1 < literal.size() && passes; ++i) {
+        const Dfa::State next = lexeme->next(state, static_cast<std::uint8_t>(literal[i]));
+        passes = next != Dfa::dead && (!lexeme->boundary(state) || count < counted.max);
+        if (passes && lexeme->boundary(state)) ++count;
+        state = next;
+      }
+      const std::string_view prefix(literal.data(), literal.size() - 1);
+      if (passes != tooldecode::slow::is_prefix(grammar, node, prefix)) wrong += text + "(dead) ";
+    }
+    CHECK(wrong == "");
+  }
+}
+
+TEST_CASE("Classes, escapes and anchors are those of ECMA-262 in Unicode mode", "[regex]") {
+  CHECK(matches("^.$", "\xF0\x9F\x98\x80"));
+  CHECK_FALSE(matches("^.$", "\n"));
+  CHECK_FALSE(matches("^.$", "\xE2\x80\xA8"));  // U+2028
+  CHECK(matches("^\\s+$", "\t\n\v\f\r \xC2\xA0\xE3\x80\x80\xEF\xBB\xBF"));
+  CHECK_FALSE(matches("^\\d$", "\xD9\xA1"));  // ARABIC-INDIC DIGIT ONE
+  CHECK(matches("^\\D\\W\\S$", "\xC3\xA9\xC3\xA9\xC3\xA9"));
+  CHECK(matches("^\\u00e9\\xe9\\u{1F600}\\uD83D\\uDE00\\cA\\0$",
+                std::string("\xC3\xA9\xC3\xA9\xF0\x9F\x98\x80\xF0\x9F\x98\x80\x01\0", 14)));
+  CHECK(matches("^[\\]\\-a\\b]+$", "]-a\b"));
+  CHECK(matches("^[a-]$", "-"));
+  CHECK(matches("^[^]$", "\n"));
+  CHECK(compile_pattern("[]").empty());
+  CHECK(matches("^\\^\\$\\\\\\.\\*\\/$", "^$\\.*/"));
+  CHECK(compile_pattern("a^b").empty());
+  CHECK(compile_pattern("a$b").empty());
+  CHECK(matches("(^a|b$)", "ax"));
+  CHECK(matches("(^a|b$)", "xb"));
+  CHECK_FALSE(matches("(^a|b$)", "xa"));
+  CHECK(matches("^^$$", ""));
+  CHECK(matches("", "anything"));
+  CHECK(matches("^(?<year>\\d{4})-\\d{2}$", "2024-01"));
+}
+
+TEST_CASE("What is counted costs a state and a few steps for each count") {
+  const std::pair<const char*, const char*> families[] = {{"^\\p{L}{1,", "}$"},
+                                                          {"^(a|b){0,", "}c$"},
+                                                          {"(?:foo|bar|b.z){1,", "}x$"},
+                                                          {"^([a-z]+-){0,", "}[0-9]$"}};
+  for (const auto& [before, after] : families) {
+    std::vector<std::uint64_t> steps, bytes;
+    std::vector<std::size_t> states;
+    for (const int n : {100, 200, 400}) {
+      const std::string pattern = before + std::to_string(n) + after;
+      INFO(pattern);
+      const tooldecode::BuildBudget budget;
+      states.push_back(compile_pattern(pattern).rows().size());
+      steps.push_back(budget.spent().steps), bytes.push_back(budget.spent().bytes);
+      CHECK(states.back() < 10'000);
+    }
+    for (const std::size_t i : {1U, 2U}) {
+      INFO(before << i);
+      CHECK(states[i] <= 2 * states[i - 1]);
+      CHECK(steps[i] < 5 * steps[i - 1]);
+      CHECK(bytes[i] < 5 * bytes[i - 1]);
+    }
+  }
+}
+
+TEST_CASE("A surrogate is in no text") {
+  for (const std::string& text : texts(2)) {
+    CHECK_FALSE(matches("[\\ud800-\\udfff]", text));
+    CHECK(matches("^[^\\ud800-\\udfff]*$", text));
+  }
+  CHECK(compile_pattern("^[\\ud800-\\udfff]$").empty());
+  CHECK(compile_pattern("\\ud800").empty());
+  CHECK_FALSE(matches("^[\\ud800-\\udfff]$", "-"));
+  CHECK(matches("^[^\\ud800-\\udfff]*$", "a-b\xF0\x9F\x98\x80"));
+  CHECK(matches("^[\\u0000-\\udbff]*$", "abc"));
+  CHECK_FALSE(matches("^[\\u0000-\\udbff]*$", "\xEE\x80\x80"));  // U+E000
+  CHECK(matches("^[\\ud83d\\ude00-\\ud83d\\ude4f]$", "\xF0\x9F\x98\x81"));
+  CHECK_FALSE(matches("^[\\ud83d\\ude00-\\ud83d\\ude4f]$", "\xF0\x9F\x99\x90"));
+}
+
+TEST_CASE("What is not regular, not supported or broken is refused by name", "[regex]") {
+  for (const char* pattern :
+       {"(?<=a)", "(?<!a)", "(a)\\1", "(?<a>b)\\k<a>", "\\p{Emoji}", "(?i:a)", "(?:(?=a))*"}) {
+    INFO(pattern);
+    CHECK(error_of(pattern) == "unsupported_pattern");
+  }
+  for (const char* pattern :
+       {"(", ")", "a)", "[a", "*", "a{2,1}", "\\", "\\xZ1", "[b-a]", "(?:a", "\\u{110000}", "a**",
+        "\\q", "a{2}{3}", "\\p{Nope}", "(?i)a", "(?P<n>a)", "\\k<a>", "\\1"}) {
+    INFO(pattern);
+    CHECK(error_of(pattern) == "malformed_pattern");
+  }
+  CHECK(error_of("^(.{300}){300}$") == "limit_exceeded");
+  CHECK(error_of("(a|b)*a(a|b){20}$") == "limit_exceeded");
+  CHECK(error_of(std::string(10'000, '(')) == "limit_exceeded");
+  CHECK(error_of("a{0,99999999999}") == "none");
+  CHECK(error_of("a{1000001}") == "limit_exceeded");
+}

@@ -1,0 +1,140 @@
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/spelt_lexeme.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/text/utf8_lexeme.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+// Each state of a text spelt by itself, between quotes: the rows that shared ones stand for.
+Dfa slow_quoted(const TextDfa& text, const Spelling& spelling) {
+  std::vector<Dfa::SparseRow> rows(text.rows().size() + 2);
+  const auto quote   = static_cast<std::uint8_t>(spelling.quote);
+  const auto closing = static_cast<Dfa::State>(rows.size() - 1);
+  rows[0].edges.push_back({quote, quote, 1});
+  rows[closing].accepting = rows[closing].closing = true;
+  Speller speller(rows, spelling);
+  for (TextDfa::State s = 0; s < text.rows().size(); ++s) {
+    Speller::Edges edges;
+    speller.literal(Speller::runs(text, s, 1), edges);
+    if (text.rows()[s].accepting) edges.push_back({quote, quote, closing});
+    rows[s + 1].edges    = std::move(edges);
+    rows[s + 1].boundary = true;
+  }
+  return Dfa(rows);
+}
+
+// Whether both take the same steps from their starts, with the same marks on the way.
+bool alike(const Dfa& a, const Dfa& b) {
+  std::vector<std::pair<Dfa::State, Dfa::State>> work{{0, 0}};
+  std::map<Dfa::State, Dfa::State> met{{0, 0}};
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    const auto [in_a, in_b] = work[i];
+    if (in_a >= a.size() || in_b >= b.size()) return false;
+    if (a.accepting(in_a) != b.accepting(in_b) || a.boundary(in_a) != b.boundary(in_b) ||
+        a.closing(in_a) != b.closing(in_b) || a.live(in_a) != b.live(in_b)) {
+      return false;
+    }
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      const Dfa::State to_a = a.next(in_a, static_cast<std::uint8_t>(byte)),
+                       to_b = b.next(in_b, static_cast<std::uint8_t>(byte));
+      if ((to_a == Dfa::dead) != (to_b == Dfa::dead)) return false;
+      if (to_a == Dfa::dead) continue;
+      // Many states of the one may be one of the other, never the other way round.
+      const auto [known, fresh] = met.emplace(to_a, to_b);
+      if (fresh) work.emplace_back(to_a, to_b);
+      if (known->second != to_b) return false;
+    }
+  }
+  return true;
+}
+
+std::string letters(std::size_t n) {
+  return "^\\p{L}{1," + std::to_string(n) + "}$";
+}
+
+}  // namespace
+
+TEST_CASE("Shared rows are those that each state would have by itself") {
+  const Spelling json, python{.syntax = ValueSyntax::python, .quote = '\''}, every{.every = true};
+  for (const char* pattern :
+       {"^\\p{L}{1,20}$", "^(\\p{Lu}\\p{Ll}{0,5}){1,9}$", "^(\\w+ ?){3}$", "^[^\\p{L}]{3}\\p{L}*$",
+        "^(.\\p{Han}|\\p{sc=Greek}{2}x){12}$", "^[a-z]{3}$", "\\u00e9", "^$", "^(?!\\p{L}{5}).{9}$",
+        "^[\\u0000-\\u001f\"\\\\]{2,7}\\p{Nd}{0,30}$"}) {
+    std::string text(pattern);
+    if (const auto at = text.find("\\p{Han}"); at != text.npos) text.replace(at, 7, "\\p{sc=Han}");
+    const TextDfa dfa = compile_pattern(text);
+    for (const Spelling& spelling : {json, python, every}) {
+      INFO(text << ' ' << spelling.quote << spelling.every);
+      const Dfa own = detail::quoted(dfa, spelling), slow = slow_quoted(dfa, spelling);
+      CHECK(alike(own, slow));
+      if (own.size() <= 2000) CHECK(own == slow);  // small ones are numbered as ever
+    }
+  }
+}
+
+TEST_CASE("Random texts of wide classes are spelt alike with and without sharing") {
+  const std::vector<std::string> sets{"\\p{Lu}", "\\p{Ll}", "[\\p{L}\\p{Nd}]", "\\d",
+                                      "[^a\\p{Mn}]"};
+  for (std::uint32_t seed = 0; seed < 12; ++seed) {
+    std::mt19937 random(seed);
+    std::string pattern = "^";
+    for (int part = 0; part < 3; ++part) {
+      pattern += '(' + sets[random() % sets.size()] + '|' + sets[random() % sets.size()] + 'x' +
+                 "){" + std::to_string(random() % 3) + ',' + std::to_string(3 + random() % 4) + '}';
+    }
+    const TextDfa dfa = compile_pattern(pattern + '$');
+    INFO("seed " << seed << ": " << pattern);
+    CHECK(alike(detail::quoted(dfa, {}), slow_quoted(dfa, {})));
+  }
+}
+
+TEST_CASE("A class that is repeated is spelt once: rows do not grow, states do linearly") {
+  std::vector<std::size_t> states, bytes;
+  for (const std::size_t n : {200U, 400U, 800U}) {
+    const TextDfa text = compile_pattern(letters(n));
+    const Dfa lexeme   = string_lexeme(text, ValueSyntax::json, '"');
+    CHECK(text.rows().size() == n + 1);
+    states.push_back(lexeme.size()), bytes.push_back(lexeme.bytes());
+    CHECK(utf8_lexeme(text).bytes() < 1'000'000);
+  }
+  CHECK(states[2] - states[1] == 2 * (states[1] - states[0]));
+  CHECK(bytes[2] < 2 * bytes[1]);
+  CHECK(bytes[2] < 1'000'000);
+  CHECK(states[2] > 500'000);  // each with 36 bytes and more if it had a row of its own
+}
+
+TEST_CASE("Equal texts have equal lexemes, whose hashes tell others apart") {
+  const Dfa one   = string_lexeme(compile_pattern(letters(300)), ValueSyntax::json, '"'),
+            two   = string_lexeme(compile_pattern(letters(300)), ValueSyntax::json, '"'),
+            other = string_lexeme(compile_pattern(letters(301)), ValueSyntax::json, '"');
+  CHECK(one == two);
+  CHECK(one.hash() == two.hash());
+  CHECK_FALSE(one == other);
+  CHECK(one.hash() != other.hash());
+}
+
+TEST_CASE("What is spelt is charged") {
+  const TextDfa wide = compile_pattern("^(\\p{L}\\p{N}|\\p{N}\\p{L}){1,50}$");
+  const auto cost    = [&](std::uint64_t steps) {
+    const BuildBudget budget({.steps = steps});
+    (void)string_lexeme(wide, ValueSyntax::json, '"');
+    return budget.spent();
+  };
+  const BuildLimits spent = cost(50'000'000);
+  CHECK(spent.steps > 1'000);
+  CHECK(spent.bytes > 1'000);
+  CHECK_THROWS_AS(cost(spent.steps - 1), Error);
+}

@@ -1,0 +1,227 @@
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include <tooldecode/text/string_lexeme.hpp>
+
+#include <nlohmann/json.hpp>
+#include <support/catch.hpp>
+
+namespace {
+
+using tooldecode::any_string;
+using tooldecode::Dfa;
+using tooldecode::ValueSyntax;
+
+// Counted units of an accepted text; nothing where it is not accepted.
+std::optional<int> units(const Dfa& dfa, std::string_view text) {
+  Dfa::State state = 0;
+  int count        = 0;
+  for (const char c : text) {
+    const Dfa::State next = dfa.next(state, static_cast<std::uint8_t>(c));
+    if (next == Dfa::dead) return std::nullopt;
+    if (dfa.boundary(state) && !dfa.closing(next)) ++count;
+    state = next;
+  }
+  return dfa.accepting(state) ? std::optional(count) : std::nullopt;
+}
+
+const Dfa& json() {
+  return *any_string(ValueSyntax::json, '"');
+}
+const Dfa& python(char quote) {
+  return *any_string(ValueSyntax::python, quote);
+}
+
+}  // namespace
+
+TEST_CASE("Every one- and two-byte content is judged as a JSON parser judges it",
+          "[string_lexeme]") {
+  int wrong = 0, accepted = 0;
+  for (unsigned a = 0; a < 256; ++a) {
+    for (unsigned b = 0; b <= 256; ++b) {
+      std::string text = "\"" + std::string(1, static_cast<char>(a));
+      if (b < 256) text += static_cast<char>(b);
+      text += '"';
+      // nlohmann-json reads a NUL after the value as the end of the input.
+      const bool ok = a != 0 && b != 0 && nlohmann::json::accept(text);
+      accepted += ok;
+      wrong += units(json(), text).has_value() != ok;
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(accepted > 8000);
+}
+
+TEST_CASE("Random mixtures of escapes and raw bytes are judged as a JSON parser judges them",
+          "[string_lexeme]") {
+  const std::string parts[] = {"\\u",
+                               "d83d",
+                               "de00",
+                               "D800",
+                               "0041",
+                               "00e9",
+                               "\\n",
+                               "\\",
+                               "\"",
+                               "a",
+                               "\xC3",
+                               "\xA9",
+                               "\xE2\x82",
+                               "\xAC",
+                               "\xED\xA0\x80",
+                               "\xF0\x9F\x98\x80",
+                               "\xF4\x90\x80\x80",
+                               "\xC0\x80",
+                               "\\ud83d\\ude00",
+                               "\\uDBFF\\uDFFF",
+                               "\\ud7ff",
+                               "\\ue000",
+                               "\\/",
+                               "\x7F",
+                               "\x1F"};
+  std::mt19937 random(5);
+  int accepted = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    std::string text = "\"";
+    for (auto k = random() % 5; k > 0; --k) text += parts[random() % std::size(parts)];
+    text += '"';
+    const bool ok = nlohmann::json::accept(text);
+    accepted += ok;
+    const auto counted = units(json(), text);
+    if (counted.has_value() != ok)
+      FAIL_CHECK("seed 5: " << nlohmann::json(text).dump(-1, ' ', true,
+                                                         nlohmann::json::error_handler_t::replace));
+    if (!ok || !counted) continue;
+    // A unit is a code point: what UTF-8 starts with a byte that is no continuation.
+    int code_points = 0;
+    for (const char c : nlohmann::json::parse(text).get<std::string>()) {
+      code_points += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    }
+    if (*counted != code_points) FAIL_CHECK("seed 5: " << text << " counts " << *counted);
+  }
+  CHECK(accepted > 10'000);
+}
+
+TEST_CASE("Python's literals, in either quote", "[string_lexeme]") {
+  struct Case {
+    std::string text;
+    std::optional<int> single, twice;
+  };
+  const Case cases[] = {
+      {"''", 0, {}},
+      {"\"\"", {}, 0},
+      {"'a\"b'", 3, {}},
+      {"\"it's\"", {}, 4},
+      {"'\\'\\\"\\\\'", 3, {}},
+      {"'\\a\\b\\f\\n\\r\\t\\v'", 7, {}},
+      {"'\\x41\\u00e9\\U0001F600'", 3, {}},
+      {"'\\U00110000'", {}, {}},
+      {"'\\U0010FFFF'", 1, {}},
+      {"'\\ud83d\\ude00'", {}, {}},  // two lone surrogates
+      {"'\\U0000D800'", {}, {}},
+      {"'\\/'", {}, {}},
+      {"'\\0'", {}, {}},
+      {"'\\101'", {}, {}},
+      {"'a\nb'", {}, {}},
+      {"'\\\n'", {}, {}},
+      {"'\\N{DASH}'", {}, {}},
+      {"'\xC3\xA9\xF0\x9F\x98\x80'", 2, {}},
+      {"'\xED\xA0\x80'", {}, {}},
+      {"'a\"", {}, {}},
+      {"'a'b'", {}, {}},
+  };
+  for (const auto& [text, single, twice] : cases) {
+    INFO(text);
+    CHECK(units(python('\''), text) == single);
+    CHECK(units(python('"'), text) == twice);
+  }
+}
+
+TEST_CASE("A text automaton is spelt in every way, and shared lexemes are small",
+          "[string_lexeme]") {
+  const tooldecode::TextDfa e_acute =
+      tooldecode::TextDfa::repeated({{0xE9, 0xE9}, {0x1F600, 0x1F600}});
+  const Dfa dfa = tooldecode::string_lexeme(e_acute, ValueSyntax::json, '"');
+  CHECK(units(dfa, "\"\xC3\xA9\\u00e9\\u00E9\\uD83D\\ude00\xF0\x9F\x98\x80\"") == 5);
+  CHECK_FALSE(units(dfa, "\"e\""));
+  CHECK_FALSE(units(dfa, "\"\\ud83d\\ude01\""));
+  CHECK_FALSE(units(dfa, "\"\\u00e8\""));
+  CHECK(tooldecode::string_lexeme(tooldecode::TextDfa({}, {}), ValueSyntax::json, '"').empty());
+  CHECK(json().size() < 40);
+  CHECK(python('"').size() < 40);
+  CHECK(any_string(ValueSyntax::json, '"') == any_string(ValueSyntax::json, '"'));
+  const tooldecode::DfaPointer& space = tooldecode::any_whitespace();
+  CHECK(units(*space, "") == 0);
+  CHECK(units(*space, " \n\r\t") == 4);  // counted by byte, so that a length bounds it
+  CHECK_FALSE(units(*space, "\v"));
+}
+
+TEST_CASE("A key has every spelling of its text, and no other's", "[string_lexeme]") {
+  std::mt19937 random(8);
+  const std::u32string letters =
+      U"a\"\\/\b\f\n\r\t\x01\x1F\x7F '\u00E9\u20AC\uFFFF\U0001F600\U0010FFFF";
+  const auto digits = [&](char32_t c, int count) {
+    std::string result;
+    while (count-- > 0) {
+      const char digit = "0123456789abcdef"[c >> 4 * count & 15];
+      result += random() % 2 && digit > '9' ? static_cast<char>(digit - 32) : digit;
+    }
+    return result;
+  };
+  const auto spelt = [&](char32_t c, bool python, char quote) {
+    std::string one;
+    const bool is_free = c >= 0x20 && c != '\\' && c != static_cast<char32_t>(quote);
+    if (is_free && random() % 2) {
+      tooldecode::append_utf8(one, c);
+      return one;
+    }
+    const std::string_view letter   = python ? "\\'\"abfnrtv" : "\\\"/bfnrt";
+    const std::u32string_view meant = python ? U"\\'\"\a\b\f\n\r\t\v" : U"\\\"/\b\f\n\r\t";
+    const auto at                   = meant.find(c);
+    if (at != std::u32string_view::npos && random() % 2) return std::string{'\\', letter[at]};
+    if (python && c < 0x100 && random() % 2) return "\\x" + digits(c, 2);
+    if (python && (c > 0xFFFF || random() % 2)) return "\\U" + digits(c, 8);
+    if (c <= 0xFFFF) return "\\u" + digits(c, 4);
+    return "\\u" + digits(0xD800 + ((c - 0x10000) >> 10), 4) + "\\u" +
+           digits(0xDC00 + (c & 0x3FF), 4);
+  };
+  for (int i = 0; i < 2000; ++i) {
+    const bool python = i % 2 != 0;
+    const char quote  = i % 4 == 3 ? '\'' : '"';
+    std::u32string text;
+    for (auto k = random() % 6; k > 0; --k) text += letters[random() % letters.size()];
+    std::string key(1, quote), more;
+    for (const char32_t c : text) key += spelt(c, python, quote);
+    more = key + spelt(U'a', python, quote) + quote;
+    key += quote;
+    INFO("seed 8, " << i << ": " << key);
+    const auto syntax = python ? ValueSyntax::python : ValueSyntax::json;
+    REQUIRE(units(*any_string(syntax, quote), key) == static_cast<int>(text.size()));
+    // Of a text alone: that text, and no other.
+    const Dfa one = tooldecode::key_lexeme(tooldecode::TextDfa::of(text), syntax, quote);
+    REQUIRE(units(one, key) == static_cast<int>(text.size()));
+    REQUIRE_FALSE(units(one, more));
+  }
+}
+
+TEST_CASE("A pattern's strings are those that writers write, DEL included", "[string_lexeme]") {
+  const tooldecode::TextDfa any = tooldecode::TextDfa::repeated(tooldecode::CodePointSet::all());
+  const Dfa json_text           = tooldecode::string_lexeme(any, ValueSyntax::json, '"');
+  for (const char* text : {"\"\\u007f\"", "\"\x7F\"", "\"\\u007F\"", "\"\\u001f\\u00E9\""})
+    CHECK(units(json_text, text));
+  for (const char* other : {"\"\\u0061\"", "\"\\/\"", "\"\\u000a\"", "\"a", "a"})
+    CHECK_FALSE(units(json_text, other));
+}
+
+TEST_CASE("Python's literals of a text are those that repr writes", "[string_lexeme]") {
+  const tooldecode::TextDfa any = tooldecode::TextDfa::repeated(tooldecode::CodePointSet::all());
+  const Dfa single              = tooldecode::string_lexeme(any, ValueSyntax::python, '\'');
+  const Dfa twice               = tooldecode::string_lexeme(any, ValueSyntax::python, '"');
+  CHECK(units(single, "'a\"\\'\\\\\\n\\r\\t\\x07\\x7f\\xe9\\u20ac\\U0001f600\xE2\x82\xAC'") == 13);
+  CHECK(units(twice, "\"it's\\\"\"") == 5);
+  for (const char* other : {"'\\a'", "'\\u00e9'", "'\\x41'", "'\\\"'", "'\\U000020ac'", "'\n'"})
+    CHECK_FALSE(units(single, other));
+}

@@ -1,0 +1,207 @@
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/text_dfa.hpp>
+
+#include <support/catch.hpp>
+
+namespace {
+
+using tooldecode::Occurrences;
+using tooldecode::TextDfa;
+
+std::vector<std::u32string> texts(std::size_t length) {
+  std::vector<std::u32string> all{U""};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].size() == length) continue;
+    for (const char32_t c : {U'a', U'b', U'c'}) all.push_back(all[i] + c);
+  }
+  return all;
+}
+
+std::vector<TextDfa::Row> random_rows(std::mt19937& random) {
+  std::vector<TextDfa::Row> rows(1 + random() % 6);
+  for (auto& row : rows) {
+    row.accepting = random() % 4 == 0;
+    for (int c = 0; c < 2; ++c) {
+      row.next.push_back(random() % 4 == 0 ? TextDfa::dead
+                                           : static_cast<TextDfa::State>(random() % rows.size()));
+    }
+  }
+  return rows;
+}
+
+bool runs(const std::vector<TextDfa::Row>& rows, std::u32string_view text) {
+  TextDfa::State state = 0;
+  for (const char32_t c : text) {
+    if (c == U'c') return false;
+    state = rows[state].next[c == U'a' ? 0 : 1];
+    if (state == TextDfa::dead) return false;
+  }
+  return rows[state].accepting;
+}
+
+}  // namespace
+
+TEST_CASE("Trimming, minimising and bounding keep the language exactly", "[text_dfa]") {
+  const auto all = texts(6);
+  for (std::uint32_t seed = 0; seed < 400; ++seed) {
+    std::mt19937 random(seed);
+    const auto rows = random_rows(random);
+    const TextDfa dfa({{{'a', 'a'}}, {{'b', 'b'}}}, rows);
+    const Occurrences length{
+        static_cast<std::uint32_t>(random() % 5),
+        random() % 3 ? static_cast<std::uint32_t>(random() % 7) : Occurrences::unbounded};
+    const TextDfa bounded = dfa.bounded(length);
+    const bool free       = dfa.is_free_of_dead_ends(length);
+    INFO("seed " << seed << ", " << length.min << " to " << length.max);
+    CHECK(dfa.rows().size() <= rows.size());
+    std::size_t wrong = 0;
+    for (const auto& text : all) {
+      const bool ok   = runs(rows, text);
+      const bool fits = text.size() >= length.min && text.size() <= length.max;
+      wrong += dfa.accepts(text) != ok;
+      wrong += bounded.accepts(text) != (ok && fits);
+    }
+    CHECK(wrong == 0);
+    // Every state of a result can reach acceptance, so a walk that a counter admits but the bounded
+    // automaton does not is a dead end.
+    bool has_dead_end = length.min > length.max;
+    for (const auto& text : all) {
+      if (dfa.empty() || has_dead_end || text.size() > length.max) continue;
+      const auto walks = [&](const TextDfa& automaton) {
+        TextDfa::State state = 0;
+        if (automaton.empty()) return false;
+        for (const char32_t c : text) {
+          if (c == U'c') return false;
+          state = automaton.rows()[state].next[c == U'a' ? 0 : 1];
+          if (state == TextDfa::dead) return false;
+        }
+        return true;
+      };
+      has_dead_end = walks(dfa) && !walks(bounded);
+    }
+    if (!dfa.empty() && length != Occurrences{}) CHECK(free == !has_dead_end);
+  }
+}
+
+TEST_CASE("Equal languages have equal automata, and a product has its limit", "[text_dfa]") {
+  const TextDfa one = TextDfa::repeated({{'a', 'z'}});
+  const TextDfa twin({{{'a', 'z'}}}, {{{1}, true}, {{2}, true}, {{0}, true}});
+  CHECK(twin.rows().size() == one.rows().size());
+  CHECK(one.accepts(U"abc"));
+  CHECK_FALSE(one.accepts(U"aBc"));
+  CHECK(TextDfa({{{'a', 'a'}}}, {{{0}, false}}).empty());
+  CHECK(one.is_free_of_dead_ends({3, 100'000}));
+  CHECK_THROWS_AS(one.bounded({0, 100'000}), tooldecode::Error);
+}
+
+TEST_CASE("Sets of texts are combined as sets are", "[text_dfa]") {
+  const auto all = texts(5);
+  for (std::uint32_t seed = 0; seed < 150; ++seed) {
+    std::mt19937 random(seed);
+    const auto left = random_rows(random), right = random_rows(random);
+    // The right one reads other letters: its `a` is `b`, and its `b` is `c` or anything else.
+    const TextDfa a({{{'a', 'a'}}, {{'b', 'b'}}}, left);
+    const TextDfa b(
+        {{{'b', 'b'}},
+         seed % 2 ? ~tooldecode::CodePointSet{{'a', 'b'}} : tooldecode::CodePointSet{{'c', 'c'}}},
+        right);
+    const TextDfa both = intersection(a, b), either = united(a, b), rest = difference(a, b);
+    bool is_part      = true;
+    std::size_t wrong = 0;
+    for (const auto& text : all) {
+      const bool in_a = a.accepts(text), in_b = b.accepts(text);
+      wrong += both.accepts(text) != (in_a && in_b);
+      wrong += either.accepts(text) != (in_a || in_b);
+      wrong += rest.accepts(text) != (in_a && !in_b);
+      is_part = is_part && (!in_a || in_b);
+    }
+    INFO("seed " << seed);
+    CHECK(wrong == 0);
+    CHECK(is_subset(both, a));
+    CHECK(is_subset(b, either));
+    CHECK(is_subset(rest, a));
+    if (!is_part) CHECK_FALSE(is_subset(a, b));
+    CHECK(intersection(rest, b).empty());
+    CHECK(is_subset(a, b) == rest.empty());
+  }
+  const TextDfa any = TextDfa::repeated(tooldecode::CodePointSet::all());
+  const TextDfa one = TextDfa::of(U"na\u00EFve");
+  CHECK(one.accepts(U"na\u00EFve"));
+  CHECK_FALSE(one.accepts(U"na\u00EFv"));
+  CHECK(TextDfa::of(U"").accepts(U""));
+  CHECK_FALSE(difference(any, one).accepts(U"na\u00EFve"));
+  CHECK(difference(any, one).accepts(U"naive"));
+  CHECK(difference(any, one).accepts(U"na\u00EFve!"));
+}
+
+TEST_CASE("What five texts that overlap cost together grows with their sizes, or has its limit") {
+  // Two that count, one that looks for a part, one for an end, one of many ranges.
+  const auto all_of = [](std::size_t n, std::uint64_t& steps) {
+    const std::string max = std::to_string(n);
+    const tooldecode::BuildBudget budget;
+    TextDfa all = TextDfa::repeated(tooldecode::CodePointSet::all());
+    for (const std::string& pattern :
+         {"^[a-m]{1," + max + "}", "[aeiou]{" + std::to_string(n / 10) + "}", "^.{" + max + ",}x",
+          std::string("(ab)+$"), "^[\\p{L}]{1," + max + "}"}) {
+      all = intersection(all, tooldecode::compile_pattern(pattern));
+    }
+    steps = budget.spent().steps;
+    return all.rows().size();
+  };
+  std::uint64_t steps[3];
+  const std::size_t one = all_of(20, steps[0]), two = all_of(40, steps[1]),
+                    four = all_of(80, steps[2]);
+  CHECK(one > 20);
+  CHECK(two < 5 * one);
+  CHECK(four < 5 * two);
+  CHECK(steps[1] < 6 * steps[0]);
+  CHECK(steps[2] < 6 * steps[1]);
+  // Counters that are prime to each other: as many states as their product has.
+  TextDfa some   = TextDfa::repeated(tooldecode::CodePointSet::all());
+  const auto add = [&] {
+    for (const char* turn : {"7", "11", "13", "17", "19"}) {
+      some = intersection(some, tooldecode::compile_pattern("^(.{" + std::string(turn) + "})*$"));
+    }
+  };
+  CHECK_THROWS_AS(add(), tooldecode::Error);
+  CHECK(some.rows().size() == 7 * 11 * 13);
+}
+
+TEST_CASE("An automaton of many letters has a limit for them too") {
+  std::u32string text;
+  for (char32_t c = 0; c < 2500; ++c) text.push_back(0x4E00 + c);
+  const TextDfa one = TextDfa::of(text);
+  CHECK(one.accepts(text));
+  std::u32string longer = text;
+  for (char32_t c = 2500; c < 4000; ++c) longer.push_back(0x4E00 + c);
+  std::string pattern;
+  for (const char32_t c : longer) tooldecode::append_utf8(pattern, c);
+  CHECK_THROWS_AS(tooldecode::compile_pattern(pattern), tooldecode::Error);
+}
+
+TEST_CASE("An automaton that only counts says what it counts", "[text_dfa]") {
+  const tooldecode::CodePointSet small{{'a', 'z'}}, some{{'a', 'f'}, {'x', 'z'}};
+  for (const Occurrences length :
+       {Occurrences{}, Occurrences{1}, Occurrences{0, 1}, Occurrences{3, 3}, Occurrences{2, 9}}) {
+    const auto counted = TextDfa::repeated(small).bounded(length).counted();
+    REQUIRE(counted);
+    CHECK(counted->first == small);
+    CHECK(counted->second == length);
+    // Two classes that are treated alike.
+    const TextDfa two = intersection(TextDfa::repeated(small), TextDfa::repeated(some));
+    CHECK(two.bounded(length).counted()->first == some);
+  }
+  CHECK(TextDfa::of(U"").counted()->second == Occurrences{0, 0});
+  CHECK_FALSE(TextDfa::of(U"ab").counted());
+  CHECK_FALSE(TextDfa({}, {}).counted());
+  CHECK_FALSE(TextDfa({{{'a', 'a'}}}, {{{1}, true}, {{0}, false}}).counted());
+  CHECK_FALSE(TextDfa({{{'a', 'a'}}, {{'b', 'b'}}}, {{{1, 1}, true}, {{1, TextDfa::dead}, true}})
+                  .counted());
+  CHECK_FALSE(united(TextDfa::of(U"a"), TextDfa::of(U"aaa")).counted());
+}

@@ -1,0 +1,48 @@
+#include <cstdint>
+#include <string>
+
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/utf8.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+TEST_CASE("every code point is found as it was written") {
+  for (std::uint32_t value = 0; value <= 0x10FFFF; ++value) {
+    std::string text;
+    append_utf8(text, value);
+    const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
+    const auto point     = find_code_point(text, 0);
+    if (surrogate ? point.has_value()
+                  : !point || point->value != value || point->bytes != text.size()) {
+      FAIL("U+" << std::hex << value);
+    }
+  }
+}
+
+TEST_CASE("UTF-8 as RFC 3629 defines it") {
+  CHECK(is_utf8(""));
+  CHECK(is_utf8("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"));
+  for (const std::string bad :
+       {"\x80", "\xC3", "\xC0\xAF", "\xC1\x81", "\xE0\x80\xAF", "\xED\xA0\x80", "\xED\xBF\xBF",
+        "\xF0\x80\x80\xAF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF", "\xE2\x82",
+        "\xE2\x28\xA1"}) {
+    INFO(bad);
+    CHECK_FALSE(is_utf8(bad));
+    CHECK_FALSE(is_utf8("a" + bad));
+    CHECK_FALSE(is_utf8(bad + "a"));
+  }
+  CHECK_FALSE(find_code_point("a", 1));
+}
+
+TEST_CASE("two-byte sequences: every pair of bytes") {
+  int valid = 0;
+  for (unsigned a = 0x80; a < 0x100; ++a) {
+    for (unsigned b = 0; b < 0x100; ++b) {
+      const std::string text{static_cast<char>(a), static_cast<char>(b)};
+      valid += is_utf8(text) ? 1 : 0;
+    }
+  }
+  CHECK(valid == 0x800 - 0x80);
+}

@@ -1,0 +1,57 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/tools/delimiter.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+bool accepts(const Automaton& machine, std::string_view text) {
+  auto state = machine.initial();
+  for (const char c : text) {
+    const auto next = machine.step(state, static_cast<std::uint8_t>(c));
+    if (!next) return false;
+    state = *next;
+  }
+  return machine.is_accepting(state);
+}
+
+}  // namespace
+
+TEST_CASE("A mark is text in angle brackets, or capitals in square ones") {
+  for (const char* whole : {"<tool_call>", "</s>", "<|python_tag|>", "<｜tool▁calls▁begin｜>",
+                            "[TOOL_CALLS]", "[ARGS]", "<T>", "[/THINK]"}) {
+    CHECK(detail::delimiter_length(std::string(whole) + "><]") == std::string_view(whole).size());
+  }
+  for (const char* none : {"", "<", "<>", "</>", "[/]", "[]", "a<b>", "<a b>", "<<a>",
+                           "<function=", "[", "[1]", "[f(a=1)]", "Action: ", "[TOOL"}) {
+    CHECK(detail::delimiter_length(none) == 0);
+  }
+}
+
+TEST_CASE("A text with marks is read in all of its spellings") {
+  using Texts = std::vector<std::string>;
+  CHECK(detail::delimiter_spellings("") == Texts{""});
+  CHECK(detail::delimiter_spellings("\n```json\n") == Texts{"\n```json\n"});
+  Texts spellings = detail::delimiter_spellings(" <a>x<b>\n");
+  CHECK(spellings[0] == " <a>x<b>\n");
+  std::sort(spellings.begin(), spellings.end());
+  Texts expected{" <a>x<b>\n", " \xff<a>\xfex<b>\n", " <a>x\xff<b>\xfe\n",
+                 " \xff<a>\xfex\xff<b>\xfe\n"};
+  std::sort(expected.begin(), expected.end());
+  CHECK(spellings == expected);
+  for (const std::string text : {"", "x", " <a>x<b>\n", "<a>[B]", "<a"}) {
+    Grammar grammar;
+    const NodeId root = detail::delimiter(grammar, text);
+    const Automaton machine(std::move(grammar), root);
+    for (const std::string& spelling : detail::delimiter_spellings(text)) {
+      CHECK(accepts(machine, spelling));
+      CHECK_FALSE(accepts(machine, spelling + "x"));
+    }
+  }
+}
