@@ -49,9 +49,9 @@ void judge(const td::JsonSchemaConstraint& constraint, std::string_view text) {
 void run(const std::filesystem::path& directory) {
   const auto model              = td::LlamaModel::load(directory);
   const td::Tokenizer tokenizer = td::load_tokenizer(directory);
-  const td::VocabularyIndex masks{tokenizer.vocabulary()};  // for several constraints over one vocabulary
+  const td::VocabularyIndex index{tokenizer.vocabulary()};  // for several constraints over it
   //! [schema]
-  const auto constraint = td::JsonSchemaConstraint::parse(masks, schema, {.whitespace = 0});
+  const auto constraint = td::JsonSchemaConstraint::parse(index, schema, {.whitespace = 0});
   const td::Decoder decode{model, constraint};
   const td::Output output = decode(
       tokenizer.encode("<|begin|><|tools|>format: json\n<|user|>Please rent a car for five days in "
@@ -62,7 +62,7 @@ void run(const std::filesystem::path& directory) {
   std::cout << tokenizer.decode(output.tokens) << "\n\n";
 
   // Which of these tokens the model need not have been asked for.
-  const td::ForcedTokens forced{masks,
+  const td::ForcedTokens forced{index,
                                 [&](std::string_view text) { return tokenizer.encode(text); }};
   std::string written;
   std::size_t spared = 0;
@@ -80,7 +80,7 @@ void run(const std::filesystem::path& directory) {
   judge(constraint, R"({"name": "rent_car", "arguments": {"days": 5, "city": "Lisbon"}})");
   try {
     static_cast<void>(td::JsonSchemaConstraint::parse(
-        masks, R"({"items": {"type": "string"}, "uniqueItems": true})"));
+        index, R"({"items": {"type": "string"}, "uniqueItems": true})"));
   } catch (const td::Error& error) {
     std::cout << '\n' << error.what() << '\n';
   }

@@ -39,8 +39,8 @@ bool link() {
   const td::Vocabulary vocabulary = bytes();
   const td::ToolSet tools         = some_tools();
   //! [library]
-  const td::VocabularyIndex masks{vocabulary};  // one per vocabulary, for everything over it
-  const td::ToolLibrary library{masks, td::JsonCall::hermes()};
+  const td::VocabularyIndex index{vocabulary};  // one per vocabulary, for everything over it
+  const td::ToolLibrary library{index, td::JsonCall::hermes()};
   const td::ToolSet changed = tools.with(1, nlohmann::ordered_json::parse(R"(
       {"name": "third", "parameters": {"type": "object"}})"));  // shares the other tools
   const td::ToolCallFSM request = library.machine(changed, td::ToolChoice::required);
@@ -53,7 +53,7 @@ bool renew() {
   const td::ToolCallFSM calls{bytes(), some_tools(), td::PythonCall{}};
   //! [memory]
   td::ToolCallFSM text = calls;  // per text: shares what is built
-  text.renew();                  // new memory, once the old is over the budget of its VocabularyIndex
+  text.renew();  // new memory, once the old is over the budget of its VocabularyIndex
   std::vector<td::ToolCallFSM::State> live{text.initial()};
   text.compact(live);  // or within texts: these states move to new memory, all others are given up
   //! [memory]
