@@ -67,7 +67,7 @@ std::optional<std::string> sample(const td::ToolCallFSM& calls, Distribution dis
       for (std::uint32_t bits = mask.words()[w]; bits != 0; bits &= bits - 1) {
         const auto token =
             static_cast<td::TokenId>(32 * w + static_cast<std::size_t>(std::countr_zero(bits)));
-        const auto noise = static_cast<double>(td::uniform(seed, position, token));
+        const auto noise = static_cast<double>(td::core::uniform(seed, position, token));
         const bool end   = calls.vocabulary().is_end(token);
         const double value =
             end ? (closing ? 2000.0 : noise)
@@ -96,7 +96,7 @@ void run_sample(const SampleOptions& options) {
     std::istringstream lines(read_file(path, options.max_inflated));
     for (std::string line; std::getline(lines, line);) {
       if (line.empty()) continue;
-      const Json row  = td::parse_exact_json(line);
+      const Json row  = td::tools::parse_exact_json(line);
       const char* key = row.contains("functions") ? "functions"
                         : row.contains("tools")   ? "tools"
                                                   : "apis";
