@@ -22,7 +22,6 @@ namespace tooldecode {
 /// \par Complexity  O(1)
 /// \par Threads     a value; what it points to is its owner's
 /// \par Errors      does not compile for elements of another type, and for those that are const
-/// \par Source      none
 class MaskView : public std::span<std::uint32_t> {
  public:
   constexpr MaskView() noexcept = default;
@@ -51,6 +50,8 @@ class MaskView : public std::span<std::uint32_t> {
 
 }  // namespace tooldecode
 
+/// \cond
 /// A view: its elements outlive it.
 template <>
 inline constexpr bool std::ranges::enable_borrowed_range<tooldecode::MaskView> = true;
+/// \endcond

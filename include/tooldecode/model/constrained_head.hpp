@@ -24,8 +24,6 @@ namespace tooldecode {
 ///
 /// \par Shapes      mask [ceil(V / 32)]
 /// \par Complexity  O(V / 32 + tokens), no allocation
-/// \par Threads     pure
-/// \par Errors      none
 template <class Visit>
 void for_each_allowed(std::span<const std::uint32_t> mask, Visit visit) {
   for (std::size_t w = 0; w < mask.size(); ++w) {
@@ -44,7 +42,6 @@ void for_each_allowed(std::span<const std::uint32_t> mask, Visit visit) {
 /// \par Shapes      hidden [H], mask [ceil(V / 32)] -> logits [V]
 /// \par Complexity  O(H) per allowed token, O(V) to clear the rest; the head itself is not copied
 /// \par Threads     const members may run concurrently; the model must outlive the head
-/// \par Errors      none
 /// \par Source      the constraint in the head that Tool Decoding proposes, appendix C
 template <class M>
 class ConstrainedHead {

@@ -116,8 +116,6 @@ void fill_strip(const float* x, std::size_t x_stride, RowsView<const float> w, f
 ///
 /// \par Shapes      x [L, n], w [m, n] -> y [L, m]
 /// \par Complexity  O(L m n), no allocation; a panel of w stays in cache for all rows of x
-/// \par Threads     pure
-/// \par Errors      none
 inline void fill_products(RowsView<const float> x, RowsView<const float> w,
                           RowsView<float> y) noexcept {
   TOOLDECODE_ASSERT(x.cols == w.cols && y.rows == x.rows && y.cols == w.rows);
@@ -141,8 +139,6 @@ inline void fill_products(RowsView<const float> x, RowsView<const float> w,
 ///
 /// \par Shapes      factors [n], rows [n, m], y [m]
 /// \par Complexity  O(n m), no allocation
-/// \par Threads     pure
-/// \par Errors      none
 inline void add_weighted_rows(std::span<const float> factors, RowsView<const float> rows,
                               std::span<float> y) noexcept {
   TOOLDECODE_ASSERT(factors.size() == rows.rows && y.size() == rows.cols);
@@ -175,8 +171,6 @@ inline void add_weighted_rows(std::span<const float> factors, RowsView<const flo
 ///
 /// \par Shapes      scores [n], n >= 1
 /// \par Complexity  O(n), no allocation
-/// \par Threads     pure
-/// \par Errors      none
 inline void soften(std::span<float> scores, float scale) noexcept {
   using Eigen::internal::pset1;
   auto tops        = pset1<Packet>(scores[0]);
@@ -206,8 +200,6 @@ inline void soften(std::span<float> scores, float scale) noexcept {
 ///
 /// \par Shapes      gate [n], up [n]
 /// \par Complexity  O(n), no allocation
-/// \par Threads     pure
-/// \par Errors      none
 inline void activate(std::span<float> gate, std::span<const float> up) noexcept {
   using Eigen::internal::padd, Eigen::internal::pdiv, Eigen::internal::pexp;
   using Eigen::internal::pmul, Eigen::internal::pnegate;
