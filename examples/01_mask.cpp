@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/tooldecode.hpp>
+#include <tooldecode/constrain.hpp>
 
 namespace td = tooldecode;
 

@@ -9,7 +9,7 @@
 #include <iostream>
 #include <string>
 
-#include <tooldecode/tooldecode.hpp>
+#include <tooldecode/decode.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 namespace td = tooldecode;

@@ -10,7 +10,7 @@
 #include <iostream>
 #include <string_view>
 
-#include <tooldecode/tooldecode.hpp>
+#include <tooldecode/speculate.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 namespace td = tooldecode;

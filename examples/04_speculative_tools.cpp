@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/tooldecode.hpp>
+#include <tooldecode/decode.hpp>
+#include <tooldecode/execute.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 namespace td = tooldecode;
-using Prompt = std::vector<td::TokenId>;
 
 namespace {
 
@@ -45,13 +45,13 @@ void run(const std::filesystem::path& directory) {
                               return "done: " + call.canonical_text();
                             },
                             tools};
-  const auto ask_model = [&](const Prompt& prompt, std::stop_token) {
+  const auto ask_model = [&](const auto& prompt, std::stop_token) {
     guessed.get_future().wait();
     const std::string text = tokenizer.decode(td::Decoder{model, calls}(prompt).tokens);
     return td::Reply{text, calls.parse(text)};
   };
-  const auto ask_quickly = [&](const Prompt&, std::stop_token) { return td::Reply{"", {guess}}; };
-  td::ClientSpeculator<Prompt> speculate{
+  const auto ask_quickly = [&](const auto&, std::stop_token) { return td::Reply{"", {guess}}; };
+  td::ClientSpeculator<std::vector<td::TokenId>> speculate{
       {ask_model, {ask_quickly}}, executor, {.policy = td::SpeculationPolicy{tools}}};
   for (const char* question : {"What is the weather in Oslo?", "Book a table for two at Roma."}) {
     guessed                   = {};

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/tooldecode.hpp>
+#include <tooldecode/decode.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 namespace td = tooldecode;

@@ -1,6 +1,6 @@
 #include <iostream>
 
-#include <tooldecode/tooldecode.hpp>
+#include <tooldecode/decode.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 namespace td = tooldecode;

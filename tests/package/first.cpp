@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/tooldecode.hpp>
+#include <tooldecode/constrain.hpp>
 
 namespace td = tooldecode;
 
