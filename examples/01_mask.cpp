@@ -34,14 +34,12 @@ int main() {
 
   std::mt19937 random(22);
   std::string text;
-  std::vector<std::int32_t> mask((vocabulary.size() + 31) / 32);  // 32 tokens a word, 1: allowed
-  td::ToolCallFSM::State state = calls.initial();                 // 8 bytes; a copy is a fork
+  std::vector<std::int32_t> mask(td::mask_word_count(vocabulary.size()));  // a bit for each token
+  td::ToolCallFSM::State state = calls.initial();  // 8 bytes; a copy is a fork
   while (!calls.is_finished(state)) {
     calls.fill_mask(state, mask);
     std::vector<td::TokenId> allowed;
-    for (td::TokenId token = 0; token <= 256; ++token) {
-      if (mask[token / 32] >> (token % 32) & 1) allowed.push_back(token);
-    }
+    td::for_each_allowed(mask, [&](td::TokenId token) { allowed.push_back(token); });
     const td::TokenId token = allowed[random() % allowed.size()];
     text += vocabulary.bytes(token);
     state = *calls.advance(state, token);

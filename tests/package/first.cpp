@@ -65,7 +65,7 @@ bool batch() {
   const td::ToolCallFSM calls{vocabulary, some_tools(), td::PythonCall{}};
   const auto open = calls.advance_bytes(calls.initial(), "[");
   //! [batch]
-  const std::size_t words = td::mask_words(vocabulary.size());  // 32 tokens in each
+  const std::size_t words = td::mask_word_count(vocabulary.size());  // 32 tokens in each
   const std::vector<td::ToolCallFSM::State> states{calls.initial(), *open};
   std::vector<std::int32_t> masks(states.size() * words);  // [B, ceil(V / 32)]
   td::fill_masks(calls, states, masks);
@@ -78,7 +78,7 @@ bool batch() {
   const auto nodes = td::fill_masks(calls, {*open, parents, drafted}, tree);
   // nodes[1] is a state; nodes[2] is none, for no name has a '!', and its mask is zeros
   //! [tree]
-  return masks[words + 'f' / 32] >> ('f' % 32) & 1 && nodes[1] && !nodes[2];
+  return td::is_allowed(std::span(masks).subspan(words), 'f') && nodes[1] && !nodes[2];
 }
 
 }  // namespace
