@@ -12,11 +12,9 @@ find_package(CUDAToolkit REQUIRED)
 
 add_library(tooldecode_cuda INTERFACE)
 add_library(tooldecode::cuda ALIAS tooldecode_cuda)
-set_target_properties(tooldecode_cuda PROPERTIES EXPORT_NAME cuda)
 target_link_libraries(tooldecode_cuda INTERFACE tooldecode CUDA::cudart)
 if("cuda_std_20" IN_LIST CMAKE_CUDA_COMPILE_FEATURES)
   target_compile_features(tooldecode_cuda INTERFACE cuda_std_20)
 else()  # CMake 3.25 does not know that nvcc 13 has it
   target_compile_options(tooldecode_cuda INTERFACE $<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-std=c++20>)
 endif()
-list(APPEND libraries tooldecode_cuda)

@@ -1,11 +1,11 @@
-# Headers, the licence, and the package that find_package(tooldecode) reads.
+# Headers, the licence, and the package that find_package(tooldecode) and pkg-config read.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/tooldecode)
 install(DIRECTORY include/tooldecode DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(TARGETS ${libraries} EXPORT tooldecode)
+install(TARGETS tooldecode EXPORT tooldecode)
 install(EXPORT tooldecode NAMESPACE tooldecode:: FILE tooldecodeTargets.cmake
         DESTINATION ${package_dir})
 configure_package_config_file(cmake/tooldecodeConfig.cmake.in tooldecodeConfig.cmake
@@ -16,3 +16,14 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tooldecodeConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/tooldecodeConfigVersion.cmake
               cmake/FindPCRE2.cmake
         DESTINATION ${package_dir})
+
+# Relative to where they lie, so that what is installed may be moved.
+file(RELATIVE_PATH to_prefix ${CMAKE_INSTALL_FULL_DATADIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+set(pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  set(pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+foreach(name tooldecode tooldecode-vocabulary)
+  configure_file(cmake/packaging/${name}.pc.in ${name}.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)
+endforeach()

@@ -4,14 +4,13 @@
 // orders run side by side over one prompt, and equal values count as equal however they are
 // written.
 #include <exception>
+#include <filesystem>
 #include <iomanip>
 #include <iostream>
 #include <string>
 
-#include <tooldecode/consistency/order_consistency_sampler.hpp>
-#include <tooldecode/tools/python_call.hpp>
-
-#include <program/answer.hpp>
+#include <tooldecode/decode.hpp>
+#include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 namespace td = tooldecode;
 
@@ -21,9 +20,10 @@ std::string shown(const td::Choice& choice) {
   return choice.value ? choice.value->dump() : "left out";
 }
 
-void run() {
-  const program::Assistant assistant(program::example_data("tiny"));
-  const td::ToolSet tools = td::ToolSet::parse(R"([{
+void run(const std::filesystem::path& directory) {
+  const auto model              = td::LlamaModel::load(directory);
+  const td::Tokenizer tokenizer = td::load_tokenizer(directory);
+  const td::ToolSet tools       = td::ToolSet::parse(R"([{
     "name": "rent_car",
     "description": "Rent a car.",
     "parameters": {
@@ -37,16 +37,19 @@ void run() {
       "required": ["city", "days", "start_date"]
     }
   }])");
-  const td::ToolCallFSM calls{assistant.masks, tools, td::PythonCall{}};
-  const td::Decoder decode{assistant.model, calls};
+  const auto prompt             = tokenizer.encode(
+      "<|begin|><|tools|>format: python\n"
+                  "rent_car(city: string, days: integer, start_date: string, insurance?: boolean): Rent a car.\n"
+                  "<|user|>Please rent a car for five days in Lisbon from Friday on.<|assistant|>",
+      {.parse_special = true});
 
+  //! [consistency]
+  const td::ToolCallFSM calls{tokenizer.vocabulary(), tools, td::PythonCall{}};
+  const td::Decoder decode{model, calls};
   const td::OrderConsistencySampler consistent{decode, {.max_orders = 6, .adaptive = false}};
-  const auto prompt =
-      program::make_prompt(assistant.tokenizer, tools, "python",
-                           {{"user", "Please rent a car for five days in Lisbon from Friday on."}});
   const td::Consensus answer = consistent(prompt);
 
-  std::cout << assistant.tokenizer.decode(answer.output.tokens) << "\n\n";
+  std::cout << tokenizer.decode(answer.output.tokens) << "\n\n";
   for (const td::CallVote& call : answer.calls) {
     for (const td::Candidate& candidate : call.candidates) {
       std::cout << "order " << candidate.order << ':';
@@ -64,13 +67,14 @@ void run() {
       std::cout << '\n';
     }
   }
+  //! [consistency]
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   try {
-    run();
+    run(argc > 1 ? argv[1] : "examples/data/tiny");
     return 0;
   } catch (const std::exception& error) {
     std::cerr << "02_order_consistency: " << error.what() << '\n';

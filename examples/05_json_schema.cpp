@@ -1,27 +1,23 @@
 // A value of a JSON Schema instead of a call: the shape is certain, the model fills it in.
 //
-// Adds: JsonSchemaConstraint, which a Decoder takes like any other constraint; ForcedTokens, which
-// finds the tokens that need no model; explain, which says what was expected where a text breaks
-// off; errors that name the place of what a schema cannot say.
+// Adds: JsonSchemaConstraint, taken like any other constraint; ForcedTokens, which need no model;
+// explain, which says what was expected where a text breaks off; errors that name their place.
 #include <algorithm>
 #include <cstddef>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <string_view>
 
-#include <tooldecode/constraint/explain.hpp>
-#include <tooldecode/constraint/forced_tokens.hpp>
-#include <tooldecode/constraint/json_schema_constraint.hpp>
-
-#include <program/answer.hpp>
+#include <tooldecode/decode.hpp>
+#include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 namespace td = tooldecode;
 
 namespace {
 
-constexpr std::string_view schema = R"({
-  "properties": {
+constexpr std::string_view schema = R"({"properties": {
     "name": {"const": "rent_car"},
     "arguments": {
       "properties": {
@@ -50,27 +46,31 @@ void judge(const td::JsonSchemaConstraint& constraint, std::string_view text) {
             << '\n';
 }
 
-void run() {
-  const program::Assistant assistant(program::example_data("tiny"));
-  const auto constraint =
-      td::JsonSchemaConstraint::parse(assistant.masks, schema, {.whitespace = 0});
-  const td::Decoder decode{assistant.model, constraint};
-  const auto prompt =
-      program::make_prompt(assistant.tokenizer, {}, "json",
-                           {{"user", "Please rent a car for five days in Lisbon from Friday on."}});
-  const td::Output output = decode(prompt, {.max_tokens = 64});
-  std::cout << assistant.tokenizer.decode(output.tokens) << "\n\n";
+void run(const std::filesystem::path& directory) {
+  const auto model              = td::LlamaModel::load(directory);
+  const td::Tokenizer tokenizer = td::load_tokenizer(directory);
+  const td::VocabularyIndex index{tokenizer.vocabulary()};  // for several constraints over it
+  //! [schema]
+  const auto constraint = td::JsonSchemaConstraint::parse(index, schema, {.whitespace = 0});
+  const td::Decoder decode{model, constraint};
+  const td::Output output = decode(
+      tokenizer.encode("<|begin|><|tools|>format: json\n<|user|>Please rent a car for five days in "
+                       "Lisbon from Friday on.<|assistant|>",
+                       {.parse_special = true}),
+      {.max_tokens = 64});
+  //! [schema]
+  std::cout << tokenizer.decode(output.tokens) << "\n\n";
 
   // Which of these tokens the model need not have been asked for.
-  const td::ForcedTokens forced{
-      assistant.masks, [&](std::string_view text) { return assistant.tokenizer.encode(text); }};
+  const td::ForcedTokens forced{index,
+                                [&](std::string_view text) { return tokenizer.encode(text); }};
   std::string written;
   std::size_t spared = 0;
   auto state         = constraint.initial();
   for (std::size_t i = 0, known = 0; i < output.tokens.size(); ++i) {
     known = std::max(known, i + forced(constraint, state, written).size());
     if (i < known) ++spared;
-    written += assistant.tokenizer.vocabulary().bytes(output.tokens[i]);
+    written += tokenizer.vocabulary().bytes(output.tokens[i]);
     state = constraint.advance(state, output.tokens[i]).value_or(state);
   }
   std::cout << spared << " of " << output.tokens.size() << " tokens are forced\n\n";
@@ -80,7 +80,7 @@ void run() {
   judge(constraint, R"({"name": "rent_car", "arguments": {"days": 5, "city": "Lisbon"}})");
   try {
     static_cast<void>(td::JsonSchemaConstraint::parse(
-        assistant.masks, R"({"items": {"type": "string"}, "uniqueItems": true})"));
+        index, R"({"items": {"type": "string"}, "uniqueItems": true})"));
   } catch (const td::Error& error) {
     std::cout << '\n' << error.what() << '\n';
   }
@@ -88,9 +88,9 @@ void run() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   try {
-    run();
+    run(argc > 1 ? argv[1] : "examples/data/tiny");
     return 0;
   } catch (const std::exception& error) {
     std::cerr << "05_json_schema: " << error.what() << '\n';

@@ -1,15 +1,19 @@
-"""The figures of README.md are those of the files under benchmarks/results.
+"""The figures of README.md and benchmarks/README.md are those of the files under benchmarks/results, and README.md's
+code is cut from files that are compiled.
 
     python tests/readme.py            says what differs, and how it should read; exit code 1
-    python tests/readme.py --write    writes the tables anew, then looks at the sentences
+    python tests/readme.py --write    writes tables and code anew, then looks at the sentences
 
 Tables stand between `<!-- name -->` and `<!-- end of name -->`. Sentences are written by hand; each that has figures is
-listed here with the figures as the results have them, and has to be found in README.md whatever its line breaks.
+listed here with the figures as the results have them, and has to be found in benchmarks/README.md whatever its line
+breaks. A block of C++ has `<!-- FILE -->` or `<!-- FILE: name -->` on the line before it, the latter for what stands
+between the two lines `//! [name]`; no other C++ may stand in README.md. Guides cut theirs with Doxygen's \\snippet.
 """
 import json
 import pathlib
 import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks/results"
@@ -144,6 +148,40 @@ def peers_tables() -> str:
     return peers_report.readme(found)
 
 
+def measured_table() -> str:
+    """The five lines of README.md."""
+    bfcl, bench, many = results("peers")["bfcl"], results("peers")["jsonschemabench"], results("eval_many")["methods"]
+
+    def times(measure: str, what: str) -> str:
+        return ", ".join(f"{name} {peers_report.number(bfcl[name][measure][what])}"
+                         for name in ("tooldecode", "llguidance", "xgrammar"))
+
+    def schemas(name: str) -> str:
+        one = bench[name]
+        return f"{name} {100 * one['right'] / (one['schemas'] - one['not_run']):.1f} % and {one['wrong']}"
+
+    greedy, constrained = many["greedy"], many["constrained"]
+    drafts = {one["drafter"]: one for one in results("end_to_end")["drafters"]}
+    assert all(one["mismatches"] == 0 for one in drafts.values())
+    tools = Points("tool_latency")
+    saved = [percent(tools.find(policy=policy, tool_latency_s=1.0, prefix_cache=True)["time_saved"])
+             for policy in ("client", "engine")]
+    return table(["what", "measured"], [
+        ["BFCL, Qwen2's vocabulary: first mask of a new constraint, median, and a mask's mean",
+         f"{times('build_first_mask_us', 'p50')} us; {times('mask_us', 'mean')} us"],
+        ["JSONSchemaBench: schemas whose every text gets the right verdict, and schemas silently wrong",
+         ", ".join(schemas(name) for name in ("tooldecode", "llguidance", "xgrammar"))],
+        [f"{greedy['samples']} calls of three to five required parameters, plain and constrained",
+         f"{percent(greedy['accuracy'])} and {percent(constrained['accuracy'])} right; "
+         f"{percent(greedy['errors']['key'])} and {percent(constrained['errors']['key'])} with a wrong key; "
+         f"time {constrained['time_to_greedy']:.2f} of plain"],
+        [f"{drafts['all']['answers']} calls with drafts of all drafters: tokens per pass",
+         f"{drafts['all']['tokens'] / drafts['all']['passes']:.2f}, without "
+         f"{drafts['none']['tokens'] / drafts['none']['passes']:.2f}; the answers are the same, token for token"],
+        ["Simulated agents whose tools take 1 s and run early: time saved by client and by engine", " and ".join(saved)],
+    ], left=2)
+
+
 TABLES = {"eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
           "constraint": constraint_table, "peers": peers_tables}
@@ -177,7 +215,7 @@ def draft_sentences() -> list[str]:
     found = results("end_to_end")
     assert all(one["mismatches"] == 0 for one in found["drafters"] + found["sizes"]), "answers differ from plain decoding"
     return [f"{found['drafters'][0]['answers']} held-out tool calls",
-            f"the same program, {found['sweep']['rows']} calls",
+            f"The same program, {found['sweep']['rows']} calls",
             f"if a round drafts all of its {found['sweep']['eagle_levels']} levels"]
 
 
@@ -239,33 +277,89 @@ def constraint_sentences() -> list[str]:
     return [f"The floor of a mask, copying its 19 KB, is {copy:.2f} us"]
 
 
-def main() -> int:
-    path = ROOT / "README.md"
-    text = path.read_text(encoding="utf-8")
+def tables(text: str, name_of_file: str, all_of: dict, write: bool) -> tuple[str, int]:
+    """The text with its tables anew, and how many of them differ."""
     wrong = 0
-    for name, make in TABLES.items():
+    for name, make in all_of.items():
         begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
-        assert text.count(begin) == text.count(end) == 1, f"README.md has no place for the table {name}"
+        assert text.count(begin) == text.count(end) == 1, f"{name_of_file} has no place for the table {name}"
         before, rest = text.split(begin)
         old, after = rest.split(end)
         made = make()
         if old == made:
             continue
-        if "--write" in sys.argv:
+        if write:
             text = before + begin + made + end + after
             print(f"{name}: written")
             continue
         wrong += 1
         print(f"{name}: differs from the results; `python3 tests/readme.py --write` would write\n{made}")
-    if "--write" in sys.argv:
-        path.write_text(text, encoding="utf-8")
-    flat = " ".join(text.split())
+    return text, wrong
+
+
+def code(path: str, name: str | None) -> str:
+    """A file, or what stands in it between the two lines `//! [name]`, as far to the left as it goes."""
+    whole = (ROOT / path).read_text(encoding="utf-8")
+    if name is not None:
+        parts = re.split(rf"^ *//! \[{re.escape(name)}\]\n", whole, flags=re.MULTILINE)
+        assert len(parts) == 3, f"{path} has no two lines //! [{name}]"
+        whole = parts[1]
+    return textwrap.dedent(whole).rstrip()
+
+
+def blocks(text: str, write: bool) -> tuple[str, int]:
+    """The text with its C++ anew, and how many blocks differ or come from nowhere."""
+    wrong = 0
+
+    def anew(block: re.Match) -> str:
+        nonlocal wrong
+        if block["path"] is None:
+            wrong += 1
+            print(f"README.md has C++ that is cut from no file:\n{block['code']}")
+            return block[0]
+        made = code(block["path"], block["name"])
+        if made == block["code"]:
+            return block[0]
+        if write:
+            print(f"{block['path']}: written")
+            return f"{block['mark']}```cpp\n{made}\n```"
+        wrong += 1
+        print(f"{block['path']}: README.md shows other code; `python3 tests/readme.py --write` would write\n{made}")
+        return block[0]
+
+    text = re.sub(r"(?P<mark><!-- (?P<path>[\w/.]+)(?:: (?P<name>\w+))? -->\n)?```cpp\n(?P<code>.*?)\n?```", anew, text,
+                  flags=re.DOTALL)
+    return text, wrong
+
+
+def main() -> int:
+    write = "--write" in sys.argv
+    wrong = 0
+    texts = {}
+    for name, all_of in {"README.md": {"measured": measured_table}, "benchmarks/README.md": TABLES}.items():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        text, differ = tables(text, name, all_of, write)
+        wrong += differ
+        if name == "README.md":
+            text, differ = blocks(text, write)
+            wrong += differ
+        if write:
+            (ROOT / name).write_text(text, encoding="utf-8")
+        texts[name] = text
+    for path in sorted((ROOT / "cmake/documentation").glob("*.md")):
+        if "```cpp" in path.read_text(encoding="utf-8"):
+            wrong += 1
+            print(f"{path.name} has C++ that is cut from no file: use \\snippet")
+    if texts["README.md"].count("\n") > 250:
+        wrong += 1
+        print("README.md is longer than 250 lines")
+    flat = " ".join(texts["benchmarks/README.md"].split())
     for make in (eval_sentences, draft_sentences, head_sentences, latency_sentences, constraint_sentences):
         for sentence in make():
             if sentence not in flat:
                 wrong += 1
-                print(f"not in README.md: {sentence}")
-    print("README.md says what the results say" if wrong == 0 else f"{wrong} places differ")
+                print(f"not in benchmarks/README.md: {sentence}")
+    print("README.md and benchmarks/README.md say what the results say" if wrong == 0 else f"{wrong} places differ")
     return 1 if wrong else 0
 
 

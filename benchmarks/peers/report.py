@@ -196,11 +196,11 @@ def aims(results):
 
 
 def readme(results):
-    """The tables of the README."""
+    """The tables of benchmarks/README.md."""
     words = {"bfcl": "BFCL", "bfcl_any_order": "BFCL, any order", "jsonschemabench": "JSONSchemaBench",
              "test_suite": "JSON Schema Test Suite"}
     shown = [column for column in COLUMNS if column[:2] not in (("build_first_mask_us", "mean"), ("advance_us", "p99"))]
-    lines = ["![First masks, masks and advances of the three engines](benchmarks/results/peers.svg)", "",
+    lines = ["![First masks, masks and advances of the three engines](results/peers.svg)", "",
              "| microseconds | | first mask p50 | p99 | mask mean | p50 | p99 | max | advance | draft chain | right | "
              "refused | wrong |", "| --- | --- |" + " ---: |" * 11]
     for workload, title in words.items():

@@ -248,6 +248,7 @@ struct Round {
                                 .hidden_size = hidden_size,
                                 .tokens      = ranked_tokens.data()};
     const TopTokensView tops{top_tokens.data(), top_logits.data(), top_sums.data()};
+    //! [round]
     for (int level = 0; level < options.depth; ++level) {
       const int here = level == 0 ? 1 : options.width;
       const std::uint32_t* before =
@@ -283,6 +284,7 @@ struct Round {
     launch(next_round, {.grid = 1, .block = sequences}, stream, verdicts.data(), contexts.data(),
            roots.data());
     check(cudaMemcpyAsync(host, verdicts.data(), verdicts.bytes(), cudaMemcpyDeviceToHost, stream));
+    //! [round]
   }
 
   /// The tree that the last round verified.

@@ -59,7 +59,7 @@ expect("all that is missing is told at once" said MATCHES "Catch2 is not install
 configure(${ROOT} user_without -DTOOLDECODE_DEVELOPER=OFF -DCMAKE_DISABLE_FIND_PACKAGE_PCRE2=ON)
 expect("the library alone" status EQUAL 0)
 expect("what it lacks" said MATCHES "PCRE2 was not found: there is no tooldecode::vocabulary")
-configure(${user} package_without -DWAY=find_package -DCMAKE_PREFIX_PATH=${PREFIX}
+configure(${user} package_without -DWAY=find_package -DINSTALLED=${PREFIX}
           -DCMAKE_DISABLE_FIND_PACKAGE_PCRE2=ON)
 expect("the package without PCRE2" NOT status EQUAL 0)
 expect("says so" said MATCHES "tooldecode::vocabulary, which reads tokenizers, needs PCRE2: install libpcre2-dev")

@@ -39,7 +39,6 @@ namespace tooldecode::consistency {
 /// \par Shapes      rows [distinct sequences, V]
 /// \par Complexity  a pass per step; masks and choices per branch
 /// \par Threads     belongs to one thread
-/// \par Errors      none of its own
 template <Model M>
 class OrderBatch {
  public:

@@ -19,8 +19,6 @@ namespace tooldecode::consistency {
 /// whose value.
 ///
 /// \par Complexity  read O(bytes)
-/// \par Threads     a value
-/// \par Errors      none
 struct OrderBranch {
   ToolCallFSM calls;                        ///< of this call and this order, open-ended
   ToolCallFSM::State state;                 ///< after the tokens

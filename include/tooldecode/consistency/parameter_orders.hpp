@@ -25,8 +25,6 @@ namespace tooldecode {
 /// \par Shapes      [orders][count], orders = max(1, min(max_orders, count!))
 /// \par Complexity  O(orders x count x log orders) expected, where orders are fewer than count!;
 ///                  a further factor of log orders where all are wanted
-/// \par Threads     pure
-/// \par Errors      none
 /// \par Source      Tool Decoding, order consistency
 [[nodiscard]] inline std::vector<std::vector<std::size_t>> parameter_orders(
     std::size_t count, std::size_t max_orders, std::uint64_t seed = 0) {
@@ -55,8 +53,6 @@ namespace tooldecode {
 ///
 /// \par Shapes      [count]
 /// \par Complexity  as of place + 1 orders
-/// \par Threads     pure
-/// \par Errors      none
 /// \par Source      Tool Decoding, Table 2
 [[nodiscard]] inline std::vector<std::size_t> parameter_order(std::size_t count, std::size_t place,
                                                               std::uint64_t seed = 0) {

@@ -138,7 +138,6 @@ inline ParameterVote tally(const std::vector<const Candidate*>& candidates,
 /// \param keys        the documented parameters; others that candidates have come after them
 /// \par Shapes      one vote per key; none for a key on which no candidate says anything
 /// \par Complexity  O(candidates x values x choices)
-/// \par Threads     pure
 /// \par Errors      Error{malformed_call} for numbers that are not finite
 /// \par Source      Tool Decoding, order consistency; Wang et al., self-consistency,
 ///                  arXiv:2203.11171, of which the per-parameter vote is the finer form
@@ -165,7 +164,6 @@ inline ParameterVote tally(const std::vector<const Candidate*>& candidates,
 ///
 /// \param remaining  how many candidates are still to come
 /// \par Complexity  as `vote`
-/// \par Threads     pure
 /// \par Errors      as `vote`
 [[nodiscard]] inline std::size_t votes_needed(std::span<const Candidate> candidates,
                                               std::span<const std::string> keys, VoteRule rule,

@@ -337,7 +337,6 @@ class ExpectationFinder {
 ///
 /// \par Complexity  O(what may follow, keys and enumerated values spelled out)
 /// \par Threads     may run concurrently; takes the automaton's lock
-/// \par Errors      std::bad_alloc
 [[nodiscard]] inline std::string explain(const GrammarConstraint& constraint,
                                          GrammarConstraint::State state) {
   if (constraint.is_finished(state)) return "nothing: the text has ended";

@@ -69,7 +69,6 @@ void fill_mask_rows(const C& constraint, std::size_t rows, StateOf state_of, Mas
 /// \par Complexity  B times the constraint's fill_mask, shared between the executor's threads
 /// \par Threads     tasks write rows of their own and share only the constraint; may run together
 /// \par Errors      Error{invalid_option} for words of another size, before any is written
-/// \par Source      none
 template <Constraint C, class Execute = InOrder>
 void fill_masks(const C& constraint, std::span<const typename C::State> states, MaskView words,
                 Execute&& execute = {}) {
@@ -85,7 +84,6 @@ void fill_masks(const C& constraint, std::span<const typename C::State> states, 
 /// \par Threads     as for a batch
 /// \par Errors      Error{invalid_option} for spans of other sizes and for a parent that does not
 ///                  come before its child, before any word is written
-/// \par Source      none
 template <Constraint C, class Execute = InOrder>
 std::vector<std::optional<typename C::State>> fill_masks(const C& constraint,
                                                          const TreeNodes<typename C::State>& tree,

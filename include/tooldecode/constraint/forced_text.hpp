@@ -24,7 +24,6 @@ namespace tooldecode::constraint {
 /// \par Shapes      masks [ceil(V / 32)]
 /// \par Complexity  O(bytes of the text x children of a node), and the agreeing tokens
 /// \par Threads     immutable; refers to the trie
-/// \par Errors      none
 class ForcedText {
  public:
   explicit ForcedText(const core::ByteTrie& trie) : trie_(&trie) {}

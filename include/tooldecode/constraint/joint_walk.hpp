@@ -26,7 +26,6 @@ namespace tooldecode::constraint {
 ///
 /// \par Complexity  O(nodes below, and sets of positions x bytes), times the positions of a set
 /// \par Threads     holds the automaton's lock through its walk
-/// \par Errors      std::bad_alloc
 /// \par Source      the subset construction, Rabin and Scott 1959
 class JointWalk {
  public:

@@ -30,7 +30,6 @@ namespace tooldecode::constraint {
 /// \par Shapes      masks over V tokens
 /// \par Complexity  built in O(nodes below + bytes past the lexeme's end); then `staying` O(1)
 /// \par Threads     every const member may run concurrently
-/// \par Errors      none
 class LexemeSlice {
  public:
   /// A token that closes the lexeme, and the units that it adds before that.

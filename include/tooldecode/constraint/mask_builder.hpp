@@ -42,7 +42,6 @@ namespace tooldecode::constraint {
 /// \par Shapes      masks over V tokens
 /// \par Complexity  O(trie nodes that the automaton can reach outside slices); see JointWalk
 /// \par Threads     holds the automaton's lock while it lives
-/// \par Errors      std::bad_alloc
 /// \par Source      Willard and Louf, arXiv:2307.09702, section 4, without its precomputed index
 class MaskBuilder {
  public:

@@ -22,8 +22,6 @@ namespace tooldecode::constraint {
 /// \par Shapes      masks over V tokens
 /// \par Complexity  `add` O(1), a ready mask O(tokens that it lacks), `entry` O(V / 32) for each
 ///                  ready mask but one
-/// \par Threads     a value
-/// \par Errors      std::bad_alloc
 class MaskParts {
  public:
   /// So many tokens are as quickly set one by one as a mask is copied.

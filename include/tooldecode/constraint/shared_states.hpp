@@ -54,7 +54,6 @@ struct MaskEntry {
 ///
 /// \par Complexity  a slice is made when it has been asked for a few times
 /// \par Threads     every member may run concurrently
-/// \par Errors      std::bad_alloc
 class SharedStates {
  public:
   SharedStates(const Vocabulary& vocabulary, const core::ByteTrie& trie,

@@ -30,7 +30,6 @@ namespace tooldecode::constraint {
 /// \par Shapes      masks over V tokens; one byte per node of the trie
 /// \par Complexity  built in O(nodes); `find` O(states of the lexeme that a class reaches x bytes)
 /// \par Threads     immutable after construction
-/// \par Errors      none
 class TokenClasses {
  public:
   static constexpr std::size_t count = 8;

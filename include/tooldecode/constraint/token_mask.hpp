@@ -16,8 +16,6 @@ namespace tooldecode {
 ///
 /// \par Shapes      words [ceil(V / 32)], bits at and past V are 0
 /// \par Complexity  contains and insert O(1), the rest O(V / 32)
-/// \par Threads     a value
-/// \par Errors      none
 class TokenMask {
  public:
   TokenMask() = default;

@@ -21,7 +21,6 @@ namespace tooldecode::constraint {
 ///
 /// \par Complexity  O(1); 512 KiB
 /// \par Threads     every member may run concurrently
-/// \par Errors      std::bad_alloc
 class TransitionCache {
  public:
   using State = std::uint32_t;

@@ -24,7 +24,6 @@ namespace tooldecode {
 ///
 /// \par Complexity  construction O(bytes of the vocabulary)
 /// \par Threads     every const member may run concurrently
-/// \par Errors      none
 class VocabularyIndex {
  public:
   static constexpr std::size_t default_budget = std::size_t{512} << 20;

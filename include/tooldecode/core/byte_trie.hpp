@@ -61,7 +61,6 @@ inline void sort_by_bytes(std::vector<std::pair<std::string_view, std::uint32_t>
 ///
 /// \par Complexity  built in O(bytes of the texts + n log n); 13 bytes per node, 4 per text
 /// \par Threads     immutable after construction
-/// \par Errors      none
 class ByteTrie {
  public:
   using NodeIndex = std::uint32_t;

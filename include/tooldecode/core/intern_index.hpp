@@ -26,7 +26,6 @@ namespace tooldecode::core {
 ///
 /// \par Complexity  O(1) per call, expected; 16 bytes per slot, at most 3/4 full
 /// \par Threads     one at a time
-/// \par Errors      std::bad_alloc
 class InternIndex {
  public:
   /// About how much memory an entry takes here.

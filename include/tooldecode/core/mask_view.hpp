@@ -109,9 +109,11 @@ void for_each_allowed(ConstMaskView mask, Visit visit) {
 
 }  // namespace tooldecode
 
+/// \cond
 /// A view: its elements outlive it.
 template <>
 inline constexpr bool std::ranges::enable_borrowed_range<tooldecode::MaskView> = true;
 /// A view: its elements outlive it.
 template <>
 inline constexpr bool std::ranges::enable_borrowed_range<tooldecode::ConstMaskView> = true;
+/// \endcond

@@ -16,8 +16,6 @@ namespace tooldecode::core {
 /// any subset of them gives the same numbers.
 ///
 /// \par Complexity  O(1), twenty multiplications
-/// \par Threads     pure
-/// \par Errors      none
 /// \par Source      Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011
 [[nodiscard]] constexpr std::array<std::uint32_t, 4> philox(
     std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) noexcept {

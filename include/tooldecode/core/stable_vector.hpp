@@ -18,7 +18,6 @@ namespace tooldecode::core {
 ///
 /// \par Complexity  O(1) per access; at most twice the memory of the elements
 /// \par Threads     the caller serialises appends; reads of published elements need no lock
-/// \par Errors      std::bad_alloc
 template <class T>
 class StableVector {
  public:

@@ -11,9 +11,8 @@ namespace tooldecode::cuda {
 /// Starts a copy of sixteen bytes, both sides aligned; zeros where `is_there` is false, and `from`
 /// is then not read.
 ///
-/// \par Threads  what was copied is seen by the thread after `wait_for_copies`, by its block after
-/// a
-///               barrier behind that
+/// \par Threads     what was copied is seen by the thread after `wait_for_copies`, by its block
+///                  after a barrier behind that
 __device__ inline void copy_async(void* to, const void* from, bool is_there) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   const auto target = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));

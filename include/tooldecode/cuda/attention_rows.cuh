@@ -36,9 +36,7 @@ struct AttentionTile {
 /// \par Shapes      tiles [rows or slots, D] of T in shared memory, packs where `place` says
 /// \par Complexity  4 rows slots D operations per tile, on tensor cores
 /// \par Threads     a value that the 32 lanes of a warp hold together; each member is called by
-/// all,
-///                  but for those that write a row: by the four lanes that hold it
-/// \par Errors      none
+///                  all, but for those that write a row: by the four lanes that hold it
 /// \par Source      Dao, FlashAttention-2, arXiv:2307.08691
 template <class T, int head_size>
 struct AttentionRows {

@@ -30,8 +30,8 @@ __device__ inline void cluster_barrier() {
 
 /// What the cluster's block `rank` has where this one has `own`, in shared memory.
 ///
-/// \par Threads  between a barrier of the cluster after which it is there and one before which that
-///               block neither changes it nor ends
+/// \par Threads     between a barrier of the cluster after which it is there and one before which
+///                  that block neither changes it nor ends
 template <class T>
 [[nodiscard]] __device__ inline T load_from_block(const T* own, [[maybe_unused]] int rank) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % 4 == 0);

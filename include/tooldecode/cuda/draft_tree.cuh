@@ -34,9 +34,6 @@ inline constexpr int max_candidates = 4096;
 /// ancestors, and the root's place and position, so that what reads them stays in bounds.
 ///
 /// \par Shapes      each [B, 64]; sizes [B]
-/// \par Complexity  none
-/// \par Threads     a view
-/// \par Errors      none
 struct DraftTreeView {
   TokenId* tokens          = nullptr;
   std::int32_t* parents    = nullptr;
@@ -52,9 +49,6 @@ struct DraftTreeView {
 /// each: a bit of a mask is such a slot.
 ///
 /// \par Shapes      each [B, width]; sizes [B]
-/// \par Complexity  none
-/// \par Threads     a view
-/// \par Errors      none
 struct DraftFrontierView {
   TokenId* tokens          = nullptr;  ///< -1 past the last
   std::int32_t* parents    = nullptr;  ///< row of the level before, whose state a node goes on from

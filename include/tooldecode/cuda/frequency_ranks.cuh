@@ -28,9 +28,6 @@ namespace tooldecode::cuda {
 /// The first K ids are what a HeadRows of K rows names in `tokens`.
 ///
 /// \par Shapes      as below
-/// \par Complexity  none
-/// \par Threads     a view
-/// \par Errors      none
 struct FrequencyRanksView {
   TokenId* ids                  = nullptr;  ///< [V] by rank
   std::uint32_t* ranks          = nullptr;  ///< [V] by token

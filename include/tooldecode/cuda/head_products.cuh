@@ -390,9 +390,8 @@ inline void require_head(bool condition, const char* what, const char* rule,
 
 /// Throws for what the kernels cannot take.
 ///
-/// \par Errors  Error{shape_mismatch} for pointers that are null or not aligned to sixteen bytes,
-/// and
-///             for sizes; {invalid_option} for more than 64 states
+/// \par Errors      Error{shape_mismatch} for pointers that are null or not aligned to sixteen
+///                  bytes, and for sizes; {invalid_option} for more than 64 states
 template <HalfNumber T>
 void require_head(const HeadRows<T>& rows, const T* hidden, int states) {
   using detail::require_head;

@@ -20,8 +20,6 @@ namespace tooldecode::cuda {
 /// \par Shapes      in one piece [B, slots, heads, D] in whatever order the strides say; in pages
 ///                  [pages, page_size, heads, D]
 /// \par Complexity  O(1)
-/// \par Threads     a view
-/// \par Errors      none
 template <HalfNumber T>
 struct KeyValues {
   T* keys                  = nullptr;

@@ -21,7 +21,6 @@ namespace tooldecode::cuda {
 /// \par Shapes      logits [B, V] with a row every `stride` numbers, aligned to one number; mask
 ///                  [B, ceil(V / 32)] with a row every `mask_stride` words; bits past V are ignored
 /// \par Complexity  O(1)
-/// \par Threads     a view
 /// \par Errors      Error{shape_mismatch} from `require_shape`
 template <Number T>
 struct LogitsRows {

@@ -381,7 +381,7 @@ void fill_softmax(const LogitsRows<T>& rows, const SamplingOptions& options, flo
 /// Bytes of workspace that are enough on the current device for each of the functions below, of
 /// that many rows and words or fewer.
 ///
-/// \par Errors  Error{device_failure}
+/// \par Errors      Error{device_failure}
 [[nodiscard]] inline std::size_t masked_softmax_workspace_bytes(int rows, int vocabulary) {
   const detail::SoftmaxSplits splits(vocabulary);
   WorkspaceLayout layout;

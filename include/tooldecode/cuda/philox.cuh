@@ -15,8 +15,6 @@ namespace tooldecode::cuda {
 /// `noise_words`.
 ///
 /// \par Complexity  O(1), twenty multiplications
-/// \par Threads     pure
-/// \par Errors      none
 /// \par Source      Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011
 [[nodiscard]] __host__ __device__ inline uint4 noise_words(
     std::uint64_t seed, std::uint64_t position, std::uint32_t group,

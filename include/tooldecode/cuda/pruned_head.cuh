@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(warps* warp_size)
 /// Bytes of workspace that are enough on the current device for `project_topk` of that many states,
 /// rows and tokens or fewer.
 ///
-/// \par Errors  Error{device_failure}
+/// \par Errors      Error{device_failure}
 [[nodiscard]] inline std::size_t pruned_head_workspace_bytes(int states, int rows, int k) {
   const auto lists = static_cast<std::size_t>(states) *
                      static_cast<std::size_t>(max_head_lists(rows, device_traits()));

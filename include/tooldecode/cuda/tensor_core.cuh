@@ -41,8 +41,8 @@ __device__ inline float half_of(std::uint32_t word, int which) {
 /// the same; row g, columns 2t + 8 and 2t + 9; row g + 8, the same. Of b, column g: rows 2t and 2t
 /// + 1; rows 2t + 8 and 2t + 9. Of c: row g, columns 2t and 2t + 1; row g + 8, the same.
 ///
-/// \par Threads  called by all 32 lanes
-/// \par Source   PTX ISA, matrix fragments for mma.m16n8k16
+/// \par Threads     called by all 32 lanes
+/// \par Source      PTX ISA, matrix fragments for mma.m16n8k16
 template <HalfNumber T>
 __device__ inline void multiply_add(float (&c)[4], const std::uint32_t (&a)[4],
                                     const std::uint32_t (&b)[2]) {
@@ -86,8 +86,8 @@ __device__ inline void multiply_add(float (&c)[4], const std::uint32_t (&a)[4],
 /// aligned to sixteen bytes, and gets of each the columns 2t and 2t + 1 of row g, with g = lane / 4
 /// and t = lane % 4.
 ///
-/// \par Threads  called by all 32 lanes
-/// \par Source   PTX ISA, ldmatrix
+/// \par Threads     called by all 32 lanes
+/// \par Source      PTX ISA, ldmatrix
 template <HalfNumber T>
 __device__ inline void load_matrices(std::uint32_t (&to)[4], const T* row) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 750
@@ -107,8 +107,8 @@ __device__ inline void load_matrices(std::uint32_t (&to)[4], const T* row) {
 
 /// The same of the matrices transposed: rows 2t and 2t + 1 of column g.
 ///
-/// \par Threads  called by all 32 lanes
-/// \par Source   PTX ISA, ldmatrix
+/// \par Threads     called by all 32 lanes
+/// \par Source      PTX ISA, ldmatrix
 template <HalfNumber T>
 __device__ inline void load_transposed_matrices(std::uint32_t (&to)[4], const T* row) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 750

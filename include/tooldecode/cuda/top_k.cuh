@@ -66,7 +66,6 @@ struct LogSumExp {
 /// \par Complexity  `add` O(1) while no key is among the k greatest, O(1) for each that is; `merge`
 ///                  six shuffles
 /// \par Threads     a value of 32 lanes; its members are called by all of them
-/// \par Errors      none
 /// \par Source      Batcher, Sorting networks and their applications, AFIPS 1968 (merge)
 class WarpTopK {
  public:
@@ -108,7 +107,6 @@ class WarpTopK {
 /// \par Shapes      lists of 32 keys; warps a power of two
 /// \par Complexity  O(log warps) barriers
 /// \par Threads     called by all of the block
-/// \par Errors      none
 template <int warps>
 class BlockTopK {
  public:

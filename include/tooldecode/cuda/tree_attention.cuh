@@ -290,7 +290,7 @@ inline AttentionParts make_parts(int sequences, int nodes, const TreeAttentionOp
 /// Bytes of workspace that are enough on the current device for that many sequences, nodes and
 /// tokens or fewer.
 ///
-/// \par Errors  as of `tree_attention`
+/// \par Errors      as of `tree_attention`
 [[nodiscard]] inline std::size_t tree_attention_workspace_bytes(
     int sequences, int nodes, int max_length, const TreeAttentionOptions& options) {
   detail::require_tree_attention(sequences, nodes, max_length, options);

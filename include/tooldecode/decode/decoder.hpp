@@ -33,8 +33,7 @@ namespace tooldecode {
 /// \par Complexity  as the strategy
 /// \par Threads     immutable; calls may run concurrently where the model's const members may
 /// \par Errors      Error{shape_mismatch} from the constructor for a constraint over more tokens
-/// than
-///                  the model has; Error{invalid_option}, Error{unknown_token} or
+///                  than the model has; Error{invalid_option}, Error{unknown_token} or
 ///                  Error{limit_exceeded} from a call, for its prompt and options and before it
 ///                  starts
 template <class M, class C = Unconstrained, class S = Sequential>

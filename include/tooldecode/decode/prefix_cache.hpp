@@ -22,7 +22,6 @@ namespace tooldecode {
 /// \par Shapes      holds sequences of at most `capacity` tokens together
 /// \par Complexity  insert and find O(entries x length of the prompt), and a fork
 /// \par Threads     a value; refers to the model
-/// \par Errors      none
 template <Model M>
 class PrefixCache {
  public:

@@ -85,8 +85,6 @@ struct Run {
 ///
 /// \par Shapes      distribution [V]; keeps a mask [ceil(V / 32)]
 /// \par Complexity  find_forced and take as the constraint, the rest O(V); a copy O(L + V / 32)
-/// \par Threads     a value
-/// \par Errors      none
 template <Constraint C>
 class Sequence {
  public:

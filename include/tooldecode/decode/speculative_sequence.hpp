@@ -33,7 +33,6 @@ namespace tooldecode::decode {
 ///                  [V]
 /// \par Complexity  read and verify: one forward pass each
 /// \par Threads     a value of one request; refers to model, run, drafter and verifier
-/// \par Errors      none
 template <Model M, Constraint C, Drafter<C> D, class V>
 class SpeculativeSequence {
  public:

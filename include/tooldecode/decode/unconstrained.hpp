@@ -21,7 +21,6 @@ namespace tooldecode {
 /// \par Shapes      masks [ceil(V / 32)]
 /// \par Complexity  advance O(end tokens), fill_mask O(V / 32)
 /// \par Threads     immutable; const members may run concurrently
-/// \par Errors      none
 class Unconstrained {
  public:
   /// Whether an end token has been read.

@@ -28,7 +28,6 @@ namespace tooldecode {
 ///
 /// \par Complexity  add O(siblings) and one `advance`; best O(n log n)
 /// \par Threads     a value; refers to the constraint
-/// \par Errors      none
 /// \par Source      Li et al., EAGLE-2, arXiv:2406.16858, section 4.2
 template <Constraint C>
 class DraftCandidates {

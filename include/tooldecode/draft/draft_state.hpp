@@ -20,7 +20,6 @@ namespace tooldecode::draft {
 /// \par Shapes      guesses [n, H]; at most 64 nodes per round
 /// \par Complexity  as the model's passes
 /// \par Threads     a value of one request
-/// \par Errors      none
 /// \par Source      Li et al., EAGLE, arXiv:2401.15077, section 3.1
 template <DraftModel D>
 class DraftState {

@@ -37,7 +37,6 @@ struct ProposalDistribution {
 ///
 /// \par Shapes      tokens [N], ancestors [N], 1 <= N <= 64
 /// \par Complexity  find_child O(N), the rest O(1)
-/// \par Threads     a value
 /// \par Errors      none; what breaks an invariant is a broken precondition
 /// \par Source      Miao et al., SpecInfer, arXiv:2305.09781, section 4; the masks are those of
 ///                  Zhao et al., FR-Spec, arXiv:2502.14856

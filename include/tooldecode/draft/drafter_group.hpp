@@ -27,7 +27,6 @@ struct DrafterGroupOptions {
 ///
 /// \par Complexity  the sum of the drafters'
 /// \par Threads     immutable; const members may run concurrently
-/// \par Errors      none
 template <class... Ds>
 class DrafterGroup {
  public:

@@ -41,7 +41,6 @@ struct EagleOptions {
 /// \par Shapes      at most 64 nodes are run per tree, those emitted without a pass included
 /// \par Complexity  `depth` passes of the draft model per round, over `width` nodes each
 /// \par Threads     immutable; const members may run concurrently; refers to the model
-/// \par Errors      none
 /// \par Source      Li et al., EAGLE-2, arXiv:2406.16858, section 4
 template <DraftModel D, draft::DraftHead H>
 class EagleDrafter {

@@ -38,7 +38,6 @@ struct ForcedDrafterOptions {
 ///
 /// \par Complexity  O(forced bytes) per leaf
 /// \par Threads     immutable; const members may run concurrently
-/// \par Errors      none
 class ForcedDrafter {
  public:
   static constexpr bool reads_hidden = false;

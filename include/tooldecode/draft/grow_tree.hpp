@@ -40,7 +40,6 @@ struct FrontierNode {
 ///                   as many nodes
 /// \par Complexity   depth products of at most `width` states with the head
 /// \par Threads      as states_of
-/// \par Errors       none
 /// \par Source       Li et al., EAGLE-2, arXiv:2406.16858, section 4.1
 template <Constraint C, DraftHead H, class Children, class StatesOf>
 void grow_tree(DraftCandidates<C>& candidates, const H& head, std::size_t depth, std::size_t width,

@@ -40,7 +40,6 @@ struct MedusaOptions {
 ///
 /// \par Complexity  one pass of the heads' blocks and up to `width` rows of products per level
 /// \par Threads     immutable; const members may run concurrently; refers to the model
-/// \par Errors      none
 /// \par Source      Cai et al., Medusa, arXiv:2401.10774, sections 2.1 and 2.3.1
 template <draft::DraftHead H>
 class MedusaDrafter {

@@ -40,7 +40,6 @@ struct PromptLookupOptions {
 ///
 /// \par Complexity  O(bytes of the sequence) per round, times `max_bytes` where text repeats
 /// \par Threads     immutable; const members may run concurrently
-/// \par Errors      none
 /// \par Source      Saxena, Prompt Lookup Decoding, 2023; n-grams of bytes in place of tokens
 class PromptLookupDrafter {
  public:

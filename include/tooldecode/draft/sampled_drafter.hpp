@@ -47,8 +47,6 @@ struct SampledOptions {
 ///
 /// \par Shapes      logits [K], finite; those of -infinity or NaN are never drawn
 /// \par Complexity  O(K) for the distribution and for each draw
-/// \par Threads     pure
-/// \par Errors      none
 [[nodiscard]] inline ProposalDistribution draw_drafts(draft::TokenLogits logits, float temperature,
                                                       std::size_t count, NoiseKey key,
                                                       std::vector<std::size_t>& drawn) {

@@ -38,7 +38,6 @@ struct ToolCacheDrafterOptions {
 ///
 /// \par Complexity  O(cached calls x bytes of the answer) per round
 /// \par Threads     immutable; const members may run concurrently where `Lookup` may
-/// \par Errors      none
 /// \par Source      Nichols et al., arXiv:2512.15834, Algorithm 5: cached calls as speculative
 ///                  tokens
 class ToolCacheDrafter {

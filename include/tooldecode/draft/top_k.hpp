@@ -43,8 +43,6 @@ struct TopTokens {
 ///
 /// \par Shapes      m tokens and logits per call; logits finite or -infinity, which is never kept
 /// \par Complexity  O(m) per call while none of them is kept, O(k) for one that is
-/// \par Threads     a value
-/// \par Errors      none
 class TopK {
  public:
   explicit TopK(std::size_t k) : k_(k) {}

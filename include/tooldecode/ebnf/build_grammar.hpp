@@ -340,7 +340,6 @@ class LeftCornerTransform {
 ///
 /// \par Complexity  O(nodes), and for each left-recursive component O(edges) times its nodes that
 ///                  something else refers to; lexemes as RegularParts
-/// \par Threads     pure
 /// \par Errors      Error{limit_exceeded}
 /// \par Source      Rosenkrantz and Lewis 1970; Moore, NAACL 2000 (left-corner transforms)
 [[nodiscard]] inline RootedGrammar build_grammar(Rules rules, Rules::Id root) {

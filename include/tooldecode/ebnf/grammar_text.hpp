@@ -345,7 +345,6 @@ class GrammarReader {
 /// and may be ambiguous or empty.
 ///
 /// \par Complexity  O(text), and as build_grammar
-/// \par Threads     pure
 /// \par Errors      Error{malformed_grammar} with the byte, for an undefined rule that of its first
 ///                  use; Error{malformed_pattern, unsupported_pattern} with the byte and the
 ///                  character; Error{limit_exceeded}

@@ -31,7 +31,6 @@ namespace tooldecode::ebnf {
 ///
 /// \par Complexity  construction O(nodes + edges); a lexeme as compile_pattern
 /// \par Threads     const members may run concurrently; `find_lexeme` remembers
-/// \par Errors      none
 class RegularParts {
  public:
   using Id = Rules::Id;

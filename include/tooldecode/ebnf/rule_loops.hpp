@@ -101,7 +101,6 @@ class RuleLoop {
 /// reads a text in one way, where recursion at both ends reads it in very many.
 ///
 /// \par Complexity  O(nodes)
-/// \par Threads     pure
 /// \par Errors      Error{limit_exceeded} as Rules
 /// \par Source      Arden 1961
 inline void make_loops(Rules& rules) {

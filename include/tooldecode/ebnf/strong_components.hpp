@@ -16,8 +16,6 @@ namespace tooldecode::ebnf {
 /// \param successors  the nodes that a node's edges lead to, as a vector
 ///
 /// \par Complexity  O(nodes + edges), without recursion
-/// \par Threads     pure
-/// \par Errors      none
 /// \par Source      Tarjan 1972
 template <class Successors>
 [[nodiscard]] std::vector<std::uint32_t> find_strong_components(std::size_t nodes,

@@ -59,7 +59,6 @@ inline Seconds saved_when_right(const TurnTimes& times) {
 /// independently of the others: 1 - (1 - α)^λ. Speculators that err together do worse.
 ///
 /// \par Complexity  O(1)
-/// \par Threads     pure
 /// \par Errors      Error{invalid_option} for an acceptance that is no probability
 [[nodiscard]] inline double any_right(double acceptance, std::size_t speculators) {
   detail::check_share("acceptance", acceptance);
@@ -76,7 +75,6 @@ inline Seconds saved_when_right(const TurnTimes& times) {
 ///
 /// \param acceptance  α: the probability that one speculator predicts the call
 /// \par Complexity  O(1)
-/// \par Threads     pure
 /// \par Errors      Error{invalid_option} for times that are negative or not finite and for an
 ///                  acceptance that is no probability; so has every function below
 /// \par Source      Nichols et al., arXiv:2512.15834; the overhead c is an addition
@@ -134,7 +132,6 @@ inline Seconds saved_when_right(const TurnTimes& times) {
 ///
 /// \param max  how many there are to choose from
 /// \par Complexity  O(most)
-/// \par Threads     pure
 /// \par Errors      as `time_saved`
 [[nodiscard]] inline std::size_t best_speculators(const TurnTimes& times, double acceptance,
                                                   std::size_t max) {
@@ -214,7 +211,6 @@ inline void check_engine(const EngineTimes& times) {
 /// The chance that a turn starts in the batch follows from turn to turn; the first does not.
 ///
 /// \par Complexity  O(turns)
-/// \par Threads     pure
 /// \par Errors      as `time_saved`; Error{invalid_option} also where the call takes longer than
 ///                  the generation, or the prefill rate is not positive
 /// \par Source      derived here for Algorithm 5 of Nichols et al., arXiv:2512.15834

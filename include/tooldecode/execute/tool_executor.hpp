@@ -362,7 +362,7 @@ class ToolExecutor {
 
   /// The key under which the executor knows a call.
   ///
-  /// \par Errors  as `call_key`
+  /// \par Errors      as `call_key`
   [[nodiscard]] std::string key(const ToolCall& call) const {
     const auto found = tools_.find(call.name);
     return call_key(call, found ? &tools_[*found] : nullptr);

@@ -43,7 +43,6 @@ using AnyToolRuntime = std::function<void(const ToolCall&, std::stop_token, Tool
 ///
 /// \par Complexity  O(1); the runtime is moved, and shared by copies of the result
 /// \par Threads     as the runtime
-/// \par Errors      none of its own
 template <class R>
 [[nodiscard]] AnyToolRuntime make_tool_runtime(R runtime) {
   static_assert(ToolRuntime<R>,

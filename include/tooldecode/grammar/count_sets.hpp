@@ -23,7 +23,7 @@ namespace tooldecode::grammar {
 ///
 /// \par Complexity  O(ranges) per call, O(1) for a single count
 /// \par Threads     `next`, `united` and others that make sets one at a time; the rest needs no
-/// lock \par Errors      std::bad_alloc
+///                  lock
 class CountSets {
  public:
   /// Below 2^31 a count; else the number of a set, and 2^31.

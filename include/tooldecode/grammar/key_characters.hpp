@@ -26,8 +26,6 @@ struct KeyCharacter {
 /// The characters that follow a node inside the string literals of a trie; none inside a character.
 ///
 /// \par Complexity  O(nodes that they take)
-/// \par Threads     pure
-/// \par Errors      none
 [[nodiscard]] inline std::vector<KeyCharacter> key_characters(const core::ByteTrie& trie,
                                                               core::ByteTrie::NodeIndex at,
                                                               text::ValueSyntax syntax) {
@@ -82,8 +80,6 @@ struct KeyCharacter {
 ///
 /// \param state  of the lexeme behind what the escape has read; it has every spelling
 /// \par Complexity  O(characters x digits)
-/// \par Threads     pure
-/// \par Errors      none
 [[nodiscard]] inline bool has_further_character(const text::Dfa& lexeme, text::Dfa::State state,
                                                 const text::StringEscape& escape,
                                                 const std::vector<KeyCharacter>& known) {

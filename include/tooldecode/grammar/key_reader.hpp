@@ -35,7 +35,6 @@ namespace tooldecode::grammar {
 /// \par Complexity  O(others) per byte; inside escapes and tracked keys times the characters of the
 ///                  members' and the remembered keys that may come next
 /// \par Threads     members that are not const one at a time; the others need no lock
-/// \par Errors      std::bad_alloc
 class KeyReader {
  public:
   using Node        = NodeStore::Node;

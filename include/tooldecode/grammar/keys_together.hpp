@@ -14,8 +14,6 @@ namespace tooldecode::grammar {
 /// and `not` say of `required` keys is one, where alternatives would multiply.
 ///
 /// \par Complexity  O(keys) but for `joined`, O(2^keys)
-/// \par Threads     a value
-/// \par Errors      none
 template <class Key>
 struct KeysTogether {
   /// A table is one word.

@@ -66,8 +66,6 @@ inline std::vector<NodeId> left_children(const Grammar::Node& node,
 /// A repetition whose item and separator may both be empty counts as well.
 ///
 /// \par Complexity  O(nodes x nesting of empty nodes)
-/// \par Threads     pure
-/// \par Errors      none
 [[nodiscard]] inline bool is_left_recursive(const Grammar& grammar) {
   std::vector<char> nullable(grammar.size(), 0);
   for (bool changed = true; changed;) {

@@ -26,7 +26,6 @@ namespace tooldecode::grammar {
 ///
 /// \par Complexity  O(members / 64) per call, times the dependences where there are some
 /// \par Threads     `after` and `after_other` one at a time; the rest needs no lock
-/// \par Errors      std::bad_alloc
 class MembersSeen {
  public:
   using Node = NodeStore::Node;

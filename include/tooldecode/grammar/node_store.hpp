@@ -38,7 +38,6 @@ namespace tooldecode::grammar {
 /// \par Complexity  O(size of the grammar) expected
 /// \par Threads     every member may run concurrently; a large grammar is taken in with pauses for
 ///                  others; reads of numbers already handed out need no lock
-/// \par Errors      std::bad_alloc
 class NodeStore {
  public:
   using Kind                      = Grammar::Kind;

@@ -32,7 +32,6 @@ namespace tooldecode::grammar {
 ///
 /// \par Complexity  O(positions made) per byte
 /// \par Threads     members that are not const one at a time; the others need no lock
-/// \par Errors      std::bad_alloc
 /// \par Source      stacks that share their tails: Tomita's graph-structured stack
 class Positions {
  public:

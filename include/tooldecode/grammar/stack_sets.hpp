@@ -25,7 +25,6 @@ namespace tooldecode::grammar {
 ///
 /// \par Complexity  O(stacks of a bundle) per call, what was made before is remembered
 /// \par Threads     members that are not const one at a time; reads need no lock
-/// \par Errors      std::bad_alloc
 /// \par Source      graph-structured stacks: Tomita 1987
 class StackSets {
  public:

@@ -70,7 +70,6 @@ struct StackFrame {
 ///
 /// \par Complexity  O(1) expected per push; 48 bytes per distinct stack
 /// \par Threads     `push` one at a time; reads of numbers already handed out need no lock
-/// \par Errors      std::bad_alloc
 class StackPool {
  public:
   StackPool() { frames_.emplace(StackFrame{}); }
@@ -98,7 +97,6 @@ class StackPool {
 ///
 /// \par Complexity  O(words) per call
 /// \par Threads     `intern` one at a time; reads of numbers already handed out need no lock
-/// \par Errors      std::bad_alloc
 template <class Word>
 class WordsPool {
  public:

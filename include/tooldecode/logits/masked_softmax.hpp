@@ -20,8 +20,6 @@ namespace tooldecode {
 ///
 /// \par Shapes      logits [V]
 /// \par Complexity  O(V), no allocation
-/// \par Threads     pure
-/// \par Errors      none
 [[nodiscard]] inline float greatest(std::span<const float> logits) noexcept {
   constexpr std::size_t width = 32;
   constexpr float none        = -std::numeric_limits<float>::infinity();
@@ -43,8 +41,6 @@ namespace tooldecode {
 ///
 /// \par Shapes      logits [V], finite or -infinity
 /// \par Complexity  O(V), no allocation
-/// \par Threads     pure
-/// \par Errors      none
 [[nodiscard]] inline double log_sum_exp(std::span<const float> logits) noexcept {
   constexpr std::size_t width = 32;
   constexpr float none        = -std::numeric_limits<float>::infinity();
@@ -68,8 +64,6 @@ namespace tooldecode {
 ///
 /// \par Shapes      logits [V], finite or -infinity; mask [ceil(V / 32)]; probabilities [V]
 /// \par Complexity  O(V), no allocation; sums in double
-/// \par Threads     pure
-/// \par Errors      none
 [[nodiscard]] inline bool fill_masked_softmax(std::span<const float> logits, ConstMaskView mask,
                                               std::span<float> probabilities) noexcept {
   TOOLDECODE_ASSERT(probabilities.size() == logits.size());

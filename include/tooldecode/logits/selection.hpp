@@ -27,8 +27,6 @@ struct NoiseKey {
 ///
 /// \par Shapes      distribution [V], finite or -infinity
 /// \par Complexity  O(V), no allocation
-/// \par Threads     pure
-/// \par Errors      none
 [[nodiscard]] inline std::optional<TokenId> find_greedy(
     std::span<const float> distribution) noexcept {
   const float top = greatest(distribution);
@@ -46,8 +44,6 @@ struct NoiseKey {
 ///
 /// \par Shapes      distribution [V], finite or -infinity
 /// \par Complexity  O(V), no allocation; noise only for tokens that can still win
-/// \par Threads     pure
-/// \par Errors      none
 /// \par Source      Maddison et al., A* sampling, arXiv:1411.0030, section 2
 [[nodiscard]] inline std::optional<TokenId> find_gumbel(std::span<const float> distribution,
                                                         NoiseKey key) noexcept {

@@ -30,7 +30,6 @@ namespace tooldecode {
 /// \par Shapes      hidden [H], mask [ceil(V / 32)] -> logits [V]
 /// \par Complexity  O(H) per allowed token, O(V) to clear the rest; the head itself is not copied
 /// \par Threads     const members may run concurrently; the model must outlive the head
-/// \par Errors      none
 /// \par Source      the constraint in the head that Tool Decoding proposes, appendix C
 template <class M>
 class ConstrainedHead {

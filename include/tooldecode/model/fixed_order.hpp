@@ -93,8 +93,6 @@ void fill_strip(const float* x, std::size_t x_stride, RowsView<const float> w, f
 ///
 /// \par Shapes      x [L, n], w [m, n] -> y [L, m]
 /// \par Complexity  O(L m n), no allocation; a panel of w stays in cache for all rows of x
-/// \par Threads     pure
-/// \par Errors      none
 inline void fill_products(RowsView<const float> x, RowsView<const float> w,
                           RowsView<float> y) noexcept {
   TOOLDECODE_ASSERT(x.cols == w.cols && y.rows == x.rows && y.cols == w.rows);
@@ -118,8 +116,6 @@ inline void fill_products(RowsView<const float> x, RowsView<const float> w,
 ///
 /// \par Shapes      factors [n], rows [n, m], y [m]
 /// \par Complexity  O(n m), no allocation
-/// \par Threads     pure
-/// \par Errors      none
 inline void add_weighted_rows(std::span<const float> factors, RowsView<const float> rows,
                               std::span<float> y) noexcept {
   TOOLDECODE_ASSERT(factors.size() == rows.rows && y.size() == rows.cols);
@@ -152,8 +148,6 @@ inline void add_weighted_rows(std::span<const float> factors, RowsView<const flo
 ///
 /// \par Shapes      scores [n], n >= 1
 /// \par Complexity  O(n), no allocation
-/// \par Threads     pure
-/// \par Errors      none
 inline void soften(std::span<float> scores, float scale) noexcept {
   auto tops        = simd::set_all(scores[0]);
   std::size_t seen = 0;
@@ -182,8 +176,6 @@ inline void soften(std::span<float> scores, float scale) noexcept {
 ///
 /// \par Shapes      gate [n], up [n]
 /// \par Complexity  O(n), no allocation
-/// \par Threads     pure
-/// \par Errors      none
 inline void activate(std::span<float> gate, std::span<const float> up) noexcept {
   TOOLDECODE_ASSERT(gate.size() == up.size());
   const auto one = simd::set_all(1.0F);

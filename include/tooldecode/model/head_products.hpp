@@ -151,7 +151,6 @@ void fill_head_strip(const float* x, std::span<const W* const> rows,
 /// \par Shapes      hidden [n, H]
 /// \par Complexity  O(n H) time and memory
 /// \par Threads     immutable
-/// \par Errors      none
 template <HeadWeight W>
 class HeadStates {
  public:
@@ -204,8 +203,6 @@ class HeadStates {
 ///
 /// \par Shapes      states [n, H], rows [m] of [H] -> logits [n, m]
 /// \par Complexity  O(n m H), no allocation; a panel of rows stays in cache for all states
-/// \par Threads     pure
-/// \par Errors      none
 template <HeadWeight W>
 void fill_head_products(const HeadStates<W>& states,
                         std::type_identity_t<std::span<const W* const>> rows,
@@ -244,8 +241,6 @@ using HeadWeightOf = std::remove_cvref_t<decltype(*std::declval<const View&>().d
 ///              they are long, `outerStride()`: an Eigen matrix or map
 /// \par Shapes      view [V, H]
 /// \par Complexity  O(1)
-/// \par Threads     pure
-/// \par Errors      none
 template <class View>
 [[nodiscard]] auto head_rows(const View& view) noexcept {
   using W = HeadWeightOf<View>;

@@ -26,7 +26,6 @@ namespace tooldecode::model {
 /// \par Shapes      a row is [W], the width of all key heads of a layer together
 /// \par Complexity  row access O(1); fork O(blocks) and one block copied; commit O(path)
 /// \par Threads     one cache belongs to one thread at a time; forks are independent of each other
-/// \par Errors      none
 class KvCache {
  public:
   /// Tokens per block.

@@ -21,10 +21,8 @@ namespace tooldecode {
 /// Sizes and constants of a model of the Llama architecture.
 ///
 /// \par Complexity  O(file) to parse
-/// \par Threads     a value
 /// \par Errors      `parse` and `load`: Error{file_unreadable}, {malformed_json}; {malformed_file}
-/// for a
-///                  missing or impossible value and {unsupported_keyword} for a feature that
+///                  for a missing or impossible value and {unsupported_keyword} for a feature that
 ///                  LlamaModel does not compute, both with the file and a JSON pointer as place
 struct LlamaConfig {
   std::size_t vocabulary_size   = 0;  // V

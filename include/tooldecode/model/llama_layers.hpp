@@ -36,7 +36,6 @@ struct LlamaRow {
 /// \par Shapes      states [n, H], in place
 /// \par Complexity  O(weights) per token, weights read once per call
 /// \par Threads     immutable; const members may run concurrently on different caches
-/// \par Errors      none
 class LlamaLayers {
  public:
   explicit LlamaLayers(const LlamaConfig& config) : config_(config) {

@@ -22,7 +22,6 @@ namespace tooldecode::model {
 /// \par Shapes      embedding and head [V, H]; query [A, H]; key, value [G, H]; output [H, A];
 ///                  gate, up [F, H]; down [H, F]; every norm [H]
 /// \par Complexity  4 bytes per weight
-/// \par Threads     a value
 /// \par Errors      as SafeTensors::floats from `read`; Error{shape_mismatch} from `check`
 struct LlamaWeights {
   /// One decoder layer.

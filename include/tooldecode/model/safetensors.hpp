@@ -50,8 +50,7 @@ namespace tooldecode {
 /// \par Complexity  O(file) memory, the file is held as it is; floats O(elements)
 /// \par Threads     immutable
 /// \par Errors      Error{file_unreadable}, {malformed_file}, {malformed_json}, {unknown_format}
-/// with
-///                  the file and the tensor as place; {shape_mismatch} from `floats`
+///                  with the file and the tensor as place; {shape_mismatch} from `floats`
 /// \par Source      github.com/huggingface/safetensors, README, "Format"
 class SafeTensors {
  public:

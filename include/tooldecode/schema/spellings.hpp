@@ -33,7 +33,6 @@ namespace tooldecode::schema {
 /// \par Complexity  O(size of the value); a key of a free-form object O(bytes of the names it
 ///                  avoids)
 /// \par Threads     one at a time per Grammar
-/// \par Errors      none
 class Spellings {
  public:
   using Json = nlohmann::ordered_json;

@@ -13,8 +13,6 @@ namespace tooldecode::text {
 /// A set of bytes as 256 bits; a regular value.
 ///
 /// \par Complexity  O(1) for every member
-/// \par Threads     a value
-/// \par Errors      none
 class ByteSet {
  public:
   constexpr ByteSet() = default;
@@ -88,7 +86,7 @@ class ByteSet {
   std::array<std::uint64_t, 4> words_{};
 };
 
-/// Bytes as a class: `a-f"\xFF`, and "any" where all of them are in it.
+/// Bytes as a class, such as `a-f`, with others by their number, and `any` for all of them.
 [[nodiscard]] inline std::string byte_class(const ByteSet& set) {
   if (set.size() == 256) return "any";
   static constexpr char digits[] = "0123456789ABCDEF";

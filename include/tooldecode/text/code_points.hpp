@@ -17,8 +17,6 @@ namespace tooldecode::text {
 /// it.
 ///
 /// \par Complexity  O(ranges) per operation, O(log ranges) for `contains`
-/// \par Threads     a value
-/// \par Errors      std::bad_alloc
 class CodePointSet {
  public:
   using Range                               = std::pair<char32_t, char32_t>;  ///< first and last

@@ -19,7 +19,6 @@ namespace tooldecode::text {
 /// A decimal number: sign x 0.digits x 10^scale.
 ///
 /// \par Complexity  O(digits)
-/// \par Threads     a value
 /// \par Errors      Error{malformed_schema} for a text that is no JSON number,
 ///                  Error{limit_exceeded} where it has more than `max_digits` digits, or is so
 ///                  near to zero or so far from it that its plain digits would be more

@@ -32,8 +32,7 @@ namespace tooldecode::text {
 /// rows inside: a *shape* is those rows, a *block* a shape with the states that it leads to.
 ///
 /// \par Complexity  next and the predicates O(1), inside a block O(log blocks); 36 bytes per row
-/// and
-///                  4 per column of it, a block 12 bytes and 4 per exit; construction O(rows x
+///                  and 4 per column of it, a block 12 bytes and 4 per exit; construction O(rows x
 ///                  columns + blocks)
 /// \par Threads     immutable after construction
 /// \par Errors      see BuildBudget; builders of automata throw, see regex.hpp and number.hpp

@@ -19,8 +19,6 @@ namespace tooldecode::text {
 /// `write_json` and `canonical_json` write the number.
 ///
 /// \par Complexity  O(digits)
-/// \par Threads     pure
-/// \par Errors      none
 struct ExactNumber {
   using Json = nlohmann::ordered_json;
 

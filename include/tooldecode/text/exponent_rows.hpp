@@ -23,7 +23,6 @@ namespace tooldecode::text {
 ///
 /// \par Complexity  O(digits of the bounds) rows per pair of bounds at most
 /// \par Threads     one at a time; refers to the rows
-/// \par Errors      none
 class ExponentRows {
  public:
   /// \param min, greatest  of all exponents: bounds beyond them are these

@@ -74,7 +74,6 @@ inline std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows) {
 /// count, some number can be reached. Where no number fits, nothing is accepted.
 ///
 /// \par Complexity  as MagnitudeRows
-/// \par Threads     pure
 /// \par Errors      Error{limit_exceeded} for a divisor of too many digits
 [[nodiscard]] inline NumberLexeme number_lexeme(const NumberBounds& bounds, NumberKinds kinds,
                                                 const NumberLimits& limits = {}) {

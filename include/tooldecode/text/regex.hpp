@@ -332,7 +332,6 @@ inline TextDfa pattern_automaton(PatternTerms& terms, PatternTerms::Term start) 
 /// steps to find them.
 ///
 /// \par Complexity  O(states x classes) derivatives; exponential at worst, and bounded
-/// \par Threads     pure
 /// \par Errors      Error{malformed_pattern, unsupported_pattern} with the byte,
 ///                  Error{limit_exceeded}
 /// \par Source      ECMA-262, section 22.2; Brzozowski 1964; JSON Schema 2020-12, section 6.3.3

@@ -65,7 +65,6 @@ class RowIndex {
 ///
 /// \par Complexity  O(runs x digits of a code point) per state spelt
 /// \par Threads     one object per thread; it adds to its rows
-/// \par Errors      none
 /// \par Source      RFC 3629; RFC 8259, section 7; Python language reference, section 2.4.1
 class Speller {
  public:

@@ -58,7 +58,6 @@ class SpeltRows {
 /// \param spell   `spell(speller, runs, edges)` appends the edges of a state that reads some runs
 ///
 /// \par Complexity  O(states x classes + distinct shapes x what spelling one costs)
-/// \par Threads     pure
 /// \par Errors      Error{limit_exceeded} past 1,000,000 rows; see BuildBudget
 template <class Spell>
 [[nodiscard]] Dfa spelt_lexeme(const TextDfa& text, Dfa::State offset,

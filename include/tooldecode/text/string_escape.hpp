@@ -25,8 +25,6 @@ enum class ValueSyntax : std::uint8_t {
 /// `\xXX`, `\uXXXX` and `\UXXXXXXXX`; not its octal and named escapes. Digits are large or small.
 ///
 /// \par Complexity  O(1) per call
-/// \par Threads     a value
-/// \par Errors      none
 /// \par Source      RFC 8259, section 7; Python language reference, section 2.4.1
 class StringEscape {
  public:

@@ -205,10 +205,8 @@ class FormatPatterns {
 /// one of whole quarters of an hour.
 ///
 /// \par Complexity  a pattern's compilation at the first use of a format (5 ms for `date-time`,
-/// whose
-///                  leap seconds have a state for each offset), charged to no BuildBudget
+///                  whose leap seconds have a state for each offset), charged to no BuildBudget
 /// \par Threads     may run concurrently
-/// \par Errors      std::bad_alloc
 /// \par Source      JSON Schema 2020-12, validation, section 7.3; RFC 3339, 5321, 1123, 2673, 4291,
 ///                  3986, 3987, 4122, 6570 and 6901
 [[nodiscard]] inline std::shared_ptr<const TextDfa> string_format(std::string_view name) {

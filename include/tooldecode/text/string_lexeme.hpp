@@ -51,7 +51,6 @@ inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
 /// strict.
 ///
 /// \par Complexity  as spelt_lexeme
-/// \par Threads     pure
 /// \par Errors      as spelt_lexeme; nothing is accepted where the text automaton is empty
 /// \par Source      RFC 8259, section 7; Python language reference, section 2.4.1
 [[nodiscard]] inline Dfa string_lexeme(const TextDfa& text, ValueSyntax syntax, char quote) {

@@ -27,7 +27,8 @@ namespace tooldecode::text {
 ///                  the operations of sets are products
 /// \par Threads     immutable after construction
 /// \par Errors      Error{limit_exceeded} from `bounded` and the operations of sets; see
-/// BuildBudget \par Source      Hopcroft 1971 (minimisation)
+///                  BuildBudget
+/// \par Source      Hopcroft 1971 (minimisation)
 class TextDfa {
  public:
   using State                 = std::uint32_t;

@@ -328,7 +328,6 @@ inline std::optional<CodePointSet> find_property(std::string_view property) {
 ///
 /// \par Complexity  O(ranges of all categories) at the first use of a name, then a copy
 /// \par Threads     may run concurrently
-/// \par Errors      std::bad_alloc
 /// \par Source      Unicode 17.0, UnicodeData.txt and Scripts.txt; ECMA-262, table 69
 [[nodiscard]] inline std::optional<CodePointSet> unicode_property(std::string_view property) {
   static std::mutex mutex;
@@ -343,8 +342,6 @@ inline std::optional<CodePointSet> find_property(std::string_view property) {
 /// Whether ECMA-262 knows a property by this name, whether or not `unicode_property` has it.
 ///
 /// \par Complexity  O(names)
-/// \par Threads     pure
-/// \par Errors      none
 /// \par Source      ECMA-262, tables 66 to 68; Unicode 17.0, PropertyValueAliases.txt
 [[nodiscard]] inline bool is_property_name(std::string_view property) {
   const auto lists = [](std::string_view names, std::string_view name) {

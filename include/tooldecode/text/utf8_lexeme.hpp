@@ -16,7 +16,6 @@ namespace tooldecode::text {
 /// characters are the units.
 ///
 /// \par Complexity  as spelt_lexeme
-/// \par Threads     pure
 /// \par Errors      as spelt_lexeme; nothing is accepted where the text automaton is empty
 /// \par Source      RFC 3629
 [[nodiscard]] inline Dfa utf8_lexeme(const TextDfa& text) {

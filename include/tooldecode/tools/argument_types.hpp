@@ -73,7 +73,6 @@ inline std::set<std::string> types_of(const nlohmann::ordered_json& schema,
 /// judged by the tools as they were given.
 ///
 /// \par Complexity  O(size of the documents)
-/// \par Threads     pure
 /// \par Errors      none beyond those of ToolSet
 /// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3.2; Tool Decoding, appendix F
 ///                  and Table 6

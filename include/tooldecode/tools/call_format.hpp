@@ -187,7 +187,6 @@ template <CallFormat F>
 /// \param grammar_to_extend  what the result's grammar begins as: empty, or with a source of parts
 ///
 /// \par Complexity  O(size of the tools' schemas), or O(tools) where a source has their parts
-/// \par Threads     pure
 /// \par Errors      as SchemaCompiler, with the JSON pointer into the tool documents;
 ///                  Error{unsupported_name} for names that the format cannot carry, with theirs;
 ///                  Error{unknown_tool}, Error{invalid_option} for the choice

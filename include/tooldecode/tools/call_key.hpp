@@ -21,8 +21,6 @@ namespace tooldecode {
 /// array say is not followed. A default is taken as it stands, null included.
 ///
 /// \par Complexity  O(size of the arguments + properties listed)
-/// \par Threads     pure
-/// \par Errors      none
 inline void fill_defaults(nlohmann::ordered_json& arguments, const nlohmann::ordered_json& schema) {
   if (!arguments.is_object() || !schema.is_object()) return;
   const auto properties = schema.find("properties");
@@ -42,8 +40,6 @@ inline void fill_defaults(nlohmann::ordered_json& arguments, const nlohmann::ord
 /// them begin with, and of no other tool's.
 ///
 /// \par Complexity  O(length)
-/// \par Threads     pure
-/// \par Errors      none
 [[nodiscard]] inline std::string any_arguments_key(std::string_view tool) {
   return std::string(tool) + '\n';
 }
@@ -51,8 +47,6 @@ inline void fill_defaults(nlohmann::ordered_json& arguments, const nlohmann::ord
 /// Of a call's key, the key of its tool for any arguments; empty where it is no call's key.
 ///
 /// \par Complexity  O(length)
-/// \par Threads     pure
-/// \par Errors      none
 [[nodiscard]] inline std::string_view any_arguments_part(std::string_view key) {
   return key.substr(0, key.rfind('\n') + 1);
 }
@@ -63,7 +57,6 @@ inline void fill_defaults(nlohmann::ordered_json& arguments, const nlohmann::ord
 ///
 /// \param tool  whose defaults are filled in; null: none are known
 /// \par Complexity  as `canonical_json` and `fill_defaults`
-/// \par Threads     pure
 /// \par Errors      as `canonical_json`
 [[nodiscard]] inline std::string call_key(const ToolCall& call, const Tool* tool) {
   // No canonical JSON has a line end, so that the last one ends the name, whatever the name is.

@@ -108,7 +108,6 @@ void append_canonical(std::string& text, const Json& value) {
 /// tool, they are two. Texts are equal where values are, and nowhere else.
 ///
 /// \par Complexity  O(size x log of the widest object)
-/// \par Threads     pure
 /// \par Errors      Error{malformed_call} for numbers that are not finite and for strings that are
 ///                  not UTF-8
 /// \par Source      RFC 8785 (JSON Canonicalization Scheme); ECMA-262, Number::toString

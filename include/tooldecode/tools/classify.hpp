@@ -54,7 +54,6 @@ struct ExpectedArgument {
 /// A call that an output should make.
 ///
 /// \par Complexity  linear in the call or the entry
-/// \par Threads     a value
 /// \par Errors      Error{malformed_document} from `from_bfcl` for an entry of another form
 struct ExpectedCall {
   using Json = nlohmann::ordered_json;
@@ -373,8 +372,6 @@ inline bool find_partner(std::size_t i, const std::vector<std::vector<bool>>& fi
 ///
 /// \param calls  nothing where the text is not in the call format
 /// \par Complexity  O(n^2 size of a call + n^3) for n expected calls
-/// \par Threads     pure
-/// \par Errors      none
 /// \par Source      Patil et al., BFCL, ast_checker.py (github.com/ShishirPatil/gorilla)
 [[nodiscard]] inline Verdict classify(std::span<const ExpectedCall> expected,
                                       const std::optional<std::vector<ToolCall>>& calls,
@@ -440,7 +437,6 @@ inline std::optional<std::string> find_repeated_key(std::string_view refusal) {
 ///
 /// \param format  PythonCall{}, JsonCall::hermes(), ...: anything with `parse(text, tools)`
 /// \par Complexity  as the other overload, and O(length of the text)
-/// \par Threads     pure
 /// \par Errors      none; what `format` throws beside Error passes through
 template <class F>
 [[nodiscard]] Verdict classify(std::span<const ExpectedCall> expected, std::string_view text,

@@ -36,7 +36,6 @@ namespace tooldecode {
 /// calls. A name holds none of the delimiters.
 ///
 /// \par Complexity  write and parse O(length of the text)
-/// \par Threads     a value
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
 ///                  that are not finite and for calls more than the format has in an answer;
 ///                  Error{unsupported_name} for a name that holds a delimiter

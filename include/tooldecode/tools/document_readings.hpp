@@ -7,17 +7,17 @@
 /// | reading | the document has | it is read as |
 /// | --- | --- | --- |
 /// | null_keyword | `"required": null`, `"properties": null`, ... | the keyword left out |
-/// | type_name | `dict float double tuple list str int long bool none`, any case | JSON's type
-/// names | | | `list(T)`, `list[T]`, `json`, `any`, `union(...)` | array of T; object or array; any
-/// value | | optional_keyword | `"optional": ...` | nothing: `required` decides | | required_flag |
-/// `"required": true` inside a property | the name in the object's `required` | | number_text |
-/// `"minimum": "0"` and other bounds | the number | | array_enum | `enum` of scalars beside
-/// `"type": "array"` | the `enum` of `items` | | enum_over_type | an `enum` member that `type` does
-/// not admit | the `enum` alone, without `type` | | nullable | `"default": null` or `"nullable":
-/// true` | null admitted too | | closed_object | `properties`, but no `additionalProperties` | no
-/// other names are allowed | | no_arguments | a call's parameters without any `properties` | a call
-/// without arguments | | unknown_required | a `required` name that a closed object lacks | the name
-/// not required |
+/// | type_name | `dict float double tuple list str int long bool none`, any case | JSON's type names |
+/// | | `list(T)`, `list[T]`, `json`, `any`, `union(...)` | array of T; object or array; any value |
+/// | optional_keyword | `"optional": ...` | nothing: `required` decides |
+/// | required_flag | `"required": true` inside a property | the name in the object's `required` |
+/// | number_text | `"minimum": "0"` and other bounds | the number |
+/// | array_enum | `enum` of scalars beside `"type": "array"` | the `enum` of `items` |
+/// | enum_over_type | an `enum` member that `type` does not admit | the `enum` alone, without `type` |
+/// | nullable | `"default": null` or `"nullable": true` | null admitted too |
+/// | closed_object | `properties`, but no `additionalProperties` | no other names are allowed |
+/// | no_arguments | a call's parameters without any `properties` | a call without arguments |
+/// | unknown_required | a `required` name that a closed object lacks | the name not required |
 ///
 /// An object below the top without `properties`, or with empty ones, stays free-form. Objects that
 /// are combined with others (`allOf`, `$ref` or `properties` beside a branch that names more) are

@@ -38,7 +38,6 @@ namespace tooldecode {
 /// them as control tokens or not.
 ///
 /// \par Complexity  write and parse O(length of the text)
-/// \par Threads     stateless
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
 ///                  that are not finite; Error{unsupported_name} for a name with white space or
 ///                  `<|`

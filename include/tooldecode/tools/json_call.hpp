@@ -32,7 +32,6 @@ namespace tooldecode {
 /// not.
 ///
 /// \par Complexity  write and parse O(length of the text)
-/// \par Threads     a value
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
 ///                  that are not finite
 /// \par Source      NousResearch, Hermes function calling; chat templates of Qwen2.5, Llama 3.1,

@@ -22,7 +22,6 @@ struct ArgumentSchema {
 
 /// \par Complexity  O(arguments)
 /// \par Threads     pure; refers to the tool
-/// \par Errors      none
 [[nodiscard]] inline ArgumentSchema argument_schema(const Tool& tool, const std::string& key) {
   static const nlohmann::ordered_json any = true;
   const auto listed                       = tool.parameters.find("properties");

@@ -31,12 +31,10 @@ namespace tooldecode {
 /// in another answer, behind the call's result.
 ///
 /// \par Complexity  write O(length of the text); parse O(length x tools)
-/// \par Threads     a value
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for calls
-/// that
-///                  the format cannot write; Error{invalid_option} for leading keys out of order;
-///                  Error{unsupported_keyword} for parameters that are not listed as properties;
-///                  Error{unsupported_name} for a name that holds a delimiter
+///                  that the format cannot write; Error{invalid_option} for leading keys out of
+///                  order; Error{unsupported_keyword} for parameters that are not listed as
+///                  properties; Error{unsupported_name} for a name that holds a delimiter
 /// \par Source      Hao et al., ToolkenGPT, arXiv:2305.11554; Zhang et al., ToolDec,
 ///                  arXiv:2310.07075
 struct PositionalCall {

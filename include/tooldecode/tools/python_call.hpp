@@ -37,7 +37,6 @@ namespace tooldecode {
 /// may hold what ends any other: `GET /users/{id}(date from='today')`.
 ///
 /// \par Complexity  write O(length of the text); parse O(tools) more per call
-/// \par Threads     stateless
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
 ///                  that are not finite; Error{unsupported_name} for names that this way of
 ///                  reading does not give back

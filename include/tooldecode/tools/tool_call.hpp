@@ -16,7 +16,6 @@ namespace tooldecode {
 /// does not equal 1. `arguments` keeps the order in which they were written.
 ///
 /// \par Complexity  comparison and canonical text O(size of the arguments)
-/// \par Threads     a value
 /// \par Errors      Error{malformed_call} from `canonical_text`, see canonical_json
 struct ToolCall {
   std::string name;

@@ -85,7 +85,7 @@ struct ShortestDigits {
 /// Appends a number as Python's `float.__repr__` writes it: the shortest digits that read back as
 /// the same number, `5.0`, `1e-09`, `1e+16`.
 ///
-/// \par Errors  Error{malformed_call} for infinities and NaN, which no literal can write
+/// \par Errors      Error{malformed_call} for infinities and NaN, which no literal can write
 inline void append_float(std::string& text, double value) {
   if (!std::isfinite(value)) {
     throw Error(Errc::malformed_call, "", "a number that is not finite cannot be written");
@@ -110,7 +110,7 @@ inline void append_float(std::string& text, double value) {
 
 /// Appends a string as `json.dumps(..., ensure_ascii=False)` writes it.
 ///
-/// \par Errors  Error{malformed_call} where the string is not UTF-8
+/// \par Errors      Error{malformed_call} where the string is not UTF-8
 inline void append_json_string(std::string& text, std::string_view string) {
   constexpr std::string_view from = "\"\\\b\f\n\r\t";
   constexpr std::string_view to   = "\"\\bfnrt";
@@ -141,7 +141,7 @@ inline void append_json_string(std::string& text, std::string_view string) {
 
 /// Appends a string as Python's `repr` writes it, save that unassigned code points are not escaped.
 ///
-/// \par Errors  Error{malformed_call} where the string is not UTF-8
+/// \par Errors      Error{malformed_call} where the string is not UTF-8
 inline void append_python_string(std::string& text, std::string_view string) {
   const bool apostrophe = string.find('\'') != std::string_view::npos;
   const char quote      = apostrophe && string.find('"') == std::string_view::npos ? '"' : '\'';
@@ -229,7 +229,7 @@ void append_value(std::string& text, const Json& value, const ValueStyle& style)
 ///
 /// Members keep the order in which the value holds them.
 ///
-/// \par Errors  Error{malformed_call} for what JSON cannot write, see append_float
+/// \par Errors      Error{malformed_call} for what JSON cannot write, see append_float
 template <class Json>
 [[nodiscard]] std::string write_json(const Json& value) {
   std::string text;
@@ -239,7 +239,7 @@ template <class Json>
 
 /// A value as Python's `repr` writes it: `{'a': [1, 2.0, None]}`.
 ///
-/// \par Errors  Error{malformed_call} for what Python cannot write, see append_float
+/// \par Errors      Error{malformed_call} for what Python cannot write, see append_float
 template <class Json>
 [[nodiscard]] std::string write_python_literal(const Json& value) {
   std::string text;

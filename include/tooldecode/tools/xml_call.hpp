@@ -40,7 +40,6 @@ namespace tooldecode {
 /// such and the rest is a string.
 ///
 /// \par Complexity  write and parse O(length of the text)
-/// \par Threads     a value
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
 ///                  that are not finite and for strings that the format cannot hold;
 ///                  Error{unsupported_keyword} for parameters that are not listed as properties;

@@ -24,8 +24,6 @@ namespace tooldecode::verify {
 ///
 /// \par Shapes      weights [V]
 /// \par Complexity  a draw O(V), a coin O(1); no allocation
-/// \par Threads     a value
-/// \par Errors      none
 /// \par Source      Maddison et al., A* sampling, arXiv:1411.0030, section 2
 class PositionNoise {
  public:

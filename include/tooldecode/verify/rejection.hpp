@@ -30,7 +30,6 @@ namespace tooldecode::verify {
 /// \par Shapes      distribution [V]; proposal and drafts of any length
 /// \par Complexity  O(V) for each rejected draft, and O(V) memory
 /// \par Threads     pure but for the noise
-/// \par Errors      none
 /// \par Source      Leviathan et al., arXiv:2211.17192, section 2.3; Chen et al., arXiv:2302.01318;
 ///                  without replacement Jeon et al., Recursive Speculative Decoding,
 ///                  arXiv:2402.14160, section 3

@@ -21,7 +21,6 @@ namespace tooldecode::verify {
 ///
 /// \par Shapes      logits [V], finite or -infinity; probabilities [V]
 /// \par Complexity  O(V), no allocation; sums in double
-/// \par Threads     a view
 /// \par Errors      none; a token outside the row has probability 0
 struct TargetDistribution {
   std::span<const float> logits;  ///< [V], already divided by the temperature

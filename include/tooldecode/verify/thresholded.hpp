@@ -22,7 +22,6 @@ namespace tooldecode {
 ///
 /// \par Complexity  O(V) time and memory
 /// \par Threads     immutable
-/// \par Errors      none
 /// \par Source      SGLang, options speculative_accept_threshold_single and _acc
 struct Thresholded {
   static constexpr bool is_lossless                 = false;

@@ -28,10 +28,8 @@ struct TreeVerdict {
 ///
 /// \par Shapes      a distribution [V] per visited node
 /// \par Complexity  the rule's choice at each of at most D + 1 nodes; other nodes' distributions
-/// are not
-///                  asked for
+///                  are not asked for
 /// \par Threads     immutable; const members may run concurrently
-/// \par Errors      none
 template <class Rule = Walk>
 class TreeVerifier {
   static_assert(diagnose::is_acceptance_rule<Rule>());
@@ -53,9 +51,10 @@ class TreeVerifier {
 
   /// Verifies a whole tree.
   ///
-  /// \param distribution_of       distribution_of(node) gives the processed logits [V] of the token
-  /// after a node \param key          of the token after the root; d nodes deeper its position is d
-  /// greater \param temperature  0 for greedy choice; the logits are divided by any other
+  /// \param distribution_of  distribution_of(node) gives the processed logits [V] of the token after
+  ///                         a node
+  /// \param key              of the token after the root; d nodes deeper its position is d greater
+  /// \param temperature      0 for greedy choice; the logits are divided by any other
   template <class DistributionOf>
   [[nodiscard]] TreeVerdict operator()(const DraftTree& tree, DistributionOf distribution_of,
                                        NoiseKey key, float temperature) const {

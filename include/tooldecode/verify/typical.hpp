@@ -24,7 +24,6 @@ namespace tooldecode {
 ///
 /// \par Complexity  O(V) time and memory
 /// \par Threads     immutable
-/// \par Errors      none
 /// \par Source      Cai et al., Medusa, arXiv:2401.10774, section 2.3.1
 struct Typical {
   static constexpr bool is_lossless                 = false;

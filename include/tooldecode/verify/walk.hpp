@@ -19,7 +19,6 @@ namespace tooldecode {
 ///
 /// \par Complexity  one draw
 /// \par Threads     immutable
-/// \par Errors      none
 struct Walk {
   static constexpr bool is_lossless                 = true;
   static constexpr bool needs_proposal_distribution = false;

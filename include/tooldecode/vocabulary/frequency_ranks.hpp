@@ -107,7 +107,7 @@ class RankedTokens {
   /// The same with the tokens of one request: those of its prompt and of its tools' documents, rare
   /// as they may be elsewhere, are likely in its answer.
   ///
-  /// \par Source  the limitation that Zhao et al., arXiv:2502.14856, name: ranks are static
+  /// \par Source      the limitation that Zhao et al., arXiv:2502.14856, name: ranks are static
   [[nodiscard]] RankedTokens with_context(std::span<const TokenId> tokens) const {
     return with(tokens);
   }

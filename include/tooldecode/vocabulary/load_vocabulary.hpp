@@ -31,7 +31,8 @@ inline std::string read_whole_file(const std::filesystem::path& path) {
 /// Reads a tokenizer from the content of a file: GGUF, tokenizer.json, or the compact JSON form.
 ///
 /// \param name  put before the place in errors
-/// \par Errors  as the parsers; Error{malformed_vocabulary} for gzip, which is to be inflated first
+/// \par Errors      as the parsers; Error{malformed_vocabulary} for gzip, which is to be inflated
+///                  first
 [[nodiscard]] inline Tokenizer parse_tokenizer(std::string_view bytes, const std::string& name,
                                                vocabulary::TokenizerFiles files = {}) {
   try {
@@ -51,7 +52,7 @@ inline std::string read_whole_file(const std::filesystem::path& path) {
 /// Reads a tokenizer from a file, or from a directory with a tokenizer.json; the configuration
 /// files beside a tokenizer.json tell which tokens end a text.
 ///
-/// \par Errors  as parse_tokenizer; Error{file_unreadable}
+/// \par Errors      as parse_tokenizer; Error{file_unreadable}
 [[nodiscard]] inline Tokenizer load_tokenizer(const std::filesystem::path& path) {
   const auto file   = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
   const auto beside = [&](const char* name) {

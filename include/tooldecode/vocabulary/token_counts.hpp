@@ -24,7 +24,6 @@ namespace tooldecode {
 ///
 /// \par Shapes      V counts
 /// \par Complexity  O(L) to add L tokens, O(V) to add other counts
-/// \par Threads     a value
 /// \par Errors      Error{unknown_token} for a token outside the vocabulary, of which then nothing
 ///                  is counted; Error{shape_mismatch} for counts of another vocabulary's size
 class TokenCounts {
@@ -143,8 +142,8 @@ class TextPieces {
 /// \param tokenizer  a Tokenizer, or any object whose `encode(std::string_view)` gives tokens and
 ///                   whose `vocabulary().size()` is V; used by several threads at once
 /// \par Complexity   that of `encode`; O(threads (V + piece_bytes)) memory
-/// \par Errors       Error{file_unreadable} where the stream breaks; Error{invalid_option} for
-///                   pieces of less than 8 bytes; whatever `encode` or `on_progress` throws
+/// \par Errors      Error{file_unreadable} where the stream breaks; Error{invalid_option} for
+///                  pieces of less than 8 bytes; whatever `encode` or `on_progress` throws
 template <class Encoder>
 [[nodiscard]] TokenCounts count_tokens(const Encoder& tokenizer, std::istream& text,
                                        const CountOptions& options = {}) {

@@ -1,0 +1,67 @@
+"""Conan 2: conan create cmake/packaging/conan -s compiler.cppstd=20 --build=missing
+
+The option `vocabulary` adds PCRE2, and with it the component that reads tokenizers.
+"""
+import pathlib
+import re
+
+from conan import ConanFile
+from conan.tools.build import check_min_cppstd
+from conan.tools.files import copy
+
+
+class TooldecodeRecipe(ConanFile):
+    name = "tooldecode"
+    description = "Correct tool calls, fast"
+    license = "Apache-2.0"
+    topics = ("llm", "constrained-decoding", "tool-calling", "header-only")
+    package_type = "header-library"
+    settings = "os", "arch", "compiler", "build_type"
+    options = {"vocabulary": [True, False]}
+    default_options = {"vocabulary": True}
+    no_copy_source = True
+
+    def set_version(self):
+        text = (self._root() / "include/tooldecode/version.hpp").read_text(encoding="utf-8")
+        self.version = re.search(r'"(\d+\.\d+\.\d+)"', text)[1]
+
+    def _root(self):
+        return pathlib.Path(self.recipe_folder).parents[2]
+
+    def export_sources(self):
+        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "include/*"):
+            copy(self, pattern, self._root(), self.export_sources_folder)
+
+    def requirements(self):
+        self.requires("eigen/[>=3.4 <4]", transitive_headers=True)
+        self.requires("nlohmann_json/[>=3.10 <4]", transitive_headers=True)
+        if self.options.vocabulary:
+            self.requires("pcre2/[>=10.40 <11]", transitive_headers=True, transitive_libs=True)
+
+    def validate(self):
+        check_min_cppstd(self, 20)
+
+    def package_id(self):
+        self.info.settings.clear()
+
+    def package(self):
+        copy(self, "*.hpp", pathlib.Path(self.source_folder) / "include", pathlib.Path(self.package_folder) / "include")
+        copy(self, "*.cuh", pathlib.Path(self.source_folder) / "include", pathlib.Path(self.package_folder) / "include")
+        copy(self, "LICENSE", self.source_folder, pathlib.Path(self.package_folder) / "licenses")
+
+    def package_info(self):
+        self.cpp_info.bindirs = []
+        self.cpp_info.libdirs = []
+        self.cpp_info.set_property("cmake_target_name", "tooldecode::all")  # its own name is a component's
+        self.cpp_info.set_property("pkg_config_name", "tooldecode-all")
+        core = self.cpp_info.components["core"]
+        core.set_property("cmake_target_name", "tooldecode::tooldecode")
+        core.set_property("pkg_config_name", "tooldecode")
+        core.requires = ["eigen::eigen", "nlohmann_json::nlohmann_json"]
+        core.bindirs = core.libdirs = []
+        if self.options.vocabulary:
+            vocabulary = self.cpp_info.components["vocabulary"]
+            vocabulary.set_property("cmake_target_name", "tooldecode::vocabulary")
+            vocabulary.set_property("pkg_config_name", "tooldecode-vocabulary")
+            vocabulary.requires = ["core", "pcre2::pcre2-8"]
+            vocabulary.bindirs = vocabulary.libdirs = []
