@@ -9,6 +9,8 @@
 #include <span>
 #include <type_traits>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode {
 
 /// Words of a token bitmask over V tokens: bit `t % 32` of word `t / 32` is 1 where token t is

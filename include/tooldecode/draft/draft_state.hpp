@@ -22,7 +22,7 @@ namespace tooldecode::draft {
 /// \par Threads     a value of one request
 /// \par Errors      none
 /// \par Source      Li et al., EAGLE, arXiv:2401.15077, section 3.1
-template <DraftModel D>
+template <class D>
 class DraftState {
  public:
   explicit DraftState(const D& model) : cache_(model.make_cache()) {}

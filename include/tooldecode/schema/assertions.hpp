@@ -172,7 +172,7 @@ class Assertions {
     try {
       return text::Decimal::parse(text::ExactNumber::text(number));
     } catch (const Error& error) {
-      throw Error(error.code(), place(keyword), error.what());
+      throw error.under(place(keyword));
     }
   }
   // Draft 4 has `true` beside the bound where later ones have a bound of its own.

@@ -85,7 +85,7 @@ class GrammarBuilder {
     try {
       return content(reader_.forms[id], written);
     } catch (const Error& error) {
-      const Error whole = placed(error, reader_.forms.place_of(id));
+      const Error whole = error.under(reader_.forms.place_of(id));
       if (id == any_form || !reader_.relaxes(whole)) throw whole;
       return value(any_form);
     }

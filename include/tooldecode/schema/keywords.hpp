@@ -14,6 +14,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode::schema {
 
 /// The drafts of JSON Schema, oldest first.

@@ -200,7 +200,7 @@ class Reader {
       try {
         apply();
       } catch (const Error& error) {
-        const Error whole = placed(error, std::exchange(forms.origin, outer));
+        const Error whole = error.under(std::exchange(forms.origin, outer));
         if (!relaxes(whole)) throw whole;
       }
       forms.origin = outer;

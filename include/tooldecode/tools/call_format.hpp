@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
@@ -101,6 +102,57 @@ concept CallFormat = std::copy_constructible<F> &&
                        { format.write(calls) } -> std::same_as<std::string>;
                        { format.parse(text, tools) } -> std::same_as<std::vector<ToolCall>>;
                      };
+
+namespace diagnose {
+
+/// True where F is a CallFormat; otherwise a compile error that names what F lacks first.
+template <class F>
+consteval bool is_call_format() {
+  if constexpr (CallFormat<F>) {
+  } else if constexpr (!std::copy_constructible<F>) {
+    static_assert(detail::never<F>,
+                  "CallFormat: make it copyable: machines keep a copy of their format");
+  } else if constexpr (!requires {
+                         { F::language } -> std::convertible_to<tools::ValueReader::Language>;
+                       }) {
+    static_assert(
+        detail::never<F>,
+        "CallFormat: add 'static constexpr auto language = tools::ValueReader::Language::json;', or python");
+  } else if constexpr (!requires(const F& format) {
+                         { format.trigger() } -> std::convertible_to<std::string_view>;
+                       }) {
+    static_assert(detail::never<F>,
+                  "CallFormat: add 'std::string trigger() const;', the delimiter that opens calls");
+  } else if constexpr (!requires(const F& format) {
+                         { format.only_at_start() } -> std::convertible_to<bool>;
+                       }) {
+    static_assert(
+        detail::never<F>,
+        "CallFormat: add 'bool only_at_start() const;', whether calls open only where an answer begins");
+  } else if constexpr (!requires(const F& format, Grammar& grammar, const ToolSet& tools,
+                                 std::span<const std::size_t> chosen,
+                                 const ChoiceOptions& options) {
+                         {
+                           format.openings(grammar, tools, chosen, options)
+                         } -> std::same_as<std::vector<CallOpening>>;
+                       }) {
+    static_assert(
+        detail::never<F>,
+        "CallFormat: add 'std::vector<CallOpening> openings(Grammar&, const ToolSet&, std::span<const std::size_t> chosen, const ChoiceOptions&) const;'");
+  } else if constexpr (!requires(const F& format, std::span<const ToolCall> calls) {
+                         { format.write(calls) } -> std::same_as<std::string>;
+                       }) {
+    static_assert(detail::never<F>,
+                  "CallFormat: add 'std::string write(std::span<const ToolCall>) const;'");
+  } else {
+    static_assert(
+        detail::never<F>,
+        "CallFormat: add 'std::vector<ToolCall> parse(std::string_view, const ToolSet&) const;'");
+  }
+  return true;
+}
+
+}  // namespace diagnose
 
 namespace detail {
 
