@@ -1,4 +1,4 @@
-// expected-error: AcceptanceRule: add 'template <class Noise> std::optional<TokenId> choose.const verify::TargetDistribution&, const DraftTree&, std::size_t node, Noise&. const;'
+// expected-error: AcceptanceRule: add 'template <class Noise> std::optional<TokenId> choose.const
 // expected-lines: 40
 #include <cstddef>
 #include <optional>

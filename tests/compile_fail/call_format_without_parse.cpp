@@ -1,4 +1,4 @@
-// expected-error: CallFormat: add 'std::vector<ToolCall> parse.std::string_view, const ToolSet&. const;'
+// expected-error: CallFormat: add 'std::vector<ToolCall> parse.std::string_view, const ToolSet&.
 // expected-lines: 40
 #include <cstddef>
 #include <span>

@@ -1,4 +1,4 @@
-// expected-error: DraftHead: add 'draft::TokenLogits project.std::span<const float> hidden, std::span<const std::uint32_t> mask. const;'
+// expected-error: DraftHead: add 'draft::TokenLogits project.std::span<const float> hidden,
 // expected-lines: 40
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// expected-error: Drafter: add 'template <class C> void propose.Request&, const DraftContext<C>&, DraftCandidates<C>&. const;', or
+// expected-error: Drafter: add 'template <class C> void propose.Request&, const DraftContext<C>&
 // expected-lines: 50
 #include <cstddef>
 #include <cstdint>

@@ -275,7 +275,7 @@ class ToolCallFSM {
     for (const std::string& opening : openings) {
       if (!values.advance_bytes(values.initial(), opening)) continue;
       throw Error(Errc::invalid_option, std::string(detail::text_schema_place),
-                  "a value may begin with " + opening + ", which opens calls in this format");
+                  "no value must begin with " + opening + ", which opens calls in this format");
     }
   }
 

@@ -43,7 +43,8 @@ class ToolLibrary {
   explicit ToolLibrary(VocabularyIndex cache, F format = {}, ChoiceOptions options = {})
       : cache_(std::move(cache)), format_(std::move(format)), options_(std::move(options)) {
     if (!options_.leading_keys.empty() || options_.open_ended) {
-      throw Error(Errc::invalid_option, "leading_keys", "these are options of a single call");
+      throw Error(Errc::invalid_option, "leading_keys",
+                  "must be empty, and open_ended false: they are options of a single call");
     }
   }
 

@@ -174,8 +174,9 @@ consteval bool is_draft_model() {
   } else if constexpr (!requires(const D& d) {
                          { d.hidden_size() } -> std::convertible_to<std::size_t>;
                        }) {
-    static_assert(detail::never<D>,
-                  "DraftModel: add 'std::size_t hidden_size() const;', the width of a hidden state");
+    static_assert(
+        detail::never<D>,
+        "DraftModel: add 'std::size_t hidden_size() const;', the width of a hidden state");
   } else if constexpr (!requires(const D& d) {
                          { d.make_cache() } -> std::same_as<typename D::Cache>;
                        }) {
@@ -184,8 +185,9 @@ consteval bool is_draft_model() {
   } else if constexpr (!requires(const D& d, const typename D::Cache& cache) {
                          { d.length(cache) } -> std::convertible_to<std::size_t>;
                        }) {
-    static_assert(detail::never<D>,
-                  "DraftModel: add 'std::size_t length(const Cache&) const;', the entries in a cache");
+    static_assert(
+        detail::never<D>,
+        "DraftModel: add 'std::size_t length(const Cache&) const;', the entries in a cache");
   } else if constexpr (!requires(const D& d, typename D::Cache& cache, Tokens tokens, States states,
                                  std::span<float> guesses) {
                          d.forward(cache, tokens, states, guesses);

@@ -114,7 +114,7 @@ class SampledDrafter {
   SampledDrafter(const D& model, H head, SampledOptions options = {})
       : model_(&model), head_(std::move(head)), options_(std::move(options)) {
     if (!(options_.temperature > 0)) {
-      throw Error(Errc::invalid_option, "temperature", "must be greater than 0");
+      throw Error(Errc::invalid_option, "temperature", options_.temperature, "must be above 0");
     }
   }
   SampledDrafter(const D&&, H, SampledOptions = {}) = delete;

@@ -132,7 +132,7 @@ class EngineSpeculator {
     static_cast<void>(LogitsPipeline{request.options.logits()});
     const std::lock_guard lock(mutex_);
     if (!ids_.insert(request.id).second) {
-      throw Error(Errc::invalid_option, request.id, "a response of this id is under way");
+      throw Error(Errc::invalid_option, request.id, "must be of no response that is under way");
     }
     inbox_.push_back(Asked{std::move(request), std::move(listener)});
     wake_.notify_all();

@@ -110,7 +110,8 @@ class GrammarBuilder {
       const auto from = form.members.begin() + static_cast<std::ptrdiff_t>(leading);
       const auto at   = std::find_if(from, form.members.end(),
                                      [&](const auto& member) { return member.name == name; });
-      if (at == form.members.end()) throw Error(Errc::invalid_option, name, "no property leads");
+      if (at == form.members.end())
+        throw Error(Errc::invalid_option, name, "must be a property, and lead once");
       const auto first = documented.begin() + static_cast<std::ptrdiff_t>(leading);
       const auto place = first + (at - from);
       std::rotate(first, place, place + 1);

@@ -12,9 +12,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include <tooldecode/core/config.hpp>
+
+#include <nlohmann/json.hpp>
 
 namespace tooldecode::schema {
 

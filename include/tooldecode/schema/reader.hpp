@@ -115,7 +115,8 @@ class Reader {
       const Json& schema = *place.schema;
       if (schema.is_boolean()) return schema.get<bool>() ? any_form : nothing_form;
       if (!schema.is_object()) {
-        throw Error(Errc::malformed_schema, place.pointer, "a schema is an object or a boolean");
+        throw Error(Errc::malformed_schema, place.pointer,
+                    "a schema must be an object or a boolean");
       }
       BuildBudget::spend(5 + 2 * schema.size() + place.pointer.size() / 16);
       const SchemaDraft draft = document_[place.resource].draft;
@@ -163,7 +164,7 @@ class Reader {
     const std::string pointer = place.pointer + '/' + keyword;
     const Json& reference     = (*place.schema)[keyword];
     if (!reference.is_string()) {
-      throw Error(Errc::malformed_schema, pointer, "a reference is a string");
+      throw Error(Errc::malformed_schema, pointer, "must be a string");
     }
     return document_.find(reference.get<std::string>(), place.resource, pointer);
   }
@@ -214,7 +215,7 @@ class Reader {
     });
     with("enum", [&] {
       const Json& list = *site.has.find("enum");
-      if (!list.is_array()) site.has.malformed("enum", "an enum is an array");
+      if (!list.is_array()) site.has.malformed("enum", "must be an array");
       all = forms.intersection(all, constants_(list.get_ref<const Json::array_t&>()));
     });
     with("allOf", [&] {

@@ -203,12 +203,13 @@ inline std::vector<std::size_t> chosen_tools(const ToolSet& tools, const ChoiceO
   if (options.choice == ToolChoice::none) return chosen;
   if (options.choice == ToolChoice::named) {
     const auto tool = tools.find(options.name);
-    if (!tool) throw Error(Errc::unknown_tool, options.name, "there is no tool of this name");
+    if (!tool) throw Error(Errc::unknown_tool, options.name, "must be the name of a tool");
     return {*tool};
   }
   for (std::size_t i = 0; i < tools.size(); ++i) chosen.push_back(i);
   if (chosen.empty() && options.choice == ToolChoice::required) {
-    throw Error(Errc::invalid_option, "tool choice", "a call is required, and there are no tools");
+    throw Error(Errc::invalid_option, "tool choice", "required",
+                "must be automatic or none where there are no tools");
   }
   return chosen;
 }
@@ -250,7 +251,7 @@ template <CallFormat F>
   const std::vector<std::size_t> chosen = detail::chosen_tools(tools, options);
   const auto& delimiters                = options.reasoning;
   if (delimiters && delimiters->end.empty()) {
-    throw Error(Errc::invalid_option, "reasoning", "what ends a block is not empty");
+    throw Error(Errc::invalid_option, "reasoning", "what ends a block must not be empty");
   }
   CallGrammar result{std::move(grammar_to_extend), 0};
   Grammar& grammar     = result.grammar;
@@ -268,9 +269,8 @@ template <CallFormat F>
   std::optional<NodeId> value;  // that an answer's text is
   if (options.text_schema && !is_forced) {
     if constexpr (requires { format.texts(grammar); }) {
-      throw Error(
-          Errc::invalid_option, std::string(detail::text_schema_place),
-          "texts of this format have messages around them, and can be no value of a schema");
+      throw Error(Errc::invalid_option, std::string(detail::text_schema_place),
+                  "must not be given: texts of this format have messages around them");
     }
     const auto& schema = *options.text_schema;
     value              = SchemaCompiler(grammar, schema, detail::text_schema_options(options))
