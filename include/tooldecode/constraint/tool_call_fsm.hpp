@@ -224,7 +224,7 @@ class ToolCallFSM {
   // What is no format gets one sentence, and no line for all that would be done with it.
   template <class F>
     requires(!CallFormat<F>)
-  ToolCallFSM(const VocabularyIndex& /*cache*/, const std::shared_ptr<const ToolSet>& /*tools*/,
+  ToolCallFSM(VocabularyIndex /*cache*/, const std::shared_ptr<const ToolSet>& /*tools*/,
               const F& /*format*/, const ChoiceOptions& /*options*/)
       : ToolCallFSM(refused<F>()) {}
   template <class F>
