@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode {
 
 /// Semantic version, "major.minor.patch".

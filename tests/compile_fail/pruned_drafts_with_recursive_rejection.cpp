@@ -1,5 +1,4 @@
-// expected-error: Rule: needs the distribution that drafts were drawn from.*take Walk, or a drafter
-// with
+// expected-error: Rule: needs the distribution that drafts were drawn from.*take Walk, or
 #include <tooldecode/verify/acceptance_rule.hpp>
 #include <tooldecode/verify/recursive_rejection.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>

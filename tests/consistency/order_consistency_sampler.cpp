@@ -286,7 +286,8 @@ TEST_CASE("Every token is heard of once, in order") {
 TEST_CASE("No orders, and prompts that a decoder refuses, are errors") {
   const Case c = make_case(1);
   const Decoder decode{c.model, c.calls};
-  CHECK_THROWS_AS((OrderConsistencySampler{decode, {.max_orders = 0}}), Error);
+  CHECK_THROWS_WITH((OrderConsistencySampler{decode, {.max_orders = 0}}),
+                    "max_orders 0: must be 1 or more");
   const OrderConsistencySampler sample{decode};
   CHECK_THROWS_AS(sample({}), Error);
   CHECK_THROWS_AS(sample(std::vector<TokenId>{100000}), Error);

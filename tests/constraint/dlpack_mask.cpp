@@ -42,6 +42,18 @@ struct Foreign {
 };
 
 template <class Change>
+std::string refusal(Change change) {
+  Foreign foreign;
+  change(foreign);
+  try {
+    static_cast<void>(dlpack_mask_words(foreign.tensor, vocabulary_size));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+template <class Change>
 void check_refused(Errc code, const std::string& where, Change change) {
   Foreign foreign;
   change(foreign);
@@ -90,6 +102,14 @@ TEST_CASE("A tensor's words are its memory") {
 
 TEST_CASE("A tensor that is no mask is refused with the field that says so") {
   using F = Foreign;
+  CHECK(refusal([](F& f) { f.tensor.device.device_type = on_gpu; }) ==
+        "device 2: must be the CPU, which DLPack numbers 1");
+  CHECK(refusal([](F& f) { f.shape = {4, 2}; }) == "shape: [4, 2]: must be [rows, 3] or [3]");
+  CHECK(refusal([](F& f) {
+          f.strides = {4, 1};
+        }) == "strides: must be those of rows without gaps: [3, 1]");
+  CHECK(refusal([](F& f) { f.tensor.dtype.bits = 64; }) ==
+        "dtype: 64 bits of code 0 in 1 lanes: must be int32 or uint32, in one lane");
   check_refused(Errc::invalid_option, "device", [](F& f) { f.tensor.device.device_type = on_gpu; });
   check_refused(Errc::unknown_format, "dtype", [](F& f) { f.tensor.dtype.code = 2; });
   check_refused(Errc::unknown_format, "dtype", [](F& f) { f.tensor.dtype.bits = 64; });
@@ -138,6 +158,8 @@ TEST_CASE("A buffer is described as a tensor that reads back") {
       FAIL("accepted " << rows << " rows");
     } catch (const Error& error) {
       CHECK(error.code() == Errc::shape_mismatch);
+      CHECK(std::string(error.what()) ==
+            "words 12: must be ceil(V / 32) for each row: " + std::to_string(rows) + " x 3");
     }
   }
 }

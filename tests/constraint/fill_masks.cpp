@@ -164,6 +164,10 @@ TEST_CASE("Buffers of other sizes and parents out of order are refused") {
   const std::vector<State> three(3, root);
   const std::vector<TokenId> tokens{0, 0};
   const std::vector<std::size_t> good{0, 0}, late{0, 1}, one{0};
+  CHECK_THROWS_WITH(fill_masks(constraint, three, words),
+                    "words " + std::to_string(words.size()) +
+                        ": must be ceil(V / 32) for each mask: 3 x " +
+                        std::to_string((constraint.vocabulary_size() + 31) / 32));
   check_invalid([&] { fill_masks(constraint, three, words); });
   check_invalid([&] { fill_masks(constraint, std::vector<State>{}, words); });
   check_invalid([&] { fill_masks(constraint, {root, late, tokens}, words); });

@@ -56,12 +56,14 @@ TEST_CASE("A token may follow exactly where some name goes on with it") {
   const std::vector<std::vector<TokenId>> one{{0, 1, 2}};
   CHECK(TokenTrie(vocabulary, one).forced({}) == "abc");
   const std::vector<std::vector<TokenId>> wrong{{0, 9}};
-  CHECK_THROWS_AS(TokenTrie(vocabulary, wrong), Error);
+  CHECK_THROWS_WITH(
+      TokenTrie(vocabulary, wrong),
+      "name 0: token 9 must be in the vocabulary, below " + std::to_string(vocabulary.size()));
 }
 
 TEST_CASE("A name may not hold an end token") {
   const Vocabulary vocabulary({{"a", TokenType::normal}, {"<end>", TokenType::control}},
                               {.end_tokens = {1}});
   const std::vector<std::vector<TokenId>> names{{0, 1}};
-  CHECK_THROWS_AS(TokenTrie(vocabulary, names), Error);
+  CHECK_THROWS_WITH(TokenTrie(vocabulary, names), "name 0: token 1 must be no end token");
 }

@@ -162,15 +162,17 @@ TEST_CASE("A library begins anew with its cache, and earlier machines go on") {
 }
 
 TEST_CASE("A library refuses options of a single call") {
-  CHECK_THROWS_AS(ToolLibrary(VocabularyIndex(vocabulary()), PythonCall{},
-                              ChoiceOptions{.leading_keys = {"a"}}),
-                  Error);
+  CHECK_THROWS_WITH(ToolLibrary(VocabularyIndex(vocabulary()), PythonCall{},
+                                ChoiceOptions{.leading_keys = {"a"}}),
+                    "leading_keys: must be empty, and open_ended false: they are options of a "
+                    "single call");
   CHECK_THROWS_AS(
       ToolLibrary(VocabularyIndex(vocabulary()), PythonCall{}, ChoiceOptions{.open_ended = true}),
       Error);
   const ToolLibrary library{VocabularyIndex(vocabulary()), PythonCall{}};
-  CHECK_THROWS_AS(library.machine(ToolSet{}, ToolChoice::required), Error);
+  CHECK_THROWS_WITH(library.machine(ToolSet{}, ToolChoice::required),
+                    "tool choice \"required\": must be automatic or none where there are no tools");
   const ToolSet one = ToolSet::from_json(Json{{"name", "f"}});
-  CHECK_THROWS_AS(library.machine(one, ToolChoice::named, "g"), Error);
+  CHECK_THROWS_WITH(library.machine(one, ToolChoice::named, "g"), "g: must be the name of a tool");
   CHECK_NOTHROW(library.machine(one, ToolChoice::named, "f"));
 }

@@ -1,5 +1,8 @@
+#include <cstdint>
+#include <limits>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <tooldecode/core/error.hpp>
 
@@ -13,6 +16,39 @@ TEST_CASE("An error says its place, then its sentence, and keeps its code") {
   CHECK(error.where() == "#/a");
   CHECK(error.code() == Errc::malformed_schema);
   CHECK(std::string(Error(Errc::limit_exceeded, "", "too much").what()) == "too much");
+}
+
+TEST_CASE("A value that must be another stands between place and sentence") {
+  const auto text = [](auto value) {
+    return std::string(Error(Errc::invalid_option, "n", value, "must be 4").what());
+  };
+  CHECK(text(80) == "n 80: must be 4");
+  CHECK(text(-1) == "n -1: must be 4");
+  CHECK(text(std::uint64_t{1} << 63) == "n 9223372036854775808: must be 4");
+  CHECK(text(0.1F) == "n 0.1: must be 4");
+  CHECK(text(1e300) == "n 1e+300: must be 4");
+  CHECK(text(std::numeric_limits<float>::quiet_NaN()) == "n nan: must be 4");
+  CHECK(text(true) == "n true: must be 4");
+  CHECK(text("four") == "n \"four\": must be 4");
+  CHECK(text(std::string("four")) == "n \"four\": must be 4");
+  CHECK(Error(Errc::invalid_option, "n", 80, "must be 4").where() == "n");
+}
+
+TEST_CASE("Whoever knows what an error's place is under completes it, once") {
+  const auto seen = [](const Error& error) {
+    CHECK(error.code() == Errc::malformed_schema);
+    return std::pair(error.where(), std::string(error.what()));
+  };
+  using Seen     = std::pair<std::string, std::string>;
+  const auto any = Errc::malformed_schema;
+  CHECK(seen(Error(any, "", "is wrong").under("#/a")) == Seen("#/a", "#/a: is wrong"));
+  CHECK(seen(Error(any, "/b", "is wrong").under("#/a")) == Seen("#/a/b", "#/a/b: is wrong"));
+  CHECK(seen(Error(any, "/b", 3, "is wrong").under("#/a")) == Seen("#/a/b", "#/a/b 3: is wrong"));
+  CHECK(seen(Error(any, "#/c", "is wrong").under("#/a")) == Seen("#/c", "#/c: is wrong"));
+  CHECK(seen(Error(any, "", "is wrong").under("")) == Seen("", "is wrong"));
+  CHECK(seen(Error(any, "byte 3", "is wrong").within("#/a")) ==
+        Seen("#/a", "#/a: byte 3: is wrong"));
+  CHECK(seen(Error(any, "", "is wrong").within("file")) == Seen("file", "file: is wrong"));
 }
 
 TEST_CASE("Every code has a name of its own") {

@@ -161,6 +161,28 @@ TEST_CASE("A product of rows and states names what it cannot take") {
       change(rows);
       return code_of(rows, hidden.data(), 2, logits.data());
     };
+    const auto text_of = [&](HeadRows<__half> rows, int n) {
+      try {
+        fill_logits(rows, hidden.data(), n, logits.data(), nullptr);
+      } catch (const Error& error) {
+        return std::string(error.what());
+      }
+      return std::string();
+    };
+    const auto text_with = [&](auto change) {
+      HeadRows<__half> rows = good;
+      change(rows);
+      return text_of(rows, 2);
+    };
+    CHECK(text_of(good, 65) == "head: states 65: must be from 0 to 64");
+    CHECK(text_of(good, -1) == "head: states -1: must be from 0 to 64");
+    CHECK(text_with([](auto& rows) { rows.rows = -1; }) == "head: rows -1: must be 0 or more");
+    CHECK(text_with([](auto& rows) { rows.hidden_size = 12; }) ==
+          "head: hidden_size 12: must be a positive multiple of 8");
+    CHECK(text_with([](auto& rows) { rows.stride = 12; }) ==
+          "head: stride 12: must be 0, or a multiple of 8 from hidden_size 8 on");
+    CHECK(text_with([](auto& rows) { rows.weights = nullptr; }) ==
+          "head: weights: must be aligned to 16 bytes, and not null");
     CHECK(!code_of(good, hidden.data(), 2, logits.data()));
     CHECK(code_of(good, hidden.data(), 65, logits.data()) == Errc::invalid_option);
     CHECK(code_of(good, hidden.data(), -1, logits.data()) == Errc::invalid_option);

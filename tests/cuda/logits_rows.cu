@@ -141,23 +141,27 @@ TEST_CASE("Shapes and options that cannot be are refused") {
       rows.require_shape("f");
     } catch (const Error& error) {
       CHECK(error.code() == Errc::shape_mismatch);
-      return error.where();
+      return error.what();
     }
     return "";
   };
   CHECK(refusal({.logits = &x, .rows = 1, .vocabulary = 1}).empty());
   CHECK(refusal({.rows = 0, .vocabulary = 5}).empty());
   CHECK(refusal({.rows = 5, .vocabulary = 0}).empty());
-  CHECK(refusal({.rows = 1, .vocabulary = 1}) == "f: logits");
-  CHECK(refusal({.logits = &x, .rows = -1, .vocabulary = 1}) == "f: rows");
-  CHECK(refusal({.logits = &x, .rows = 1, .vocabulary = -1}) == "f: vocabulary");
-  CHECK(refusal({.logits = &x, .rows = 1, .vocabulary = 9, .stride = 8}) == "f: stride");
-  CHECK(refusal({.logits = &x, .rows = 1, .vocabulary = 65, .mask_stride = 2}) == "f: mask_stride");
+  CHECK(refusal({.rows = 1, .vocabulary = 1}) == "f: logits: must not be null");
+  CHECK(refusal({.logits = &x, .rows = -1, .vocabulary = 1}) == "f: rows -1: must be 0 or more");
+  CHECK(refusal({.logits = &x, .rows = 1, .vocabulary = -1}) ==
+        "f: vocabulary -1: must be from 0 to 2^30");
+  CHECK(refusal({.logits = &x, .rows = 1, .vocabulary = 9, .stride = 8}) ==
+        "f: stride 8: must be 0, or the vocabulary's 9 or more");
+  CHECK(refusal({.logits = &x, .rows = 1, .vocabulary = 65, .mask_stride = 2}) ==
+        "f: mask_stride 2: must be 0, or a mask's 3 words or more");
   CHECK_NOTHROW(SamplingOptions{.top_k = 3}.require_valid());
-  CHECK_THROWS_AS(SamplingOptions{.top_k = -1}.require_valid(), Error);
+  CHECK_THROWS_WITH(SamplingOptions{.top_k = -1}.require_valid(), "top_k -1: must be 0 or more");
   CHECK_THROWS_AS(SamplingOptions{.temperature = -1}.require_valid(), Error);
-  CHECK_THROWS_AS(SamplingOptions{.top_p = 0}.require_valid(), Error);
-  CHECK_THROWS_AS(SamplingOptions{.min_p = 2}.require_valid(), Error);
+  CHECK_THROWS_WITH(SamplingOptions{.top_p = 0}.require_valid(),
+                    "top_p 0: must be above 0 and at most 1");
+  CHECK_THROWS_WITH(SamplingOptions{.min_p = 2}.require_valid(), "min_p 2: must be from 0 to 1");
   CHECK_FALSE(SamplingOptions{.top_k = 7}.has_cuts(7));
   CHECK(SamplingOptions{.top_k = 6}.has_cuts(7));
 }

@@ -342,6 +342,14 @@ TEST_CASE("A pruned head names what it cannot take") {
       }
       return std::optional<Errc>();
     };
+    CHECK_THROWS_WITH(project_topk(good, hidden.data(), 2, nullptr, 0, 33,
+                                   {tokens.data(), logits.data(), logits.data()}, {}, nullptr),
+                      "k = 33: must be from 1 to 32");
+    CHECK_THROWS_WITH(project_topk(good, hidden.data(), 2, nullptr, -1, 3,
+                                   {tokens.data(), logits.data(), logits.data()}, {}, nullptr),
+                      "mask_words -1: must be 0 or more");
+    CHECK_THROWS_WITH(project_topk(good, hidden.data(), 2, nullptr, 0, 3, {}, {}, nullptr),
+                      "to: must have no null pointer");
     CHECK(code_of_k(0, 0) == Errc::invalid_option);
     CHECK(code_of_k(33, 0) == Errc::invalid_option);
     CHECK(code_of_k(32, 600) == Errc::shape_mismatch);

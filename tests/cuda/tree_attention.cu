@@ -430,29 +430,42 @@ TEST_CASE("A tree attention's blocks fit whatever a device has") {
 TEST_CASE("Tree attention refuses what it cannot do, and does nothing for nothing") {
   test::on_device([] {
     const Problem<__half> problem({.lengths = {3}, .nodes = 2}, 91);
+    std::string said;  // of what was refused last
     const auto refuses = [&](Errc code, auto change) {
       OnDevice<__half> device(problem);
       change(device);
       try {
         device.run();
       } catch (const Error& error) {
+        said = error.what();
         return error.code() == code;
       }
       return false;
     };
     using Device = OnDevice<__half>;
     CHECK(refuses(Errc::invalid_option, [](Device& d) { d.options.head_size = 80; }));
+    CHECK(said == "tree_attention: head_size 80: must be 64, 96, 128 or 256");
     CHECK(refuses(Errc::invalid_option, [](Device& d) { d.options.key_heads = 0; }));
+    CHECK(said == "tree_attention: key_heads 0: must be 1 or more");
     CHECK(refuses(Errc::invalid_option, [](Device& d) { d.options.key_heads = 2; }));
+    CHECK(said == "tree_attention: query_heads 1: must be a positive multiple of key_heads 2");
     CHECK(refuses(Errc::invalid_option, [](Device& d) { d.trees.nodes = 65; }));
+    CHECK(said == "tree_attention: nodes 65: must be from 0 to 64");
     CHECK(refuses(Errc::invalid_option, [](Device& d) { d.trees.sequences = -1; }));
+    CHECK(said == "tree_attention: sequences -1: must be 0 or more");
     CHECK(refuses(Errc::invalid_option, [](Device& d) { d.trees.max_length = -1; }));
+    CHECK(said == "tree_attention: max_length -1: must be 0 or more");
     CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.trees.queries += 1; }));
+    CHECK(said == "tree_attention: queries: must be aligned to 16 bytes, and not null");
     CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.trees.ancestors = nullptr; }));
+    CHECK(said == "tree_attention: ancestors: must not be null");
     CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.trees.lengths = nullptr; }));
     CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.cache.keys = nullptr; }));
     CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.cache.slot_stride = 65; }));
+    CHECK(said == "tree_attention: strides: must be multiples of 8 numbers");
     CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.cache.pages = d.lengths.data(); }));
+    CHECK(said ==
+          "tree_attention: page_size: must be 1 or more where there are pages, as must max_pages");
     CHECK(refuses(Errc::shape_mismatch, [](Device& d) { d.trees.max_length = 10'000; }));
 
     OnDevice<__half> device(problem);

@@ -362,13 +362,13 @@ TEST_CASE("settings that a beam search cannot have are named") {
     }
     return std::string("none");
   };
-  CHECK(failure({.width = 0}, {}) == "invalid_option width: must be at least 1");
+  CHECK(failure({.width = 0}, {}) == "invalid_option width 0: must be 1 or more");
   CHECK(failure({.length_penalty = std::nan("")}, {}) ==
-        "invalid_option length_penalty: must be from -10 to 10");
+        "invalid_option length_penalty nan: must be from -10 to 10");
   CHECK(failure({.length_penalty = 11}, {}) ==
-        "invalid_option length_penalty: must be from -10 to 10");
+        "invalid_option length_penalty 11: must be from -10 to 10");
   CHECK(failure({}, {.temperature = 0.5F}) ==
-        "invalid_option temperature: must be 0 for a beam search");
+        "invalid_option temperature 0.5: must be 0 for a beam search");
   CHECK(failure({}, {.max_tokens = 2}) == "none");
 }
 

@@ -83,17 +83,19 @@ TEST_CASE("bad prompts, options and constraints are named before decoding starts
   };
   CHECK(failure({}, {}) == "invalid_option prompt: must hold at least one token");
   CHECK(failure({1, 40}, {}) ==
-        "unknown_token prompt token 1: id 40 is not in the model's vocabulary");
+        "unknown_token prompt token 1: id 40 must be one of the model's vocabulary, below 40");
   CHECK(failure({-1}, {}) ==
-        "unknown_token prompt token 0: id -1 is not in the model's vocabulary");
+        "unknown_token prompt token 0: id -1 must be one of the model's vocabulary, below 40");
   CHECK(failure(std::vector<td::TokenId>(9, 1), {}) ==
-        "limit_exceeded prompt: has 9 tokens, the model's context holds 8");
+        "limit_exceeded prompt: 9 tokens: must be at most the model's context, 8");
   CHECK(failure({1}, {.temperature = -1}) ==
-        "invalid_option temperature: must be 0, or from 1e-6 to 1e6");
+        "invalid_option temperature -1: must be 0, or from 1e-6 to 1e6");
   CHECK(failure(std::vector<td::TokenId>(8, 1), {}) == "none");
 
   const td::Unconstrained wide{41};
-  CHECK_THROWS_AS((td::Decoder{model, wide}), td::Error);
+  CHECK_THROWS_WITH(
+      (td::Decoder{model, wide}),
+      "constraint: 41 tokens: must be at most those that the model has logits for, 40");
 }
 
 TEST_CASE("decoding ends where the context does") {

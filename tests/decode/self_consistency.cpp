@@ -243,8 +243,8 @@ TEST_CASE("settings that self-consistency cannot have are named") {
     }
     return std::string("none");
   };
-  CHECK(failure(0, 1) == "invalid_option samples: must be at least 1");
-  CHECK(failure(2, 0) == "invalid_option temperature: must be above 0 for samples to differ");
+  CHECK(failure(0, 1) == "invalid_option samples 0: must be 1 or more");
+  CHECK(failure(2, 0) == "invalid_option temperature 0: must be above 0 for samples to differ");
   CHECK(failure(2, 1) == "none");
   CHECK(failure(1, 0) == "none");
 }

@@ -24,7 +24,7 @@ namespace {
 
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Half   = Eigen::bfloat16;
-using Words = td::ConstMaskView;
+using Words  = td::ConstMaskView;
 
 /// Whole numbers so small that every sum of products is exact in float: equality is meant, and ties
 /// are many.
@@ -275,6 +275,14 @@ TEST_CASE("heads and tokens that do not fit are refused by name") {
           td::FrequencyRankedHead<Half, float>{good, ranks, {.gather = false}};
         }) == td::Errc::invalid_option);
   const td::FrequencyRankedHead head{good, ranks};
+  CHECK_THROWS_WITH(head.first(11), "k = 11: must be at most the rows that there are, 10");
+  CHECK_THROWS_WITH(head.with(std::vector{24}), "token 24: must be one of the head's 24");
+  CHECK_THROWS_WITH((td::FrequencyRankedHead{small, ranks}),
+                    "head: [19, 4]: must have columns, and a row for each of the 20 tokens that "
+                    "are ranked");
+  CHECK_THROWS_WITH((td::FrequencyRankedHead<Half, float>{good, ranks, {.gather = false}}),
+                    "gather false: must be true where the weights are of another type than the "
+                    "head's");
   CHECK(code_of([&] { (void)head.first(11); }) == td::Errc::invalid_option);
   for (const td::TokenId token : {-1, 24}) {
     CHECK(code_of([&] { (void)head.with(std::vector{token}); }) == td::Errc::unknown_token);

@@ -87,6 +87,12 @@ TEST_CASE("offsets and weights that do not fit are refused by place") {
     return std::pair(td::Errc::malformed_json, std::string("nothing thrown"));
   };
   constexpr auto max = std::numeric_limits<std::int64_t>::max();
+  CHECK_THROWS_WITH(
+      (td::MappedHead<float>{10, std::vector<std::int64_t>{0, 0, 0}, std::vector<float>(7)}),
+      "lm_head.weight: 7 numbers: must be as many for each of the 3 rows of d2t");
+  CHECK_THROWS_WITH(
+      (td::MappedHead<float>{10, std::vector<std::int64_t>{0, 9}, std::vector<float>(4)}),
+      "d2t[1]: must map to one of the target's 10 tokens, and has 9");
   CHECK(build({0, 0, 0}, 7).first == td::Errc::shape_mismatch);
   CHECK(build({0, 0}, 0).first == td::Errc::shape_mismatch);
   CHECK(build({}, 4).first == td::Errc::shape_mismatch);

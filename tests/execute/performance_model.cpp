@@ -353,6 +353,12 @@ TEST_CASE("What is no time or no probability is refused") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double inf = std::numeric_limits<double>::infinity();
   const TurnTimes good{Seconds(1), Seconds(0.5), Seconds(1)};
+  CHECK_THROWS_WITH(time_without(1, {.tool = Seconds(-1.5)}),
+                    "tool -1.5: must be a time in seconds: 0 or more, and finite");
+  CHECK_THROWS_WITH(readmission_time({.turn = good, .cached_share = 1.5}),
+                    "cached_share 1.5: must be from 0 to 1");
+  CHECK_THROWS_WITH(append_time({.turn = good, .prefill_rate = 0}),
+                    "prefill_rate 0: must be above 0");
   for (const double bad : {-0.1, 1.1, nan, inf}) {
     CHECK(refuses([&] { return time_with(1, good, bad); }));
     CHECK(refuses([&] { return time_saved(good, bad, 2); }));

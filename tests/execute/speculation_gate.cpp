@@ -312,6 +312,11 @@ TEST_CASE("Options and observations that mean nothing are refused") {
         GateOptions{.overhead = Seconds(nan)}}) {
     CHECK(code([&] { SpeculationGate gate{bad}; }) == Errc::invalid_option);
   }
+  CHECK_THROWS_WITH(SpeculationGate({.half_life = -1}),
+                    "half_life -1: must be above 0, and finite");
+  CHECK_THROWS_WITH(SpeculationGate({.explore_every = 0}), "explore_every 0: must be 1 or more");
+  CHECK_THROWS_WITH(SpeculationGate({.exploration_loss = 2}),
+                    "exploration_loss 2: must be above 0 and at most 1");
   SpeculationGate gate;
   for (const Observation& bad :
        {Observation{.generation = Seconds(-1)}, Observation{.speculation = Seconds(nan)},

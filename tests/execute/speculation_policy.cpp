@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-const ToolSet& tools() {
+const ToolSet& documents() {
   static const ToolSet set = ToolSet::parse(R"([
     {"name": "read", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
     {"name": "again", "inputSchema": {"type": "object"},
@@ -34,13 +34,13 @@ constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 }  // namespace
 
 TEST_CASE("only what says that it is read-only, and what is listed, is eligible") {
-  const SpeculationPolicy policy(tools());
+  const SpeculationPolicy policy(documents());
   CHECK(policy.is_eligible("read"));
   for (const char* name : {"again", "silent", "text", "openai", "unknown", ""}) {
     INFO(name);
     CHECK_FALSE(policy.is_eligible(name));
   }
-  const SpeculationPolicy listed(tools(), {.allowed = {"silent", "read"}});
+  const SpeculationPolicy listed(documents(), {.allowed = {"silent", "read"}});
   CHECK(listed.is_eligible("read"));
   CHECK(listed.is_eligible("silent"));
   CHECK_FALSE(listed.is_eligible("again"));
@@ -50,12 +50,19 @@ TEST_CASE("only what says that it is read-only, and what is listed, is eligible"
 TEST_CASE("what a policy refuses") {
   const auto code_of = [](PolicyOptions options) {
     try {
-      const SpeculationPolicy policy(tools(), options);
+      const SpeculationPolicy policy(documents(), options);
     } catch (const Error& error) {
       return error.code();
     }
     return Errc::malformed_json;
   };
+  using Policy = SpeculationPolicy;
+  CHECK_THROWS_WITH(Policy(documents(), {.allowed = {"raed"}}),
+                    "allowed \"raed\": must be the name of a tool");
+  CHECK_THROWS_WITH(Policy(documents(), {.max_time = Seconds(-1), .time = time_of}),
+                    "max_time -1: must be 0 or more");
+  CHECK_THROWS_WITH(Policy(documents(), {.max_cost = 1}),
+                    "max_cost 1: must be infinite where no function says what a call takes");
   CHECK(code_of({.allowed = {"read", "raed"}}) == Errc::unknown_tool);
   CHECK(code_of({.max_time = Seconds(1)}) == Errc::invalid_option);
   CHECK(code_of({.max_cost = 1}) == Errc::invalid_option);
@@ -64,28 +71,28 @@ TEST_CASE("what a policy refuses") {
 }
 
 TEST_CASE("a budget bounds the number of calls, their time and their cost") {
-  const SpeculationPolicy few(tools(), {.max_calls = 2});
+  const SpeculationPolicy few(documents(), {.max_calls = 2});
   SpeculationBudget budget = few.budget();
   CHECK(budget.take(call(1)));
   CHECK(budget.take(call(1e9)));
   CHECK_FALSE(budget.take(call(0)));
   CHECK(few.budget().take(call(0)));  // another turn, another budget
-  CHECK_FALSE(SpeculationPolicy(tools(), {.max_calls = 0}).budget().take(call(0)));
+  CHECK_FALSE(SpeculationPolicy(documents(), {.max_calls = 0}).budget().take(call(0)));
 
   SpeculationBudget time =
-      SpeculationPolicy(tools(), {.max_time = Seconds(3), .time = time_of}).budget();
+      SpeculationPolicy(documents(), {.max_time = Seconds(3), .time = time_of}).budget();
   CHECK(time.take(call(2)));
   CHECK_FALSE(time.take(call(1.5)));
   CHECK(time.take(call(1)));
   CHECK(time.take(call(0)));
   CHECK_FALSE(time.take(call(0.25)));
 
-  SpeculationBudget cost = SpeculationPolicy(tools(), {.max_cost = 3, .cost = cost_of}).budget();
+  SpeculationBudget cost = SpeculationPolicy(documents(), {.max_cost = 3, .cost = cost_of}).budget();
   CHECK_FALSE(cost.take(call(-1)));
   CHECK_FALSE(cost.take(call(4)));
   CHECK(cost.take(call(3)));
   CHECK_FALSE(
-      SpeculationPolicy(tools(), {.cost = [](auto&) { return no_number; }}).budget().take(call(1)));
+      SpeculationPolicy(documents(), {.cost = [](auto&) { return no_number; }}).budget().take(call(1)));
 }
 
 TEST_CASE("what was taken never exceeds the bounds, and what fits is taken") {
@@ -99,7 +106,7 @@ TEST_CASE("what was taken never exceeds the bounds, and what fits is taken") {
     double time_of_call = 0, time_sum = 0, cost_sum = 0;
     std::size_t calls = 0;
     SpeculationBudget budget =
-        SpeculationPolicy(tools(), {.max_calls = max_calls,
+        SpeculationPolicy(documents(), {.max_calls = max_calls,
                                     .max_time  = Seconds(max_time),
                                     .max_cost  = max_cost,
                                     .time = [&](const ToolCall&) { return Seconds(time_of_call); },

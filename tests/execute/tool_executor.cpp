@@ -97,8 +97,10 @@ TEST_CASE("a call's result is what the runtime says, exceptions included") {
 
 TEST_CASE("options outside their range") {
   const auto runtime = [](const ToolCall&, std::stop_token) { return ToolResult{}; };
-  CHECK_THROWS_AS(ToolExecutor(runtime, ToolSet(), {.threads = 0}), Error);
-  CHECK_THROWS_AS(ToolExecutor(runtime, ToolSet(), {.timeout = 0ms}), Error);
+  CHECK_THROWS_WITH(ToolExecutor(runtime, ToolSet(), {.threads = 0}),
+                    "threads 0: must be 1 or more");
+  CHECK_THROWS_WITH(ToolExecutor(runtime, ToolSet(), {.timeout = 0ms}),
+                    "timeout 0: must be 1 or more, in milliseconds");
   CHECK_THROWS_AS(ToolExecutor(runtime, ToolSet(), {.tool_timeouts = {{"f", -1ms}}}), Error);
   ToolExecutor patient(runtime, ToolSet(), {.timeout = std::chrono::milliseconds::max()});
   CHECK(status_of(patient.start(call(1))) == ToolStatus::ok);

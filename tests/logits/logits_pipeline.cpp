@@ -201,6 +201,23 @@ TEST_CASE("whatever a model produces, what the mask allows can be drawn") {
 }
 
 TEST_CASE("options outside their range are named") {
+  const auto text = [](const td::SamplingParameters& options) -> std::string {
+    try {
+      const td::LogitsPipeline pipeline{options};
+    } catch (const td::Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(text({.temperature = -1}) == "temperature -1: must be 0, or from 1e-6 to 1e6");
+  CHECK(text({.temperature = not_a_number}) == "temperature nan: must be 0, or from 1e-6 to 1e6");
+  CHECK(text({.top_p = 1.5F}) == "top_p 1.5: must be above 0 and at most 1");
+  CHECK(text({.min_p = -0.5F}) == "min_p -0.5: must be from 0 to 1");
+  CHECK(text({.repetition_penalty = 0}) == "repetition_penalty 0: must be above 0 and at most 1e6");
+  CHECK(text({.presence_penalty = 2e6F}) == "presence_penalty 2e+06: must be from -1e6 to 1e6");
+  CHECK(text({.frequency_penalty = -2e6F}) == "frequency_penalty -2e+06: must be from -1e6 to 1e6");
+  CHECK(text({.bias = {{-1, 0.0F}}}) == "bias -1: must name a token: 0 or more");
+  CHECK(text({.bias = {{1, 2e6F}}}) == "bias 2e+06: must be from -1e6 to 1e6, or -infinity");
   const auto place = [](const td::SamplingParameters& options) -> std::string {
     try {
       const td::LogitsPipeline pipeline{options};

@@ -309,11 +309,11 @@ TEST_CASE("tokens and lengths past the model's are refused and change nothing") 
   std::vector<float> logits(model.vocabulary_size());
   model.forward(cache, Tokens(199, 1), logits);
   CHECK_THROWS_WITH(model.forward(cache, Tokens{1, 2}, logits),
-                    "context: holds 200 tokens, 201 are needed");
+                    "context: 201 tokens: must be at most 200");
   CHECK_THROWS_WITH(model.forward(cache, Tokens{61}, logits),
-                    "token 61: is not in the model's vocabulary");
+                    "token 61: must be one of the model's vocabulary, below 61");
   CHECK_THROWS_WITH(model.forward(cache, Tokens{-1}, logits),
-                    "token -1: is not in the model's vocabulary");
+                    "token -1: must be one of the model's vocabulary, below 61");
   std::vector<float> rows(3 * model.vocabulary_size());
   CHECK_THROWS_AS(
       model.forward_tree(cache, Tokens{1, 2, 3}, std::vector<std::uint64_t>{1, 3, 5}, rows),

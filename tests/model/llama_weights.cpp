@@ -72,13 +72,13 @@ TEST_CASE("a config that the file does not bear out is refused with the tensor's
   config.vocabulary_size++;
   CHECK_THROWS_WITH(
       td::model::LlamaWeights::read(file, config),
-      "f: tensor \"model.embed_tokens.weight\": has shape [61,36], required is [62,36]");
+      "f: tensor \"model.embed_tokens.weight\": has shape [61,36], must have [62,36]");
   config                 = td::test::random_llama_config();
   config.key_value_heads = 3;
   CHECK_THROWS_WITH(
       td::model::LlamaWeights::read(file, config),
-      "f: tensor \"model.layers.0.self_attn.k_proj.weight\": has shape [20,36], required "
-      "is [30,36]");
+      "f: tensor \"model.layers.0.self_attn.k_proj.weight\": has shape [20,36], must have "
+      "[30,36]");
 }
 
 TEST_CASE("weights in memory are checked as well") {
@@ -86,7 +86,7 @@ TEST_CASE("weights in memory are checked as well") {
   auto weights      = td::test::random_llama_weights(config, 1);
   weights.layers[1].down.pop_back();
   CHECK_THROWS_WITH(weights.check(config),
-                    "model.layers.1.mlp.down_proj.weight: has 1799 elements, required are 1800");
+                    "model.layers.1.mlp.down_proj.weight: 1799 elements: must be 1800");
   weights.layers.pop_back();
-  CHECK_THROWS_WITH(weights.check(config), "layers: has 1 elements, required are 2");
+  CHECK_THROWS_WITH(weights.check(config), "layers: 1 elements: must be 2");
 }

@@ -98,9 +98,9 @@ TEST_CASE("a tensor must be there, of the required shape, and of a float type") 
   const auto file = td::SafeTensors::parse(valid_file(), "m.safetensors");
   CHECK_THROWS_WITH(file.floats("x", Shape{1}), "m.safetensors: tensor \"x\": is not in the file");
   CHECK_THROWS_WITH(file.floats("a", Shape{4}),
-                    "m.safetensors: tensor \"a\": has shape [2,2], required is [4]");
+                    "m.safetensors: tensor \"a\": has shape [2,2], must have [4]");
   CHECK(failure_of(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", 8).second ==
-        "m.safetensors: tensor \"a\": has type I64, only F32, F16 and BF16 can be weights");
+        "m.safetensors: tensor \"a\": has type I64, weights must be F32, F16 or BF16");
 }
 
 TEST_CASE("a header that contradicts itself or the file is refused with its place") {

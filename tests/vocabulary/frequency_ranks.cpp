@@ -67,6 +67,7 @@ TEST_CASE("tokens that end a text or have a name are always in") {
   CHECK(in_order(ranks) == Ids{1, 2, 3, 5, 4, 0, 6, 7, 8});
   CHECK(ranks.always_count() == 3);
   CHECK(ranks.source() == "two lines");
+  CHECK_THROWS_WITH(FrequencyRanks(Counts(7), vocabulary), "counts: 7 tokens: must be 9");
   check_error(td::Errc::shape_mismatch, "counts",
               [&] { return FrequencyRanks(Counts(7), vocabulary); });
 }

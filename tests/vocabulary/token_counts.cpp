@@ -104,6 +104,8 @@ TEST_CASE("text is cut at lines that end and begin visibly, else where it can be
   CHECK(pieces_of("onet\U0001F600\U0001F600", 8) == Pieces{"onet", "\U0001F600", "\U0001F600"});
   CHECK(pieces_of(std::string(20, '\x80'), 8).size() == 5);
   std::istringstream stream("text");
+  CHECK_THROWS_WITH(td::count_tokens(Bytes(), stream, {.piece_bytes = 7}),
+                    "piece_bytes 7: must be 8 or more");
   CHECK(error_of([&] {
           static_cast<void>(td::count_tokens(Bytes(), stream, {.piece_bytes = 7}));
         }) == td::Errc::invalid_option);

@@ -101,7 +101,7 @@ class OrderConsistencySampler {
         text_(calls().mask_cache().trie()),
         known_(std::make_unique<Known>()) {
     if (options_.max_orders == 0) {
-      throw Error(Errc::invalid_option, "max_orders", "must be 1 or more");
+      throw Error(Errc::invalid_option, "max_orders", options_.max_orders, "must be 1 or more");
     }
   }
   explicit OrderConsistencySampler(const Decoder<M, ToolCallFSM, S>&&,

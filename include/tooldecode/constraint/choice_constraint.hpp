@@ -32,7 +32,7 @@ class ChoiceConstraint : public GrammarConstraint {
       : GrammarConstraint(std::move(cache), std::move(texts.first), texts.second) {}
 
   static Texts build(const std::vector<std::string>& texts) {
-    if (texts.empty()) throw Error(Errc::invalid_option, "", "a choice needs at least one text");
+    if (texts.empty()) throw Error(Errc::invalid_option, "", "a choice must have one text or more");
     Grammar grammar;
     const NodeId end = grammar.empty();
     std::vector<std::pair<std::string, NodeId>> alternatives;

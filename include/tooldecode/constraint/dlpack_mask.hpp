@@ -34,6 +34,16 @@ inline constexpr int dlpack_cpu          = 1;
 inline constexpr int dlpack_int          = 0;
 inline constexpr int dlpack_unsigned     = 1;
 inline constexpr std::size_t max_extents = std::numeric_limits<std::ptrdiff_t>::max();
+
+/// The shape as it is written in errors: "[2, 4]".
+template <class Tensor>
+[[nodiscard]] std::string dlpack_shape(const Tensor& tensor) {
+  std::string text = "[";
+  for (int i = 0; tensor.shape != nullptr && i < tensor.ndim; ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(tensor.shape[i]);
+  }
+  return text + ']';
+}
 }  // namespace detail
 
 /// The words of a tensor that holds one mask, [words], or several, [rows, words].
@@ -51,30 +61,37 @@ inline constexpr std::size_t max_extents = std::numeric_limits<std::ptrdiff_t>::
 template <class Tensor>
 [[nodiscard]] MaskView dlpack_mask_words(const Tensor& tensor, std::size_t vocabulary_size) {
   if (static_cast<int>(tensor.device.device_type) != detail::dlpack_cpu) {
-    throw Error(Errc::invalid_option, "device", "must be the CPU, which DLPack numbers 1");
+    throw Error(Errc::invalid_option, "device", static_cast<int>(tensor.device.device_type),
+                "must be the CPU, which DLPack numbers 1");
   }
   const int code = tensor.dtype.code;
   if ((code != detail::dlpack_int && code != detail::dlpack_unsigned) || tensor.dtype.bits != 32 ||
       tensor.dtype.lanes != 1) {
-    throw Error(Errc::unknown_format, "dtype", "must be int32 or uint32, in one lane");
+    throw Error(Errc::unknown_format, "dtype",
+                std::to_string(tensor.dtype.bits) + " bits of code " + std::to_string(code) +
+                    " in " + std::to_string(tensor.dtype.lanes) +
+                    " lanes: must be int32 or uint32, in one lane");
   }
   const std::size_t width = mask_word_count(vocabulary_size);
   const int last          = tensor.ndim == 1 ? 0 : 1;
   if ((tensor.ndim != 1 && tensor.ndim != 2) || tensor.shape == nullptr || tensor.shape[0] < 0 ||
       tensor.shape[last] < 0 || static_cast<std::size_t>(tensor.shape[last]) != width) {
     throw Error(Errc::shape_mismatch, "shape",
-                "must be [rows, " + std::to_string(width) + "] or [" + std::to_string(width) + "]");
+                detail::dlpack_shape(tensor) + ": must be [rows, " + std::to_string(width) +
+                    "] or [" + std::to_string(width) + "]");
   }
   const std::size_t rows = last == 0 ? 1 : static_cast<std::size_t>(tensor.shape[0]);
   if (width != 0 && rows > detail::max_extents / sizeof(std::uint32_t) / width) {
-    throw Error(Errc::shape_mismatch, "shape", "has more rows than memory can hold");
+    throw Error(Errc::shape_mismatch, "shape",
+                detail::dlpack_shape(tensor) + ": must have no more rows than memory can hold");
   }
   if (rows == 0 || width == 0) return {};
   if (tensor.strides != nullptr) {
     // The stride of an extent of one is never used, and may be anything.
     const bool is_row_compact = width == 1 || tensor.strides[last] == 1;
     if (!is_row_compact || (rows > 1 && tensor.strides[0] != static_cast<std::int64_t>(width))) {
-      throw Error(Errc::shape_mismatch, "strides", "must be those of rows without gaps");
+      throw Error(Errc::shape_mismatch, "strides",
+                  "must be those of rows without gaps: [" + std::to_string(width) + ", 1]");
     }
   }
   if (tensor.data == nullptr) throw Error(Errc::invalid_option, "data", "must not be null");
@@ -99,7 +116,9 @@ void fill_dlpack_mask(Tensor& tensor, const MaskRows& masks, DlpackExtents& exte
   const std::size_t width = mask_word_count(masks.vocabulary_size);
   const std::size_t size  = masks.words.size();
   if (width == 0 || masks.rows == 0 ? size != 0 : size % width != 0 || size / width != masks.rows) {
-    throw Error(Errc::shape_mismatch, "words", "must hold ceil(V / 32) words for each row");
+    throw Error(Errc::shape_mismatch, "words", size,
+                "must be ceil(V / 32) for each row: " + std::to_string(masks.rows) + " x " +
+                    std::to_string(width));
   }
   extents     = {.shape   = {static_cast<std::int64_t>(masks.rows), static_cast<std::int64_t>(width)},
                  .strides = {static_cast<std::int64_t>(width), 1}};

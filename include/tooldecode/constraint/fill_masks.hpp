@@ -45,8 +45,9 @@ void fill_mask_rows(const C& constraint, std::size_t rows, StateOf state_of, Mas
                     Execute& execute) {
   const std::size_t width = mask_word_count(constraint.vocabulary_size());
   if (rows == 0 ? !words.empty() : words.size() % rows != 0 || words.size() / rows != width) {
-    throw Error(Errc::invalid_option, "words",
-                "must hold ceil(V / 32) words for each of " + std::to_string(rows) + " masks");
+    throw Error(Errc::invalid_option, "words", words.size(),
+                "must be ceil(V / 32) for each mask: " + std::to_string(rows) + " x " +
+                    std::to_string(width));
   }
   execute(rows, [&](std::size_t i) {
     const MaskView row = words.subspan(i * width, width);
@@ -90,13 +91,14 @@ std::vector<std::optional<typename C::State>> fill_masks(const C& constraint,
                                                          MaskView words, Execute&& execute = {}) {
   const std::size_t nodes = tree.tokens.size();
   if (tree.parents.size() != nodes) {
-    throw Error(Errc::invalid_option, "parents", "must be one for each token");
+    throw Error(Errc::invalid_option, "parents", tree.parents.size(),
+                "must be one for each token: " + std::to_string(nodes));
   }
   std::vector<std::optional<typename C::State>> states(nodes);  // [N]
   if (nodes > 0) states[0] = tree.root;
   for (std::size_t i = 1; i < nodes; ++i) {
     if (tree.parents[i] >= i) {
-      throw Error(Errc::invalid_option, "parents/" + std::to_string(i),
+      throw Error(Errc::invalid_option, "parents/" + std::to_string(i), tree.parents[i],
                   "must be less than the node's own index");
     }
     const auto& parent = states[tree.parents[i]];

@@ -51,7 +51,7 @@ class JsonSchemaConstraint : public GrammarConstraint {
                        SchemaOptions options) try
       : JsonSchemaConstraint(build(schema, std::move(options)), std::move(cache)) {
   } catch (const Error& error) {
-    throw schema::placed(error, "#");
+    throw error.under("#");
   }
   JsonSchemaConstraint(Values values, VocabularyIndex cache)
       : GrammarConstraint(std::move(cache), std::move(values.first), values.second) {}

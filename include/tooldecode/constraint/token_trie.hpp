@@ -98,14 +98,17 @@ class TokenTrie {
 
   void insert(std::span<const TokenId> tokens, std::size_t index) {
     const std::string place = "name " + std::to_string(index);
-    if (tokens.empty()) throw Error(Errc::unknown_token, place, "an empty name");
+    if (tokens.empty()) throw Error(Errc::unknown_token, place, "must not be empty");
     std::uint32_t node = 0;
     for (const TokenId token : tokens) {
       if (token < 0 || static_cast<std::size_t>(token) >= vocabulary_.size()) {
-        throw Error(Errc::unknown_token, place, "no token " + std::to_string(token));
+        throw Error(Errc::unknown_token, place,
+                    "token " + std::to_string(token) + " must be in the vocabulary, below " +
+                        std::to_string(vocabulary_.size()));
       }
       if (vocabulary_.is_end(token)) {
-        throw Error(Errc::unknown_token, place, "end token " + std::to_string(token));
+        throw Error(Errc::unknown_token, place,
+                    "token " + std::to_string(token) + " must be no end token");
       }
       const auto fresh           = static_cast<std::uint32_t>(nodes_.size());
       const auto [child, is_new] = nodes_[node].next.try_emplace(token, fresh);

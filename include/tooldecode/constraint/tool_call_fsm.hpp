@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/tool_call.hpp>
@@ -203,7 +205,7 @@ class ToolCallFSM {
   }
 
  private:
-  template <CallFormat>
+  template <class>
   friend class ToolLibrary;
 
   // The tools of tags, by the tags; empty: the tags themselves.
@@ -219,6 +221,17 @@ class ToolCallFSM {
   ToolCallFSM(VocabularyIndex cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
               const ChoiceOptions& options)
       : ToolCallFSM(BuildBudget(options.limits), std::move(cache), tools, format, options) {}
+  // What is no format gets one sentence, and no line for all that would be done with it.
+  template <class F>
+    requires(!CallFormat<F>)
+  ToolCallFSM(VocabularyIndex /*cache*/, const std::shared_ptr<const ToolSet>& /*tools*/,
+              const F& /*format*/, const ChoiceOptions& /*options*/)
+      : ToolCallFSM(refused<F>()) {}
+  template <class F>
+  [[noreturn]] static ToolCallFSM refused() {
+    static_assert(diagnose::is_call_format<F>());
+    std::terminate();
+  }
   // The budget is that of the automaton too.
   template <class F>
   ToolCallFSM(const BuildBudget& /*budget*/, VocabularyIndex cache,
@@ -227,7 +240,7 @@ class ToolCallFSM {
       : ToolCallFSM(std::move(cache), tools, format, options,
                     Parts{build_call_grammar(format, *tools, options)}) {
   } catch (const Error& error) {
-    throw schema::placed(error, "#");
+    throw error.under("#");
   }
   template <class F>
   ToolCallFSM(VocabularyIndex cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
@@ -262,7 +275,7 @@ class ToolCallFSM {
     for (const std::string& opening : openings) {
       if (!values.advance_bytes(values.initial(), opening)) continue;
       throw Error(Errc::invalid_option, std::string(detail::text_schema_place),
-                  "a value may begin with " + opening + ", which opens calls in this format");
+                  "no value must begin with " + opening + ", which opens calls in this format");
     }
   }
 

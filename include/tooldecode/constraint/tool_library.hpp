@@ -16,6 +16,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/tools/call_format.hpp>
@@ -33,14 +34,17 @@ namespace tooldecode {
 /// \par Threads     every const member may run concurrently
 /// \par Errors      from `machine`, as ToolCallFSM; Error{invalid_option} from the constructor for
 ///                  options of one call only
-template <CallFormat F>
+template <class F>
 class ToolLibrary {
+  static_assert(diagnose::is_call_format<F>());
+
  public:
   /// \param options  of every machine, but for the choice
   explicit ToolLibrary(VocabularyIndex cache, F format = {}, ChoiceOptions options = {})
       : cache_(std::move(cache)), format_(std::move(format)), options_(std::move(options)) {
     if (!options_.leading_keys.empty() || options_.open_ended) {
-      throw Error(Errc::invalid_option, "leading_keys", "these are options of a single call");
+      throw Error(Errc::invalid_option, "leading_keys",
+                  "must be empty, and open_ended false: they are options of a single call");
     }
   }
 

@@ -70,7 +70,7 @@ class BuildBudget {
     try {
       spend(steps, bytes);
     } catch (const Error& error) {
-      throw Error(error.code(), place, error.what());
+      throw error.under(place);
     }
   }
   /// Asks for room for something that is being made and may not be kept: it is not charged.

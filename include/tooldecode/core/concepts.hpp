@@ -1,5 +1,8 @@
 /// \file
-/// Every concept of the library on one page: what a part must offer to take part.
+/// What models, draft models and constraints must offer to take part. The concepts that need types
+/// of a later folder stand there: CallFormat in tools/call_format.hpp, Drafter in
+/// draft/drafter.hpp, DraftHead in draft/draft_head.hpp, AcceptanceRule in
+/// verify/acceptance_rule.hpp, ToolRuntime in execute/tool_runtime.hpp.
 #pragma once
 
 #include <concepts>

@@ -1,6 +1,13 @@
 /// \file
 /// Every macro of the library: TOOLDECODE_ASSERT, which users may replace before the first include.
+/// The language's version is checked here alone: every header that includes no other of the library
+/// includes this one, so that whatever is included, this is read first.
 #pragma once
+
+#if defined(_MSVC_LANG) ? _MSVC_LANG < 202002L : __cplusplus < 202002L
+#error "tooldecode needs C++20: compile with -std=c++20 (MSVC: /std:c++20) or later"
+#include <tooldecode_needs_cxx20>  // no such file: compilers end here, and not a thousand lines later
+#endif
 
 #include <cassert>
 

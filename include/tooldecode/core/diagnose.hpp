@@ -1,6 +1,6 @@
 /// \file
-/// Names the first member that a type lacks to meet a concept, with the line to write.
-/// write.
+/// Names the first member that a type lacks to meet a concept, with the line to write. What
+/// diagnoses the concepts of other folders stands beside these.
 #pragma once
 
 #include <concepts>
@@ -114,6 +114,95 @@ consteval bool is_head_model() {
   return true;
 }
 
+/// True where M is a BatchModel; otherwise a compile error that names what M lacks first.
+template <class M>
+consteval bool is_batch_model() {
+  if constexpr (BatchModel<M>) {
+  } else if constexpr (!Model<M>) {
+    return is_model<M>();
+  } else {
+    static_assert(
+        detail::never<M>,
+        "BatchModel: add 'void forward_batch(std::span<Cache* const> caches, std::span<const std::span<const TokenId>> tokens, std::span<float> logits) const;'");
+  }
+  return true;
+}
+
+/// True where M is a HostHeadModel; otherwise a compile error that names what M lacks first.
+template <class M>
+consteval bool is_host_head_model() {
+  if constexpr (HostHeadModel<M>) {
+  } else if constexpr (!HeadModel<M>) {
+    return is_head_model<M>();
+  } else {
+    static_assert(
+        detail::never<M>,
+        "HostHeadModel: add 'data()', 'rows()' and 'cols()' to what lm_head() returns, a row-major matrix in the host's memory");
+  }
+  return true;
+}
+
+/// True where M is a HeadTreeModel; otherwise a compile error that names what M lacks first.
+template <class M>
+consteval bool is_head_tree_model() {
+  if constexpr (HeadTreeModel<M>) {
+  } else if constexpr (!TreeModel<M>) {
+    return is_tree_model<M>();
+  } else if constexpr (!HeadModel<M>) {
+    return is_head_model<M>();
+  } else {
+    static_assert(
+        detail::never<M>,
+        "HeadTreeModel: add 'void forward_tree_hidden(Cache&, std::span<const TokenId> tokens, std::span<const std::uint64_t> ancestors, std::span<float> hidden) const;', the states that a drafter reads");
+  }
+  return true;
+}
+
+/// True where D is a DraftModel; otherwise a compile error that names what D lacks first.
+template <class D>
+consteval bool is_draft_model() {
+  using Tokens = std::span<const TokenId>;
+  using States = std::span<const float>;
+  if constexpr (DraftModel<D>) {
+  } else if constexpr (!requires { typename D::Cache; }) {
+    static_assert(detail::never<D>,
+                  "DraftModel: add 'using Cache = ...;', the value that holds one sequence");
+  } else if constexpr (!std::movable<typename D::Cache>) {
+    static_assert(
+        detail::never<D>,
+        "DraftModel: make Cache movable: 'Cache(Cache&&) = default; Cache& operator=(Cache&&) = default;'");
+  } else if constexpr (!requires(const D& d) {
+                         { d.hidden_size() } -> std::convertible_to<std::size_t>;
+                       }) {
+    static_assert(
+        detail::never<D>,
+        "DraftModel: add 'std::size_t hidden_size() const;', the width of a hidden state");
+  } else if constexpr (!requires(const D& d) {
+                         { d.make_cache() } -> std::same_as<typename D::Cache>;
+                       }) {
+    static_assert(detail::never<D>,
+                  "DraftModel: add 'Cache make_cache() const;', an empty sequence");
+  } else if constexpr (!requires(const D& d, const typename D::Cache& cache) {
+                         { d.length(cache) } -> std::convertible_to<std::size_t>;
+                       }) {
+    static_assert(
+        detail::never<D>,
+        "DraftModel: add 'std::size_t length(const Cache&) const;', the entries in a cache");
+  } else if constexpr (!requires(const D& d, typename D::Cache& cache, Tokens tokens, States states,
+                                 std::span<float> guesses) {
+                         d.forward(cache, tokens, states, guesses);
+                       }) {
+    static_assert(
+        detail::never<D>,
+        "DraftModel: add 'void forward(Cache&, std::span<const TokenId> tokens, std::span<const float> states, std::span<float> guesses) const;'");
+  } else {
+    static_assert(
+        detail::never<D>,
+        "DraftModel: add 'void forward_nodes(Cache&, std::span<const TokenId> tokens, std::span<const float> states, std::span<const std::uint64_t> ancestors, std::span<float> guesses) const;'");
+  }
+  return true;
+}
+
 /// True where C is a Constraint; otherwise a compile error that names what C lacks first.
 template <class C>
 consteval bool is_constraint() {
@@ -143,7 +232,7 @@ consteval bool is_constraint() {
                        }) {
     static_assert(
         detail::never<C>,
-        "Constraint: add 'void fill_mask(State, MaskWords) const;', a bit for each allowed token");
+        "Constraint: add 'void fill_mask(State, MaskView) const;', a bit for each allowed token");
   } else if constexpr (!requires(const C& c, const typename C::State s) {
                          { c.is_accepting(s) } -> std::convertible_to<bool>;
                        }) {

@@ -2,9 +2,15 @@
 /// Error: what bad input gets, before decoding starts: a stable code, a place and a sentence.
 #pragma once
 
+#include <charconv>
+#include <concepts>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <tooldecode/core/config.hpp>
 
 namespace tooldecode {
 
@@ -87,8 +93,9 @@ enum class Errc {
 
 /// Bad input, reported before decoding starts; decoding itself does not throw.
 ///
-/// `what()` is one line, "<place>: <sentence>". The place is what helps to find the cause: a JSON
-/// pointer ("#/properties/a"), "byte 17", a tensor's name, a file.
+/// `what()` is one line, "<place>: <sentence>", or "<place> <value>: <sentence>" where a value must
+/// be another. The place is what helps to find the cause: a JSON pointer ("#/properties/a"),
+/// "byte 17", an option, a tensor's name, a file.
 class Error : public std::runtime_error {
  public:
   /// \param code   what went wrong
@@ -99,10 +106,47 @@ class Error : public std::runtime_error {
         code_(code),
         where_(std::move(where)) {}
 
+  /// A value that must be another, as in "head_size 80: must be 64, 96, 128 or 256".
+  ///
+  /// \param where  the option's name, or another place, to which the value is no part
+  /// \param value  what was given: a number, true or false, or a short text
+  /// \param what   what it must be
+  template <class Value>
+  Error(Errc code, std::string where, const Value& value, std::string_view what)
+      : std::runtime_error(where + ' ' + written(value) + ": " + std::string(what)),
+        code_(code),
+        where_(std::move(where)) {}
+
   [[nodiscard]] Errc code() const noexcept { return code_; }
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
 
+  /// The same error, its place completed by whoever knows what it is under: none becomes the
+  /// prefix, one that begins with a slash goes behind it, and any other is whole already.
+  [[nodiscard]] Error under(const std::string& prefix) const {
+    if (where_.empty()) return {code_, prefix, what()};
+    if (where_[0] != '/') return *this;
+    return {prefix + what(), code_, prefix + where_};
+  }
+  /// The same error of a text that stands in another one: that one's place comes first, and what
+  /// the error says of its own place becomes part of the sentence.
+  [[nodiscard]] Error within(const std::string& outer) const { return {code_, outer, what()}; }
+
  private:
+  Error(const std::string& line, Errc code, std::string where)
+      : std::runtime_error(line), code_(code), where_(std::move(where)) {}
+
+  template <class Value>
+  [[nodiscard]] static std::string written(const Value& value) {
+    if constexpr (std::same_as<Value, bool>) {
+      return value ? "true" : "false";
+    } else if constexpr (std::is_arithmetic_v<Value>) {
+      char digits[32];  // the shortest of a double are at most 24
+      return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
+    } else {
+      return '"' + std::string(std::string_view(value)) + '"';
+    }
+  }
+
   Errc code_;
   std::string where_;
 };

@@ -9,6 +9,8 @@
 #include <new>
 #include <utility>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode::core {
 
 /// Mixes a value into a 64-bit hash; the same on every machine.

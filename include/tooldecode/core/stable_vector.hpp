@@ -9,6 +9,8 @@
 #include <memory>
 #include <utility>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode::core {
 
 /// Append-only storage for caches that many threads read while one thread at a time extends them.

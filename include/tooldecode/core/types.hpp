@@ -16,6 +16,8 @@
 
 #include <cstdint>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode {
 
 /// Index of a token in its vocabulary: 0 <= id < V.

@@ -6,6 +6,8 @@
 
 #include <cuda_runtime.h>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode::cuda {
 
 /// Starts a copy of sixteen bytes, both sides aligned; zeros where `is_there` is false, and `from`

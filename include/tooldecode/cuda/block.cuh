@@ -18,6 +18,8 @@
 #include <cub/block/block_scan.cuh>
 #include <cuda_runtime.h>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode::cuda {
 
 /// Folds the values of a block's threads.

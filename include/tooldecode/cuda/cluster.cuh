@@ -11,6 +11,8 @@
 
 #include <cuda_runtime.h>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode::cuda {
 
 /// As many as every device with clusters can run together.

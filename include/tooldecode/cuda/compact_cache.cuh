@@ -79,6 +79,9 @@ __global__ void advance_lengths_kernel(const TreeVerdict* verdicts, std::int32_t
 inline void require_cache(bool met, const char* where, const char* what) {
   if (!met) throw Error(Errc::shape_mismatch, where, what);
 }
+inline void require_cache(bool met, const char* where, int value, const char* what) {
+  if (!met) throw Error(Errc::shape_mismatch, where, value, what);
+}
 
 }  // namespace detail
 
@@ -97,23 +100,24 @@ template <HalfNumber T>
 void compact_cache(std::span<const KeyValues<T>> layers, const CacheShape& shape,
                    const TreeVerdict* verdicts, const std::int32_t* lengths, cudaStream_t stream) {
   using detail::require_cache;
-  require_cache(shape.sequences >= 0 && shape.sequences <= 65'535, "sequences",
+  require_cache(shape.sequences >= 0 && shape.sequences <= 65'535, "sequences", shape.sequences,
                 "must be from 0 to 65535");
-  require_cache(shape.key_heads >= 0, "key_heads", "must be 0 or more");
+  require_cache(shape.key_heads >= 0, "key_heads", shape.key_heads, "must be 0 or more");
   require_cache(shape.head_size >= 0 && shape.head_size % pack_size<T> == 0, "head_size",
-                "must be a multiple of 8");
+                shape.head_size, "must be a multiple of 8, and 0 or more");
   const std::int64_t columns = std::int64_t{2} * shape.key_heads * (shape.head_size / pack_size<T>);
   if (shape.sequences == 0 || columns == 0) return;
   require_cache(verdicts != nullptr, "verdicts", "must not be null");
   require_cache(lengths != nullptr, "lengths", "must not be null");
   for (const KeyValues<T>& layer : layers) {
-    require_cache(is_pack_aligned(layer.keys), "keys", "must be aligned to sixteen bytes");
-    require_cache(is_pack_aligned(layer.values), "values", "must be aligned to sixteen bytes");
+    require_cache(is_pack_aligned(layer.keys), "keys", "must be aligned to 16 bytes, and not null");
+    require_cache(is_pack_aligned(layer.values), "values",
+                  "must be aligned to 16 bytes, and not null");
     require_cache(layer.slot_stride % pack_size<T> == 0 && layer.head_stride % pack_size<T> == 0 &&
                       layer.page_stride % pack_size<T> == 0,
-                  "strides", "must be multiples of 8");
+                  "strides", "must be multiples of 8 numbers");
     require_cache(layer.pages == nullptr || (layer.page_size > 0 && layer.max_pages > 0),
-                  "page_size", "must be 1 or more where there are pages");
+                  "page_size", "must be 1 or more where there are pages, as must max_pages");
   }
   constexpr unsigned threads = 128;
   for (std::size_t first = 0; first < layers.size(); first += detail::layers_per_launch) {

@@ -64,7 +64,8 @@ class DeviceBuffer {
   void upload(std::span<const T> values) {
     if (values.size() > size_) {
       throw Error(Errc::shape_mismatch, "DeviceBuffer",
-                  std::to_string(values.size()) + " values for " + std::to_string(size_));
+                  std::to_string(values.size()) + " values: must be at most its size, " +
+                      std::to_string(size_));
     }
     check(cudaMemcpy(data_, values.data(), values.size_bytes(), cudaMemcpyHostToDevice));
   }
@@ -119,8 +120,9 @@ class WorkspaceLayout {
 /// Throws Error{shape_mismatch} where a workspace is smaller than a kernel needs.
 inline void require_workspace(const Workspace& workspace, std::size_t bytes, const char* kernel) {
   if (workspace.bytes >= bytes) return;
-  throw Error(Errc::shape_mismatch, std::string(kernel) + ": workspace",
-              "has " + std::to_string(workspace.bytes) + " bytes of " + std::to_string(bytes));
+  throw Error(
+      Errc::shape_mismatch, std::string(kernel) + ": workspace",
+      std::to_string(workspace.bytes) + " bytes: must be " + std::to_string(bytes) + " or more");
 }
 
 }  // namespace tooldecode::cuda

@@ -105,23 +105,25 @@ inline float min_score(const DraftTreeOptions& options) {
   return static_cast<float>(std::log(options.min_probability));
 }
 
-inline void require_draft(bool met, const char* where, const char* what) {
-  if (!met) throw Error(Errc::invalid_option, where, what);
+template <class Value>
+void require_draft(bool met, const char* where, Value value, const char* what) {
+  if (!met) throw Error(Errc::invalid_option, where, value, what);
 }
 
 inline GrowthMemory lay_out(const DraftGrowth& growth, WorkspaceLayout& layout) {
   const DraftTreeOptions& options = growth.options;
-  require_draft(options.depth >= 0 && options.depth < max_nodes, "depth", "must be from 0 to 63");
-  require_draft(options.width >= 1 && options.width <= max_candidates, "width",
+  require_draft(options.depth >= 0 && options.depth < max_nodes, "depth", options.depth,
+                "must be from 0 to 63");
+  require_draft(options.width >= 1 && options.width <= max_candidates, "width", options.width,
                 "must be from 1 to 4096");
   require_draft(options.children >= 1 && options.children <= max_candidates, "children",
-                "must be from 1 to 4096");
-  require_draft(options.budget >= 0 && options.budget < max_nodes, "budget",
+                options.children, "must be from 1 to 4096");
+  require_draft(options.budget >= 0 && options.budget < max_nodes, "budget", options.budget,
                 "must be from 0 to 63");
   require_draft(options.min_probability >= 0 && options.min_probability <= 1, "min_probability",
-                "must be in [0, 1]");
-  require_draft(growth.sequences >= 0, "sequences", "must be 0 or more");
-  require_draft(first_of_level(options, options.depth) <= max_candidates, "depth",
+                options.min_probability, "must be from 0 to 1");
+  require_draft(growth.sequences >= 0, "sequences", growth.sequences, "must be 0 or more");
+  require_draft(first_of_level(options, options.depth) <= max_candidates, "depth", options.depth,
                 "times width times children must give at most 4096 candidates");
   const auto sequences = static_cast<std::size_t>(growth.sequences);
   const auto all   = sequences * static_cast<std::size_t>(first_of_level(options, options.depth));
@@ -355,12 +357,13 @@ inline void grow_level(const DraftGrowth& growth, int level, const TopTokensView
                        const DraftFrontierView& frontier, cudaStream_t stream) {
   const DraftTreeOptions& options   = growth.options;
   const detail::GrowthMemory memory = detail::memory_of(growth, "grow_level");
-  detail::require_draft(level >= 0 && level < options.depth, "level",
+  detail::require_draft(level >= 0 && level < options.depth, "level", level,
                         "must be from 0 to below depth");
   const bool is_last = level == options.depth - 1;
-  detail::require_draft(
-      frontier.ancestors == nullptr || (options.depth - 1) * options.width <= max_nodes,
-      "frontier.ancestors", "must be null where (depth - 1) * width is more than 64");
+  if (frontier.ancestors != nullptr && (options.depth - 1) * options.width > max_nodes) {
+    throw Error(Errc::invalid_option, "frontier.ancestors",
+                "must be null where (depth - 1) * width is more than 64");
+  }
   if (growth.sequences == 0) return;
   const bool has_tops =
       tops.tokens != nullptr && tops.logits != nullptr && tops.log_sum_exp != nullptr;

@@ -64,7 +64,8 @@ template <class Policy>
 void fill_frequency_ranks(const Policy& policy, const std::uint64_t* counts,
                           const std::uint8_t* always, int vocabulary,
                           const FrequencyRanksView& ranks) {
-  if (vocabulary < 0) throw Error(Errc::invalid_option, "vocabulary", "must be 0 or more");
+  if (vocabulary < 0)
+    throw Error(Errc::invalid_option, "vocabulary", vocabulary, "must be 0 or more");
   if (ranks.running_counts == nullptr || (vocabulary > 0 && ranks.ids == nullptr) ||
       (vocabulary > 0 && ranks.ranks == nullptr)) {
     throw Error(Errc::shape_mismatch, "ranks", "must not be null");

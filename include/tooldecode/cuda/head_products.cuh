@@ -381,9 +381,12 @@ __global__ void __launch_bounds__(head_threads, 1)
   }
 }
 
-inline void require_head(bool condition, const char* what, const char* rule,
-                         Errc code = Errc::shape_mismatch) {
-  if (!condition) throw Error(code, std::string("head: ") + what, rule);
+inline void require_head(bool met, const char* argument, const char* what) {
+  if (!met) throw Error(Errc::shape_mismatch, std::string("head: ") + argument, what);
+}
+inline void require_head(bool met, const char* argument, std::int64_t value,
+                         const std::string& what, Errc code = Errc::shape_mismatch) {
+  if (!met) throw Error(code, std::string("head: ") + argument, value, what);
 }
 
 }  // namespace detail
@@ -395,19 +398,21 @@ inline void require_head(bool condition, const char* what, const char* rule,
 template <HalfNumber T>
 void require_head(const HeadRows<T>& rows, const T* hidden, int states) {
   using detail::require_head;
-  require_head(states >= 0, "states", "is negative", Errc::invalid_option);
-  require_head(states <= detail::max_head_states, "states", "is more than 64",
-               Errc::invalid_option);
-  require_head(rows.rows >= 0, "rows", "is negative");
-  require_head(rows.hidden_size > 0 && rows.hidden_size % 8 == 0, "hidden_size",
-               "is no positive multiple of 8");
-  require_head((rows.stride == 0 || rows.stride >= rows.hidden_size) && rows.stride % 8 == 0,
-               "stride", "is less than hidden_size or no multiple of 8");
+  require_head(states >= 0 && states <= detail::max_head_states, "states", states,
+               "must be from 0 to 64", Errc::invalid_option);
+  require_head(rows.rows >= 0, "rows", rows.rows, "must be 0 or more");
+  require_head(rows.hidden_size > 0 && rows.hidden_size % 8 == 0, "hidden_size", rows.hidden_size,
+               "must be a positive multiple of 8");
+  require_head(
+      (rows.stride == 0 || rows.stride >= rows.hidden_size) && rows.stride % 8 == 0, "stride",
+      rows.stride,
+      "must be 0, or a multiple of 8 from hidden_size " + std::to_string(rows.hidden_size) + " on");
   if (states == 0 || rows.rows == 0) return;
-  require_head(is_pack_aligned(rows.weights), "weights", "is null or not aligned to 16 bytes");
-  require_head(is_pack_aligned(hidden), "hidden", "is null or not aligned to 16 bytes");
+  require_head(is_pack_aligned(rows.weights), "weights",
+               "must be aligned to 16 bytes, and not null");
+  require_head(is_pack_aligned(hidden), "hidden", "must be aligned to 16 bytes, and not null");
   require_head(rows.gathered || rows.tokens != nullptr, "tokens",
-               "is null, but the rows are not gathered");
+               "must not be null where the rows are not gathered");
 }
 
 /// Lists of one state that `multiply_head` makes at most.

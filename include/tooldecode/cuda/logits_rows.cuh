@@ -33,15 +33,22 @@ struct LogitsRows {
 
   /// \param kernel  the name that messages begin with
   void require_shape(const char* kernel) const {
-    const auto require = [kernel](bool met, const char* argument, const char* what) {
-      if (!met) throw Error(Errc::shape_mismatch, std::string(kernel) + ": " + argument, what);
+    const auto require = [kernel](bool met, const char* argument, std::int64_t value,
+                                  const std::string& what) {
+      const std::string place = std::string(kernel) + ": " + argument;
+      if (!met) throw Error(Errc::shape_mismatch, place, value, what);
     };
-    require(rows >= 0, "rows", "must not be negative");
-    require(vocabulary >= 0 && vocabulary <= 1 << 30, "vocabulary", "must be from 0 to 2^30");
-    require(logits != nullptr || rows == 0 || vocabulary == 0, "logits", "must not be null");
-    require(stride == 0 || stride >= vocabulary, "stride", "must be 0 or at least V");
-    require(mask_stride == 0 || mask_stride >= divide_up(vocabulary, 32), "mask_stride",
-            "must be 0 or at least ceil(V / 32)");
+    require(rows >= 0, "rows", rows, "must be 0 or more");
+    require(vocabulary >= 0 && vocabulary <= 1 << 30, "vocabulary", vocabulary,
+            "must be from 0 to 2^30");
+    if (logits == nullptr && rows > 0 && vocabulary > 0) {
+      throw Error(Errc::shape_mismatch, std::string(kernel) + ": logits", "must not be null");
+    }
+    require(stride == 0 || stride >= vocabulary, "stride", stride,
+            "must be 0, or the vocabulary's " + std::to_string(vocabulary) + " or more");
+    const std::int64_t words = divide_up(vocabulary, 32);
+    require(mask_stride == 0 || mask_stride >= words, "mask_stride", mask_stride,
+            "must be 0, or a mask's " + std::to_string(words) + " words or more");
   }
 };
 
@@ -54,7 +61,7 @@ struct SamplingOptions {
 
   /// Throws Error{invalid_option} where LogitsPipeline does.
   void require_valid() const {
-    if (top_k < 0) throw Error(Errc::invalid_option, "top_k", "must not be negative");
+    if (top_k < 0) throw Error(Errc::invalid_option, "top_k", top_k, "must be 0 or more");
     static_cast<void>(LogitsPipeline({.temperature = temperature, .top_p = top_p, .min_p = min_p}));
   }
   /// Whether tokens that the mask allows can be lost.

@@ -98,12 +98,13 @@ void project_topk(const HeadRows<T>& rows, const T* hidden, int states, const st
                   cudaStream_t stream) {
   require_head(rows, hidden, states);
   if (k < 1 || k > WarpTopK::capacity) {
-    throw Error(Errc::invalid_option, "k = " + std::to_string(k), "is not between 1 and 32");
+    throw Error(Errc::invalid_option, "k = " + std::to_string(k), "must be from 1 to 32");
   }
-  if (mask_words < 0) throw Error(Errc::shape_mismatch, "mask_words", "is negative");
+  if (mask_words < 0)
+    throw Error(Errc::shape_mismatch, "mask_words", mask_words, "must be 0 or more");
   if (states == 0) return;
   if (to.tokens == nullptr || to.logits == nullptr || to.log_sum_exp == nullptr) {
-    throw Error(Errc::shape_mismatch, "to", "has a null pointer");
+    throw Error(Errc::shape_mismatch, "to", "must have no null pointer");
   }
   require_workspace(workspace, pruned_head_workspace_bytes(states, rows.rows, k), "project_topk");
 

@@ -4,6 +4,8 @@
 
 #include <cuda_runtime.h>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode::cuda {
 
 extern __shared__ __align__(16) unsigned char shared_memory[];

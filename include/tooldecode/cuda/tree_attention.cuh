@@ -257,25 +257,22 @@ inline TreeAttentionPlan plan_tree_attention(int sequences, int nodes, int max_l
   return plan;
 }
 
-[[noreturn]] inline void refuse_tree_attention(Errc code, const char* argument,
-                                               const char* required) {
-  throw Error(code, std::string("tree_attention: ") + argument, required);
-}
-
 inline void require_tree_attention(int sequences, int nodes, int max_length,
                                    const TreeAttentionOptions& options) {
-  const auto require = [](bool holds, const char* argument, const char* required) {
-    if (!holds) refuse_tree_attention(Errc::invalid_option, argument, required);
+  const auto require = [](bool met, const char* argument, int value, const std::string& what) {
+    const std::string place = std::string("tree_attention: ") + argument;
+    if (!met) throw Error(Errc::invalid_option, place, value, what);
   };
   const int size = options.head_size;
-  require(size == 64 || size == 96 || size == 128 || size == 256, "head_size",
-          "is 64, 96, 128 or 256");
-  require(options.key_heads > 0, "key_heads", "is positive");
+  require(size == 64 || size == 96 || size == 128 || size == 256, "head_size", size,
+          "must be 64, 96, 128 or 256");
+  require(options.key_heads > 0, "key_heads", options.key_heads, "must be 1 or more");
   require(options.query_heads > 0 && options.query_heads % options.key_heads == 0, "query_heads",
-          "is a positive multiple of key_heads");
-  require(nodes >= 0 && nodes <= 64, "nodes", "is between 0 and 64");
-  require(sequences >= 0, "sequences", "is not negative");
-  require(max_length >= 0, "max_length", "is not negative");
+          options.query_heads,
+          "must be a positive multiple of key_heads " + std::to_string(options.key_heads));
+  require(nodes >= 0 && nodes <= 64, "nodes", nodes, "must be from 0 to 64");
+  require(sequences >= 0, "sequences", sequences, "must be 0 or more");
+  require(max_length >= 0, "max_length", max_length, "must be 0 or more");
 }
 
 inline AttentionParts make_parts(int sequences, int nodes, const TreeAttentionOptions& options,
@@ -334,19 +331,20 @@ void tree_attention(const TreeQueries<T>& trees, const KeyValues<T>& cache,
                     const Workspace& workspace, cudaStream_t stream) {
   detail::require_tree_attention(trees.sequences, trees.nodes, trees.max_length, options);
   if (trees.sequences == 0 || trees.nodes == 0) return;
-  const auto require = [](bool holds, const char* argument, const char* required) {
-    if (!holds) detail::refuse_tree_attention(Errc::shape_mismatch, argument, required);
+  const auto require = [](bool met, const char* argument, const char* what) {
+    const std::string place = std::string("tree_attention: ") + argument;
+    if (!met) throw Error(Errc::shape_mismatch, place, what);
   };
-  require(is_pack_aligned(trees.queries), "queries", "is there and aligned to 16 bytes");
-  require(is_pack_aligned(cache.keys), "keys", "is there and aligned to 16 bytes");
-  require(is_pack_aligned(cache.values), "values", "is there and aligned to 16 bytes");
-  require(is_pack_aligned(out), "out", "is there and aligned to 16 bytes");
-  require(trees.ancestors != nullptr, "ancestors", "is there");
-  require(trees.lengths != nullptr, "lengths", "is there");
+  require(is_pack_aligned(trees.queries), "queries", "must be aligned to 16 bytes, and not null");
+  require(is_pack_aligned(cache.keys), "keys", "must be aligned to 16 bytes, and not null");
+  require(is_pack_aligned(cache.values), "values", "must be aligned to 16 bytes, and not null");
+  require(is_pack_aligned(out), "out", "must be aligned to 16 bytes, and not null");
+  require(trees.ancestors != nullptr, "ancestors", "must not be null");
+  require(trees.lengths != nullptr, "lengths", "must not be null");
   require(cache.slot_stride % 8 == 0 && cache.head_stride % 8 == 0 && cache.page_stride % 8 == 0,
-          "strides", "are multiples of 8 numbers");
+          "strides", "must be multiples of 8 numbers");
   require(cache.pages == nullptr || (cache.page_size > 0 && cache.max_pages > 0), "page_size",
-          "is positive, as is most_pages");
+          "must be 1 or more where there are pages, as must max_pages");
 
   const detail::TreeAttentionPlan plan =
       detail::plan_tree_attention(trees.sequences, trees.nodes, trees.max_length, options);

@@ -96,7 +96,7 @@ __global__ void verify_trees_kernel(DraftTreeView tree, const TokenId* choices,
 /// \par Source      the masks are those of Zhao et al., FR-Spec, arXiv:2502.14856
 inline void verify_trees(const DraftTreeView& tree, const TokenId* choices, TreeVerdict* verdicts,
                          int sequences, cudaStream_t stream) {
-  if (sequences < 0) throw Error(Errc::invalid_option, "sequences", "must be 0 or more");
+  if (sequences < 0) throw Error(Errc::invalid_option, "sequences", sequences, "must be 0 or more");
   if (sequences == 0) return;
   if (tree.tokens == nullptr || tree.parents == nullptr || tree.ancestors == nullptr ||
       tree.sizes == nullptr) {

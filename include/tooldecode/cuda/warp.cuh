@@ -4,6 +4,8 @@
 
 #include <cuda_runtime.h>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode::cuda {
 
 /// Threads of a warp.

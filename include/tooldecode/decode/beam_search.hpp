@@ -80,12 +80,14 @@ struct BeamSearch {
   [[nodiscard]] Output operator()(const M& model, const C& constraint,
                                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
                                   const DecodeOptions& options) const {
-    const auto require = [](bool met, const char* where, const char* what) {
-      if (!met) throw Error(Errc::invalid_option, where, what);
+    const auto require = [](bool met, const char* where, auto value, const char* what) {
+      if (!met) throw Error(Errc::invalid_option, where, value, what);
     };
-    require(width > 0, "width", "must be at least 1");
-    require(std::abs(length_penalty) <= 10, "length_penalty", "must be from -10 to 10");
-    require(options.temperature == 0, "temperature", "must be 0 for a beam search");
+    require(width > 0, "width", width, "must be 1 or more");
+    require(std::abs(length_penalty) <= 10, "length_penalty", length_penalty,
+            "must be from -10 to 10");
+    require(options.temperature == 0, "temperature", options.temperature,
+            "must be 0 for a beam search");
     const decode::Run<C> run{constraint, prompt, pipeline, options,
                              decode::context_length_of(model)};
     Search<M, C> search{*this, model, run};

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
@@ -83,8 +84,11 @@ struct BatchCounts {
 /// \par Errors      as Decoder from `add`, nothing afterwards
 /// \par Source      Nichols et al., arXiv:2512.15834, the loops of Algorithms 3 and 5; Yu et al.,
 ///                  Orca, OSDI 2022, section 4.1
-template <Model M, Constraint C, Drafter<C> D>
+template <class M, class C, class D>
 class ContinuousBatch {
+  static_assert(diagnose::is_model<M>());
+  static_assert(diagnose::is_constraint<C>());
+  static_assert(diagnose::is_drafter<D, C>());
   static_assert(!D::reads_hidden, "ContinuousBatch: the drafter must not read hidden states");
 
  public:

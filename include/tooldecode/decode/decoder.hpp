@@ -56,8 +56,8 @@ class Decoder {
       : model_(&model), constraint_(held(constraint)), strategy_(std::move(strategy)) {
     if (constraint.vocabulary_size() > model.vocabulary_size()) {
       throw Error(Errc::shape_mismatch, "constraint",
-                  "is over " + std::to_string(constraint.vocabulary_size()) +
-                      " tokens, the model has logits for " +
+                  std::to_string(constraint.vocabulary_size()) +
+                      " tokens: must be at most those that the model has logits for, " +
                       std::to_string(model.vocabulary_size()));
     }
   }
@@ -100,13 +100,15 @@ class Decoder {
     if (prompt.empty()) throw Error(Errc::invalid_option, "prompt", "must hold at least one token");
     if (const std::size_t context = decode::context_length_of(model()); prompt.size() > context) {
       throw Error(Errc::limit_exceeded, "prompt",
-                  "has " + std::to_string(prompt.size()) + " tokens, the model's context holds " +
+                  std::to_string(prompt.size()) + " tokens: must be at most the model's context, " +
                       std::to_string(context));
     }
     for (std::size_t i = 0; i < prompt.size(); ++i) {
       if (prompt[i] < 0 || static_cast<std::size_t>(prompt[i]) >= model().vocabulary_size()) {
         throw Error(Errc::unknown_token, "prompt token " + std::to_string(i),
-                    "id " + std::to_string(prompt[i]) + " is not in the model's vocabulary");
+                    "id " + std::to_string(prompt[i]) +
+                        " must be one of the model's vocabulary, below " +
+                        std::to_string(model().vocabulary_size()));
       }
     }
   }

@@ -74,9 +74,10 @@ struct SelfConsistency {
   [[nodiscard]] Output operator()(const M& model, const C& constraint,
                                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
                                   const DecodeOptions& options) const {
-    if (samples == 0) throw Error(Errc::invalid_option, "samples", "must be at least 1");
+    if (samples == 0) throw Error(Errc::invalid_option, "samples", samples, "must be 1 or more");
     if (samples > 1 && options.temperature == 0) {
-      throw Error(Errc::invalid_option, "temperature", "must be above 0 for samples to differ");
+      throw Error(Errc::invalid_option, "temperature", options.temperature,
+                  "must be above 0 for samples to differ");
     }
     const decode::Run<C> run{constraint, prompt, pipeline, options,
                              decode::context_length_of(model)};

@@ -59,8 +59,9 @@ class ToolDecMachine {
   explicit ToolDecMachine(const ToolCallFSM& calls, std::optional<TokenId> transition = {})
       : calls_(&calls), transition_(transition), only_calls_(!calls.is_accepting(calls.initial())) {
     if (transition && !contains(*transition)) {
-      throw Error(Errc::unknown_token, "transition",
-                  "id " + std::to_string(*transition) + " is not in the vocabulary");
+      throw Error(Errc::unknown_token, "transition", *transition,
+                  "must be the id of a token in the vocabulary, below " +
+                      std::to_string(calls.vocabulary_size()));
     }
     if (!only_calls_) find_trigger();
   }

@@ -54,12 +54,21 @@ class TreeSpeculation {
                                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
                                   const DecodeOptions& options) const {
     static_assert(diagnose::is_tree_model<M>());
-    static_assert(!D::reads_hidden || (HeadTreeModel<M> && HostHeadModel<M>),
-                  "TreeSpeculation: this drafter reads hidden states: add 'void "
-                  "forward_tree_hidden(Cache&, std::span<const TokenId> tokens, std::span<const "
-                  "std::uint64_t> ancestors, std::span<float> hidden) const;' to the model, and an "
-                  "lm_head() with data(), rows() and cols() in the host's memory");
-    static_assert(Drafter<D, C>, "TreeSpeculation: the drafter lacks a member; see Drafter");
+    static_assert(diagnose::is_drafter<D, C>());
+    if constexpr (TreeModel<M> && Drafter<D, C>) {
+      if constexpr (D::reads_hidden) {
+        static_assert(diagnose::is_head_tree_model<M>());
+        static_assert(diagnose::is_host_head_model<M>());
+      }
+      return answer(model, constraint, prompt, pipeline, options);
+    }
+    return {};
+  }
+
+ private:
+  template <Model M, Constraint C>
+  [[nodiscard]] Output answer(const M& model, const C& constraint, std::span<const TokenId> prompt,
+                              const LogitsPipeline& pipeline, const DecodeOptions& options) const {
     const decode::Run<C> run{constraint, prompt, pipeline, options,
                              decode::context_length_of(model)};
     decode::SpeculativeSequence sequence{model, run, drafter_, verifier_, model.make_cache()};
@@ -74,7 +83,6 @@ class TreeSpeculation {
     return std::move(sequence.output());
   }
 
- private:
   D drafter_;
   V verifier_;
 };

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/top_k.hpp>
@@ -52,6 +53,69 @@ concept DraftHead =
       } -> std::same_as<std::vector<TopTokens>>;                    // masks [n] or none
       { head.project(hidden, mask) } -> std::same_as<TokenLogits>;  // hidden [H]
     };
+
+}  // namespace tooldecode::draft
+
+namespace tooldecode::diagnose {
+
+/// True where T is a DraftHead; otherwise a compile error that names what T lacks first.
+template <class T>
+consteval bool is_draft_head() {
+  using Floats = std::span<const float>;
+  using Mask   = std::span<const std::uint32_t>;
+  if constexpr (draft::DraftHead<T>) {
+  } else if constexpr (!std::copyable<T>) {
+    static_assert(detail::never<T>, "DraftHead: make it copyable, a value that shares its weights");
+  } else if constexpr (!requires(const T& head) {
+                         { head.vocabulary_size() } -> std::convertible_to<std::size_t>;
+                       }) {
+    static_assert(
+        detail::never<T>,
+        "DraftHead: add 'std::size_t vocabulary_size() const;', the target's number of tokens");
+  } else if constexpr (!requires(const T& head) {
+                         { head.hidden_size() } -> std::convertible_to<std::size_t>;
+                       }) {
+    static_assert(detail::never<T>,
+                  "DraftHead: add 'std::size_t hidden_size() const;', the width of a hidden state");
+  } else if constexpr (!requires(const T& head, std::size_t i) {
+                         { head.size() } -> std::convertible_to<std::size_t>;
+                         { head.token(i) } -> std::convertible_to<TokenId>;
+                       }) {
+    static_assert(
+        detail::never<T>,
+        "DraftHead: add 'std::size_t size() const;', its rows, and 'TokenId token(std::size_t row) const;'");
+  } else if constexpr (!requires(const T& head, std::span<const TokenId> tokens) {
+                         { head.with(tokens) } -> std::same_as<T>;
+                       }) {
+    static_assert(
+        detail::never<T>,
+        "DraftHead: add 'Head with(std::span<const TokenId>) const;', itself with rows for these, where it can");
+  } else if constexpr (!requires(const T& head, Floats hidden, std::span<float> logits) {
+                         head.fill_logits(hidden, logits);
+                       }) {
+    static_assert(
+        detail::never<T>,
+        "DraftHead: add 'void fill_logits(std::span<const float> hidden, std::span<float> logits) const;'");
+  } else if constexpr (!requires(const T& head, Floats hidden, std::size_t k,
+                                 std::span<const Mask> masks) {
+                         {
+                           head.project_topk(hidden, k, masks)
+                         } -> std::same_as<std::vector<draft::TopTokens>>;
+                       }) {
+    static_assert(
+        detail::never<T>,
+        "DraftHead: add 'std::vector<draft::TopTokens> project_topk(std::span<const float> hidden, std::size_t k, std::span<const std::span<const std::uint32_t>> masks) const;'");
+  } else {
+    static_assert(
+        detail::never<T>,
+        "DraftHead: add 'draft::TokenLogits project(std::span<const float> hidden, std::span<const std::uint32_t> mask) const;'");
+  }
+  return true;
+}
+
+}  // namespace tooldecode::diagnose
+
+namespace tooldecode::draft {
 
 /// What follows is one engine for all heads. Such `Rows` have vocabulary_size(), hidden_size(),
 /// size(), token(i), row(i), a pointer to weights, and find_row(token), a pointer, maybe to other

@@ -21,7 +21,7 @@ namespace tooldecode::draft {
 /// \par Complexity  as the model's passes
 /// \par Threads     a value of one request
 /// \par Source      Li et al., EAGLE, arXiv:2401.15077, section 3.1
-template <DraftModel D>
+template <class D>
 class DraftState {
  public:
   explicit DraftState(const D& model) : cache_(model.make_cache()) {}

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_candidates.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
@@ -74,6 +75,57 @@ concept DistributionDrafter =
 /// Either kind.
 template <class D, class C>
 concept Drafter = CandidateDrafter<D, C> || DistributionDrafter<D, C>;
+
+namespace diagnose {
+
+/// True where D is a Drafter under a constraint C; otherwise a compile error that names what D
+/// lacks first. One that has `draft` is meant to be a DistributionDrafter.
+template <class D, class C>
+consteval bool is_drafter() {
+  if constexpr (Drafter<D, C>) {
+  } else if constexpr (!requires { typename D::Request; }) {
+    static_assert(detail::never<D>,
+                  "Drafter: add 'struct Request {...};', what belongs to one request");
+  } else if constexpr (!requires {
+                         { D::reads_hidden } -> std::convertible_to<bool>;
+                       }) {
+    static_assert(
+        detail::never<D>,
+        "Drafter: add 'static constexpr bool reads_hidden', whether it needs the target's hidden states");
+  } else if constexpr (!requires(const D& d, std::span<const TokenId> prompt) {
+                         { d.begin(prompt) } -> std::same_as<typename D::Request>;
+                       }) {
+    static_assert(detail::never<D>,
+                  "Drafter: add 'Request begin(std::span<const TokenId> prompt) const;'");
+  } else if constexpr (requires(const D& d, typename D::Request& request,
+                                const DraftContext<C>& context) {
+                         { d.draft(request, context) } -> std::same_as<DraftTree>;
+                       }) {
+    static_assert(
+        detail::never<D>,
+        "Drafter: add 'static constexpr bool preserves_proposal_distribution = true;' beside draft");
+  } else if constexpr (!requires(const D& d, typename D::Request& request,
+                                 const DraftContext<C>& context, DraftCandidates<C>& candidates) {
+                         d.propose(request, context, candidates);
+                       }) {
+    static_assert(
+        detail::never<D>,
+        "Drafter: add 'template <class C> void propose(Request&, const DraftContext<C>&, DraftCandidates<C>&) const;', or 'DraftTree draft(Request&, const DraftContext<C>&) const;'");
+  } else if constexpr (!requires(const D& d) {
+                         { d.budget() } -> std::convertible_to<std::size_t>;
+                       }) {
+    static_assert(
+        detail::never<D>,
+        "Drafter: add 'std::size_t budget() const;', the most tokens of a draft that are verified");
+  } else {
+    static_assert(
+        detail::never<D>,
+        "Drafter: add 'double min_probability() const;', of a path that is verified; 0 for all");
+  }
+  return true;
+}
+
+}  // namespace diagnose
 
 /// The tree of one round.
 template <Constraint C, Drafter<C> D>

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_candidates.hpp>
 #include <tooldecode/draft/draft_head.hpp>
@@ -42,8 +43,11 @@ struct EagleOptions {
 /// \par Complexity  `depth` passes of the draft model per round, over `width` nodes each
 /// \par Threads     immutable; const members may run concurrently; refers to the model
 /// \par Source      Li et al., EAGLE-2, arXiv:2406.16858, section 4
-template <DraftModel D, draft::DraftHead H>
+template <class D, class H>
 class EagleDrafter {
+  static_assert(diagnose::is_draft_model<D>());
+  static_assert(diagnose::is_draft_head<H>());
+
  public:
   static constexpr bool reads_hidden = true;
 

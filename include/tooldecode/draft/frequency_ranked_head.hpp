@@ -60,11 +60,12 @@ class FrequencyRankedHead {
       : head_(model::head_rows(head)), tokens_(tokens), k_(tokens.ranked().size()) {
     if (head_.rows < tokens.vocabulary_size() || head_.cols == 0) {
       throw Error(Errc::shape_mismatch, "head",
-                  "has shape [" + std::to_string(head_.rows) + ", " + std::to_string(head_.cols) +
-                      "], " + std::to_string(tokens.vocabulary_size()) + " tokens are ranked");
+                  "[" + std::to_string(head_.rows) + ", " + std::to_string(head_.cols) +
+                      "]: must have columns, and a row for each of the " +
+                      std::to_string(tokens.vocabulary_size()) + " tokens that are ranked");
     }
     if (!options.gather && !std::same_as<W, Full>) {
-      throw Error(Errc::invalid_option, "gather",
+      throw Error(Errc::invalid_option, "gather", false,
                   "must be true where the weights are of another type than the head's");
     }
     if (options.gather) gathered_ = gather(tokens.ranked());
@@ -85,7 +86,7 @@ class FrequencyRankedHead {
     if (k > tokens_.ranked().size()) {
       throw Error(
           Errc::invalid_option, "k = " + std::to_string(k),
-          "is more than the " + std::to_string(tokens_.ranked().size()) + " rows there are");
+          "must be at most the rows that there are, " + std::to_string(tokens_.ranked().size()));
     }
     FrequencyRankedHead result = *this;
     result.k_                  = k;
@@ -101,7 +102,7 @@ class FrequencyRankedHead {
     for (const TokenId one : tokens) {
       if (one < 0 || static_cast<std::size_t>(one) >= vocabulary_size()) {
         throw Error(Errc::unknown_token, "token " + std::to_string(one),
-                    "is not one of the head's " + std::to_string(vocabulary_size()));
+                    "must be one of the head's " + std::to_string(vocabulary_size()));
       }
       if (is_active[static_cast<std::size_t>(one)]) continue;
       is_active[static_cast<std::size_t>(one)] = true;

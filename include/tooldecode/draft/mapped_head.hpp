@@ -47,8 +47,8 @@ class MappedHead {
              std::vector<W> weights) {
     if (d2t.empty() || weights.empty() || weights.size() % d2t.size() != 0) {
       throw Error(Errc::shape_mismatch, "lm_head.weight",
-                  "has " + std::to_string(weights.size()) + " numbers, not some for each of " +
-                      std::to_string(d2t.size()) + " rows");
+                  std::to_string(weights.size()) + " numbers: must be as many for each of the " +
+                      std::to_string(d2t.size()) + " rows of d2t");
     }
     Table table{.hidden_size = weights.size() / d2t.size(),
                 .tokens      = {},
@@ -60,7 +60,8 @@ class MappedHead {
       const std::string place   = "d2t[" + std::to_string(i) + ']';
       if (token >= vocabulary_size) {
         throw Error(Errc::unknown_token, place,
-                    "maps to none of the target's " + std::to_string(vocabulary_size) + " tokens");
+                    "must map to one of the target's " + std::to_string(vocabulary_size) +
+                        " tokens, and has " + std::to_string(d2t[i]));
       }
       if (table.rows[token] != none) {
         throw Error(Errc::malformed_file, place,

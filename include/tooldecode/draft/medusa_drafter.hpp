@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_candidates.hpp>
 #include <tooldecode/draft/draft_head.hpp>
@@ -41,8 +42,10 @@ struct MedusaOptions {
 /// \par Complexity  one pass of the heads' blocks and up to `width` rows of products per level
 /// \par Threads     immutable; const members may run concurrently; refers to the model
 /// \par Source      Cai et al., Medusa, arXiv:2401.10774, sections 2.1 and 2.3.1
-template <draft::DraftHead H>
+template <class H>
 class MedusaDrafter {
+  static_assert(diagnose::is_draft_head<H>());
+
  public:
   static constexpr bool reads_hidden = true;
 

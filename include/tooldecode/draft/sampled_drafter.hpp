@@ -15,6 +15,7 @@
 
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/philox.hpp>
 #include <tooldecode/core/types.hpp>
@@ -93,8 +94,11 @@ struct SampledOptions {
 /// \par Threads     immutable; const members may run concurrently; refers to the model
 /// \par Errors      Error{invalid_option} from the constructor, nothing afterwards
 /// \par Source      Jeon et al., Recursive Speculative Decoding, arXiv:2402.14160, section 3.2
-template <DraftModel D, draft::DraftHead H>
+template <class D, class H>
 class SampledDrafter {
+  static_assert(diagnose::is_draft_model<D>());
+  static_assert(diagnose::is_draft_head<H>());
+
  public:
   static constexpr bool reads_hidden                    = true;
   static constexpr bool preserves_proposal_distribution = true;
@@ -108,7 +112,7 @@ class SampledDrafter {
   SampledDrafter(const D& model, H head, SampledOptions options = {})
       : model_(&model), head_(std::move(head)), options_(std::move(options)) {
     if (!(options_.temperature > 0)) {
-      throw Error(Errc::invalid_option, "temperature", "must be greater than 0");
+      throw Error(Errc::invalid_option, "temperature", options_.temperature, "must be above 0");
     }
   }
   SampledDrafter(const D&&, H, SampledOptions = {}) = delete;

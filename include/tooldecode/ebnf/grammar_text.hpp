@@ -321,7 +321,7 @@ class GrammarReader {
       }
       return rules_.lexeme(std::make_shared<const text::Dfa>(text::utf8_lexeme(text)));
     } catch (const Error& error) {
-      throw Error(error.code(), "byte " + std::to_string(begin), error.what());
+      throw error.within("byte " + std::to_string(begin));
     }
   }
 

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode::ebnf {
 
 /// The component of each node; components are numbered so that edges lead to lower numbers or stay

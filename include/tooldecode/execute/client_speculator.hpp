@@ -126,9 +126,9 @@ class ClientSpeculator {
   ClientSpeculator(ClientModels<Context> generators, ToolExecutor& executor,
                    ClientOptions options = {})
       : generators_(std::move(generators)), executor_(&executor), options_(std::move(options)) {
-    if (!generators_.main) throw Error(Errc::invalid_option, "main", "is empty");
+    if (!generators_.main) throw Error(Errc::invalid_option, "main", "must not be empty");
     for (const auto& speculator : generators_.speculators) {
-      if (!speculator) throw Error(Errc::invalid_option, "speculators", "one is empty");
+      if (!speculator) throw Error(Errc::invalid_option, "speculators", "none must be empty");
     }
     for (const auto& speculator : generators_.speculators) {
       threads_.emplace_back([this, &speculator](std::stop_token quit) { serve(speculator, quit); });

@@ -25,6 +25,7 @@
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/continuous_batch.hpp>
@@ -110,8 +111,10 @@ struct EngineCounts {
 /// \par Errors      as Decoder from `submit`, and Error{invalid_option} for an id that is in use;
 ///                  nothing afterwards
 /// \par Source      Nichols et al., arXiv:2512.15834, Algorithm 5 with its optimisations O2 and O3
-template <Model M>
+template <class M>
 class EngineSpeculator {
+  static_assert(diagnose::is_model<M>());
+
  public:
   /// \param cache  none where no call is ever answered by the engine; outlives the engine
   EngineSpeculator(const M& model, ToolCache* cache, ResultTokens render,
@@ -129,7 +132,7 @@ class EngineSpeculator {
     static_cast<void>(LogitsPipeline{request.options.logits()});
     const std::lock_guard lock(mutex_);
     if (!ids_.insert(request.id).second) {
-      throw Error(Errc::invalid_option, request.id, "a response of this id is under way");
+      throw Error(Errc::invalid_option, request.id, "must be of no response that is under way");
     }
     inbox_.push_back(Asked{std::move(request), std::move(listener)});
     wake_.notify_all();

@@ -31,13 +31,14 @@ namespace detail {
 
 inline void check_time(std::string_view what, Seconds time) {
   if (!(time.count() >= 0 && std::isfinite(time.count()))) {
-    throw Error(Errc::invalid_option, std::string(what), "must be a time, finite and not negative");
+    throw Error(Errc::invalid_option, std::string(what), time.count(),
+                "must be a time in seconds: 0 or more, and finite");
   }
 }
 
 inline void check_share(std::string_view what, double share) {
   if (!(share >= 0 && share <= 1)) {
-    throw Error(Errc::invalid_option, std::string(what), "must be from 0 to 1");
+    throw Error(Errc::invalid_option, std::string(what), share, "must be from 0 to 1");
   }
 }
 
@@ -167,10 +168,12 @@ inline void check_engine(const EngineTimes& times) {
   check_time("result_tokens", Seconds(times.result_tokens));
   check_share("cached_share", times.cached_share);
   if (!(times.prefill_rate > 0)) {
-    throw Error(Errc::invalid_option, "prefill_rate", "must be more than 0");
+    throw Error(Errc::invalid_option, "prefill_rate", times.prefill_rate, "must be above 0");
   }
   if (times.call > times.turn.generation) {
-    throw Error(Errc::invalid_option, "call", "is part of the generation and cannot be longer");
+    throw Error(Errc::invalid_option, "call", times.call.count(),
+                "must be at most the generation, of which it is a part: " +
+                    std::to_string(times.turn.generation.count()));
   }
 }
 

@@ -70,13 +70,16 @@ class SpeculationGate {
   explicit SpeculationGate(GateOptions options = {})
       : options_(options), keep_(std::exp2(-1 / options.half_life)) {
     if (!(options.half_life > 0 && std::isfinite(options.half_life))) {
-      throw Error(Errc::invalid_option, "half_life", "must be more than 0 and finite");
+      throw Error(Errc::invalid_option, "half_life", options.half_life,
+                  "must be above 0, and finite");
     }
     if (options.explore_every == 0) {
-      throw Error(Errc::invalid_option, "explore_every", "must be at least 1");
+      throw Error(Errc::invalid_option, "explore_every", options.explore_every,
+                  "must be 1 or more");
     }
     if (!(options.exploration_loss > 0 && options.exploration_loss <= 1)) {
-      throw Error(Errc::invalid_option, "exploration_loss", "must be above 0 and at most 1");
+      throw Error(Errc::invalid_option, "exploration_loss", options.exploration_loss,
+                  "must be above 0 and at most 1");
     }
     detail::check_time("overhead", options.overhead);
   }

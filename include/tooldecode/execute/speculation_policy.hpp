@@ -85,7 +85,7 @@ class SpeculationPolicy {
     }
     for (const std::string& name : options_.allowed) {
       if (!tools.find(name))
-        throw Error(Errc::unknown_tool, "allowed", "no tool is called " + name);
+        throw Error(Errc::unknown_tool, "allowed", name, "must be the name of a tool");
       eligible_.insert(name);
     }
     check("max_time", options_.max_time.count(), options_.time != nullptr);
@@ -100,9 +100,10 @@ class SpeculationPolicy {
 
  private:
   static void check(const char* option, double bound, bool is_measured) {
-    if (!(bound >= 0)) throw Error(Errc::invalid_option, option, "must not be negative");
+    if (!(bound >= 0)) throw Error(Errc::invalid_option, option, bound, "must be 0 or more");
     if (bound < std::numeric_limits<double>::infinity() && !is_measured) {
-      throw Error(Errc::invalid_option, option, "needs a function that says what a call takes");
+      throw Error(Errc::invalid_option, option, bound,
+                  "must be infinite where no function says what a call takes");
     }
   }
 

@@ -79,7 +79,7 @@ class ToolCache {
   std::size_t insert(std::string_view response_id, CachedCall call,
                      std::optional<Clock::duration> keep_alive = {}) {
     if (!call.result.valid()) {
-      throw Error(Errc::invalid_option, "", "a cached call needs the future of its result");
+      throw Error(Errc::invalid_option, "", "a cached call must have the future of its result");
     }
     if (call.any_arguments) call.key = any_arguments_key(call.call.name);
     const Clock::duration life = keep_alive.value_or(options_.keep_alive);

@@ -334,11 +334,13 @@ class ToolExecutor {
       : tools_(std::move(tools)),
         pool_(std::make_shared<detail::ToolPool>(make_tool_runtime(std::move(runtime)), options)),
         closer_{*pool_} {
-    if (options.threads == 0) throw Error(Errc::invalid_option, "threads", "must be at least 1");
+    if (options.threads == 0)
+      throw Error(Errc::invalid_option, "threads", options.threads, "must be 1 or more");
     auto min = options.timeout;
     for (const auto& [tool, timeout] : options.tool_timeouts) min = std::min(min, timeout);
     if (min <= std::chrono::milliseconds::zero()) {
-      throw Error(Errc::invalid_option, "timeout", "must be more than 0");
+      throw Error(Errc::invalid_option, "timeout", min.count(),
+                  "must be 1 or more, in milliseconds");
     }
     threads_.emplace_back([pool = pool_.get()] { pool->watch(); });
     for (std::size_t i = 0; i < options.threads; ++i) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode {
 
 /// How the run of a tool ended.

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/execute/tool_result.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
@@ -36,6 +37,21 @@ concept AsyncToolRuntime = requires(R& run, const ToolCall& call, std::stop_toke
 template <class R>
 concept ToolRuntime = SyncToolRuntime<R> || AsyncToolRuntime<R>;
 
+namespace diagnose {
+
+/// True where R is a ToolRuntime; otherwise a compile error with the line to write.
+template <class R>
+consteval bool is_tool_runtime() {
+  if constexpr (!ToolRuntime<R>) {
+    static_assert(
+        detail::never<R>,
+        "ToolRuntime: add 'ToolResult operator()(const ToolCall&, std::stop_token);', or 'void operator()(const ToolCall&, std::stop_token, ToolDone);'");
+  }
+  return true;
+}
+
+}  // namespace diagnose
+
 /// Any runtime, as one that calls back.
 using AnyToolRuntime = std::function<void(const ToolCall&, std::stop_token, ToolDone)>;
 
@@ -45,13 +61,12 @@ using AnyToolRuntime = std::function<void(const ToolCall&, std::stop_token, Tool
 /// \par Threads     as the runtime
 template <class R>
 [[nodiscard]] AnyToolRuntime make_tool_runtime(R runtime) {
-  static_assert(ToolRuntime<R>,
-                "ToolRuntime: add 'ToolResult operator()(const ToolCall&, std::stop_token);', or "
-                "'void operator()(const ToolCall&, std::stop_token, ToolDone);'");
+  static_assert(diagnose::is_tool_runtime<R>());
   return [shared = std::make_shared<R>(std::move(runtime))](const ToolCall& call,
                                                             std::stop_token stop, ToolDone done) {
     if constexpr (AsyncToolRuntime<R>) {
       (*shared)(call, std::move(stop), std::move(done));
+    } else if constexpr (!SyncToolRuntime<R>) {  // said above
     } else if constexpr (std::convertible_to<decltype((*shared)(call, stop)), ToolResult>) {
       done((*shared)(call, std::move(stop)));
     } else {

@@ -48,7 +48,7 @@ inline std::string dot_string(const std::string& text) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (order.size() > max_states) {
       throw Error(Errc::limit_exceeded, "",
-                  "an automaton of more than " + std::to_string(max_states) + " states");
+                  "an automaton of more states than max_states, " + std::to_string(max_states));
     }
     const std::string name = std::to_string(i);
     dot += "  " + name +

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <vector>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode::grammar {
 
 /// A condition on a few keys of an object, as a table over their sets: whatever `oneOf`, `anyOf`

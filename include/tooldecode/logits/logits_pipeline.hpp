@@ -65,21 +65,24 @@ class LogitsPipeline {
 
   explicit LogitsPipeline(SamplingParameters options = {}) : options_(std::move(options)) {
     const SamplingParameters& o = options_;
-    const auto require          = [](bool met, const char* where, const char* what) {
-      if (!met) throw Error(Errc::invalid_option, where, what);
+    const auto require          = [](bool met, const char* where, auto value, const char* what) {
+      if (!met) throw Error(Errc::invalid_option, where, value, what);
     };
     const auto finite = [](float x, float limit) { return std::abs(x) <= limit; };
     require(o.temperature == 0 || (o.temperature >= min_temperature && finite(o.temperature, 1e6F)),
-            "temperature", "must be 0, or from 1e-6 to 1e6");
-    require(o.top_p > 0 && o.top_p <= 1, "top_p", "must be in (0, 1]");
-    require(o.min_p >= 0 && o.min_p <= 1, "min_p", "must be in [0, 1]");
+            "temperature", o.temperature, "must be 0, or from 1e-6 to 1e6");
+    require(o.top_p > 0 && o.top_p <= 1, "top_p", o.top_p, "must be above 0 and at most 1");
+    require(o.min_p >= 0 && o.min_p <= 1, "min_p", o.min_p, "must be from 0 to 1");
     require(o.repetition_penalty > 0 && finite(o.repetition_penalty, 1e6F), "repetition_penalty",
-            "must be positive and at most 1e6");
-    require(finite(o.presence_penalty, 1e6F), "presence_penalty", "must be from -1e6 to 1e6");
-    require(finite(o.frequency_penalty, 1e6F), "frequency_penalty", "must be from -1e6 to 1e6");
+            o.repetition_penalty, "must be above 0 and at most 1e6");
+    require(finite(o.presence_penalty, 1e6F), "presence_penalty", o.presence_penalty,
+            "must be from -1e6 to 1e6");
+    require(finite(o.frequency_penalty, 1e6F), "frequency_penalty", o.frequency_penalty,
+            "must be from -1e6 to 1e6");
     for (const auto& [token, bias] : o.bias) {
-      require(token >= 0, "bias", "must name tokens from 0 on");
-      require(finite(bias, 1e6F) || bias == none, "bias", "must be from -1e6 to 1e6, or -infinity");
+      require(token >= 0, "bias", token, "must name a token: 0 or more");
+      require(finite(bias, 1e6F) || bias == none, "bias", bias,
+              "must be from -1e6 to 1e6, or -infinity");
     }
   }
 

@@ -81,7 +81,11 @@ class EagleModel {
         layer_{std::move(weights.layer)} {
     const std::size_t width = hidden_size();
     if (projection_.size() != 2 * width * width || (!bias_.empty() && bias_.size() != width)) {
-      throw Error(Errc::shape_mismatch, "fc", "must be [H, 2 H] with a bias of [H] or none");
+      throw Error(Errc::shape_mismatch, "fc",
+                  std::to_string(projection_.size()) + " numbers with a bias of " +
+                      std::to_string(bias_.size()) +
+                      ": must be [H, 2 H] with a bias of [H] or none, where H is " +
+                      std::to_string(width));
     }
     const std::size_t queries = target.config().heads * target.config().head_size * width;
     const std::size_t keys    = layers_.key_width() * width;

@@ -81,7 +81,7 @@ class ConfigReader {
     // The limit is past any model and keeps products of three sizes within 64 bits.
     if (!value.is_number_unsigned() || value.get<std::size_t>() == 0 ||
         value.get<std::size_t>() > limit) {
-      fail(Errc::malformed_file, key, "must be a whole number from 1 to 2^20");
+      fail(key, value, "must be a whole number from 1 to 2^20");
     }
     return value.get<std::size_t>();
   }
@@ -92,14 +92,14 @@ class ConfigReader {
     if (value.is_null()) return otherwise;
     const float number = value.is_number() ? value.get<float>() : 0.0F;
     if (!(number > 0) || !std::isfinite(number)) {
-      fail(Errc::malformed_file, key, "must be a positive number");
+      fail(key, value, "must be a positive number");
     }
     return number;
   }
   [[nodiscard]] bool flag(const char* key) const {
     const Json& value = at(key);
     if (!value.is_null() && !value.is_boolean()) {
-      fail(Errc::malformed_file, key, "must be true or false");
+      fail(key, value, "must be true or false");
     }
     return value.is_boolean() && value.get<bool>();
   }
@@ -111,16 +111,21 @@ class ConfigReader {
   }
   [[noreturn]] void unsupported(const std::string& key, const Json& value,
                                 const std::string& supported) const {
-    constexpr auto replace = Json::error_handler_t::replace;
-    fail(Errc::unsupported_keyword, key,
-         value.dump(-1, ' ', true, replace).substr(0, 80) + " is not supported, only " + supported);
+    throw Error(Errc::unsupported_keyword, place(key),
+                shown(value) + " is not supported, must be " + supported);
   }
-  [[noreturn]] void fail(Errc code, const std::string& key, const std::string& what) const {
-    throw Error(code, place_ + ": #/" + key, what);
+  [[noreturn]] void fail(const std::string& key, const Json& value, const std::string& what) const {
+    const std::string given = value.is_null() ? "" : shown(value) + ": ";
+    throw Error(Errc::malformed_file, place(key), given + what);
   }
 
  private:
   static constexpr std::size_t limit = std::size_t{1} << 20;
+
+  [[nodiscard]] std::string place(const std::string& key) const { return place_ + ": #/" + key; }
+  [[nodiscard]] static std::string shown(const Json& value) {
+    return value.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 80);
+  }
 
   Json json_;
   std::string place_;
@@ -149,12 +154,14 @@ inline LlamaConfig LlamaConfig::parse(std::string_view text, std::string place) 
       reader.positive(reader.at("rms_norm_eps"), "rms_norm_eps", config.norm_epsilon);
   config.tied_head = reader.flag("tie_word_embeddings");
   if (reader.at("head_dim").is_null() && config.hidden_size % config.heads != 0) {
-    reader.fail(Errc::malformed_file, "num_attention_heads", "must divide hidden_size");
+    reader.fail("num_attention_heads", config.heads,
+                "must divide hidden_size " + std::to_string(config.hidden_size));
   }
   config.head_size = reader.size("head_dim", config.hidden_size / config.heads);
-  if (config.head_size % 2 != 0) reader.fail(Errc::malformed_file, "head_dim", "must be even");
+  if (config.head_size % 2 != 0) reader.fail("head_dim", config.head_size, "must be even");
   if (config.heads % config.key_value_heads != 0) {
-    reader.fail(Errc::malformed_file, "num_key_value_heads", "must divide num_attention_heads");
+    reader.fail("num_key_value_heads", config.key_value_heads,
+                "must divide num_attention_heads " + std::to_string(config.heads));
   }
 
   // Older files have rope_theta beside a rope_scaling, newer ones both inside rope_parameters.
@@ -162,7 +169,7 @@ inline LlamaConfig LlamaConfig::parse(std::string_view text, std::string place) 
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const auto& rope = reader.at(key);
     if (rope.is_null()) continue;
-    if (!rope.is_object()) reader.fail(Errc::malformed_file, key, "must be an object or null");
+    if (!rope.is_object()) reader.fail(key, rope, "must be an object or null");
     for (const char* type : {"rope_type", "type"}) {
       const auto found = rope.find(type);
       if (found != rope.end() && *found != "default") {

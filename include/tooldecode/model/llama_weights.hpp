@@ -90,9 +90,8 @@ struct LlamaWeights {
   void check(const LlamaConfig& config) {
     const auto require = [](std::size_t size, std::size_t required, const std::string& name) {
       if (size != required) {
-        throw Error(
-            Errc::shape_mismatch, name,
-            "has " + std::to_string(size) + " elements, required are " + std::to_string(required));
+        throw Error(Errc::shape_mismatch, name,
+                    std::to_string(size) + " elements: must be " + std::to_string(required));
       }
     };
     require(layers.size(), config.layers, "layers");

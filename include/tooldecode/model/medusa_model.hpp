@@ -44,7 +44,11 @@ class MedusaModel {
     for (const Head& head : heads_) {
       for (const Block& block : head) {
         if (block.weight.size() != hidden_size * hidden_size || block.bias.size() != hidden_size) {
-          throw Error(Errc::shape_mismatch, "medusa", "a block must be [H, H] with a bias of [H]");
+          throw Error(Errc::shape_mismatch, "medusa",
+                      std::to_string(block.weight.size()) + " numbers with a bias of " +
+                          std::to_string(block.bias.size()) +
+                          ": a block must be [H, H] with a bias of [H], where H is " +
+                          std::to_string(hidden_size));
         }
       }
     }
@@ -65,7 +69,7 @@ class MedusaModel {
       }
       heads.push_back(std::move(head));
     }
-    if (heads.empty()) throw Error(Errc::malformed_file, name(0, "weight"), "is missing");
+    if (heads.empty()) throw Error(Errc::malformed_file, name(0, "weight"), "must be there");
     return MedusaModel(hidden_size, std::move(heads));
   }
   /// Reads a checkpoint.

@@ -100,7 +100,7 @@ class SafeTensors {
     if (tensor.type == "F16") return widened(tensor, half_to_float);
     if (tensor.type == "BF16") return widened(tensor, bfloat16_to_float);
     throw Error(Errc::unknown_format, place_of(name),
-                "has type " + tensor.type + ", only F32, F16 and BF16 can be weights");
+                "has type " + tensor.type + ", weights must be F32, F16 or BF16");
   }
   /// A tensor of I64; it must be there and have exactly this shape.
   [[nodiscard]] std::vector<std::int64_t> integers(std::string_view name,
@@ -108,7 +108,7 @@ class SafeTensors {
     const Tensor& tensor = find(name, shape);
     if (tensor.type == "I64") return copied<std::int64_t>(tensor);
     throw Error(Errc::unknown_format, place_of(name),
-                "has type " + tensor.type + ", only I64 can be indices");
+                "has type " + tensor.type + ", indices must be I64");
   }
 
  private:
@@ -146,7 +146,7 @@ class SafeTensors {
     const Tensor& tensor = found->second;
     if (!std::equal(shape.begin(), shape.end(), tensor.shape.begin(), tensor.shape.end())) {
       throw Error(Errc::shape_mismatch, place_of(name),
-                  "has shape " + written(tensor.shape) + ", required is " + written(shape));
+                  "has shape " + written(tensor.shape) + ", must have " + written(shape));
     }
     return tensor;
   }

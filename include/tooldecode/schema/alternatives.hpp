@@ -55,13 +55,6 @@ namespace tooldecode::schema {
 [[noreturn]] inline void irreducible(const std::string& what, const std::string& keyword = "") {
   throw Error(Errc::unsupported_keyword, keyword, what);
 }
-/// An error with its place before the keyword that it names, or in place of none.
-[[nodiscard]] inline Error placed(const Error& error, const std::string& place) {
-  const std::string& where = error.where();
-  if (!where.empty() && where[0] != '/') return error;
-  const std::string what(error.what());
-  return {error.code(), place + where, where.empty() ? what : what.substr(where.size() + 2)};
-}
 
 /// What both bounds allow.
 [[nodiscard]] inline text::Occurrences intersection(const text::Occurrences& a,

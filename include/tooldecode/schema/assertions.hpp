@@ -103,7 +103,7 @@ class Assertions {
       const text::Decimal& divisor =
           form.bounds.multiples.emplace_back(decimal(*multiple, "multipleOf"));
       if (divisor.is_zero() || divisor.negative) {
-        malformed("multipleOf", "must be greater than zero");
+        malformed("multipleOf", text::ExactNumber::text(*multiple) + ": must be above 0");
       }
     }
     return form;
@@ -117,7 +117,7 @@ class Assertions {
       const bool is_number        = text::ExactNumber::is_number(*bound);
       const text::Decimal decimal = is_number ? this->decimal(*bound, keyword) : text::Decimal{};
       if (!is_number || !decimal.is_integral() || decimal.negative) {
-        malformed(keyword, "a length is a non-negative integer");
+        malformed(keyword, "must be a whole number, 0 or more");
       }
       if (decimal.scale > 10) return text::Occurrences::unbounded;
       return static_cast<std::uint32_t>(
@@ -172,7 +172,7 @@ class Assertions {
     try {
       return text::Decimal::parse(text::ExactNumber::text(number));
     } catch (const Error& error) {
-      throw Error(error.code(), place(keyword), error.what());
+      throw error.under(place(keyword));
     }
   }
   // Draft 4 has `true` beside the bound where later ones have a bound of its own.

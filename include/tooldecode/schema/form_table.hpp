@@ -149,7 +149,7 @@ class FormTable {
                                        : conjunction(node.parts);
       BuildBudget::spend(0, bytes_of(*node.form));
     } catch (const Error& error) {
-      throw placed(error, node.origin);
+      throw error.under(node.origin);
     }
     return *node.form;
   }

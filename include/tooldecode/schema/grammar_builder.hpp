@@ -85,7 +85,7 @@ class GrammarBuilder {
     try {
       return content(reader_.forms[id], written);
     } catch (const Error& error) {
-      const Error whole = placed(error, reader_.forms.place_of(id));
+      const Error whole = error.under(reader_.forms.place_of(id));
       if (id == any_form || !reader_.relaxes(whole)) throw whole;
       return value(any_form);
     }
@@ -110,7 +110,8 @@ class GrammarBuilder {
       const auto from = form.members.begin() + static_cast<std::ptrdiff_t>(leading);
       const auto at   = std::find_if(from, form.members.end(),
                                      [&](const auto& member) { return member.name == name; });
-      if (at == form.members.end()) throw Error(Errc::invalid_option, name, "no property leads");
+      if (at == form.members.end())
+        throw Error(Errc::invalid_option, name, "must be a property, and lead once");
       const auto first = documented.begin() + static_cast<std::ptrdiff_t>(leading);
       const auto place = first + (at - from);
       std::rotate(first, place, place + 1);

@@ -134,7 +134,7 @@ class SchemaCompiler {
       const NodeId node = make();
       if (grammar_.satisfiable(first_)[node]) return node;
     } catch (const Error& error) {
-      throw schema::placed(error, pointer);
+      throw error.under(pointer);
     }
     throw Error(Errc::unsatisfiable_schema, pointer, otherwise);
   }

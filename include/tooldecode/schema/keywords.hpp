@@ -12,6 +12,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include <tooldecode/core/config.hpp>
+
 #include <nlohmann/json.hpp>
 
 namespace tooldecode::schema {

@@ -112,7 +112,8 @@ class Reader final : private FormSource {
       const Json& schema = *place.schema;
       if (schema.is_boolean()) return schema.get<bool>() ? any_form : nothing_form;
       if (!schema.is_object()) {
-        throw Error(Errc::malformed_schema, place.pointer, "a schema is an object or a boolean");
+        throw Error(Errc::malformed_schema, place.pointer,
+                    "a schema must be an object or a boolean");
       }
       BuildBudget::spend(5 + 2 * schema.size() + place.pointer.size() / 16);
       const SchemaDraft draft = document_[place.resource].draft;
@@ -159,7 +160,7 @@ class Reader final : private FormSource {
     const std::string pointer = place.pointer + '/' + keyword;
     const Json& reference     = (*place.schema)[keyword];
     if (!reference.is_string()) {
-      throw Error(Errc::malformed_schema, pointer, "a reference is a string");
+      throw Error(Errc::malformed_schema, pointer, "must be a string");
     }
     return document_.find(reference.get<std::string>(), place.resource, pointer);
   }
@@ -198,7 +199,7 @@ class Reader final : private FormSource {
         const FormTable::Origin origin(forms, site.has.place(keyword));
         apply();
       } catch (const Error& error) {
-        const Error whole = placed(error, site.has.place(keyword));
+        const Error whole = error.under(site.has.place(keyword));
         if (!relaxes(whole)) throw whole;
       }
     };
@@ -212,7 +213,7 @@ class Reader final : private FormSource {
     });
     with("enum", [&] {
       const Json& list = *site.has.find("enum");
-      if (!list.is_array()) site.has.malformed("enum", "an enum is an array");
+      if (!list.is_array()) site.has.malformed("enum", "must be an array");
       all = forms.intersection(all, constants_(list.get_ref<const Json::array_t&>()));
     });
     with("allOf", [&] {

@@ -139,7 +139,7 @@ class StringSets {
       try {
         one.texts = std::make_shared<const text::TextDfa>(text::compile_pattern(one.text));
       } catch (const Error& error) {
-        throw Error(error.code(), one.pointer, error.what());
+        throw error.within(one.pointer);
       }
     }
     return *one.texts;

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode::text {
 
 /// A set of bytes as 256 bits; a regular value.

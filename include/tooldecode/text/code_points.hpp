@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode::text {
 
 /// A set of code points as sorted ranges that neither overlap nor touch; surrogates are never in

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode::text {
 
 /// How often something may occur; both ends count.

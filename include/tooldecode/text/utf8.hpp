@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode::text {
 
 /// A code point and how many bytes of UTF-8 it takes.

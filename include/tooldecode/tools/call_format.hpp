@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
@@ -102,6 +103,57 @@ concept CallFormat = std::copy_constructible<F> &&
                        { format.parse(text, tools) } -> std::same_as<std::vector<ToolCall>>;
                      };
 
+namespace diagnose {
+
+/// True where F is a CallFormat; otherwise a compile error that names what F lacks first.
+template <class F>
+consteval bool is_call_format() {
+  if constexpr (CallFormat<F>) {
+  } else if constexpr (!std::copy_constructible<F>) {
+    static_assert(detail::never<F>,
+                  "CallFormat: make it copyable: machines keep a copy of their format");
+  } else if constexpr (!requires {
+                         { F::language } -> std::convertible_to<tools::ValueReader::Language>;
+                       }) {
+    static_assert(
+        detail::never<F>,
+        "CallFormat: add 'static constexpr auto language = tools::ValueReader::Language::json;', or python");
+  } else if constexpr (!requires(const F& format) {
+                         { format.trigger() } -> std::convertible_to<std::string_view>;
+                       }) {
+    static_assert(detail::never<F>,
+                  "CallFormat: add 'std::string trigger() const;', the delimiter that opens calls");
+  } else if constexpr (!requires(const F& format) {
+                         { format.only_at_start() } -> std::convertible_to<bool>;
+                       }) {
+    static_assert(
+        detail::never<F>,
+        "CallFormat: add 'bool only_at_start() const;', whether calls open only where an answer begins");
+  } else if constexpr (!requires(const F& format, Grammar& grammar, const ToolSet& tools,
+                                 std::span<const std::size_t> chosen,
+                                 const ChoiceOptions& options) {
+                         {
+                           format.openings(grammar, tools, chosen, options)
+                         } -> std::same_as<std::vector<CallOpening>>;
+                       }) {
+    static_assert(
+        detail::never<F>,
+        "CallFormat: add 'std::vector<CallOpening> openings(Grammar&, const ToolSet&, std::span<const std::size_t> chosen, const ChoiceOptions&) const;'");
+  } else if constexpr (!requires(const F& format, std::span<const ToolCall> calls) {
+                         { format.write(calls) } -> std::same_as<std::string>;
+                       }) {
+    static_assert(detail::never<F>,
+                  "CallFormat: add 'std::string write(std::span<const ToolCall>) const;'");
+  } else {
+    static_assert(
+        detail::never<F>,
+        "CallFormat: add 'std::vector<ToolCall> parse(std::string_view, const ToolSet&) const;'");
+  }
+  return true;
+}
+
+}  // namespace diagnose
+
 namespace detail {
 
 /// Where in the options what is wrong with a schema of texts is said to be.
@@ -151,12 +203,13 @@ inline std::vector<std::size_t> chosen_tools(const ToolSet& tools, const ChoiceO
   if (options.choice == ToolChoice::none) return chosen;
   if (options.choice == ToolChoice::named) {
     const auto tool = tools.find(options.name);
-    if (!tool) throw Error(Errc::unknown_tool, options.name, "there is no tool of this name");
+    if (!tool) throw Error(Errc::unknown_tool, options.name, "must be the name of a tool");
     return {*tool};
   }
   for (std::size_t i = 0; i < tools.size(); ++i) chosen.push_back(i);
   if (chosen.empty() && options.choice == ToolChoice::required) {
-    throw Error(Errc::invalid_option, "tool choice", "a call is required, and there are no tools");
+    throw Error(Errc::invalid_option, "tool choice", "required",
+                "must be automatic or none where there are no tools");
   }
   return chosen;
 }
@@ -197,7 +250,7 @@ template <CallFormat F>
   const std::vector<std::size_t> chosen = detail::chosen_tools(tools, options);
   const auto& delimiters                = options.reasoning;
   if (delimiters && delimiters->end.empty()) {
-    throw Error(Errc::invalid_option, "reasoning", "what ends a block is not empty");
+    throw Error(Errc::invalid_option, "reasoning", "what ends a block must not be empty");
   }
   CallGrammar result{std::move(grammar_to_extend), 0};
   Grammar& grammar     = result.grammar;
@@ -215,9 +268,8 @@ template <CallFormat F>
   std::optional<NodeId> value;  // that an answer's text is
   if (options.text_schema && !is_forced) {
     if constexpr (requires { format.texts(grammar); }) {
-      throw Error(
-          Errc::invalid_option, std::string(detail::text_schema_place),
-          "texts of this format have messages around them, and can be no value of a schema");
+      throw Error(Errc::invalid_option, std::string(detail::text_schema_place),
+                  "must not be given: texts of this format have messages around them");
     }
     const auto& schema = *options.text_schema;
     value              = SchemaCompiler(grammar, schema, detail::text_schema_options(options))

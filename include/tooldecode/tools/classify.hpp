@@ -74,13 +74,13 @@ struct ExpectedCall {
   /// no value at all, the empty list itself is meant.
   [[nodiscard]] static ExpectedCall from_bfcl(const Json& entry) {
     if (!entry.is_object() || entry.size() != 1 || !entry.front().is_object()) {
-      throw Error(Errc::malformed_document, "answer", "is not an object of one call");
+      throw Error(Errc::malformed_document, "answer", "must be an object of one call");
     }
     ExpectedCall result{entry.begin().key(), {}, Matching::bfcl};
     for (const auto& [key, allowed] : entry.front().items()) {
       if (!allowed.is_array()) {
         throw Error(Errc::malformed_document, "answer " + result.name + ", " + key,
-                    "is not a list of allowed values");
+                    "must be a list of allowed values");
       }
       ExpectedArgument argument{key, {allowed.begin(), allowed.end()}};
       argument.optional = std::count(allowed.begin(), allowed.end(), "") > 0;

@@ -109,7 +109,7 @@ class DocumentReader {
       const bool object = type == "object" || (type.is_array() && has(type, "object"));
       if (!object) {
         throw Error(Errc::malformed_document, extend_pointer(pointer, "type"),
-                    "the arguments of a call are an object");
+                    "must be \"object\": a call has an object of arguments");
       }
     }
     schema["type"] = "object";
@@ -143,7 +143,7 @@ class DocumentReader {
   void read(Json& schema, const std::string& pointer, Surroundings place) {
     if (schema.is_boolean()) return;
     if (!schema.is_object()) {
-      throw Error(Errc::malformed_schema, pointer, "a schema is an object or a boolean");
+      throw Error(Errc::malformed_schema, pointer, "a schema must be an object or a boolean");
     }
     BuildBudget::spend_at(pointer, 30 + 10 * schema.size() + pointer.size() / 16,
                           64 * schema.size());

@@ -150,7 +150,8 @@ struct PositionalCall {
     const auto required = required_names(tool);
     for (std::size_t i = 0; i < leading.size(); ++i) {
       if (i < names.size() && names[i] == leading[i]) continue;
-      throw Error(Errc::invalid_option, leading[i], "arguments without keys keep their order");
+      throw Error(Errc::invalid_option, leading[i],
+                  "must be the next argument: those without keys keep their order");
     }
     // From the last argument to the first: what may follow once those before are written.
     NodeId tail   = grammar.empty();

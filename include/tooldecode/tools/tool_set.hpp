@@ -140,7 +140,7 @@ class ToolSet {
     const BuildBudget budget(limits);
     check_depth(document, 0);
     if (const auto place = find_bad_text(document)) {
-      throw Error(Errc::malformed_document, "#" + *place, "a text is not UTF-8");
+      throw Error(Errc::malformed_document, "#" + *place, "a text must be UTF-8");
     }
     ToolSet result;
     result.read(std::move(document));
@@ -167,7 +167,9 @@ class ToolSet {
   /// The same set with one document's tool in place of another, which may have had another name.
   [[nodiscard]] ToolSet with(std::size_t index, const Json& document) const {
     const ToolSet one = from_json(document);
-    if (one.size() != 1) throw Error(Errc::malformed_document, "#", "one tool is wanted");
+    if (one.size() != 1)
+      throw Error(Errc::malformed_document, "#",
+                  std::to_string(one.size()) + " tools: must be one");
     const auto taken = find(one[0].name);
     if (taken && *taken != index) {
       throw Error(Errc::duplicate_tool, "#/name",
@@ -266,7 +268,7 @@ class ToolSet {
   void add(Json document, std::string pointer, Names& names) {
     BuildBudget::spend_at(pointer, 200, 4000);
     if (!document.is_object()) {
-      throw Error(Errc::malformed_document, pointer, "a tool is described by an object");
+      throw Error(Errc::malformed_document, pointer, "a tool must be described by an object");
     }
     const Json* body = &document;
     if (const Json* function = member(document, "function"); function && function->is_object()) {
@@ -274,19 +276,19 @@ class ToolSet {
       pointer = tools::extend_pointer(pointer, "function");
     } else if (const Json* type = member(document, "type"); type && !document.contains("name")) {
       throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "type"),
-                  "not a function that the caller runs: " + type->dump());
+                  type->dump() + ": must be a function that the caller runs");
     }
     Tool tool{.name        = text(*body, "name", pointer),
               .description = body->contains("description") ? description(*body, pointer) : "",
               .document    = {}};
     if (tool.name.empty()) {
       throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "name"),
-                  "a name is not empty");
+                  "a name must not be empty");
     }
     for (const char c : tool.name) {
       if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) continue;
       throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "name"),
-                  "a name has no control characters");
+                  "a name must have no control characters");
     }
     if (const auto known = names.find(tool.name); known != names.end()) {
       throw Error(Errc::duplicate_tool, tools::extend_pointer(pointer, "name"),
@@ -333,7 +335,7 @@ class ToolSet {
   static Json schema_of_list(const Json& listed, const Json& body, const std::string& pointer) {
     const std::string at = tools::extend_pointer(pointer, "input_parameters");
     if (!listed.is_object()) {
-      throw Error(Errc::malformed_document, at, "parameters are an object of names");
+      throw Error(Errc::malformed_document, at, "parameters must be an object of names");
     }
     const Json* defaults = member(body, "defaults");
     Json properties      = Json::object();
@@ -341,7 +343,7 @@ class ToolSet {
     for (const auto& [name, parameter] : listed.items()) {
       if (!parameter.is_object()) {
         throw Error(Errc::malformed_document, tools::extend_pointer(at, name),
-                    "a parameter is described by an object");
+                    "a parameter must be described by an object");
       }
       properties[name] = parameter;
       if (defaults && defaults->is_object() && defaults->contains(name)) {
@@ -373,7 +375,7 @@ class ToolSet {
     const Json* value = member(body, key);
     if (!value || !value->is_string()) {
       throw Error(Errc::malformed_document, tools::extend_pointer(pointer, key),
-                  std::string("a tool has a text as \"") + key + '"');
+                  std::string("a tool must have a text as \"") + key + '"');
     }
     return value->get<std::string>();
   }

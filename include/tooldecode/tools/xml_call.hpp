@@ -360,7 +360,8 @@ struct XmlCall {
     for (const std::string& name : options.leading_keys) {
       const auto from = static_cast<std::ptrdiff_t>(set.leading);
       const auto at   = std::find(keys.begin() + from, keys.end(), name);
-      if (at == keys.end()) throw Error(Errc::invalid_option, name, "no other property leads");
+      if (at == keys.end())
+        throw Error(Errc::invalid_option, name, "must be a property, and lead once");
       const auto member = set.members.begin() + (at - keys.begin());
       std::rotate(set.members.begin() + from, member, member + 1);
       std::rotate(keys.begin() + from, at, at + 1);

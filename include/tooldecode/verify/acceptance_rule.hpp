@@ -55,11 +55,11 @@ consteval bool is_acceptance_rule() {
                        }) {
     static_assert(
         detail::never<R>,
-        "AcceptanceRule: add 'static constexpr bool needs_proposal_law', whether it reads tree.proposal(node)");
+        "AcceptanceRule: add 'static constexpr bool needs_proposal_distribution', whether it reads tree.proposal(node)");
   } else {
     static_assert(
         detail::never<R>,
-        "AcceptanceRule: add 'template <class Noise> std::optional<TokenId> choose(const TargetLaw&, const DraftTree&, std::size_t node, Noise&) const;'");
+        "AcceptanceRule: add 'template <class Noise> std::optional<TokenId> choose(const verify::TargetDistribution&, const DraftTree&, std::size_t node, Noise&) const;'");
   }
   return true;
 }

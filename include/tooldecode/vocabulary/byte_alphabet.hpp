@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode::vocabulary {
 
 /// The bytes that a text in the alphabet stands for; nothing where a character is not in it.

@@ -54,7 +54,7 @@ class BytePairEncoding {
       const TokenId a = any_token(left), b = any_token(right), ab = any_token(left + right);
       if (a < 0 || b < 0 || ab < 0) {
         throw Error(Errc::malformed_vocabulary, "merge " + std::to_string(rank),
-                    "merges texts that are not tokens");
+                    "must merge two tokens into a third");
       }
       ranks_.try_emplace(pair(a, b), Found{static_cast<double>(rank), ab});
     }
@@ -65,7 +65,8 @@ class BytePairEncoding {
         options_{.characters = true},
         scores_(std::move(scores)) {
     if (scores_.size() != vocabulary_.token_count()) {
-      throw Error(Errc::malformed_vocabulary, "scores", "there must be one score per token");
+      throw Error(Errc::malformed_vocabulary, "scores", scores_.size(),
+                  "must be one for each token: " + std::to_string(vocabulary_.token_count()));
     }
     index_tokens();
   }

@@ -134,9 +134,13 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
   const JsonMembers file(root);
   const nlohmann::json& tokens = file.array("tokens_b64");
   const nlohmann::json& types  = file.array("token_types");
-  if (tokens.size() != types.size()) file.fail("token_types", "must be as long as tokens_b64");
+  if (tokens.size() != types.size())
+    file.fail("token_types", std::to_string(types.size()) +
+                                 " types: must be as long as tokens_b64, " +
+                                 std::to_string(tokens.size()));
   if (file.has("n_tokens") && file.value<std::size_t>("n_tokens") != tokens.size()) {
-    file.fail("n_tokens", "is not the number of tokens, " + std::to_string(tokens.size()));
+    file.fail("n_tokens", std::to_string(file.value<std::size_t>("n_tokens")) +
+                              ": must be the number of tokens, " + std::to_string(tokens.size()));
   }
   file.allow({"name", "type", "source", "license", "note", "n_tokens", "n_base_tokens", "bos_id",
               "eos_id", "pad_id", "tokens_b64", "token_types", "merges", "scores", "rank_is_id",
@@ -145,11 +149,13 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const std::string place = "#/tokens_b64/" + std::to_string(i);
     if (!tokens[i].is_string() || !types[i].is_number_integer()) {
-      throw Error(Errc::malformed_vocabulary, place, "a token is a string and has an integer type");
+      throw Error(Errc::malformed_vocabulary, place,
+                  "a token must be a string and have an integer type");
     }
     const auto type = types[i].get<std::int64_t>();
     if (type < 1 || type > 6)
-      throw Error(Errc::malformed_vocabulary, place, "its type is none of 1 to 6");
+      throw Error(Errc::malformed_vocabulary, place,
+                  "type " + std::to_string(type) + ": must be from 1 to 6");
     entries.push_back(
         {decode_base64(tokens[i].get<std::string>(), place), static_cast<TokenType>(type)});
   }
@@ -157,7 +163,8 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
   const auto id = [&](const char* key) {
     const auto number = file.value<std::int64_t>(key);
     if (number < 0 || number >= static_cast<std::int64_t>(tokens.size())) {
-      file.fail(key, "no token has this id");
+      file.fail(key, std::to_string(number) + ": must be a token's id, below " +
+                         std::to_string(tokens.size()));
     }
     return static_cast<TokenId>(number);
   };
@@ -168,7 +175,9 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
   // Logits past the tokens are padding: a few thousand at most, and never so many that masks of
   // them would fill the memory.
   if (options.size > 2 * tokens.size() + 65'536) {
-    file.fail("model_vocab_size", "is far more than there are tokens");
+    file.fail("model_vocab_size", std::to_string(options.size) +
+                                      ": must be at most 65536 more than twice the tokens, " +
+                                      std::to_string(tokens.size()));
   }
   const Vocabulary vocabulary(entries, options);
   const auto type = file.value<std::string>("type");
@@ -177,7 +186,8 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
                      BytePairEncoding(vocabulary, file.value<std::vector<float>>("scores")), {},
                      file.value_or("add_space_prefix", false));
   }
-  if (type != "bpe-bytelevel") file.fail("type", "is neither bpe-bytelevel nor spm-bpe");
+  if (type != "bpe-bytelevel")
+    file.fail("type", '"' + type + "\": must be bpe-bytelevel or spm-bpe");
   std::unordered_map<std::string_view, std::size_t> known;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].type != TokenType::normal) continue;

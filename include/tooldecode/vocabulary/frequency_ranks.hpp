@@ -42,7 +42,7 @@ struct RankTable {
   [[nodiscard]] std::size_t rank_of(TokenId token) const {
     if (token < 0 || static_cast<std::size_t>(token) >= ranks.size()) {
       throw Error(Errc::unknown_token, "token " + std::to_string(token),
-                  "not one of the " + std::to_string(ranks.size()) + " tokens ranked");
+                  "must be one of the " + std::to_string(ranks.size()) + " tokens ranked");
     }
     return ranks[static_cast<std::size_t>(token)];
   }
@@ -116,7 +116,7 @@ class RankedTokens {
                                           const Vocabulary& vocabulary) const {
     if (vocabulary.size() != vocabulary_size()) {
       throw Error(Errc::shape_mismatch, "vocabulary",
-                  std::to_string(vocabulary.size()) + " tokens, expected " +
+                  std::to_string(vocabulary.size()) + " tokens: must be " +
                       std::to_string(vocabulary_size()));
     }
     return with(tokens).with(context_tokens(tokens, vocabulary));
@@ -271,7 +271,7 @@ class FrequencyRanks {
   static std::vector<TokenId> always_in(const Vocabulary& vocabulary, std::size_t size) {
     if (vocabulary.size() != size) {
       throw Error(Errc::shape_mismatch, "counts",
-                  std::to_string(size) + " tokens, expected " + std::to_string(vocabulary.size()));
+                  std::to_string(size) + " tokens: must be " + std::to_string(vocabulary.size()));
     }
     const auto ends = vocabulary.end_tokens();
     std::vector<TokenId> tokens(ends.begin(), ends.end());
@@ -359,7 +359,8 @@ inline FrequencyRanks FrequencyRanks::parse(std::string_view text, const std::st
     is_ranked[id] = true;
     ranked.push_back(static_cast<TokenId>(id));
   }
-  if (left != 0) fail("#/total", "is not the sum of the counts");
+  if (left != 0)
+    fail("#/total", "must be the sum of the counts, " + std::to_string(left) + " less");
   FrequencyRanks ranks(by_token, std::span(ranked).first(always_count), source.get<std::string>());
   const auto [wrong, expected] =
       std::mismatch(ranked.begin(), ranked.end(), ranks.table_->ids.begin());

@@ -45,7 +45,7 @@ class GgufMetadata {
     at_                 = 4;
     const auto revision = read<std::uint32_t>();
     if (revision != 2 && revision != 3)
-      fail("is of version " + std::to_string(revision) + ", not 2 or 3");
+      fail("version " + std::to_string(revision) + ": must be 2 or 3");
     (void)read<std::uint64_t>();  // tensors
     const auto count = read<std::uint64_t>();
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -192,18 +192,20 @@ inline PreTokenizer gguf_pre_tokenizer(const std::string& name) {
   const auto& types        = file.value<GgufMetadata::Numbers>(prefix + "token_type");
   const auto& model        = file.value<std::string>(prefix + "model");
   if (types.size() != tokens.size()) {
-    throw Error(Errc::malformed_vocabulary, prefix + "token_type", "must be as long as the tokens");
+    throw Error(Errc::malformed_vocabulary, prefix + "token_type",
+                std::to_string(types.size()) + " types: must be as long as the tokens, " +
+                    std::to_string(tokens.size()));
   }
   if (model != "gpt2" && model != "llama") {
     throw Error(Errc::malformed_vocabulary, prefix + "model",
-                "the model \"" + model + "\" is not supported");
+                '"' + model + "\" is not supported: must be gpt2 or llama");
   }
   const bool byte_level = model == "gpt2";
   std::vector<Vocabulary::Entry> entries;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const std::string place = prefix + "tokens/" + std::to_string(i);
     if (!(types[i] >= 1 && types[i] <= 6)) {
-      throw Error(Errc::malformed_vocabulary, place, "its type is none of 1 to 6");
+      throw Error(Errc::malformed_vocabulary, place, "its type must be from 1 to 6");
     }
     const auto type  = static_cast<TokenType>(static_cast<int>(types[i]));
     std::string text = tokens[i];

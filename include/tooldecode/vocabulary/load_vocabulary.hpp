@@ -45,7 +45,7 @@ inline std::string read_whole_file(const std::filesystem::path& path) {
       return vocabulary::parse_compact_vocabulary(bytes);
     return vocabulary::parse_tokenizer_json(bytes, files);
   } catch (const Error& error) {
-    throw Error(error.code(), name, error.what());
+    throw error.within(name);
   }
 }
 

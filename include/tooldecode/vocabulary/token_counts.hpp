@@ -35,7 +35,7 @@ class TokenCounts {
     for (const TokenId token : tokens) {
       if (token < 0 || static_cast<std::size_t>(token) >= counts_.size()) {
         throw Error(Errc::unknown_token, "token " + std::to_string(token),
-                    "not one of the " + std::to_string(counts_.size()) + " tokens counted");
+                    "must be one of the " + std::to_string(counts_.size()) + " tokens counted");
       }
     }
     for (const TokenId token : tokens) ++counts_[static_cast<std::size_t>(token)];
@@ -46,7 +46,7 @@ class TokenCounts {
   TokenCounts& operator+=(const TokenCounts& other) {
     if (other.counts_.size() != counts_.size()) {
       throw Error(Errc::shape_mismatch, "counts",
-                  std::to_string(other.counts_.size()) + " tokens, expected " +
+                  std::to_string(other.counts_.size()) + " tokens: must be " +
                       std::to_string(counts_.size()));
     }
     for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
@@ -148,7 +148,7 @@ template <class Encoder>
 [[nodiscard]] TokenCounts count_tokens(const Encoder& tokenizer, std::istream& text,
                                        const CountOptions& options = {}) {
   if (options.piece_bytes < 8) {
-    throw Error(Errc::invalid_option, "piece_bytes", "must be 8 or more");
+    throw Error(Errc::invalid_option, "piece_bytes", options.piece_bytes, "must be 8 or more");
   }
   TokenCounts counts(tokenizer.vocabulary().size());
   detail::TextPieces pieces(text, options.piece_bytes);

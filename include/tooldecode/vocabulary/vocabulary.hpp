@@ -130,7 +130,9 @@ class Vocabulary {
   [[nodiscard]] std::string decode(std::span<const TokenId> ids) const {  // [L]
     std::string text;
     for (const TokenId id : ids) {
-      if (!contains(id)) throw Error(Errc::unknown_token, place(id), "no such token id");
+      if (!contains(id))
+        throw Error(Errc::unknown_token, place(id),
+                    "must be an id of the vocabulary, below " + std::to_string(size()));
       text += bytes(id);
     }
     return text;
@@ -176,8 +178,9 @@ class Vocabulary {
       texts.reserve(entries.size());
       for (const Entry& entry : entries) {
         if (entry.type < TokenType::normal || entry.type > TokenType::byte) {
-          throw Error(Errc::malformed_vocabulary, place(static_cast<TokenId>(types.size())),
-                      "its type is none of 1 to 6");
+          throw Error(
+              Errc::malformed_vocabulary, place(static_cast<TokenId>(types.size())),
+              "type " + std::to_string(static_cast<int>(entry.type)) + ": must be from 1 to 6");
         }
         begins.push_back(static_cast<std::uint32_t>(blob.size()));
         types.push_back(entry.type);
@@ -244,8 +247,9 @@ class Vocabulary {
     if (options.size == 0) options.size = count;
     if (options.size < count ||
         options.size > static_cast<std::size_t>(std::numeric_limits<TokenId>::max())) {
-      throw Error(Errc::malformed_vocabulary, "size " + std::to_string(options.size),
-                  "fewer ids than tokens, or more than 31 bits can count");
+      throw Error(
+          Errc::malformed_vocabulary, "size " + std::to_string(options.size),
+          "must be at least the number of tokens, " + std::to_string(count) + ", and below 2^31");
     }
     std::vector<TokenId> ends;
     for (const TokenId id : options.end_tokens) {
@@ -255,7 +259,8 @@ class Vocabulary {
     const auto require_present = [&](TokenId id, std::string_view role) {
       if (id >= 0 && static_cast<std::size_t>(id) < options.size) return;
       throw Error(Errc::malformed_vocabulary, place(id),
-                  std::string(role) + " token outside the vocabulary");
+                  "must be an id of the vocabulary, below " + std::to_string(options.size) +
+                      ", as the " + std::string(role) + " token");
     };
     for (const TokenId id : options.end_tokens) require_present(id, "end");
     if (options.begin_token) require_present(*options.begin_token, "begin");

@@ -1,0 +1,23 @@
+// expected-error: HeadModel: add 'lm_head.. const', a view of the head's matrix, one row per token
+// expected-lines: 30
+#include <cstddef>
+#include <span>
+
+#include <tooldecode/core/diagnose.hpp>
+
+struct MyModel {
+  struct Cache {};
+  std::size_t vocabulary_size() const { return 1; }
+  Cache make_cache() const { return {}; }
+  std::size_t length(const Cache&) const { return 0; }
+  void forward(Cache&, std::span<const tooldecode::TokenId>, std::span<float>) const {}
+  Cache fork(const Cache&) const { return {}; }
+  void truncate(Cache&, std::size_t) const {}
+  std::size_t hidden_size() const { return 1; }
+  void forward_hidden(Cache&, std::span<const tooldecode::TokenId>, std::span<float>) const {}
+#ifndef TOOLDECODE_EXPECT_ERROR
+  std::span<const float> lm_head() const { return {}; }
+#endif
+};
+
+static_assert(tooldecode::diagnose::is_head_model<MyModel>());
