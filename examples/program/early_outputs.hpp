@@ -103,18 +103,18 @@ class EarlyOutputs {
     std::size_t bytes;
     Clock::time_point until;
   };
-  using Place = std::list<Kept>::iterator;
+  using EntryIterator = std::list<Kept>::iterator;
 
   static Clock::time_point after(Clock::time_point now, double seconds) {
     return now +
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   }
-  Place erase(Place kept) {
+  EntryIterator erase(EntryIterator kept) {
     bytes_ -= kept->bytes;
     by_key_.erase(kept->key);
     return kept_.erase(kept);
   }
-  Place drop(Place kept) {
+  EntryIterator drop(EntryIterator kept) {
     ++dropped_;
     return erase(kept);
   }
@@ -128,7 +128,7 @@ class EarlyOutputs {
 
   EarlyOptions options_;
   std::list<Kept> kept_;  // the oldest first
-  std::map<Key, Place> by_key_;
+  std::map<Key, EntryIterator> by_key_;
   std::size_t bytes_   = 0;
   std::size_t dropped_ = 0;
 };

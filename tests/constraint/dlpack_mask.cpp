@@ -14,11 +14,11 @@ using namespace tooldecode;
 namespace {
 
 // The fields of DLPack's DLTensor.
-enum Place { on_cpu = 1, on_gpu = 2 };
+enum DeviceType { on_cpu = 1, on_gpu = 2 };
 struct Tensor {
   void* data;
   struct {
-    Place device_type;
+    DeviceType device_type;
     std::int32_t device_id;
   } device;
   std::int32_t ndim;

@@ -85,7 +85,7 @@ const std::vector<Family> families{
 std::vector<bool> by_walk(const GrammarConstraint& constraint, const ByteTrie& trie,
                           GrammarConstraint::State state) {
   std::vector<bool> allowed(constraint.vocabulary_size());
-  Automaton::Walk walk(constraint.automaton());
+  Automaton::Cursor walk(constraint.automaton());
   JointWalk joint(walk, trie);
   joint(walk.begin(state.id), [&](std::span<const std::uint32_t> tokens) {
     for (const std::uint32_t token : tokens) allowed[token] = true;
@@ -134,9 +134,9 @@ TEST_CASE("What masks cost grows at most with the square of a repetition's bound
       auto state         = constraint.initial();
       TokenMask mask(V);
       for (std::size_t i = 0; i <= family.text.size(); ++i) {
-        const std::uint64_t before = Automaton::Walk(constraint.automaton()).work();
+        const std::uint64_t before = Automaton::Cursor(constraint.automaton()).work();
         constraint.fill_mask(state, mask.words());
-        most = std::max(most, Automaton::Walk(constraint.automaton()).work() - before);
+        most = std::max(most, Automaton::Cursor(constraint.automaton()).work() - before);
         if (i < family.text.size()) {
           state = *constraint.advance_bytes(state, std::string_view(family.text).substr(i, 1));
         }

@@ -18,11 +18,11 @@ using namespace tooldecode;
 
 namespace {
 
-using Id   = GrammarRules::Id;
-using Kind = GrammarRules::Kind;
+using Id   = Rules::Id;
+using Kind = Rules::Kind;
 
 // Nodes over the letters x and y; rules come up often, so that most grammars recur at the left.
-Id random_node(GrammarRules& g, const std::vector<Id>& rules, std::mt19937& random, int depth) {
+Id random_node(Rules& g, const std::vector<Id>& rules, std::mt19937& random, int depth) {
   const auto inner = [&] { return random_node(g, rules, random, depth - 1); };
   const auto kind  = random() % (depth == 0 ? 7 : 13);
   if (kind < 3) return rules[random() % rules.size()];
@@ -37,7 +37,7 @@ Id random_node(GrammarRules& g, const std::vector<Id>& rules, std::mt19937& rand
 }
 
 // Whether some node can come back to itself before a text has begun.
-bool recurs_at_left(const GrammarRules& g) {
+bool recurs_at_left(const Rules& g) {
   const auto nullable = g.nullable();
   std::vector<std::vector<char>> reaches(g.size(), std::vector<char>(g.size(), 0));
   for (Id id = 0; id < g.size(); ++id) {
@@ -83,7 +83,7 @@ TEST_CASE("Grammars of random rules accept the rules' texts, and nothing recurs 
   for (unsigned seed = 1; seed <= 250; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
-    GrammarRules g;
+    Rules g;
     std::vector<Id> rules(1 + random() % 4);
     for (Id& rule : rules) rule = g.reserve();
     for (const Id rule : rules) g.define(rule, random_node(g, rules, random, 4));
@@ -109,7 +109,7 @@ TEST_CASE("Grammars of random rules accept the rules' texts, and nothing recurs 
 }
 
 TEST_CASE("A long chain of rules that all recur stays in bounds") {
-  GrammarRules g;
+  Rules g;
   std::vector<Id> rules(4000);
   for (Id& rule : rules) rule = g.reserve();
   const Id x = g.text("x");
@@ -125,7 +125,7 @@ TEST_CASE("A long chain of rules that all recur stays in bounds") {
 }
 
 TEST_CASE("Rules that are all used at once may be too many") {
-  GrammarRules g;
+  Rules g;
   std::vector<Id> rules(600);
   for (Id& rule : rules) rule = g.reserve();
   std::vector<Id> all;

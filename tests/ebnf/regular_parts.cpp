@@ -10,7 +10,7 @@ using namespace tooldecode;
 using test::accepts;
 
 TEST_CASE("A part without recursion is one lexeme") {
-  GrammarRules g;
+  Rules g;
   const auto digit  = g.characters({{'0', '9'}});
   const auto number = g.reserve();
   const auto e      = g.choice({g.text("e\u00E9"), g.text("")});
@@ -24,7 +24,7 @@ TEST_CASE("A part without recursion is one lexeme") {
 }
 
 TEST_CASE("Recursion, plain texts and long counts stay as they are") {
-  GrammarRules g;
+  Rules g;
   const auto any   = g.characters(CodePointSet::all());
   const auto list  = g.reserve();
   const auto items = g.sequence({any, list});
@@ -48,7 +48,7 @@ TEST_CASE("Recursion, plain texts and long counts stay as they are") {
 }
 
 TEST_CASE("What needs too many states stays as it is, and soon everything does") {
-  GrammarRules g;
+  Rules g;
   const auto either = g.characters({{'a', 'b'}});
   const auto bad    = [&](std::uint32_t n) {  // an 'a' a fixed way from the end
     return g.sequence(
@@ -64,7 +64,7 @@ TEST_CASE("What needs too many states stays as it is, and soon everything does")
 }
 
 TEST_CASE("Parts that are alike are one lexeme, and what has none is tried once") {
-  GrammarRules g;
+  Rules g;
   const auto word = [&](std::uint32_t max) {
     return g.sequence({g.text("x"), g.repeat(g.characters({{'a', 'z'}}), {1, max})});
   };

@@ -6,12 +6,12 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
-using Kind = GrammarRules::Kind;
+using Kind = Rules::Kind;
 
 // What loops accept is tested with build_grammar, over random rules.
 
 TEST_CASE("Recursion at either end becomes a repetition") {
-  GrammarRules g;
+  Rules g;
   const auto space = g.reserve(), list = g.reserve(), other = g.reserve();
   const auto x = g.text("x");
   g.define(space, g.repeat(g.sequence({x, space}), {0, 1}));
@@ -19,7 +19,7 @@ TEST_CASE("Recursion at either end becomes a repetition") {
   g.define(other, g.sequence({x, g.choice({g.sequence({x, other}), x}), x}));
   const auto body = g[other].parts[0];
   make_loops(g);
-  const auto part = [&](GrammarRules::Id id, std::size_t i) { return g[id].parts[i]; };
+  const auto part = [&](Rules::Id id, std::size_t i) { return g[id].parts[i]; };
   CHECK(g[part(space, 0)].kind == Kind::repeat);  // x*
   CHECK(part(part(space, 0), 0) == x);
   REQUIRE(g[part(list, 0)].kind == Kind::pair);  // x (, x)*
@@ -29,7 +29,7 @@ TEST_CASE("Recursion at either end becomes a repetition") {
 }
 
 TEST_CASE("Recursion at both ends is one repetition of what stands between") {
-  GrammarRules g;
+  Rules g;
   const auto sum = g.reserve(), one = g.text("1"), plus = g.text("+");
   g.define(sum, g.choice({g.sequence({sum, plus, sum}), one}));
   make_loops(g);
@@ -38,11 +38,11 @@ TEST_CASE("Recursion at both ends is one repetition of what stands between") {
   CHECK(g[body].parts[0] == one);
   REQUIRE(g[g[body].parts[1]].kind == Kind::repeat);
   const auto more = g[g[body].parts[1]].parts[0];
-  CHECK(g[more].parts == std::vector<GrammarRules::Id>{plus, one});
+  CHECK(g[more].parts == std::vector<Rules::Id>{plus, one});
 }
 
 TEST_CASE("A rule that is only itself accepts nothing") {
-  GrammarRules g;
+  Rules g;
   const auto rule = g.reserve(), unused = g.reserve();
   g.define(rule, rule);
   make_loops(g);

@@ -6,7 +6,7 @@
 using namespace tooldecode;
 
 TEST_CASE("What may be empty is found, through rules that know of each other") {
-  GrammarRules g;
+  Rules g;
   const auto a = g.reserve(), b = g.reserve(), c = g.reserve();
   const auto x = g.text("x"), none = g.text("");
   const auto any = g.repeat(x, {}), some = g.repeat(x, {1});
@@ -25,10 +25,10 @@ TEST_CASE("What may be empty is found, through rules that know of each other") {
 }
 
 TEST_CASE("Parts are limited") {
-  GrammarRules g;
+  Rules g;
   const auto fill = [&] {
     while (true) (void)g.text("x");
   };
   CHECK_THROWS_AS(fill(), Error);
-  CHECK(g.size() == GrammarRules::max_nodes);
+  CHECK(g.size() == Rules::max_nodes);
 }

@@ -18,7 +18,7 @@ namespace {
 using namespace tooldecode;
 
 // Whether the slow matcher is quick, and reads ASCII alone.
-bool is_judged(const GrammarRules& rules, std::string_view text) {
+bool is_judged(const Rules& rules, std::string_view text) {
   return rules.size() <= 60 && text.size() <= slow::RuleMatcher::max_bytes &&
          std::all_of(text.begin(), text.end(),
                      [](char c) { return static_cast<signed char>(c) >= 0; });

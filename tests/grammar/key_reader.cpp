@@ -42,7 +42,7 @@ struct ReadSet {
   // follow.
   std::string read(std::string_view key, MembersSeen::Set seen = 0) {
     const NodeStore::Node& node = store[id];
-    KeyReader::Place at         = 0;
+    KeyReader::KeyPosition at   = 0;
     Dfa::State state            = Dfa::dead;
     for (std::size_t i = 0; i < key.size(); ++i) {
       const auto byte = static_cast<std::uint8_t>(key[i]);

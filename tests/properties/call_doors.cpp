@@ -215,14 +215,14 @@ const VocabularyIndex& cache() {
   return shared;
 }
 
-struct Walk {
+struct RandomWalk {
   std::string text;  // control tokens by their names
   bool is_whole = false;
 };
 
 // A walk that prefers what begins something, and ends where it may, sooner or later.
-Walk random_walk(const ToolCallFSM& calls, Random& random, const std::string& first = "") {
-  Walk walk;
+RandomWalk random_walk(const ToolCallFSM& calls, Random& random, const std::string& first = "") {
+  RandomWalk walk;
   TokenMask mask(calls.vocabulary_size());
   auto state           = *calls.advance_bytes(calls.initial(), first);
   walk.text            = first;
@@ -337,8 +337,8 @@ TEST_CASE("Whatever random tokens make of a format's marks is a checked call, or
       const ToolCallFSM fsm = format.constrain(cache(), tools, options);
       for (unsigned seed = 0; seed < 400; ++seed) {
         Random random(seed);
-        const bool opens = format.at_start && !thinks && seed % 2 == 0;
-        const Walk walk  = random_walk(fsm, random, opens ? format.begins.substr(1) : "");
+        const bool opens      = format.at_start && !thinks && seed % 2 == 0;
+        const RandomWalk walk = random_walk(fsm, random, opens ? format.begins.substr(1) : "");
         if (!walk.is_whole) continue;
         CAPTURE(format.name, thinks, seed, walk.text);
         ++whole;
@@ -395,7 +395,7 @@ TEST_CASE("Hostile names come back as they are, or no constraint is made of them
       if (const auto refusal = fsm->find_refusal(text)) FAIL("refused at byte " << refusal->at);
       REQUIRE(fsm->parse(text) == calls);
       for (int walks = 0; walks < 3; ++walks) {
-        const Walk walk = random_walk(*fsm, random);
+        const RandomWalk walk = random_walk(*fsm, random);
         CAPTURE(walk.text);
         if (walk.is_whole) static_cast<void>(checked_calls(*fsm, walk.text));
       }

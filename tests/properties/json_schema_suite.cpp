@@ -28,7 +28,7 @@ bool accepts(const std::optional<Automaton>& automaton, const std::string& text)
 }
 
 // Nothing for a schema that no value satisfies.
-std::optional<Automaton> compiled(const Json& schema, const SchemaRules& rules) {
+std::optional<Automaton> compiled(const Json& schema, const DocumentRules& rules) {
   try {
     Grammar grammar;
     const NodeId root = SchemaCompiler(grammar, schema, {.rules = rules}).value(schema, "#");
@@ -56,7 +56,7 @@ TEST_CASE("The official suite: each schema is right on all of its tests, or refu
   }
   for (const auto& [folder, draft] : std::map<std::string, SchemaDraft>{
            {"draft2020-12", SchemaDraft::draft2020}, {"draft7", SchemaDraft::draft7}}) {
-    const SchemaRules rules{.draft = draft, .documents = documents};
+    const DocumentRules rules{.draft = draft, .documents = documents};
     std::map<std::string, Tally> tallies;
     Tally all;
     for (const auto& file : std::filesystem::directory_iterator(suite / folder)) {

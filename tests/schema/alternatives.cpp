@@ -53,8 +53,8 @@ TEST_CASE("Numbers: kinds by value and by spelling") {
 }
 
 TEST_CASE("Strings: lists are filtered, tests contradict each other") {
-  SchemaTexts sets;
-  const TextForm list{.values = std::vector<std::string>{"a", "bb", "\xC3\xA9\xC3\xA9"}};
+  StringSets sets;
+  const StringForm list{.values = std::vector<std::string>{"a", "bb", "\xC3\xA9\xC3\xA9"}};
   CHECK(intersection(list, {.length = {2, 2}}, sets)->values ==
         std::vector<std::string>{"bb", "\xC3\xA9\xC3\xA9"});
   CHECK_FALSE(intersection(list, {.length = {3}}, sets));

@@ -13,7 +13,7 @@ std::string error_of(const char* text, const auto& read) {
   const Json schema         = Json::parse(text);
   const std::string pointer = "#/p";
   try {
-    (void)read(SchemaAssertions(schema, SchemaDraft::draft2020, pointer));
+    (void)read(Assertions(schema, SchemaDraft::draft2020, pointer));
   } catch (const Error& error) {
     return std::string(name(error.code())) + ' ' + error.where();
   }
@@ -26,7 +26,7 @@ TEST_CASE("Bounds, also with draft 4's exclusive flags") {
   const std::string pointer = "#";
   const auto bounds         = [&](const char* text) {
     const Json schema = Json::parse(text);
-    return SchemaAssertions(schema, SchemaDraft::draft4, pointer).numbers().bounds;
+    return Assertions(schema, SchemaDraft::draft4, pointer).numbers().bounds;
   };
   const auto flagged = bounds(R"({"minimum": 1, "exclusiveMinimum": true, "maximum": 2.5})");
   CHECK(flagged.minimum->exclusive);
@@ -42,14 +42,14 @@ TEST_CASE("Bounds, also with draft 4's exclusive flags") {
 TEST_CASE("A keyword of another draft is not there") {
   const Json schema{{"const", 1}};
   const std::string pointer = "#";
-  CHECK(SchemaAssertions(schema, SchemaDraft::draft4, pointer).find("const") == nullptr);
-  CHECK(SchemaAssertions(schema, SchemaDraft::draft6, pointer).find("const") != nullptr);
+  CHECK(Assertions(schema, SchemaDraft::draft4, pointer).find("const") == nullptr);
+  CHECK(Assertions(schema, SchemaDraft::draft6, pointer).find("const") != nullptr);
 }
 
 TEST_CASE("Values that keywords cannot have are named") {
-  const auto types   = [](const SchemaAssertions& has) { return has.types(); };
-  const auto numbers = [](const SchemaAssertions& has) { return has.numbers(); };
-  const auto lengths = [](const SchemaAssertions& has) {
+  const auto types   = [](const Assertions& has) { return has.types(); };
+  const auto numbers = [](const Assertions& has) { return has.numbers(); };
+  const auto lengths = [](const Assertions& has) {
     return has.occurrences("minLength", "maxLength");
   };
   CHECK(error_of(R"({"type": ["string", "text"]})", types) == "malformed_schema #/p/type");
@@ -57,14 +57,14 @@ TEST_CASE("Values that keywords cannot have are named") {
   CHECK(error_of(R"({"multipleOf": 0})", numbers) == "malformed_schema #/p/multipleOf");
   CHECK(error_of(R"({"maxLength": 1.5})", lengths) == "malformed_schema #/p/maxLength");
   CHECK(error_of(R"({"maxLength": 2.0})", lengths) == "none");
-  CHECK(SchemaAssertions::names(Json{"b", "a", "b"}, "#") == std::vector<std::string>{"b", "a"});
-  CHECK_THROWS_AS(SchemaAssertions::names(Json{"a", 1}, "#"), Error);
+  CHECK(Assertions::names(Json{"b", "a", "b"}, "#") == std::vector<std::string>{"b", "a"});
+  CHECK_THROWS_AS(Assertions::names(Json{"a", 1}, "#"), Error);
 }
 
 TEST_CASE("An integer of draft 4 is digits alone; bounds and lengths are exact") {
   const std::string pointer = "#/p";
   const auto numbers        = [&](const Json& schema, SchemaDraft draft) {
-    return SchemaAssertions(schema, draft, pointer).numbers();
+    return Assertions(schema, draft, pointer).numbers();
   };
   const Json integer{{"type", "integer"}};
   CHECK(numbers(integer, SchemaDraft::draft4).kinds == NumberKinds::digits);
@@ -76,9 +76,10 @@ TEST_CASE("An integer of draft 4 is digits alone; bounds and lengths are exact")
   CHECK(form.bounds.minimum->value.plain() == "18446744073709551617");
   CHECK(form.bounds.maximum->value == Decimal::parse("5e-324"));
   const Json lengths{{"minLength", 3.0}, {"maxLength", exact("18446744073709551617")}};
-  CHECK(SchemaAssertions(lengths, SchemaDraft::draft2020, pointer)
-            .occurrences("minLength", "maxLength") == Occurrences{3});
-  const auto read = [](const SchemaAssertions& has) { return has.numbers(); };
+  CHECK(
+      Assertions(lengths, SchemaDraft::draft2020, pointer).occurrences("minLength", "maxLength") ==
+      Occurrences{3});
+  const auto read = [](const Assertions& has) { return has.numbers(); };
   CHECK(error_of(R"({"maximum": 1e-300, "minimum": "1"})", read) == "malformed_schema #/p/minimum");
   const Json tiny{{"multipleOf", exact("1e-5000")}};
   try {

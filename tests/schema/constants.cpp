@@ -7,8 +7,8 @@ using namespace tooldecode;
 using Json = nlohmann::ordered_json;
 
 TEST_CASE("Constants equal what has their value") {
-  SchemaForms forms;
-  SchemaConstants constants(forms);
+  FormAlgebra forms;
+  Constants constants(forms);
   const FormId form = forms.add(
       constants(Json::parse(R"([1, "a", null, true, [1, []], {"a": 1, "b": {"c": false}}, 2.5])")
                     .get<std::vector<Json>>()));
@@ -28,7 +28,7 @@ TEST_CASE("Constants equal what has their value") {
 TEST_CASE("A constant that nests too deeply is an error") {
   Json deep = Json::array();
   for (int i = 0; i < 1000; ++i) deep = Json::array({deep});
-  SchemaForms forms;
-  SchemaConstants constants(forms);
+  FormAlgebra forms;
+  Constants constants(forms);
   CHECK_THROWS_AS(constants({deep}), Error);
 }

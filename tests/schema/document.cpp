@@ -36,8 +36,8 @@ TEST_CASE("References name pointers, anchors and embedded resources") {
   const Json root = Json::parse(R"({"$id": "http://h/root", "$defs": {
       "a/b~": {"$anchor": "one", "const": 1},
       "inner": {"$id": "inner", "$defs": {"x": {"const": 2}}, "items": {"$anchor": "one"}}}})");
-  const SchemaDocument document(root);
-  const auto place = [&](const char* reference, SchemaDocument::ResourceId from = 0) {
+  const Document document(root);
+  const auto place = [&](const char* reference, Document::ResourceId from = 0) {
     return document.find(reference, from, "#/$ref").pointer;
   };
   CHECK(place("#") == "#");
@@ -68,7 +68,7 @@ TEST_CASE("References name pointers, anchors and embedded resources") {
 TEST_CASE("Documents given beside the schema can be referred to") {
   const Json root = true;
   const std::map<std::string, Json> remotes{{"http://h/a.json", {{"definitions", {{"x", true}}}}}};
-  const SchemaDocument document(root, SchemaDraft::draft7, remotes);
+  const Document document(root, SchemaDraft::draft7, remotes);
   CHECK(document.find("http://h/a.json#/definitions/x", 0, "#").pointer ==
         "http://h/a.json#/definitions/x");
 }
@@ -76,7 +76,7 @@ TEST_CASE("Documents given beside the schema can be referred to") {
 TEST_CASE("Up to draft 7 a reference has no siblings, and $id may be an anchor") {
   const Json root = Json::parse(R"({"$schema": "http://json-schema.org/draft-07/schema#",
       "definitions": {"a": {"$id": "#here"}, "b": {"$id": "other", "$ref": "#here"}}})");
-  const SchemaDocument document(root);
+  const Document document(root);
   CHECK(document[0].draft == SchemaDraft::draft7);
   CHECK(document.find("#here", 0, "#").pointer == "#/definitions/a");
   CHECK_THROWS_AS(document.find("other", 0, "#"), Error);
@@ -84,7 +84,7 @@ TEST_CASE("Up to draft 7 a reference has no siblings, and $id may be an anchor")
 
 TEST_CASE("What looks like a name inside a constant is none") {
   const Json root = Json::parse(R"({"const": {"$anchor": "a"}, "x-own": {"$id": "b"}})");
-  const SchemaDocument document(root);
+  const Document document(root);
   CHECK_THROWS_AS(document.find("#a", 0, "#"), Error);
   CHECK_THROWS_AS(document.find("b", 0, "#"), Error);
 }

@@ -9,22 +9,22 @@
 using namespace tooldecode;
 
 TEST_CASE("Objects exclude each other by a member that one of them needs") {
-  SchemaForms forms;
+  FormAlgebra forms;
   const auto with = [&](bool truth) {
-    const FormId value = forms.add(SchemaForm{.truth = truth, .falsehood = !truth});
-    return SchemaForm{.objects = {{.members = {{"k", value, true}}}}};
+    const FormId value = forms.add(Form{.truth = truth, .falsehood = !truth});
+    return Form{.objects = {{.members = {{"k", value, true}}}}};
   };
-  const SchemaForm a = with(true), b = with(false);
+  const Form a = with(true), b = with(false);
   CHECK(forms.are_disjoint(a, b));
   CHECK(forms.difference(a, b).objects == a.objects);
-  SchemaForm open                     = b;
+  Form open                           = b;
   open.objects[0].members[0].required = false;
   CHECK(forms.are_disjoint(a, open));
 }
 
 TEST_CASE("Combinations are charged to the budget, by pairs") {
-  SchemaForms forms;
-  SchemaForm wide;
+  FormAlgebra forms;
+  Form wide;
   for (int i = 0; i < 1000; ++i) {
     wide.objects.push_back({.count = {static_cast<std::uint32_t>(i)}});
   }
@@ -38,10 +38,10 @@ TEST_CASE("Combinations are charged to the budget, by pairs") {
 
 TEST_CASE("What excludes many members has parts of few, and is the same set") {
   // 200 rules: each of the objects below breaks one of them or none.
-  SchemaForms forms;
-  SchemaForm all;
+  FormAlgebra forms;
+  Form all;
   ObjectForm closed;
-  const FormId text = forms.add(SchemaForm{.texts = {{}}});
+  const FormId text = forms.add(Form{.texts = {{}}});
   for (int i = 0; i < 200; ++i) {
     closed.members.push_back({"p" + std::to_string(i), text, i % 2 == 0});
   }

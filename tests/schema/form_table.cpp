@@ -5,9 +5,9 @@
 using namespace tooldecode;
 
 TEST_CASE("Conjunctions and complements are known by their parts") {
-  SchemaForms forms;
-  const FormId a = forms.add(SchemaForm{.null = true});
-  const FormId b = forms.add(SchemaForm{.null = true, .truth = true});
+  FormAlgebra forms;
+  const FormId a = forms.add(Form{.null = true});
+  const FormId b = forms.add(Form{.null = true, .truth = true});
   CHECK(forms.both(a, any_form) == a);
   CHECK(forms.both(a, nothing_form) == nothing_form);
   CHECK(forms.both(a, b) == forms.both(b, a));
@@ -16,7 +16,7 @@ TEST_CASE("Conjunctions and complements are known by their parts") {
   CHECK(forms.both(a, forms.complement(a)) == nothing_form);
   CHECK(forms[forms.both(a, b)].null);
   CHECK_FALSE(forms[forms.both(a, b)].truth);
-  const SchemaForm& rest = forms[forms.both(b, forms.complement(a))];
+  const Form& rest = forms[forms.both(b, forms.complement(a))];
   CHECK(rest.truth);
   CHECK_FALSE(rest.null);
   CHECK(forms.are_disjoint(a, forms.complement(b)));
@@ -24,7 +24,7 @@ TEST_CASE("Conjunctions and complements are known by their parts") {
 }
 
 TEST_CASE("A form made of itself is an error") {
-  SchemaForms forms;
+  FormAlgebra forms;
   forms.reader      = [&](std::uint32_t id) { return forms[id]; };
   const FormId self = forms.add_read(2, "#/self");
   REQUIRE(self == 2);

@@ -30,9 +30,9 @@ struct Values {
 
   Json root;
   Grammar grammar;
-  SchemaReader reader;
-  SchemaText text;
-  SchemaValues values;
+  Reader reader;
+  Spellings text;
+  GrammarBuilder values;
   NodeId node;
 };
 

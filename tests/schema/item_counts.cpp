@@ -12,16 +12,16 @@ TEST_CASE("So many items conform, whatever the others are") {
   for (const Occurrences count : {Occurrences{1}, Occurrences{2, 2}, Occurrences{0, 1}}) {
     for (const Occurrences length : {Occurrences{}, Occurrences{2, 3}}) {
       Grammar grammar;
-      SchemaForms forms;
-      const FormId truth = forms.add(SchemaForm{.truth = true});
+      FormAlgebra forms;
+      const FormId truth = forms.add(Form{.truth = true});
       const auto value   = [&](FormId id) {
-        const SchemaForm& form = forms[id];
+        const Form& form = forms[id];
         std::vector<NodeId> words;
         if (form.truth) words.push_back(grammar.literal("t"));
         if (form.falsehood) words.push_back(grammar.literal("f"));
         return grammar.choice(words);
       };
-      SchemaItems items(grammar, forms, grammar.literal(","), value);
+      ItemCounts items(grammar, forms, grammar.literal(","), value);
       const ArrayForm form{.length = length, .contains = {{truth, count}}};
       const NodeId node = items(form);
       for (unsigned bits = 0; bits < 1U << 6; ++bits) {
@@ -45,8 +45,8 @@ TEST_CASE("So many items conform, whatever the others are") {
 
 TEST_CASE("Too many states are an error") {
   Grammar grammar;
-  SchemaForms forms;
-  SchemaItems items(grammar, forms, grammar.empty(), [&](FormId) { return grammar.empty(); });
+  FormAlgebra forms;
+  ItemCounts items(grammar, forms, grammar.empty(), [&](FormId) { return grammar.empty(); });
   const ArrayForm form{.length = {0, 1'000'000'000}, .contains = {{any_form, {1}}}};
   CHECK_THROWS_AS(items(form), Error);
 }

@@ -8,8 +8,8 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-std::size_t merged(SchemaForms& forms, const std::vector<ObjectForm>& objects) {
-  SchemaForm form{.objects = objects};
+std::size_t merged(FormAlgebra& forms, const std::vector<ObjectForm>& objects) {
+  Form form{.objects = objects};
   const FormId before = forms.add(form);
   merge_objects(form, forms);
   const std::size_t left = form.objects.size();
@@ -31,11 +31,10 @@ std::size_t merged(SchemaForms& forms, const std::vector<ObjectForm>& objects) {
 }  // namespace
 
 TEST_CASE("Alternatives that differ in one member, or in which keys are there, are one") {
-  SchemaForms forms;
-  const FormId null = forms.add(SchemaForm{.null = true}),
-               text = forms.add(SchemaForm{.texts = {{}}});
-  using Members     = std::vector<ObjectForm::Member>;
-  const auto of     = [](Members members) { return ObjectForm{.members = std::move(members)}; };
+  FormAlgebra forms;
+  const FormId null = forms.add(Form{.null = true}), text = forms.add(Form{.texts = {{}}});
+  using Members = std::vector<ObjectForm::Member>;
+  const auto of = [](Members members) { return ObjectForm{.members = std::move(members)}; };
   CHECK(merged(forms, {of({{"a", null, true}}), of({{"a", text, true}})}) == 1);
   CHECK(merged(forms, {of({{"a", null, true}}), of({{"a", nothing_form}})}) == 1);
   CHECK(merged(forms, {of({{"a", null, true}}), of({{"a", text}})}) == 1);

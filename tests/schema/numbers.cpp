@@ -14,9 +14,9 @@ namespace {
 
 // Whether a constant has a text.
 bool has_text(const char* number, std::string_view text, NumberKinds kinds = NumberKinds::any) {
-  for (const auto& one : SchemaNumbers::beginnings(Decimal::parse(number), kinds, {})) {
+  for (const auto& one : Numbers::beginnings(Decimal::parse(number), kinds, {})) {
     if (!text.starts_with(one.text)) continue;
-    if (test::accepts(*SchemaNumbers::rest(one, {}), text.substr(one.text.size()))) return true;
+    if (test::accepts(*Numbers::rest(one, {}), text.substr(one.text.size()))) return true;
   }
   return false;
 }
@@ -50,17 +50,17 @@ TEST_CASE("A constant of one kind has the spellings of that kind") {
 
 TEST_CASE("Spellings that are listed are among those of the constant") {
   for (const char* number : {"3", "0", "-2.50", "1e-7", "1e300", "12345678", "5e-324"}) {
-    const auto texts = SchemaNumbers::spellings(Decimal::parse(number), NumberKinds::any, {});
+    const auto texts = Numbers::spellings(Decimal::parse(number), NumberKinds::any, {});
     INFO(number);
     const std::string plain = Decimal::parse(number).plain();
     CHECK((std::find(texts.begin(), texts.end(), plain) != texts.end()) == (plain.size() < 200));
     for (const std::string& text : texts) CHECK(has_text(number, text));
   }
-  const auto texts = SchemaNumbers::spellings(Decimal::parse("1e-7"), NumberKinds::any, {});
+  const auto texts = Numbers::spellings(Decimal::parse("1e-7"), NumberKinds::any, {});
   for (const char* text : {"1e-07", "1e-7", "1.0E-7", "1E-007"}) {
     CHECK(std::find(texts.begin(), texts.end(), text) != texts.end());
   }
-  CHECK(SchemaNumbers::spellings(Decimal::parse("2000"), NumberKinds::digits, {}) ==
+  CHECK(Numbers::spellings(Decimal::parse("2000"), NumberKinds::digits, {}) ==
         std::vector<std::string>{"2000"});
 }
 
@@ -70,10 +70,8 @@ TEST_CASE("Equal forms share one lexeme, in the whole process") {
     form.bounds.minimum = {Decimal::parse(bound), false};
     return form;
   };
-  CHECK(SchemaNumbers::lexeme(at_least("1"), {}).dfa ==
-        SchemaNumbers::lexeme(at_least("1.0"), {}).dfa);
-  CHECK(SchemaNumbers::lexeme(at_least("1"), {}).dfa !=
-        SchemaNumbers::lexeme(at_least("2"), {}).dfa);
-  CHECK(SchemaNumbers::lexeme({}, {}).dfa == any_number(NumberKinds::any).dfa);
-  CHECK(SchemaNumbers::lexeme({}, {.digits = 5}).dfa != any_number(NumberKinds::any).dfa);
+  CHECK(Numbers::lexeme(at_least("1"), {}).dfa == Numbers::lexeme(at_least("1.0"), {}).dfa);
+  CHECK(Numbers::lexeme(at_least("1"), {}).dfa != Numbers::lexeme(at_least("2"), {}).dfa);
+  CHECK(Numbers::lexeme({}, {}).dfa == any_number(NumberKinds::any).dfa);
+  CHECK(Numbers::lexeme({}, {.digits = 5}).dfa != any_number(NumberKinds::any).dfa);
 }

@@ -12,10 +12,9 @@
 using namespace tooldecode;
 
 TEST_CASE("Each key is in the one class of the patterns that it matches") {
-  SchemaForms forms;
-  const FormId one  = forms.add(SchemaForm{.null = true}),
-               two  = forms.add(SchemaForm{.truth = true});
-  const FormId rest = forms.add(SchemaForm{.falsehood = true});
+  FormAlgebra forms;
+  const FormId one = forms.add(Form{.null = true}), two = forms.add(Form{.truth = true});
+  const FormId rest = forms.add(Form{.falsehood = true});
   ObjectForm form;
   form.others = key_classes(
       {{forms.texts.pattern("^a", "#"), one}, {forms.texts.pattern("b$", "#"), two}}, rest, forms);
@@ -36,9 +35,9 @@ TEST_CASE("Patterns without a key in common make a class each, however many they
   std::vector<std::uint64_t> steps;
   for (const std::size_t n : {40U, 80U, 160U}) {
     const BuildBudget budget;
-    SchemaForms forms;
+    FormAlgebra forms;
     std::vector<std::pair<std::uint32_t, FormId>> patterns;
-    const FormId value = forms.add(SchemaForm{.null = true});
+    const FormId value = forms.add(Form{.null = true});
     for (std::size_t i = 0; i < n; ++i) {
       patterns.emplace_back(forms.texts.pattern("^k" + std::to_string(i) + "_", "#"), value);
     }
@@ -54,11 +53,11 @@ TEST_CASE("Patterns without a key in common make a class each, however many they
 }
 
 TEST_CASE("Patterns that part keys into too many classes are refused in those words") {
-  SchemaForms forms;
+  FormAlgebra forms;
   std::vector<std::pair<std::uint32_t, FormId>> patterns;
   for (char c = 'a'; c <= 'h'; ++c) {
     patterns.emplace_back(forms.texts.pattern(std::string(1, c), "#"),
-                          forms.add(SchemaForm{.null = true}));
+                          forms.add(Form{.null = true}));
   }
   try {
     (void)key_classes(patterns, nothing_form, forms);
@@ -71,9 +70,9 @@ TEST_CASE("Patterns that part keys into too many classes are refused in those wo
 }
 
 TEST_CASE("Keys are those of a form: a list, or tests") {
-  SchemaForms forms;
+  FormAlgebra forms;
   ObjectForm listed{.members = {{"a"}, {"b"}}};
-  const auto text = [](TextForm form) { return SchemaForm{.texts = {std::move(form)}}; };
+  const auto text = [](StringForm form) { return Form{.texts = {std::move(form)}}; };
   restrict_names(listed, text({.values = std::vector<std::string>{"b", "c"}}), forms);
   CHECK(forms.value_of(listed, "a") == nothing_form);
   CHECK(forms.value_of(listed, "b") == any_form);

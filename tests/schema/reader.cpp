@@ -10,9 +10,9 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-bool admits(const char* schema, const char* value, SchemaRules rules = {}) {
+bool admits(const char* schema, const char* value, DocumentRules rules = {}) {
   const Json root = Json::parse(schema);
-  SchemaReader reader(root, std::move(rules));
+  Reader reader(root, std::move(rules));
   return test::FormJudge(reader.forms)(reader.form(root, "#"), Json::parse(value));
 }
 
@@ -68,9 +68,9 @@ TEST_CASE("Dynamic references take the outermost anchor") {
 TEST_CASE("A relaxed reading leaves out what has no form, and lists it") {
   const Json root = Json::parse(R"({"type": "object", "not": {"additionalProperties":
                                     {"type": "null"}}, "$ref": "http://elsewhere/"})");
-  SchemaReader strict(root);
+  Reader strict(root);
   CHECK_THROWS_AS(strict.forms[strict.form(root, "#")], Error);
-  SchemaReader relaxed(root, {.relax = true});
+  Reader relaxed(root, {.relax = true});
   test::FormJudge judge(relaxed.forms);
   CHECK(judge(relaxed.form(root, "#"), Json::parse(R"({"a": null})")));
   CHECK_FALSE(judge(relaxed.form(root, "#"), Json(1)));
@@ -89,7 +89,7 @@ TEST_CASE("Hostile schemas are refused in bounded time") {
                                   {{"properties", {{b, {{"minLength", i}}}}}}}}});
   }
   const BuildBudget budget;
-  SchemaReader reader(product);
+  Reader reader(product);
   try {
     (void)reader.forms[reader.form(product, "#")];
     FAIL("no error");

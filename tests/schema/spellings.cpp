@@ -10,13 +10,13 @@
 namespace {
 
 using tooldecode::Grammar;
-using tooldecode::SchemaText;
+using tooldecode::Spellings;
 using tooldecode::ValueSyntax;
 using Json = nlohmann::ordered_json;
 
 std::vector<std::string> spellings(const Json& value, ValueSyntax syntax) {
   Grammar grammar;
-  std::vector<std::string> texts = SchemaText(grammar, syntax).spellings(value);
+  std::vector<std::string> texts = Spellings(grammar, syntax).spellings(value);
   std::sort(texts.begin(), texts.end());
   return texts;
 }
@@ -50,8 +50,8 @@ TEST_CASE("A constant array or object is written in its order, with the separato
           "[schema_text]") {
   Grammar grammar;
   const auto value = nlohmann::ordered_json::parse(R"({"b": [1, true], "a": {}})");
-  SchemaText loose(grammar, ValueSyntax::json);
-  SchemaText canonical(grammar, ValueSyntax::python, 0);
+  Spellings loose(grammar, ValueSyntax::json);
+  Spellings canonical(grammar, ValueSyntax::python, 0);
   const auto accepts = [&](tooldecode::NodeId node, const char* bytes) {
     return tooldecode::slow::matches(grammar, node, bytes);
   };
@@ -66,7 +66,7 @@ TEST_CASE("A constant array or object is written in its order, with the separato
 
 TEST_CASE("A further key is a string, or an identifier between its marks", "[schema_text]") {
   Grammar grammar;
-  const SchemaText json(grammar, ValueSyntax::json), python(grammar, ValueSyntax::python);
+  const Spellings json(grammar, ValueSyntax::json), python(grammar, ValueSyntax::python);
   const auto accepts = [](const tooldecode::DfaPointer& dfa, std::string_view bytes) {
     tooldecode::Dfa::State state = 0;
     for (const char c : bytes) {
@@ -90,7 +90,7 @@ TEST_CASE("A further key is a string, or an identifier between its marks", "[sch
   REQUIRE(plain.size() == 1);
   for (const char* other : {"a", "abc", "b", "_", "a1"}) CHECK(accepts(plain[0], other));
   for (const char* name : {"1a", "", "a-b", "\"a\"", "a b"}) CHECK_FALSE(accepts(plain[0], name));
-  const auto marked = SchemaText::identifier("<p=", ">");
+  const auto marked = Spellings::identifier("<p=", ">");
   CHECK(accepts(marked, "<p=a1>"));
   for (const char* name : {"<p=>", "<p=1>", "p=a>", "<p=a", "a"})
     CHECK_FALSE(accepts(marked, name));
@@ -99,7 +99,7 @@ TEST_CASE("A further key is a string, or an identifier between its marks", "[sch
 TEST_CASE("Strings of a length, and no string where the bounds exclude each other",
           "[schema_text]") {
   Grammar grammar;
-  SchemaText text(grammar, ValueSyntax::python);
+  Spellings text(grammar, ValueSyntax::python);
   const auto node    = text.string(std::nullopt, {1, 2});
   const auto accepts = [&](const char* bytes) {
     return tooldecode::slow::matches(grammar, node, bytes);

@@ -5,10 +5,10 @@
 using namespace tooldecode;
 
 TEST_CASE("Tests on texts hold together, and their automaton agrees") {
-  SchemaTexts sets;
+  StringSets sets;
   const auto a = sets.pattern("^a", "#/a"), b = sets.pattern("b$", "#/b");
   CHECK(sets.pattern("^a", "#/c") == a);
-  const TextTests both{{a, false}, {b, false}}, only{{a, false}, {b, true}};
+  const StringTests both{{a, false}, {b, false}}, only{{a, false}, {b, true}};
   for (const auto& [text, in_both, in_only] : {std::tuple{"ab", true, false},
                                                {"a", false, true},
                                                {"b", false, false},
@@ -26,7 +26,7 @@ TEST_CASE("Tests on texts hold together, and their automaton agrees") {
 }
 
 TEST_CASE("A pattern has one automaton, and its name is tried on texts at a price") {
-  SchemaTexts sets;
+  StringSets sets;
   const auto a = sets.pattern("^\\p{L}{1,300}$", "#/a");
   const BuildBudget budget;
   const TextDfa& alone   = sets.texts({{a, false}});
@@ -39,7 +39,7 @@ TEST_CASE("A pattern has one automaton, and its name is tried on texts at a pric
 }
 
 TEST_CASE("A pattern that costs too much is refused where it was first named") {
-  SchemaTexts sets;
+  StringSets sets;
   const BuildBudget budget({.steps = 2'000'000});
   try {
     for (int i = 0; i < 1000; ++i) {
@@ -55,7 +55,7 @@ TEST_CASE("A pattern that costs too much is refused where it was first named") {
 }
 
 TEST_CASE("A pattern that has no automaton is refused where it was first named") {
-  SchemaTexts sets;
+  StringSets sets;
   const auto bad = sets.pattern("(", "#/pattern");
   try {
     (void)sets.texts({{bad, false}});

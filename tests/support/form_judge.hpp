@@ -17,10 +17,10 @@ class FormJudge {
  public:
   using Json = nlohmann::ordered_json;
 
-  explicit FormJudge(SchemaForms& forms) : forms_(forms) {}
+  explicit FormJudge(FormAlgebra& forms) : forms_(forms) {}
 
   bool operator()(FormId id, const Json& value) {
-    const SchemaForm& form = forms_[id];
+    const Form& form = forms_[id];
     switch (value.type()) {
       case Json::value_t::null:
         return form.null;
@@ -63,7 +63,7 @@ class FormJudge {
                form.bounds.multiples.begin(), form.bounds.multiples.end(),
                [&](const Decimal& multiple) { return is_multiple(number, multiple).value(); });
   }
-  bool conforms(const TextForm& form, const Json& value) {
+  bool conforms(const StringForm& form, const Json& value) {
     const auto text = value.get<std::string>();
     const auto has  = [&](const std::vector<std::string>& list) {
       return std::find(list.begin(), list.end(), text) != list.end();
@@ -112,7 +112,7 @@ class FormJudge {
     });
   }
 
-  SchemaForms& forms_;
+  FormAlgebra& forms_;
 };
 
 }  // namespace tooldecode::test

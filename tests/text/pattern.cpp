@@ -11,7 +11,7 @@
 using tooldecode::CodePointSet;
 using tooldecode::Occurrences;
 using tooldecode::Pattern;
-using tooldecode::PatternText;
+using tooldecode::PatternReader;
 
 namespace {
 
@@ -58,7 +58,7 @@ TEST_CASE("A pattern is a tree of what it says") {
 TEST_CASE("Classes in every form") {
   CHECK(set_of("[a-cx\\d_-]") ==
         CodePointSet{{'a', 'c'}, {'x', 'x'}, {'0', '9'}, {'_', '_'}, {'-', '-'}});
-  CHECK(set_of("[\\w-.]") == (PatternText::word() | CodePointSet{{'-', '.'}}));
+  CHECK(set_of("[\\w-.]") == (PatternReader::word() | CodePointSet{{'-', '.'}}));
   CHECK(set_of("[a-\\d]") == CodePointSet{{'a', 'a'}, {'-', '-'}, {'0', '9'}});
   CHECK(set_of("[^\\S]") == set_of("\\s"));
   CHECK(set_of("[\\u{1F600}-\\uD83D\\uDE0F]") == CodePointSet{{0x1F600, 0x1F60F}});

@@ -9,12 +9,12 @@
 using tooldecode::CodePointSet;
 using tooldecode::Errc;
 using tooldecode::Error;
-using tooldecode::PatternText;
+using tooldecode::PatternReader;
 
 TEST_CASE("A pattern's text is read character by character, escapes and classes as one") {
-  PatternText text("\\u00e9[a\\-\\d]x007,\xC3\xA9");
+  PatternReader text("\\u00e9[a\\-\\d]x007,\xC3\xA9");
   REQUIRE(text.take('\\'));
-  const PatternText::Member letter = text.escape();
+  const PatternReader::Member letter = text.escape();
   CHECK(letter.code == char32_t{0xE9});
   REQUIRE(text.take('['));
   CHECK(text.bracket() == CodePointSet{{'-', '-'}, {'0', '9'}, {'a', 'a'}});
@@ -31,20 +31,20 @@ TEST_CASE("A pattern's text is read character by character, escapes and classes 
 
 TEST_CASE("Classes are no characters, surrogates are") {
   for (const char* one_class : {"\\d", "\\W", "\\s", "\\p{Lu}", "\\P{Lu}"}) {
-    PatternText text(one_class);
+    PatternReader text(one_class);
     REQUIRE(text.take('\\'));
     CHECK_FALSE(text.escape().code);
   }
-  PatternText text("\\ud800");
+  PatternReader text("\\ud800");
   REQUIRE(text.take('\\'));
-  const PatternText::Member alone = text.escape();
+  const PatternReader::Member alone = text.escape();
   CHECK(alone.code == char32_t{0xD800});
   CHECK(alone.set.empty());
 }
 
 TEST_CASE("Names of groups are identifiers") {
   const auto name_of = [](std::string_view pattern) {
-    PatternText text(pattern);
+    PatternReader text(pattern);
     return text.group_name();
   };
   CHECK(name_of("a1_$>") == U"a1_$");
@@ -57,7 +57,7 @@ TEST_CASE("Names of groups are identifiers") {
 }
 
 TEST_CASE("What is refused is thrown when asked for, the first of it") {
-  PatternText text("abc");
+  PatternReader text("abc");
   text.check();
   text.refuse("first", 1);
   text.refuse("second", 0);

@@ -22,7 +22,7 @@ constexpr const char* delimiter = "</p>";
 Automaton machine_of(const Json& schema) {
   Grammar grammar;
   PlainText plain(grammar, delimiter);
-  SchemaReader reader(schema);
+  Reader reader(schema);
   const NodeId value = plain.value(reader, reader.form(schema, "#"), "#");
   const NodeId end   = grammar.literal(std::string("\n") + delimiter);
   const NodeId root  = grammar.sequence({value, end});

@@ -93,8 +93,8 @@ class ExpectationFinder {
   }
 
   void add_literal(const NodeStore::Node& node, const StackFrame& position) {
-    const ByteSet first = ByteSet::of({&node.text[position.a], 1});
-    std::size_t at      = position.a;
+    const ByteSet first = ByteSet::of({&node.text[position.offset()], 1});
+    std::size_t at      = position.offset();
     while (at > 0 && is_inner(node.text[at])) --at;
     found_.push_back({Kind::value, literal(std::string_view(node.text).substr(at)), first});
   }
@@ -121,17 +121,17 @@ class ExpectationFinder {
     const Dfa& dfa    = *node.dfa;
     const auto bounds = node.occurrences;
     ByteSet first;  // what the bounds leave of it
-    dfa.live(position.a).for_each([&](std::uint8_t byte) {
-      const bool closes = dfa.closing(dfa.next(position.a, byte));
-      const bool fits   = closes ? position.b >= bounds.min : position.b < bounds.max;
-      if (fits || !dfa.boundary(position.a)) first.insert(byte);
+    dfa.live(position.dfa_state()).for_each([&](std::uint8_t byte) {
+      const bool closes = dfa.closing(dfa.next(position.dfa_state(), byte));
+      const bool fits   = closes ? position.units() >= bounds.min : position.units() < bounds.max;
+      if (fits || !dfa.boundary(position.dfa_state())) first.insert(byte);
     });
     if (first.empty()) return;
     if (dfa == *any_whitespace()) {
       found_.push_back({Kind::space, "white space", first});
       return;
     }
-    const bool begins        = position.a == 0;
+    const bool begins        = position.dfa_state() == 0;
     const ByteSet beginnings = dfa.live(0);
     std::string words;
     if (beginnings == ByteSet::of("\"") || beginnings == ByteSet::of("'")) {
@@ -156,13 +156,13 @@ class ExpectationFinder {
                         dfa == *any_string(ValueSyntax::python, '\'');
     const std::string name =
         std::string(is_key ? "a key" : "a string") + (is_any ? "" : " of a certain form");
-    if (position.a == 0) {
+    if (position.dfa_state() == 0) {
       const std::string size = length(bounds, 0, " character");
       return size.empty() ? name : name + " of " + size;
     }
-    if (!dfa.boundary(position.a)) return "the rest of a character in " + name;
+    if (!dfa.boundary(position.dfa_state())) return "the rest of a character in " + name;
     if (first == dfa.live(0)) return "the end of " + name + ", " + static_cast<char>(first.front());
-    std::string more = length(bounds, position.b, " more character");
+    std::string more = length(bounds, position.units(), " more character");
     if (!more.empty()) more = " (" + more + ")";
     return "inside " + name + more + (is_any ? "" : ": next " + characters(first));
   }
@@ -189,36 +189,38 @@ class ExpectationFinder {
   }
 
   void add_alternatives(const NodeStore::Node& node, const StackFrame& position) {
-    const Texts texts = below(*node.literals, position.b);
+    const Texts texts = below(*node.literals, position.trie_node());
     ByteSet first;
-    const auto [begin, end] = node.literals->children(position.b);
+    const auto [begin, end] = node.literals->children(position.trie_node());
     for (Index child = begin; child < end; ++child) first.insert(node.literals->label(child));
-    std::string words = position.b != 0 ? "the rest of " : texts.size() == 1 ? "the text " : "";
+    std::string words = position.trie_node() != 0 ? "the rest of "
+                        : texts.size() == 1       ? "the text "
+                                                  : "";
     found_.push_back({Kind::value, words + listed(*node.literals, texts), first});
   }
 
   void add_keys(const NodeStore::Node& node, const StackFrame& position) {
     const ByteTrie& trie  = *node.literals;
     const KeyReader& keys = automaton_.keys();
-    if (!keys.is_in_trie(position.b)) return add_rest_of_key(node, position);
+    if (!keys.is_in_trie(position.key())) return add_rest_of_key(node, position);
     Texts available;
     ByteSet members, others;
-    for (const auto& [member, ends] : below(trie, position.b)) {
+    for (const auto& [member, ends] : below(trie, position.key())) {
       for (const Index end : ends) {
-        const std::string rest = trie.text(end).substr(trie.text(position.b).size());
+        const std::string rest = trie.text(end).substr(trie.text(position.key()).size());
         if (!may_become(position, rest)) continue;
         available[member].push_back(end);
         members.insert(static_cast<std::uint8_t>(rest[0]));
       }
     }
     const ByteSet all = allowed(node, position);
-    if (keys.seen().may_add(node, position.a)) {
+    if (keys.seen().may_add(node, position.seen())) {
       for (const NodeStore::Others& other : node.others) {
-        const Dfa::State state = other.state[position.b];
+        const Dfa::State state = other.state[position.key()];
         if (state == Dfa::dead) continue;
         const Dfa& key = *automaton_.nodes()[other.key].dfa;
         key.live(state).for_each([&](std::uint8_t byte) {
-          const Index child = trie.find_child(position.b, byte);
+          const Index child = trie.find_child(position.key(), byte);
           if (child == 0 || other.completes[child] ||
               (trie.values(child).empty() && key.accepting(other.state[child]))) {
             others.insert(byte);
@@ -228,10 +230,10 @@ class ExpectationFinder {
       others = others & all;
     }
     // An escape may begin what is told, spelt otherwise.
-    if (node.strings && position.b != 0 && all.contains('\\')) {
+    if (node.strings && position.key() != 0 && all.contains('\\')) {
       (available.empty() ? others : members).insert('\\');
     }
-    const char* rest = position.b == 0 ? "" : "the rest of ";
+    const char* rest = position.key() == 0 ? "" : "the rest of ";
     if (!available.empty()) {
       found_.push_back(
           {Kind::member, std::string(rest) + "the key " + listed(trie, available), members});
@@ -240,7 +242,7 @@ class ExpectationFinder {
   }
   // Inside an escape, or a key that is not a member's.
   void add_rest_of_key(const NodeStore::Node& node, const StackFrame& position) {
-    const bool is_character = automaton_.keys().is_in_escape(position.b);
+    const bool is_character = automaton_.keys().is_in_escape(position.key());
     found_.push_back({Kind::key, is_character ? "the rest of a character in a key" : "inside a key",
                       allowed(node, position)});
   }
@@ -248,7 +250,7 @@ class ExpectationFinder {
   ByteSet allowed(const NodeStore::Node& node, const StackFrame& position) {
     const auto from = walk_.begin(position);
     ByteSet set;
-    automaton_.keys().candidates(node, position.b).for_each([&](std::uint8_t byte) {
+    automaton_.keys().candidates(node, position.key()).for_each([&](std::uint8_t byte) {
       const auto next = walk_.step(from, byte);
       if (!next.empty()) set.insert(byte);
       walk_.drop(next);
@@ -318,7 +320,7 @@ class ExpectationFinder {
   }
 
   const Automaton& automaton_;
-  Automaton::Walk walk_;
+  Automaton::Cursor walk_;
   std::vector<Expectation> found_;
 };
 

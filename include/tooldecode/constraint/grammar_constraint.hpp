@@ -145,7 +145,7 @@ class GrammarConstraint {
   [[nodiscard]] std::string forced(State state) const {
     std::string bytes;
     if (is_accepting(state)) return bytes;
-    Automaton::Walk walk(automaton());
+    Automaton::Cursor walk(automaton());
     auto place = walk.begin(automaton_state(state));
     while (bytes.size() < 256) {
       const auto byte = walk.only_byte(place, ByteSet::of({&control_open, 1}));

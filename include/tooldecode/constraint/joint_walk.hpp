@@ -30,14 +30,14 @@ namespace tooldecode {
 /// \par Source      the subset construction, Rabin and Scott 1959
 class JointWalk {
  public:
-  using Place     = Automaton::Walk::Place;
+  using Span      = Automaton::Cursor::Span;
   using NodeIndex = ByteTrie::NodeIndex;
 
-  JointWalk(Automaton::Walk& walk, const ByteTrie& trie) : walk_(walk), trie_(trie) {}
+  JointWalk(Automaton::Cursor& walk, const ByteTrie& trie) : walk_(walk), trie_(trie) {}
 
   /// Calls `visit(values)` for each node below the trie's root whose text may follow.
   template <class Visit>
-  void operator()(Place place, Visit visit) {
+  void operator()(Span place, Visit visit) {
     struct At {
       NodeIndex node;
       std::uint32_t set;
@@ -65,7 +65,7 @@ class JointWalk {
   using Row = std::array<std::uint32_t, 256>;
 
   struct Set {
-    Place place;
+    Span place;
     ByteSet candidates;
     std::unique_ptr<Row> next{};  // made at the first step
   };
@@ -77,14 +77,14 @@ class JointWalk {
       sets_[from].next->fill(unknown);
     }
     if (const std::uint32_t known = (*sets_[from].next)[byte]; known != unknown) return known;
-    const Place place         = walk_.step(sets_[from].place, byte);
+    const Span place          = walk_.step(sets_[from].place, byte);
     const std::uint32_t next  = place.empty() ? none : intern(place);
     (*sets_[from].next)[byte] = next;
     return next;
   }
 
   // A set that is known gives its place back.
-  std::uint32_t intern(Place place) {
+  std::uint32_t intern(Span place) {
     const auto positions = walk_.positions(place);
     bool is_new          = false;
     const auto same      = [&](std::uint32_t id) {
@@ -99,7 +99,7 @@ class JointWalk {
     return id;
   }
 
-  Automaton::Walk& walk_;
+  Automaton::Cursor& walk_;
   const ByteTrie& trie_;
   std::vector<Set> sets_;
   InternIndex index_;

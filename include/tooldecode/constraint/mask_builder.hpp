@@ -63,7 +63,7 @@ class MaskBuilder {
   }
 
  private:
-  using Place     = Automaton::Walk::Place;
+  using Span      = Automaton::Cursor::Span;
   using NodeIndex = ByteTrie::NodeIndex;
 
   // Tokens seldom reach through so many lexemes, unless a text can be cut into them in many ways:
@@ -79,7 +79,7 @@ class MaskBuilder {
 
   // The tokens below a trie node that may follow. Positions are taken one by one, since what one of
   // them allows is allowed; those inside lexemes need no walk of the automaton.
-  void collect(Place place, NodeIndex node) {
+  void collect(Span place, NodeIndex node) {
     const bool is_large = trie_.count_below(node) >= sliced_subtree;
     std::vector<StackFrame> rest, lexemes, keys;
     for (std::uint32_t i = place.first; i < place.last; ++i) {
@@ -96,7 +96,7 @@ class MaskBuilder {
     if (!keys.empty()) collect_keys(keys, node);
     if (rest.size() == place.last - place.first) return walk(place, node);
     if (rest.empty()) return;
-    const Place others = walk_.begin(rest);
+    const Span others = walk_.begin(rest);
     walk(others, node);
     walk_.drop(others);
   }
@@ -113,12 +113,12 @@ class MaskBuilder {
     if (lexemes_ended_-- == many_lexemes) deep_work_ += walk_.work() - deep_since_;
   }
 
-  void walk(Place place, NodeIndex node) {
+  void walk(Span place, NodeIndex node) {
     const ByteSet candidates = walk_.candidates(place);
     const auto [first, last] = trie_.children(node);
     for (auto child = first; child < last && !is_ambiguous(); ++child) {
       if (!candidates.contains(trie_.label(child))) continue;
-      const Place next = walk_.step(place, trie_.label(child));
+      const Span next = walk_.step(place, trie_.label(child));
       if (!next.empty()) {
         parts_.add_all(trie_.values(child));
         const auto [below, end] = trie_.children(child);
@@ -137,12 +137,13 @@ class MaskBuilder {
   }
   [[nodiscard]] bool is_sliced_key(const StackFrame& frame) const {
     const NodeStore::Node* node = node_of(frame);
-    if (node == nullptr || node->kind != Grammar::Kind::keyed_set || keys().is_in_escape(frame.b)) {
+    if (node == nullptr || node->kind != Grammar::Kind::keyed_set ||
+        keys().is_in_escape(frame.key())) {
       return false;
     }
     for (std::size_t k = 0; k < node->others.size(); ++k) {
-      const Dfa::State state = keys().state_at(*node, frame.b, k);
-      if (is_sliced(lexeme_of(*node, k), state)) return keys().seen().may_add(*node, frame.a);
+      const Dfa::State state = keys().state_at(*node, frame.key(), k);
+      if (is_sliced(lexeme_of(*node, k), state)) return keys().seen().may_add(*node, frame.seen());
     }
     return false;
   }
@@ -155,15 +156,13 @@ class MaskBuilder {
   void collect_lexemes(std::vector<StackFrame>& frames, NodeIndex node, bool is_large) {
     while (!frames.empty()) {
       const StackFrame frame = frames.back();
-      const auto alike       = [&](const StackFrame& other) {
-        return other.node == frame.node && other.a == frame.a && other.b == frame.b;
-      };
+      const auto alike       = [&](const StackFrame& other) { return other.is_beside(frame); };
       std::vector<StackFrame> group;
       std::copy_if(frames.begin(), frames.end(), std::back_inserter(group), alike);
       std::erase_if(frames, alike);
       const LexemeSlice* slice = nullptr;
-      if (is_large && is_sliced(*node_of(frame)->dfa, frame.a)) {
-        slice = states_.slice(node_of(frame)->dfa, frame.a, node);
+      if (is_large && is_sliced(*node_of(frame)->dfa, frame.dfa_state())) {
+        slice = states_.slice(node_of(frame)->dfa, frame.dfa_state(), node);
       }
       if (slice != nullptr && !(slice->may_end_inside() && goes_on(group))) {
         collect_slice(group, *slice);
@@ -174,7 +173,7 @@ class MaskBuilder {
   }
   // Whether anything may follow the lexemes that positions are in.
   [[nodiscard]] bool goes_on(const std::vector<StackFrame>& group) {
-    const Place after  = walk_.after(group);
+    const Span after   = walk_.after(group);
     const bool is_open = !walk_.candidates(after).empty();
     walk_.drop(after);
     return is_open;
@@ -193,17 +192,18 @@ class MaskBuilder {
     };
     const TokenClasses& classes = states_.classes();
     std::optional<TokenClasses::Taken> plain;  // the class of tokens that need no walk
-    if (root == 0 && dfa.live(group[0].a).size() >= 48) plain = classes.find(dfa, group[0].a);
+    if (root == 0 && dfa.live(group[0].dfa_state()).size() >= 48)
+      plain = classes.find(dfa, group[0].dfa_state());
     if (plain) {
-      auto left_out = classes.left_out(*plain, bounds.max - group[0].b);
+      auto left_out = classes.left_out(*plain, bounds.max - group[0].units());
       if (left_out) {
         add_base(classes.mask(plain->k), classes.size(plain->k), std::move(*left_out));
       } else {
         plain.reset();
       }
     }
-    std::optional<Place> after;
-    std::vector<Visit> work{{root, group[0].a, group[0].b, plain.has_value()}};
+    std::optional<Span> after;
+    std::vector<Visit> work{{root, group[0].dfa_state(), group[0].units(), plain.has_value()}};
     // Breadth first, as the trie lies in memory.
     for (std::size_t i = 0; i < work.size() && !is_ambiguous(); ++i) {
       const auto [node, state, units, is_plain] = work[i];
@@ -236,7 +236,7 @@ class MaskBuilder {
   void collect_slice(const std::vector<StackFrame>& group, const LexemeSlice& slice) {
     const NodeStore::Node& lexeme = *node_of(group[0]);
     const Occurrences& bounds     = lexeme.occurrences;
-    const std::uint32_t count     = group[0].b;
+    const std::uint32_t count     = group[0].units();
     const std::uint32_t min       = bounds.min > count ? bounds.min - count : 0;
     const std::uint32_t max =
         bounds.max == Occurrences::unbounded ? bounds.max : bounds.max - count;
@@ -252,18 +252,18 @@ class MaskBuilder {
       }
     }
     if (slice.past().size() == 1) return;
-    const Place after = walk_.after(group);
+    const Span after = walk_.after(group);
     walk_past(slice, fits, after, 0);
     walk_.drop(after);
   }
   template <class Fits>
-  void walk_past(const LexemeSlice& slice, const Fits& fits, Place place, NodeIndex node) {
+  void walk_past(const LexemeSlice& slice, const Fits& fits, Span place, NodeIndex node) {
     const ByteTrie& past     = slice.past();
     const ByteSet candidates = walk_.candidates(place);
     const auto [first, last] = past.children(node);
     for (auto child = first; child < last; ++child) {
       if (!candidates.contains(past.label(child))) continue;
-      const Place next = walk_.step(place, past.label(child));
+      const Span next = walk_.step(place, past.label(child));
       if (!next.empty()) {
         for (const std::uint32_t index : past.values(child)) {
           const LexemeSlice::Closing& token = slice.past_end()[index];
@@ -284,12 +284,12 @@ class MaskBuilder {
     for (const StackFrame& frame : frames) {
       const NodeStore::Node& set = *node_of(frame);
       std::vector<Nodes> apart(set.others.size());
-      const Place place = walk_.begin(frame);
+      const Span place = walk_.begin(frame);
       walk_key(place, node, behind, apart);
       walk_.drop(place);
-      const bool is_tracked = keys().seen().is_tracked(set, frame.a);
+      const bool is_tracked = keys().seen().is_tracked(set, frame.seen());
       for (std::size_t k = 0; k < set.others.size(); ++k) {
-        const Dfa::State state = keys().state_at(set, frame.b, k);
+        const Dfa::State state = keys().state_at(set, frame.key(), k);
         if (state == Dfa::dead) continue;
         const StackFrame key = walk_.in_other_key(frame, k, state);
         StackFrame alike     = key;
@@ -300,7 +300,7 @@ class MaskBuilder {
     std::vector<TokenId> outer;
     outer.swap(apart_);
     for (const auto& [child, positions] : behind) {
-      const Place after = walk_.begin(positions);
+      const Span after = walk_.begin(positions);
       collect(after, child);
       walk_.drop(after);
     }
@@ -318,10 +318,11 @@ class MaskBuilder {
       }
       const DfaPointer& dfa = node_of(key)->dfa;
       if (is_tracked) {
-        for (const StackFrame& frame : group) collect_tracked(frame, dfa, key.a, node);
+        for (const StackFrame& frame : group) collect_tracked(frame, dfa, key.dfa_state(), node);
         continue;
       }
-      const LexemeSlice* slice = is_sliced(*dfa, key.a) ? states_.slice(dfa, key.a, node) : nullptr;
+      const LexemeSlice* slice =
+          is_sliced(*dfa, key.dfa_state()) ? states_.slice(dfa, key.dfa_state(), node) : nullptr;
       if (slice != nullptr && !slice->may_end_inside()) {
         collect_slice(group, *slice);
       } else {
@@ -335,13 +336,13 @@ class MaskBuilder {
                        NodeIndex node) {
     const LexemeSlice* slice =
         node == 0 && is_sliced(*dfa, state) ? &states_.ready_slice(dfa, state, node) : nullptr;
-    const Place place = walk_.begin(frame);
+    const Span place = walk_.begin(frame);
     if (slice == nullptr || slice->may_end_inside()) {
       walk_apart([&] { walk(place, node); });
     } else {
       add_base(slice->inside(), slice->count(), {});
       for (const LexemeSlice::Closing& past : slice->past_end()) {
-        Place next = place;
+        Span next = place;
         for (const char c : states_.vocabulary().grammar_bytes(past.token)) {
           next = walk_.step(next, static_cast<std::uint8_t>(c));
           if (next.empty()) break;
@@ -357,17 +358,18 @@ class MaskBuilder {
   using Behind = std::map<NodeIndex, std::vector<StackFrame>>;
   // Follows the keys that others cannot have, in every spelling, and lists for each of the others
   // all nodes from which none of its keys can be completed.
-  void walk_key(Place place, NodeIndex node, Behind& behind, std::vector<Nodes>& apart) {
+  void walk_key(Span place, NodeIndex node, Behind& behind, std::vector<Nodes>& apart) {
     const StackFrame frame     = walk_.positions(place)[0];
     const NodeStore::Node& set = *node_of(frame);
-    keys().reserved_bytes(set, frame.a, frame.b).for_each([&](std::uint8_t byte) {
+    keys().reserved_bytes(set, frame.seen(), frame.key()).for_each([&](std::uint8_t byte) {
       const NodeIndex child = trie_.find_child(node, byte);
       if (child == 0) return;
-      const Place next = walk_.step(place, byte);
+      const Span next = walk_.step(place, byte);
       StackFrame inside{.node = Positions::text_end};
       for (const StackFrame& position : walk_.positions(next)) {
         const bool stays = position.node == frame.node && position.below == frame.below &&
-                           position.a == frame.a && position.b < KeyReader::end_of_places;
+                           position.seen() == frame.seen() &&
+                           position.key() < KeyReader::end_of_key_positions;
         if (stays) {
           inside = position;
         } else {
@@ -376,16 +378,17 @@ class MaskBuilder {
       }
       const bool stays = inside.node != Positions::text_end;
       // A member's key that may go on as another's: what follows it is walked.
-      const bool ends = stays && keys().ends_member(set, inside.b);
+      const bool ends = stays && keys().ends_member(set, inside.key());
       for (std::size_t k = 0; k < apart.size(); ++k) {
-        const bool goes_on = stays && !ends && keys().may_become_other(set, frame.a, inside.b, k);
+        const bool goes_on =
+            stays && !ends && keys().may_become_other(set, frame.seen(), inside.key(), k);
         if (!goes_on) apart[k].push_back(child);
       }
       if (!next.empty()) parts_.add_all(trie_.values(child));
       if (ends) {
         behind[child].push_back(inside);
       } else if (stays) {
-        const Place deeper = walk_.begin(inside);
+        const Span deeper = walk_.begin(inside);
         walk_key(deeper, child, behind, apart);
         walk_.drop(deeper);
       }
@@ -403,8 +406,8 @@ class MaskBuilder {
     return !apart_.empty() && std::binary_search(apart_.begin(), apart_.end(), token);
   }
   // A walk of another member's key that no slice serves.
-  template <class Walk>
-  void walk_apart(const Walk& walk_keys) {
+  template <class WalkKeys>
+  void walk_apart(const WalkKeys& walk_keys) {
     MaskParts outer = std::exchange(parts_, MaskParts(vocabulary_size_));
     auto apart      = std::exchange(apart_, {});
     walk_keys();
@@ -419,7 +422,7 @@ class MaskBuilder {
 
   const SharedStates& states_;
   const ByteTrie& trie_;
-  Automaton::Walk walk_;
+  Automaton::Cursor walk_;
   std::size_t vocabulary_size_;
   MaskParts parts_{vocabulary_size_};
   std::vector<TokenId> apart_;     // sorted: they spell a member's key

@@ -189,10 +189,10 @@ class TokenClasses {
     std::array<std::size_t, 256> by_first_byte{};
   };
   // Of a lexeme and of a text at once.
-  struct Place {
+  struct PairState {
     Dfa::State state;
     std::uint8_t text;
-    friend bool operator==(const Place&, const Place&) = default;
+    friend bool operator==(const PairState&, const PairState&) = default;
   };
 
   static constexpr std::uint8_t bit(std::size_t k) noexcept {
@@ -305,7 +305,7 @@ class TokenClasses {
     // not stay. What is farther than the longest text does not matter.
     constexpr std::uint32_t never = 255;
     struct Reached {
-      Place place;
+      PairState place;
       std::uint32_t depth, stays;
       std::vector<std::uint32_t> next{};
     };
@@ -313,7 +313,7 @@ class TokenClasses {
     // Which place is which, from 1, near its hash: at most 256 are reached past the last that is
     // followed, whatever the number of states.
     std::array<std::uint32_t, 4 * max_reached> number{};
-    const auto reach = [&](const Place& place, std::uint32_t depth) {
+    const auto reach = [&](const PairState& place, std::uint32_t depth) {
       std::size_t at = place.state * std::size_t{outside} + place.text;
       for (;; ++at) {
         std::uint32_t& n = number[at % number.size()];
@@ -324,14 +324,14 @@ class TokenClasses {
         if (reached[n - 1].place == place) return n - 1;
       }
     };
-    const auto stays = [&](const Place& place) {
+    const auto stays = [&](const PairState& place) {
       return place.state != Dfa::dead && !dfa.closing(place.state) &&
              dfa.boundary(place.state) == (taken.counts && place.text == boundary);
     };
-    const auto after = [&](const Place& place, std::uint8_t byte) {
-      return Place{dfa.next(place.state, byte), next_place(place.text, byte)};
+    const auto after = [&](const PairState& place, std::uint8_t byte) {
+      return PairState{dfa.next(place.state, byte), next_place(place.text, byte)};
     };
-    const Place root{start, boundary};
+    const PairState root{start, boundary};
     std::array<std::uint32_t, 256> first{};
     for (unsigned b = 0; b < 256; ++b) {
       const auto byte = static_cast<std::uint8_t>(b);
@@ -347,7 +347,7 @@ class TokenClasses {
       } else if (depth < known.longest) {
         std::vector<std::uint32_t> next;
         for (const std::uint8_t byte : bytes) {
-          const Place to = after(place, byte);
+          const PairState to = after(place, byte);
           if (to.text == outside || !has(taken.k, kind(byte))) continue;
           if (!stays(to)) {
             reached[i].stays = 1;

@@ -72,13 +72,13 @@ class PrefixCache {
     std::vector<TokenId> tokens;
     Cache cache;
   };
-  using Place = typename std::list<Entry>::iterator;
+  using EntryIterator = typename std::list<Entry>::iterator;
 
   static std::size_t common(std::span<const TokenId> a, std::span<const TokenId> b) {
     const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
     return static_cast<std::size_t>(end - a.begin());
   }
-  Place erase(Place entry) {
+  EntryIterator erase(EntryIterator entry) {
     size_ -= entry->tokens.size();
     return entries_.erase(entry);
   }

@@ -38,10 +38,10 @@ namespace detail {
 // effect: what they join is one class.
 class LeftCornerTransform {
  public:
-  using Id                              = GrammarRules::Id;
+  using Id                              = Rules::Id;
   static constexpr std::size_t max_made = 100'000;
 
-  explicit LeftCornerTransform(const GrammarRules& rules)
+  explicit LeftCornerTransform(const Rules& rules)
       : rules_(rules),
         regular_(rules),
         nullable_(rules.nullable()),
@@ -85,7 +85,7 @@ class LeftCornerTransform {
   }
 
  private:
-  using Kind = GrammarRules::Kind;
+  using Kind = Rules::Kind;
 
   // X' begins with `to`', and then comes the rest.
   struct Edge {
@@ -110,7 +110,7 @@ class LeftCornerTransform {
   static constexpr std::size_t max_deep = 300;
 
   [[nodiscard]] std::vector<Edge> edges(Id id) const {
-    const GrammarRules::Node& node = rules_[id];
+    const Rules::Node& node = rules_[id];
     std::vector<Edge> result;
     switch (node.kind) {
       case Kind::pair:
@@ -215,7 +215,7 @@ class LeftCornerTransform {
   }
 
   NodeId make_nonempty(Id id) {
-    const GrammarRules::Node& node = rules_[id];
+    const Rules::Node& node = rules_[id];
     if (DfaPointer dfa = regular_.find_lexeme(id)) return lexeme(std::move(dfa));
     switch (node.kind) {
       case Kind::text:
@@ -316,7 +316,7 @@ class LeftCornerTransform {
     return alternatives.empty() ? nothing_ : grammar_.choice(std::move(alternatives));
   }
 
-  const GrammarRules& rules_;
+  const Rules& rules_;
   RegularParts regular_;
   std::vector<char> nullable_;                          // [nodes]
   std::vector<std::uint32_t> component_;                // [nodes]: of all edges
@@ -342,7 +342,7 @@ class LeftCornerTransform {
 /// \par Threads     pure
 /// \par Errors      Error{limit_exceeded}
 /// \par Source      Rosenkrantz and Lewis 1970; Moore, NAACL 2000 (left-corner transforms)
-[[nodiscard]] inline RootedGrammar build_grammar(GrammarRules rules, GrammarRules::Id root) {
+[[nodiscard]] inline RootedGrammar build_grammar(Rules rules, Rules::Id root) {
   make_loops(rules);
   return detail::LeftCornerTransform(rules).build(root);
 }

@@ -30,7 +30,7 @@ namespace detail {
 // Reads the text from left to right into rules.
 class GrammarReader {
  public:
-  using Id = GrammarRules::Id;
+  using Id = Rules::Id;
 
   explicit GrammarReader(std::string_view text) : text_(text) {
     skip();
@@ -40,7 +40,7 @@ class GrammarReader {
     }
   }
 
-  [[nodiscard]] const GrammarRules& rules() const noexcept { return rules_; }
+  [[nodiscard]] const Rules& rules() const noexcept { return rules_; }
   [[nodiscard]] Id find(std::string_view name) const {
     const auto named = names_.find(name);
     if (named == names_.end()) {
@@ -329,7 +329,7 @@ class GrammarReader {
   std::string_view text_;
   std::size_t at_      = 0;
   std::uint32_t depth_ = 0;
-  GrammarRules rules_;
+  Rules rules_;
   std::map<std::string, Named, std::less<>> names_;
   std::size_t expressions_ = 0;
 };

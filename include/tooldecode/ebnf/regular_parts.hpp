@@ -34,14 +34,14 @@ namespace tooldecode {
 /// \par Errors      none
 class RegularParts {
  public:
-  using Id = GrammarRules::Id;
+  using Id = Rules::Id;
   /// Nodes of one part, copies for repetitions included.
   static constexpr std::uint32_t max_weight = 256;
   static constexpr std::size_t max_states   = 2 * TextDfa::max_states;
   /// Longer repetitions of one character are counted, not copied.
   static constexpr std::uint32_t max_copies = 8;
 
-  explicit RegularParts(const GrammarRules& rules)
+  explicit RegularParts(const Rules& rules)
       : rules_(rules), weight_(rules.size(), 0), varies_(rules.size(), 0) {
     const std::vector<std::uint32_t> component =
         find_strong_components(rules.size(), [&](Id id) { return rules[id].parts; });
@@ -82,14 +82,14 @@ class RegularParts {
   }
   /// Whether a node is a repetition of one character that is better counted.
   [[nodiscard]] bool is_counted(Id id) const {
-    const GrammarRules::Node& node = rules_[id];
+    const Rules::Node& node = rules_[id];
     if (node.kind != Kind::repeat || rules_[node.parts[0]].kind != Kind::characters) return false;
     if (rules_[node.parts[0]].set.empty()) return false;  // its run has no text to count
     return copies_of(node.occurrences) > max_copies;
   }
 
  private:
-  using Kind                               = GrammarRules::Kind;
+  using Kind                               = Rules::Kind;
   static constexpr std::uint32_t too_heavy = max_weight + 1;
 
   static std::uint32_t copies_of(const Occurrences& count) {
@@ -100,8 +100,8 @@ class RegularParts {
   }
 
   std::uint32_t weigh(Id id) {
-    const GrammarRules::Node& node = rules_[id];
-    std::uint64_t weight           = 1;
+    const Rules::Node& node = rules_[id];
+    std::uint64_t weight    = 1;
     for (const Id part : node.parts) {
       weight += weight_[part];
       if (varies_[part]) varies_[id] = 1;
@@ -150,7 +150,7 @@ class RegularParts {
   }
   // A node as a pattern.
   void write(Id id, std::string& out) const {
-    const GrammarRules::Node& node = rules_[id];
+    const Rules::Node& node = rules_[id];
     switch (node.kind) {
       case Kind::text:
         for (const char32_t c : decode_utf8(node.text)) write(c, out);
@@ -189,7 +189,7 @@ class RegularParts {
     }
   }
 
-  const GrammarRules& rules_;
+  const Rules& rules_;
   std::vector<std::uint32_t> weight_;  // [nodes]
   std::vector<char> varies_;           // [nodes]: more than some texts
   std::map<Id, DfaPointer> known_;

@@ -18,9 +18,9 @@ namespace detail {
 // e (a e)* with e = c* d b*; that is so whatever a to d are, R inside them included.
 class RuleLoop {
  public:
-  using Id = GrammarRules::Id;
+  using Id = Rules::Id;
 
-  RuleLoop(GrammarRules& rules, Id rule) : rules_(rules), rule_(rule), empty_(rules.text("")) {
+  RuleLoop(Rules& rules, Id rule) : rules_(rules), rule_(rule), empty_(rules.text("")) {
     const Split left   = find(rules_[rule].parts[0], End::left);
     const Split both   = find(rules_.choice(left.again), End::right);
     const Split single = find(rules_.choice(left.last), End::right);
@@ -34,7 +34,7 @@ class RuleLoop {
   }
 
  private:
-  using Kind = GrammarRules::Kind;
+  using Kind = Rules::Kind;
   enum class End : std::uint8_t { left, right };
 
   // What stands beside the rule in alternatives that end (or begin) with it, and the others.
@@ -44,7 +44,7 @@ class RuleLoop {
 
   Split find(Id id, End end) {
     if (id == rule_) return {{empty_}, {}};
-    const GrammarRules::Node node = rules_[id];
+    const Rules::Node node = rules_[id];
     Split split;
     if (node.kind == Kind::choice) {
       for (const Id part : node.parts) {
@@ -88,7 +88,7 @@ class RuleLoop {
     return parts;
   }
 
-  GrammarRules& rules_;
+  Rules& rules_;
   Id rule_, empty_;
 };
 
@@ -102,12 +102,12 @@ class RuleLoop {
 ///
 /// \par Complexity  O(nodes)
 /// \par Threads     pure
-/// \par Errors      Error{limit_exceeded} as GrammarRules
+/// \par Errors      Error{limit_exceeded} as Rules
 /// \par Source      Arden 1961
-inline void make_loops(GrammarRules& rules) {
-  const auto count = static_cast<GrammarRules::Id>(rules.size());
-  for (GrammarRules::Id id = 0; id < count; ++id) {
-    if (rules[id].kind == GrammarRules::Kind::rule && !rules[id].parts.empty()) {
+inline void make_loops(Rules& rules) {
+  const auto count = static_cast<Rules::Id>(rules.size());
+  for (Rules::Id id = 0; id < count; ++id) {
+    if (rules[id].kind == Rules::Kind::rule && !rules[id].parts.empty()) {
       (void)detail::RuleLoop(rules, id);
     }
   }

@@ -1,5 +1,5 @@
 /// \file
-/// GrammarRules: a context-free grammar as people write it: any recursion, empty texts anywhere.
+/// Rules: a context-free grammar as people write it: any recursion, empty texts anywhere.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace tooldecode {
 /// \par Complexity  O(size of the arguments) per node
 /// \par Threads     build on one thread; const members may run concurrently
 /// \par Errors      Error{limit_exceeded} past `max_nodes`
-class GrammarRules {
+class Rules {
  public:
   using Id                               = std::uint32_t;
   static constexpr std::size_t max_nodes = 50'000;

@@ -101,7 +101,7 @@ class Automaton {
   }
 
   /// The bytes that may follow; each of them leads to a state.
-  [[nodiscard]] ByteSet allowed(State state) const { return Walk(*this).allowed(state); }
+  [[nodiscard]] ByteSet allowed(State state) const { return Cursor(*this).allowed(state); }
   /// The state after a byte, or nothing where the byte is not allowed.
   [[nodiscard]] std::optional<State> step(State state, std::uint8_t byte) const {
     const auto c = static_cast<char>(byte);
@@ -116,67 +116,67 @@ class Automaton {
         bytes.remove_prefix(1);
       }
       if (bytes.empty() && frame == positions[0]) return state;
-      Walk walk(*this);
+      Cursor walk(*this);
       return walk.advance(walk.begin(frame), bytes);
     }
-    Walk walk(*this);
+    Cursor walk(*this);
     return walk.advance(walk.begin(state), bytes);
   }
 
   /// Follows texts from a state without numbering what it passes through. It holds the automaton's
   /// lock, so it is short-lived.
-  class Walk {
+  class Cursor {
    public:
     /// Positions, in the walk's own memory.
-    struct Place {
+    struct Span {
       std::uint32_t first = 0, last = 0;
       [[nodiscard]] bool empty() const noexcept { return first == last; }
     };
 
-    explicit Walk(const Automaton& automaton)
+    explicit Cursor(const Automaton& automaton)
         : automaton_(automaton), lock_(automaton.mutex_), frames_(automaton.scratch_) {
       frames_.clear();
     }
 
-    [[nodiscard]] Place begin(State state) {
+    [[nodiscard]] Span begin(State state) {
       const std::uint32_t first = size();
       const auto& frames        = automaton_.records_[state].frames;
       frames_.insert(frames_.end(), frames.begin(), frames.end());
       return {first, size()};
     }
-    [[nodiscard]] Place begin(const StackFrame& frame) {
+    [[nodiscard]] Span begin(const StackFrame& frame) {
       frames_.push_back(frame);
       return {size() - 1, size()};
     }
-    [[nodiscard]] Place begin(const std::vector<StackFrame>& frames) {
+    [[nodiscard]] Span begin(const std::vector<StackFrame>& frames) {
       const std::uint32_t first = size();
       frames_.insert(frames_.end(), frames.begin(), frames.end());
       return {first, size()};
     }
     /// Behind the lexemes that positions are in.
-    [[nodiscard]] Place after(const std::vector<StackFrame>& frames) {
+    [[nodiscard]] Span after(const std::vector<StackFrame>& frames) {
       const std::uint32_t first = size();
       automaton_.positions_.begin_step();
       for (const StackFrame& frame : frames) automaton_.positions_.leave(frame.below, frames_);
       return distinct(first);
     }
     /// Where a byte leads; empty where it may not follow.
-    [[nodiscard]] Place step(Place place, std::uint8_t byte) {
+    [[nodiscard]] Span step(Span place, std::uint8_t byte) {
       const std::uint32_t first = size();
       automaton_.positions_.begin_step();
       for (std::uint32_t i = place.first; i < place.last; ++i) {
         automaton_.positions_.move(frames_[i], byte, frames_);
       }
-      return size() - first > 1 ? distinct(first) : Place{first, size()};
+      return size() - first > 1 ? distinct(first) : Span{first, size()};
     }
     /// Forgets a place and all later ones.
-    void drop(Place place) { frames_.resize(place.first); }
+    void drop(Span place) { frames_.resize(place.first); }
 
-    [[nodiscard]] std::span<const StackFrame> positions(Place place) const {
+    [[nodiscard]] std::span<const StackFrame> positions(Span place) const {
       return {frames_.data() + place.first, frames_.data() + place.last};
     }
     /// A set that has every byte that may follow.
-    [[nodiscard]] ByteSet candidates(Place place) const {
+    [[nodiscard]] ByteSet candidates(Span place) const {
       ByteSet set;
       for (const StackFrame& frame : positions(place))
         set |= automaton_.positions_.candidates(frame);
@@ -184,8 +184,8 @@ class Automaton {
     }
     /// What the automaton has done so far, see Positions::work.
     [[nodiscard]] std::uint64_t work() const { return automaton_.positions_.work(); }
-    [[nodiscard]] State settle(Place place) { return automaton_.intern(positions(place)); }
-    [[nodiscard]] std::optional<State> advance(Place place, std::string_view bytes) {
+    [[nodiscard]] State settle(Span place) { return automaton_.intern(positions(place)); }
+    [[nodiscard]] std::optional<State> advance(Span place, std::string_view bytes) {
       for (const char c : bytes) {
         place = step(place, static_cast<std::uint8_t>(c));
         if (place.empty()) return std::nullopt;
@@ -193,10 +193,10 @@ class Automaton {
       return settle(place);
     }
     [[nodiscard]] ByteSet allowed(State state) {
-      const Place place = begin(state);
+      const Span place = begin(state);
       ByteSet set;
       candidates(place).for_each([&](std::uint8_t byte) {
-        const Place next = step(place, byte);
+        const Span next = step(place, byte);
         if (!next.empty()) set.insert(byte);
         drop(next);
       });
@@ -204,7 +204,7 @@ class Automaton {
     }
     /// The byte that must follow, some bytes passed over, and escapes in keys that need none;
     /// nothing where several may, or the text may end.
-    [[nodiscard]] std::optional<std::uint8_t> only_byte(Place place, const ByteSet& passed_over) {
+    [[nodiscard]] std::optional<std::uint8_t> only_byte(Span place, const ByteSet& passed_over) {
       std::optional<std::uint8_t> only;
       for (const StackFrame& frame : positions(place)) {
         if (frame.node == Positions::text_end) return std::nullopt;
@@ -217,7 +217,7 @@ class Automaton {
       for (unsigned b = 0; b < 256; ++b) {
         const auto byte = static_cast<std::uint8_t>(b);
         if (!set.contains(byte)) continue;
-        const Place next   = step(place, byte);
+        const Span next    = step(place, byte);
         const bool follows = !next.empty();
         drop(next);
         if (follows && only) return std::nullopt;
@@ -233,7 +233,7 @@ class Automaton {
 
    private:
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(frames_.size()); }
-    Place distinct(std::uint32_t first) {
+    Span distinct(std::uint32_t first) {
       automaton_.positions_.merge(frames_, first);
       return {first, size()};
     }

@@ -38,11 +38,11 @@ namespace tooldecode {
 /// \par Errors      std::bad_alloc
 class KeyReader {
  public:
-  using Node  = NodeStore::Node;
-  using Set   = MembersSeen::Set;
-  using Place = std::uint32_t;
+  using Node        = NodeStore::Node;
+  using Set         = MembersSeen::Set;
+  using KeyPosition = std::uint32_t;
   /// Places are less.
-  static constexpr Place end_of_places = 0x8000'0000;
+  static constexpr KeyPosition end_of_key_positions = 0x8000'0000;
 
   /// One thing that a byte may lead to.
   struct Step {
@@ -64,7 +64,7 @@ class KeyReader {
   [[nodiscard]] const MembersSeen& seen() const noexcept { return seen_; }
 
   /// Adds what a byte leads to; nothing where it may not follow.
-  void read(const Node& node, Set seen, Place at, std::uint8_t byte, Steps& out) {
+  void read(const Node& node, Set seen, KeyPosition at, std::uint8_t byte, Steps& out) {
     const bool adds = seen_.may_add(node, seen);
     if (at >= pooled) {
       const Words& words = pool_[at - pooled];
@@ -100,7 +100,8 @@ class KeyReader {
   }
 
   /// Whether a key of others can still be completed from a place.
-  [[nodiscard]] bool may_become_other(const Node& node, Set seen, Place at, std::size_t k) const {
+  [[nodiscard]] bool may_become_other(const Node& node, Set seen, KeyPosition at,
+                                      std::size_t k) const {
     if (!seen_.may_add(node, seen)) return false;
     if (at < pooled) return others_live(node, seen, k, at);
     const Words& words = pool_[at - pooled];
@@ -111,7 +112,7 @@ class KeyReader {
   }
 
   /// A set that has every byte that may follow.
-  [[nodiscard]] ByteSet candidates(const Node& node, Place at) const {
+  [[nodiscard]] ByteSet candidates(const Node& node, KeyPosition at) const {
     if (at >= pooled && pool_[at - pooled][0] != 0) {
       return escape_of(node, pool_[at - pooled]).next();
     }
@@ -123,7 +124,7 @@ class KeyReader {
     return at >= pooled ? set : set | literal_bytes(node, at);
   }
   /// The same for a place in its trie, where what needs no escape is not escaped.
-  [[nodiscard]] ByteSet plain_candidates(const Node& node, Place at) const {
+  [[nodiscard]] ByteSet plain_candidates(const Node& node, KeyPosition at) const {
     ByteSet set = candidates(node, at);
     if (at < pooled && at != 0 && node.strings && node.literals->find_child(at, '\\') == 0) {
       const bool is_open = std::any_of(
@@ -135,20 +136,20 @@ class KeyReader {
   }
   /// The bytes that may lead on along keys that others cannot have: the members' and those that may
   /// not be repeated.
-  [[nodiscard]] ByteSet reserved_bytes(const Node& node, Set seen, Place at) const {
+  [[nodiscard]] ByteSet reserved_bytes(const Node& node, Set seen, KeyPosition at) const {
     if (at < pooled) return literal_bytes(node, at) | remembered_bytes(node, seen, at);
     const Words& words = pool_[at - pooled];
     if (words[0] != 0) return escape_of(node, words).next();
     return remembered_bytes(node, seen, at);
   }
   /// The state of others' lexeme at a place of the trie or of a tracked key.
-  [[nodiscard]] Dfa::State state_at(const Node& node, Place at, std::size_t k) const {
+  [[nodiscard]] Dfa::State state_at(const Node& node, KeyPosition at, std::size_t k) const {
     if (at < pooled) return node.others[k].state[at];
     const Words& words = pool_[at - pooled];
     return words[0] == 0 ? state_behind(lexeme(node, k), 0, text_of(words)) : Dfa::dead;
   }
   /// Whether a member's key ends at a place.
-  [[nodiscard]] bool ends_member(const Node& node, Place at) const {
+  [[nodiscard]] bool ends_member(const Node& node, KeyPosition at) const {
     return at < pooled && !node.literals->values(at).empty();
   }
   /// Another object's set of members seen, and its place, here: both have the same nodes.
@@ -156,16 +157,16 @@ class KeyReader {
     return seen_.adopt(from.seen_, node, seen,
                        [&](std::uint32_t key) { return pool_.intern(from.pool_[key]); });
   }
-  [[nodiscard]] Place adopt(const KeyReader& from, Place at) {
+  [[nodiscard]] KeyPosition adopt(const KeyReader& from, KeyPosition at) {
     return at < pooled ? at : pooled + pool_.intern(from.pool_[at - pooled]);
   }
   /// About how much memory all of this takes.
   [[nodiscard]] std::size_t bytes() const noexcept { return seen_.bytes() + pool_.bytes(); }
 
   /// Whether a place is a node of the members' trie.
-  [[nodiscard]] static bool is_in_trie(Place at) noexcept { return at < pooled; }
+  [[nodiscard]] static bool is_in_trie(KeyPosition at) noexcept { return at < pooled; }
   /// Whether a place is inside an escape.
-  [[nodiscard]] bool is_in_escape(Place at) const {
+  [[nodiscard]] bool is_in_escape(KeyPosition at) const {
     return at >= pooled && pool_[at - pooled][0] != 0;
   }
 
@@ -175,7 +176,7 @@ class KeyReader {
 
   // Nodes of tries are less. In the pool, a place in an escape is the trie's node before it and
   // what the escape has read; one in a tracked key is 0 and the key's bytes.
-  static constexpr Place pooled = 0x4000'0000;
+  static constexpr KeyPosition pooled = 0x4000'0000;
 
   [[nodiscard]] const Dfa& lexeme(const Node& node, std::size_t k) const {
     return *nodes_[node.others[k].key].dfa;
@@ -251,7 +252,7 @@ class KeyReader {
       lives = lives || others_live(node, seen, k, at, escape, known);
     }
     if (!lives) return;
-    const Place place = pool_.intern({at, escape.value(), escape.places()});
+    const KeyPosition place = pool_.intern({at, escape.value(), escape.places()});
     out.push_back({Step::Kind::inside, 0, pooled + place});
   }
 
@@ -467,7 +468,7 @@ class KeyReader {
     if (node.strings && at != 0 && first != last) set.insert('\\');
     return set;
   }
-  [[nodiscard]] ByteSet remembered_bytes(const Node& node, Set seen, Place at) const {
+  [[nodiscard]] ByteSet remembered_bytes(const Node& node, Set seen, KeyPosition at) const {
     ByteSet set;
     if (!seen_.remembers(node, seen)) return set;
     const std::string text = at < pooled ? node.literals->text(at) : text_of(pool_[at - pooled]);

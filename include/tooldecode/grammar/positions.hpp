@@ -114,20 +114,21 @@ class Positions {
     const NodeStore::Node& node = nodes_[frame.node];
     switch (node.kind) {
       case Kind::sequence:
-        return enter_part(frame.node, frame.a, frame.below, out);
+        return enter_part(frame.node, frame.part(), frame.below, out);
       case Kind::repeat:
-        if (frame.b == 1) return enter_item(frame.node, frame.a, frame.below, out);
-        if (stacks_.counts().may_end(frame.a, node.occurrences)) leave(frame.below, out);
-        if (stacks_.counts().may_go_on(frame.a, node.occurrences)) {
-          enter(node.separator, stacks_.push({frame.node, frame.a, 1, frame.below}), out);
+        if (frame.stage() == 1) return enter_item(frame.node, frame.counts(), frame.below, out);
+        if (stacks_.counts().may_end(frame.counts(), node.occurrences)) leave(frame.below, out);
+        if (stacks_.counts().may_go_on(frame.counts(), node.occurrences)) {
+          enter(node.separator, stacks_.push({frame.node, frame.counts(), 1, frame.below}), out);
         }
         return;
       case Kind::keyed_set:
-        if (frame.b == in_separator) return enter_member(frame.node, frame.a, frame.below, out);
-        if (frame.b >= in_other) return enter_other(frame, frame.b - in_other, 0, out);
-        if (keys_.seen().is_complete(node, frame.a)) leave(frame.below, out);
-        if (has_key(node, frame.a)) {
-          enter(node.separator, stacks_.push({frame.node, frame.a, in_separator, frame.below}),
+        if (frame.stage() == in_separator)
+          return enter_member(frame.node, frame.seen(), frame.below, out);
+        if (frame.stage() >= in_other) return enter_other(frame, frame.stage() - in_other, 0, out);
+        if (keys_.seen().is_complete(node, frame.seen())) leave(frame.below, out);
+        if (has_key(node, frame.seen())) {
+          enter(node.separator, stacks_.push({frame.node, frame.seen(), in_separator, frame.below}),
                 out);
         }
         return;
@@ -143,14 +144,14 @@ class Positions {
     const NodeStore::Node& node = nodes_[frame.node];
     switch (node.kind) {
       case Kind::literal:
-        if (static_cast<std::uint8_t>(node.text[frame.a]) != byte) return;
+        if (static_cast<std::uint8_t>(node.text[frame.offset()]) != byte) return;
         if (++frame.a == node.text.size()) return leave(frame.below, out);
         out.push_back(frame);
         return;
       case Kind::lexeme:
         return move_lexeme(node, frame, byte, out);
       case Kind::trie: {
-        const auto child = node.literals->find_child(frame.b, byte);
+        const auto child = node.literals->find_child(frame.trie_node(), byte);
         if (child == 0) return;
         const auto literal       = node.literals->values(child);
         const auto [first, last] = node.literals->children(child);
@@ -173,9 +174,7 @@ class Positions {
     const auto begin = frames.begin() + static_cast<std::ptrdiff_t>(first);
     std::sort(begin, frames.end());
     frames.erase(std::unique(begin, frames.end()), frames.end());
-    const auto alike = [](const StackFrame& a, const StackFrame& b) {
-      return a.node == b.node && a.a == b.a && a.b == b.b;
-    };
+    const auto alike = [](const StackFrame& a, const StackFrame& b) { return a.is_beside(b); };
     std::size_t kept = first;
     for (std::size_t i = first, end; i < frames.size(); i = end) {
       for (end = i + 1; end < frames.size() && alike(frames[i], frames[end]);) ++end;
@@ -213,7 +212,7 @@ class Positions {
     if (frame.node == text_end) return false;
     const NodeStore::Node& node = nodes_[frame.node];
     if (node.kind != Kind::lexeme) return false;
-    const Dfa::State next = node.dfa->next(frame.a, byte);
+    const Dfa::State next = node.dfa->next(frame.dfa_state(), byte);
     if (next == Dfa::dead || !fits(node, frame, next) || node.dfa->accepting(next)) return false;
     count_unit(node, frame, next);
     return true;
@@ -223,18 +222,18 @@ class Positions {
   [[nodiscard]] ByteSet candidates(const StackFrame& frame) const {
     if (frame.node == text_end) return {};
     const NodeStore::Node& node = nodes_[frame.node];
-    if (node.kind == Kind::literal) return ByteSet::of({&node.text[frame.a], 1});
-    if (node.kind == Kind::lexeme) return node.dfa->live(frame.a);
-    if (node.kind == Kind::keyed_set) return keys_.candidates(node, frame.b);
+    if (node.kind == Kind::literal) return ByteSet::of({&node.text[frame.offset()], 1});
+    if (node.kind == Kind::lexeme) return node.dfa->live(frame.dfa_state());
+    if (node.kind == Kind::keyed_set) return keys_.candidates(node, frame.key());
     ByteSet set;
-    const auto [first, last] = node.literals->children(frame.b);
+    const auto [first, last] = node.literals->children(frame.trie_node());
     for (auto child = first; child < last; ++child) set.insert(node.literals->label(child));
     return set;
   }
   /// The same, where keys are not escaped but for what must be.
   [[nodiscard]] ByteSet plain_candidates(const StackFrame& frame) const {
     if (!is_in_key(frame)) return candidates(frame);
-    return keys_.plain_candidates(nodes_[frame.node], frame.b);
+    return keys_.plain_candidates(nodes_[frame.node], frame.key());
   }
 
   /// What reads the keys of keyed sets: `b` of a position in a key is its place.
@@ -249,14 +248,14 @@ class Positions {
     StackFrame outer = stacks_[frame.below];
     if (outer.node == StackSets::bundle) outer = stacks_[stacks_.ones(outer).back()];
     return outer.node != StackSets::bundle && nodes_[outer.node].kind == Kind::keyed_set &&
-           outer.b >= in_other;
+           outer.stage() >= in_other;
   }
   /// The position inside the lexeme of another member's key, in one of its states.
   [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other,
                                         Dfa::State state) {
     const auto place = static_cast<std::uint32_t>(in_other + other);
     return {nodes_[frame.node].others[other].key, state, 0,
-            stacks_.push({frame.node, frame.a, place, frame.below})};
+            stacks_.push({frame.node, frame.seen(), place, frame.below})};
   }
 
   /// The same position with every counter that `horizon` bytes cannot bring to a bound moved to one
@@ -265,7 +264,7 @@ class Positions {
     if (frame.node == text_end) return frame;
     const NodeStore::Node& node = nodes_[frame.node];
     if (node.kind == Kind::lexeme) {
-      frame.b = CountSets::far_count(node.occurrences, frame.b, horizon);
+      frame.b = CountSets::far_count(node.occurrences, frame.units(), horizon);
     }
     frame.below = stacks_.normal(frame.below, horizon);
     return frame;
@@ -289,11 +288,12 @@ class Positions {
     StackFrame inner(StackFrame frame) {
       const Kind kind = to_.nodes_[frame.node].kind;
       if (kind == Kind::keyed_set) {
-        frame.a = to_.keys_.adopt(from_.keys_, to_.nodes_[frame.node], frame.a);
-        if (frame.b < KeyReader::end_of_places) frame.b = to_.keys_.adopt(from_.keys_, frame.b);
+        frame.a = to_.keys_.adopt(from_.keys_, to_.nodes_[frame.node], frame.seen());
+        if (frame.key() < KeyReader::end_of_key_positions)
+          frame.b = to_.keys_.adopt(from_.keys_, frame.key());
       }
       if (kind == Kind::repeat)
-        frame.a = to_.stacks_.counts().adopt(from_.stacks_.counts(), frame.a);
+        frame.a = to_.stacks_.counts().adopt(from_.stacks_.counts(), frame.counts());
       return frame;
     }
     StackId stack(StackId root) {
@@ -339,7 +339,7 @@ class Positions {
 
   // Frame of a keyed set: `a` is the set of members seen, `b` says what the frame waits for: the
   // rest of a key (its place there), a member's value, a separator, or another member's key.
-  static constexpr std::uint32_t in_value     = KeyReader::end_of_places;
+  static constexpr std::uint32_t in_value     = KeyReader::end_of_key_positions;
   static constexpr std::uint32_t in_separator = in_value + 1;
   static constexpr std::uint32_t in_other     = in_value + 2;
 
@@ -365,7 +365,7 @@ class Positions {
   }
   void enter_other(const StackFrame& frame, std::size_t other, std::uint32_t key, Frames& out) {
     const NodeStore::Node& node = nodes_[frame.node];
-    const std::uint32_t seen    = keys_.seen().after_other(node, frame.a, key);
+    const std::uint32_t seen    = keys_.seen().after_other(node, frame.seen(), key);
     enter(node.others[other].value, stacks_.push({frame.node, seen, in_value, frame.below}), out);
   }
 
@@ -373,14 +373,14 @@ class Positions {
                 Frames& out) {
     using Step = KeyReader::Step::Kind;
     key_steps_.clear();
-    keys_.read(node, frame.a, frame.b, byte, key_steps_);
+    keys_.read(node, frame.seen(), frame.key(), byte, key_steps_);
     for (const KeyReader::Step& step : key_steps_) {
       switch (step.kind) {
         case Step::inside:
-          out.push_back({frame.node, frame.a, step.at, frame.below});
+          out.push_back({frame.node, frame.seen(), step.at, frame.below});
           break;
         case Step::member: {
-          const std::uint32_t seen = keys_.seen().after(node, frame.a, step.index);
+          const std::uint32_t seen = keys_.seen().after(node, frame.seen(), step.index);
           enter(node.children[step.index], stacks_.push({frame.node, seen, in_value, frame.below}),
                 out);
           break;
@@ -400,24 +400,24 @@ class Positions {
 
   void move_lexeme(const NodeStore::Node& node, StackFrame frame, std::uint8_t byte, Frames& out) {
     const Dfa& dfa        = *node.dfa;
-    const Dfa::State next = dfa.next(frame.a, byte);
+    const Dfa::State next = dfa.next(frame.dfa_state(), byte);
     if (next == Dfa::dead || !fits(node, frame, next)) return;
     count_unit(node, frame, next);
     if (!dfa.live(next).empty()) out.push_back(frame);
-    if (dfa.accepting(next) && (dfa.closing(next) || frame.b >= node.occurrences.min)) {
+    if (dfa.accepting(next) && (dfa.closing(next) || frame.units() >= node.occurrences.min)) {
       leave(frame.below, out);
     }
   }
   // Whether a lexeme's bounds admit the transition to `next`.
   [[nodiscard]] static bool fits(const NodeStore::Node& node, const StackFrame& frame,
                                  Dfa::State next) noexcept {
-    if (!node.dfa->boundary(frame.a)) return true;
-    return node.dfa->closing(next) ? frame.b >= node.occurrences.min
-                                   : frame.b < node.occurrences.max;
+    if (!node.dfa->boundary(frame.dfa_state())) return true;
+    return node.dfa->closing(next) ? frame.units() >= node.occurrences.min
+                                   : frame.units() < node.occurrences.max;
   }
   static void count_unit(const NodeStore::Node& node, StackFrame& frame, Dfa::State next) noexcept {
-    const bool begins = node.dfa->boundary(frame.a) && !node.dfa->closing(next);
-    frame.b           = counted(node.occurrences, frame.b + (begins ? 1 : 0));
+    const bool begins = node.dfa->boundary(frame.dfa_state()) && !node.dfa->closing(next);
+    frame.b           = counted(node.occurrences, frame.units() + (begins ? 1 : 0));
     frame.a           = next;
   }
   // A count past an open bound no longer matters.

@@ -39,10 +39,10 @@ class StackSets {
   /// The top frame; requires a stack that is not empty.
   [[nodiscard]] const StackFrame& operator[](StackId id) const noexcept { return pool_[id]; }
   /// The stacks that a bundle stands for.
-  [[nodiscard]] const Ones& ones(const StackFrame& frame) const { return bundles_[frame.a]; }
+  [[nodiscard]] const Ones& ones(const StackFrame& frame) const { return bundles_[frame.bundle()]; }
   /// The same, those with a frame on top in common as one.
   [[nodiscard]] const Ones& united_ones(const StackFrame& frame) {
-    return bundles_[united(frame.a)];
+    return bundles_[united(frame.bundle())];
   }
   /// How often repetitions have been: `a` of their frames.
   [[nodiscard]] CountSets& counts() noexcept { return counts_; }
@@ -58,7 +58,7 @@ class StackSets {
     WordsPool<StackId>::Words all;
     for (const StackId id : ids) {
       if (id != 0 && pool_[id].node == bundle) {
-        const auto& ones = bundles_[pool_[id].a];
+        const auto& ones = bundles_[pool_[id].bundle()];
         all.insert(all.end(), ones.begin(), ones.end());
       } else {
         all.push_back(id);
@@ -88,7 +88,7 @@ class StackSets {
         if (one != 0 && known_normal(one) == 0) work.push_back(one);
       };
       if (frame.node == bundle) {
-        for (const StackId one : bundles_[frame.a]) want(one);
+        for (const StackId one : bundles_[frame.bundle()]) want(one);
       } else {
         want(frame.below);
       }
@@ -97,11 +97,12 @@ class StackSets {
       StackId normal = 0;
       if (frame.node == bundle) {
         std::vector<StackId> ids;
-        for (const StackId one : bundles_[frame.a]) ids.push_back(known_normal(one));
+        for (const StackId one : bundles_[frame.bundle()]) ids.push_back(known_normal(one));
         normal = joined(ids);
       } else {
         const NodeStore::Node& node = nodes_[frame.node];
-        if (node.kind == Kind::repeat) frame.a = counts_.normal(frame.a, node.occurrences, horizon);
+        if (node.kind == Kind::repeat)
+          frame.a = counts_.normal(frame.counts(), node.occurrences, horizon);
         frame.below = known_normal(frame.below);
         normal      = pool_.push(frame);
       }
@@ -130,7 +131,7 @@ class StackSets {
     for (std::size_t i = 0, end; i < repeats.size(); i = end) {
       StackFrame one = repeats[i];
       for (end = i + 1; end < repeats.size() && place(repeats[end]) == place(one); ++end) {
-        one.a = counts_.united(one.a, repeats[end].a, nodes_[one.node].occurrences);
+        one.a = counts_.united(one.counts(), repeats[end].counts(), nodes_[one.node].occurrences);
       }
       ids.push_back(pool_.push(one));
     }

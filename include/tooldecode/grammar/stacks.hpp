@@ -18,14 +18,39 @@ namespace tooldecode {
 /// Number of a stack; 0 is the empty stack: the text is complete.
 using StackId = std::uint32_t;
 
-/// The innermost frame of a stack and the stack below it. What `a` and `b` mean depends on the
-/// node: offset, automaton state, counter, set of seen members (see Automaton).
+/// The innermost frame of a stack and the stack below it: where a text is in a node. What the two
+/// words `a` and `b` hold depends on the node's kind, and is read by the names below.
 struct StackFrame {
   std::uint32_t node                                            = 0;
   std::uint32_t a                                               = 0;
   std::uint32_t b                                               = 0;
   StackId below                                                 = 0;
   friend auto operator<=>(const StackFrame&, const StackFrame&) = default;
+
+  /// A literal: the bytes that were read.
+  [[nodiscard]] std::uint32_t offset() const noexcept { return a; }
+  /// A sequence: the part that the text is in.
+  [[nodiscard]] std::uint32_t part() const noexcept { return a; }
+  /// A trie of literals: the node of it that was reached.
+  [[nodiscard]] std::uint32_t trie_node() const noexcept { return b; }
+  /// A lexeme: the state of its Dfa.
+  [[nodiscard]] std::uint32_t dfa_state() const noexcept { return a; }
+  /// A lexeme: the counted units (characters of a string) that were begun.
+  [[nodiscard]] std::uint32_t units() const noexcept { return b; }
+  /// A repetition: the items that may have been read, a number of CountSets.
+  [[nodiscard]] std::uint32_t counts() const noexcept { return a; }
+  /// A keyed set: what it has written, a number of MembersSeen.
+  [[nodiscard]] std::uint32_t seen() const noexcept { return a; }
+  /// A keyed set whose key is read: where in it the text is, see KeyReader.
+  [[nodiscard]] std::uint32_t key() const noexcept { return b; }
+  /// A keyed set or a repetition with something read inside of it: what that is, see Positions.
+  [[nodiscard]] std::uint32_t stage() const noexcept { return b; }
+  /// Several stacks as one (StackSets): the number of what they are.
+  [[nodiscard]] std::uint32_t bundle() const noexcept { return a; }
+  /// Whether it is at the same place of the same node, whatever is below.
+  [[nodiscard]] bool is_beside(const StackFrame& other) const noexcept {
+    return node == other.node && a == other.a && b == other.b;
+  }
 };
 
 /// A hash of a frame; the same on every machine.

@@ -140,9 +140,9 @@ namespace tooldecode {
 }
 
 /// The strings of both forms; nothing where they are known to exclude each other.
-[[nodiscard]] inline std::optional<TextForm> intersection(const TextForm& a, const TextForm& b,
-                                                          SchemaTexts& sets) {
-  TextForm all{intersection(a.length, b.length), united(a.tests, b.tests), a.values, {}};
+[[nodiscard]] inline std::optional<StringForm> intersection(const StringForm& a,
+                                                            const StringForm& b, StringSets& sets) {
+  StringForm all{intersection(a.length, b.length), united(a.tests, b.tests), a.values, {}};
   if (all.length.min > all.length.max) return std::nullopt;
   std::set_union(a.excluded.begin(), a.excluded.end(), b.excluded.begin(), b.excluded.end(),
                  std::back_inserter(all.excluded));
@@ -165,29 +165,29 @@ namespace tooldecode {
     });
   }
   if (all.values->empty()) return std::nullopt;
-  return TextForm{.values = std::move(all.values)};
+  return StringForm{.values = std::move(all.values)};
 }
 
 /// The strings of one form that are not in another.
-[[nodiscard]] inline std::vector<TextForm> difference(const TextForm& from, const TextForm& what,
-                                                      SchemaTexts& sets) {
-  std::vector<TextForm> result;
-  const auto add = [&](const TextForm& other) {
+[[nodiscard]] inline std::vector<StringForm> difference(const StringForm& from,
+                                                        const StringForm& what, StringSets& sets) {
+  std::vector<StringForm> result;
+  const auto add = [&](const StringForm& other) {
     if (auto some = intersection(from, other, sets)) result.push_back(std::move(*some));
   };
   for (const Occurrences& length : complement(what.length)) add({.length = length});
-  for (const TextTest& test : what.tests) add({.tests = {{test.set, !test.negated}}});
+  for (const StringTest& test : what.tests) add({.tests = {{test.set, !test.negated}}});
   if (what.values) add({.excluded = *what.values});
   if (!what.excluded.empty()) add({.values = what.excluded});
   return result;
 }
 
 /// Tests that hold for the texts of the forms, and for no others.
-[[nodiscard]] inline TextTests tests_of(const std::vector<TextForm>& forms, SchemaTexts& sets) {
-  std::vector<TextTests> all;
-  for (const TextForm& form : forms) {
-    TextTests tests  = form.tests;
-    const auto limit = [&](TextDfa texts, bool negated) {
+[[nodiscard]] inline StringTests tests_of(const std::vector<StringForm>& forms, StringSets& sets) {
+  std::vector<StringTests> all;
+  for (const StringForm& form : forms) {
+    StringTests tests = form.tests;
+    const auto limit  = [&](TextDfa texts, bool negated) {
       const auto set = sets.add(std::make_shared<const TextDfa>(std::move(texts)));
       tests          = united(tests, {{set, negated}});
     };
@@ -200,7 +200,7 @@ namespace tooldecode {
   }
   if (all.size() == 1) return all[0];
   TextDfa any({}, {});
-  for (const TextTests& tests : all) {
+  for (const StringTests& tests : all) {
     any = united(any, sets.texts(tests));
   }
   return {{sets.add(std::make_shared<const TextDfa>(std::move(any)))}};
@@ -270,14 +270,14 @@ void append(std::vector<Form>& into, const std::vector<Form>& more) {
 }
 
 /// Adds the alternatives of another form; lists of texts become one list.
-inline void add_alternatives(SchemaForm& into, const SchemaForm& other) {
+inline void add_alternatives(Form& into, const Form& other) {
   into.null |= other.null;
   into.truth |= other.truth;
   into.falsehood |= other.falsehood;
   append(into.numbers, other.numbers);
-  for (const TextForm& form : other.texts) {
+  for (const StringForm& form : other.texts) {
     const auto list = std::find_if(into.texts.begin(), into.texts.end(),
-                                   [](const TextForm& one) { return one.values.has_value(); });
+                                   [](const StringForm& one) { return one.values.has_value(); });
     if (!form.values || list == into.texts.end()) {
       append(into.texts, {form});
       continue;

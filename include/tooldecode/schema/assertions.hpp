@@ -25,11 +25,11 @@ namespace tooldecode {
 /// \par Complexity  O(keywords)
 /// \par Threads     refers to the schema
 /// \par Errors      Error{malformed_schema, limit_exceeded} with the keyword's pointer
-class SchemaAssertions {
+class Assertions {
  public:
   using Json = nlohmann::ordered_json;
 
-  SchemaAssertions(const Json& schema, SchemaDraft draft, const std::string& pointer)
+  Assertions(const Json& schema, SchemaDraft draft, const std::string& pointer)
       : pointer_(pointer), draft_(draft) {
     for (const auto& [name, content] : schema.items()) {
       const auto keyword = find_keyword(name);

@@ -1,5 +1,5 @@
 /// \file
-/// SchemaConstants: the forms of `const` and `enum`.
+/// Constants: the forms of `const` and `enum`.
 #pragma once
 
 #include <algorithm>
@@ -24,17 +24,17 @@ namespace tooldecode {
 /// order.
 ///
 /// \par Complexity  O(size of the values)
-/// \par Threads     one at a time per SchemaForms
+/// \par Threads     one at a time per FormAlgebra
 /// \par Errors      Error{limit_exceeded} for values that nest too deeply or numbers too long
-class SchemaConstants {
+class Constants {
  public:
   using Json = nlohmann::ordered_json;
 
-  explicit SchemaConstants(SchemaForms& forms) : forms_(forms) {}
+  explicit Constants(FormAlgebra& forms) : forms_(forms) {}
 
   /// The form of a list of values.
-  [[nodiscard]] SchemaForm operator()(const std::vector<Json>& values) {
-    SchemaForm all;
+  [[nodiscard]] Form operator()(const std::vector<Json>& values) {
+    Form all;
     std::vector<std::pair<std::string_view, std::uint32_t>> listed;
     for (const Json& value : values) {
       switch (value.type()) {
@@ -82,15 +82,15 @@ class SchemaConstants {
 
  private:
   [[nodiscard]] FormId constant(const Json& value) {
-    if (++depth_ > SchemaForms::max_nested) {
+    if (++depth_ > FormAlgebra::max_nested) {
       throw Error(Errc::limit_exceeded, "", "a constant nests too deeply");
     }
-    SchemaForm form = (*this)(std::vector<Json>(1, value));
+    Form form = (*this)(std::vector<Json>(1, value));
     --depth_;
     return forms_.add(std::move(form));
   }
 
-  SchemaForms& forms_;
+  FormAlgebra& forms_;
   std::uint32_t depth_ = 0;
 };
 

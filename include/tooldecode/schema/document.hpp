@@ -1,5 +1,5 @@
 /// \file
-/// SchemaDocument: the resources of a schema document, and where its references point.
+/// Document: the resources of a schema document, and where its references point.
 #pragma once
 
 #include <algorithm>
@@ -81,7 +81,7 @@ namespace tooldecode {
 }
 
 /// How a schema document is read.
-struct SchemaRules {
+struct DocumentRules {
   SchemaDraft draft = SchemaDraft::draft2020;  ///< where `$schema` does not say
   /// Further documents by URI, for references that leave the document.
   std::map<std::string, nlohmann::ordered_json> documents{};
@@ -90,7 +90,7 @@ struct SchemaRules {
 };
 
 /// A keyword that was left out.
-struct SchemaRelaxation {
+struct Relaxation {
   std::string pointer;  ///< of the keyword
   std::string reason;
 };
@@ -103,7 +103,7 @@ struct SchemaRelaxation {
 /// \par Threads     one at a time; refers to the documents
 /// \par Errors      Error{malformed_schema, unsupported_keyword} with the JSON pointer
 /// \par Source      JSON Schema 2020-12, Core, sections 8 and 9; RFC 3986; RFC 6901
-class SchemaDocument {
+class Document {
  public:
   using Json       = nlohmann::ordered_json;
   using ResourceId = std::uint32_t;
@@ -121,7 +121,7 @@ class SchemaDocument {
     std::unordered_map<const Json*, std::string> pointers{};  ///< of the anchored schemas
   };
   /// A schema in its surroundings.
-  struct Place {
+  struct Location {
     const Json* schema;
     std::string pointer;
     ResourceId resource;
@@ -129,8 +129,8 @@ class SchemaDocument {
 
   /// \param draft    of a document that does not say
   /// \param remotes  further documents by their URIs
-  explicit SchemaDocument(const Json& root, SchemaDraft draft = SchemaDraft::draft2020,
-                          const std::map<std::string, Json>& remotes = {}) {
+  explicit Document(const Json& root, SchemaDraft draft = SchemaDraft::draft2020,
+                    const std::map<std::string, Json>& remotes = {}) {
     add(root, "", "#", draft, true);
     for (const auto& [uri, document] : remotes) add(document, uri, uri + '#', draft, true);
   }
@@ -151,8 +151,8 @@ class SchemaDocument {
   ///
   /// \param from     where it stands
   /// \param pointer  of the keyword, for the error
-  [[nodiscard]] Place find(std::string_view reference, ResourceId from,
-                           const std::string& pointer) const {
+  [[nodiscard]] Location find(std::string_view reference, ResourceId from,
+                              const std::string& pointer) const {
     const std::size_t hash = std::min(reference.find('#'), reference.size());
     const std::string uri  = resolve_uri(resources_[from].uri, reference.substr(0, hash));
     const std::string fragment =
@@ -181,9 +181,9 @@ class SchemaDocument {
     throw Error(Errc::malformed_schema, pointer, "nothing is at \"" + std::string(reference) + '"');
   }
 
-  [[nodiscard]] Place at_pointer(std::string_view path, ResourceId id, std::string_view reference,
-                                 const std::string& pointer) const {
-    Place place{resources_[id].root, resources_[id].pointer, id};
+  [[nodiscard]] Location at_pointer(std::string_view path, ResourceId id,
+                                    std::string_view reference, const std::string& pointer) const {
+    Location place{resources_[id].root, resources_[id].pointer, id};
     while (!path.empty()) {
       const std::size_t slash     = std::min(path.find('/', 1), path.size());
       const std::string_view part = path.substr(1, slash - 1);

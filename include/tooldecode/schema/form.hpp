@@ -1,5 +1,5 @@
 /// \file
-/// SchemaForm: the normal form of a schema: for each type, the alternatives of which a value of
+/// Form: the normal form of a schema: for each type, the alternatives of which a value of
 /// that type meets one.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace tooldecode {
 
-/// Number of a form among its SchemaForms.
+/// Number of a form among its FormAlgebra.
 using FormId                         = std::uint32_t;
 inline constexpr FormId any_form     = 0;  ///< every value
 inline constexpr FormId nothing_form = 1;  ///< no value
@@ -31,12 +31,12 @@ struct NumberForm {
 };
 
 /// Strings: of some length, passing tests, one of some texts, none of others.
-struct TextForm {
+struct StringForm {
   Occurrences length{};
-  TextTests tests{};
+  StringTests tests{};
   std::optional<std::vector<std::string>> values{};  ///< ascending
   std::vector<std::string> excluded{};               ///< ascending
-  friend bool operator==(const TextForm&, const TextForm&) = default;
+  friend bool operator==(const StringForm&, const StringForm&) = default;
 };
 
 /// Arrays: forms of the first items, of all further ones, and how many conform to others.
@@ -68,7 +68,7 @@ struct ObjectForm {
   };
   /// Keys, other than members' names, that pass tests; classes exclude each other.
   struct Others {
-    TextTests keys{};
+    StringTests keys{};
     FormId value                                         = any_form;
     friend bool operator==(const Others&, const Others&) = default;
   };
@@ -96,14 +96,14 @@ struct ObjectForm {
 };
 
 /// The values of a schema: those that meet one of the alternatives of their type.
-struct SchemaForm {
+struct Form {
   bool null = false, truth = false, falsehood = false;
   std::vector<NumberForm> numbers{};
-  std::vector<TextForm> texts{};
+  std::vector<StringForm> texts{};
   std::vector<ArrayForm> arrays{};
   std::vector<ObjectForm> objects{};
 
-  [[nodiscard]] static SchemaForm anything() { return {true, true, true, {{}}, {{}}, {{}}, {{}}}; }
+  [[nodiscard]] static Form anything() { return {true, true, true, {{}}, {{}}, {{}}, {{}}}; }
   [[nodiscard]] bool empty() const noexcept {
     return !null && !truth && !falsehood && numbers.empty() && texts.empty() && arrays.empty() &&
            objects.empty();
@@ -118,7 +118,7 @@ struct SchemaForm {
   return sizeof(form) + sizeof(Decimal) * form.bounds.multiples.size();
 }
 /// The same of strings.
-[[nodiscard]] inline std::size_t bytes_of(const TextForm& form) {
+[[nodiscard]] inline std::size_t bytes_of(const StringForm& form) {
   const std::size_t texts = form.excluded.size() + (form.values ? form.values->size() : 0);
   return sizeof(form) + sizeof(std::string) * texts;
 }
@@ -143,7 +143,7 @@ template <class Form>
   return all;
 }
 /// The same of all alternatives of a form.
-[[nodiscard]] inline std::size_t bytes_of(const SchemaForm& form) {
+[[nodiscard]] inline std::size_t bytes_of(const Form& form) {
   return bytes_of(form.numbers) + bytes_of(form.texts) + bytes_of(form.arrays) +
          bytes_of(form.objects);
 }
@@ -153,7 +153,7 @@ template <class Form>
   return 30;
 }
 /// The same of strings.
-[[nodiscard]] inline std::uint64_t steps_of(const TextForm& form) noexcept {
+[[nodiscard]] inline std::uint64_t steps_of(const StringForm& form) noexcept {
   return 10 + 2 * (form.excluded.size() + (form.values ? form.values->size() : 0));
 }
 /// The same of arrays.

@@ -1,5 +1,5 @@
 /// \file
-/// SchemaForms: the algebra of forms.
+/// FormAlgebra: the algebra of forms.
 #pragma once
 
 #include <algorithm>
@@ -30,18 +30,18 @@ namespace tooldecode {
 /// \par Threads     one at a time
 /// \par Errors      Error{unsupported_keyword} where no form is known; Error{limit_exceeded}, see
 ///                  BuildBudget
-class SchemaForms : public SchemaFormTable {
+class FormAlgebra : public FormTable {
  public:
-  SchemaTexts texts;
+  StringSets texts;
   /// Adds the alternatives of another form.
-  void unite(SchemaForm& into, const SchemaForm& other) {
+  void unite(Form& into, const Form& other) {
     BuildBudget::spend(20 + 20 * other.alternatives(), 0);
     add_alternatives(into, other);
     BuildBudget::require_room(bytes_of(into));
   }
 
-  [[nodiscard]] SchemaForm intersection(const SchemaForm& a, const SchemaForm& b) {
-    SchemaForm all{a.null && b.null, a.truth && b.truth, a.falsehood && b.falsehood};
+  [[nodiscard]] Form intersection(const Form& a, const Form& b) {
+    Form all{a.null && b.null, a.truth && b.truth, a.falsehood && b.falsehood};
     const auto pairs = [&](auto& into, const auto& left, const auto& right, const auto& meet) {
       std::size_t bytes = 0;
       for (const auto& x : left) {
@@ -66,9 +66,9 @@ class SchemaForms : public SchemaFormTable {
   }
 
   /// The values of one form that are not in another.
-  [[nodiscard]] SchemaForm difference(const SchemaForm& from, const SchemaForm& what) {
-    SchemaForm rest{from.null && !what.null, from.truth && !what.truth,
-                    from.falsehood && !what.falsehood};
+  [[nodiscard]] Form difference(const Form& from, const Form& what) {
+    Form rest{from.null && !what.null, from.truth && !what.truth,
+              from.falsehood && !what.falsehood};
     const auto without = [&](const auto& alternatives, const auto& others, const auto& subtract) {
       auto left = alternatives;
       for (const auto& other : others) {
@@ -103,14 +103,13 @@ class SchemaForms : public SchemaFormTable {
 
   /// The values of a form that are not in another; where that is a complement itself, those that
   /// are in what it is the complement of.
-  [[nodiscard]] SchemaForm without(const SchemaForm& from, FormId what) {
+  [[nodiscard]] Form without(const Form& from, FormId what) {
     if (const auto of = find_negated(what)) return intersection(from, (*this)[*of]);
     return difference(from, (*this)[what]);
   }
 
   /// Whether no value can be in both forms; false where that is not known.
-  [[nodiscard]] bool are_disjoint(const SchemaForm& a, const SchemaForm& b,
-                                  std::uint32_t depth = 0) {
+  [[nodiscard]] bool are_disjoint(const Form& a, const Form& b, std::uint32_t depth = 0) {
     if ((a.null && b.null) || (a.truth && b.truth) || (a.falsehood && b.falsehood)) return false;
     const auto none = [&](const auto& left, const auto& right) {
       for (const auto& x : left) {
@@ -157,13 +156,13 @@ class SchemaForms : public SchemaFormTable {
   static constexpr std::uint32_t max_looked_into = 6;
   static constexpr std::size_t max_kept          = 64;
 
-  SchemaForm complement_of(const SchemaForm& form) override {
-    SchemaForm rest = difference(SchemaForm::anything(), form);
+  Form complement_of(const Form& form) override {
+    Form rest = difference(Form::anything(), form);
     merge_objects(rest, *this);
     return rest;
   }
-  SchemaForm conjunction(std::span<const FormId> parts) override {
-    SchemaForm all = SchemaForm::anything();
+  Form conjunction(std::span<const FormId> parts) override {
+    Form all = Form::anything();
     for (const FormId part : parts) {
       if (!find_negated(part)) all = intersection(all, (*this)[part]);
     }
@@ -205,7 +204,7 @@ class SchemaForms : public SchemaFormTable {
     for (const ObjectForm::Others& x : a.others) {
       for (const ObjectForm::Others& y : b.others) {
         BuildBudget::spend(10 + x.keys.size() + y.keys.size());
-        TextTests keys     = united(x.keys, y.keys);
+        StringTests keys   = united(x.keys, y.keys);
         const FormId value = both(x.value, y.value);
         const bool is_new  = keys != x.keys && keys != y.keys;
         if (value == nothing_form || (is_new && texts.excludes_all(keys))) continue;
@@ -355,7 +354,7 @@ class SchemaForms : public SchemaFormTable {
     for (const ObjectForm::Others& own : from.others) {
       bool covered = false;
       for (const ObjectForm::Others& other : what.others) {
-        const TextTests keys = united(own.keys, other.keys);
+        const StringTests keys = united(own.keys, other.keys);
         if (keys != own.keys && keys != other.keys && texts.excludes_all(keys)) continue;
         covered |= keys == own.keys;
         if (other.value == any_form || other.value == own.value) {
@@ -406,7 +405,7 @@ class SchemaForms : public SchemaFormTable {
   bool is_covered(const ObjectForm::Others& own, const ObjectForm& what) {
     TextDfa rest = texts.texts(own.keys);
     for (const ObjectForm::Others& other : what.others) {
-      rest = SchemaTexts::without(rest, texts.texts(other.keys));
+      rest = StringSets::without(rest, texts.texts(other.keys));
     }
     return rest.empty();
   }
@@ -416,7 +415,7 @@ class SchemaForms : public SchemaFormTable {
   bool are_disjoint(const NumberForm& a, const NumberForm& b, std::uint32_t) {
     return !tooldecode::intersection(a, b);
   }
-  bool are_disjoint(const TextForm& a, const TextForm& b, std::uint32_t) {
+  bool are_disjoint(const StringForm& a, const StringForm& b, std::uint32_t) {
     const auto common = tooldecode::intersection(a, b, texts);
     if (!common) return true;
     if (common->values || a.tests.empty() || b.tests.empty()) return false;

@@ -1,5 +1,5 @@
 /// \file
-/// SchemaFormTable: forms by number, each worked out when it is first asked for.
+/// FormTable: forms by number, each worked out when it is first asked for.
 #pragma once
 
 #include <algorithm>
@@ -30,23 +30,23 @@ namespace tooldecode {
 /// \par Threads     one at a time
 /// \par Errors      Error{malformed_schema} for a form that is made of itself,
 ///                  Error{limit_exceeded} for schemas that nest too deeply, and see BuildBudget
-class SchemaFormTable {
+class FormTable {
  public:
   static constexpr std::uint32_t max_nested = 250;
 
-  SchemaFormTable() {
-    nodes_.push_back({.form = SchemaForm::anything()});
-    nodes_.push_back({.form = SchemaForm{}});
+  FormTable() {
+    nodes_.push_back({.form = Form::anything()});
+    nodes_.push_back({.form = Form{}});
   }
-  virtual ~SchemaFormTable()                         = default;
-  SchemaFormTable(const SchemaFormTable&)            = delete;
-  SchemaFormTable& operator=(const SchemaFormTable&) = delete;
+  virtual ~FormTable()                   = default;
+  FormTable(const FormTable&)            = delete;
+  FormTable& operator=(const FormTable&) = delete;
 
   /// The place of the keyword at work, for errors of forms that it makes.
   std::string origin;
 
   /// Reads the schema of a number that `add_read` was given.
-  std::function<SchemaForm(std::uint32_t)> reader;
+  std::function<Form(std::uint32_t)> reader;
 
   /// A form that is read when it is first asked for.
   ///
@@ -56,7 +56,7 @@ class SchemaFormTable {
     return add(Node{.read = schema, .origin = place});
   }
   /// A form that is known.
-  [[nodiscard]] FormId add(SchemaForm form) {
+  [[nodiscard]] FormId add(Form form) {
     BuildBudget::spend(0, bytes_of(form));
     return add(Node{.origin = origin, .form = std::move(form)});
   }
@@ -113,7 +113,7 @@ class SchemaFormTable {
   }
 
   /// A form, worked out.
-  [[nodiscard]] const SchemaForm& operator[](FormId id) {
+  [[nodiscard]] const Form& operator[](FormId id) {
     Node& node = nodes_[id];
     if (node.form) return *node.form;
     if (node.busy) {
@@ -140,9 +140,9 @@ class SchemaFormTable {
 
  protected:
   /// The form of what another excludes.
-  virtual SchemaForm complement_of(const SchemaForm& form) = 0;
+  virtual Form complement_of(const Form& form) = 0;
   /// The form of what all parts have in common.
-  virtual SchemaForm conjunction(std::span<const FormId> parts) = 0;
+  virtual Form conjunction(std::span<const FormId> parts) = 0;
 
   /// What a form is the complement of, where it was made so.
   [[nodiscard]] std::optional<FormId> find_negated(FormId id) const {
@@ -158,11 +158,11 @@ class SchemaFormTable {
     std::optional<std::uint32_t> read{};
     std::string origin{};
     bool busy = false;
-    std::optional<SchemaForm> form{};
+    std::optional<Form> form{};
   };
   // A form that is being worked out.
   struct Working {
-    Working(SchemaFormTable& of, Node& one)
+    Working(FormTable& of, Node& one)
         : forms(of), node(one), outer(std::exchange(of.origin, one.origin)) {
       node.busy = true;
       ++forms.depth_;
@@ -174,15 +174,15 @@ class SchemaFormTable {
     }
     Working(const Working&)            = delete;
     Working& operator=(const Working&) = delete;
-    SchemaFormTable& forms;
+    FormTable& forms;
     Node& node;
     std::string outer;
   };
 
-  SchemaForm disjunction(std::span<const FormId> parts) {
-    SchemaForm all;
+  Form disjunction(std::span<const FormId> parts) {
+    Form all;
     for (const FormId part : parts) {
-      const SchemaForm& one = (*this)[part];
+      const Form& one = (*this)[part];
       BuildBudget::spend(20 + 20 * one.alternatives());
       add_alternatives(all, one);
     }

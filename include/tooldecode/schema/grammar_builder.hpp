@@ -1,5 +1,5 @@
 /// \file
-/// SchemaValues: from the normal form of a schema to the grammar of its values.
+/// GrammarBuilder: from the normal form of a schema to the grammar of its values.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ namespace tooldecode {
 ///
 /// \par Complexity  O(alternatives of the forms that can be reached), patterns as compile_pattern
 /// \par Threads     one at a time per Grammar
-/// \par Errors      Error{unsupported_keyword, limit_exceeded} and those of SchemaReader
-class SchemaValues {
+/// \par Errors      Error{unsupported_keyword, limit_exceeded} and those of Reader
+class GrammarBuilder {
  public:
   /// The mark, `argument_tag + i`, on the value of the root object's i-th property.
   static constexpr std::uint32_t argument_tag = 0x8000'0000;
@@ -47,8 +47,8 @@ class SchemaValues {
     std::vector<std::string> leading_keys{};  ///< required, first, in this order
   };
 
-  SchemaValues(Grammar& grammar, SchemaReader& reader, SchemaText& text, bool documented_order,
-               const NumberLimits& limits = {})
+  GrammarBuilder(Grammar& grammar, Reader& reader, Spellings& text, bool documented_order,
+                 const NumberLimits& limits = {})
       : grammar_(grammar),
         reader_(reader),
         text_(text),
@@ -230,7 +230,7 @@ class SchemaValues {
     return result;
   }
 
-  NodeId content(const SchemaForm& form, const Members& written) {
+  NodeId content(const Form& form, const Members& written) {
     std::vector<NodeId> choices;
     std::vector<std::pair<std::string, NodeId>> words;
     const auto word = [&](bool has, const Json& value) {
@@ -309,9 +309,9 @@ class SchemaValues {
       const Decimal* point = find_point(form);
       if (point == nullptr) choices.push_back(number(form));
       if (point == nullptr) continue;
-      for (auto& beginning : SchemaNumbers::beginnings(*point, form.kinds, limits_)) {
+      for (auto& beginning : Numbers::beginnings(*point, form.kinds, limits_)) {
         std::string text = std::exchange(beginning.text, "");
-        const auto node  = [&] { return grammar_.lexeme(SchemaNumbers::rest(beginning, limits_)); };
+        const auto node  = [&] { return grammar_.lexeme(Numbers::rest(beginning, limits_)); };
         constants[std::move(text)].push_back(shared(made_rests_, beginning, node));
       }
     }
@@ -325,17 +325,17 @@ class SchemaValues {
     }
   }
   NodeId number(const NumberForm& form) {
-    return shared(made_numbers_, SchemaNumbers::key(form), [&] {
-      NumberLexeme lexeme = SchemaNumbers::lexeme(form, limits_);
+    return shared(made_numbers_, Numbers::key(form), [&] {
+      NumberLexeme lexeme = Numbers::lexeme(form, limits_);
       return grammar_.lexeme(std::move(lexeme.dfa), lexeme.units);
     });
   }
 
-  void add_texts(const std::vector<TextForm>& forms,
+  void add_texts(const std::vector<StringForm>& forms,
                  std::vector<std::pair<std::string, NodeId>>& words, std::vector<NodeId>& choices) {
-    const bool is_open = std::find(forms.begin(), forms.end(), TextForm{}) != forms.end();
+    const bool is_open = std::find(forms.begin(), forms.end(), StringForm{}) != forms.end();
     if (is_open) return choices.push_back(string({}));
-    for (const TextForm& form : forms) {
+    for (const StringForm& form : forms) {
       if (!form.values) {
         choices.push_back(string(form));
         continue;
@@ -348,7 +348,7 @@ class SchemaValues {
       }
     }
   }
-  NodeId string(const TextForm& form) {
+  NodeId string(const StringForm& form) {
     const std::tuple key{form.length.min, form.length.max, form.tests, form.excluded};
     return shared(made_strings_, key, [&] {
       if (form.tests.empty() && form.excluded.empty()) return text_.string({}, form.length);
@@ -364,7 +364,7 @@ class SchemaValues {
   }
 
   // Key lexemes of a class. Members shadow them.
-  const std::vector<DfaPointer>& keys(const TextTests& tests, bool plain) {
+  const std::vector<DfaPointer>& keys(const StringTests& tests, bool plain) {
     const auto [known, fresh] = made_keys_[plain].try_emplace(tests);
     if (fresh) {
       known->second =
@@ -376,20 +376,20 @@ class SchemaValues {
   // An array whose items do not repeat, or are counted.
   NodeId array_of(const ArrayForm& form) {
     if (form.unique) return sequence({open_array_, unique_items(form), close_array_});
-    SchemaItems items(grammar_, reader_.forms, text_.comma(),
-                      [this](FormId id) { return value(id); });
+    ItemCounts items(grammar_, reader_.forms, text_.comma(),
+                     [this](FormId id) { return value(id); });
     return sequence({open_array_, items(form), close_array_});
   }
   // The items of arrays of which one is written: their first items are a trie, so that arrays that
   // begin alike share nodes.
   NodeId items_of(std::span<const ArrayForm> forms) {
-    struct Place {
+    struct ItemNode {
       std::size_t before;  // in the trie
       FormId item;
       std::size_t depth;
       std::vector<NodeId> then{};  // what may follow the item
     };
-    std::vector<Place> trie{{0, any_form, 0}};
+    std::vector<ItemNode> trie{{0, any_form, 0}};
     std::map<std::pair<std::size_t, FormId>, std::size_t> known;
     for (const ArrayForm& form : forms) {
       BuildBudget::spend(20 + 4 * form.prefix.size());
@@ -436,8 +436,8 @@ class SchemaValues {
     if (!form.prefix.empty() || !form.contains.empty()) {
       irreducible("items that do not repeat beside others have no grammar", "/uniqueItems");
     }
-    const SchemaForm& items = reader_.forms[form.rest];
-    bool is_finite          = items.arrays.empty() && items.objects.empty();
+    const Form& items = reader_.forms[form.rest];
+    bool is_finite    = items.arrays.empty() && items.objects.empty();
     std::vector<std::vector<std::string>> listed;
     const auto add = [&](bool has, const Json& value) {
       if (has) listed.push_back(text_.spellings(value));
@@ -447,9 +447,9 @@ class SchemaValues {
       const Decimal* point = find_point(number);
       is_finite &= point != nullptr;
       if (point == nullptr) continue;
-      listed.push_back(SchemaNumbers::spellings(*point, number.kinds, limits_));
+      listed.push_back(Numbers::spellings(*point, number.kinds, limits_));
     }
-    for (const TextForm& text : items.texts) {
+    for (const StringForm& text : items.texts) {
       is_finite &= text.values.has_value();
       if (!text.values) continue;
       for (const std::string& one : *text.values) add(true, Json(one));
@@ -463,8 +463,8 @@ class SchemaValues {
   }
 
   Grammar& grammar_;
-  SchemaReader& reader_;
-  SchemaText& text_;
+  Reader& reader_;
+  Spellings& text_;
   NumberLimits limits_;
   Members inner_;
   NodeId open_array_, close_array_, open_object_, close_object_;
@@ -472,11 +472,11 @@ class SchemaValues {
   std::map<FormId, Made> nodes_;
   std::map<std::vector<NodeId>, NodeId> made_sequences_, made_choices_;
   std::map<std::string, NodeId> made_literals_, made_numbers_, made_sets_;
-  std::map<SchemaNumbers::Beginning, NodeId> made_rests_;
+  std::map<Numbers::Beginning, NodeId> made_rests_;
   std::map<std::tuple<NodeId, std::uint32_t, std::uint32_t, NodeId>, NodeId> made_repeats_;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, TextTests, std::vector<std::string>>, NodeId>
+  std::map<std::tuple<std::uint32_t, std::uint32_t, StringTests, std::vector<std::string>>, NodeId>
       made_strings_;
-  std::map<TextTests, std::vector<DfaPointer>> made_keys_[2];
+  std::map<StringTests, std::vector<DfaPointer>> made_keys_[2];
 };
 
 }  // namespace tooldecode

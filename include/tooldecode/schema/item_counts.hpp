@@ -1,5 +1,5 @@
 /// \file
-/// SchemaItems: arrays of which so many items conform to a form: `contains` as a grammar.
+/// ItemCounts: arrays of which so many items conform to a form: `contains` as a grammar.
 #pragma once
 
 #include <algorithm>
@@ -24,13 +24,13 @@ namespace tooldecode {
 ///
 /// \par Complexity  O(items that matter x counts that matter x subsets of the list)
 /// \par Threads     one at a time per Grammar
-/// \par Errors      Error{limit_exceeded} past `max_states`; those of SchemaForms
-class SchemaItems {
+/// \par Errors      Error{limit_exceeded} past `max_states`; those of FormAlgebra
+class ItemCounts {
  public:
   static constexpr std::size_t max_states = 2000;
 
-  SchemaItems(Grammar& grammar, SchemaForms& forms, NodeId comma,
-              std::function<NodeId(FormId)> value)
+  ItemCounts(Grammar& grammar, FormAlgebra& forms, NodeId comma,
+             std::function<NodeId(FormId)> value)
       : grammar_(grammar), forms_(forms), comma_(comma), value_(std::move(value)) {}
 
   /// The items of an array, without brackets.
@@ -107,7 +107,7 @@ class SchemaItems {
   }
 
   Grammar& grammar_;
-  SchemaForms& forms_;
+  FormAlgebra& forms_;
   NodeId comma_;
   std::function<NodeId(FormId)> value_;
   const ArrayForm* form_ = nullptr;

@@ -30,28 +30,28 @@ struct SchemaOptions {
   /// led astray by: named keys with every escape, of letters too (`\u0061`), and integers whose
   /// exponent makes up for digits behind a point (`3.5e1`).
   bool every_spelling = false;
-  SchemaRules rules{};
+  DocumentRules rules{};
   NumberLimits numbers{};  ///< how many digits numbers have, and which exponents
   BuildLimits limits{};    ///< what building it may cost, unless an outer budget is charged
 };
 
 /// The mark, `argument_tag + i`, on the value of the root object's i-th property.
-inline constexpr std::uint32_t argument_tag = SchemaValues::argument_tag;
+inline constexpr std::uint32_t argument_tag = GrammarBuilder::argument_tag;
 
 /// Adds the values of schemas to a Grammar.
 ///
 /// Every keyword of drafts 4, 6, 7, 2019-09 and 2020-12 is enforced or refused by name. Refused are
 /// combinations without a grammar: `uniqueItems` where the items cannot be listed, a `not` that
 /// asks for a further property with a value of its own or for a number that is no multiple,
-/// `unevaluatedItems` beside `contains`, references that leave the document (see SchemaRules), and
-/// patterns and formats that are not regular. What is accepted conforms; what conforms is accepted
-/// but for these readings: numbers are as long as NumberLimits says, and finite as doubles; enum
-/// texts and texts of a pattern or format are written as Python's json.dumps and JavaScript's
-/// JSON.stringify write them: plainly, or by number where a character is DEL, past ASCII or must be
-/// escaped. Keys, and texts with no more than a length, have every spelling of the syntax (in
-/// Python but octal and named escapes), and a key is that of its text however it is spelt; only
-/// letters and others that no writer escapes are plain in keys that the schema names, unless
-/// SchemaOptions::every_spelling says otherwise.
+/// `unevaluatedItems` beside `contains`, references that leave the document (see DocumentRules),
+/// and patterns and formats that are not regular. What is accepted conforms; what conforms is
+/// accepted but for these readings: numbers are as long as NumberLimits says, and finite as
+/// doubles; enum texts and texts of a pattern or format are written as Python's json.dumps and
+/// JavaScript's JSON.stringify write them: plainly, or by number where a character is DEL, past
+/// ASCII or must be escaped. Keys, and texts with no more than a length, have every spelling of the
+/// syntax (in Python but octal and named escapes), and a key is that of its text however it is
+/// spelt; only letters and others that no writer escapes are plain in keys that the schema names,
+/// unless SchemaOptions::every_spelling says otherwise.
 ///
 /// A key that the schema does not name may be repeated: each of its values conforms, so that it
 /// does not matter which of them a reader takes. Each counts for maxProperties; for minProperties a
@@ -113,8 +113,8 @@ class SchemaCompiler {
     });
   }
 
-  /// What a relaxed reading has left out, see SchemaRules.
-  [[nodiscard]] const std::vector<SchemaRelaxation>& relaxations() const noexcept {
+  /// What a relaxed reading has left out, see DocumentRules.
+  [[nodiscard]] const std::vector<Relaxation>& relaxations() const noexcept {
     return reader_.relaxations();
   }
 
@@ -138,7 +138,7 @@ class SchemaCompiler {
     throw Error(Errc::unsatisfiable_schema, pointer, otherwise);
   }
   // How the root object's members are written.
-  [[nodiscard]] SchemaValues::Members members(NodeId assign, bool plain) const {
+  [[nodiscard]] GrammarBuilder::Members members(NodeId assign, bool plain) const {
     return {assign, plain, options_.documented_order, true, options_.leading_keys};
   }
 
@@ -146,9 +146,9 @@ class SchemaCompiler {
   const Json& root_;
   SchemaOptions options_;
   NodeId first_;  // the grammar's first node of this compiler
-  SchemaReader reader_;
-  SchemaText text_;
-  SchemaValues values_;
+  Reader reader_;
+  Spellings text_;
+  GrammarBuilder values_;
 };
 
 }  // namespace tooldecode

@@ -30,7 +30,7 @@ enum class KeywordShape : std::uint8_t {
 };
 
 /// A keyword of some draft.
-struct SchemaKeyword {
+struct Keyword {
   KeywordShape shape = KeywordShape::annotation;
   SchemaDraft first  = SchemaDraft::draft4;
   SchemaDraft last   = SchemaDraft::draft2020;
@@ -44,10 +44,10 @@ struct SchemaKeyword {
 ///
 /// Keywords that later drafts have split or renamed (`definitions`, `dependencies`, arrays in
 /// `items`) stay known to those that have no other meaning for them.
-[[nodiscard]] inline std::optional<SchemaKeyword> find_keyword(std::string_view name) {
+[[nodiscard]] inline std::optional<Keyword> find_keyword(std::string_view name) {
   using enum KeywordShape;
   using enum SchemaDraft;
-  static const std::unordered_map<std::string_view, SchemaKeyword> known{
+  static const std::unordered_map<std::string_view, Keyword> known{
       {"$anchor", {annotation}},
       {"$comment", {annotation}},
       {"$defs", {map}},

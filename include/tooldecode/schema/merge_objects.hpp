@@ -102,7 +102,7 @@ template <class Forms>
 /// \par Threads     one at a time per forms
 /// \par Errors      Error{limit_exceeded}, see BuildBudget
 template <class Forms>
-void merge_objects(SchemaForm& form, Forms& forms) {
+void merge_objects(Form& form, Forms& forms) {
   constexpr std::size_t max_merged = 16;
   auto& objects                    = form.objects;
   if (objects.size() < 2 || objects.size() > max_merged) return;

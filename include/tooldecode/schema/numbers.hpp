@@ -1,5 +1,5 @@
 /// \file
-/// SchemaNumbers: the texts of a schema's numbers.
+/// Numbers: the texts of a schema's numbers.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ namespace tooldecode {
 /// \par Threads     every member may be called at any time
 /// \par Errors      Error{limit_exceeded} for divisors with too many digits
 /// \par Source      RFC 8259, section 6
-struct SchemaNumbers {
+struct Numbers {
   /// The numbers of a form.
   [[nodiscard]] static NumberLexeme lexeme(const NumberForm& form, const NumberLimits& limits) {
     static constexpr std::size_t max_kept = 256, max_states = 2'000;
@@ -42,7 +42,7 @@ struct SchemaNumbers {
          form.kinds == NumberKinds::digits)) {
       return any_number(form.kinds, as_written);
     }
-    std::string key = SchemaNumbers::key(form);
+    std::string key = Numbers::key(form);
     for (const auto limit :
          {static_cast<std::int64_t>(limits.digits),
           static_cast<std::int64_t>(limits.leading_digits),

@@ -22,14 +22,14 @@ namespace tooldecode {
 ///
 /// \param members  those of the form
 inline ObjectForm::Member& member_of(ObjectForm& form, MemberIndex& members,
-                                     const std::string& name, SchemaForms& forms) {
+                                     const std::string& name, FormAlgebra& forms) {
   BuildBudget::spend(4);
   const auto known = members.find(name);
   return form.members[known ? *known : members.add(form, {name, forms.value_of_other(form, name)})];
 }
 /// Makes names required.
 inline void require_names(ObjectForm& form, const std::vector<std::string>& names,
-                          SchemaForms& forms) {
+                          FormAlgebra& forms) {
   MemberIndex members(form);
   for (const std::string& name : names) member_of(form, members, name, forms).required = true;
 }
@@ -38,7 +38,7 @@ inline void require_names(ObjectForm& form, const std::vector<std::string>& name
 /// \param patterns  sets of texts, and the forms of the values that their keys have
 [[nodiscard]] inline FormId value_among(
     const std::vector<std::pair<std::uint32_t, FormId>>& patterns, const std::string& name,
-    FormId value, SchemaForms& forms) {
+    FormId value, FormAlgebra& forms) {
   BuildBudget::spend(5 + (2 + name.size() / 4) * patterns.size());
   for (const auto& [set, id] : patterns) {
     if (forms.texts.holds({{set}}, name)) value = forms.both(value, id);
@@ -51,7 +51,7 @@ inline void require_names(ObjectForm& form, const std::vector<std::string>& name
 /// \param rest      the form of the values of keys that match none
 [[nodiscard]] inline std::vector<ObjectForm::Others> key_classes(
     const std::vector<std::pair<std::uint32_t, FormId>>& patterns, FormId rest,
-    SchemaForms& forms) {
+    FormAlgebra& forms) {
   // Patterns that have no key in common make a class each; what is left bounds those that do.
   const std::size_t max_classes = 64 + patterns.size();
   struct Class {
@@ -62,7 +62,7 @@ inline void require_names(ObjectForm& form, const std::vector<std::string>& name
   for (const auto& [set, id] : patterns) {
     std::vector<Class> split;
     for (const Class& one : all) {
-      TextTests keys = united(one.of.keys, {{set, false}});
+      StringTests keys = united(one.of.keys, {{set, false}});
       if (all.size() > 1 && forms.texts.excludes_all(keys)) {
         split.push_back(one);  // it has none of the pattern's keys
         continue;
@@ -87,15 +87,15 @@ inline void require_names(ObjectForm& form, const std::vector<std::string>& name
 }
 
 /// Leaves the keys that are texts of a form.
-inline void restrict_names(ObjectForm& form, const SchemaForm& names, SchemaForms& forms) {
+inline void restrict_names(ObjectForm& form, const Form& names, FormAlgebra& forms) {
   bool is_list = true;
-  for (const TextForm& one : names.texts) {
-    if (one == TextForm{}) return;
+  for (const StringForm& one : names.texts) {
+    if (one == StringForm{}) return;
     is_list &= one.values.has_value();
   }
   if (is_list) {
     std::vector<std::string> listed;
-    for (const TextForm& one : names.texts) {
+    for (const StringForm& one : names.texts) {
       listed.insert(listed.end(), one.values->begin(), one.values->end());
     }
     MemberIndex members(form);
@@ -107,7 +107,7 @@ inline void restrict_names(ObjectForm& form, const SchemaForm& names, SchemaForm
     form.others.clear();
     return;
   }
-  TextTests keys = tests_of(names.texts, forms.texts);
+  StringTests keys = tests_of(names.texts, forms.texts);
   for (ObjectForm::Member& one : form.members) {
     if (!forms.texts.holds(keys, one.name)) one.value = nothing_form;
   }

@@ -1,5 +1,5 @@
 /// \file
-/// SchemaReader: from a schema's text to its normal form, keyword by keyword.
+/// Reader: from a schema's text to its normal form, keyword by keyword.
 #pragma once
 
 #include <algorithm>
@@ -39,31 +39,29 @@ namespace tooldecode {
 /// \par Errors      Error{malformed_schema, unsupported_keyword, malformed_pattern,
 ///                  unsupported_pattern, limit_exceeded} with the JSON pointer
 /// \par Source      JSON Schema 2020-12, 2019-09, drafts 7, 6 and 4
-class SchemaReader {
+class Reader {
  public:
-  using Json  = nlohmann::ordered_json;
-  using Place = SchemaDocument::Place;
+  using Json     = nlohmann::ordered_json;
+  using Location = Document::Location;
 
-  explicit SchemaReader(const Json& root, SchemaRules rules = {})
+  explicit Reader(const Json& root, DocumentRules rules = {})
       : rules_(std::move(rules)), document_(root, rules_.draft, rules_.documents) {
     scopes_.push_back({});
     forms.reader = [this](std::uint32_t site) {
       return read(sites_[site].first, sites_[site].second);
     };
   }
-  SchemaReader(const SchemaReader&)            = delete;
-  SchemaReader& operator=(const SchemaReader&) = delete;
+  Reader(const Reader&)            = delete;
+  Reader& operator=(const Reader&) = delete;
 
-  SchemaForms forms;
+  FormAlgebra forms;
 
   /// The form of a schema of the document.
   [[nodiscard]] FormId form(const Json& schema, const std::string& pointer) {
     return form_at({&schema, pointer, document_.resource_of(schema, 0)}, 0);
   }
   /// What was left out so far.
-  [[nodiscard]] const std::vector<SchemaRelaxation>& relaxations() const noexcept {
-    return relaxations_;
-  }
+  [[nodiscard]] const std::vector<Relaxation>& relaxations() const noexcept { return relaxations_; }
   /// Whether an error is one that a relaxed reading passes over; lists it if so.
   [[nodiscard]] bool relaxes(const Error& error) {
     const bool passes =
@@ -75,8 +73,8 @@ class SchemaReader {
 
  private:
   using ScopeId                           = std::uint32_t;
-  using Assertions                        = SchemaAssertions;
-  using ResourceId                        = SchemaDocument::ResourceId;
+  using Assertions                        = Assertions;
+  using ResourceId                        = Document::ResourceId;
   static constexpr std::size_t max_scopes = 100, max_negations = 100;
   static constexpr std::size_t all_items = std::numeric_limits<std::uint32_t>::max();
 
@@ -111,7 +109,7 @@ class SchemaReader {
     return static_cast<ScopeId>(scopes_.size() - 1);
   }
 
-  [[nodiscard]] FormId form_at(Place place, ScopeId scope) {
+  [[nodiscard]] FormId form_at(Location place, ScopeId scope) {
     std::unordered_set<const Json*> passed;  // references on the way
     while (true) {
       scope              = entered(scope, place.resource);
@@ -151,7 +149,7 @@ class SchemaReader {
     return known->second;
   }
   // A double negation cancels out, even where the inner one has no form.
-  [[nodiscard]] FormId negation(const Place& place, ScopeId scope) {
+  [[nodiscard]] FormId negation(const Location& place, ScopeId scope) {
     const Json& inner = (*place.schema)["not"];
     ++depth_;
     const std::string outer = std::exchange(forms.origin, place.pointer + "/not");
@@ -162,7 +160,7 @@ class SchemaReader {
     --depth_;
     return result;
   }
-  [[nodiscard]] Place target(const Place& place, const char* keyword) const {
+  [[nodiscard]] Location target(const Location& place, const char* keyword) const {
     const std::string pointer = place.pointer + '/' + keyword;
     const Json& reference     = (*place.schema)[keyword];
     if (!reference.is_string()) {
@@ -171,10 +169,11 @@ class SchemaReader {
     return document_.find(reference.get<std::string>(), place.resource, pointer);
   }
   // A reference whose target the resources that led here may replace.
-  [[nodiscard]] Place dynamic_target(const Place& place, ScopeId scope, const char* keyword) const {
-    Place found                              = target(place, keyword);
-    const SchemaDocument::Resource& resource = document_[found.resource];
-    const bool recursive                     = std::string_view(keyword) == "$recursiveRef";
+  [[nodiscard]] Location dynamic_target(const Location& place, ScopeId scope,
+                                        const char* keyword) const {
+    Location found                     = target(place, keyword);
+    const Document::Resource& resource = document_[found.resource];
+    const bool recursive               = std::string_view(keyword) == "$recursiveRef";
     std::string name;
     for (const auto& [anchor, schema] : resource.dynamic) {
       const auto& text = (*place.schema)[keyword].get_ref<const std::string&>();
@@ -182,7 +181,7 @@ class SchemaReader {
     }
     if (recursive ? !resource.is_recursive : name.empty()) return found;
     for (const ResourceId outer : scopes_[scope]) {
-      const SchemaDocument::Resource& other = document_[outer];
+      const Document::Resource& other = document_[outer];
       if (recursive && other.is_recursive) return {other.root, other.pointer, outer};
       if (recursive) continue;
       const auto at = other.dynamic.find(name);
@@ -191,10 +190,10 @@ class SchemaReader {
     return found;
   }
 
-  [[nodiscard]] SchemaForm read(const Place& place, ScopeId scope) {
+  [[nodiscard]] Form read(const Location& place, ScopeId scope) {
     const Site site{*place.schema, place.pointer, place.resource, scope,
                     Assertions(*place.schema, document_[place.resource].draft, place.pointer)};
-    SchemaForm all  = own(site);
+    Form all        = own(site);
     const auto with = [&](const char* keyword, const auto& apply) {
       if (site.has.find(keyword) == nullptr) return;
       const std::string outer = std::exchange(forms.origin, site.has.place(keyword));
@@ -238,11 +237,11 @@ class SchemaReader {
 
   // While it lives, nothing is left out: what is excluded must not grow.
   struct Strict {
-    explicit Strict(SchemaReader& of) : reader(of) { ++reader.strict_; }
+    explicit Strict(Reader& of) : reader(of) { ++reader.strict_; }
     ~Strict() { --reader.strict_; }
     Strict(const Strict&)            = delete;
     Strict& operator=(const Strict&) = delete;
-    SchemaReader& reader;
+    Reader& reader;
   };
 
   [[nodiscard]] std::vector<FormId> branches(const Site& site, const char* keyword) {
@@ -255,10 +254,10 @@ class SchemaReader {
     return result;
   }
 
-  [[nodiscard]] SchemaForm any_of(const std::vector<FormId>& ids) {
-    SchemaForm all;
+  [[nodiscard]] Form any_of(const std::vector<FormId>& ids) {
+    Form all;
     for (const FormId id : ids) {
-      const SchemaForm& one = forms[id];
+      const Form& one = forms[id];
       // A value of several branches has been evaluated by each of them.
       if (document_.has_unevaluated()) forms.unite(all, forms.intersection(all, one));
       forms.unite(all, one);
@@ -266,11 +265,11 @@ class SchemaReader {
     merge_objects(all, forms);
     return all;
   }
-  [[nodiscard]] SchemaForm one_of(const SchemaForm& outer, const std::vector<FormId>& ids) {
+  [[nodiscard]] Form one_of(const Form& outer, const std::vector<FormId>& ids) {
     const Strict strict(*this);
-    SchemaForm all;
+    Form all;
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      SchemaForm own = forms.intersection(outer, forms[ids[i]]);
+      Form own = forms.intersection(outer, forms[ids[i]]);
       for (std::size_t j = 0; j < ids.size() && !own.empty(); ++j) {
         if (j != i && !forms.are_disjoint(ids[i], ids[j]))
           own = forms.difference(own, forms[ids[j]]);
@@ -280,16 +279,16 @@ class SchemaReader {
     merge_objects(all, forms);
     return all;
   }
-  [[nodiscard]] SchemaForm conditional(const Site& site, const SchemaForm& outer) {
+  [[nodiscard]] Form conditional(const Site& site, const Form& outer) {
     const Json* then_part = site.has.find("then");
     const Json* else_part = site.has.find("else");
     if (then_part == nullptr && else_part == nullptr && !document_.has_unevaluated()) return outer;
-    SchemaForm yes, no;
+    Form yes, no;
     {
       const Strict strict(*this);
-      const SchemaForm& condition = forms[child(site, *site.has.find("if"), "if")];
-      yes                         = forms.intersection(outer, condition);
-      no                          = forms.difference(outer, condition);
+      const Form& condition = forms[child(site, *site.has.find("if"), "if")];
+      yes                   = forms.intersection(outer, condition);
+      no                    = forms.difference(outer, condition);
     }
     if (then_part != nullptr) {
       yes = forms.intersection(yes, forms[child(site, *then_part, "then")]);
@@ -300,13 +299,13 @@ class SchemaReader {
     return yes;
   }
   // Where a property is, the object conforms to a schema, or has others.
-  [[nodiscard]] SchemaForm dependent(const Site& site, SchemaForm all, const char* keyword) {
+  [[nodiscard]] Form dependent(const Site& site, Form all, const char* keyword) {
     for (const auto& [name, content] : site.has.find_map(keyword)->items()) {
       const std::string part = std::string(keyword) + '/' + escape_pointer(name);
       if (content.is_array() || content.is_string()) continue;  // see `objects`
-      const SchemaForm& inner = forms[child(site, content, part)];
-      SchemaForm absent       = SchemaForm::anything();
-      SchemaForm present;
+      const Form& inner = forms[child(site, content, part)];
+      Form absent       = Form::anything();
+      Form present;
       absent.objects[0].members = {{name, nothing_form, false}};
       present.objects           = {{.members = {{name, any_form, true}}}};
       present                   = forms.intersection(present, inner);
@@ -317,10 +316,10 @@ class SchemaReader {
     return all;
   }
 
-  void close_objects(const Site& site, SchemaForm& all) {
+  void close_objects(const Site& site, Form& all) {
     const FormId rest =
         child(site, *site.has.find("unevaluatedProperties"), "unevaluatedProperties");
-    SchemaForm closed = all;
+    Form closed = all;
     closed.objects.clear();
     for (const ObjectForm& object : all.objects) {
       if (!object.evaluated.all) {
@@ -330,7 +329,7 @@ class SchemaReader {
           patterns.push_back({set, any_form});
         known.others = key_classes(patterns, rest, forms);
         for (const std::string& name : object.evaluated.names) known.members.push_back({name});
-        SchemaForm a, b;
+        Form a, b;
         a.objects = {object}, b.objects = {known};
         a = forms.intersection(a, b);
         for (ObjectForm& one : a.objects) one.evaluated = {.all = true};
@@ -341,10 +340,10 @@ class SchemaReader {
     }
     all = std::move(closed);
   }
-  void close_arrays(const Site& site, SchemaForm& all) {
+  void close_arrays(const Site& site, Form& all) {
     const FormId rest = child(site, *site.has.find("unevaluatedItems"), "unevaluatedItems");
     const bool contains_counts = document_[site.resource].draft >= SchemaDraft::draft2020;
-    SchemaForm closed          = all;
+    Form closed                = all;
     closed.arrays.clear();
     for (const ArrayForm& array : all.arrays) {
       if (array.evaluated == all_items) {
@@ -356,7 +355,7 @@ class SchemaReader {
       }
       ArrayForm known{.rest = rest, .evaluated = all_items};
       known.prefix.resize(array.evaluated, any_form);
-      SchemaForm a, b;
+      Form a, b;
       a.arrays = {array}, b.arrays = {known};
       forms.unite(closed, forms.intersection(a, b));
     }
@@ -364,9 +363,9 @@ class SchemaReader {
   }
 
   // What the keywords without in-place subschemas say.
-  [[nodiscard]] SchemaForm own(const Site& site) {
+  [[nodiscard]] Form own(const Site& site) {
     const Assertions::Types types = site.has.types();
-    SchemaForm form{types.null, types.boolean, types.boolean};
+    Form form{types.null, types.boolean, types.boolean};
     if (types.integer) {
       if (auto some = tooldecode::intersection(site.has.numbers(), NumberForm{})) {
         form.numbers.push_back(std::move(*some));
@@ -385,8 +384,8 @@ class SchemaReader {
     }
     return form;
   }
-  [[nodiscard]] std::optional<TextForm> text(const Site& site) {
-    TextForm form{.length = site.has.occurrences("minLength", "maxLength")};
+  [[nodiscard]] std::optional<StringForm> text(const Site& site) {
+    StringForm form{.length = site.has.occurrences("minLength", "maxLength")};
     if (const auto pattern = site.has.find_text("pattern")) {
       form.tests = {{forms.texts.pattern(*pattern, site.has.place("pattern"))}};
     }
@@ -396,7 +395,7 @@ class SchemaReader {
         form.tests = united(form.tests, {{*set}});
       }
     }
-    return tooldecode::intersection(form, TextForm{}, forms.texts);
+    return tooldecode::intersection(form, StringForm{}, forms.texts);
   }
   [[nodiscard]] std::optional<std::uint32_t> find_format(const std::string& name,
                                                          const std::string& pointer) {
@@ -484,13 +483,13 @@ class SchemaReader {
     return form;
   }
 
-  SchemaRules rules_;
-  SchemaDocument document_;
+  DocumentRules rules_;
+  Document document_;
   std::vector<std::vector<ResourceId>> scopes_;
   std::map<std::pair<const Json*, ScopeId>, FormId> known_;
-  SchemaConstants constants_{forms};
-  std::deque<std::pair<Place, ScopeId>> sites_;
-  std::vector<SchemaRelaxation> relaxations_;
+  Constants constants_{forms};
+  std::deque<std::pair<Location, ScopeId>> sites_;
+  std::vector<Relaxation> relaxations_;
   std::uint32_t strict_ = 0;
   std::size_t depth_    = 0;  // of negations
 };

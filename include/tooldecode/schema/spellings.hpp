@@ -1,5 +1,5 @@
 /// \file
-/// SchemaText: how a schema's constants, separators, strings and free keys are written in either
+/// Spellings: how a schema's constants, separators, strings and free keys are written in either
 /// syntax.
 #pragma once
 
@@ -34,14 +34,14 @@ namespace tooldecode {
 ///                  avoids)
 /// \par Threads     one at a time per Grammar
 /// \par Errors      none
-class SchemaText {
+class Spellings {
  public:
   using Json = nlohmann::ordered_json;
 
   /// \param whitespace  most bytes of optional whitespace; 0: ", " and ": " only
   /// \param every_spelling  see KeyedSet
-  SchemaText(Grammar& grammar, ValueSyntax syntax, std::uint32_t whitespace = 40,
-             bool every_spelling = false)
+  Spellings(Grammar& grammar, ValueSyntax syntax, std::uint32_t whitespace = 40,
+            bool every_spelling = false)
       : grammar_(grammar),
         syntax_(syntax),
         every_spelling_(every_spelling),

@@ -1,5 +1,5 @@
 /// \file
-/// SchemaTexts: the sets of texts that a schema's patterns and formats name, and their products.
+/// StringSets: the sets of texts that a schema's patterns and formats name, and their products.
 #pragma once
 
 #include <algorithm>
@@ -24,17 +24,17 @@
 namespace tooldecode {
 
 /// That a text is in a set, or is not.
-struct TextTest {
-  std::uint32_t set                                         = 0;
-  bool negated                                              = false;
-  friend auto operator<=>(const TextTest&, const TextTest&) = default;
+struct StringTest {
+  std::uint32_t set                                             = 0;
+  bool negated                                                  = false;
+  friend auto operator<=>(const StringTest&, const StringTest&) = default;
 };
 /// Tests that must all hold, ascending.
-using TextTests = std::vector<TextTest>;
+using StringTests = std::vector<StringTest>;
 
 /// Both lists of tests.
-[[nodiscard]] inline TextTests united(const TextTests& a, const TextTests& b) {
-  TextTests all;
+[[nodiscard]] inline StringTests united(const StringTests& a, const StringTests& b) {
+  StringTests all;
   std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
   return all;
 }
@@ -45,7 +45,7 @@ using TextTests = std::vector<TextTest>;
 /// \par Threads     one at a time
 /// \par Errors      Error{malformed_pattern, unsupported_pattern, limit_exceeded} at the place
 ///                  where the pattern was first named
-class SchemaTexts {
+class StringSets {
  public:
   using TextsPointer = std::shared_ptr<const TextDfa>;
 
@@ -77,24 +77,24 @@ class SchemaTexts {
     return id;
   }
   /// The format that tests ask for, and nothing else; null where it is not one.
-  [[nodiscard]] const std::string* find_format(const TextTests& tests) const {
+  [[nodiscard]] const std::string* find_format(const StringTests& tests) const {
     if (tests.size() != 1 || tests[0].negated) return nullptr;
     const std::string& name = sets_[tests[0].set].text;
     const auto known        = formats_.find(name);
     return known != formats_.end() && known->second == tests[0].set ? &name : nullptr;
   }
 
-  [[nodiscard]] bool holds(const TextTests& tests, const std::string& text) {
+  [[nodiscard]] bool holds(const StringTests& tests, const std::string& text) {
     if (tests.empty()) return true;
     const std::u32string characters = decode_utf8(text);
-    return std::all_of(tests.begin(), tests.end(), [&](const TextTest& test) {
+    return std::all_of(tests.begin(), tests.end(), [&](const StringTest& test) {
       const TextDfa& one = set(test.set);
       BuildBudget::spend(characters.size() * (1 + one.classes().size()));
       return one.accepts(characters) != test.negated;
     });
   }
   /// The texts for which all tests hold.
-  [[nodiscard]] const TextDfa& texts(const TextTests& tests) {
+  [[nodiscard]] const TextDfa& texts(const StringTests& tests) {
     const auto known = products_.find(tests);
     if (known != products_.end()) return *known->second;
     TextsPointer all;
@@ -104,16 +104,16 @@ class SchemaTexts {
       (void)set(tests[0].set);
       all = sets_[tests[0].set].texts;
     } else {
-      const TextTest& last  = tests.back();
-      const TextDfa& before = texts({tests.begin(), tests.end() - 1});
-      const TextDfa& own    = set(last.set);
-      all                   = std::make_shared<const TextDfa>(last.negated ? difference(before, own)
-                                                                           : intersection(before, own));
+      const StringTest& last = tests.back();
+      const TextDfa& before  = texts({tests.begin(), tests.end() - 1});
+      const TextDfa& own     = set(last.set);
+      all = std::make_shared<const TextDfa>(last.negated ? difference(before, own)
+                                                         : intersection(before, own));
     }
     return *products_.emplace(tests, std::move(all)).first->second;
   }
   /// Whether no text passes the tests.
-  [[nodiscard]] bool excludes_all(const TextTests& tests) {
+  [[nodiscard]] bool excludes_all(const StringTests& tests) {
     for (std::size_t i = 0; i + 1 < tests.size(); ++i) {
       if (tests[i].set == tests[i + 1].set) return true;  // a test and its opposite
     }
@@ -146,7 +146,7 @@ class SchemaTexts {
 
   std::vector<Set> sets_;
   std::map<std::string, std::uint32_t> patterns_, formats_;
-  std::map<TextTests, TextsPointer> products_;
+  std::map<StringTests, TextsPointer> products_;
 };
 
 }  // namespace tooldecode

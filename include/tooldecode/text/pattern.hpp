@@ -228,7 +228,7 @@ class Pattern {
   Index reference(std::size_t begin) {
     std::uint64_t number = 0;
     for (const char32_t digit : text_.digits()) {
-      number = std::min<std::uint64_t>(number * 10 + (digit - '0'), PatternText::max_characters);
+      number = std::min<std::uint64_t>(number * 10 + (digit - '0'), PatternReader::max_characters);
     }
     references_.push_back({begin, number, {}});
     return add({.kind = Kind::sequence});
@@ -311,7 +311,7 @@ class Pattern {
     std::u32string name;  // empty: by number
   };
 
-  PatternText text_;
+  PatternReader text_;
   std::uint32_t depth_  = 0;
   bool is_assertion_    = false;  // the last atom is one
   std::uint64_t groups_ = 0;

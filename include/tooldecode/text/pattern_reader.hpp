@@ -1,5 +1,5 @@
 /// \file
-/// PatternText: the text of a pattern as it is read, and what one character of it stands for.
+/// PatternReader: the text of a pattern as it is read, and what one character of it stands for.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,11 @@ namespace tooldecode {
 /// \par Errors      Error{malformed_pattern} with the byte, where the text is no UTF-8 too;
 ///                  Error{unsupported_pattern} from `check`; Error{limit_exceeded}
 /// \par Source      ECMA-262, section 22.2.1
-class PatternText {
+class PatternReader {
  public:
   static constexpr std::size_t max_characters = 50'000;
 
-  explicit PatternText(std::string_view pattern) : text_(decode_utf8(pattern)) {
+  explicit PatternReader(std::string_view pattern) : text_(decode_utf8(pattern)) {
     if (text_.size() > max_characters) {
       throw Error(Errc::limit_exceeded, "", "a pattern of too many characters");
     }

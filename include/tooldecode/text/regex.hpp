@@ -93,7 +93,7 @@ class PatternTerms {
   // Classes: the coarsest partition in which each set of the pattern is a union.
   std::vector<CodePointSet> partition() {
     std::vector<const CodePointSet*> sets;
-    static const CodePointSet word = PatternText::word();
+    static const CodePointSet word = PatternReader::word();
     for (const CodePointSet& set : pattern_.sets()) sets.push_back(&set);
     for (const Pattern::Node& node : pattern_.nodes()) {
       if (node.kind == Pattern::Kind::edge) has_edges_ = true;

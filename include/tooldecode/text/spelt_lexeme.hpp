@@ -1,5 +1,5 @@
 /// \file
-/// spelt_text: the states of a TextDfa as rows of a lexeme, each way to read a character spelt
+/// spelt_lexeme: the states of a TextDfa as rows of a lexeme, each way to read a character spelt
 /// once.
 #pragma once
 
@@ -61,9 +61,9 @@ class SpeltRows {
 /// \par Threads     pure
 /// \par Errors      Error{limit_exceeded} past 1,000,000 rows; see BuildBudget
 template <class Spell>
-[[nodiscard]] Dfa spelt_text(const TextDfa& text, Dfa::State offset,
-                             std::vector<Dfa::SparseRow> rows, const Spelling& spelling,
-                             const Spell& spell) {
+[[nodiscard]] Dfa spelt_lexeme(const TextDfa& text, Dfa::State offset,
+                               std::vector<Dfa::SparseRow> rows, const Spelling& spelling,
+                               const Spell& spell) {
   constexpr std::size_t max_rows = 1'000'000, max_apart = 2'000;
   std::vector<Dfa::Shape> shapes;
   std::vector<Dfa::Block> blocks(rows.size());

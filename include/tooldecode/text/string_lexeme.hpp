@@ -33,10 +33,10 @@ inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
     if (text.rows()[s].accepting) rows[s + 1].edges.push_back({quote, quote, closing});
     rows[s + 1].boundary = true;
   }
-  return spelt_text(text, 1, std::move(rows), spelling,
-                    [](Speller& speller, const Speller::Runs& runs, Speller::Edges& edges) {
-                      speller.literal(runs, edges);
-                    });
+  return spelt_lexeme(text, 1, std::move(rows), spelling,
+                      [](Speller& speller, const Speller::Runs& runs, Speller::Edges& edges) {
+                        speller.literal(runs, edges);
+                      });
 }
 
 }  // namespace detail
@@ -53,9 +53,9 @@ inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
 /// Units are characters (code points), so that lengths are counted whatever the spelling. UTF-8 is
 /// strict.
 ///
-/// \par Complexity  as spelt_text
+/// \par Complexity  as spelt_lexeme
 /// \par Threads     pure
-/// \par Errors      as spelt_text; nothing is accepted where the text automaton is empty
+/// \par Errors      as spelt_lexeme; nothing is accepted where the text automaton is empty
 /// \par Source      RFC 8259, section 7; Python language reference, section 2.4.1
 [[nodiscard]] inline Dfa string_lexeme(const TextDfa& text, ValueSyntax syntax, char quote) {
   return detail::quoted(text, {.syntax = syntax, .quote = quote});

@@ -15,9 +15,9 @@ namespace tooldecode {
 /// The texts of an automaton over code points as strict UTF-8, without quotes or escapes;
 /// characters are the units.
 ///
-/// \par Complexity  as spelt_text
+/// \par Complexity  as spelt_lexeme
 /// \par Threads     pure
-/// \par Errors      as spelt_text; nothing is accepted where the text automaton is empty
+/// \par Errors      as spelt_lexeme; nothing is accepted where the text automaton is empty
 /// \par Source      RFC 3629
 [[nodiscard]] inline Dfa utf8_lexeme(const TextDfa& text) {
   std::vector<Dfa::SparseRow> rows(text.rows().size());
@@ -25,10 +25,10 @@ namespace tooldecode {
     rows[s].accepting = text.rows()[s].accepting;
     rows[s].boundary  = true;
   }
-  return spelt_text(text, 0, std::move(rows), {},
-                    [](Speller& speller, const Speller::Runs& runs, Speller::Edges& edges) {
-                      speller.utf8(runs, edges);
-                    });
+  return spelt_lexeme(text, 0, std::move(rows), {},
+                      [](Speller& speller, const Speller::Runs& runs, Speller::Edges& edges) {
+                        speller.utf8(runs, edges);
+                      });
 }
 
 }  // namespace tooldecode

@@ -157,8 +157,9 @@ std::optional<std::string> nearest(const std::vector<nlohmann::ordered_json>& al
 
 // The leaderboard's comparison of one argument with its allowed values.
 class BfclArgument {
-  using Json  = nlohmann::ordered_json;
-  using Place = std::optional<std::string>;  // of a difference; nothing where there is none
+  using Json = nlohmann::ordered_json;
+  using DifferencePath =
+      std::optional<std::string>;  // of a difference; nothing where there is none
 
  public:
   /// \param schema  of the argument as its document has it; null where it has none
@@ -172,7 +173,7 @@ class BfclArgument {
     if (schema.is_object() && schema.contains("items")) items_ = declared(schema["items"]);
   }
 
-  [[nodiscard]] Place difference(const Json& given) const {
+  [[nodiscard]] DifferencePath difference(const Json& given) const {
     Kind own            = kind(given);
     const Kind expected = declared_.value_or(listed_.value_or(own));
     if (own == Kind::integer && expected == Kind::number) own = Kind::number;
@@ -182,8 +183,8 @@ class BfclArgument {
     if (variable || (own != Kind::text && own != Kind::list && own != Kind::object)) {
       return nearest(allowed_, [&](const Json& value) { return find_difference(given, value); });
     }
-    return nearest(allowed_, [&](const Json& value) -> Place {
-      if (own == Kind::text) return loosely_equal(given, value) ? Place() : "";
+    return nearest(allowed_, [&](const Json& value) -> DifferencePath {
+      if (own == Kind::text) return loosely_equal(given, value) ? DifferencePath() : "";
       if (own == Kind::object) return value.is_object() ? object_difference(given, value) : "";
       // "", which says that the list may be left out, reads as an empty list.
       return list_difference(given, value == "" ? Json::array() : value);
@@ -242,14 +243,14 @@ class BfclArgument {
     return standard(given.get_ref<const std::string&>()) ==
            standard(value.get_ref<const std::string&>());
   }
-  [[nodiscard]] Place list_difference(const Json& given, const Json& value) const {
+  [[nodiscard]] DifferencePath list_difference(const Json& given, const Json& value) const {
     if (!value.is_array()) return "";
-    return find_list_difference(given, value, [&](const Json& a, const Json& b) -> Place {
+    return find_list_difference(given, value, [&](const Json& a, const Json& b) -> DifferencePath {
       if (items_ == Kind::object && a.is_object() && b.is_object()) return object_difference(a, b);
-      return loosely_equal(a, b) ? Place() : "";
+      return loosely_equal(a, b) ? DifferencePath() : "";
     });
   }
-  static Place object_difference(const Json& given, const Json& value) {
+  static DifferencePath object_difference(const Json& given, const Json& value) {
     const auto lists = [](const Json& choices, const Json& member) {
       return std::any_of(choices.begin(), choices.end(),
                          [&](const Json& choice) { return loosely_equal(member, choice); });

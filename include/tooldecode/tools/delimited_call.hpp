@@ -178,7 +178,7 @@ struct DelimitedCall {
     // What any reader takes for the delimiter is one, with the space that follows or without.
     const auto opening     = trigger().substr(0, trigger().find_last_not_of(' ') + 1);
     const NodeId after_it  = grammar.literal(trigger().substr(opening.size()));
-    const NodeId space     = SchemaText(grammar, ValueSyntax::json, options.whitespace).space();
+    const NodeId space     = Spellings(grammar, ValueSyntax::json, options.whitespace).space();
     const NodeId name      = grammar.trie(names(grammar, tools, chosen, options));
     const NodeId delimiter = detail::delimiter(grammar, begin);
     const NodeId section = section_begin.empty() ? after_it : grammar.sequence({space, delimiter});

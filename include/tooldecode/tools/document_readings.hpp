@@ -121,7 +121,7 @@ class DocumentReader {
 
  private:
   // Where a schema stands.
-  struct Place {
+  struct Surroundings {
     bool top      = false;  // the arguments of a call
     bool composed = false;  // another schema speaks about the same object
   };
@@ -140,7 +140,7 @@ class DocumentReader {
     return names;
   }
 
-  void read(Json& schema, const std::string& pointer, Place place) {
+  void read(Json& schema, const std::string& pointer, Surroundings place) {
     if (schema.is_boolean()) return;
     if (!schema.is_object()) {
       throw Error(Errc::malformed_schema, pointer, "a schema is an object or a boolean");
@@ -164,7 +164,7 @@ class DocumentReader {
     admit_null(schema, pointer);  // last: it may wrap the schema
   }
 
-  void read_children(Json& schema, const std::string& pointer, Place place) {
+  void read_children(Json& schema, const std::string& pointer, Surroundings place) {
     const bool names = schema.contains("properties") || schema.contains("allOf") ||
                        schema.contains("$ref") || place.composed;
     for (const auto& member : schema.items()) {
@@ -409,7 +409,7 @@ class DocumentReader {
                                                 [](const Json& child) { return composes(child); });
   }
 
-  void close(Json& schema, const std::string& pointer, Place place) {
+  void close(Json& schema, const std::string& pointer, Surroundings place) {
     if (place.composed || schema.contains("additionalProperties") ||
         schema.contains("unevaluatedProperties")) {
       return;

@@ -101,21 +101,21 @@ enum class MatchAt : std::uint8_t { start, anywhere };
 
 /// Those texts of a lexeme that hold no text of another one at their start, or anywhere.
 inline Dfa without_match(const Dfa& text, const Dfa& pattern, MatchAt where) {
-  struct Place {
+  struct SearchState {
     Dfa::State text;
     std::vector<Dfa::State> begun;  // of the pattern, ascending
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const SearchState&) const = default;
   };
   if (pattern.empty() || text.empty()) return text;
-  std::vector<Place> order{{0, {0}}};
-  std::map<Place, Dfa::State> number{{order[0], 0}};
+  std::vector<SearchState> order{{0, {0}}};
+  std::map<SearchState, Dfa::State> number{{order[0], 0}};
   std::vector<Dfa::Row> rows;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const Place at = order[i];
+    const SearchState at = order[i];
     Dfa::Row row{.accepting = text.accepting(at.text)};
     for (unsigned b = 0; b < 256; ++b) {
       const auto byte = static_cast<std::uint8_t>(b);
-      Place next{text.next(at.text, byte), {}};
+      SearchState next{text.next(at.text, byte), {}};
       if (next.text == Dfa::dead) continue;
       bool is_match = false;
       for (const Dfa::State begun : at.begun) {

@@ -121,7 +121,7 @@ struct JsonCall {
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                   std::span<const std::size_t> chosen,
                                                   const ChoiceOptions& options) const {
-    const SchemaText text(grammar, ValueSyntax::json, options.whitespace);
+    const Spellings text(grammar, ValueSyntax::json, options.whitespace);
     const NodeId space = text.space();
     // With whitespace 0 the delimiters' own separators stand where whitespace may.
     const bool exact   = options.whitespace == 0;

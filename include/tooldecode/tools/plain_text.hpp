@@ -35,7 +35,7 @@ enum class PlainForm : std::uint8_t {
 };
 
 /// How the values of a schema's form are written.
-[[nodiscard]] inline PlainForm plain_form(const SchemaForm& form) {
+[[nodiscard]] inline PlainForm plain_form(const Form& form) {
   if (form.texts.empty()) return PlainForm::json;
   const bool has_other = form.truth || form.falsehood || !form.numbers.empty() ||
                          !form.arrays.empty() || !form.objects.empty();
@@ -43,11 +43,11 @@ enum class PlainForm : std::uint8_t {
   return form.null ? PlainForm::nullable : PlainForm::text;
 }
 
-/// The same of a schema in a document; nothing where SchemaReader refuses it.
+/// The same of a schema in a document; nothing where Reader refuses it.
 [[nodiscard]] inline std::optional<PlainForm> find_plain_form(const nlohmann::ordered_json& schema,
                                                               const nlohmann::ordered_json& root) {
   try {
-    SchemaReader reader(root);
+    Reader reader(root);
     const FormId form = reader.form(schema, "#");
     return plain_form(reader.forms[form]);
   } catch (const Error&) {
@@ -59,7 +59,7 @@ enum class PlainForm : std::uint8_t {
 ///
 /// \par Complexity  O(size of the form x bytes of the delimiter)
 /// \par Threads     one at a time per Grammar
-/// \par Errors      those of SchemaReader's texts; Error{unsupported_keyword} for a listed text
+/// \par Errors      those of Reader's texts; Error{unsupported_keyword} for a listed text
 ///                  that holds the delimiter; Error{unsatisfiable_schema}
 class PlainText {
  public:
@@ -70,14 +70,14 @@ class PlainText {
         with_delimiter_(compile_pattern(detail::pattern_of(delimiter_))) {}
 
   /// The values of a form that is text or nullable; `pointer` is where its schema stands.
-  [[nodiscard]] NodeId value(SchemaReader& reader, FormId id, const std::string& pointer) {
-    const auto first       = static_cast<NodeId>(grammar_.size());
-    const SchemaForm& form = reader.forms[id];
+  [[nodiscard]] NodeId value(Reader& reader, FormId id, const std::string& pointer) {
+    const auto first = static_cast<NodeId>(grammar_.size());
+    const Form& form = reader.forms[id];
     std::vector<NodeId> choices;
     std::vector<std::pair<std::string, NodeId>> listed;
     const NodeId end = grammar_.empty();
     if (form.null) listed.emplace_back("null", end);
-    for (const TextForm& text : form.texts) {
+    for (const StringForm& text : form.texts) {
       if (!text.values) {
         choices.push_back(string(reader.forms.texts, text));
         continue;
@@ -96,7 +96,7 @@ class PlainText {
   }
 
  private:
-  NodeId string(SchemaTexts& texts, const TextForm& form) {
+  NodeId string(StringSets& texts, const StringForm& form) {
     if (form.tests.empty() && form.excluded.empty()) {
       if (!any_) any_ = utf8(difference(TextDfa::repeated(CodePointSet::all()), with_delimiter_));
       return grammar_.lexeme(any_, form.length);

@@ -92,7 +92,7 @@ struct PythonCall {
                                                   const ChoiceOptions& options) const {
     const SchemaOptions written{ValueSyntax::python, options.documented_order, options.whitespace,
                                 options.leading_keys};
-    const SchemaText text(grammar, ValueSyntax::python, options.whitespace);
+    const Spellings text(grammar, ValueSyntax::python, options.whitespace);
     const NodeId space = text.space();
     std::vector<std::pair<std::string, NodeId>> names;
     for (const std::size_t i : chosen) {
@@ -160,7 +160,7 @@ struct PythonCall {
     for (const auto& member : tool.parameters.items()) is_listed = is_listed && !says_more(member);
     if (is_listed) return;
     // Names that are documented elsewhere are read as any other is.
-    SchemaReader reader(tool.parameters);
+    Reader reader(tool.parameters);
     const FormId form = reader.form(tool.parameters, tool.parameters_pointer);
     for (const ObjectForm& object : reader.forms[form].objects) {
       for (const auto& member : object.members) {

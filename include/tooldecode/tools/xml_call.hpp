@@ -225,7 +225,7 @@ struct XmlCall {
     const auto known = tools.find(name);
     return known ? &tools[*known] : nullptr;
   }
-  // Nothing for a tool that is not documented, or not as SchemaReader takes it.
+  // Nothing for a tool that is not documented, or not as Reader takes it.
   static std::optional<PlainForm> form_of(const Tool* tool, const std::string& key) {
     if (tool == nullptr) return std::nullopt;
     return find_plain_form(*argument_schema(*tool, key).schema, tool->parameters);
@@ -324,7 +324,7 @@ struct XmlCall {
                  .others           = {},
                  .separator        = grammar.empty(),
                  .documented_order = options.documented_order};
-    SchemaReader reader(root);
+    Reader reader(root);
     const auto value_of = [&](const std::string& key) {
       const auto [schema, pointer] = argument_schema(tool, key);
       const FormId id              = reader.form(*schema, pointer);
@@ -352,7 +352,7 @@ struct XmlCall {
       const NodeId value = grammar.sequence({assign, value_of(""), close});
       for (const std::string& before : detail::delimiter_spellings(before_key)) {
         for (const std::string& after : detail::delimiter_spellings(after_key)) {
-          set.others.push_back({SchemaText::identifier(before, after), value});
+          set.others.push_back({Spellings::identifier(before, after), value});
         }
       }
     }
