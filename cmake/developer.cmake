@@ -37,9 +37,13 @@ target_compile_definitions(tooldecode_native INTERFACE "TOOLDECODE_COMPILER_FLAG
 # relative ones, and the folder that a compiler ran in is not.
 find_program(TOOLDECODE_CCACHE ccache)
 mark_as_advanced(TOOLDECODE_CCACHE)
-if(TOOLDECODE_CCACHE)
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-               CCACHE_SLOPPINESS=pch_defines,time_macros ${TOOLDECODE_CCACHE})
+if(TOOLDECODE_CCACHE AND UNIX)
+  set(launcher ${PROJECT_BINARY_DIR}/ccache)  # a file, which is easier to hand on than a list
+  file(WRITE ${launcher} "#!/bin/sh
+export CCACHE_BASEDIR='${PROJECT_SOURCE_DIR}' CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+exec '${TOOLDECODE_CCACHE}' \"$@\"
+")
+  file(CHMOD ${launcher} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE)
   foreach(language CXX CUDA)
     if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
       set(CMAKE_${language}_COMPILER_LAUNCHER ${launcher})

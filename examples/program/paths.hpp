@@ -1,5 +1,6 @@
 /// \file
-/// Where the tree lies: known to one small file, so that objects of every other are the same in every checkout.
+/// Where the tree lies: known to one small file, so that objects of every other are the same in
+/// every checkout.
 #pragma once
 
 namespace program {

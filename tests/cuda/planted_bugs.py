@@ -93,12 +93,13 @@ BUGS = [
 
 
 def build(options, folder, bug, headers):
+    launcher = [options.launcher] if options.launcher else []
     program, objects = folder / "test", [f"{folder}/test.o", options.main]
     if bug.is_race:
         objects.append(f"{folder}/races.o")
-        subprocess.run([*options.launcher, options.compiler, "-std=c++20", "-O2", f"-I{ROOT}/tests", "-c",
+        subprocess.run([*launcher, options.compiler, "-std=c++20", "-O2", f"-I{ROOT}/tests", "-c",
                         f"{ROOT}/tests/support/simt/races.cpp", "-o", objects[-1]], check=True)
-    command = [*options.launcher, options.compiler, "-x", "c++", "-std=c++20", "-O1", "-w", "-fno-strict-aliasing",
+    command = [*launcher, options.compiler, "-x", "c++", "-std=c++20", "-O1", "-w", "-fno-strict-aliasing",
                *(["-fsanitize=thread"] if bug.is_race else []), f"-I{headers}", f"-I{ROOT}/tests/support/simt", f"-I{ROOT}/include", f"-I{ROOT}/tests",
                "-isystem", options.eigen, "-c", f"{ROOT}/tests/cuda/{bug.header}.cu", "-o", objects[0]]
     subprocess.run(command, check=True)
@@ -136,8 +137,7 @@ def judge(options, bug):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default="g++")
-    parser.add_argument("--launcher", type=lambda text: text.split(";") if text else [], default=[],
-                        help="what the compiler is called by, words separated by semicolons")
+    parser.add_argument("--launcher", default="", help="the program that calls the compiler, such as ccache")
     parser.add_argument("--main", required=True, help="object file of tests/support/main.cpp")
     parser.add_argument("--eigen", default="/usr/include/eigen3", help="folder of Eigen's headers")
     parser.add_argument("--only", default="", help="bugs whose name or header contains this")
