@@ -25,6 +25,7 @@
 namespace {
 
 using namespace tooldecode;
+using namespace tooldecode::schema;
 using Json  = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 

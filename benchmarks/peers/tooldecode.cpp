@@ -40,6 +40,9 @@
 namespace {
 
 using namespace tooldecode;
+using namespace tooldecode::schema;
+using namespace tooldecode::text;
+using namespace tooldecode::tools;
 using Json  = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 

@@ -22,8 +22,8 @@ std::vector<Contender> tooldecode_contenders(const Task& task) {
                      for (std::size_t i = 0; i < task.rows(); ++i) {
                        rows.push_back(task.floats.data() + i * task.width());
                      }
-                     tooldecode::fill_head_products(
-                         tooldecode::HeadStates<float>(task.hidden, task.width()), rows,
+                     tooldecode::model::fill_head_products(
+                         tooldecode::model::HeadStates<float>(task.hidden, task.width()), rows,
                          {logits.data(), task.states(), task.rows(), task.rows()});
                    }});
   }

@@ -294,7 +294,7 @@ class Agent {
     std::vector<std::size_t> order(turns);
     std::iota(order.begin(), order.end(), std::size_t{0});
     const auto draw = [&](std::size_t i) {
-      return tooldecode::uniform(task_->seed, 1000 * stream + i, 0);
+      return tooldecode::core::uniform(task_->seed, 1000 * stream + i, 0);
     };
     std::sort(order.begin(), order.end(),
               [&](std::size_t a, std::size_t b) { return draw(a) < draw(b); });
@@ -348,7 +348,7 @@ class Agent {
       seen_.call_at        = SteadyClock::now();
       const Json& function = calls.at(0).at("function");
       seen_.call           = {function.at("name").get<std::string>(),
-                              tooldecode::parse_json(function.at("arguments").get<std::string>())};
+                              tooldecode::tools::parse_json(function.at("arguments").get<std::string>())};
       const std::lock_guard lock(mutex_);
       is_hit = live_.begun.contains(executor_.key(seen_.call));
     };

@@ -177,8 +177,8 @@ class Simulation {
   };
 
   [[nodiscard]] double draw(std::size_t agent, std::size_t turn, std::size_t what) const {
-    return tooldecode::uniform(setup_.seed, agent * 1'000'000 + turn,
-                               static_cast<tooldecode::TokenId>(what));
+    return tooldecode::core::uniform(setup_.seed, agent * 1'000'000 + turn,
+                                     static_cast<tooldecode::TokenId>(what));
   }
   [[nodiscard]] double around(double mean, double uniform) const {
     return mean * (1 + setup_.workload.spread * (2 * uniform - 1));

@@ -161,7 +161,7 @@ void print_report(const CallOptions& options, const td::ToolSet& tools,
   }
   if (!tools.notes().empty()) {
     std::cout << "\nReadings of the tool documents\n";
-    for (const td::Note& note : tools.notes()) {
+    for (const td::tools::Note& note : tools.notes()) {
       std::cout << "  " << note.tool << ' ' << note.pointer << ": " << note.text << '\n';
     }
   }

@@ -63,8 +63,9 @@ class ChatClient {
       for (const auto& call : reply.message.value("tool_calls", Json::array())) {
         const auto& function  = call.at("function");
         const auto& arguments = function.at("arguments").get_ref<const std::string&>();
-        reply.calls.push_back({function.at("name").get<std::string>(),
-                               tooldecode::parse_json(arguments.empty() ? "{}" : arguments)});
+        reply.calls.push_back(
+            {function.at("name").get<std::string>(),
+             tooldecode::tools::parse_json(arguments.empty() ? "{}" : arguments)});
       }
     } catch (const std::exception& error) {
       throw std::runtime_error(url_ + ": not a chat completion: " + error.what());

@@ -104,7 +104,7 @@ std::vector<CheckedText> specified_texts(const Json& row, const Json& id) {
     auto text = test.is_object() ? find_text(test, "text") : std::nullopt;
     if (!text && test.is_object() && test.contains("data")) {
       const Json& data = test["data"];
-      text             = td::ExactNumber::is_in(data) ? td::write_json(data) : data.dump();
+      text = td::text::ExactNumber::is_in(data) ? td::tools::write_json(data) : data.dump();
     }
     if (!text) throw td::Error(td::Errc::malformed_document, "", "a test has a text or data");
     texts.push_back({prefix + std::to_string(texts.size()), *std::move(text),
@@ -136,7 +136,7 @@ class Check {
 
   // One verdict per text of a row.
   std::vector<Json> check_row(const Json& row) {
-    const Json id = row.contains("id") ? td::ExactNumber::rounded(row["id"]) : Json();
+    const Json id = row.contains("id") ? td::text::ExactNumber::rounded(row["id"]) : Json();
     std::vector<Json> verdicts;
     try {
       if (is_specified(options_.format)) {
@@ -278,7 +278,7 @@ void run_check(const CheckOptions& options) {
       if (line.empty()) continue;
       Json row;
       try {
-        row = td::parse_exact_json(line);
+        row = td::tools::parse_exact_json(line);
       } catch (const td::Error& error) {
         throw td::Error(error.code(), path + ":" + std::to_string(number), error.what());
       }

@@ -46,7 +46,7 @@ inline tooldecode::ToolCall read_call(const Fields& entry) {
   tooldecode::ToolCall call{.name = function.text("name")};
   const std::string& arguments = function.text("arguments");
   try {
-    call.arguments = tooldecode::parse_json(arguments.empty() ? "{}" : arguments);
+    call.arguments = tooldecode::tools::parse_json(arguments.empty() ? "{}" : arguments);
   } catch (const tooldecode::Error& error) {
     function.fail("arguments", "must be JSON: " + std::string(error.what()));
   }

@@ -55,7 +55,7 @@ struct EvalOptions {
 std::vector<Result> evaluate(const Assistant& assistant, const std::vector<Method>& methods,
                              const Row& row, std::size_t index, const td::DecodeOptions& options) {
   const auto prompt = make_prompt(assistant.tokenizer, row.tools, row.format->name, row.messages);
-  if (prompt.size() >= td::context_length_of(assistant.model)) {
+  if (prompt.size() >= td::decode::context_length_of(assistant.model)) {
     throw td::Error(td::Errc::limit_exceeded, "", "the prompt is longer than the model's context");
   }
   std::vector<Result> results(methods.size());
@@ -69,7 +69,7 @@ std::vector<Result> evaluate(const Assistant& assistant, const std::vector<Metho
     method_options.temperature       = methods[m].temperature;
     const auto start                 = Clock::now();
     const auto calls                 = !methods[m].constrained ? judge
-                                       : methods[m].types_only ? constrain(td::with_types_only(row.tools))
+                                       : methods[m].types_only ? constrain(td::tools::with_types_only(row.tools))
                                                                : constrain(row.tools);
     const td::Output output          = methods[m].prepare(assistant, calls)(prompt, method_options);
     const double seconds             = std::chrono::duration<double>(Clock::now() - start).count();

@@ -65,7 +65,7 @@ class Fields {
 
   [[nodiscard]] std::string place(std::string_view key) const {
     if (key.empty()) return place_;
-    if (places_ == Places::pointer) return tooldecode::extend_pointer(place_, key);
+    if (places_ == Places::pointer) return tooldecode::tools::extend_pointer(place_, key);
     return place_.empty() ? std::string(key) : place_ + '.' + std::string(key);
   }
   [[noreturn]] void fail(std::string_view key, const std::string& what,

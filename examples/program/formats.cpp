@@ -18,8 +18,9 @@ namespace {
 
 // A format as functions.
 template <class F>
-Format make_format(std::string name, F format, tooldecode::ReasoningDelimiters reasoning = {},
-                   std::vector<CallDelimiter> further_marks = {}) {
+Format make_format(std::string name, F format,
+                   tooldecode::tools::ReasoningDelimiters reasoning = {},
+                   std::vector<CallDelimiter> further_marks         = {}) {
   further_marks.push_back({std::string(format.trigger()), format.only_at_start()});
   return {std::move(name),
           std::move(further_marks),

@@ -28,8 +28,8 @@ struct CallDelimiter {
 /// A call format behind functions.
 struct Format {
   std::string name;
-  std::vector<CallDelimiter> delimiters;      ///< any of them opens calls
-  tooldecode::ReasoningDelimiters reasoning;  ///< of the models that write it
+  std::vector<CallDelimiter> delimiters;             ///< any of them opens calls
+  tooldecode::tools::ReasoningDelimiters reasoning;  ///< of the models that write it
   std::function<std::string(std::span<const tooldecode::ToolCall>, const tooldecode::ToolSet&)>
       write_for;  ///< as tooldecode::write_calls has it
   std::function<std::vector<tooldecode::ToolCall>(std::string_view, const tooldecode::ToolSet&)>
@@ -68,10 +68,10 @@ inline const Format& format_named(std::string_view name) {
 
 /// Delimiters where a block of reasoning may precede an answer: no, block, or open where the prompt
 /// has opened it.
-inline std::optional<tooldecode::ReasoningDelimiters> parse_reasoning(const std::string& text,
-                                                                      const Format& format) {
+inline std::optional<tooldecode::tools::ReasoningDelimiters> parse_reasoning(
+    const std::string& text, const Format& format) {
   if (text == "no") return std::nullopt;
-  tooldecode::ReasoningDelimiters delimiters = format.reasoning;
+  tooldecode::tools::ReasoningDelimiters delimiters = format.reasoning;
   if (text == "open") {
     delimiters.begin.clear();
   } else if (text != "block") {

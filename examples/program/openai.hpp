@@ -132,7 +132,7 @@ inline void read_tools(const Fields& request, ChatRequest& chat) {
   try {
     chat.tools = tooldecode::ToolSet::from_json(chat.documents);
     // What is shown to the model is what the request's other readers would show.
-    chat.documents = tooldecode::ExactNumber::rounded(std::move(chat.documents));
+    chat.documents = tooldecode::text::ExactNumber::rounded(std::move(chat.documents));
   } catch (const tooldecode::Error& error) {
     throw ApiError(400, "invalid_tool", "tools", "tools: " + std::string(error.what()));
   }
@@ -143,7 +143,7 @@ inline void read_tools(const Fields& request, ChatRequest& chat) {
 /// What a body is in JSON, with every number as it is written; ApiError where it is no JSON.
 inline Json parse_exact_body(std::string_view body) {
   try {
-    return tooldecode::parse_exact_json(body);
+    return tooldecode::tools::parse_exact_json(body);
   } catch (const tooldecode::Error& error) {
     throw ApiError(400, "invalid_json", "",
                    "the body is not JSON as required: " + std::string(error.what()));
@@ -159,7 +159,7 @@ inline Json parse_body(std::string_view body) {
   // Only schemas have numbers of any size.
   for (auto& [key, value] : object.get_ref<Json::object_t&>()) {
     const bool has_schemas = key == "tools" || key == "response_format";
-    if (!has_schemas) value = tooldecode::ExactNumber::rounded(std::move(value));
+    if (!has_schemas) value = tooldecode::text::ExactNumber::rounded(std::move(value));
   }
   return object;
 }
@@ -260,12 +260,12 @@ inline CachedOutput read_cached_output(const Json& object, std::string place) {
   cached.any_arguments = entry.find("params") == nullptr;
   if (!cached.any_arguments) {
     static_cast<void>(entry.object("params"));
-    cached.call.arguments = tooldecode::ExactNumber::rounded(entry.at("params"));
+    cached.call.arguments = tooldecode::text::ExactNumber::rounded(entry.at("params"));
   }
   const auto output = object.find("output");  // null is a value like any other
   if (output == object.end()) entry.fail("output", "is required", "missing_required_parameter");
   cached.output =
-      output->is_string() ? output->get<std::string>() : tooldecode::write_json(*output);
+      output->is_string() ? output->get<std::string>() : tooldecode::tools::write_json(*output);
   return cached;
 }
 

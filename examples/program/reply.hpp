@@ -38,7 +38,7 @@ class Utf8Stream {
     std::string text;
     std::size_t at = 0;
     while (at < held_.size()) {
-      const auto point = tooldecode::find_code_point(held_, at);
+      const auto point = tooldecode::text::find_code_point(held_, at);
       if (!point && !all && may_go_on(at)) break;
       text += point ? std::string_view(held_).substr(at, point->bytes) : "\xEF\xBF\xBD";
       at += point ? point->bytes : 1;
@@ -51,7 +51,7 @@ class Utf8Stream {
     const std::string rest = held_.substr(at);
     for (const std::string_view ends :
          {"\x80", "\x80\x80", "\x80\x80\x80", "\xBF", "\xBF\x80", "\xBF\x80\x80"}) {
-      const auto point = tooldecode::find_code_point(rest + std::string(ends), 0);
+      const auto point = tooldecode::text::find_code_point(rest + std::string(ends), 0);
       if (point && point->bytes > rest.size()) return true;
     }
     return false;

@@ -148,7 +148,7 @@ inline void read_rows(const std::filesystem::path& path, std::size_t limit, std:
     const std::string place = path.string() + ':' + std::to_string(number);
     Row row{.id = place, .group = "", .format = &format_named("python")};
     try {
-      const auto source = tooldecode::parse_json(line);
+      const auto source = tooldecode::tools::parse_json(line);
       if (source.is_object() && source.contains("id")) row.id = source["id"].get<std::string>();
       if (source.contains("tools") && source.contains("calls")) {
         detail::read_dialogue(source, row);

@@ -89,7 +89,7 @@ std::optional<std::string> sample(const td::ToolCallFSM& calls, const Scores& sc
             static_cast<td::TokenId>(32 * w + static_cast<std::size_t>(std::countr_zero(bits)));
         if (scores(distribution, token, 1.0, closing) <= best_score)
           continue;  // whatever its noise
-        const auto noise   = static_cast<double>(td::uniform(seed, position, token));
+        const auto noise   = static_cast<double>(td::core::uniform(seed, position, token));
         const double value = scores(distribution, token, noise, closing);
         if (value > best_score) best_score = value, best = token;
       }
@@ -116,7 +116,7 @@ void run_sample(const SampleOptions& options) {
     std::istringstream lines(read_file(path, options.max_inflated));
     for (std::string line; std::getline(lines, line);) {
       if (line.empty()) continue;
-      const Json row  = td::parse_exact_json(line);
+      const Json row  = td::tools::parse_exact_json(line);
       const char* key = row.contains("functions") ? "functions"
                         : row.contains("tools")   ? "tools"
                                                   : "apis";

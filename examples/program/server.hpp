@@ -178,7 +178,7 @@ class ChatService {
     session.id  = chat.response_id.empty() ? "chatcmpl-" + session.unique : chat.response_id;
     auto prompt = make_prompt(assistant_->tokenizer, chat.tools, format_->name, chat.messages);
     session.prompt_tokens     = prompt.size();
-    const std::size_t context = tooldecode::context_length_of(assistant_->model);
+    const std::size_t context = tooldecode::decode::context_length_of(assistant_->model);
     if (prompt.size() > context) {
       throw ApiError(400, "context_length_exceeded", "messages",
                      "the prompt has " + std::to_string(prompt.size()) +

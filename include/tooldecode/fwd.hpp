@@ -13,9 +13,7 @@ class Error;
 class Vocabulary;
 class ByteTrie;
 
-class Dfa;
 class Grammar;
-class Automaton;
 class SchemaCompiler;
 
 struct ToolCall;

@@ -13,6 +13,10 @@
 #include <support/random_tools.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::vocabulary;
+using namespace tooldecode::consistency;
+using namespace tooldecode::constraint;
+using namespace tooldecode::core;
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include <support/random_tools.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::consistency;
 
 namespace {
 

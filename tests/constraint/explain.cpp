@@ -16,6 +16,8 @@
 #include <support/two_tools.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::grammar;
+using namespace tooldecode::text;
 
 namespace {
 
@@ -59,10 +61,10 @@ void walk(const Automaton& automaton, Automaton::State from, unsigned seed) {
     for (int i = 0; i < 60; ++i) {
       ByteSet told;
       bool ends = false;
-      for (const auto& one : detail::ExpectationFinder(automaton).at(state)) {
+      for (const auto& one : tooldecode::detail::ExpectationFinder(automaton).at(state)) {
         CHECK_FALSE(one.words.empty());
         told |= one.first;
-        ends = ends || one.kind == detail::Expectation::Kind::end;
+        ends = ends || one.kind == tooldecode::detail::Expectation::Kind::end;
       }
       const ByteSet allowed = automaton.allowed(state);
       CHECK(told == allowed);

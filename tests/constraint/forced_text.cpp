@@ -5,10 +5,14 @@
 
 #include <tooldecode/constraint/forced_text.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::constraint;
+using namespace tooldecode::core;
+using namespace tooldecode::vocabulary;
 
 namespace {
 

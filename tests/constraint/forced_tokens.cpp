@@ -19,6 +19,9 @@
 #include <support/data.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::text;
+using namespace tooldecode::tools;
+using namespace tooldecode::vocabulary;
 using Json   = nlohmann::ordered_json;
 using Tokens = std::vector<TokenId>;
 

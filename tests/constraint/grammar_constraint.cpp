@@ -15,6 +15,8 @@
 #include <support/random_vocabulary.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::grammar;
+using namespace tooldecode::text;
 
 namespace {
 

@@ -17,6 +17,9 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::constraint;
+using namespace tooldecode::core;
+using namespace tooldecode::grammar;
 
 namespace {
 

@@ -7,6 +7,10 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::vocabulary;
+using namespace tooldecode::constraint;
+using namespace tooldecode::core;
+using namespace tooldecode::text;
 
 TEST_CASE("A slice sorts every token as stepping through the lexeme does") {
   // "..." with escapes of two bytes; characters are units.

@@ -17,6 +17,11 @@
 #include <support/random_vocabulary.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::vocabulary;
+using namespace tooldecode::constraint;
+using namespace tooldecode::core;
+using namespace tooldecode::grammar;
+using namespace tooldecode::text;
 
 namespace {
 

@@ -11,6 +11,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::constraint;
 
 namespace {
 

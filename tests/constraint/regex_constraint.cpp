@@ -15,6 +15,7 @@
 #include <support/finite_language.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::text;
 
 namespace {
 

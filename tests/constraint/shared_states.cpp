@@ -13,6 +13,11 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::vocabulary;
+using namespace tooldecode::constraint;
+using namespace tooldecode::core;
+using namespace tooldecode::grammar;
+using namespace tooldecode::text;
 
 namespace {
 

@@ -9,10 +9,15 @@
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::constraint;
+using namespace tooldecode::core;
+using namespace tooldecode::text;
+using namespace tooldecode::vocabulary;
 
 namespace {
 

@@ -15,6 +15,7 @@
 #include <support/two_tools.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::tools;
 
 namespace {
 

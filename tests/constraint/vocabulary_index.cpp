@@ -6,6 +6,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::text;
 
 TEST_CASE("Copies share states until the budget is spent, and old states stay") {
   const Vocabulary vocabulary(

@@ -10,6 +10,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::core;
 
 TEST_CASE("The trie holds each text under its path, and counts what is below") {
   std::mt19937 random(21);

@@ -7,6 +7,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::core;
 
 TEST_CASE("Equal values get one number, in the order of their first sight") {
   // A hash of few values makes collisions the rule.

@@ -14,38 +14,42 @@ using Words = std::array<std::uint32_t, 4>;
 }
 
 TEST_CASE("Philox4x32-10 gives the known answers that Random123 publishes") {
-  static_assert(td::philox({0, 0, 0, 0}, {0, 0}) ==
+  static_assert(td::core::philox({0, 0, 0, 0}, {0, 0}) ==
                 Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   constexpr std::uint32_t ones = 0xffffffff;
-  CHECK(td::philox({ones, ones, ones, ones}, {ones, ones}) ==
+  CHECK(td::core::philox({ones, ones, ones, ones}, {ones, ones}) ==
         Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
-  CHECK(td::philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
+  CHECK(td::core::philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+                         {0xa4093822, 0x299f31d0}) ==
         Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
 TEST_CASE("a uniform number depends on seed, position and token alone") {
-  const double base = td::uniform(1, 2, 3);
-  CHECK(base == td::uniform(1, 2, 3));
-  CHECK(base != td::uniform(2, 2, 3));
-  CHECK(base != td::uniform(1, 3, 3));
-  CHECK(base != td::uniform(1, 2, 4));
-  CHECK(td::uniform(std::uint64_t{1} << 32, 2, 3) != td::uniform(0, 2, 3));
-  CHECK(td::uniform(1, std::uint64_t{1} << 32, 3) != td::uniform(1, 0, 3));
-  CHECK(td::uniform(7, 5, 6) == td::unit_interval(td::philox({1, 5, 0, 0}, {7, 0})[2]));
+  const double base = td::core::uniform(1, 2, 3);
+  CHECK(base == td::core::uniform(1, 2, 3));
+  CHECK(base != td::core::uniform(2, 2, 3));
+  CHECK(base != td::core::uniform(1, 3, 3));
+  CHECK(base != td::core::uniform(1, 2, 4));
+  CHECK(td::core::uniform(std::uint64_t{1} << 32, 2, 3) != td::core::uniform(0, 2, 3));
+  CHECK(td::core::uniform(1, std::uint64_t{1} << 32, 3) != td::core::uniform(1, 0, 3));
+  CHECK(td::core::uniform(7, 5, 6) ==
+        td::core::unit_interval(td::core::philox({1, 5, 0, 0}, {7, 0})[2]));
 }
 
 TEST_CASE("streams are told apart by the counter's last word, and the target's is the default") {
-  using enum td::NoiseStream;
-  CHECK(td::uniform(7, 5, 6, target) == td::uniform(7, 5, 6));
-  CHECK(td::uniform(7, 5, 6, coins) == td::unit_interval(td::philox({1, 5, 0, 1}, {7, 0})[2]));
-  CHECK(td::uniform(7, 5, 6, drafts) == td::unit_interval(td::philox({1, 5, 0, 2}, {7, 0})[2]));
+  using enum td::core::NoiseStream;
+  CHECK(td::core::uniform(7, 5, 6, target) == td::core::uniform(7, 5, 6));
+  CHECK(td::core::uniform(7, 5, 6, coins) ==
+        td::core::unit_interval(td::core::philox({1, 5, 0, 1}, {7, 0})[2]));
+  CHECK(td::core::uniform(7, 5, 6, drafts) ==
+        td::core::unit_interval(td::core::philox({1, 5, 0, 2}, {7, 0})[2]));
 }
 
 TEST_CASE("the unit interval is open and its ends give finite Gumbel numbers") {
-  CHECK(td::unit_interval(0) == 0x1p-33);
-  CHECK(td::unit_interval(0xffffffff) == 1.0 - 0x1p-33);
-  CHECK(std::abs(td::gumbel(0) + std::log(33.0 * std::log(2.0))) < 1e-12);
-  CHECK(std::abs(td::gumbel(0xffffffff) - 33.0 * std::log(2.0)) < 1e-6);
+  CHECK(td::core::unit_interval(0) == 0x1p-33);
+  CHECK(td::core::unit_interval(0xffffffff) == 1.0 - 0x1p-33);
+  CHECK(std::abs(td::core::gumbel(0) + std::log(33.0 * std::log(2.0))) < 1e-12);
+  CHECK(std::abs(td::core::gumbel(0xffffffff) - 33.0 * std::log(2.0)) < 1e-6);
 }
 
 TEST_CASE("the bound of a Gumbel number is above it") {
@@ -53,19 +57,19 @@ TEST_CASE("the bound of a Gumbel number is above it") {
     const std::uint32_t ones = leading == 0 ? 0 : ~std::uint32_t{0} << (32 - leading);
     for (const std::uint32_t rest : {0U, 1U, 0x12345678U, 0x7fffffffU, 0xffffffffU}) {
       const std::uint32_t word = ones | (leading < 32 ? rest >> leading : 0);
-      CHECK(td::gumbel(word) < td::gumbel_bound(word));
+      CHECK(td::core::gumbel(word) < td::core::gumbel_bound(word));
     }
   }
 }
 
 TEST_CASE("neighbouring seeds, positions, tokens and streams do not repeat numbers") {
-  using enum td::NoiseStream;
+  using enum td::core::NoiseStream;
   std::set<double> seen;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     for (std::uint64_t position = 0; position < 10; ++position) {
       for (td::TokenId token = 0; token < 64; ++token) {
         for (const auto stream : {target, coins, drafts})
-          seen.insert(td::uniform(seed, position, token, stream));
+          seen.insert(td::core::uniform(seed, position, token, stream));
       }
     }
   }

@@ -7,6 +7,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::core;
 
 TEST_CASE("Elements keep their index and their address while the vector grows") {
   StableVector<std::unique_ptr<std::size_t>> vector;

@@ -15,6 +15,7 @@
 #include <support/device.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::model;
 using namespace tooldecode::cuda;
 
 namespace {

@@ -20,6 +20,7 @@
 #include <support/device_scratch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::draft;
 using namespace tooldecode::cuda;
 
 // Not all of it is called, and of a namespace without a name that would be a warning.

@@ -21,6 +21,7 @@
 #include <support/device_scratch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::draft;
 using namespace tooldecode::cuda;
 using namespace tooldecode::test;
 

@@ -22,6 +22,7 @@
 #include <support/device.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::draft;
 using namespace tooldecode::cuda;
 
 namespace {

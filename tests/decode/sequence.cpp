@@ -26,10 +26,10 @@ struct Four {
   Tokens prompt{0, 1};
   td::DecodeOptions options;
   td::LogitsPipeline pipeline{options.logits()};
-  td::Run<td::Unconstrained> run;
+  td::decode::Run<td::Unconstrained> run;
 };
 
-std::vector<td::TokenId> read(const td::Sequence<td::Unconstrained>& sequence) {
+std::vector<td::TokenId> read(const td::decode::Sequence<td::Unconstrained>& sequence) {
   return {sequence.unread().begin(), sequence.unread().end()};
 }
 
@@ -37,11 +37,11 @@ std::vector<td::TokenId> read(const td::Sequence<td::Unconstrained>& sequence) {
 
 TEST_CASE("a copied sequence is a branch of its own") {
   const Four four;
-  td::Sequence a{four.run, 0};
+  td::decode::Sequence a{four.run, 0};
   CHECK(read(a) == Tokens{0, 1});
   a.mark_read();
   a.take({.token = 1, .log_probability = -0.5});
-  td::Sequence b = a;
+  td::decode::Sequence b = a;
   a.take({.token = 2, .log_probability = -1});
   b.take({.token = 0, .log_probability = -2, .forced = true});
   b.take({.token = 3, .log_probability = -3});
@@ -59,7 +59,7 @@ TEST_CASE("a copied sequence is a branch of its own") {
 
 TEST_CASE("a caller may forbid further tokens") {
   const Four four;
-  td::Sequence sequence{four.run, 0};
+  td::decode::Sequence sequence{four.run, 0};
   const auto allow = [](std::uint32_t tokens) {
     return [tokens](td::MaskView mask) { mask[0] &= tokens; };
   };
@@ -77,7 +77,7 @@ TEST_CASE("a caller may forbid further tokens") {
 
 TEST_CASE("a model may have read a part of what there is") {
   const Four four;
-  td::Sequence sequence{four.run, 0};
+  td::decode::Sequence sequence{four.run, 0};
   sequence.take({.token = 2});
   CHECK(sequence.state() == four.any.initial());
   CHECK(read(sequence) == Tokens{0, 1, 2});
@@ -89,12 +89,12 @@ TEST_CASE("a model may have read a part of what there is") {
 
 TEST_CASE("a sequence ends by its options, its context, or for lack of a token") {
   const Four none{{.max_tokens = 0}};
-  CHECK(td::Sequence{none.run, 0}.output().finish == td::Finish::length);
-  CHECK(td::Sequence{none.run, 0}.is_finished());
+  CHECK(td::decode::Sequence{none.run, 0}.output().finish == td::Finish::length);
+  CHECK(td::decode::Sequence{none.run, 0}.is_finished());
 
   const Four narrow{{}, 3};
   CHECK(narrow.run.max_tokens() == 2);
-  td::Sequence sequence{narrow.run, 0};
+  td::decode::Sequence sequence{narrow.run, 0};
   sequence.take({.token = 0});
   CHECK_FALSE(sequence.is_finished());
   sequence.take({.token = 0});
@@ -109,7 +109,7 @@ TEST_CASE("a sequence ends by its options, its context, or for lack of a token")
     banned.bias.emplace_back(t, -std::numeric_limits<float>::infinity());
   }
   const Four dry{banned};
-  td::Sequence stuck{dry.run, 0};
+  td::decode::Sequence stuck{dry.run, 0};
   CHECK_FALSE(stuck.find_forced());
   std::vector<float> row(4);
   CHECK_FALSE(stuck.draw(row));
@@ -121,7 +121,7 @@ TEST_CASE("each sequence of a run has the noise of its own seed") {
   const Four four{{.temperature = 1}};
   std::vector<bool> seen(4);
   for (unsigned seed = 0; seed < 50; ++seed) {
-    td::Sequence sequence{four.run, seed};
+    td::decode::Sequence sequence{four.run, seed};
     CHECK_FALSE(sequence.find_forced());
     std::vector<float> row(4);
     const auto drawn = sequence.draw(row);
@@ -135,7 +135,7 @@ TEST_CASE("each sequence of a run has the noise of its own seed") {
 TEST_CASE("a report tells what was not told before") {
   std::vector<td::TokenEvent> events;
   const Four four{{.on_token = [&](const td::TokenEvent& event) { events.push_back(event); }}};
-  td::Sequence sequence{four.run, 0};
+  td::decode::Sequence sequence{four.run, 0};
   sequence.report();
   CHECK(events.empty());
   sequence.take({.token = 2, .log_probability = -1});

@@ -280,9 +280,9 @@ TEST_CASE("a stream sees every token once, in order") {
 }
 
 TEST_CASE("the only token of a mask is found in any word") {
-  CHECK(td::find_only_token(std::vector{0U, 8U, 0U}) == 35);
-  CHECK(td::find_only_token(std::vector{0x80000000U}) == 31);
-  CHECK_FALSE(td::find_only_token(std::vector{1U, 8U}));
-  CHECK_FALSE(td::find_only_token(std::vector{9U}));
-  CHECK_FALSE(td::find_only_token(std::vector{0U, 0U}));
+  CHECK(td::decode::find_only_token(std::vector{0U, 8U, 0U}) == 35);
+  CHECK(td::decode::find_only_token(std::vector{0x80000000U}) == 31);
+  CHECK_FALSE(td::decode::find_only_token(std::vector{1U, 8U}));
+  CHECK_FALSE(td::decode::find_only_token(std::vector{9U}));
+  CHECK_FALSE(td::decode::find_only_token(std::vector{0U, 0U}));
 }

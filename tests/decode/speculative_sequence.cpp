@@ -66,10 +66,10 @@ TEST_CASE("however a sequence is driven, it is a decoder's, and its cache can be
     earlier.tokens.assign(prompt.begin(),
                           prompt.begin() + static_cast<std::ptrdiff_t>(random() % prompt.size()));
     const td::LogitsPipeline pipeline{options.logits()};
-    const td::Run<RandomTable> run{table, prompt, pipeline, options};
+    const td::decode::Run<RandomTable> run{table, prompt, pipeline, options};
     const Guesses drafter{seed};
     const td::TreeVerifier verifier{td::Walk{}};
-    td::SpeculativeSequence sequence{model, run, drafter, verifier, earlier};
+    td::decode::SpeculativeSequence sequence{model, run, drafter, verifier, earlier};
     std::vector<float> row(size);
     while (!sequence.is_finished()) {
       if (sequence.take_forced()) continue;

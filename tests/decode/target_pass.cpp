@@ -25,7 +25,7 @@ static_assert(td::HostHeadModel<td::LlamaModel>);
 static_assert(!td::HostHeadModel<RandomModel>);  // its head has no shape, and is not its logits'
 
 template <class M>
-concept GivesHidden = requires(const td::TargetPass<M>& pass) { pass.hidden(0); };
+concept GivesHidden = requires(const td::decode::TargetPass<M>& pass) { pass.hidden(0); };
 static_assert(GivesHidden<td::LlamaModel> && !GivesHidden<RandomModel>);
 
 namespace {
@@ -46,8 +46,8 @@ Tree random_tree(std::size_t count, std::size_t size, std::mt19937& random) {
 
 /// Requires the allowed part of a row that a pass fills to be that of the model's own logits.
 template <class M>
-void require_row(const td::TargetPass<M>& pass, std::size_t i, std::span<const float> expected,
-                 std::mt19937& random) {
+void require_row(const td::decode::TargetPass<M>& pass, std::size_t i,
+                 std::span<const float> expected, std::mt19937& random) {
   for (const std::size_t share : {1U, 2U, 9U, 1000U}) {
     td::TokenMask mask(expected.size());
     for (std::size_t t = 0; t < expected.size(); ++t) {
@@ -70,7 +70,7 @@ void compare(const M& model, std::mt19937& random) {
     for (auto& token : tokens) token = static_cast<td::TokenId>(random() % size);
     return tokens;
   };
-  td::TargetPass<M> pass{model};
+  td::decode::TargetPass<M> pass{model};
   auto cache = model.make_cache(), own = model.make_cache();
   Floats expected(size);
   const auto read = [&](const Tokens& tokens) {
@@ -124,7 +124,7 @@ TEST_CASE("hidden states are those of the pass's tokens, whichever it was") {
   const Tree tree = random_tree(20, 61, random);
   const Tokens prompt{5, 6, 7};
   const std::size_t width = model.hidden_size();
-  td::TargetPass<td::LlamaModel> pass{model};
+  td::decode::TargetPass<td::LlamaModel> pass{model};
   auto cache = model.make_cache(), own = model.make_cache();
   const auto require_hidden = [&](const Floats& expected) {
     for (std::size_t i = 0; i * width < expected.size(); ++i) {

@@ -156,9 +156,10 @@ TEST_CASE("forced text and lookup change nothing either, over a model with a hea
     const td::ToolSet tools = td::test::random_tools(random);
     const td::ToolCallFSM calls{
         masks, tools, td::PythonCall{}, {.choice = td::ToolChoice::required, .whitespace = 0}};
-    const Tokens prompt = td::ForcedText(masks.trie()).encode("f0(a=10, b='re') f1(c=True) [");
-    auto options        = random_options(random);
-    const auto plain    = compare(model, calls, prompt, options, random);
+    const Tokens prompt =
+        td::constraint::ForcedText(masks.trie()).encode("f0(a=10, b='re') f1(c=True) [");
+    auto options     = random_options(random);
+    const auto plain = compare(model, calls, prompt, options, random);
     const td::ForcedDrafter forced{masks.trie()};
     const td::PromptLookupDrafter lookup{masks};
     const td::TreeVerifier verifier{td::Walk{}};
@@ -240,13 +241,14 @@ TEST_CASE("a draft may cross the edges of reasoning and of calls") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
   const td::VocabularyIndex masks{vocabulary};
   td::Grammar grammar;
-  std::vector<td::Dfa::Row> letter(1);
+  std::vector<td::text::Dfa::Row> letter(1);
   for (unsigned byte = 'a'; byte <= 'z'; ++byte) letter[0].next[byte] = 0;
   letter[0].accepting = true;
   const auto calls    = grammar.repeat(grammar.literal("f()"), {1, 3}, grammar.literal(", "));
-  const auto root     = grammar.sequence(
-      {grammar.literal("<think>"), grammar.lexeme(std::make_shared<const td::Dfa>(letter), {0, 9}),
-           grammar.literal("</think>["), calls, grammar.literal("]")});
+  const auto root =
+      grammar.sequence({grammar.literal("<think>"),
+                        grammar.lexeme(std::make_shared<const td::text::Dfa>(letter), {0, 9}),
+                        grammar.literal("</think>["), calls, grammar.literal("]")});
   const td::GrammarConstraint constraint{masks, std::move(grammar), root};
   const RandomModel model{vocabulary.size(), {.seed = 5}};
   const Tokens prompt{1};

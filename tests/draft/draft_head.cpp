@@ -41,17 +41,17 @@ TEST_CASE("a mask of fewer tokens than rows is the row list, any other one a fil
                       many = mask_of({0, 1, 5});
   const std::vector<std::span<const std::uint32_t>> masks{
       nothing.words(), outside.words(), missing.words(), many.words(), {}};
-  const auto tops = td::detail::project_topk(rows, hidden, 3, masks);
+  const auto tops = td::draft::project_topk(rows, hidden, 3, masks);
   REQUIRE(tops.size() == 5);
   CHECK(tops[0].tokens.empty());
-  CHECK(tops[1].tokens == std::vector<td::ScoredToken>{{5, 5.0F}});
+  CHECK(tops[1].tokens == std::vector<td::draft::ScoredToken>{{5, 5.0F}});
   CHECK(tops[2].tokens.empty());
-  CHECK(tops[3].tokens == std::vector<td::ScoredToken>{{1, 1.0F}});
-  CHECK(tops[4].tokens == std::vector<td::ScoredToken>{{1, -1.0F}, {4, -4.0F}});
-  CHECK(td::detail::project_topk(rows, {}, 3, {}).empty());
+  CHECK(tops[3].tokens == std::vector<td::draft::ScoredToken>{{1, 1.0F}});
+  CHECK(tops[4].tokens == std::vector<td::draft::ScoredToken>{{1, -1.0F}, {4, -4.0F}});
+  CHECK(td::draft::project_topk(rows, {}, 3, {}).empty());
 
-  CHECK(td::detail::project_all(rows, std::span(hidden).first(1), {}).tokens ==
+  CHECK(td::draft::project_all(rows, std::span(hidden).first(1), {}).tokens ==
         std::vector<td::TokenId>{4, 1});
-  CHECK(td::detail::project_all(rows, std::span(hidden).first(1), outside.words()).logits ==
+  CHECK(td::draft::project_all(rows, std::span(hidden).first(1), outside.words()).logits ==
         std::vector<float>{5});
 }

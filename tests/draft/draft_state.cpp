@@ -72,7 +72,7 @@ TEST_CASE("after any history the guess is that of the sequence read anew") {
     INFO("seed " << seed);
     std::mt19937 random{seed};
     const Sequence sequence{target, 70, random};
-    td::DraftState<td::EagleModel> state{model};
+    td::draft::DraftState<td::EagleModel> state{model};
     std::size_t read = 0;
     while (true) {
       const std::size_t before = read;
@@ -85,11 +85,11 @@ TEST_CASE("after any history the guess is that of the sequence read anew") {
       REQUIRE(state.room() == 64 - (unread - 1));
       REQUIRE(state.above() == (std::uint64_t{1} << (unread - 1)) - 1);
 
-      td::DraftState<td::EagleModel> fresh{model};
+      td::draft::DraftState<td::EagleModel> fresh{model};
       const auto all = sequence.context(any, 0, read, unread);
       REQUIRE(fresh.follow(model, all) == guess);
       // Two children of the root, then one below the first: the same nodes, whatever came before.
-      const auto run_three = [&](td::DraftState<td::EagleModel>& at) {
+      const auto run_three = [&](td::draft::DraftState<td::EagleModel>& at) {
         Floats from = guess, children(2 * width), grandchild(width);
         from.insert(from.end(), guess.begin(), guess.end());
         const auto masks = at.run(model, Tokens{3, 5}, std::vector(2, at.above()), from, children);
@@ -120,7 +120,7 @@ TEST_CASE("sixty-four nodes can be run, those above the root among them") {
   const td::Unconstrained any{61};
   std::mt19937 random{5};
   const Sequence sequence{target, 30, random};
-  td::DraftState<td::EagleModel> state{model};
+  td::draft::DraftState<td::EagleModel> state{model};
   const Floats guess = state.follow(model, sequence.context(any, 0, 3, 17));
   CHECK(state.room() == 48);
   CHECK(guess == slow_guess(model, sequence, 3, 17));

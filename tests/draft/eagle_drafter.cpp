@@ -189,13 +189,14 @@ TEST_CASE("EAGLE's and Medusa's drafts change nothing of what is decoded") {
                                  td::test::random_medusa_heads(config.hidden_size, 3, seed + 200)};
     const td::ToolSet tools = td::test::random_tools(random);
     const auto ranks        = random_ranks(vocabulary.size(), random);
-    const Tokens prompt     = td::ForcedText(masks.trie()).encode("f0(a=10, b='re') f1(c=True) [");
-    const auto compare      = [&](const auto& constraint) {
+    const Tokens prompt =
+        td::constraint::ForcedText(masks.trie()).encode("f0(a=10, b='re') f1(c=True) [");
+    const auto compare = [&](const auto& constraint) {
       for (const float temperature : {0.0F, 0.7F, 1.0F}) {
         const bool is_all = random() % 2 == 0;
         INFO("seed " << seed << ", temperature " << temperature << ", K all " << is_all);
         const td::DecodeOptions options{
-                 .max_tokens = 24, .temperature = temperature, .seed = static_cast<std::uint64_t>(seed)};
+            .max_tokens = 24, .temperature = temperature, .seed = static_cast<std::uint64_t>(seed)};
         const td::FrequencyRankedHead head{target.lm_head(),
                                            ranks.first(vocabulary.size() / (is_all ? 1 : 4))};
         const auto plain = td::Decoder{target, constraint}(prompt, options);

@@ -40,7 +40,7 @@ td::FrequencyRanks random_ranks(std::size_t size, std::mt19937& random) {
 
 /// What the head must give, by a sort of exact logits of every token.
 struct Expected {
-  std::vector<td::ScoredToken> tokens;  // all, the likeliest first
+  std::vector<td::draft::ScoredToken> tokens;  // all, the likeliest first
   double log_sum_exp = 0;
 };
 
@@ -126,9 +126,9 @@ void check_head(const Head& head, const Matrix& matrix, const std::vector<td::To
       CHECK(std::abs(tops[t].log_sum_exp - expected.log_sum_exp) < 1e-5);
     }
 
-    const td::TokenLogits distribution = head.project(state, mask);
+    const td::draft::TokenLogits distribution = head.project(state, mask);
     REQUIRE(distribution.tokens.size() == distribution.logits.size());
-    std::vector<td::ScoredToken> all;
+    std::vector<td::draft::ScoredToken> all;
     for (std::size_t i = 0; i < distribution.tokens.size(); ++i) {
       all.push_back({distribution.tokens[i], distribution.logits[i]});
     }

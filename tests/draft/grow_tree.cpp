@@ -23,8 +23,8 @@ namespace {
 constexpr std::size_t words = 40;
 
 /// The likeliest of some tokens, by logits of a table's row.
-td::TopTokens top_of(const std::vector<float>& row, const Tokens& tokens, std::size_t k) {
-  td::TopTokens top;
+td::draft::TopTokens top_of(const std::vector<float>& row, const Tokens& tokens, std::size_t k) {
+  td::draft::TopTokens top;
   double sum = 0;
   for (const td::TokenId token : tokens) {
     top.tokens.push_back({token, row[static_cast<std::size_t>(token)]});
@@ -49,7 +49,7 @@ struct TableHead {
   td::TokenId token(std::size_t i) const { return static_cast<td::TokenId>(i); }
   void fill_logits(std::span<const float>, std::span<float>) const {}
   TableHead with(std::span<const td::TokenId>) const { return *this; }
-  td::TokenLogits project(std::span<const float>, std::span<const std::uint32_t>) const {
+  td::draft::TokenLogits project(std::span<const float>, std::span<const std::uint32_t>) const {
     return {};
   }
 
@@ -63,11 +63,11 @@ struct TableHead {
     }
     return allowed.size() < k ? allowed : own;
   }
-  std::vector<td::TopTokens> project_topk(
+  std::vector<td::draft::TopTokens> project_topk(
       std::span<const float> hidden, std::size_t count,
       std::span<const std::span<const std::uint32_t>> masks) const {
     REQUIRE(masks.size() == hidden.size());
-    std::vector<td::TopTokens> result;
+    std::vector<td::draft::TopTokens> result;
     for (std::size_t i = 0; i < hidden.size(); ++i) {
       result.push_back(
           top_of(rows[static_cast<std::size_t>(hidden[i])], considered(masks[i]), count));
@@ -75,7 +75,7 @@ struct TableHead {
     return result;
   }
 };
-static_assert(td::DraftHead<TableHead>);
+static_assert(td::draft::DraftHead<TableHead>);
 
 TableHead random_head(std::mt19937& random, std::size_t k, float sharpness) {
   TableHead head{std::vector(23, std::vector<float>(words)), k};
@@ -156,20 +156,21 @@ td::DraftCandidates<C> grown(const C& constraint, const TableHead& head, std::si
   td::DraftCandidates<C> candidates(constraint, constraint.initial(), 0, 64);
   std::vector<float> states;
   std::vector<std::size_t> before;
-  td::grow_tree(candidates, head, depth, width, min, children,
-                [&](std::size_t level, std::span<const td::FrontierNode> frontier) {
-                  REQUIRE(level < depth);
-                  states.clear();
-                  std::vector<std::size_t> nodes;
-                  for (const td::FrontierNode& at : frontier) {
-                    REQUIRE(candidates.depth(at.node) == level);
-                    if (level > 0) REQUIRE(before[at.parent] == candidates.parent(at.node));
-                    nodes.push_back(at.node);
-                    states.push_back(static_cast<float>(row_after(path_to(candidates, at.node))));
-                  }
-                  before = nodes;
-                  return std::span<const float>(states);
-                });
+  td::draft::grow_tree(
+      candidates, head, depth, width, min, children,
+      [&](std::size_t level, std::span<const td::draft::FrontierNode> frontier) {
+        REQUIRE(level < depth);
+        states.clear();
+        std::vector<std::size_t> nodes;
+        for (const td::draft::FrontierNode& at : frontier) {
+          REQUIRE(candidates.depth(at.node) == level);
+          if (level > 0) REQUIRE(before[at.parent] == candidates.parent(at.node));
+          nodes.push_back(at.node);
+          states.push_back(static_cast<float>(row_after(path_to(candidates, at.node))));
+        }
+        before = nodes;
+        return std::span<const float>(states);
+      });
   return candidates;
 }
 
@@ -272,9 +273,9 @@ TEST_CASE("fewer states than nodes end the growth after as many nodes") {
     std::vector<float> states;
     std::vector<std::size_t> run;
     std::size_t left = room;
-    td::grow_tree(
+    td::draft::grow_tree(
         candidates, head, 6, 3, 0, [](std::size_t) { return std::size_t{3}; },
-        [&](std::size_t level, std::span<const td::FrontierNode> frontier) {
+        [&](std::size_t level, std::span<const td::draft::FrontierNode> frontier) {
           const std::size_t count = level == 0 ? 1 : std::min(left, frontier.size());
           if (level > 0) left -= count;
           for (const auto& at : frontier.first(count)) run.push_back(at.node);

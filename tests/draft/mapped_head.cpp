@@ -37,8 +37,8 @@ TEST_CASE("rows are the tokens that offsets name, and a mask leaves those it all
   CHECK(head.token(2) == 8);
   const std::vector<float> hidden{5, 3, 1, 2};
   const auto tops = head.project_topk(hidden, 2);
-  CHECK(tops[0].tokens == std::vector<td::ScoredToken>{{8, 8.0F}, {2, 5.0F}});
-  CHECK(tops[1].tokens == std::vector<td::ScoredToken>{{8, 3.0F}, {3, 2.0F}});
+  CHECK(tops[0].tokens == std::vector<td::draft::ScoredToken>{{8, 8.0F}, {2, 5.0F}});
+  CHECK(tops[1].tokens == std::vector<td::draft::ScoredToken>{{8, 3.0F}, {3, 2.0F}});
 
   td::TokenMask few(10), foreign(10), many(10);
   few.insert(3);
@@ -48,11 +48,11 @@ TEST_CASE("rows are the tokens that offsets name, and a mask leaves those it all
   const std::vector<float> three{5, 3, 5, 3, 5, 3};
   const auto masked =
       head.project_topk(three, 9, std::vector<Words>{few.words(), foreign.words(), many.words()});
-  CHECK(masked[0].tokens == std::vector<td::ScoredToken>{{3, 3.0F}});
+  CHECK(masked[0].tokens == std::vector<td::draft::ScoredToken>{{3, 3.0F}});
   CHECK(masked[0].log_probability(0) == 0.0F);
   CHECK(masked[1].tokens.empty());
   CHECK(masked[1].log_sum_exp == -std::numeric_limits<double>::infinity());
-  CHECK(masked[2].tokens == std::vector<td::ScoredToken>{{2, 5.0F}, {3, 3.0F}});
+  CHECK(masked[2].tokens == std::vector<td::draft::ScoredToken>{{2, 5.0F}, {3, 3.0F}});
   CHECK(head.project(std::span(three).first(2)).tokens == std::vector<td::TokenId>{2, 3, 8});
 }
 
@@ -68,8 +68,8 @@ TEST_CASE("logits are products of its own rows") {
   std::size_t wrong = 0;
   for (std::size_t t = 0; t < n; ++t) {
     for (std::size_t r = 0; r < rows; ++r) {
-      if (logits[t * rows + r] != td::dot(std::span(hidden).subspan(t * width, width),
-                                          std::span(weights).subspan(r * width, width))) {
+      if (logits[t * rows + r] != td::model::dot(std::span(hidden).subspan(t * width, width),
+                                                 std::span(weights).subspan(r * width, width))) {
         ++wrong;
       }
     }

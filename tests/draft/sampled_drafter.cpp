@@ -37,7 +37,7 @@ constexpr std::size_t size = 61;
 
 TEST_CASE("the distribution of drafts is the softmax at the draft's temperature") {
   constexpr float none = -std::numeric_limits<float>::infinity();
-  const td::TokenLogits logits{{7, 3, 9, 4}, {1, none, 2.5F, std::nanf("")}};
+  const td::draft::TokenLogits logits{{7, 3, 9, 4}, {1, none, 2.5F, std::nanf("")}};
   std::vector<std::size_t> drawn;
   const td::ProposalDistribution distribution = td::draw_drafts(logits, 0.5F, 4, {1, 2}, drawn);
   CHECK(distribution.tokens == logits.tokens);
@@ -55,7 +55,7 @@ TEST_CASE("the distribution of drafts is the softmax at the draft's temperature"
 }
 
 TEST_CASE("drafts are drawn one after another without replacement, over seeds and positions") {
-  const td::TokenLogits logits{{5, 8, 2, 4}, {0.5F, -1, 1, 0}};
+  const td::draft::TokenLogits logits{{5, 8, 2, 4}, {0.5F, -1, 1, 0}};
   const auto q = td::test::softmax({logits.logits, 1});
   std::vector<double> distribution;  // of the first three draws
   for (std::size_t a = 0; a < 4; ++a) {

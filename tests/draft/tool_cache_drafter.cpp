@@ -45,7 +45,7 @@ std::vector<std::string> drafts(const td::ToolCallFSM& calls, std::vector<td::To
       },
       options};
   const std::vector<td::TokenId> prompt{0};
-  const auto written = td::ForcedText(masks().trie()).encode(text);
+  const auto written = td::constraint::ForcedText(masks().trie()).encode(text);
   const auto state   = calls.advance_bytes(calls.initial(), text);
   REQUIRE(state);
   auto request = drafter.begin(prompt);

@@ -27,15 +27,15 @@ TEST_CASE("the k likeliest of all parts, ties by id, as a sort gives them") {
                             : static_cast<float>(static_cast<int>(random() % 7)) - 3.0F;
     }
 
-    td::TopK top(k);
+    td::draft::TopK top(k);
     for (std::size_t begin = 0; begin < size;) {
       const std::size_t count = std::min<std::size_t>(random() % 40, size - begin);
       top.add(std::span(tokens).subspan(begin, count), std::span(logits).subspan(begin, count));
       begin += count;
     }
-    const td::TopTokens result = std::move(top).take();
+    const td::draft::TopTokens result = std::move(top).take();
 
-    std::vector<td::ScoredToken> expected;
+    std::vector<td::draft::ScoredToken> expected;
     double sum = 0;
     for (std::size_t i = 0; i < size; ++i) {
       sum += std::exp(static_cast<double>(logits[i]));
@@ -62,11 +62,11 @@ TEST_CASE("logits far apart, in either order, neither overflow nor vanish") {
   const std::vector<td::TokenId> tokens{0, 1};
   for (const std::vector<float>& logits :
        {std::vector<float>{-1e30F, 1e30F}, {1e30F, -1e30F}, {90.0F, 3e4F}}) {
-    td::TopK top(1);
+    td::draft::TopK top(1);
     for (std::size_t i = 0; i < 2; ++i) {
       top.add(std::span(tokens).subspan(i, 1), std::span(logits).subspan(i, 1));
     }
-    const td::TopTokens result = std::move(top).take();
+    const td::draft::TopTokens result = std::move(top).take();
     CHECK(result.log_sum_exp == static_cast<double>(std::max(logits[0], logits[1])));
     CHECK(result.log_probability(0) == 0.0F);
   }

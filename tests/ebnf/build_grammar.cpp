@@ -15,6 +15,9 @@
 #include <support/slow_rules.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::ebnf;
+using namespace tooldecode::grammar;
+using namespace tooldecode::text;
 
 namespace {
 
@@ -151,7 +154,7 @@ TEST_CASE("Rules that are ambiguous at every character stay small") {
                               d ::= e* c "w" | a
                               e ::= . [a-c]{2} | c{2,3}
                               a ::= "" | a)"}) {
-    const detail::GrammarReader reader(text);
+    const ebnf::GrammarReader reader(text);
     const Id root             = reader.find("root");
     const RootedGrammar built = build_grammar(reader.rules(), root);
     for (unsigned seed = 0; seed < 4; ++seed) {
@@ -182,11 +185,11 @@ TEST_CASE("Rules that are ambiguous at every character stay small") {
 
 TEST_CASE("Many characters of an empty set are no text") {
   for (const char* text : {R"(root ::= "x" []{10,})", R"(root ::= . []{12} "y")"}) {
-    const detail::GrammarReader reader(text);
+    const ebnf::GrammarReader reader(text);
     const RootedGrammar built = build_grammar(reader.rules(), reader.find("root"));
     CHECK_THROWS_AS(Automaton(built.grammar, built.root), Error);
   }
-  const detail::GrammarReader reader(R"(root ::= "x" []{0,10} "y")");
+  const ebnf::GrammarReader reader(R"(root ::= "x" []{0,10} "y")");
   const RootedGrammar built = build_grammar(reader.rules(), reader.find("root"));
   CHECK(accepts(Automaton(built.grammar, built.root), "xy"));
 }

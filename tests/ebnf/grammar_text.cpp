@@ -16,6 +16,8 @@
 #include <support/data.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::ebnf;
+using namespace tooldecode::grammar;
 
 namespace {
 

@@ -7,6 +7,8 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::ebnf;
+using namespace tooldecode::text;
 using test::accepts;
 
 TEST_CASE("A part without recursion is one lexeme") {

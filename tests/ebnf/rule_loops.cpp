@@ -6,6 +6,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::ebnf;
 using Kind = Rules::Kind;
 
 // What loops accept is tested with build_grammar, over random rules.

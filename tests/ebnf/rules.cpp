@@ -4,6 +4,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::ebnf;
 
 TEST_CASE("What may be empty is found, through rules that know of each other") {
   Rules g;

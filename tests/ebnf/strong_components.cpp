@@ -8,6 +8,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::ebnf;
 
 TEST_CASE("Nodes of one component reach each other, and edges lead to lower numbers") {
   for (unsigned seed = 1; seed <= 200; ++seed) {

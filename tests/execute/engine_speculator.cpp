@@ -54,7 +54,7 @@ Tokens render(std::span<const td::ToolCall> calls, std::span<const td::ToolResul
   for (std::size_t i = 0; i < calls.size(); ++i) {
     text += calls[i].name + ' ' + std::string(name(results[i].status)) + ' ' + results[i].output;
   }
-  return td::ForcedText(masks().trie()).encode(text + "\n");
+  return td::constraint::ForcedText(masks().trie()).encode(text + "\n");
 }
 
 /// A conversation between a model and tools, by itself and with one answer after another.

@@ -19,6 +19,7 @@
 namespace {
 
 using namespace tooldecode;
+using namespace tooldecode::tools;
 
 template <class F>
 void calls(const F& format, std::string_view text) {

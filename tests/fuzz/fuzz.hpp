@@ -54,8 +54,8 @@ inline constexpr std::size_t max_positions = 200;
 
 /// A random text that an automaton accepts; nothing where none was found within `max` bytes.
 /// Demands on the way that steps and allowed bytes agree, and that no state is a dead end.
-inline std::optional<std::string> random_text(const Automaton& automaton, std::mt19937& random,
-                                              std::size_t max = 200) {
+inline std::optional<std::string> random_text(const grammar::Automaton& automaton,
+                                              std::mt19937& random, std::size_t max = 200) {
   auto state = automaton.initial();
   std::string text;
   while (true) {

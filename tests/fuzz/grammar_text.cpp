@@ -16,6 +16,7 @@
 namespace {
 
 using namespace tooldecode;
+using namespace tooldecode::ebnf;
 
 // Whether the slow matcher is quick, and reads ASCII alone.
 bool is_judged(const Rules& rules, std::string_view text) {
@@ -30,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = fuzz::text_of(data, size);
   std::mt19937 random(fuzz::seed_of(text));
   try {
-    const detail::GrammarReader reader(text);
+    const ebnf::GrammarReader reader(text);
     const auto root           = reader.find("root");
     const RootedGrammar built = build_grammar(reader.rules(), root);
     const auto constraint     = fuzz::constraint_of(built.grammar, built.root);

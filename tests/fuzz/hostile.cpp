@@ -19,6 +19,10 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::ebnf;
+using namespace tooldecode::grammar;
+using namespace tooldecode::text;
+using namespace tooldecode::tools;
 
 namespace {
 

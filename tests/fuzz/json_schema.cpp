@@ -17,6 +17,8 @@
 namespace {
 
 using namespace tooldecode;
+using namespace tooldecode::text;
+using namespace tooldecode::tools;
 
 // What the slow validator says; true of what it cannot judge.
 bool conforms(const nlohmann::ordered_json& value, const nlohmann::ordered_json& schema) {

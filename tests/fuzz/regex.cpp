@@ -17,6 +17,8 @@
 namespace {
 
 using namespace tooldecode;
+using namespace tooldecode::text;
+using namespace tooldecode::tools;
 
 void walk(const TextDfa& pattern, ValueSyntax syntax, std::mt19937& random) {
   Grammar grammar;

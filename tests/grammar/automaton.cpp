@@ -9,6 +9,8 @@
 #include <support/slow_matcher.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::grammar;
+using namespace tooldecode::text;
 
 namespace {
 

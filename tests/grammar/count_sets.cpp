@@ -6,8 +6,8 @@
 
 #include <support/catch.hpp>
 
-using tooldecode::CountSets;
-using tooldecode::Occurrences;
+using tooldecode::grammar::CountSets;
+using tooldecode::text::Occurrences;
 
 namespace {
 

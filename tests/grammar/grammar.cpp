@@ -3,6 +3,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::core;
 
 TEST_CASE("A node is satisfiable where some text matches") {
   Grammar g;

@@ -14,6 +14,8 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::ebnf;
+using namespace tooldecode::grammar;
 
 namespace {
 

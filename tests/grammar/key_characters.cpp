@@ -9,6 +9,9 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::core;
+using namespace tooldecode::grammar;
+using namespace tooldecode::text;
 
 TEST_CASE("A trie of keys says which characters come next", "[key_characters]") {
   const std::vector<std::string> names{"a", "a\n", "\xC3\xA9", "\xC3\xA8x", "\"", "\x01", "'", ""};

@@ -11,6 +11,8 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::grammar;
+using namespace tooldecode::text;
 
 namespace {
 

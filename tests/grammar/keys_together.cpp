@@ -8,6 +8,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::grammar;
 using Table = KeysTogether<int>;
 
 TEST_CASE("A table allows, leads on, requires, forbids and is inverted as sets say") {

@@ -3,6 +3,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::grammar;
 
 TEST_CASE("Coming back without a byte is found, coming back after one is not") {
   const auto recursive = [](auto body) {

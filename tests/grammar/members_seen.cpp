@@ -11,6 +11,9 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::ebnf;
+using namespace tooldecode::grammar;
+using namespace tooldecode::text;
 
 namespace {
 

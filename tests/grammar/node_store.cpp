@@ -13,6 +13,9 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::core;
+using namespace tooldecode::grammar;
+using namespace tooldecode::text;
 
 namespace {
 

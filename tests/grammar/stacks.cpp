@@ -7,6 +7,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::grammar;
 
 TEST_CASE("Equal stacks have equal numbers, and different ones do not") {
   StackPool pool;

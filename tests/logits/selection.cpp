@@ -23,7 +23,7 @@ std::optional<td::TokenId> slow_gumbel(const std::vector<float>& distribution, t
   for (std::size_t t = 0; t < distribution.size(); ++t) {
     if (distribution[t] == none) continue;
     const auto token   = static_cast<td::TokenId>(t);
-    const double u     = td::uniform(key.seed, key.position, token);
+    const double u     = td::core::uniform(key.seed, key.position, token);
     const double score = static_cast<double>(distribution[t]) - std::log(-std::log(u));
     if (!best || score > best_score) {
       best       = token;

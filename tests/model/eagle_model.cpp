@@ -56,7 +56,7 @@ Pairs random_pairs(std::size_t count, std::mt19937& random) {
   return pairs;
 }
 
-Floats appended(const td::EagleModel& model, td::KvCache& cache, const Pairs& pairs) {
+Floats appended(const td::EagleModel& model, td::model::KvCache& cache, const Pairs& pairs) {
   Floats guesses(pairs.size() * width);
   model.forward(cache, pairs.tokens, pairs.states, guesses);
   return guesses;
@@ -94,7 +94,7 @@ Forest random_forest(std::size_t size, std::mt19937& random) {
 }
 
 /// Runs a forest in calls of at most `step` nodes.
-Floats run_nodes(const td::EagleModel& model, td::KvCache& cache, const Forest& forest,
+Floats run_nodes(const td::EagleModel& model, td::model::KvCache& cache, const Forest& forest,
                  std::size_t step) {
   Floats guesses(forest.pairs.size() * width);
   for (std::size_t first = 0; first < forest.pairs.size(); first += step) {
@@ -109,9 +109,9 @@ Floats run_nodes(const td::EagleModel& model, td::KvCache& cache, const Forest& 
 
 /// The tensors of a checkpoint for random_llama_config.
 td::test::FloatTensors tensors_of(const td::EagleWeights& weights) {
-  const td::LlamaWeights::Layer& layer = weights.layer;
-  const std::size_t inner              = layer.gate.size() / width;
-  const std::string prefix             = "layers.0.";
+  const td::model::LlamaWeights::Layer& layer = weights.layer;
+  const std::size_t inner                     = layer.gate.size() / width;
+  const std::string prefix                    = "layers.0.";
   return {{"fc.weight", {{width, 2 * width}, weights.projection}},
           {"fc.bias", {{width}, weights.bias}},
           {prefix + "self_attn.q_proj.weight", {{60, width}, layer.query}},
@@ -308,7 +308,7 @@ TEST_CASE("weights given by hand are checked too") {
   CHECK(code([](td::EagleWeights&) {}) == td::Errc::invalid_option);
   CHECK(code([](td::EagleWeights& w) { w.projection.pop_back(); }) == td::Errc::shape_mismatch);
   CHECK(code([](td::EagleWeights& w) { w.bias.pop_back(); }) == td::Errc::shape_mismatch);
-  using Layer = td::LlamaWeights::Layer;
+  using Layer = td::model::LlamaWeights::Layer;
   for (const auto part : {&Layer::query, &Layer::key, &Layer::value, &Layer::output,
                           &Layer::feed_forward_norm, &Layer::gate, &Layer::up, &Layer::down}) {
     CHECK(code([part](td::EagleWeights& w) { (w.layer.*part).pop_back(); }) ==

@@ -31,12 +31,13 @@ TEST_CASE("products equal a float64 reference and one another, whatever is multi
     const auto x        = random_row(l * (n + 3), random);
     const auto w        = random_row(m * (n + 5), random);
     std::vector<float> y(l * (m + 2), 7.0F);
-    td::fill_products({x.data(), l, n, n + 3}, {w.data(), m, n, n + 5}, {y.data(), l, m, m + 2});
+    td::model::fill_products({x.data(), l, n, n + 3}, {w.data(), m, n, n + 5},
+                             {y.data(), l, m, m + 2});
     for (std::size_t t = 0; t < l; ++t) {
       for (std::size_t o = 0; o < m; ++o) {
         const std::span<const float> a(x.data() + t * (n + 3), n);
         const std::span<const float> b(w.data() + o * (n + 5), n);
-        CHECK(y[t * (m + 2) + o] == td::dot(a, b));
+        CHECK(y[t * (m + 2) + o] == td::model::dot(a, b));
         double sum       = 0;
         double magnitude = 0;
         for (std::size_t i = 0; i < n; ++i) {
@@ -60,13 +61,14 @@ TEST_CASE("weighted rows equal a float64 reference and can be added in pieces") 
     const auto rows     = random_row(n * (m + 1), random);
     const auto start    = random_row(m, random);
     auto whole          = start;
-    td::add_weighted_rows(factors, {rows.data(), n, m, m + 1}, whole);
+    td::model::add_weighted_rows(factors, {rows.data(), n, m, m + 1}, whole);
     auto pieces             = start;
     const std::size_t split = random() % (n + 1);
-    td::add_weighted_rows(std::span(factors).first(split), {rows.data(), split, m, m + 1}, pieces);
+    td::model::add_weighted_rows(std::span(factors).first(split), {rows.data(), split, m, m + 1},
+                                 pieces);
     for (std::size_t r = split; r < n; ++r) {
-      td::add_weighted_rows(std::span(factors).subspan(r, 1),
-                            {rows.data() + r * (m + 1), 1, m, m + 1}, pieces);
+      td::model::add_weighted_rows(std::span(factors).subspan(r, 1),
+                                   {rows.data() + r * (m + 1), 1, m, m + 1}, pieces);
     }
     CHECK(whole == pieces);
     for (std::size_t i = 0; i < m; ++i) {
@@ -91,7 +93,7 @@ TEST_CASE("softened scores and activations equal a float64 reference") {
     const auto scores   = random_row(n, random);
     const float scale   = 0.1F + static_cast<float>(random() % 40);
     auto soft           = scores;
-    td::soften(soft, scale);
+    td::model::soften(soft, scale);
     double sum = 0;
     for (const float x : scores)
       sum += std::exp(static_cast<double>(x) * static_cast<double>(scale));
@@ -103,7 +105,7 @@ TEST_CASE("softened scores and activations equal a float64 reference") {
     auto gate     = random_row(n, random);
     const auto up = random_row(n, random);
     auto active   = gate;
-    td::activate(active, up);
+    td::model::activate(active, up);
     for (std::size_t i = 0; i < n; ++i) {
       const auto g          = static_cast<double>(gate[i]);
       const double expected = g / (1 + std::exp(-g)) * static_cast<double>(up[i]);
@@ -111,7 +113,7 @@ TEST_CASE("softened scores and activations equal a float64 reference") {
             1e-6 * std::abs(expected) + 1e-9);
       // The same bits wherever an element stands.
       std::vector<float> alone{gate[i]};
-      td::activate(alone, std::span(up).subspan(i, 1));
+      td::model::activate(alone, std::span(up).subspan(i, 1));
       CHECK(alone[0] == active[i]);
     }
   }
@@ -119,12 +121,12 @@ TEST_CASE("softened scores and activations equal a float64 reference") {
 
 TEST_CASE("softened scores are a distribution, however far apart the scores are") {
   std::vector<float> scores{-1e30F, 0.0F, 1e30F, 1e30F};
-  td::soften(scores, 1.0F);
+  td::model::soften(scores, 1.0F);
   CHECK(scores[0] < 1e-30F);
   CHECK(scores[1] < 1e-30F);
   CHECK(scores[2] == 0.5F);
   CHECK(scores[3] == 0.5F);
   std::vector<float> one{5.0F};
-  td::soften(one, 3.0F);
+  td::model::soften(one, 3.0F);
   CHECK(one[0] == 1.0F);
 }

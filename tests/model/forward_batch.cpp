@@ -7,6 +7,7 @@
 #include <support/random_model.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::model;
 
 TEST_CASE("A model without batches gives the same rows, one pass each") {
   const test::RandomModel model(11);

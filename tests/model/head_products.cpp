@@ -26,9 +26,10 @@ std::vector<W> random_numbers(std::size_t size, std::mt19937& random) {
 template <class W>
 std::vector<float> products_of(std::span<const float> hidden, std::size_t width,
                                const std::vector<const W*>& rows) {
-  const td::HeadStates<W> states(hidden, width);
+  const td::model::HeadStates<W> states(hidden, width);
   std::vector<float> logits(states.size() * rows.size());
-  td::fill_head_products(states, rows, {logits.data(), states.size(), rows.size(), rows.size()});
+  td::model::fill_head_products(states, rows,
+                                {logits.data(), states.size(), rows.size(), rows.size()});
   return logits;
 }
 
@@ -89,8 +90,8 @@ TEST_CASE("logits of F32 rows have the bits of fill_products") {
     std::vector<const float*> rows;
     for (std::size_t r = 0; r < m; ++r) rows.push_back(weights.data() + r * width);
     std::vector<float> expected(n * m);
-    td::fill_products({hidden.data(), n, width, width}, {weights.data(), m, width, width},
-                      {expected.data(), n, m, m});
+    td::model::fill_products({hidden.data(), n, width, width}, {weights.data(), m, width, width},
+                             {expected.data(), n, m, m});
     CHECK(products_of(hidden, width, rows) == expected);
   }
 }
@@ -119,16 +120,16 @@ TEST_CASE("every BF16 weight is widened exactly, in both halves of a register's 
 TEST_CASE("rows of a view: a matrix, a map with a stride") {
   using Matrix        = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const Matrix matrix = Matrix::Random(5, 7);
-  const auto whole    = td::head_rows(matrix);
+  const auto whole    = td::model::head_rows(matrix);
   CHECK(whole.rows == 5);
   CHECK(whole.cols == 7);
   CHECK(whole.row(2)[3] == matrix(2, 3));
-  const auto part = td::head_rows(matrix.leftCols(4));
+  const auto part = td::model::head_rows(matrix.leftCols(4));
   CHECK(part.cols == 4);
   CHECK(part.row(4)[1] == matrix(4, 1));
   const Eigen::Map<const Matrix, 0, Eigen::OuterStride<>> map(matrix.data(), 2, 7,
                                                               Eigen::OuterStride<>(14));
-  CHECK(td::head_rows(map).row(1)[5] == matrix(2, 5));
+  CHECK(td::model::head_rows(map).row(1)[5] == matrix(2, 5));
 }
 
 TEST_CASE("no rows, no states") {

@@ -19,7 +19,7 @@ float mark(float number, std::size_t plane, std::size_t column) {
   return number * 100 + static_cast<float>(plane * 10 + column);
 }
 
-void write(td::KvCache& cache, std::size_t slot, float number) {
+void write(td::model::KvCache& cache, std::size_t slot, float number) {
   for (std::size_t layer = 0; layer < layers; ++layer) {
     for (std::size_t column = 0; column < width; ++column) {
       cache.key(layer, slot)[column]   = mark(number, 2 * layer, column);
@@ -28,7 +28,7 @@ void write(td::KvCache& cache, std::size_t slot, float number) {
   }
 }
 
-bool holds(const td::KvCache& cache, const std::vector<float>& numbers) {
+bool holds(const td::model::KvCache& cache, const std::vector<float>& numbers) {
   if (cache.length() != numbers.size()) return false;
   for (std::size_t slot = 0; slot < numbers.size(); ++slot) {
     for (std::size_t layer = 0; layer < layers; ++layer) {
@@ -45,7 +45,7 @@ bool holds(const td::KvCache& cache, const std::vector<float>& numbers) {
 }
 
 struct Pair {
-  td::KvCache cache{layers, width};
+  td::model::KvCache cache{layers, width};
   std::vector<float> numbers;
 };
 
@@ -118,13 +118,13 @@ TEST_CASE("a family of forks behaves as if each had its own copy") {
 }
 
 TEST_CASE("full blocks are shared by a fork, the last one is not") {
-  constexpr std::size_t block = td::KvCache::block_size;
-  td::KvCache cache(layers, width);
+  constexpr std::size_t block = td::model::KvCache::block_size;
+  td::model::KvCache cache(layers, width);
   const std::size_t length = 2 * block + 5;
   cache.open(length);
   for (std::size_t i = 0; i < length; ++i) write(cache, i, static_cast<float>(i));
   cache.close(length);
-  const td::KvCache fork = cache.fork();
+  const td::model::KvCache fork = cache.fork();
   for (std::size_t slot = 0; slot < length; ++slot) {
     const bool shared = cache.keys(0, slot, 1).data == fork.keys(0, slot, 1).data;
     CHECK(shared == (slot < 2 * block));

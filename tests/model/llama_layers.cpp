@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t width = 36;
 
 /// A random layer of its own feed-forward width.
-td::LlamaWeights::Layer random_layer(unsigned seed, bool with_norm) {
+td::model::LlamaWeights::Layer random_layer(unsigned seed, bool with_norm) {
   auto config              = td::test::random_llama_config();
   config.layers            = 1;
   config.intermediate_size = 43;
@@ -31,12 +31,12 @@ td::LlamaWeights::Layer random_layer(unsigned seed, bool with_norm) {
 }
 
 /// Appends tokens to a cache in parts of `step`; their states are run in place.
-void run_sequence(const td::LlamaLayers& layers, const td::LlamaWeights::Layer& layer,
-                  td::KvCache& cache, std::span<float> states, std::size_t step) {
+void run_sequence(const td::model::LlamaLayers& layers, const td::model::LlamaWeights::Layer& layer,
+                  td::model::KvCache& cache, std::span<float> states, std::size_t step) {
   for (std::size_t first = 0; first * width < states.size(); first += step) {
     const std::size_t count = std::min(step, states.size() / width - first);
     cache.open(count);
-    std::vector<td::LlamaRow> rows;
+    std::vector<td::model::LlamaRow> rows;
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t slot = cache.length() + i;
       rows.push_back({&cache, slot, slot, slot + 1, 0});
@@ -55,7 +55,7 @@ Vector widened(std::span<const float> numbers) {
 TEST_CASE("a layer with and without an attention norm equals a float64 reference") {
   auto config       = td::test::random_llama_config();
   config.rope_theta = 300.0F;
-  const td::LlamaLayers layers{config};
+  const td::model::LlamaLayers layers{config};
   std::mt19937 random{31};
   for (const bool with_norm : {true, false}) {
     const auto layer = random_layer(32, with_norm);
@@ -68,7 +68,7 @@ TEST_CASE("a layer with and without an attention norm equals a float64 reference
         for (std::size_t s = 0; s <= t; ++s) rows.back().sees.push_back(s);
       }
       const auto expected = td::test::slow_layer(config, layer, rows);
-      td::KvCache cache{1, layers.key_width()};
+      td::model::KvCache cache{1, layers.key_width()};
       run_sequence(layers, layer, cache, states, count);
       for (std::size_t t = 0; t < count; ++t) {
         CHECK(td::test::relative_error(states.data() + t * width, expected[t]) < 1e-5);
@@ -78,13 +78,13 @@ TEST_CASE("a layer with and without an attention norm equals a float64 reference
 }
 
 TEST_CASE("a norm of ones is not the same as no norm") {
-  const td::LlamaLayers layers{td::test::random_llama_config()};
+  const td::model::LlamaLayers layers{td::test::random_llama_config()};
   auto layer = random_layer(33, false);
   std::mt19937 random{34};
   const auto input = td::test::random_numbers(5 * width, 0.6F, random);
-  const auto after = [&](const td::LlamaWeights::Layer& one) {
+  const auto after = [&](const td::model::LlamaWeights::Layer& one) {
     auto states = input;
-    td::KvCache cache{1, layers.key_width()};
+    td::model::KvCache cache{1, layers.key_width()};
     run_sequence(layers, one, cache, states, 5);
     return states;
   };
@@ -99,7 +99,7 @@ TEST_CASE("a norm of ones is not the same as no norm") {
 }
 
 TEST_CASE("normalise divides by the root of the mean square, in place too") {
-  const td::LlamaLayers layers{td::test::random_llama_config()};
+  const td::model::LlamaLayers layers{td::test::random_llama_config()};
   std::mt19937 random{35};
   const auto weight   = td::test::random_numbers(width, 1, random);
   auto x              = td::test::random_numbers(width, 3, random);
@@ -110,7 +110,7 @@ TEST_CASE("normalise divides by the root of the mean square, in place too") {
 
 TEST_CASE("rows of a tree see their own path alone") {
   const auto config = td::test::random_llama_config();
-  const td::LlamaLayers layers{config};
+  const td::model::LlamaLayers layers{config};
   for (const bool with_norm : {true, false}) {
     const auto layer = random_layer(36, with_norm);
     std::mt19937 random{37};
@@ -134,9 +134,9 @@ TEST_CASE("rows of a tree see their own path alone") {
       ancestors.push_back((node == 0 ? 0 : ancestors[parents[node]]) | std::uint64_t{1} << node);
     }
     const auto expected = td::test::slow_layer(config, layer, slow);
-    td::KvCache cache{1, layers.key_width()};
+    td::model::KvCache cache{1, layers.key_width()};
     run_sequence(layers, layer, cache, std::span(states).first(prefix * width), 64);
-    std::vector<td::LlamaRow> rows;
+    std::vector<td::model::LlamaRow> rows;
     cache.open(nodes);
     for (std::size_t i = 0; i < nodes; ++i) {
       rows.push_back({&cache, slow[prefix + i].position, prefix + i, prefix, ancestors[i]});
@@ -150,28 +150,28 @@ TEST_CASE("rows of a tree see their own path alone") {
 }
 
 TEST_CASE("a row has the same bits whatever stands beside it") {
-  const td::LlamaLayers layers{td::test::random_llama_config()};
+  const td::model::LlamaLayers layers{td::test::random_llama_config()};
   std::mt19937 random{38};
   for (const bool with_norm : {true, false}) {
     const auto layer = random_layer(39, with_norm);
     const auto input = td::test::random_numbers(50 * width, 0.6F, random);
     auto alone       = input;
-    td::KvCache first{1, layers.key_width()};
+    td::model::KvCache first{1, layers.key_width()};
     run_sequence(layers, layer, first, alone, 1);
     for (const std::size_t step : {2U, 3U, 7U, 50U}) {
       INFO("norm " << with_norm << ", step " << step);
       auto together = input;
-      td::KvCache cache{1, layers.key_width()};
+      td::model::KvCache cache{1, layers.key_width()};
       run_sequence(layers, layer, cache, together, step);
       CHECK(together == alone);
     }
     // Rows of two sequences in one call, in turns.
-    td::KvCache a{1, layers.key_width()}, b{1, layers.key_width()};
+    td::model::KvCache a{1, layers.key_width()}, b{1, layers.key_width()};
     auto tail = input;
     tail.erase(tail.begin(), tail.begin() + static_cast<std::ptrdiff_t>(30 * width));
-    td::KvCache other{1, layers.key_width()};
+    td::model::KvCache other{1, layers.key_width()};
     run_sequence(layers, layer, other, tail, 20);
-    std::vector<td::LlamaRow> rows;
+    std::vector<td::model::LlamaRow> rows;
     a.open(20);
     b.open(20);
     std::vector<float> mixed;

@@ -27,7 +27,7 @@ using Vector = std::vector<double>;
 namespace {
 
 /// The logits after the last token, in float64: all positions anew, layer by layer.
-Vector slow_logits(const td::LlamaConfig& config, const td::LlamaWeights& weights,
+Vector slow_logits(const td::LlamaConfig& config, const td::model::LlamaWeights& weights,
                    const Tokens& tokens) {
   std::vector<td::test::SlowRow> rows;
   for (std::size_t t = 0; t < tokens.size(); ++t) {
@@ -52,7 +52,7 @@ Tokens random_tokens(std::size_t count, std::mt19937& random) {
   return tokens;
 }
 
-std::vector<float> logits_after(const td::LlamaModel& model, td::KvCache& cache,
+std::vector<float> logits_after(const td::LlamaModel& model, td::model::KvCache& cache,
                                 std::span<const td::TokenId> tokens) {
   std::vector<float> logits(model.vocabulary_size());
   model.forward(cache, tokens, logits);
@@ -256,8 +256,8 @@ TEST_CASE("sequences in a batch have the bits of each alone") {
   const auto model = random_llama(12);
   std::mt19937 random{12};
   constexpr std::size_t count = 70;
-  std::vector<td::KvCache> caches, alone;
-  std::vector<td::KvCache*> pointers;
+  std::vector<td::model::KvCache> caches, alone;
+  std::vector<td::model::KvCache*> pointers;
   for (std::size_t i = 0; i < count; ++i) {
     caches.push_back(model.make_cache());
     if (i % 3 != 0)

@@ -16,7 +16,7 @@ using Json   = nlohmann::json;
 namespace {
 
 /// A safetensors file of F32 tensors under the names that checkpoints use.
-std::string file_of(td::LlamaWeights weights, const td::LlamaConfig& config) {
+std::string file_of(td::model::LlamaWeights weights, const td::LlamaConfig& config) {
   Json header = Json::object();
   std::string data;
   weights.for_each(config, [&](const std::vector<float>& weight, const std::string& name,
@@ -43,7 +43,8 @@ TEST_CASE("every weight is read from the tensor of its name") {
     auto config      = td::test::random_llama_config();
     config.tied_head = tied;
     auto weights     = td::test::random_llama_weights(config, 1);
-    auto read = td::LlamaWeights::read(td::SafeTensors::parse(file_of(weights, config)), config);
+    auto read =
+        td::model::LlamaWeights::read(td::SafeTensors::parse(file_of(weights, config)), config);
     std::vector<std::vector<float>> expected;
     weights.for_each(config, [&](const std::vector<float>& weight, const std::string&, std::size_t,
                                  std::size_t) { expected.push_back(weight); });
@@ -65,17 +66,17 @@ TEST_CASE("a config that the file does not bear out is refused with the tensor's
   const auto file =
       td::SafeTensors::parse(file_of(td::test::random_llama_weights(config, 1), config), "f");
   config.layers = 1 << 20;
-  CHECK_THROWS_WITH(td::LlamaWeights::read(file, config),
+  CHECK_THROWS_WITH(td::model::LlamaWeights::read(file, config),
                     "f: tensor \"model.layers.2.input_layernorm.weight\": is not in the file");
   config = td::test::random_llama_config();
   config.vocabulary_size++;
   CHECK_THROWS_WITH(
-      td::LlamaWeights::read(file, config),
+      td::model::LlamaWeights::read(file, config),
       "f: tensor \"model.embed_tokens.weight\": has shape [61,36], required is [62,36]");
   config                 = td::test::random_llama_config();
   config.key_value_heads = 3;
   CHECK_THROWS_WITH(
-      td::LlamaWeights::read(file, config),
+      td::model::LlamaWeights::read(file, config),
       "f: tensor \"model.layers.0.self_attn.k_proj.weight\": has shape [20,36], required "
       "is [30,36]");
 }

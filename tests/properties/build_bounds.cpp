@@ -20,6 +20,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::grammar;
 using Json = nlohmann::ordered_json;
 
 namespace {

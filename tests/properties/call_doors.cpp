@@ -24,6 +24,7 @@
 #include <support/slow_validator.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::tools;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -348,7 +349,7 @@ TEST_CASE("Whatever random tokens make of a format's marks is a checked call, or
                                                   ? DelimitedCall::kimi_k2().ends_reasoning()
                                                   : std::vector<std::string>();
         const std::string answer =
-            thinks ? detail::without_reasoning(walk.text, format.reasoning, ends) : walk.text;
+            thinks ? tools::without_reasoning(walk.text, format.reasoning, ends) : walk.text;
         const auto begun = count_matches(answer, format.begins, format.at_start);
         // One mark may open several calls, and none does not open one.
         if (begun > calls.size() || (begun == 0 && !calls.empty() && format.name != "llama")) {

@@ -21,6 +21,7 @@
 #include <support/data.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::tools;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -127,9 +128,9 @@ std::optional<std::string> difference(const Family& family, const Json& row,
   // A prompt that is continued has the beginnings of the reasoning and of the content.
   const auto is_told = [&](const char* key, std::string_view read) {
     const auto told      = row.at(key).get<std::string>();
-    const auto trimmed   = detail::trimmed(told);
+    const auto trimmed   = tools::trimmed(told);
     const bool continues = row.value("continue", 0) != 0;
-    const auto mine      = detail::trimmed(read);
+    const auto mine      = tools::trimmed(read);
     return continues ? trimmed.ends_with(mine) : trimmed == mine;
   };
   if (family.part != "gpt-oss") {  // whose messages are content, or are not, by their channels
@@ -139,7 +140,7 @@ std::optional<std::string> difference(const Family& family, const Json& row,
     if (options.reasoning) {
       const auto ends = family.part == "Kimi-K2" ? DelimitedCall::kimi_k2().ends_reasoning()
                                                  : std::vector<std::string>();
-      after           = detail::without_reasoning(text, *options.reasoning, ends);
+      after           = tools::without_reasoning(text, *options.reasoning, ends);
       const auto last = std::min(after.find_first_not_of(" \t\r\n"), after.size());
       const auto from = start + options.reasoning->begin.size();
       thought = std::string_view(text).substr(from, std::min(text.find(marks.end), last) - from);

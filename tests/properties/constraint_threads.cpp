@@ -17,6 +17,7 @@
 #include <support/data.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::core;
 
 namespace {
 

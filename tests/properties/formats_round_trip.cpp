@@ -23,6 +23,7 @@
 #include <support/slow_validator.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::tools;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -270,7 +271,7 @@ std::size_t walk_marks(const ToolCallFSM& calls, const std::string& text) {
   auto state        = calls.initial();
   std::size_t count = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = detail::delimiter_length(std::string_view(text).substr(at));
+    const std::size_t length = tools::delimiter_length(std::string_view(text).substr(at));
     const auto mark          = calls.vocabulary().find_special(text.substr(at, length));
     if (length > 0 && mark) {
       if (const auto next = calls.advance(state, *mark)) {

@@ -14,6 +14,8 @@
 namespace {
 
 using namespace tooldecode;
+using namespace tooldecode::grammar;
+using namespace tooldecode::schema;
 using Json = nlohmann::ordered_json;
 
 bool accepts(const std::optional<Automaton>& automaton, const std::string& text) {

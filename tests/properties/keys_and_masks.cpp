@@ -24,6 +24,8 @@
 // token, with tokens that cut escapes anywhere.
 
 using namespace tooldecode;
+using namespace tooldecode::grammar;
+using namespace tooldecode::text;
 
 namespace {
 

@@ -19,6 +19,7 @@
 #include <support/data.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::vocabulary;
 
 namespace {
 

@@ -5,6 +5,8 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::schema;
+using namespace tooldecode::text;
 using Json = nlohmann::ordered_json;
 
 namespace {

@@ -4,6 +4,7 @@
 #include <support/form_judge.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::schema;
 using Json = nlohmann::ordered_json;
 
 TEST_CASE("Constants equal what has their value") {

@@ -6,6 +6,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::schema;
 using Json = nlohmann::ordered_json;
 
 TEST_CASE("References are resolved as RFC 3986, section 5.4, lists them") {

@@ -5,6 +5,8 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::schema;
+using namespace tooldecode::text;
 
 TEST_CASE("A form has a point where its bounds leave one number") {
   const NumberBounds::Bound two{Decimal::parse("2.0"), false}, open{Decimal::parse("2"), true};

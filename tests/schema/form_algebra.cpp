@@ -7,6 +7,7 @@
 #include <support/form_judge.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::schema;
 
 TEST_CASE("Objects exclude each other by a member that one of them needs") {
   FormAlgebra forms;

@@ -3,6 +3,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::schema;
 
 TEST_CASE("Conjunctions and complements are known by their parts") {
   FormAlgebra forms;

@@ -15,6 +15,9 @@
 #include <support/slow_matcher.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::grammar;
+using namespace tooldecode::schema;
+using namespace tooldecode::text;
 using Json = nlohmann::ordered_json;
 
 namespace {

@@ -7,6 +7,8 @@
 #include <support/slow_matcher.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::schema;
+using namespace tooldecode::text;
 
 TEST_CASE("So many items conform, whatever the others are") {
   for (const Occurrences count : {Occurrences{1}, Occurrences{2, 2}, Occurrences{0, 1}}) {

@@ -16,14 +16,14 @@
 
 namespace {
 
-using tooldecode::Automaton;
 using tooldecode::Errc;
 using tooldecode::Error;
 using tooldecode::Grammar;
 using tooldecode::NodeId;
 using tooldecode::SchemaCompiler;
 using tooldecode::SchemaOptions;
-using tooldecode::ValueSyntax;
+using tooldecode::grammar::Automaton;
+using tooldecode::text::ValueSyntax;
 using Json = nlohmann::ordered_json;
 
 // A compiled schema; a schema that no value satisfies accepts nothing.

@@ -5,6 +5,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::schema;
 using Json = nlohmann::ordered_json;
 
 TEST_CASE("A keyword belongs to drafts, is an annotation, or is unknown") {

@@ -10,6 +10,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::schema;
 
 TEST_CASE("Members are found by name, however many they are, and whenever they were added") {
   std::mt19937 random(4);

@@ -9,6 +9,8 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::schema;
+using namespace tooldecode::text;
 
 namespace {
 

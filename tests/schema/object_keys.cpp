@@ -10,6 +10,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::schema;
 
 TEST_CASE("Each key is in the one class of the patterns that it matches") {
   FormAlgebra forms;

@@ -10,8 +10,8 @@
 namespace {
 
 using tooldecode::Grammar;
-using tooldecode::Spellings;
-using tooldecode::ValueSyntax;
+using tooldecode::schema::Spellings;
+using tooldecode::text::ValueSyntax;
 using Json = nlohmann::ordered_json;
 
 std::vector<std::string> spellings(const Json& value, ValueSyntax syntax) {
@@ -67,12 +67,13 @@ TEST_CASE("A constant array or object is written in its order, with the separato
 TEST_CASE("A further key is a string, or an identifier between its marks", "[schema_text]") {
   Grammar grammar;
   const Spellings json(grammar, ValueSyntax::json), python(grammar, ValueSyntax::python);
-  const auto accepts = [](const tooldecode::DfaPointer& dfa, std::string_view bytes) {
-    tooldecode::Dfa::State state = 0;
+  const auto accepts = [](const tooldecode::text::DfaPointer& dfa, std::string_view bytes) {
+    tooldecode::text::Dfa::State state = 0;
     for (const char c : bytes) {
-      if (state != tooldecode::Dfa::dead) state = dfa->next(state, static_cast<std::uint8_t>(c));
+      if (state != tooldecode::text::Dfa::dead)
+        state = dfa->next(state, static_cast<std::uint8_t>(c));
     }
-    return state != tooldecode::Dfa::dead && dfa->accepting(state);
+    return state != tooldecode::text::Dfa::dead && dfa->accepting(state);
   };
   REQUIRE(json.other_keys(nullptr, false).size() == 1);
   CHECK(accepts(json.other_keys(nullptr, false)[0], R"("a b")"));
@@ -80,7 +81,7 @@ TEST_CASE("A further key is a string, or an identifier between its marks", "[sch
   CHECK(accepts(python.other_keys(nullptr, false)[0], R"("a b")"));
   CHECK(accepts(python.other_keys(nullptr, false)[1], "'a b'"));
   CHECK(accepts(python.other_keys(nullptr, false)[1], R"('\x61\u0062')"));
-  const auto two = tooldecode::TextDfa::of(U"a\u00E9");
+  const auto two = tooldecode::text::TextDfa::of(U"a\u00E9");
   CHECK(accepts(json.other_keys(&two, false)[0], R"("\u0061\u00E9")"));
   CHECK_FALSE(accepts(json.other_keys(&two, false)[0], R"("ae")"));
   CHECK(json.key("a\n\"'\xC3\xA9") == std::vector<std::string>{R"("a\n\"')"

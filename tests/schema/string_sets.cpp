@@ -3,6 +3,8 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::schema;
+using namespace tooldecode::text;
 
 TEST_CASE("Tests on texts hold together, and their automaton agrees") {
   StringSets sets;

@@ -9,12 +9,12 @@
 
 namespace tooldecode::test {
 
-inline bool accepts(const Dfa& dfa, std::string_view text) {
+inline bool accepts(const text::Dfa& dfa, std::string_view text) {
   if (dfa.empty()) return false;
-  Dfa::State state = 0;
+  text::Dfa::State state = 0;
   for (const char c : text) {
     state = dfa.next(state, static_cast<std::uint8_t>(c));
-    if (state == Dfa::dead) return false;
+    if (state == text::Dfa::dead) return false;
   }
   return dfa.accepting(state);
 }

@@ -20,7 +20,7 @@ namespace tooldecode::test {
 /// What rules draw from, with each outcome's probability known; `next` goes to the next outcome.
 class BranchNoise {
  public:
-  [[nodiscard]] std::optional<TokenId> draw(const TargetDistribution& distribution) {
+  [[nodiscard]] std::optional<TokenId> draw(const verify::TargetDistribution& distribution) {
     return draw(std::span<const double>(softmax(distribution)));
   }
   [[nodiscard]] std::optional<TokenId> draw(std::span<const double> weights) {

@@ -17,10 +17,10 @@ class FormJudge {
  public:
   using Json = nlohmann::ordered_json;
 
-  explicit FormJudge(FormAlgebra& forms) : forms_(forms) {}
+  explicit FormJudge(schema::FormAlgebra& forms) : forms_(forms) {}
 
-  bool operator()(FormId id, const Json& value) {
-    const Form& form = forms_[id];
+  bool operator()(schema::FormId id, const Json& value) {
+    const schema::Form& form = forms_[id];
     switch (value.type()) {
       case Json::value_t::null:
         return form.null;
@@ -43,40 +43,43 @@ class FormJudge {
     return std::any_of(forms.begin(), forms.end(),
                        [&](const auto& form) { return conforms(form, value); });
   }
-  static bool within(const Occurrences& bounds, std::size_t count) {
-    return count >= bounds.min && (bounds.max == Occurrences::unbounded || count <= bounds.max);
+  static bool within(const text::Occurrences& bounds, std::size_t count) {
+    return count >= bounds.min &&
+           (bounds.max == text::Occurrences::unbounded || count <= bounds.max);
   }
-  bool conforms(const NumberForm& form, const Json& value) {
-    const Decimal number   = Decimal::parse(ExactNumber::text(value));
-    const auto& min        = form.bounds.minimum;
-    const auto& max        = form.bounds.maximum;
-    const int low          = min ? compare(number, min->value) : 1;
-    const int high         = max ? compare(number, max->value) : -1;
-    const std::string text = ExactNumber::text(value);
-    const bool is_digits   = text.find_first_of(".eE") == text.npos;
-    const NumberKinds kind = !number.is_integral() ? NumberKinds::fractions
-                             : is_digits           ? NumberKinds::digits
-                                                   : NumberKinds::pointed;
+  bool conforms(const schema::NumberForm& form, const Json& value) {
+    const text::Decimal number   = text::Decimal::parse(text::ExactNumber::text(value));
+    const auto& min              = form.bounds.minimum;
+    const auto& max              = form.bounds.maximum;
+    const int low                = min ? text::compare(number, min->value) : 1;
+    const int high               = max ? text::compare(number, max->value) : -1;
+    const std::string text       = text::ExactNumber::text(value);
+    const bool is_digits         = text.find_first_of(".eE") == text.npos;
+    const text::NumberKinds kind = !number.is_integral() ? text::NumberKinds::fractions
+                                   : is_digits           ? text::NumberKinds::digits
+                                                         : text::NumberKinds::pointed;
     return low >= (min && min->exclusive ? 1 : 0) && high <= (max && max->exclusive ? -1 : 0) &&
            has(form.kinds, kind) &&
-           std::all_of(
-               form.bounds.multiples.begin(), form.bounds.multiples.end(),
-               [&](const Decimal& multiple) { return is_multiple(number, multiple).value(); });
+           std::all_of(form.bounds.multiples.begin(), form.bounds.multiples.end(),
+                       [&](const text::Decimal& multiple) {
+                         return text::is_multiple(number, multiple).value();
+                       });
   }
-  bool conforms(const StringForm& form, const Json& value) {
+  bool conforms(const schema::StringForm& form, const Json& value) {
     const auto text = value.get<std::string>();
     const auto has  = [&](const std::vector<std::string>& list) {
       return std::find(list.begin(), list.end(), text) != list.end();
     };
-    return within(form.length, decode_utf8(text).size()) && forms_.texts.holds(form.tests, text) &&
-           (!form.values || has(*form.values)) && !has(form.excluded);
+    return within(form.length, text::decode_utf8(text).size()) &&
+           forms_.texts.holds(form.tests, text) && (!form.values || has(*form.values)) &&
+           !has(form.excluded);
   }
-  bool conforms(const ArrayForm& form, const Json& value) {
+  bool conforms(const schema::ArrayForm& form, const Json& value) {
     if (!within(form.length, value.size())) return false;
     for (std::size_t i = 0; i < value.size(); ++i) {
       if (!(*this)(form.item(i), value[i])) return false;
     }
-    for (const ArrayForm::Contains& contains : form.contains) {
+    for (const schema::ArrayForm::Contains& contains : form.contains) {
       std::size_t count = 0;
       for (std::size_t i = contains.from; i < value.size(); ++i) {
         count += (*this)(contains.item, value[i]) ? 1 : 0;
@@ -92,15 +95,15 @@ class FormJudge {
     }
     return true;
   }
-  bool conforms(const ObjectForm& form, const Json& value) {
+  bool conforms(const schema::ObjectForm& form, const Json& value) {
     if (!within(form.count, value.size())) return false;
     for (const auto& [name, member] : value.items()) {
       if (!(*this)(forms_.value_of(form, name), member)) return false;
     }
-    for (const ObjectForm::Member& member : form.members) {
+    for (const schema::ObjectForm::Member& member : form.members) {
       if (member.required && !value.contains(member.name)) return false;
     }
-    for (const ObjectForm::Together& together : form.together) {
+    for (const schema::ObjectForm::Together& together : form.together) {
       std::uint32_t set = 0;
       for (std::size_t i = 0; i < together.keys.size(); ++i) {
         if (value.contains(together.keys[i])) set |= 1U << i;
@@ -112,7 +115,7 @@ class FormJudge {
     });
   }
 
-  FormAlgebra& forms_;
+  schema::FormAlgebra& forms_;
 };
 
 }  // namespace tooldecode::test

@@ -31,9 +31,9 @@ inline LlamaConfig random_llama_config() {
 }
 
 /// Weights of such a size that every part of the model matters to its logits.
-inline LlamaWeights random_llama_weights(const LlamaConfig& config, unsigned seed) {
+inline model::LlamaWeights random_llama_weights(const LlamaConfig& config, unsigned seed) {
   std::mt19937 random{seed};
-  LlamaWeights weights;
+  model::LlamaWeights weights;
   weights.layers.resize(config.layers);
   weights.for_each(config, [&](std::vector<float>& weight, const std::string& name,
                                std::size_t rows, std::size_t columns) {

@@ -37,7 +37,7 @@ struct NodeCase {
   ProposalDistribution proposal;
   std::size_t children = 0;
 
-  [[nodiscard]] TargetDistribution distribution() const { return {logits, temperature}; }
+  [[nodiscard]] verify::TargetDistribution distribution() const { return {logits, temperature}; }
 };
 
 /// Random nodes and the extreme ones, always the same.
@@ -270,14 +270,14 @@ class ToyTarget {
 [[nodiscard]] inline DraftTree sampled_tree(const ToyTarget& target,
                                             const ToyTarget::Tokens& tokens,
                                             std::span<const std::size_t> shape, NoiseKey key,
-                                            NoiseStream stream = NoiseStream::drafts) {
+                                            core::NoiseStream stream = core::NoiseStream::drafts) {
   DraftTree tree(tokens.back());
   for (std::size_t node = 0; node < tree.size() && tree.depth(node) < shape.size(); ++node) {
     const ProposalDistribution& q = target.draft(tokens, tree, node);
-    const auto words = noise_words(key.seed, key.position + tree.depth(node), 0, stream);
+    const auto words = core::noise_words(key.seed, key.position + tree.depth(node), 0, stream);
     std::array<std::pair<double, TokenId>, 4> order;  // by exponential clocks
     for (std::size_t i = 0; i < order.size(); ++i) {
-      order[i] = {-std::log(unit_interval(words[i])) / q.probabilities[i], q.tokens[i]};
+      order[i] = {-std::log(core::unit_interval(words[i])) / q.probabilities[i], q.tokens[i]};
     }
     std::sort(order.begin(), order.end());
     for (std::size_t i = 0; i < shape[tree.depth(node)]; ++i) tree.add(node, order[i].second);

@@ -45,7 +45,8 @@ struct SlowRow {
 };
 
 /// The layer's output for every row, one head at a time.
-inline std::vector<Vector> slow_layer(const LlamaConfig& config, const LlamaWeights::Layer& layer,
+inline std::vector<Vector> slow_layer(const LlamaConfig& config,
+                                      const model::LlamaWeights::Layer& layer,
                                       const std::vector<SlowRow>& rows) {
   const std::size_t size = config.head_size;
   const auto rotated     = [&](Vector heads, std::size_t position) {

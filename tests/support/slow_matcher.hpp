@@ -140,18 +140,18 @@ class Matcher {
   }
 
   // One unit more or less past the bounds is all that a count can tell.
-  static std::uint32_t capped(const Occurrences& units, std::uint32_t count) {
-    const std::uint32_t max = units.max == Occurrences::unbounded ? units.min : units.max + 1;
+  static std::uint32_t capped(const text::Occurrences& units, std::uint32_t count) {
+    const std::uint32_t max = units.max == text::Occurrences::unbounded ? units.min : units.max + 1;
     return std::min(count, max);
   }
 
-  using LexemeState = std::pair<Dfa::State, std::uint32_t>;
+  using LexemeState = std::pair<text::Dfa::State, std::uint32_t>;
 
   static std::optional<LexemeState> step(const Grammar::Node& node, LexemeState at,
                                          std::uint8_t byte) {
-    const Dfa& dfa        = *node.dfa;
-    const Dfa::State next = dfa.next(at.first, byte);
-    if (next == Dfa::dead) return std::nullopt;
+    const text::Dfa& dfa        = *node.dfa;
+    const text::Dfa::State next = dfa.next(at.first, byte);
+    if (next == text::Dfa::dead) return std::nullopt;
     if (dfa.boundary(at.first)) {
       if (dfa.closing(next)) {
         if (at.second < node.occurrences.min) return std::nullopt;
@@ -176,7 +176,7 @@ class Matcher {
       const LexemeState at = work.back();
       work.pop_back();
       if (accepts(node, at)) return true;
-      std::set<Dfa::State> tried;
+      std::set<text::Dfa::State> tried;
       for (unsigned b = 0; b < 256; ++b) {
         const auto byte = static_cast<std::uint8_t>(b);
         if (!tried.insert(node.dfa->next(at.first, byte)).second) continue;
@@ -203,7 +203,7 @@ class Matcher {
   }
 
   // Every literal of a trie with its index.
-  static std::vector<std::pair<std::string, std::uint32_t>> literals(const ByteTrie& trie) {
+  static std::vector<std::pair<std::string, std::uint32_t>> literals(const core::ByteTrie& trie) {
     std::vector<std::pair<std::string, std::uint32_t>> result;
     std::vector<std::pair<std::uint32_t, std::string>> work{{0, ""}};
     while (!work.empty()) {
@@ -259,20 +259,20 @@ class Matcher {
         ++length;
       }
       if (i + length > key.size()) break;
-      append_utf8(name.text, c);
+      text::append_utf8(name.text, c);
       i += length;
     }
     name.rest = key.substr(std::min(i, key.size()));
     return name;
   }
   // Whether some bytes are one whole character of a string literal, and which.
-  static bool character(std::string_view bytes, ValueSyntax syntax, char32_t& c) {
+  static bool character(std::string_view bytes, text::ValueSyntax syntax, char32_t& c) {
     if (bytes[0] != '\\') {
-      const std::u32string points = decode_utf8(bytes);
+      const std::u32string points = text::decode_utf8(bytes);
       c                           = points[0];
       return points.size() == 1 && (c != 0xFFFD || bytes == "\xEF\xBF\xBD");
     }
-    const bool python            = syntax == ValueSyntax::python;
+    const bool python            = syntax == text::ValueSyntax::python;
     const std::string_view kinds = python ? "\\'\"abfnrtv" : "\"\\/bfnrt";
     const std::string_view plain = python ? "\\'\"\a\b\f\n\r\t\v" : "\"\\/\b\f\n\r\t";
     if (bytes.size() == 2 && kinds.find(bytes[1]) != std::string_view::npos) {
@@ -297,10 +297,10 @@ class Matcher {
     return python || c < 0xD800 || c > 0xDFFF;
   }
   // Whether some bytes may begin a spelling of a character.
-  static bool begins(std::string_view bytes, char32_t c, ValueSyntax syntax) {
-    const bool python = syntax == ValueSyntax::python;
+  static bool begins(std::string_view bytes, char32_t c, text::ValueSyntax syntax) {
+    const bool python = syntax == text::ValueSyntax::python;
     std::vector<std::string> spellings(1);
-    append_utf8(spellings[0], c);
+    text::append_utf8(spellings[0], c);
     for (const char letter : std::string("\"'\\/abfnrtv")) {
       char32_t meant = 0;
       const std::string one{'\\', letter};
@@ -344,7 +344,8 @@ class Matcher {
         break;
       }
       if (end < text_.size()) continue;
-      const std::u32string left = decode_utf8(std::string_view(wanted).substr(name.text.size()));
+      const std::u32string left =
+          text::decode_utf8(std::string_view(wanted).substr(name.text.size()));
       result.is_prefix =
           name.rest.empty() || (!left.empty() && begins(name.rest, left[0], *node.strings));
     }
@@ -361,8 +362,8 @@ class Matcher {
     if (!live_[others.value]) return results;
     std::set<std::string> shadows = written;
     for (const auto& [text, i] : literals(*node.literals)) shadows.insert(name_of(node, text).text);
-    const Dfa& dfa   = *others.key;
-    Dfa::State state = 0;
+    const text::Dfa& dfa   = *others.key;
+    text::Dfa::State state = 0;
     for (std::size_t i = start; i <= text_.size(); ++i) {
       const std::string key(text_.substr(start, i - start));
       const std::string name = name_of(node, key).text;
@@ -374,25 +375,26 @@ class Matcher {
         break;
       }
       state = dfa.next(state, static_cast<std::uint8_t>(text_[i]));
-      if (state == Dfa::dead) break;
+      if (state == text::Dfa::dead) break;
     }
     return results;
   }
   // Whether some longer key than `key` is no shadow: names longer than every shadow are none, so
   // those up to one byte more than the longest decide.
-  static bool ends_elsewhere(const Grammar::Node& node, const Dfa& dfa, Dfa::State state,
-                             const std::string& key, const std::set<std::string>& shadows) {
+  static bool ends_elsewhere(const Grammar::Node& node, const text::Dfa& dfa,
+                             text::Dfa::State state, const std::string& key,
+                             const std::set<std::string>& shadows) {
     std::size_t longest = 0;
     for (const std::string& shadow : shadows) longest = std::max(longest, shadow.size());
-    std::vector<std::pair<Dfa::State, std::string>> work{{state, key}};
+    std::vector<std::pair<text::Dfa::State, std::string>> work{{state, key}};
     while (!work.empty()) {
       const auto [at, text] = work.back();
       work.pop_back();
       // A trimmed automaton can always end.
       if (name_of(node, text).text.size() > longest) return true;
       for (unsigned b = 0; b < 256; ++b) {
-        const Dfa::State next = dfa.next(at, static_cast<std::uint8_t>(b));
-        if (next == Dfa::dead) continue;
+        const text::Dfa::State next = dfa.next(at, static_cast<std::uint8_t>(b));
+        if (next == text::Dfa::dead) continue;
         const std::string more = text + static_cast<char>(b);
         if (dfa.accepting(next) && shadows.count(name_of(node, more).text) == 0) return true;
         work.emplace_back(next, more);

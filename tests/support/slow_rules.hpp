@@ -17,10 +17,10 @@ namespace tooldecode::slow {
 /// of the rules' equations, found by applying them until nothing is added. Texts are ASCII.
 class RuleMatcher {
  public:
-  using Id                               = Rules::Id;
+  using Id                               = ebnf::Rules::Id;
   static constexpr std::size_t max_bytes = 30;
 
-  RuleMatcher(const Rules& rules, std::string_view text)
+  RuleMatcher(const ebnf::Rules& rules, std::string_view text)
       : text_(text), ends_(rules.size(), std::vector<Ends>(text.size() + 1, 0)) {
     for (bool changed = true; changed;) {
       changed = false;
@@ -36,7 +36,7 @@ class RuleMatcher {
   [[nodiscard]] bool matches(Id id) const { return (ends_[id][0] >> text_.size() & 1) != 0; }
 
  private:
-  using Kind = Rules::Kind;
+  using Kind = ebnf::Rules::Kind;
   using Ends = std::uint32_t;
 
   [[nodiscard]] Ends after(Ends starts, Id id) const {
@@ -46,7 +46,7 @@ class RuleMatcher {
     }
     return result;
   }
-  [[nodiscard]] Ends find(const Rules::Node& node, std::size_t at) const {
+  [[nodiscard]] Ends find(const ebnf::Rules::Node& node, std::size_t at) const {
     const Ends here = Ends{1} << at;
     switch (node.kind) {
       case Kind::text:
@@ -68,18 +68,18 @@ class RuleMatcher {
       }
     }
   }
-  [[nodiscard]] Ends lexeme(const Dfa& dfa, std::size_t at) const {
+  [[nodiscard]] Ends lexeme(const text::Dfa& dfa, std::size_t at) const {
     if (dfa.empty()) return 0;
-    Ends result      = dfa.accepting(0) ? Ends{1} << at : 0;
-    Dfa::State state = 0;
+    Ends result            = dfa.accepting(0) ? Ends{1} << at : 0;
+    text::Dfa::State state = 0;
     for (; at < text_.size(); ++at) {
       state = dfa.next(state, static_cast<std::uint8_t>(text_[at]));
-      if (state == Dfa::dead) break;
+      if (state == text::Dfa::dead) break;
       if (dfa.accepting(state)) result |= Ends{2} << at;
     }
     return result;
   }
-  [[nodiscard]] Ends repeat(const Rules::Node& node, Ends here) const {
+  [[nodiscard]] Ends repeat(const ebnf::Rules::Node& node, Ends here) const {
     const auto [min, max] = node.occurrences;
     Ends starts = here, result = 0;
     for (std::size_t count = 0; count <= max && starts != 0; ++count) {
@@ -97,7 +97,7 @@ class RuleMatcher {
   std::vector<std::vector<Ends>> ends_;  // [nodes][places]
 };
 
-inline bool matches(const Rules& rules, Rules::Id id, std::string_view text) {
+inline bool matches(const ebnf::Rules& rules, ebnf::Rules::Id id, std::string_view text) {
   return RuleMatcher(rules, text).matches(id);
 }
 

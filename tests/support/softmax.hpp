@@ -13,7 +13,7 @@
 namespace tooldecode::test {
 
 /// Probabilities of a distribution; all zero where no token is possible.
-[[nodiscard]] inline std::vector<double> softmax(const TargetDistribution& distribution) {
+[[nodiscard]] inline std::vector<double> softmax(const verify::TargetDistribution& distribution) {
   std::vector<double> p(distribution.logits.size());  // [V]
   const auto top = std::max_element(distribution.logits.begin(), distribution.logits.end());
   if (p.empty() || *top == -std::numeric_limits<float>::infinity()) return p;

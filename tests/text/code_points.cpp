@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
-using tooldecode::CodePointSet;
+using tooldecode::text::CodePointSet;
 
 TEST_CASE("Set operations are those of a set of numbers, without surrogates", "[code_points]") {
   // Around the ends of the surrogates and of Unicode, where ranges are cut.
@@ -51,8 +51,8 @@ TEST_CASE("UTF-8 both ways, every code point and every short byte string", "[cod
   for (char32_t c = 0; c <= 0x10FFFF; ++c) {
     if (c >= 0xD800 && c <= 0xDFFF) continue;
     std::string bytes;
-    tooldecode::append_utf8(bytes, c);
-    wrong += tooldecode::decode_utf8(bytes) != std::u32string(1, c);
+    tooldecode::text::append_utf8(bytes, c);
+    wrong += tooldecode::text::decode_utf8(bytes) != std::u32string(1, c);
   }
   CHECK(wrong == 0);
   std::mt19937 random(3);
@@ -66,7 +66,7 @@ TEST_CASE("UTF-8 both ways, every code point and every short byte string", "[cod
     for (const char c : bytes) control = control || static_cast<unsigned char>(c) < 0x20;
     if (control) continue;
     const bool valid = nlohmann::json::accept('"' + bytes + '"');
-    wrong += valid == (tooldecode::decode_utf8(bytes).find(0xFFFD) != std::u32string::npos) &&
+    wrong += valid == (tooldecode::text::decode_utf8(bytes).find(0xFFFD) != std::u32string::npos) &&
              bytes.find("\xEF\xBF\xBD") == std::string::npos;
   }
   CHECK(wrong == 0);

@@ -7,6 +7,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::text;
 
 TEST_CASE("Decimals compare as the numbers they are") {
   std::mt19937 random(1);

@@ -5,6 +5,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::text;
 using Json = nlohmann::ordered_json;
 
 TEST_CASE("Numbers that a double or 64 bits hold are as nlohmann reads them, others are kept") {

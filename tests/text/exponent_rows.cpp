@@ -8,6 +8,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::text;
 
 TEST_CASE("Exponents between bounds, with every sign and every number of leading zeros") {
   for (const auto& [from, to] : std::vector<std::pair<int, int>>{

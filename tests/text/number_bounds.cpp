@@ -7,6 +7,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::text;
 
 TEST_CASE("Kinds are sets") {
   using enum NumberKinds;

@@ -23,6 +23,7 @@
 namespace {
 
 using namespace tooldecode;
+using namespace tooldecode::text;
 using Kinds = NumberKinds;
 
 bool accepts(const NumberLexeme& lexeme, const std::string& text) {

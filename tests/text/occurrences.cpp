@@ -3,6 +3,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::text;
 
 TEST_CASE("Occurrences that are not bounded are any number") {
   CHECK(Occurrences{} == Occurrences{0, Occurrences::unbounded});

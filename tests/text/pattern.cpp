@@ -8,10 +8,10 @@
 
 #include <support/catch.hpp>
 
-using tooldecode::CodePointSet;
-using tooldecode::Occurrences;
-using tooldecode::Pattern;
-using tooldecode::PatternReader;
+using tooldecode::text::CodePointSet;
+using tooldecode::text::Occurrences;
+using tooldecode::text::Pattern;
+using tooldecode::text::PatternReader;
 
 namespace {
 
@@ -409,7 +409,7 @@ TEST_CASE("What is right but too deep or too wide exceeds a limit") {
   for (char32_t c = 0; c < 2000; ++c) {
     same += "\\p{L}";
     other += "[\\p{L}";
-    tooldecode::append_utf8(other, 0x2190 + c);
+    tooldecode::text::append_utf8(other, 0x2190 + c);
     other += "]";
   }
   CHECK(Pattern(same).sets().size() == 1);

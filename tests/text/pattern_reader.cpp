@@ -6,10 +6,10 @@
 
 #include <support/catch.hpp>
 
-using tooldecode::CodePointSet;
 using tooldecode::Errc;
 using tooldecode::Error;
-using tooldecode::PatternReader;
+using tooldecode::text::CodePointSet;
+using tooldecode::text::PatternReader;
 
 TEST_CASE("A pattern's text is read character by character, escapes and classes as one") {
   PatternReader text("\\u00e9[a\\-\\d]x007,\xC3\xA9");

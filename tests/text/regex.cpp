@@ -17,11 +17,11 @@
 
 namespace {
 
-using tooldecode::compile_pattern;
-using tooldecode::decode_utf8;
-using tooldecode::Dfa;
-using tooldecode::Occurrences;
-using tooldecode::TextDfa;
+using tooldecode::text::compile_pattern;
+using tooldecode::text::decode_utf8;
+using tooldecode::text::Dfa;
+using tooldecode::text::Occurrences;
+using tooldecode::text::TextDfa;
 
 bool matches(std::string_view pattern, std::string_view text) {
   return compile_pattern(pattern).accepts(decode_utf8(text));
@@ -91,7 +91,7 @@ TEST_CASE("Random patterns match what std::regex_search finds", "[regex]") {
     if (error_of(pattern) == "unsupported_pattern") continue;  // a lookahead, again and again
     const std::regex reference(pattern);
     const TextDfa dfa   = compile_pattern(pattern),
-                  whole = tooldecode::compile_whole_pattern(pattern);
+                  whole = tooldecode::text::compile_whole_pattern(pattern);
     std::string wrong;
     for (const std::string& text : all) {
       if (dfa.accepts(decode_utf8(text)) != std::regex_search(text, reference)) wrong += text + " ";
@@ -119,7 +119,7 @@ TEST_CASE("A pattern's length bounds are exact, and no state is a dead end", "[r
     const bool free         = dfa.is_free_of_dead_ends(length);
     if (!free) dfa = dfa.bounded(length), counted = {};
     const auto lexeme = std::make_shared<const Dfa>(
-        tooldecode::string_lexeme(dfa, tooldecode::ValueSyntax::json, '"'));
+        tooldecode::text::string_lexeme(dfa, tooldecode::text::ValueSyntax::json, '"'));
     INFO("seed " << seed << ": " << pattern << " of " << length.min << " to " << length.max);
     tooldecode::Grammar grammar;
     const auto node = grammar.lexeme(lexeme, counted);

@@ -3,8 +3,8 @@
 
 #include <support/catch.hpp>
 
-using tooldecode::Occurrences;
-using tooldecode::RegexTerms;
+using tooldecode::text::Occurrences;
+using tooldecode::text::RegexTerms;
 
 TEST_CASE("Terms that mean the same by the distributions are one term") {
   RegexTerms t(3);

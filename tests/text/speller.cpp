@@ -10,6 +10,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::text;
 
 namespace {
 

@@ -15,6 +15,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::text;
 
 namespace {
 
@@ -78,7 +79,7 @@ TEST_CASE("Shared rows are those that each state would have by itself") {
     const TextDfa dfa = compile_pattern(text);
     for (const Spelling& spelling : {json, python, every}) {
       INFO(text << ' ' << spelling.quote << spelling.every);
-      const Dfa own = detail::quoted(dfa, spelling), slow = slow_quoted(dfa, spelling);
+      const Dfa own = text::quoted(dfa, spelling), slow = slow_quoted(dfa, spelling);
       CHECK(alike(own, slow));
       if (own.size() <= 2000) CHECK(own == slow);  // small ones are numbered as ever
     }
@@ -97,7 +98,7 @@ TEST_CASE("Random texts of wide classes are spelt alike with and without sharing
     }
     const TextDfa dfa = compile_pattern(pattern + '$');
     INFO("seed " << seed << ": " << pattern);
-    CHECK(alike(detail::quoted(dfa, {}), slow_quoted(dfa, {})));
+    CHECK(alike(text::quoted(dfa, {}), slow_quoted(dfa, {})));
   }
 }
 

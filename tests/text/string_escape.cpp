@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 
-using tooldecode::StringEscape;
-using tooldecode::ValueSyntax;
+using tooldecode::text::StringEscape;
+using tooldecode::text::ValueSyntax;
 
 namespace {
 

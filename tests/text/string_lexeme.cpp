@@ -11,9 +11,9 @@
 
 namespace {
 
-using tooldecode::any_string;
-using tooldecode::Dfa;
-using tooldecode::ValueSyntax;
+using tooldecode::text::any_string;
+using tooldecode::text::Dfa;
+using tooldecode::text::ValueSyntax;
 
 // Counted units of an accepted text; nothing where it is not accepted.
 std::optional<int> units(const Dfa& dfa, std::string_view text) {
@@ -142,18 +142,19 @@ TEST_CASE("Python's literals, in either quote", "[string_lexeme]") {
 
 TEST_CASE("A text automaton is spelt in every way, and shared lexemes are small",
           "[string_lexeme]") {
-  const tooldecode::TextDfa e_acute =
-      tooldecode::TextDfa::repeated({{0xE9, 0xE9}, {0x1F600, 0x1F600}});
-  const Dfa dfa = tooldecode::string_lexeme(e_acute, ValueSyntax::json, '"');
+  const tooldecode::text::TextDfa e_acute =
+      tooldecode::text::TextDfa::repeated({{0xE9, 0xE9}, {0x1F600, 0x1F600}});
+  const Dfa dfa = tooldecode::text::string_lexeme(e_acute, ValueSyntax::json, '"');
   CHECK(units(dfa, "\"\xC3\xA9\\u00e9\\u00E9\\uD83D\\ude00\xF0\x9F\x98\x80\"") == 5);
   CHECK_FALSE(units(dfa, "\"e\""));
   CHECK_FALSE(units(dfa, "\"\\ud83d\\ude01\""));
   CHECK_FALSE(units(dfa, "\"\\u00e8\""));
-  CHECK(tooldecode::string_lexeme(tooldecode::TextDfa({}, {}), ValueSyntax::json, '"').empty());
+  CHECK(tooldecode::text::string_lexeme(tooldecode::text::TextDfa({}, {}), ValueSyntax::json, '"')
+            .empty());
   CHECK(json().size() < 40);
   CHECK(python('"').size() < 40);
   CHECK(any_string(ValueSyntax::json, '"') == any_string(ValueSyntax::json, '"'));
-  const tooldecode::DfaPointer& space = tooldecode::any_whitespace();
+  const tooldecode::text::DfaPointer& space = tooldecode::text::any_whitespace();
   CHECK(units(*space, "") == 0);
   CHECK(units(*space, " \n\r\t") == 4);  // counted by byte, so that a length bounds it
   CHECK_FALSE(units(*space, "\v"));
@@ -175,7 +176,7 @@ TEST_CASE("A key has every spelling of its text, and no other's", "[string_lexem
     std::string one;
     const bool is_free = c >= 0x20 && c != '\\' && c != static_cast<char32_t>(quote);
     if (is_free && random() % 2) {
-      tooldecode::append_utf8(one, c);
+      tooldecode::text::append_utf8(one, c);
       return one;
     }
     const std::string_view letter   = python ? "\\'\"abfnrtv" : "\\\"/bfnrt";
@@ -201,15 +202,17 @@ TEST_CASE("A key has every spelling of its text, and no other's", "[string_lexem
     const auto syntax = python ? ValueSyntax::python : ValueSyntax::json;
     REQUIRE(units(*any_string(syntax, quote), key) == static_cast<int>(text.size()));
     // Of a text alone: that text, and no other.
-    const Dfa one = tooldecode::key_lexeme(tooldecode::TextDfa::of(text), syntax, quote);
+    const Dfa one =
+        tooldecode::text::key_lexeme(tooldecode::text::TextDfa::of(text), syntax, quote);
     REQUIRE(units(one, key) == static_cast<int>(text.size()));
     REQUIRE_FALSE(units(one, more));
   }
 }
 
 TEST_CASE("A pattern's strings are those that writers write, DEL included", "[string_lexeme]") {
-  const tooldecode::TextDfa any = tooldecode::TextDfa::repeated(tooldecode::CodePointSet::all());
-  const Dfa json_text           = tooldecode::string_lexeme(any, ValueSyntax::json, '"');
+  const tooldecode::text::TextDfa any =
+      tooldecode::text::TextDfa::repeated(tooldecode::text::CodePointSet::all());
+  const Dfa json_text = tooldecode::text::string_lexeme(any, ValueSyntax::json, '"');
   for (const char* text : {"\"\\u007f\"", "\"\x7F\"", "\"\\u007F\"", "\"\\u001f\\u00E9\""})
     CHECK(units(json_text, text));
   for (const char* other : {"\"\\u0061\"", "\"\\/\"", "\"\\u000a\"", "\"a", "a"})
@@ -217,9 +220,10 @@ TEST_CASE("A pattern's strings are those that writers write, DEL included", "[st
 }
 
 TEST_CASE("Python's literals of a text are those that repr writes", "[string_lexeme]") {
-  const tooldecode::TextDfa any = tooldecode::TextDfa::repeated(tooldecode::CodePointSet::all());
-  const Dfa single              = tooldecode::string_lexeme(any, ValueSyntax::python, '\'');
-  const Dfa twice               = tooldecode::string_lexeme(any, ValueSyntax::python, '"');
+  const tooldecode::text::TextDfa any =
+      tooldecode::text::TextDfa::repeated(tooldecode::text::CodePointSet::all());
+  const Dfa single = tooldecode::text::string_lexeme(any, ValueSyntax::python, '\'');
+  const Dfa twice  = tooldecode::text::string_lexeme(any, ValueSyntax::python, '"');
   CHECK(units(single, "'a\"\\'\\\\\\n\\r\\t\\x07\\x7f\\xe9\\u20ac\\U0001f600\xE2\x82\xAC'") == 13);
   CHECK(units(twice, "\"it's\\\"\"") == 5);
   for (const char* other : {"'\\a'", "'\\u00e9'", "'\\x41'", "'\\\"'", "'\\U000020ac'", "'\n'"})

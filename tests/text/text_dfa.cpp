@@ -11,8 +11,8 @@
 
 namespace {
 
-using tooldecode::Occurrences;
-using tooldecode::TextDfa;
+using tooldecode::text::Occurrences;
+using tooldecode::text::TextDfa;
 
 std::vector<std::u32string> texts(std::size_t length) {
   std::vector<std::u32string> all{U""};
@@ -107,10 +107,10 @@ TEST_CASE("Sets of texts are combined as sets are", "[text_dfa]") {
     const auto left = random_rows(random), right = random_rows(random);
     // The right one reads other letters: its `a` is `b`, and its `b` is `c` or anything else.
     const TextDfa a({{{'a', 'a'}}, {{'b', 'b'}}}, left);
-    const TextDfa b(
-        {{{'b', 'b'}},
-         seed % 2 ? ~tooldecode::CodePointSet{{'a', 'b'}} : tooldecode::CodePointSet{{'c', 'c'}}},
-        right);
+    const TextDfa b({{{'b', 'b'}},
+                     seed % 2 ? ~tooldecode::text::CodePointSet{{'a', 'b'}}
+                              : tooldecode::text::CodePointSet{{'c', 'c'}}},
+                    right);
     const TextDfa both = intersection(a, b), either = united(a, b), rest = difference(a, b);
     bool is_part      = true;
     std::size_t wrong = 0;
@@ -130,7 +130,7 @@ TEST_CASE("Sets of texts are combined as sets are", "[text_dfa]") {
     CHECK(intersection(rest, b).empty());
     CHECK(is_subset(a, b) == rest.empty());
   }
-  const TextDfa any = TextDfa::repeated(tooldecode::CodePointSet::all());
+  const TextDfa any = TextDfa::repeated(tooldecode::text::CodePointSet::all());
   const TextDfa one = TextDfa::of(U"na\u00EFve");
   CHECK(one.accepts(U"na\u00EFve"));
   CHECK_FALSE(one.accepts(U"na\u00EFv"));
@@ -145,11 +145,11 @@ TEST_CASE("What five texts that overlap cost together grows with their sizes, or
   const auto all_of = [](std::size_t n, std::uint64_t& steps) {
     const std::string max = std::to_string(n);
     const tooldecode::BuildBudget budget;
-    TextDfa all = TextDfa::repeated(tooldecode::CodePointSet::all());
+    TextDfa all = TextDfa::repeated(tooldecode::text::CodePointSet::all());
     for (const std::string& pattern :
          {"^[a-m]{1," + max + "}", "[aeiou]{" + std::to_string(n / 10) + "}", "^.{" + max + ",}x",
           std::string("(ab)+$"), "^[\\p{L}]{1," + max + "}"}) {
-      all = intersection(all, tooldecode::compile_pattern(pattern));
+      all = intersection(all, tooldecode::text::compile_pattern(pattern));
     }
     steps = budget.spent().steps;
     return all.rows().size();
@@ -163,10 +163,11 @@ TEST_CASE("What five texts that overlap cost together grows with their sizes, or
   CHECK(steps[1] < 6 * steps[0]);
   CHECK(steps[2] < 6 * steps[1]);
   // Counters that are prime to each other: as many states as their product has.
-  TextDfa some   = TextDfa::repeated(tooldecode::CodePointSet::all());
+  TextDfa some   = TextDfa::repeated(tooldecode::text::CodePointSet::all());
   const auto add = [&] {
     for (const char* turn : {"7", "11", "13", "17", "19"}) {
-      some = intersection(some, tooldecode::compile_pattern("^(.{" + std::string(turn) + "})*$"));
+      some = intersection(some,
+                          tooldecode::text::compile_pattern("^(.{" + std::string(turn) + "})*$"));
     }
   };
   CHECK_THROWS_AS(add(), tooldecode::Error);
@@ -181,12 +182,12 @@ TEST_CASE("An automaton of many letters has a limit for them too") {
   std::u32string longer = text;
   for (char32_t c = 2500; c < 4000; ++c) longer.push_back(0x4E00 + c);
   std::string pattern;
-  for (const char32_t c : longer) tooldecode::append_utf8(pattern, c);
-  CHECK_THROWS_AS(tooldecode::compile_pattern(pattern), tooldecode::Error);
+  for (const char32_t c : longer) tooldecode::text::append_utf8(pattern, c);
+  CHECK_THROWS_AS(tooldecode::text::compile_pattern(pattern), tooldecode::Error);
 }
 
 TEST_CASE("An automaton that only counts says what it counts", "[text_dfa]") {
-  const tooldecode::CodePointSet small{{'a', 'z'}}, some{{'a', 'f'}, {'x', 'z'}};
+  const tooldecode::text::CodePointSet small{{'a', 'z'}}, some{{'a', 'f'}, {'x', 'z'}};
   for (const Occurrences length :
        {Occurrences{}, Occurrences{1}, Occurrences{0, 1}, Occurrences{3, 3}, Occurrences{2, 9}}) {
     const auto counted = TextDfa::repeated(small).bounded(length).counted();

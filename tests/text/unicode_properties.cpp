@@ -7,8 +7,8 @@
 
 #include <support/catch.hpp>
 
-using tooldecode::CodePointSet;
-using tooldecode::unicode_property;
+using tooldecode::text::CodePointSet;
+using tooldecode::text::unicode_property;
 
 TEST_CASE("The categories part all code points") {
   CodePointSet all;
@@ -44,12 +44,12 @@ TEST_CASE("Names that ECMA-262 has are told from those that it lacks") {
        {"L", "gc=Lu", "General_Category=Letter", "Script=Greek", "sc=Thaa", "scx=Greek", "Any",
         "Script_Extensions=Thaana", "Emoji", "ID_Start", "IDS", "AHex", "XIDS", "Zs", "sc=Zzzz"}) {
     INFO(name);
-    CHECK(tooldecode::is_property_name(name));
+    CHECK(tooldecode::text::is_property_name(name));
   }
   for (const char* other : {"", " ", "Emo", "Greek", "Thaana", "gc=Greek", "sc=", "sc=Nope", "=L",
                             "Emoji ID_Start", "Emoji=Yes", "emoji", "sc=Thaa Adlm", "scx=Emoji"}) {
     INFO(other);
-    CHECK_FALSE(tooldecode::is_property_name(other));
+    CHECK_FALSE(tooldecode::text::is_property_name(other));
   }
 }
 

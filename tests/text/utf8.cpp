@@ -7,6 +7,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::text;
 
 TEST_CASE("every code point is found as it was written") {
   for (std::uint32_t value = 0; value <= 0x10FFFF; ++value) {

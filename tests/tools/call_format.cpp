@@ -16,6 +16,8 @@
 #include <support/slow_validator.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::grammar;
+using namespace tooldecode::tools;
 using Json = nlohmann::ordered_json;
 
 namespace {

@@ -15,6 +15,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::text;
 using Json = nlohmann::ordered_json;
 
 namespace {

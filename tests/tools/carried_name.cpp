@@ -10,18 +10,19 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::tools;
 
 TEST_CASE("Errors of names point at them in the documents") {
   const ToolSet tools = ToolSet::parse(
       R"([{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a/b":{}}}}},
           {"name":"g","inputSchema":{"type":"object","properties":{}}}])");
-  CHECK(detail::name_pointer(tools[0]) == "#/0/function/name");
-  CHECK(detail::name_pointer(tools[1]) == "#/1/name");
-  CHECK(detail::argument_pointer(tools[0], "a/b") == "#/0/function/parameters/properties/a~1b");
-  detail::refuse_tool(tools[0], std::nullopt);
-  detail::refuse_argument(tools[0], "a/b", std::nullopt);
+  CHECK(tools::name_pointer(tools[0]) == "#/0/function/name");
+  CHECK(tools::name_pointer(tools[1]) == "#/1/name");
+  CHECK(tools::argument_pointer(tools[0], "a/b") == "#/0/function/parameters/properties/a~1b");
+  tools::refuse_tool(tools[0], std::nullopt);
+  tools::refuse_argument(tools[0], "a/b", std::nullopt);
   try {
-    detail::refuse_argument(tools[0], "a/b", "it holds '/'");
+    tools::refuse_argument(tools[0], "a/b", "it holds '/'");
     FAIL("not refused");
   } catch (const Error& error) {
     CHECK(error.code() == Errc::unsupported_name);
@@ -33,7 +34,7 @@ TEST_CASE("Errors of names point at them in the documents") {
 TEST_CASE("A name is carried where its end can be told from what is behind it") {
   constexpr std::array<std::string_view, 2> delimiters{"<end>", ""};
   const auto why = [&](const std::string& name, std::string_view behind) {
-    return detail::why_not_carried(name, delimiters, behind);
+    return tools::why_not_carried(name, delimiters, behind);
   };
   CHECK_FALSE(why("f", ">"));
   CHECK(why("", ">"));
@@ -47,9 +48,9 @@ TEST_CASE("A name is carried where its end can be told from what is behind it") 
 }
 
 TEST_CASE("White space at either end of a name, and names that no tool has") {
-  for (const char* name : {"", " f", "f ", "\tf", "f\n"}) CHECK(detail::has_outer_space(name));
-  for (const char* name : {"f", "f g", "\u00A0f"}) CHECK_FALSE(detail::has_outer_space(name));
-  CHECK(detail::is_name("weather.today"));
-  CHECK(detail::is_name("\u65E5"));
-  for (const char* name : {"", "a\nb", "\xFF"}) CHECK_FALSE(detail::is_name(name));
+  for (const char* name : {"", " f", "f ", "\tf", "f\n"}) CHECK(tools::has_outer_space(name));
+  for (const char* name : {"f", "f g", "\u00A0f"}) CHECK_FALSE(tools::has_outer_space(name));
+  CHECK(tools::is_name("weather.today"));
+  CHECK(tools::is_name("\u65E5"));
+  for (const char* name : {"", "a\nb", "\xFF"}) CHECK_FALSE(tools::is_name(name));
 }

@@ -15,6 +15,7 @@
 #include <support/data.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::tools;
 using Json = nlohmann::ordered_json;
 
 namespace {

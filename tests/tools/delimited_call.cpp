@@ -8,6 +8,7 @@
 #include <support/format_checks.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::tools;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -177,8 +178,8 @@ TEST_CASE("Names come back as they are, or no constraint is made of them") {
       CHECK(format.parse(text, set(name)) == std::vector<ToolCall>{{name}});
       CHECK(test::refused(format, set(name), text) == -1);
     }
-    CHECK(refusal(format, "x" + std::string(detail::trimmed(format.middle))) == "#/0/name");
-    CHECK(refusal(format, std::string(detail::trimmed(format.begin))) == "#/0/name");
+    CHECK(refusal(format, "x" + std::string(tools::trimmed(format.middle))) == "#/0/name");
+    CHECK(refusal(format, std::string(tools::trimmed(format.begin))) == "#/0/name");
   }
   CHECK(refusal(DelimitedCall::mistral(), "f[CALL_ID]x") == "#/0/name");
 }

@@ -8,6 +8,8 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::grammar;
+using namespace tooldecode::tools;
 
 namespace {
 
@@ -26,19 +28,19 @@ bool accepts(const Automaton& machine, std::string_view text) {
 TEST_CASE("A mark is text in angle brackets, or capitals in square ones") {
   for (const char* whole : {"<tool_call>", "</s>", "<|python_tag|>", "<｜tool▁calls▁begin｜>",
                             "[TOOL_CALLS]", "[ARGS]", "<T>", "[/THINK]"}) {
-    CHECK(detail::delimiter_length(std::string(whole) + "><]") == std::string_view(whole).size());
+    CHECK(tools::delimiter_length(std::string(whole) + "><]") == std::string_view(whole).size());
   }
   for (const char* none : {"", "<", "<>", "</>", "[/]", "[]", "a<b>", "<a b>", "<<a>",
                            "<function=", "[", "[1]", "[f(a=1)]", "Action: ", "[TOOL"}) {
-    CHECK(detail::delimiter_length(none) == 0);
+    CHECK(tools::delimiter_length(none) == 0);
   }
 }
 
 TEST_CASE("A text with marks is read in all of its spellings") {
   using Texts = std::vector<std::string>;
-  CHECK(detail::delimiter_spellings("") == Texts{""});
-  CHECK(detail::delimiter_spellings("\n```json\n") == Texts{"\n```json\n"});
-  Texts spellings = detail::delimiter_spellings(" <a>x<b>\n");
+  CHECK(tools::delimiter_spellings("") == Texts{""});
+  CHECK(tools::delimiter_spellings("\n```json\n") == Texts{"\n```json\n"});
+  Texts spellings = tools::delimiter_spellings(" <a>x<b>\n");
   CHECK(spellings[0] == " <a>x<b>\n");
   std::sort(spellings.begin(), spellings.end());
   Texts expected{" <a>x<b>\n", " \xff<a>\xfex<b>\n", " <a>x\xff<b>\xfe\n",
@@ -47,9 +49,9 @@ TEST_CASE("A text with marks is read in all of its spellings") {
   CHECK(spellings == expected);
   for (const std::string text : {"", "x", " <a>x<b>\n", "<a>[B]", "<a"}) {
     Grammar grammar;
-    const NodeId root = detail::delimiter(grammar, text);
+    const NodeId root = tools::delimiter(grammar, text);
     const Automaton machine(std::move(grammar), root);
-    for (const std::string& spelling : detail::delimiter_spellings(text)) {
+    for (const std::string& spelling : tools::delimiter_spellings(text)) {
       CHECK(accepts(machine, spelling));
       CHECK_FALSE(accepts(machine, spelling + "x"));
     }

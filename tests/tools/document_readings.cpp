@@ -6,6 +6,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::tools;
 using Json = nlohmann::ordered_json;
 
 namespace {

@@ -9,6 +9,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::tools;
 using test::accepts;
 
 namespace {
@@ -30,9 +31,9 @@ std::vector<std::string> texts_of(std::string_view letters, std::size_t length) 
 TEST_CASE("Text without marks, and up to the first of some") {
   for (const std::vector<std::string>& delimiters : std::vector<std::vector<std::string>>{
            {"ab"}, {"aab"}, {"aba"}, {"aa", "b"}, {"ab", "abb"}, {"abab", "ba"}, {"bab", "aba"}}) {
-    const auto without = detail::free_text({.without = delimiters});
-    const auto until   = detail::free_text({.until = {delimiters[0]}});
-    const auto other   = detail::free_text(
+    const auto without = tools::free_text({.without = delimiters});
+    const auto until   = tools::free_text({.until = {delimiters[0]}});
+    const auto other   = tools::free_text(
         {.until = {delimiters[0]}, .without = {delimiters.begin() + 1, delimiters.end()}});
     for (const std::string& text : texts_of("abc", 7)) {
       bool holds = false, holds_other = false;
@@ -51,9 +52,9 @@ TEST_CASE("Text without marks, and up to the first of some") {
       if (accepts(*other, text) && (!ends || holds_other)) FAIL(text);
     }
   }
-  CHECK(accepts(*detail::any_text(), "any\x80\xfd\n"));
-  CHECK_FALSE(accepts(*detail::any_text(), "\xff"));
-  CHECK_FALSE(accepts(*detail::any_text(), "\xfe"));
+  CHECK(accepts(*tools::any_text(), "any\x80\xfd\n"));
+  CHECK_FALSE(accepts(*tools::any_text(), "\xff"));
+  CHECK_FALSE(accepts(*tools::any_text(), "\xfe"));
 }
 
 TEST_CASE(
@@ -79,8 +80,8 @@ TEST_CASE(
                                              {"AB", "A<"}}) {
     std::vector<std::string> delimiters;
     for (const std::string& delimiter : letters_of_marks) delimiters.push_back(write(delimiter));
-    const auto without = detail::free_text({.without = delimiters});
-    const auto until   = detail::free_text({.until = delimiters});
+    const auto without = tools::free_text({.without = delimiters});
+    const auto until   = tools::free_text({.until = delimiters});
     for (const std::string& letters : texts_of("ab<ABC", 5)) {
       bool holds        = false;
       std::size_t first = std::string::npos, begin = std::string::npos;
@@ -107,7 +108,7 @@ TEST_CASE(
 }
 
 TEST_CASE("Text that does not begin with some bytes, nor with white space and them") {
-  const auto text = detail::free_text({.not_first = {"ab"}});
+  const auto text = tools::free_text({.not_first = {"ab"}});
   for (const std::string& one : texts_of("ab \n", 6)) {
     const std::size_t first = std::min(one.find_first_not_of(" \n"), one.size());
     if (accepts(*text, one) == one.substr(first).starts_with("ab")) FAIL(one);
@@ -118,7 +119,7 @@ TEST_CASE("Text that does not begin with some bytes, nor with white space and th
     CHECK(accepts(*text, space + "b"));
     CHECK(accepts(*text, "." + space + "ab"));
   }
-  const auto both = detail::free_text({.without = {"x"}, .not_first = {"ab", "[T]"}});
+  const auto both = tools::free_text({.without = {"x"}, .not_first = {"ab", "[T]"}});
   CHECK(accepts(*both, "ba"));
   CHECK(accepts(*both, "[T"));
   CHECK_FALSE(accepts(*both, "bax"));
@@ -127,8 +128,8 @@ TEST_CASE("Text that does not begin with some bytes, nor with white space and th
 }
 
 TEST_CASE("Text that holds no match of a pattern") {
-  const auto text  = detail::free_text({.until = {"ab"}, .barred = "b+a|cb?c"});
-  const auto plain = detail::free_text({.barred = "b+a|cb?c"});
+  const auto text  = tools::free_text({.until = {"ab"}, .barred = "b+a|cb?c"});
+  const auto plain = tools::free_text({.barred = "b+a|cb?c"});
   for (const std::string& one : texts_of("abc", 7)) {
     const auto holds = [&](const std::string& in) {
       return in.find("ba") != std::string::npos || in.find("cc") != std::string::npos ||
@@ -142,19 +143,19 @@ TEST_CASE("Text that holds no match of a pattern") {
 
 TEST_CASE("A block of reasoning is made blank where it stands") {
   const ReasoningDelimiters delimiters;
-  CHECK(detail::without_reasoning("<think>[</think>[f()]", delimiters) ==
+  CHECK(tools::without_reasoning("<think>[</think>[f()]", delimiters) ==
         std::string(16, ' ') + "[f()]");
-  CHECK(detail::without_reasoning(" \n<think></think>x", delimiters) == std::string(17, ' ') + "x");
-  CHECK(detail::without_reasoning("a <think>[</think>", delimiters) == "a <think>[</think>");
-  CHECK(detail::without_reasoning("<think>[f()]", delimiters) == std::string(12, ' '));
-  CHECK(detail::without_reasoning("so</think>[f()]", {.begin = ""}) ==
+  CHECK(tools::without_reasoning(" \n<think></think>x", delimiters) == std::string(17, ' ') + "x");
+  CHECK(tools::without_reasoning("a <think>[</think>", delimiters) == "a <think>[</think>");
+  CHECK(tools::without_reasoning("<think>[f()]", delimiters) == std::string(12, ' '));
+  CHECK(tools::without_reasoning("so</think>[f()]", {.begin = ""}) ==
         std::string(10, ' ') + "[f()]");
   const std::vector<std::string> calls{"[T]"};
-  CHECK(detail::without_reasoning("<think>a[T]b</think>", delimiters, calls) ==
+  CHECK(tools::without_reasoning("<think>a[T]b</think>", delimiters, calls) ==
         std::string(8, ' ') + "[T]b</think>");
-  CHECK(detail::without_reasoning("<think>a</think>[T]", delimiters, calls) ==
+  CHECK(tools::without_reasoning("<think>a</think>[T]", delimiters, calls) ==
         std::string(16, ' ') + "[T]");
-  CHECK(detail::without_reasoning("<think>a[T]", delimiters, calls) == std::string(8, ' ') + "[T]");
-  CHECK(detail::trimmed(" \n a b\n") == "a b");
-  CHECK(detail::trimmed("\n").empty());
+  CHECK(tools::without_reasoning("<think>a[T]", delimiters, calls) == std::string(8, ' ') + "[T]");
+  CHECK(tools::trimmed(" \n a b\n") == "a b");
+  CHECK(tools::trimmed("\n").empty());
 }

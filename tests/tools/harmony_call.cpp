@@ -7,6 +7,7 @@
 #include <support/format_checks.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::tools;
 using Json = nlohmann::ordered_json;
 
 namespace {

@@ -5,6 +5,7 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::tools;
 
 TEST_CASE("An argument's schema is its property's, or that of any other") {
   const ToolSet tools        = ToolSet::parse(R"([

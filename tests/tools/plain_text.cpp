@@ -11,6 +11,10 @@
 #include <support/slow_validator.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::grammar;
+using namespace tooldecode::schema;
+using namespace tooldecode::text;
+using namespace tooldecode::tools;
 using Json = nlohmann::ordered_json;
 
 namespace {

@@ -13,6 +13,7 @@
 #include <support/format_checks.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::tools;
 using Json = nlohmann::ordered_json;
 
 namespace {

@@ -10,6 +10,8 @@
 #include <support/data.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::text;
+using namespace tooldecode::tools;
 using Json = nlohmann::ordered_json;
 
 namespace {

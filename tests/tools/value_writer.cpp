@@ -11,6 +11,8 @@
 #include <support/data.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::text;
+using namespace tooldecode::tools;
 
 TEST_CASE("values are written as Python writes them") {
   int rows = 0;

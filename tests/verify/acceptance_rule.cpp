@@ -25,8 +25,8 @@ struct PruningDrafter {
 
 struct RuleWithoutClaim {
   static constexpr bool needs_proposal_distribution = false;
-  std::optional<td::TokenId> choose(const td::TargetDistribution&, const td::DraftTree&,
-                                    std::size_t, td::PositionNoise&) const {
+  std::optional<td::TokenId> choose(const td::verify::TargetDistribution&, const td::DraftTree&,
+                                    std::size_t, td::verify::PositionNoise&) const {
     return std::nullopt;
   }
 };

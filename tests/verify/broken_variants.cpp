@@ -38,7 +38,7 @@ std::size_t index(td::TokenId token) {
   return static_cast<std::size_t>(token);
 }
 
-std::vector<double> probabilities(const td::TargetDistribution& distribution) {
+std::vector<double> probabilities(const td::verify::TargetDistribution& distribution) {
   std::vector<double> p(distribution.logits.size());
   distribution.fill_probabilities(p);
   return p;
@@ -62,7 +62,7 @@ struct BrokenRejection {
   enum class Fault { none, no_residual, reused_coin, stale_proposal } fault;
 
   template <class Noise>
-  std::optional<td::TokenId> choose(const td::TargetDistribution& distribution,
+  std::optional<td::TokenId> choose(const td::verify::TargetDistribution& distribution,
                                     const td::DraftTree& tree, std::size_t node,
                                     Noise& noise) const {
     auto p              = probabilities(distribution);
@@ -95,7 +95,7 @@ struct BrokenRejection {
 /// Children one after another by a coin each, with the first of them in the list twice.
 struct DuplicateSibling {
   template <class Noise>
-  std::optional<td::TokenId> choose(const td::TargetDistribution& distribution,
+  std::optional<td::TokenId> choose(const td::verify::TargetDistribution& distribution,
                                     const td::DraftTree& tree, std::size_t node,
                                     Noise& noise) const {
     auto children = tree.children(node);
@@ -228,10 +228,10 @@ void advance(const ToyTarget& target, ToyTarget::Tokens& tokens, const td::Draft
              Rule rule, td::NoiseKey key, Bonus bonus = Bonus::after_the_path) {
   const ToyTarget::Tokens before = tokens;
   for (std::size_t node = 0;; ++key.position) {
-    td::PositionNoise noise{key};
+    td::verify::PositionNoise noise{key};
     const bool is_wrong = bonus == Bonus::of_the_parent && node != 0 && tree.is_leaf(node);
     const auto logits   = target.logits(before, tree, is_wrong ? tree.parent(node) : node);
-    const auto token    = rule.choose(td::TargetDistribution{logits, 1}, tree, node, noise);
+    const auto token    = rule.choose(td::verify::TargetDistribution{logits, 1}, tree, node, noise);
     tokens.push_back(*token);
     const auto child = tree.find_child(node, *token);
     if (!child) return;
@@ -257,7 +257,7 @@ TEST_CASE(
       advance(target, tokens, trees[place], rule, key, bonus);
     });
   };
-  const auto drawn = [&](auto rule, td::NoiseStream stream = td::NoiseStream::drafts) {
+  const auto drawn = [&](auto rule, td::core::NoiseStream stream = td::core::NoiseStream::drafts) {
     return target.p_value(samples, [&](ToyTarget::Tokens& tokens, td::NoiseKey key) {
       advance(target, tokens, td::test::sampled_tree(target, tokens, shape, key, stream), rule,
               key);
@@ -271,6 +271,6 @@ TEST_CASE(
   CHECK(pruned(td::Thresholded{.threshold_accumulated = 0.9}) < limit);
   CHECK(drawn(BrokenRejection{BrokenRejection::Fault::no_residual}) < limit);
   // Drafts that know the noise of the draw after them; Walk alone does not mind.
-  CHECK(drawn(td::RecursiveRejection{}, td::NoiseStream::target) < limit);
-  CHECK(drawn(td::Walk{}, td::NoiseStream::target) > limit);
+  CHECK(drawn(td::RecursiveRejection{}, td::core::NoiseStream::target) < limit);
+  CHECK(drawn(td::Walk{}, td::core::NoiseStream::target) > limit);
 }

@@ -24,7 +24,7 @@ std::optional<td::TokenId> slow_draw(const std::vector<double>& weights, td::Noi
   for (std::size_t t = 0; t < weights.size(); ++t) {
     if (weights[t] == 0) continue;
     const auto token  = static_cast<td::TokenId>(t);
-    const double time = -std::log(td::uniform(key.seed, key.position, token)) / weights[t];
+    const double time = -std::log(td::core::uniform(key.seed, key.position, token)) / weights[t];
     if (!first || time < best) {
       first = token;
       best  = time;
@@ -43,9 +43,9 @@ TEST_CASE("a draw from the distribution is the draw of plain decoding") {
     std::vector<float> logits(1 + random() % 40);
     for (float& logit : logits) logit = normal(random);
     const td::NoiseKey key{round, random()};
-    CHECK(td::PositionNoise(key).draw(td::TargetDistribution{logits, 0}) ==
+    CHECK(td::verify::PositionNoise(key).draw(td::verify::TargetDistribution{logits, 0}) ==
           td::find_greedy(logits));
-    CHECK(td::PositionNoise(key).draw(td::TargetDistribution{logits, 0.7F}) ==
+    CHECK(td::verify::PositionNoise(key).draw(td::verify::TargetDistribution{logits, 0.7F}) ==
           td::find_gumbel(logits, key));
   }
 }
@@ -59,10 +59,11 @@ TEST_CASE("a draw by weights equals its definition, whatever their scale") {
     const double scale = std::pow(10.0, static_cast<double>(random() % 40) - 30);
     for (double& w : weights) w = random() % 3 == 0 ? 0.0 : weight(random) * scale;
     const td::NoiseKey key{random(), round};
-    CHECK(td::PositionNoise(key).draw(std::span<const double>(weights)) == slow_draw(weights, key));
+    CHECK(td::verify::PositionNoise(key).draw(std::span<const double>(weights)) ==
+          slow_draw(weights, key));
   }
   const std::vector<double> nothing(9, 0.0);
-  CHECK_FALSE(td::PositionNoise({1, 2}).draw(std::span<const double>(nothing)));
+  CHECK_FALSE(td::verify::PositionNoise({1, 2}).draw(std::span<const double>(nothing)));
 }
 
 TEST_CASE(
@@ -78,7 +79,7 @@ TEST_CASE(
   }
   std::vector<std::size_t> counts(distribution.size());
   for (std::uint64_t position = 0; position < 100'000; ++position) {
-    td::PositionNoise noise({77, position});
+    td::verify::PositionNoise noise({77, position});
     const bool a     = noise.accept(first);
     const bool b     = noise.accept(second);
     const auto token = noise.draw(std::span<const double>(weights));
@@ -90,9 +91,9 @@ TEST_CASE(
 TEST_CASE("coins are successive numbers of their stream, compared strictly") {
   for (std::uint64_t position = 0; position < 100; ++position) {
     for (td::TokenId i = 0; i < 6; ++i) {
-      const double coin = td::uniform(5, position, i, td::NoiseStream::coins);
-      td::PositionNoise below({5, position});
-      td::PositionNoise above({5, position});
+      const double coin = td::core::uniform(5, position, i, td::core::NoiseStream::coins);
+      td::verify::PositionNoise below({5, position});
+      td::verify::PositionNoise above({5, position});
       for (td::TokenId spent = 0; spent < i; ++spent) {
         static_cast<void>(below.accept(0.5));
         static_cast<void>(above.accept(0.5));
@@ -104,7 +105,7 @@ TEST_CASE("coins are successive numbers of their stream, compared strictly") {
 }
 
 TEST_CASE("nothing impossible is accepted and nothing certain is refused") {
-  td::PositionNoise noise({1, 2});
+  td::verify::PositionNoise noise({1, 2});
   std::size_t wrong = 0;
   for (int i = 0; i < 200'000; ++i) {
     wrong += noise.accept(0);

@@ -23,7 +23,7 @@ std::vector<double> distribution_of(const std::vector<double>& p, const Tokens& 
   std::vector<float> logits;
   for (const double x : p) logits.push_back(static_cast<float>(std::log(x)));
   auto distribution = td::test::enumerate(p.size(), [&](BranchNoise& noise) {
-    return td::choose_by_rejection({logits, 1}, drafts, proposal, noise);
+    return td::verify::choose_by_rejection({logits, 1}, drafts, proposal, noise);
   });
   CHECK(distribution.back() == 0);
   distribution.pop_back();
@@ -68,7 +68,7 @@ TEST_CASE("a single draft is accepted as often as any rule can: the sum of min(p
       best += std::min(q.probabilities[i], t < p.size() ? p[t] : 0);
       if (q.probabilities[i] == 0) continue;
       const auto distribution = td::test::enumerate(p.size(), [&](BranchNoise& noise) {
-        return td::choose_by_rejection(node.distribution(), Tokens{q.tokens[i]}, q, noise);
+        return td::verify::choose_by_rejection(node.distribution(), Tokens{q.tokens[i]}, q, noise);
       });
       if (t < p.size()) accepted += q.probabilities[i] * distribution[t];
     }
@@ -79,7 +79,7 @@ TEST_CASE("a single draft is accepted as often as any rule can: the sum of min(p
 TEST_CASE("a debt that rounding left is drawn from only where the distribution allows it") {
   // Rejects whatever it may, as the coin 1 - 2^-33 does not: only rounding leads here.
   struct Never {
-    std::optional<td::TokenId> draw(const td::TargetDistribution&) { return -1; }
+    std::optional<td::TokenId> draw(const td::verify::TargetDistribution&) { return -1; }
     std::optional<td::TokenId> draw(std::span<const double> weights) {
       for (const double w : weights) CHECK((w >= 0 && w <= 1));
       CHECK(weights[3] == 0);
@@ -92,16 +92,17 @@ TEST_CASE("a debt that rounding left is drawn from only where the distribution a
   };
   const float none = -std::numeric_limits<float>::infinity();
   const std::vector<float> logits{0.1F, 0.7F, -0.4F, none};
-  const td::TargetDistribution distribution{logits, 1};
+  const td::verify::TargetDistribution distribution{logits, 1};
   auto p = td::test::softmax(distribution);
   p.pop_back();
   Never noise;
-  const auto same = td::choose_by_rejection(distribution, Tokens{1, 0, 2}, {{0, 1, 2}, p}, noise);
+  const auto same =
+      td::verify::choose_by_rejection(distribution, Tokens{1, 0, 2}, {{0, 1, 2}, p}, noise);
   CHECK((same == -1 || same == -2));
 
   const std::vector<float> certain{none, 5, none, none};
-  CHECK(td::choose_by_rejection({certain, 1}, Tokens{1}, {{1}, {1}}, noise) == -1);
-  CHECK(td::choose_by_rejection({logits, 0}, Tokens{1}, {{1}, {1}}, noise) == -1);
+  CHECK(td::verify::choose_by_rejection({certain, 1}, Tokens{1}, {{1}, {1}}, noise) == -1);
+  CHECK(td::verify::choose_by_rejection({logits, 0}, Tokens{1}, {{1}, {1}}, noise) == -1);
 }
 
 #ifdef NDEBUG

@@ -24,7 +24,7 @@ TEST_CASE("probabilities are those of the softmax in long double") {
     std::vector<float> logits(1 + random() % 200);
     for (float& logit : logits) logit = random() % 3 == 0 ? none : normal(random);
     logits[random() % logits.size()] = 3;
-    const td::TargetDistribution distribution{logits, 0.7F};
+    const td::verify::TargetDistribution distribution{logits, 0.7F};
     const auto wanted = td::test::softmax(distribution);
     std::vector<double> got(logits.size());
     REQUIRE(distribution.fill_probabilities(got));
@@ -39,7 +39,7 @@ TEST_CASE("probabilities are those of the softmax in long double") {
 
 TEST_CASE("at temperature 0 the first of the greatest logits has all probability") {
   const std::vector<float> logits{1, none, 4, 4, -2};
-  const td::TargetDistribution distribution{logits, 0};
+  const td::verify::TargetDistribution distribution{logits, 0};
   std::vector<double> p(5);
   CHECK(distribution.fill_probabilities(p));
   CHECK(p == std::vector<double>{0, 0, 1, 0, 0});
@@ -51,7 +51,7 @@ TEST_CASE("at temperature 0 the first of the greatest logits has all probability
 TEST_CASE("a distribution that allows nothing, and tokens that no row holds") {
   const std::vector<float> logits{none, none};
   for (const float temperature : {0.0F, 1.0F}) {
-    const td::TargetDistribution distribution{logits, temperature};
+    const td::verify::TargetDistribution distribution{logits, temperature};
     std::vector<double> p{3, 4};
     CHECK_FALSE(distribution.fill_probabilities(p));
     CHECK(p == std::vector<double>{0, 0});
@@ -63,7 +63,7 @@ TEST_CASE("a distribution that allows nothing, and tokens that no row holds") {
 
 TEST_CASE("logits as far apart as the pipeline lets them be give no NaN") {
   const std::vector<float> logits{1e36F, -1e36F, 1e36F};
-  const td::TargetDistribution distribution{logits, 1e-6F};
+  const td::verify::TargetDistribution distribution{logits, 1e-6F};
   std::vector<double> p(3);
   CHECK(distribution.fill_probabilities(p));
   CHECK(p == std::vector<double>{0.5, 0, 0.5});

@@ -9,12 +9,12 @@ namespace td = tooldecode;
 
 TEST_CASE("the byte alphabet is that of GPT-2") {
   // The first and last letters of each run, from the table that GPT-2 publishes.
-  CHECK(td::find_alphabet_bytes("!~") == "!~");
-  CHECK(td::find_alphabet_bytes("\u00A1\u00AC\u00AE\u00FF") == "\xA1\xAC\xAE\xFF");
-  CHECK(td::find_alphabet_bytes("\u0100\u0120\u0121\u0142\u0143") ==
+  CHECK(td::vocabulary::find_alphabet_bytes("!~") == "!~");
+  CHECK(td::vocabulary::find_alphabet_bytes("\u00A1\u00AC\u00AE\u00FF") == "\xA1\xAC\xAE\xFF");
+  CHECK(td::vocabulary::find_alphabet_bytes("\u0100\u0120\u0121\u0142\u0143") ==
         std::string("\0 \x7F\xA0\xAD", 5));
-  CHECK(td::find_alphabet_bytes("\u010A\u0109") == "\n\t");
-  CHECK(td::find_alphabet_bytes("") == "");
+  CHECK(td::vocabulary::find_alphabet_bytes("\u010A\u0109") == "\n\t");
+  CHECK(td::vocabulary::find_alphabet_bytes("") == "");
 }
 
 TEST_CASE("every byte has one letter") {
@@ -26,7 +26,7 @@ TEST_CASE("every byte has one letter") {
     } else {
       text = {static_cast<char>(0xC0 | letter >> 6), static_cast<char>(0x80 | (letter & 0x3F))};
     }
-    if (const auto bytes = td::find_alphabet_bytes(text)) all += *bytes;
+    if (const auto bytes = td::vocabulary::find_alphabet_bytes(text)) all += *bytes;
   }
   std::sort(all.begin(), all.end(), [](char a, char b) {
     return static_cast<unsigned char>(a) < static_cast<unsigned char>(b);
@@ -36,14 +36,14 @@ TEST_CASE("every byte has one letter") {
 }
 
 TEST_CASE("what is not of the alphabet has no bytes") {
-  CHECK_FALSE(td::find_alphabet_bytes("a b"));
-  CHECK_FALSE(td::find_alphabet_bytes("\u00AD"));
-  CHECK_FALSE(td::find_alphabet_bytes("\u0144"));
-  CHECK_FALSE(td::find_alphabet_bytes("\u2581"));
-  CHECK_FALSE(td::find_alphabet_bytes("\xC4"));
+  CHECK_FALSE(td::vocabulary::find_alphabet_bytes("a b"));
+  CHECK_FALSE(td::vocabulary::find_alphabet_bytes("\u00AD"));
+  CHECK_FALSE(td::vocabulary::find_alphabet_bytes("\u0144"));
+  CHECK_FALSE(td::vocabulary::find_alphabet_bytes("\u2581"));
+  CHECK_FALSE(td::vocabulary::find_alphabet_bytes("\xC4"));
 }
 
 TEST_CASE("marks of SentencePiece are spaces") {
-  CHECK(td::replace_space_marks("\u2581a\u2581\u2581b") == " a  b");
-  CHECK(td::replace_space_marks("\xE2\x96") == "\xE2\x96");
+  CHECK(td::vocabulary::replace_space_marks("\u2581a\u2581\u2581b") == " a  b");
+  CHECK(td::vocabulary::replace_space_marks("\xE2\x96") == "\xE2\x96");
 }

@@ -10,11 +10,11 @@
 namespace td = tooldecode;
 using td::TokenType;
 using Ids    = std::vector<td::TokenId>;
-using Merges = std::vector<td::BytePairEncoding::Merge>;
+using Merges = std::vector<td::vocabulary::BytePairEncoding::Merge>;
 
 namespace {
 
-Ids encode(const td::BytePairEncoding& pairs, std::string_view text) {
+Ids encode(const td::vocabulary::BytePairEncoding& pairs, std::string_view text) {
   Ids ids;
   pairs.encode(text, ids);
   return ids;
@@ -61,7 +61,7 @@ TEST_CASE("merges by rank equal the definition on random merges and texts") {
     std::vector<td::Vocabulary::Entry> entries;
     for (const std::string& text : texts) entries.push_back({text});
     const td::Vocabulary vocabulary(entries);
-    const td::BytePairEncoding pairs(vocabulary, merges, {});
+    const td::vocabulary::BytePairEncoding pairs(vocabulary, merges, {});
     for (int i = 0; i < 20; ++i) {
       std::string text;
       for (std::size_t n = draw(30); n > 0; --n) text += static_cast<char>('a' + draw(3));
@@ -84,7 +84,7 @@ TEST_CASE("merges by score take the best piece, the leftmost of equals") {
                                    {"\xC3", TokenType::byte},
                                    {"\xA8", TokenType::byte},
                                    {"aab"}});
-  const td::BytePairEncoding pairs(vocabulary, {0, 0, -1, -1, 0, 0, 0, -5});
+  const td::vocabulary::BytePairEncoding pairs(vocabulary, {0, 0, -1, -1, 0, 0, 0, -5});
   CHECK(encode(pairs, "aaa") == Ids{2, 0});
   CHECK(encode(pairs, "aab") == Ids{7});
   CHECK(encode(pairs, "ab") == Ids{3});
@@ -109,8 +109,8 @@ TEST_CASE("what the vocabulary lacks is an error") {
   const td::Vocabulary vocabulary({{"a"}, {"b"}, {"<e>", TokenType::control}});
   CHECK_THROWS_AS(encode({vocabulary, {}, {}}, "ac"), td::Error);
   CHECK_THROWS_AS(encode({vocabulary, {}, {.whole_first = true}}, "<e>"), td::Error);
-  CHECK_THROWS_AS(td::BytePairEncoding(vocabulary, Merges{{"a", "b"}}, {}), td::Error);
-  CHECK_THROWS_AS(td::BytePairEncoding(vocabulary, std::vector<float>{0}), td::Error);
+  CHECK_THROWS_AS(td::vocabulary::BytePairEncoding(vocabulary, Merges{{"a", "b"}}, {}), td::Error);
+  CHECK_THROWS_AS(td::vocabulary::BytePairEncoding(vocabulary, std::vector<float>{0}), td::Error);
 }
 
 TEST_CASE("a long piece is merged in little more than linear time") {

@@ -39,7 +39,8 @@ TEST_CASE("every published case comes out, for nine vocabularies") {
                                  "phi-3", "mistral-v1", "mistral-v3"}) {
     TOOLDECODE_REQUIRE_SHARED(file, "vocab/" + name + ".json.gz");
     INFO(name);
-    const td::Tokenizer tokenizer = td::parse_compact_vocabulary(td::test::read_text(file));
+    const td::Tokenizer tokenizer =
+        td::vocabulary::parse_compact_vocabulary(td::test::read_text(file));
     if (const auto cases = td::test::shared_data("vocab/tests/" + name + ".jsonl")) {
       check_cases(tokenizer, *cases);
     }
@@ -50,7 +51,8 @@ TEST_CASE("every published case comes out, for nine vocabularies") {
 
 TEST_CASE("a model with more logits than tokens has padding") {
   TOOLDECODE_REQUIRE_SHARED(file, "vocab/qwen2.json.gz");
-  const td::Tokenizer tokenizer = td::parse_compact_vocabulary(td::test::read_text(file));
+  const td::Tokenizer tokenizer =
+      td::vocabulary::parse_compact_vocabulary(td::test::read_text(file));
   CHECK(tokenizer.vocabulary().size() == 151936);
   CHECK(tokenizer.vocabulary().token_count() == 151669);
   CHECK(tokenizer.vocabulary().end_tokens()[0] == 151645);
@@ -66,7 +68,7 @@ TEST_CASE("a compact vocabulary that contradicts itself is refused") {
                                    {"token_types", {1, 1, 1, 3}},
                                    {"merges", {"a b"}},
                                    {"eos_id", 3}};
-  const td::Tokenizer tokenizer = td::parse_compact_vocabulary(good.dump());
+  const td::Tokenizer tokenizer = td::vocabulary::parse_compact_vocabulary(good.dump());
   CHECK(tokenizer.encode("aba") == std::vector<td::TokenId>{2, 0});
   CHECK(tokenizer.vocabulary().is_end(3));
 
@@ -74,7 +76,7 @@ TEST_CASE("a compact vocabulary that contradicts itself is refused") {
     json changed                         = good;
     changed[json::json_pointer(pointer)] = std::move(value);
     try {
-      static_cast<void>(td::parse_compact_vocabulary(changed.dump()));
+      static_cast<void>(td::vocabulary::parse_compact_vocabulary(changed.dump()));
     } catch (const td::Error& error) {
       CHECK_FALSE(error.where().empty());
       return std::string(td::name(error.code()));
@@ -94,8 +96,8 @@ TEST_CASE("a compact vocabulary that contradicts itself is refused") {
   CHECK(code("/eos_id", 3.5) == "malformed_vocabulary");
   CHECK(code("/model_vocab_size", -1) == "malformed_vocabulary");
   CHECK(code("/pre_tokenizer", {{"regex", {"("}}}) == "malformed_pattern");
-  CHECK_THROWS_AS(td::parse_compact_vocabulary("{"), td::Error);
-  CHECK_THROWS_AS(td::parse_compact_vocabulary(R"({"type": 1e999})"), td::Error);
+  CHECK_THROWS_AS(td::vocabulary::parse_compact_vocabulary("{"), td::Error);
+  CHECK_THROWS_AS(td::vocabulary::parse_compact_vocabulary(R"({"type": 1e999})"), td::Error);
 }
 
 TEST_CASE("a compact vocabulary cut short or altered gives an Error or a tokenizer") {
@@ -117,7 +119,7 @@ TEST_CASE("a compact vocabulary cut short or altered gives an Error or a tokeniz
     if (!text.empty()) text[draw(text.size())] = static_cast<char>(draw(256));
     INFO("round " << round << ": " << text);
     try {
-      const td::Tokenizer tokenizer = td::parse_compact_vocabulary(text);
+      const td::Tokenizer tokenizer = td::vocabulary::parse_compact_vocabulary(text);
       static_cast<void>(tokenizer.encode("a"));
     } catch (const td::Error&) {
       // the only exception that there may be
@@ -136,7 +138,7 @@ TEST_CASE("what a compact vocabulary says twice is compared, and its claims are 
     json file = good;
     file[key] = value;
     try {
-      static_cast<void>(td::parse_compact_vocabulary(file.dump()));
+      static_cast<void>(td::vocabulary::parse_compact_vocabulary(file.dump()));
     } catch (const td::Error& error) {
       CHECK(error.code() == td::Errc::malformed_vocabulary);
       return std::string(error.where());
@@ -172,7 +174,7 @@ TEST_CASE("a flipped bit in the tokens or merges of an uncompressed vocabulary i
     const auto at = first + 20'000 + static_cast<std::size_t>(seed >> 33) % (last - first - 20'000);
     text[at]      = static_cast<char>(text[at] ^ (1 << (seed >> 20) % 7));
     try {
-      static_cast<void>(td::parse_compact_vocabulary(text));
+      static_cast<void>(td::vocabulary::parse_compact_vocabulary(text));
     } catch (const td::Error&) {
       ++refused;
     }

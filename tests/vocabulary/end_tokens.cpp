@@ -17,8 +17,8 @@ TEST_CASE("special tokens with the name of an end are ends") {
       {"<|eot_id|>", TokenType::normal},                                      // 4, marked wrongly
       {"end", TokenType::control},          {"<|end|>", TokenType::control},  // 6
       {"<|call|>", TokenType::control}};  // asks for a tool, in other vocabularies
-  CHECK(td::find_named_ends(entries) == Ids{0, 3, 4, 6});
-  CHECK(td::find_named_ends({}).empty());
+  CHECK(td::vocabulary::find_named_ends(entries) == Ids{0, 3, 4, 6});
+  CHECK(td::vocabulary::find_named_ends({}).empty());
 }
 
 TEST_CASE("what ends one of several messages is no end of the text") {
@@ -27,9 +27,10 @@ TEST_CASE("what ends one of several messages is no end of the text") {
                                              {"<|call|>", TokenType::control},
                                              {"<|return|>", TokenType::control},
                                              {"<|channel|>", TokenType::normal}};
-  CHECK(td::find_named_ends(entries) == Ids{0, 2});
-  CHECK(td::without_message_ends({2, 1, 0}, entries) == Ids{2, 1, 0});
+  CHECK(td::vocabulary::find_named_ends(entries) == Ids{0, 2});
+  CHECK(td::vocabulary::without_message_ends({2, 1, 0}, entries) == Ids{2, 1, 0});
   entries[3].type = TokenType::control;
-  CHECK(td::find_named_ends(entries) == Ids{2});
-  CHECK(td::without_message_ends({9, 2, 1, 0}, entries) == Ids{9, 2});  // others are not its matter
+  CHECK(td::vocabulary::find_named_ends(entries) == Ids{2});
+  CHECK(td::vocabulary::without_message_ends({9, 2, 1, 0}, entries) ==
+        Ids{9, 2});  // others are not its matter
 }

@@ -68,7 +68,7 @@ std::string small(const std::string& model = "gpt2", std::uint32_t version = 3,
 
 std::string where(const std::string& bytes) {
   try {
-    static_cast<void>(td::parse_gguf(bytes));
+    static_cast<void>(td::vocabulary::parse_gguf(bytes));
   } catch (const td::Error& error) {
     return error.where();
   }
@@ -82,7 +82,7 @@ TEST_CASE("a GGUF file gives the published ids") {
     TOOLDECODE_REQUIRE_SHARED(file, "vocab/gguf/ggml-vocab-" + name + ".gguf");
     TOOLDECODE_REQUIRE_SHARED(cases, "vocab/tests/" + name + ".jsonl");
     TOOLDECODE_REQUIRE_SHARED(derived, "vocab/tests/derived/" + name + ".jsonl.gz");
-    const td::Tokenizer tokenizer = td::parse_gguf(td::test::read_text(file));
+    const td::Tokenizer tokenizer = td::vocabulary::parse_gguf(td::test::read_text(file));
     std::size_t count             = 0;
     for (const auto& path : {cases, derived}) {
       for (const auto& row : td::test::read_jsonl(path)) {
@@ -98,7 +98,7 @@ TEST_CASE("a GGUF file gives the published ids") {
 
 TEST_CASE("a GGUF file is read from its metadata alone") {
   for (const std::uint32_t version : {2U, 3U}) {
-    const td::Tokenizer tokenizer = td::parse_gguf(small("gpt2", version));
+    const td::Tokenizer tokenizer = td::vocabulary::parse_gguf(small("gpt2", version));
     CHECK(tokenizer.encode("b a") == Ids{2, 3});
     CHECK(tokenizer.vocabulary().is_end(4));
     CHECK(tokenizer.decode(Ids{0, 1, 2, 4}) == "a b");
@@ -107,7 +107,7 @@ TEST_CASE("a GGUF file is read from its metadata alone") {
 
 TEST_CASE(
     "a GGUF file with a pre-tokenizer that is not known has its vocabulary, and cannot encode") {
-  const td::Tokenizer tokenizer = td::parse_gguf(small("gpt2", 3, "tomorrow"));
+  const td::Tokenizer tokenizer = td::vocabulary::parse_gguf(small("gpt2", 3, "tomorrow"));
   CHECK(tokenizer.vocabulary().bytes(3) == " a");
   CHECK(tokenizer.vocabulary().is_end(4));
   CHECK(tokenizer.decode(Ids{0, 1, 2}) == "a b");
@@ -136,7 +136,8 @@ TEST_CASE("a text ends with the tokens that a GGUF file names, and with those wh
     for (const auto& [key, value] : keys) writer.key("tokenizer.ggml." + key, 4).put(value);
     if (!listed.empty()) writer.types("tokenizer.ggml.eos_token_ids", listed);
     const td::Vocabulary vocabulary =
-        td::parse_gguf(writer.file(5 + keys.size() + (listed.empty() ? 0 : 1))).vocabulary();
+        td::vocabulary::parse_gguf(writer.file(5 + keys.size() + (listed.empty() ? 0 : 1)))
+            .vocabulary();
     const auto found = vocabulary.end_tokens();
     return Ids(found.begin(), found.end());
   };
@@ -182,7 +183,7 @@ TEST_CASE("a GGUF file cut short or altered gives an Error or a tokenizer") {
     bytes[draw(bytes.size())] = static_cast<char>(draw(256));
     INFO("round " << round);
     try {
-      static_cast<void>(td::parse_gguf(bytes).encode("b a"));
+      static_cast<void>(td::vocabulary::parse_gguf(bytes).encode("b a"));
     } catch (const td::Error&) {
       // the only exception that there may be
     }

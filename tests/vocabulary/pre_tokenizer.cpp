@@ -10,21 +10,21 @@ namespace td = tooldecode;
 using Pieces = std::vector<std::string_view>;
 
 TEST_CASE("matches are pieces and so is what lies between them") {
-  const td::PreTokenizer digits({"[0-9]+"});
+  const td::vocabulary::PreTokenizer digits({"[0-9]+"});
   CHECK(digits.split("ab12c3") == Pieces{"ab", "12", "c", "3"});
   CHECK(digits.split("ab") == Pieces{"ab"});
   CHECK(digits.split("").empty());
-  CHECK(td::PreTokenizer().split("a b") == Pieces{"a b"});
+  CHECK(td::vocabulary::PreTokenizer().split("a b") == Pieces{"a b"});
 }
 
 TEST_CASE("each pattern splits what the one before has left") {
   // The second sees "1234" alone, so that what follows it is no context.
-  const td::PreTokenizer pieces({"[0-9]+", "[0-9]{3}", "a(?=1)"});
+  const td::vocabulary::PreTokenizer pieces({"[0-9]+", "[0-9]{3}", "a(?=1)"});
   CHECK(pieces.split("aa12345a") == Pieces{"aa", "123", "45", "a"});
 }
 
 TEST_CASE("patterns know letters, digits and spaces of all scripts") {
-  const td::PreTokenizer gpt2(
+  const td::vocabulary::PreTokenizer gpt2(
       {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"});
   CHECK(gpt2.split("it's  \u00E9t\u00E9 \u0663!") ==
         Pieces{"it", "'s", " ", " \u00E9t\u00E9", " \u0663", "!"});
@@ -32,7 +32,7 @@ TEST_CASE("patterns know letters, digits and spaces of all scripts") {
 }
 
 TEST_CASE("bytes that are not UTF-8 are pieces of their own") {
-  const td::PreTokenizer words({"[a-z]+|\\s"});
+  const td::vocabulary::PreTokenizer words({"[a-z]+|\\s"});
   CHECK(words.split("ab\xFF"
                     "cd") == Pieces{"ab", "\xFF", "cd"});
   CHECK(words.split("\xC3") == Pieces{"\xC3"});
@@ -59,12 +59,12 @@ TEST_CASE("bytes that are not UTF-8 are pieces of their own") {
 }
 
 TEST_CASE("a pattern that matches nothing at all still lets the text through") {
-  CHECK(td::PreTokenizer({"x*"}).split("ab") == Pieces{"ab"});
+  CHECK(td::vocabulary::PreTokenizer({"x*"}).split("ab") == Pieces{"ab"});
 }
 
 TEST_CASE("a broken pattern is refused with its number and byte") {
   try {
-    static_cast<void>(td::PreTokenizer({"a", "b("}));
+    static_cast<void>(td::vocabulary::PreTokenizer({"a", "b("}));
     FAIL("nothing thrown");
   } catch (const td::Error& error) {
     CHECK(error.code() == td::Errc::malformed_pattern);
@@ -73,7 +73,7 @@ TEST_CASE("a broken pattern is refused with its number and byte") {
 }
 
 TEST_CASE("a pattern that backtracks without end is an error, not a wrong split") {
-  const td::PreTokenizer nested({"(?:(?:x+x+)+)+y"});
+  const td::vocabulary::PreTokenizer nested({"(?:(?:x+x+)+)+y"});
   try {
     static_cast<void>(nested.split(std::string(64, 'x') + "!y"));
     FAIL("nothing thrown");
@@ -83,9 +83,9 @@ TEST_CASE("a pattern that backtracks without end is an error, not a wrong split"
 }
 
 TEST_CASE("what is not known splits nothing and says so, copies too") {
-  const td::PreTokenizer unknown =
-      td::PreTokenizer::unknown("here", "the pre-tokenizer \"x\" is not known");
-  const td::PreTokenizer copy = unknown;
+  const td::vocabulary::PreTokenizer unknown =
+      td::vocabulary::PreTokenizer::unknown("here", "the pre-tokenizer \"x\" is not known");
+  const td::vocabulary::PreTokenizer copy = unknown;
   for (const char* text : {"a b", ""}) {
     try {
       static_cast<void>(copy.split(text));

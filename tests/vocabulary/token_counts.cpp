@@ -158,7 +158,7 @@ TEST_CASE("what goes wrong on any thread reaches the caller") {
           td::Errc::file_unreadable);
 
     const td::Vocabulary letters({{"a"}});
-    const td::Tokenizer tokenizer(letters, td::BytePairEncoding(letters, {}, {}), {});
+    const td::Tokenizer tokenizer(letters, td::vocabulary::BytePairEncoding(letters, {}, {}), {});
     std::istringstream stream(std::string(100, 'a') + "b" + std::string(100, 'a'));
     CHECK(error_of([&] { static_cast<void>(td::count_tokens(tokenizer, stream, options)); }) ==
           td::Errc::unknown_token);

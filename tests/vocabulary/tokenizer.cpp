@@ -24,8 +24,9 @@ td::Tokenizer small(bool prefixes_space = false) {
                                    {"e"},
                                    {">"},
                                    {" a"}});
-  return td::Tokenizer(vocabulary, td::BytePairEncoding(vocabulary, {{"a", "b"}, {" ", "a"}}, {}),
-                       td::PreTokenizer({"[ab]+"}), prefixes_space);
+  return td::Tokenizer(vocabulary,
+                       td::vocabulary::BytePairEncoding(vocabulary, {{"a", "b"}, {" ", "a"}}, {}),
+                       td::vocabulary::PreTokenizer({"[ab]+"}), prefixes_space);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ json spaced(bool metaspace = false) {
 // The ids are what the Python package `tokenizers` 0.23.3 gives for the same file. It finds the
 // names of control tokens in every text, hence parse_special.
 TEST_CASE("the embedded model's tokenizer gives the ids of the reference implementation") {
-  const td::Tokenizer tokenizer = td::parse_tokenizer_json(tiny());
+  const td::Tokenizer tokenizer = td::vocabulary::parse_tokenizer_json(tiny());
   std::size_t count             = 0;
   for (const json& row : td::test::read_jsonl(td::test::own_data("vocab/tiny_cases.jsonl"))) {
     const auto text = row.at("text").get<std::string>();
@@ -66,7 +66,7 @@ TEST_CASE("the embedded model's tokenizer gives the ids of the reference impleme
 
 TEST_CASE("the files beside a tokenizer.json name the tokens that begin and end a text") {
   const td::Vocabulary named =
-      td::parse_tokenizer_json(
+      td::vocabulary::parse_tokenizer_json(
           tiny(),
           {.tokenizer_config = R"({"eos_token": {"content": "<|end|>"}, "bos_token": "<|begin|>"})",
            .generation_config = R"({"eos_token_id": [5, 4]})"})
@@ -76,11 +76,12 @@ TEST_CASE("the files beside a tokenizer.json name the tokens that begin and end 
 }
 
 TEST_CASE("without a list of end tokens, names tell them") {
-  const auto ends = [](const json& added, td::TokenizerFiles files) {
-    json file                       = spaced();
-    file["added_tokens"]            = added;
-    const td::Vocabulary vocabulary = td::parse_tokenizer_json(file.dump(), files).vocabulary();
-    const auto found                = vocabulary.end_tokens();
+  const auto ends = [](const json& added, td::vocabulary::TokenizerFiles files) {
+    json file            = spaced();
+    file["added_tokens"] = added;
+    const td::Vocabulary vocabulary =
+        td::vocabulary::parse_tokenizer_json(file.dump(), files).vocabulary();
+    const auto found = vocabulary.end_tokens();
     return Ids(found.begin(), found.end());
   };
   const auto token = [](int id, const char* content) {
@@ -107,7 +108,7 @@ TEST_CASE("a vocabulary is read whatever comes before its tokens; text cannot be
                         const char* name) {
     json file                         = spaced();
     file[json::json_pointer(pointer)] = std::move(value);
-    const td::Tokenizer tokenizer     = td::parse_tokenizer_json(file.dump());
+    const td::Tokenizer tokenizer     = td::vocabulary::parse_tokenizer_json(file.dump());
     CHECK(tokenizer.vocabulary().bytes(5) == " ab");
     CHECK(tokenizer.decode(Ids{5, 6 + '!'}) == " ab!");
     try {
@@ -138,19 +139,19 @@ TEST_CASE("how tokens are spelt is told by the decoder where the pre-tokenizer i
   json file                       = json::parse(tiny());
   file["pre_tokenizer"]           = {{"type", "Tomorrow"}};
   file["decoder"]                 = {{"type", "ByteLevel"}};
-  const td::Vocabulary vocabulary = td::parse_tokenizer_json(file.dump()).vocabulary();
-  CHECK(vocabulary.hash() == td::parse_tokenizer_json(tiny()).vocabulary().hash());
+  const td::Vocabulary vocabulary = td::vocabulary::parse_tokenizer_json(file.dump()).vocabulary();
+  CHECK(vocabulary.hash() == td::vocabulary::parse_tokenizer_json(tiny()).vocabulary().hash());
   file["decoder"] = {{"type", "Sequence"},
                      {"decoders", {{{"type", "Fuse"}}, {{"type", "ByteLevel"}}}}};
-  CHECK(td::parse_tokenizer_json(file.dump()).vocabulary().hash() == vocabulary.hash());
+  CHECK(td::vocabulary::parse_tokenizer_json(file.dump()).vocabulary().hash() == vocabulary.hash());
   file["decoder"] = nullptr;
-  CHECK_THROWS_AS(td::parse_tokenizer_json(file.dump()), td::Error);
+  CHECK_THROWS_AS(td::vocabulary::parse_tokenizer_json(file.dump()), td::Error);
 }
 
 TEST_CASE("text in SentencePiece's shape falls back to bytes") {
   for (const bool metaspace : {false, true}) {
     INFO(metaspace);
-    const td::Tokenizer tokenizer = td::parse_tokenizer_json(spaced(metaspace).dump());
+    const td::Tokenizer tokenizer = td::vocabulary::parse_tokenizer_json(spaced(metaspace).dump());
     CHECK(tokenizer.encode("ab") == Ids{4});
     CHECK(tokenizer.encode("ab", {.add_space_prefix = true}) == Ids{5});
     CHECK(tokenizer.encode("a ab") == Ids{2, 5});
@@ -171,7 +172,7 @@ TEST_CASE("a Metaspace that splits keeps merges within its words") {
     file["model"]["vocab"]["b\u2581"]      = 264;
     file["model"]["merges"].push_back({"\u2581", "\u2581"});
     file["model"]["merges"].push_back({"b", "\u2581"});
-    const td::Tokenizer tokenizer = td::parse_tokenizer_json(file.dump());
+    const td::Tokenizer tokenizer = td::vocabulary::parse_tokenizer_json(file.dump());
     CHECK(tokenizer.encode("ab  ab") == Ids{4, 1, 5});
     CHECK(tokenizer.encode(" ab") == Ids{5});
     CHECK(tokenizer.encode("  ") == (split ? Ids{1, 1} : Ids{263}));
@@ -185,7 +186,7 @@ TEST_CASE("a part of another kind is refused at its place") {
     json file                         = spaced();
     file[json::json_pointer(pointer)] = std::move(value);
     try {
-      static_cast<void>(td::parse_tokenizer_json(file.dump()));
+      static_cast<void>(td::vocabulary::parse_tokenizer_json(file.dump()));
     } catch (const td::Error& error) {
       return error.where();
     }
@@ -197,7 +198,7 @@ TEST_CASE("a part of another kind is refused at its place") {
   CHECK(where("/model/vocab/a", -1) == "#/model/vocab/a");
   CHECK(where("/model/merges/0", "ab") == "#/model/merges/0");
   CHECK(where("/model", nullptr) == "#/model");
-  CHECK_THROWS_AS(td::parse_tokenizer_json("[1"), td::Error);
+  CHECK_THROWS_AS(td::vocabulary::parse_tokenizer_json("[1"), td::Error);
 }
 
 TEST_CASE("a tokenizer.json cut short or altered gives an Error or a tokenizer") {
@@ -218,7 +219,7 @@ TEST_CASE("a tokenizer.json cut short or altered gives an Error or a tokenizer")
     if (!text.empty()) text[draw(text.size())] = "0\"{}[]:,anx \xE2"[draw(13)];
     INFO("round " << round << ": " << text);
     try {
-      static_cast<void>(td::parse_tokenizer_json(text).encode("ab b"));
+      static_cast<void>(td::vocabulary::parse_tokenizer_json(text).encode("ab b"));
     } catch (const td::Error&) {
       // the only exception that there may be
     }

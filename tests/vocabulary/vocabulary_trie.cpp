@@ -3,6 +3,8 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
+using namespace tooldecode::core;
+using namespace tooldecode::vocabulary;
 
 TEST_CASE("Only tokens that may be part of a text are in a vocabulary's trie") {
   const Vocabulary vocabulary({{"a", TokenType::normal},

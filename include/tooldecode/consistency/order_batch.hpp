@@ -27,7 +27,7 @@
 #include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/model/forward_batch.hpp>
 
-namespace tooldecode {
+namespace tooldecode::consistency {
 
 /// Decodes a call's arguments under several orders at once.
 ///
@@ -51,7 +51,7 @@ class OrderBatch {
     const DecodeOptions& options;
     std::span<const TokenId> prompt;
     std::span<const TokenId> generated;  ///< all that comes before the branches
-    ForcedText text;
+    constraint::ForcedText text;
     /// All of a text in tokens; none where there is no text, or where it cannot be written.
     std::function<std::vector<TokenId>(std::string_view)> encode;
   };
@@ -128,9 +128,9 @@ class OrderBatch {
     const std::vector<std::span<const TokenId>> tokens(unread.begin(), unread.end());
     logits_.resize(running.size() * width);
     const auto start = std::chrono::steady_clock::now();
-    passes_ +=
-        forward_batch(setting_.model, std::span<typename M::Cache* const>(caches),
-                      std::span<const std::span<const TokenId>>(tokens), std::span<float>(logits_));
+    passes_ += model::forward_batch(setting_.model, std::span<typename M::Cache* const>(caches),
+                                    std::span<const std::span<const TokenId>>(tokens),
+                                    std::span<float>(logits_));
     model_time_ += std::chrono::steady_clock::now() - start;
     for (std::size_t i = 0; i < running.size(); ++i) {
       const std::span<const float> raw = std::span(logits_).subspan(i * width, width);
@@ -165,7 +165,7 @@ class OrderBatch {
         if (closes || settled > 0) continue;
       }
       fill_mask(branch);
-      const auto only = find_only_token(mask_.words());
+      const auto only = decode::find_only_token(mask_.words());
       if (!setting_.options.skip_forced || !only || setting_.pipeline.is_banned(*only)) return;
       take(branch, *only, 0, true);
     }
@@ -209,7 +209,7 @@ class OrderBatch {
   bool has_room(OrderBranch& branch) const {
     const std::size_t length = setting_.generated.size() + branch.tokens.size();
     if (length >= setting_.options.max_tokens) return stop(branch, Finish::length);
-    if (setting_.prompt.size() + length > context_length_of(setting_.model)) {
+    if (setting_.prompt.size() + length > decode::context_length_of(setting_.model)) {
       return stop(branch, Finish::context);
     }
     return true;
@@ -316,4 +316,4 @@ class OrderBatch {
   std::chrono::nanoseconds model_time_{0};
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::consistency

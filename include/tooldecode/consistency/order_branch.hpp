@@ -13,7 +13,7 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/output.hpp>
 
-namespace tooldecode {
+namespace tooldecode::consistency {
 
 /// One order's way through the arguments of a call: what is written, and which bytes of it are
 /// whose value.
@@ -70,4 +70,4 @@ struct OrderBranch {
   }
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::consistency

@@ -122,18 +122,19 @@ class OrderConsistencySampler {
 
   struct Known {
     std::mutex mutex;
-    std::unordered_map<std::size_t, std::unique_ptr<const ToolOrders>> orders;  // by tool
+    std::unordered_map<std::size_t, std::unique_ptr<const consistency::ToolOrders>>
+        orders;  // by tool
   };
   class Answer;
 
   [[nodiscard]] const ToolCallFSM& calls() const noexcept { return decoder_->constraint(); }
 
-  [[nodiscard]] const ToolOrders& orders_of(std::size_t tool) const {
+  [[nodiscard]] const consistency::ToolOrders& orders_of(std::size_t tool) const {
     const std::lock_guard lock(known_->mutex);
     auto& known = known_->orders[tool];
     if (!known) {
-      known = std::make_unique<const ToolOrders>(calls(), tool, options_.max_orders, options_.seed,
-                                                 options_.only_order);
+      known = std::make_unique<const consistency::ToolOrders>(calls(), tool, options_.max_orders,
+                                                              options_.seed, options_.only_order);
     }
     return *known;
   }
@@ -162,7 +163,7 @@ class OrderConsistencySampler {
 
   const Decoder<M, ToolCallFSM, S>* decoder_;
   OrderConsistencyOptions options_;
-  ForcedText text_;
+  constraint::ForcedText text_;
   std::unique_ptr<Known> known_;
 };
 
@@ -175,7 +176,7 @@ class OrderConsistencySampler<M, S>::Answer {
       : sampler_(sampler),
         calls_(sampler.calls()),
         model_(sampler.decoder_->model()),
-        run_{calls_, prompt, pipeline, options, context_length_of(model_)},
+        run_{calls_, prompt, pipeline, options, decode::context_length_of(model_)},
         sequence_(run_, options.seed),
         cache_(model_.make_cache()),
         row_(model_.vocabulary_size()) {}
@@ -190,7 +191,7 @@ class OrderConsistencySampler<M, S>::Answer {
   // As Sequential, save that a call's arguments are left to `decide`.
   void step() {
     Output& out = sequence_.output();
-    Stopwatch watch;
+    decode::Stopwatch watch;
     auto next = sequence_.find_forced([this](MaskView mask) {
       if (!pending_.empty()) sampler_.text_.keep_agreeing(pending_, mask);
     });
@@ -243,13 +244,13 @@ class OrderConsistencySampler<M, S>::Answer {
   // Samples the call that a token opens, under all orders; puts the winner into the answer.
   void decide(const TokenEvent& event, std::size_t opening) {
     const std::string_view bytes = calls_.vocabulary().bytes(event.token);
-    const State opened       = *calls_.advance_bytes(sequence_.state(), bytes.substr(0, opening));
-    const std::size_t tool   = *calls_.find_tool(opened);
-    const ToolOrders& orders = sampler_.orders_of(tool);
+    const State opened     = *calls_.advance_bytes(sequence_.state(), bytes.substr(0, opening));
+    const std::size_t tool = *calls_.find_tool(opened);
+    const consistency::ToolOrders& orders = sampler_.orders_of(tool);
 
     // A token that reaches into the arguments stays whole where every order can go on from it.
-    std::string_view within           = bytes.substr(opening);
-    std::vector<OrderBranch> branches = orders.begin(
+    std::string_view within                        = bytes.substr(opening);
+    std::vector<consistency::OrderBranch> branches = orders.begin(
         within, event.log_probability, *calls_.advance(sequence_.state(), event.token));
     if (branches.empty()) {
       within   = {};
@@ -260,8 +261,8 @@ class OrderConsistencySampler<M, S>::Answer {
     }
     pending_.clear();
     Output& out = sequence_.output();
-    Stopwatch watch;
-    OrderBatch<M> running{
+    decode::Stopwatch watch;
+    consistency::OrderBatch<M> running{
         {model_, calls_, run_.pipeline, run_.options, run_.prompt, out.tokens, sampler_.text_,
          [this](std::string_view text) { return sampler_.encode(text); }},
         model_.fork(cache_),
@@ -275,14 +276,15 @@ class OrderConsistencySampler<M, S>::Answer {
     std::chrono::nanoseconds spent{0};
     watch.add_to(spent);
     out.times.constraint += spent - running.model_time();
-    for (const OrderBranch& branch : running.branches()) {
+    for (const consistency::OrderBranch& branch : running.branches()) {
       result_.sampled_tokens += branch.tokens.size();
     }
     result_.calls.push_back(std::move(decided));
   }
 
   // Runs as many orders as it takes.
-  void sample(const ToolOrders& orders, OrderBatch<M>& running, CallVote& decided) const {
+  void sample(const consistency::ToolOrders& orders, consistency::OrderBatch<M>& running,
+              CallVote& decided) const {
     const OrderConsistencyOptions& options = sampler_.options_;
     const auto& branches                   = running.branches();
     const std::size_t all                  = branches.size();
@@ -314,8 +316,8 @@ class OrderConsistencySampler<M, S>::Answer {
   }
 
   // Counts the votes, and goes on behind the winning call.
-  void settle(const ToolOrders& orders, OrderBatch<M>& running, CallVote& decided,
-              std::string_view within) {
+  void settle(const consistency::ToolOrders& orders, consistency::OrderBatch<M>& running,
+              CallVote& decided, std::string_view within) {
     decided.parameters      = vote(decided.candidates, orders.names(), sampler_.options_.vote);
     const std::string& name = calls_.tools()[decided.tool].name;
     const auto call_of_keys = [&](std::span<const std::string> keys) {
@@ -340,7 +342,7 @@ class OrderConsistencySampler<M, S>::Answer {
     const bool is_won =
         std::all_of(orders.required().begin(), orders.required().end(),
                     [&](const std::string& key) { return decided.call.arguments.contains(key); });
-    const OrderBranch& first = running.branches().front();
+    const consistency::OrderBranch& first = running.branches().front();
     if (is_won &&
         !(first.is_complete && call_of(decided.candidates.front(), name) == decided.call)) {
       if (write(call_of_keys(required_first), orders, within)) return;
@@ -355,7 +357,8 @@ class OrderConsistencySampler<M, S>::Answer {
   }
 
   // Goes on with a branch as it was decoded; its closing bytes are for the model to write.
-  void adopt(const OrderBranch& branch, typename OrderBatch<M>::Kept& kept) {
+  void adopt(const consistency::OrderBranch& branch,
+             typename consistency::OrderBatch<M>::Kept& kept) {
     State state = sequence_.state();
     for (const TokenId token : branch.tokens) {
       const auto next = calls_.advance(state, token);
@@ -377,7 +380,7 @@ class OrderConsistencySampler<M, S>::Answer {
   }
 
   // Goes on with a call as the format writes it, where the constraint takes it so.
-  bool write(const ToolCall& call, const ToolOrders& orders, std::string_view within) {
+  bool write(const ToolCall& call, const consistency::ToolOrders& orders, std::string_view within) {
     std::string text = sampler_.write(call);
     if (!text.starts_with(orders.opening() + std::string(within))) return false;
     text.erase(0, orders.opening().size() + within.size());
@@ -409,8 +412,8 @@ class OrderConsistencySampler<M, S>::Answer {
   const OrderConsistencySampler& sampler_;
   const ToolCallFSM& calls_;
   const M& model_;
-  Run<ToolCallFSM> run_;
-  Sequence<ToolCallFSM> sequence_;
+  decode::Run<ToolCallFSM> run_;
+  decode::Sequence<ToolCallFSM> sequence_;
 
   Consensus result_;
   typename M::Cache cache_;

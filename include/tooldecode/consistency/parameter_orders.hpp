@@ -43,7 +43,7 @@ namespace tooldecode {
     if (known.insert(next).second) orders.push_back(next);
     next = documented;
     for (std::size_t i = count; i > 1; --i) {
-      const double unit = uniform(seed, draw, static_cast<std::int32_t>(i));
+      const double unit = core::uniform(seed, draw, static_cast<std::int32_t>(i));
       std::swap(next[i - 1], next[static_cast<std::size_t>(unit * static_cast<double>(i))]);
     }
   }

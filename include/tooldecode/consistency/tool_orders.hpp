@@ -22,7 +22,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::consistency {
 
 /// Begins branches of a tool's calls under several orders of its required parameters, and reads
 /// candidates back from them.
@@ -133,4 +133,4 @@ class ToolOrders {
   std::vector<ToolCallFSM> calls_;  // by order, open-ended
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::consistency

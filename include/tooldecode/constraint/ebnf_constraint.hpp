@@ -30,12 +30,12 @@ class EbnfConstraint : public GrammarConstraint {
       : EbnfConstraint(build(grammar, root, limits), std::move(cache)) {}
 
  private:
-  static RootedGrammar build(std::string_view grammar, std::string_view root,
-                             const BuildLimits& limits) {
+  static ebnf::RootedGrammar build(std::string_view grammar, std::string_view root,
+                                   const BuildLimits& limits) {
     const BuildBudget budget(limits);
-    return parse_grammar(grammar, root);
+    return ebnf::parse_grammar(grammar, root);
   }
-  EbnfConstraint(RootedGrammar parsed, VocabularyIndex cache)
+  EbnfConstraint(ebnf::RootedGrammar parsed, VocabularyIndex cache)
       : GrammarConstraint(std::move(cache), std::move(parsed.grammar), parsed.root) {}
 };
 static_assert(Constraint<EbnfConstraint>);

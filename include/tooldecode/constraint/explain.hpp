@@ -41,7 +41,7 @@ struct Expectation {
   };  // in the order in which they are told
   Kind kind;
   std::string words;
-  ByteSet first{};  // the bytes that it begins with; none for the end of the text
+  text::ByteSet first{};  // the bytes that it begins with; none for the end of the text
   friend bool operator<(const Expectation& a, const Expectation& b) {
     return std::pair(a.kind, std::string_view(a.words)) <
            std::pair(b.kind, std::string_view(b.words));
@@ -51,11 +51,11 @@ struct Expectation {
 // Finds what may follow at a state: one expectation per way to say it.
 class ExpectationFinder {
  public:
-  explicit ExpectationFinder(const Automaton& automaton)
+  explicit ExpectationFinder(const grammar::Automaton& automaton)
       : automaton_(automaton), walk_(automaton) {}
 
-  [[nodiscard]] std::vector<Expectation> at(Automaton::State state) {
-    for (const StackFrame& position : automaton_.positions(state)) add(position);
+  [[nodiscard]] std::vector<Expectation> at(grammar::Automaton::State state) {
+    for (const grammar::StackFrame& position : automaton_.positions(state)) add(position);
     std::sort(found_.begin(), found_.end());
     std::vector<Expectation> distinct;
     for (Expectation& one : found_) {
@@ -70,16 +70,16 @@ class ExpectationFinder {
 
  private:
   using Kind                             = Expectation::Kind;
-  using Index                            = ByteTrie::NodeIndex;
+  using Index                            = core::ByteTrie::NodeIndex;
   static constexpr std::size_t max_told  = 5;   // alternatives of one list
   static constexpr std::size_t max_bytes = 40;  // of one text
 
-  void add(const StackFrame& position) {
-    if (position.node == Positions::text_end) {
+  void add(const grammar::StackFrame& position) {
+    if (position.node == grammar::Positions::text_end) {
       found_.push_back({Kind::end, "the end of the text"});
       return;
     }
-    const NodeStore::Node& node = automaton_.nodes()[position.node];
+    const grammar::NodeStore::Node& node = automaton_.nodes()[position.node];
     switch (node.kind) {
       case Grammar::Kind::literal:
         return add_literal(node, position);
@@ -92,9 +92,9 @@ class ExpectationFinder {
     }
   }
 
-  void add_literal(const NodeStore::Node& node, const StackFrame& position) {
-    const ByteSet first = ByteSet::of({&node.text[position.offset()], 1});
-    std::size_t at      = position.offset();
+  void add_literal(const grammar::NodeStore::Node& node, const grammar::StackFrame& position) {
+    const text::ByteSet first = text::ByteSet::of({&node.text[position.offset()], 1});
+    std::size_t at            = position.offset();
     while (at > 0 && is_inner(node.text[at])) --at;
     found_.push_back({Kind::value, literal(std::string_view(node.text).substr(at)), first});
   }
@@ -117,30 +117,30 @@ class ExpectationFinder {
     return name->second + " '" + text[0] + '\'';
   }
 
-  void add_lexeme(const NodeStore::Node& node, const StackFrame& position) {
-    const Dfa& dfa    = *node.dfa;
-    const auto bounds = node.occurrences;
-    ByteSet first;  // what the bounds leave of it
+  void add_lexeme(const grammar::NodeStore::Node& node, const grammar::StackFrame& position) {
+    const text::Dfa& dfa = *node.dfa;
+    const auto bounds    = node.occurrences;
+    text::ByteSet first;  // what the bounds leave of it
     dfa.live(position.dfa_state()).for_each([&](std::uint8_t byte) {
       const bool closes = dfa.closing(dfa.next(position.dfa_state(), byte));
       const bool fits   = closes ? position.units() >= bounds.min : position.units() < bounds.max;
       if (fits || !dfa.boundary(position.dfa_state())) first.insert(byte);
     });
     if (first.empty()) return;
-    if (dfa == *any_whitespace()) {
+    if (dfa == *text::any_whitespace()) {
       found_.push_back({Kind::space, "white space", first});
       return;
     }
-    const bool begins        = position.dfa_state() == 0;
-    const ByteSet beginnings = dfa.live(0);
+    const bool begins              = position.dfa_state() == 0;
+    const text::ByteSet beginnings = dfa.live(0);
     std::string words;
-    if (beginnings == ByteSet::of("\"") || beginnings == ByteSet::of("'")) {
+    if (beginnings == text::ByteSet::of("\"") || beginnings == text::ByteSet::of("'")) {
       words = string(dfa, position, bounds, first, automaton_.is_in_other_key(position));
-    } else if ((beginnings & ~ByteSet::of("-0123456789")).empty()) {
-      const bool any     = dfa == *any_number(NumberKinds::any).dfa;
-      const bool integer = dfa == *any_number(NumberKinds::integers).dfa ||
-                           dfa == *any_number(NumberKinds::integers, true).dfa ||
-                           dfa == *any_number(NumberKinds::digits).dfa;
+    } else if ((beginnings & ~text::ByteSet::of("-0123456789")).empty()) {
+      const bool any     = dfa == *text::any_number(text::NumberKinds::any).dfa;
+      const bool integer = dfa == *text::any_number(text::NumberKinds::integers).dfa ||
+                           dfa == *text::any_number(text::NumberKinds::integers, true).dfa ||
+                           dfa == *text::any_number(text::NumberKinds::digits).dfa;
       words = integer ? "an integer" : any ? "a number" : "a number of a certain form";
       if (!begins) words = "inside " + words;
       if (!any && !integer) words += ": next " + characters(first);
@@ -149,11 +149,12 @@ class ExpectationFinder {
     }
     found_.push_back({Kind::value, std::move(words), first});
   }
-  static std::string string(const Dfa& dfa, const StackFrame& position, const Occurrences& bounds,
-                            const ByteSet& first, bool is_key) {
-    const bool is_any = dfa == *any_string(ValueSyntax::json, '"') ||
-                        dfa == *any_string(ValueSyntax::python, '"') ||
-                        dfa == *any_string(ValueSyntax::python, '\'');
+  static std::string string(const text::Dfa& dfa, const grammar::StackFrame& position,
+                            const text::Occurrences& bounds, const text::ByteSet& first,
+                            bool is_key) {
+    const bool is_any = dfa == *text::any_string(text::ValueSyntax::json, '"') ||
+                        dfa == *text::any_string(text::ValueSyntax::python, '"') ||
+                        dfa == *text::any_string(text::ValueSyntax::python, '\'');
     const std::string name =
         std::string(is_key ? "a key" : "a string") + (is_any ? "" : " of a certain form");
     if (position.dfa_state() == 0) {
@@ -167,30 +168,30 @@ class ExpectationFinder {
     return "inside " + name + more + (is_any ? "" : ": next " + characters(first));
   }
   // How many characters there may be beyond those that are done; nothing where any number may.
-  static std::string length(const Occurrences& bounds, std::uint32_t done, const char* noun) {
+  static std::string length(const text::Occurrences& bounds, std::uint32_t done, const char* noun) {
     const std::uint32_t min = bounds.min - std::min(bounds.min, done);
-    const bool is_open      = bounds.max == Occurrences::unbounded;
+    const bool is_open      = bounds.max == text::Occurrences::unbounded;
     if (is_open && min == 0) return "";
     const std::uint32_t max = is_open ? min : bounds.max - done;
     std::string words       = is_open ? "at least " : min == 0 ? "at most " : "";
     if (min != 0 && min != max) words += std::to_string(min) + " to ";
     return words + std::to_string(max) + noun + (max == 1 ? "" : "s");
   }
-  static std::string characters(const ByteSet& set) {
-    const ByteSet ascii = set & ByteSet::range(0, 127);
+  static std::string characters(const text::ByteSet& set) {
+    const text::ByteSet ascii = set & text::ByteSet::range(0, 127);
     if (ascii.empty()) {
-      const bool inner = (set & ~ByteSet::range(0x80, 0xBF)).empty();
+      const bool inner = (set & ~text::ByteSet::range(0x80, 0xBF)).empty();
       return inner ? "the rest of a character" : "a character past ASCII";
     }
     if (ascii.size() > 90) return "any text";
     const std::string past = ascii == set ? "" : " or one past ASCII";
-    if (ascii.size() == 1) return "the character '" + byte_class(ascii) + '\'' + past;
-    return "one of the characters [" + byte_class(ascii) + ']' + past;
+    if (ascii.size() == 1) return "the character '" + text::byte_class(ascii) + '\'' + past;
+    return "one of the characters [" + text::byte_class(ascii) + ']' + past;
   }
 
-  void add_alternatives(const NodeStore::Node& node, const StackFrame& position) {
+  void add_alternatives(const grammar::NodeStore::Node& node, const grammar::StackFrame& position) {
     const Texts texts = below(*node.literals, position.trie_node());
-    ByteSet first;
+    text::ByteSet first;
     const auto [begin, end] = node.literals->children(position.trie_node());
     for (Index child = begin; child < end; ++child) first.insert(node.literals->label(child));
     std::string words = position.trie_node() != 0 ? "the rest of "
@@ -199,12 +200,12 @@ class ExpectationFinder {
     found_.push_back({Kind::value, words + listed(*node.literals, texts), first});
   }
 
-  void add_keys(const NodeStore::Node& node, const StackFrame& position) {
-    const ByteTrie& trie  = *node.literals;
-    const KeyReader& keys = automaton_.keys();
+  void add_keys(const grammar::NodeStore::Node& node, const grammar::StackFrame& position) {
+    const core::ByteTrie& trie     = *node.literals;
+    const grammar::KeyReader& keys = automaton_.keys();
     if (!keys.is_in_trie(position.key())) return add_rest_of_key(node, position);
     Texts available;
-    ByteSet members, others;
+    text::ByteSet members, others;
     for (const auto& [member, ends] : below(trie, position.key())) {
       for (const Index end : ends) {
         const std::string rest = trie.text(end).substr(trie.text(position.key()).size());
@@ -213,12 +214,12 @@ class ExpectationFinder {
         members.insert(static_cast<std::uint8_t>(rest[0]));
       }
     }
-    const ByteSet all = allowed(node, position);
+    const text::ByteSet all = allowed(node, position);
     if (keys.seen().may_add(node, position.seen())) {
-      for (const NodeStore::Others& other : node.others) {
-        const Dfa::State state = other.state[position.key()];
-        if (state == Dfa::dead) continue;
-        const Dfa& key = *automaton_.nodes()[other.key].dfa;
+      for (const grammar::NodeStore::Others& other : node.others) {
+        const text::Dfa::State state = other.state[position.key()];
+        if (state == text::Dfa::dead) continue;
+        const text::Dfa& key = *automaton_.nodes()[other.key].dfa;
         key.live(state).for_each([&](std::uint8_t byte) {
           const Index child = trie.find_child(position.key(), byte);
           if (child == 0 || other.completes[child] ||
@@ -241,15 +242,15 @@ class ExpectationFinder {
     if (!others.empty()) found_.push_back({Kind::key, rest + std::string("another key"), others});
   }
   // Inside an escape, or a key that is not a member's.
-  void add_rest_of_key(const NodeStore::Node& node, const StackFrame& position) {
+  void add_rest_of_key(const grammar::NodeStore::Node& node, const grammar::StackFrame& position) {
     const bool is_character = automaton_.keys().is_in_escape(position.key());
     found_.push_back({Kind::key, is_character ? "the rest of a character in a key" : "inside a key",
                       allowed(node, position)});
   }
   // The bytes that may follow a position in a key.
-  ByteSet allowed(const NodeStore::Node& node, const StackFrame& position) {
+  text::ByteSet allowed(const grammar::NodeStore::Node& node, const grammar::StackFrame& position) {
     const auto from = walk_.begin(position);
-    ByteSet set;
+    text::ByteSet set;
     automaton_.keys().candidates(node, position.key()).for_each([&](std::uint8_t byte) {
       const auto next = walk_.step(from, byte);
       if (!next.empty()) set.insert(byte);
@@ -259,21 +260,22 @@ class ExpectationFinder {
     return set;
   }
   // Whether the rest of a member's key leads to its value: the member may come, and has not yet.
-  bool may_become(const StackFrame& position, std::string_view rest) {
+  bool may_become(const grammar::StackFrame& position, std::string_view rest) {
     const auto from = walk_.begin(position);
     auto place      = from;
     for (const char c : rest) place = walk_.step(place, static_cast<std::uint8_t>(c));
     const auto reached = walk_.positions(place);
-    const bool is_read = std::any_of(reached.begin(), reached.end(), [&](const StackFrame& frame) {
-      return frame.node != position.node || frame.below != position.below;
-    });
+    const bool is_read =
+        std::any_of(reached.begin(), reached.end(), [&](const grammar::StackFrame& frame) {
+          return frame.node != position.node || frame.below != position.below;
+        });
     walk_.drop(from);
     return is_read;
   }
 
   // The texts at a place of a trie and below it: where they end, by what they stand for.
   using Texts = std::map<std::uint32_t, std::vector<Index>>;
-  static Texts below(const ByteTrie& trie, Index from) {
+  static Texts below(const core::ByteTrie& trie, Index from) {
     Texts texts;
     std::vector<Index> work{from};
     while (!work.empty()) {
@@ -288,7 +290,7 @@ class ExpectationFinder {
     return texts;
   }
   // The first few, in one spelling each.
-  static std::string listed(const ByteTrie& trie, const Texts& texts) {
+  static std::string listed(const core::ByteTrie& trie, const Texts& texts) {
     const std::size_t told = std::min(texts.size(), max_told);
     std::string list;
     std::size_t i = 0;
@@ -319,8 +321,8 @@ class ExpectationFinder {
     return quote + shown + quote;
   }
 
-  const Automaton& automaton_;
-  Automaton::Cursor walk_;
+  const grammar::Automaton& automaton_;
+  grammar::Automaton::Cursor walk_;
   std::vector<Expectation> found_;
 };
 

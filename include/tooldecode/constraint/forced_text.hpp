@@ -13,7 +13,7 @@
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>
 
-namespace tooldecode {
+namespace tooldecode::constraint {
 
 /// What the tokens of a vocabulary have to do with a given text.
 ///
@@ -27,8 +27,8 @@ namespace tooldecode {
 /// \par Errors      none
 class ForcedText {
  public:
-  explicit ForcedText(const ByteTrie& trie) : trie_(&trie) {}
-  explicit ForcedText(const ByteTrie&&) = delete;
+  explicit ForcedText(const core::ByteTrie& trie) : trie_(&trie) {}
+  explicit ForcedText(const core::ByteTrie&&) = delete;
 
   /// The text in tokens, always the longest that fits; ends early at a byte that no token begins
   /// with.
@@ -37,7 +37,7 @@ class ForcedText {
     while (!text.empty()) {
       std::size_t length = 0;
       TokenId longest    = 0;
-      walk(text, [&](std::size_t depth, ByteTrie::NodeIndex node) {
+      walk(text, [&](std::size_t depth, core::ByteTrie::NodeIndex node) {
         if (trie_->values(node).empty()) return;
         length  = depth;
         longest = static_cast<TokenId>(trie_->values(node).front());
@@ -52,14 +52,15 @@ class ForcedText {
   /// How many tokens are a prefix of the text, or all of it.
   [[nodiscard]] std::size_t count_prefixes(std::string_view text) const {
     std::size_t count = 0;
-    walk(text, [&](std::size_t, ByteTrie::NodeIndex node) { count += trie_->values(node).size(); });
+    walk(text,
+         [&](std::size_t, core::ByteTrie::NodeIndex node) { count += trie_->values(node).size(); });
     return count;
   }
 
   /// Whether some token begins with the text and is longer.
   [[nodiscard]] bool is_within_token(std::string_view text) const {
     bool longer = false;
-    walk(text, [&](std::size_t depth, ByteTrie::NodeIndex node) {
+    walk(text, [&](std::size_t depth, core::ByteTrie::NodeIndex node) {
       const auto [first, last] = trie_->children(node);
       longer                   = depth == text.size() && first != last;
     });
@@ -69,7 +70,7 @@ class ForcedText {
   /// The tokens that begin with the text and are longer.
   [[nodiscard]] std::vector<TokenId> find_longer(std::string_view text) const {
     std::vector<TokenId> tokens;
-    walk(text, [&](std::size_t depth, ByteTrie::NodeIndex node) {
+    walk(text, [&](std::size_t depth, core::ByteTrie::NodeIndex node) {
       if (depth == text.size()) append_below(node, tokens);
     });
     return tokens;
@@ -78,7 +79,7 @@ class ForcedText {
   /// Keeps those tokens of a mask that are a prefix of the text, or begin with all of it.
   void keep_agreeing(std::string_view text, MaskView words) const {
     TokenMask agreeing(words.size() * 32);
-    walk(text, [&](std::size_t depth, ByteTrie::NodeIndex node) {
+    walk(text, [&](std::size_t depth, core::ByteTrie::NodeIndex node) {
       if (depth < text.size()) {
         insert(node, agreeing);
       } else {
@@ -92,7 +93,7 @@ class ForcedText {
   // Calls `visit(depth, node)` for each node on the text's path.
   template <class Visit>
   void walk(std::string_view text, Visit visit) const {
-    ByteTrie::NodeIndex node = 0;
+    core::ByteTrie::NodeIndex node = 0;
     for (std::size_t depth = 0; depth < text.size(); ++depth) {
       auto [child, last] = trie_->children(node);
       const auto byte    = static_cast<std::uint8_t>(text[depth]);
@@ -102,16 +103,16 @@ class ForcedText {
       visit(depth + 1, node);
     }
   }
-  void insert(ByteTrie::NodeIndex node, TokenMask& mask) const {
+  void insert(core::ByteTrie::NodeIndex node, TokenMask& mask) const {
     for (const std::uint32_t token : trie_->values(node)) mask.insert(static_cast<TokenId>(token));
   }
-  void insert_below(ByteTrie::NodeIndex node, TokenMask& mask) const {
+  void insert_below(core::ByteTrie::NodeIndex node, TokenMask& mask) const {
     insert(node, mask);
     const auto [first, last] = trie_->children(node);
     for (auto child = first; child < last; ++child) insert_below(child, mask);
   }
 
-  void append_below(ByteTrie::NodeIndex node, std::vector<TokenId>& tokens) const {
+  void append_below(core::ByteTrie::NodeIndex node, std::vector<TokenId>& tokens) const {
     const auto [first, last] = trie_->children(node);
     for (auto child = first; child < last; ++child) {
       for (const std::uint32_t token : trie_->values(child)) {
@@ -121,7 +122,7 @@ class ForcedText {
     }
   }
 
-  const ByteTrie* trie_;
+  const core::ByteTrie* trie_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::constraint

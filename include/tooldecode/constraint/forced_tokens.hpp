@@ -70,7 +70,7 @@ class ForcedTokens {
     std::string forced = constraint.forced(state);
     forced.resize(std::min(forced.size(), first_beyond_ascii(forced)));
     forced.resize(forced.find_last_not_of(spaces) + 1);
-    if (forced.empty() || !is_utf8(before)) return {};
+    if (forced.empty() || !text::is_utf8(before)) return {};
     const std::string text                     = std::string(before) + forced;
     std::optional<std::vector<TokenId>> common = encode_behind(text, before.size());
     TokenMask mask(constraint.vocabulary_size());
@@ -79,8 +79,8 @@ class ForcedTokens {
       if (p > 0) state = *constraint.advance_bytes(state, std::string_view(&forced[p - 1], 1));
       const std::string_view rest = std::string_view(forced).substr(p);
       if (rest.size() >= longest) continue;
-      std::vector<TokenId> longer = ForcedText(cache_.trie()).find_longer(rest);
-      const auto named            = ForcedText(controls_).find_longer(rest);
+      std::vector<TokenId> longer = constraint::ForcedText(cache_.trie()).find_longer(rest);
+      const auto named            = constraint::ForcedText(controls_).find_longer(rest);
       longer.insert(longer.end(), named.begin(), named.end());
       if (longer.empty()) continue;
       const std::size_t cut = before.size() + p;
@@ -98,7 +98,7 @@ class ForcedTokens {
         if (!mask.contains(token)) continue;
         const std::string whole =
             text + std::string(cache_.vocabulary().name(token).substr(rest.size()));
-        if (!is_utf8(whole)) {
+        if (!text::is_utf8(whole)) {
           // How its last character goes on is not known, nor how the tokenizer cuts it.
           if (is_spaced) return {};
           keep_common(common, *alone);
@@ -157,20 +157,20 @@ class ForcedTokens {
   }
 
   // Control tokens by their names, which the tokenizer finds in text.
-  [[nodiscard]] ByteTrie controls() const {
+  [[nodiscard]] core::ByteTrie controls() const {
     const Vocabulary& vocabulary = cache_.vocabulary();
-    std::vector<ByteTrie::Entry> entries;
+    std::vector<core::ByteTrie::Entry> entries;
     for (std::size_t t = 0; t < vocabulary.size(); ++t) {
       const auto token = static_cast<TokenId>(t);
       if (vocabulary.type(token) != TokenType::control) continue;
       entries.emplace_back(vocabulary.name(token), static_cast<std::uint32_t>(t));
     }
-    return ByteTrie(std::move(entries));
+    return core::ByteTrie(std::move(entries));
   }
 
   VocabularyIndex cache_;
   Encode encode_;
-  ByteTrie controls_;
+  core::ByteTrie controls_;
 };
 
 }  // namespace tooldecode

@@ -46,7 +46,7 @@ class GrammarConstraint {
  public:
   /// A state of the automaton, or the finished state after an end token.
   struct State {
-    Automaton::State id                                = 0;
+    grammar::Automaton::State id                       = 0;
     std::uint32_t memory                               = 0;  ///< whose, see SharedStates::number
     friend bool operator==(const State&, const State&) = default;
   };
@@ -54,7 +54,7 @@ class GrammarConstraint {
   GrammarConstraint(VocabularyIndex cache, const Grammar& grammar, NodeId root)
       : GrammarConstraint(std::move(cache), nullptr, grammar, root) {}
   /// Among states that others share already, such as those of a ToolLibrary.
-  GrammarConstraint(VocabularyIndex cache, std::shared_ptr<SharedStates> states,
+  GrammarConstraint(VocabularyIndex cache, std::shared_ptr<constraint::SharedStates> states,
                     const Grammar& grammar, NodeId root)
       : cache_(std::move(cache)),
         states_(states ? std::move(states) : cache_.states()),
@@ -73,7 +73,7 @@ class GrammarConstraint {
   void compact(std::span<State> live) {
     const auto from = states_;
     for (const State& one : live) (void)automaton_state(one);
-    use(std::make_shared<SharedStates>(*from));
+    use(std::make_shared<constraint::SharedStates>(*from));
     for (State& one : live) {
       if (one != finished) one = state(states_->automaton().adopt(from->automaton(), one.id));
     }
@@ -84,7 +84,9 @@ class GrammarConstraint {
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return vocabulary().size(); }
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return cache_.vocabulary(); }
   [[nodiscard]] const VocabularyIndex& mask_cache() const noexcept { return cache_; }
-  [[nodiscard]] const Automaton& automaton() const noexcept { return states_->automaton(); }
+  [[nodiscard]] const grammar::Automaton& automaton() const noexcept {
+    return states_->automaton();
+  }
 
   [[nodiscard]] State initial() const noexcept { return initial_; }
 
@@ -93,8 +95,8 @@ class GrammarConstraint {
     if (vocabulary().is_end(token)) {
       return is_accepting(state) ? std::optional(finished) : std::nullopt;
     }
-    const Automaton::State id    = automaton_state(state);
-    const std::string_view bytes = vocabulary().grammar_bytes(token);
+    const grammar::Automaton::State id = automaton_state(state);
+    const std::string_view bytes       = vocabulary().grammar_bytes(token);
     if (state == finished || bytes.empty()) return std::nullopt;
     if (const auto known = states_->transitions().find(id, token)) return this->state(*known);
     const auto next = automaton().advance(id, bytes);
@@ -115,8 +117,10 @@ class GrammarConstraint {
     if (state == finished) {
       std::fill(words.begin(), words.end(), 0);
     } else {
-      const Automaton::State id = automaton().representative(automaton_state(state));
-      const auto build = [&] { return MaskBuilder(*states_, vocabulary_size()).build(id); };
+      const grammar::Automaton::State id = automaton().representative(automaton_state(state));
+      const auto build                   = [&] {
+        return constraint::MaskBuilder(*states_, vocabulary_size()).build(id);
+      };
       states_->mask(id, build).fill(words);
     }
     if (!is_accepting(state)) return;
@@ -132,7 +136,7 @@ class GrammarConstraint {
   [[nodiscard]] bool is_finished(State state) const noexcept { return state == finished; }
 
   /// A state's number in the automaton; requires one that is not finished.
-  [[nodiscard]] Automaton::State automaton_state(State state) const {
+  [[nodiscard]] grammar::Automaton::State automaton_state(State state) const {
     if (state.memory != states_->number() && state != finished) {
       throw Error(Errc::unknown_state, "",
                   "the state is another constraint's, or of memory that was given up since");
@@ -145,10 +149,10 @@ class GrammarConstraint {
   [[nodiscard]] std::string forced(State state) const {
     std::string bytes;
     if (is_accepting(state)) return bytes;
-    Automaton::Cursor walk(automaton());
+    grammar::Automaton::Cursor walk(automaton());
     auto place = walk.begin(automaton_state(state));
     while (bytes.size() < 256) {
-      const auto byte = walk.only_byte(place, ByteSet::of({&control_open, 1}));
+      const auto byte = walk.only_byte(place, text::ByteSet::of({&control_open, 1}));
       if (!byte) break;
       bytes.push_back(static_cast<char>(*byte));
       place = walk.step(place, *byte);
@@ -157,19 +161,21 @@ class GrammarConstraint {
   }
 
  private:
-  static constexpr State finished{~Automaton::State{0}, 0};
+  static constexpr State finished{~grammar::Automaton::State{0}, 0};
 
-  [[nodiscard]] State state(Automaton::State id) const noexcept { return {id, states_->number()}; }
-  void use(std::shared_ptr<SharedStates> states) {
+  [[nodiscard]] State state(grammar::Automaton::State id) const noexcept {
+    return {id, states_->number()};
+  }
+  void use(std::shared_ptr<constraint::SharedStates> states) {
     states_  = std::move(states);
     initial_ = state(states_->automaton().begin(root_));
   }
 
   VocabularyIndex cache_;
-  std::shared_ptr<SharedStates> states_;
+  std::shared_ptr<constraint::SharedStates> states_;
   NodeId root_;
   State initial_;
-  std::shared_ptr<SharedStates::Renewal> renewal_;
+  std::shared_ptr<constraint::SharedStates::Renewal> renewal_;
 };
 static_assert(Constraint<GrammarConstraint>);
 

@@ -15,7 +15,7 @@
 #include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/text/byte_set.hpp>
 
-namespace tooldecode {
+namespace tooldecode::constraint {
 
 /// Walks a trie and an automaton side by side, as a deterministic automaton would: all positions
 /// move together, and where a byte leads from a set of positions is worked out once, however many
@@ -30,10 +30,11 @@ namespace tooldecode {
 /// \par Source      the subset construction, Rabin and Scott 1959
 class JointWalk {
  public:
-  using Span      = Automaton::Cursor::Span;
-  using NodeIndex = ByteTrie::NodeIndex;
+  using Span      = grammar::Automaton::Cursor::Span;
+  using NodeIndex = core::ByteTrie::NodeIndex;
 
-  JointWalk(Automaton::Cursor& walk, const ByteTrie& trie) : walk_(walk), trie_(trie) {}
+  JointWalk(grammar::Automaton::Cursor& walk, const core::ByteTrie& trie)
+      : walk_(walk), trie_(trie) {}
 
   /// Calls `visit(values)` for each node below the trie's root whose text may follow.
   template <class Visit>
@@ -66,7 +67,7 @@ class JointWalk {
 
   struct Set {
     Span place;
-    ByteSet candidates;
+    text::ByteSet candidates;
     std::unique_ptr<Row> next{};  // made at the first step
   };
 
@@ -90,7 +91,7 @@ class JointWalk {
     const auto same      = [&](std::uint32_t id) {
       return std::ranges::equal(walk_.positions(sets_[id].place), positions);
     };
-    const std::uint32_t id = index_.intern(hash_of(positions), same, [&] {
+    const std::uint32_t id = index_.intern(grammar::hash_of(positions), same, [&] {
       is_new = true;
       sets_.push_back({place, walk_.candidates(place)});
       return static_cast<std::uint32_t>(sets_.size() - 1);
@@ -99,10 +100,10 @@ class JointWalk {
     return id;
   }
 
-  Automaton::Cursor& walk_;
-  const ByteTrie& trie_;
+  grammar::Automaton::Cursor& walk_;
+  const core::ByteTrie& trie_;
   std::vector<Set> sets_;
-  InternIndex index_;
+  core::InternIndex index_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::constraint

@@ -40,7 +40,7 @@ class JsonSchemaConstraint : public GrammarConstraint {
   /// The constraint of a schema's text, whose numbers are exact whatever their size.
   [[nodiscard]] static JsonSchemaConstraint parse(VocabularyIndex cache, std::string_view schema,
                                                   SchemaOptions options = {}) {
-    return {std::move(cache), parse_exact_json(schema), std::move(options)};
+    return {std::move(cache), tools::parse_exact_json(schema), std::move(options)};
   }
 
  private:
@@ -51,7 +51,7 @@ class JsonSchemaConstraint : public GrammarConstraint {
                        SchemaOptions options) try
       : JsonSchemaConstraint(build(schema, std::move(options)), std::move(cache)) {
   } catch (const Error& error) {
-    throw placed(error, "#");
+    throw schema::placed(error, "#");
   }
   JsonSchemaConstraint(Values values, VocabularyIndex cache)
       : GrammarConstraint(std::move(cache), std::move(values.first), values.second) {}

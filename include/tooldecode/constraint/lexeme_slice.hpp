@@ -19,7 +19,7 @@
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
-namespace tooldecode {
+namespace tooldecode::constraint {
 
 /// Sorts the tokens below one node of the vocabulary's trie by what they do to one lexeme state.
 ///
@@ -40,8 +40,8 @@ class LexemeSlice {
   };
 
   /// \param trie  of the vocabulary; the slice covers the tokens below its node
-  LexemeSlice(const Vocabulary& vocabulary, const ByteTrie& trie, const TokenClasses& classes,
-              const Dfa& dfa, Dfa::State state, ByteTrie::NodeIndex node)
+  LexemeSlice(const Vocabulary& vocabulary, const core::ByteTrie& trie, const TokenClasses& classes,
+              const text::Dfa& dfa, text::Dfa::State state, core::ByteTrie::NodeIndex node)
       : vocabulary_size_(vocabulary.size()), classes_(&classes) {
     if (node == 0) plain_ = classes.find(dfa, state);
     past_ = build(vocabulary, trie, dfa, state, node);
@@ -111,27 +111,28 @@ class LexemeSlice {
   /// Whether the lexeme may end where it may also go on; `past` lacks the tokens that end it there.
   [[nodiscard]] bool may_end_inside() const noexcept { return may_end_inside_; }
   /// The bytes of tokens past the lexeme's end; the trie's values index `past_end`.
-  [[nodiscard]] const ByteTrie& past() const noexcept { return past_; }
+  [[nodiscard]] const core::ByteTrie& past() const noexcept { return past_; }
   [[nodiscard]] const std::vector<Closing>& past_end() const noexcept { return past_end_; }
 
  private:
   struct Visit {
-    ByteTrie::NodeIndex node;
-    Dfa::State state;
+    core::ByteTrie::NodeIndex node;
+    text::Dfa::State state;
     std::uint32_t units;
     bool plain;  // the class's tokens below are known
   };
 
-  ByteTrie build(const Vocabulary& vocabulary, const ByteTrie& trie, const Dfa& dfa,
-                 Dfa::State start, ByteTrie::NodeIndex root) {
-    std::vector<ByteTrie::Entry> suffixes;
+  core::ByteTrie build(const Vocabulary& vocabulary, const core::ByteTrie& trie,
+                       const text::Dfa& dfa, text::Dfa::State start,
+                       core::ByteTrie::NodeIndex root) {
+    std::vector<core::ByteTrie::Entry> suffixes;
     std::vector<Visit> work{{root, start, 0, plain_.has_value()}};
     for (std::size_t i = 0; i < work.size(); ++i) {  // breadth first, as the trie lies in memory
       const auto [node, state, units, plain] = work[i];
       const auto [first, last]               = trie.children(node);
       for (auto child = first; child < last; ++child) {
-        const Dfa::State next = dfa.next(state, trie.label(child));
-        if (next == Dfa::dead) continue;
+        const text::Dfa::State next = dfa.next(state, trie.label(child));
+        if (next == text::Dfa::dead) continue;
         const bool covered = plain && (node != 0 || !plain_->apart.contains(trie.label(child)));
         if (covered && !classes_->has_others(plain_->k, child)) continue;
         const bool begins        = dfa.boundary(state) && !dfa.closing(next);
@@ -154,13 +155,14 @@ class LexemeSlice {
         work.push_back({child, next, more, covered});
       }
     }
-    return ByteTrie(std::move(suffixes));
+    return core::ByteTrie(std::move(suffixes));
   }
 
   // The tokens strictly below `end`, by the bytes that they have past it.
-  void collect_past(const Vocabulary& vocabulary, const ByteTrie& trie, ByteTrie::NodeIndex end,
-                    std::uint32_t units, std::vector<ByteTrie::Entry>& suffixes) {
-    std::vector<std::pair<ByteTrie::NodeIndex, std::size_t>> work{{end, 0}};
+  void collect_past(const Vocabulary& vocabulary, const core::ByteTrie& trie,
+                    core::ByteTrie::NodeIndex end, std::uint32_t units,
+                    std::vector<core::ByteTrie::Entry>& suffixes) {
+    std::vector<std::pair<core::ByteTrie::NodeIndex, std::size_t>> work{{end, 0}};
     for (std::size_t i = 0; i < work.size(); ++i) {
       const auto [node, length] = work[i];
       const auto [first, last]  = trie.children(node);
@@ -182,7 +184,7 @@ class LexemeSlice {
   std::vector<std::vector<TokenId>> staying_ = std::vector<std::vector<TokenId>>(1);  // by units
   std::vector<Closing> closing_;
   std::vector<Closing> past_end_;  // indexed by the values of past_
-  ByteTrie past_{std::vector<ByteTrie::Entry>()};
+  core::ByteTrie past_{std::vector<core::ByteTrie::Entry>()};
   bool may_end_inside_ = false;
   TokenMask inside_;
   std::size_t count_ = 0;
@@ -191,4 +193,4 @@ class LexemeSlice {
   mutable std::vector<std::unique_ptr<TokenMask>> by_limit_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::constraint

@@ -27,7 +27,7 @@
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa.hpp>
 
-namespace tooldecode {
+namespace tooldecode::constraint {
 
 /// Walks the vocabulary's trie in step with the automaton, once, for one state.
 ///
@@ -52,7 +52,7 @@ class MaskBuilder {
         walk_(states.automaton()),
         vocabulary_size_(vocabulary_size) {}
 
-  [[nodiscard]] MaskEntry build(Automaton::State state) {
+  [[nodiscard]] MaskEntry build(grammar::Automaton::State state) {
     collect(walk_.begin(state), 0);
     if (is_ambiguous()) {
       JointWalk joint(walk_, trie_);
@@ -63,8 +63,8 @@ class MaskBuilder {
   }
 
  private:
-  using Span      = Automaton::Cursor::Span;
-  using NodeIndex = ByteTrie::NodeIndex;
+  using Span      = grammar::Automaton::Cursor::Span;
+  using NodeIndex = core::ByteTrie::NodeIndex;
 
   // Tokens seldom reach through so many lexemes, unless a text can be cut into them in many ways:
   // so much is then done for positions one by one before all of them are walked together.
@@ -73,17 +73,17 @@ class MaskBuilder {
   // Below so few tokens a walk costs less than a slice.
   static constexpr std::uint32_t sliced_subtree = 48;
   // Inside strings and free text.
-  static bool is_sliced(const Dfa& dfa, Dfa::State state) noexcept {
-    return state != Dfa::dead && dfa.live(state).size() >= 48;
+  static bool is_sliced(const text::Dfa& dfa, text::Dfa::State state) noexcept {
+    return state != text::Dfa::dead && dfa.live(state).size() >= 48;
   }
 
   // The tokens below a trie node that may follow. Positions are taken one by one, since what one of
   // them allows is allowed; those inside lexemes need no walk of the automaton.
   void collect(Span place, NodeIndex node) {
     const bool is_large = trie_.count_below(node) >= sliced_subtree;
-    std::vector<StackFrame> rest, lexemes, keys;
+    std::vector<grammar::StackFrame> rest, lexemes, keys;
     for (std::uint32_t i = place.first; i < place.last; ++i) {
-      const StackFrame frame = walk_.positions(place)[i - place.first];
+      const grammar::StackFrame frame = walk_.positions(place)[i - place.first];
       if (is_lexeme(frame)) {
         lexemes.push_back(frame);
       } else if (is_large && is_sliced_key(frame)) {
@@ -114,8 +114,8 @@ class MaskBuilder {
   }
 
   void walk(Span place, NodeIndex node) {
-    const ByteSet candidates = walk_.candidates(place);
-    const auto [first, last] = trie_.children(node);
+    const text::ByteSet candidates = walk_.candidates(place);
+    const auto [first, last]       = trie_.children(node);
     for (auto child = first; child < last && !is_ambiguous(); ++child) {
       if (!candidates.contains(trie_.label(child))) continue;
       const Span next = walk_.step(place, trie_.label(child));
@@ -128,36 +128,40 @@ class MaskBuilder {
     }
   }
 
-  [[nodiscard]] const NodeStore::Node* node_of(const StackFrame& frame) const {
-    return frame.node == Positions::text_end ? nullptr : &states_.automaton().nodes()[frame.node];
+  [[nodiscard]] const grammar::NodeStore::Node* node_of(const grammar::StackFrame& frame) const {
+    return frame.node == grammar::Positions::text_end ? nullptr
+                                                      : &states_.automaton().nodes()[frame.node];
   }
-  [[nodiscard]] bool is_lexeme(const StackFrame& frame) const {
-    const NodeStore::Node* node = node_of(frame);
+  [[nodiscard]] bool is_lexeme(const grammar::StackFrame& frame) const {
+    const grammar::NodeStore::Node* node = node_of(frame);
     return node != nullptr && node->kind == Grammar::Kind::lexeme;
   }
-  [[nodiscard]] bool is_sliced_key(const StackFrame& frame) const {
-    const NodeStore::Node* node = node_of(frame);
+  [[nodiscard]] bool is_sliced_key(const grammar::StackFrame& frame) const {
+    const grammar::NodeStore::Node* node = node_of(frame);
     if (node == nullptr || node->kind != Grammar::Kind::keyed_set ||
         keys().is_in_escape(frame.key())) {
       return false;
     }
     for (std::size_t k = 0; k < node->others.size(); ++k) {
-      const Dfa::State state = keys().state_at(*node, frame.key(), k);
+      const text::Dfa::State state = keys().state_at(*node, frame.key(), k);
       if (is_sliced(lexeme_of(*node, k), state)) return keys().seen().may_add(*node, frame.seen());
     }
     return false;
   }
-  [[nodiscard]] const KeyReader& keys() const noexcept { return states_.automaton().keys(); }
-  [[nodiscard]] const Dfa& lexeme_of(const NodeStore::Node& set, std::size_t k) const {
+  [[nodiscard]] const grammar::KeyReader& keys() const noexcept {
+    return states_.automaton().keys();
+  }
+  [[nodiscard]] const text::Dfa& lexeme_of(const grammar::NodeStore::Node& set,
+                                           std::size_t k) const {
     return *states_.automaton().nodes()[set.others[k].key].dfa;
   }
 
   // Positions at one point of one lexeme differ only in what comes after it.
-  void collect_lexemes(std::vector<StackFrame>& frames, NodeIndex node, bool is_large) {
+  void collect_lexemes(std::vector<grammar::StackFrame>& frames, NodeIndex node, bool is_large) {
     while (!frames.empty()) {
-      const StackFrame frame = frames.back();
-      const auto alike       = [&](const StackFrame& other) { return other.is_beside(frame); };
-      std::vector<StackFrame> group;
+      const grammar::StackFrame frame = frames.back();
+      const auto alike = [&](const grammar::StackFrame& other) { return other.is_beside(frame); };
+      std::vector<grammar::StackFrame> group;
       std::copy_if(frames.begin(), frames.end(), std::back_inserter(group), alike);
       std::erase_if(frames, alike);
       const LexemeSlice* slice = nullptr;
@@ -172,7 +176,7 @@ class MaskBuilder {
     }
   }
   // Whether anything may follow the lexemes that positions are in.
-  [[nodiscard]] bool goes_on(const std::vector<StackFrame>& group) {
+  [[nodiscard]] bool goes_on(const std::vector<grammar::StackFrame>& group) {
     const Span after   = walk_.after(group);
     const bool is_open = !walk_.candidates(after).empty();
     walk_.drop(after);
@@ -180,13 +184,13 @@ class MaskBuilder {
   }
 
   // Steps through a lexeme alone, and through the automaton from where the lexeme may end.
-  void walk_lexeme(const std::vector<StackFrame>& group, NodeIndex root) {
-    const NodeStore::Node& lexeme = *node_of(group[0]);
-    const Dfa& dfa                = *lexeme.dfa;
-    const Occurrences& bounds     = lexeme.occurrences;
+  void walk_lexeme(const std::vector<grammar::StackFrame>& group, NodeIndex root) {
+    const grammar::NodeStore::Node& lexeme = *node_of(group[0]);
+    const text::Dfa& dfa                   = *lexeme.dfa;
+    const text::Occurrences& bounds        = lexeme.occurrences;
     struct Visit {
       NodeIndex node;
-      Dfa::State state;
+      text::Dfa::State state;
       std::uint32_t units;
       bool plain;  // the class's tokens below are added already
     };
@@ -210,8 +214,8 @@ class MaskBuilder {
       const bool is_boundary                    = dfa.boundary(state);
       const auto [first, last]                  = trie_.children(node);
       for (auto child = first; child < last; ++child) {
-        const Dfa::State next = dfa.next(state, trie_.label(child));
-        if (next == Dfa::dead) continue;
+        const text::Dfa::State next = dfa.next(state, trie_.label(child));
+        if (next == text::Dfa::dead) continue;
         const bool covered = is_plain && (node != 0 || !plain->apart.contains(trie_.label(child)));
         if (covered && !classes.has_others(plain->k, child)) continue;
         std::uint32_t more = units;
@@ -233,13 +237,13 @@ class MaskBuilder {
     if (after) walk_.drop(*after);
   }
 
-  void collect_slice(const std::vector<StackFrame>& group, const LexemeSlice& slice) {
-    const NodeStore::Node& lexeme = *node_of(group[0]);
-    const Occurrences& bounds     = lexeme.occurrences;
-    const std::uint32_t count     = group[0].units();
-    const std::uint32_t min       = bounds.min > count ? bounds.min - count : 0;
+  void collect_slice(const std::vector<grammar::StackFrame>& group, const LexemeSlice& slice) {
+    const grammar::NodeStore::Node& lexeme = *node_of(group[0]);
+    const text::Occurrences& bounds        = lexeme.occurrences;
+    const std::uint32_t count              = group[0].units();
+    const std::uint32_t min                = bounds.min > count ? bounds.min - count : 0;
     const std::uint32_t max =
-        bounds.max == Occurrences::unbounded ? bounds.max : bounds.max - count;
+        bounds.max == text::Occurrences::unbounded ? bounds.max : bounds.max - count;
     const auto fits = [&](const LexemeSlice::Closing& token) {
       return token.units >= min && token.units <= max && !is_apart(token.token);
     };
@@ -258,9 +262,9 @@ class MaskBuilder {
   }
   template <class Fits>
   void walk_past(const LexemeSlice& slice, const Fits& fits, Span place, NodeIndex node) {
-    const ByteTrie& past     = slice.past();
-    const ByteSet candidates = walk_.candidates(place);
-    const auto [first, last] = past.children(node);
+    const core::ByteTrie& past     = slice.past();
+    const text::ByteSet candidates = walk_.candidates(place);
+    const auto [first, last]       = past.children(node);
     for (auto child = first; child < last; ++child) {
       if (!candidates.contains(past.label(child))) continue;
       const Span next = walk_.step(place, past.label(child));
@@ -278,22 +282,22 @@ class MaskBuilder {
   // Keys of sets that take others than their members: what spells a member's key, or one that may
   // not be repeated, is walked, and what is then no other's key is kept out of the slices. Sets
   // that differ only in what comes after are walked as one.
-  void collect_keys(const std::vector<StackFrame>& frames, NodeIndex node) {
+  void collect_keys(const std::vector<grammar::StackFrame>& frames, NodeIndex node) {
     Behind behind;
-    std::map<std::tuple<bool, StackFrame, Nodes>, std::vector<StackFrame>> others;
-    for (const StackFrame& frame : frames) {
-      const NodeStore::Node& set = *node_of(frame);
+    std::map<std::tuple<bool, grammar::StackFrame, Nodes>, std::vector<grammar::StackFrame>> others;
+    for (const grammar::StackFrame& frame : frames) {
+      const grammar::NodeStore::Node& set = *node_of(frame);
       std::vector<Nodes> apart(set.others.size());
       const Span place = walk_.begin(frame);
       walk_key(place, node, behind, apart);
       walk_.drop(place);
       const bool is_tracked = keys().seen().is_tracked(set, frame.seen());
       for (std::size_t k = 0; k < set.others.size(); ++k) {
-        const Dfa::State state = keys().state_at(set, frame.key(), k);
-        if (state == Dfa::dead) continue;
-        const StackFrame key = walk_.in_other_key(frame, k, state);
-        StackFrame alike     = key;
-        alike.below          = is_tracked ? key.below : 0;
+        const text::Dfa::State state = keys().state_at(set, frame.key(), k);
+        if (state == text::Dfa::dead) continue;
+        const grammar::StackFrame key = walk_.in_other_key(frame, k, state);
+        grammar::StackFrame alike     = key;
+        alike.below                   = is_tracked ? key.below : 0;
         others[{is_tracked, alike, std::move(apart[k])}].push_back(is_tracked ? frame : key);
       }
     }
@@ -306,9 +310,9 @@ class MaskBuilder {
     }
     const Nodes* apart = nullptr;  // what apart_ has
     for (const auto& entry : others) {
-      const auto& alike                    = entry.first;
-      const std::vector<StackFrame>& group = entry.second;
-      const auto& [is_tracked, key, nodes] = alike;
+      const auto& alike                             = entry.first;
+      const std::vector<grammar::StackFrame>& group = entry.second;
+      const auto& [is_tracked, key, nodes]          = alike;
       if (apart == nullptr || *apart != nodes) {
         apart = &nodes;
         apart_.clear();
@@ -316,9 +320,10 @@ class MaskBuilder {
         std::sort(apart_.begin(), apart_.end());
         apart_.erase(std::unique(apart_.begin(), apart_.end()), apart_.end());
       }
-      const DfaPointer& dfa = node_of(key)->dfa;
+      const text::DfaPointer& dfa = node_of(key)->dfa;
       if (is_tracked) {
-        for (const StackFrame& frame : group) collect_tracked(frame, dfa, key.dfa_state(), node);
+        for (const grammar::StackFrame& frame : group)
+          collect_tracked(frame, dfa, key.dfa_state(), node);
         continue;
       }
       const LexemeSlice* slice =
@@ -332,8 +337,8 @@ class MaskBuilder {
     apart_.swap(outer);
   }
   // Where it matters which key is written, what reaches past its end is read token by token.
-  void collect_tracked(const StackFrame& frame, const DfaPointer& dfa, Dfa::State state,
-                       NodeIndex node) {
+  void collect_tracked(const grammar::StackFrame& frame, const text::DfaPointer& dfa,
+                       text::Dfa::State state, NodeIndex node) {
     const LexemeSlice* slice =
         node == 0 && is_sliced(*dfa, state) ? &states_.ready_slice(dfa, state, node) : nullptr;
     const Span place = walk_.begin(frame);
@@ -355,28 +360,28 @@ class MaskBuilder {
   }
   using Nodes = std::vector<NodeIndex>;
   // Positions behind keys of members, by the trie's nodes.
-  using Behind = std::map<NodeIndex, std::vector<StackFrame>>;
+  using Behind = std::map<NodeIndex, std::vector<grammar::StackFrame>>;
   // Follows the keys that others cannot have, in every spelling, and lists for each of the others
   // all nodes from which none of its keys can be completed.
   void walk_key(Span place, NodeIndex node, Behind& behind, std::vector<Nodes>& apart) {
-    const StackFrame frame     = walk_.positions(place)[0];
-    const NodeStore::Node& set = *node_of(frame);
+    const grammar::StackFrame frame     = walk_.positions(place)[0];
+    const grammar::NodeStore::Node& set = *node_of(frame);
     keys().reserved_bytes(set, frame.seen(), frame.key()).for_each([&](std::uint8_t byte) {
       const NodeIndex child = trie_.find_child(node, byte);
       if (child == 0) return;
       const Span next = walk_.step(place, byte);
-      StackFrame inside{.node = Positions::text_end};
-      for (const StackFrame& position : walk_.positions(next)) {
+      grammar::StackFrame inside{.node = grammar::Positions::text_end};
+      for (const grammar::StackFrame& position : walk_.positions(next)) {
         const bool stays = position.node == frame.node && position.below == frame.below &&
                            position.seen() == frame.seen() &&
-                           position.key() < KeyReader::end_of_key_positions;
+                           position.key() < grammar::KeyReader::end_of_key_positions;
         if (stays) {
           inside = position;
         } else {
           behind[child].push_back(position);
         }
       }
-      const bool stays = inside.node != Positions::text_end;
+      const bool stays = inside.node != grammar::Positions::text_end;
       // A member's key that may go on as another's: what follows it is walked.
       const bool ends = stays && keys().ends_member(set, inside.key());
       for (std::size_t k = 0; k < apart.size(); ++k) {
@@ -421,8 +426,8 @@ class MaskBuilder {
   }
 
   const SharedStates& states_;
-  const ByteTrie& trie_;
-  Automaton::Cursor walk_;
+  const core::ByteTrie& trie_;
+  grammar::Automaton::Cursor walk_;
   std::size_t vocabulary_size_;
   MaskParts parts_{vocabulary_size_};
   std::vector<TokenId> apart_;     // sorted: they spell a member's key
@@ -431,4 +436,4 @@ class MaskBuilder {
   std::uint64_t deep_since_  = 0;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::constraint

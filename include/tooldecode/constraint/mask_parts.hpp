@@ -14,7 +14,7 @@
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/types.hpp>
 
-namespace tooldecode {
+namespace tooldecode::constraint {
 
 /// Collects tokens one by one, and ready masks without some of their tokens, into a mask that is as
 /// small as can be: lists beside one of the ready masks, or a mask of its own.
@@ -129,4 +129,4 @@ class MaskParts {
   std::unique_ptr<TokenMask> spilled_;  // where there are too many for a list
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::constraint

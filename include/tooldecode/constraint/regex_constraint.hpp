@@ -44,10 +44,10 @@ class RegexConstraint : public GrammarConstraint {
 
   static Texts build(std::string_view pattern, const BuildLimits& limits) {
     const BuildBudget budget(limits);
-    const TextDfa text = compile_whole_pattern(pattern);
+    const text::TextDfa text = text::compile_whole_pattern(pattern);
     if (text.empty()) throw Error(Errc::unsatisfiable_schema, "", "no text matches this pattern");
     Grammar grammar;
-    const NodeId root = grammar.lexeme(std::make_shared<const Dfa>(utf8_lexeme(text)));
+    const NodeId root = grammar.lexeme(std::make_shared<const text::Dfa>(text::utf8_lexeme(text)));
     return {std::move(grammar), root};
   }
 };

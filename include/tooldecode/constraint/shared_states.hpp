@@ -24,7 +24,7 @@
 #include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
-namespace tooldecode {
+namespace tooldecode::constraint {
 
 /// The allowed tokens of a state: those of `base`, if any, without `removed`, and `added`.
 struct MaskEntry {
@@ -57,7 +57,8 @@ struct MaskEntry {
 /// \par Errors      std::bad_alloc
 class SharedStates {
  public:
-  SharedStates(const Vocabulary& vocabulary, const ByteTrie& trie, const TokenClasses& classes)
+  SharedStates(const Vocabulary& vocabulary, const core::ByteTrie& trie,
+               const TokenClasses& classes)
       : vocabulary_(&vocabulary),
         trie_(&trie),
         classes_(&classes),
@@ -106,16 +107,16 @@ class SharedStates {
   [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
 
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return *vocabulary_; }
-  [[nodiscard]] const ByteTrie& trie() const noexcept { return *trie_; }
+  [[nodiscard]] const core::ByteTrie& trie() const noexcept { return *trie_; }
   [[nodiscard]] const TokenClasses& classes() const noexcept { return *classes_; }
-  [[nodiscard]] Automaton& automaton() noexcept { return automaton_; }
-  [[nodiscard]] const Automaton& automaton() const noexcept { return automaton_; }
+  [[nodiscard]] grammar::Automaton& automaton() noexcept { return automaton_; }
+  [[nodiscard]] const grammar::Automaton& automaton() const noexcept { return automaton_; }
   [[nodiscard]] TransitionCache& transitions() const noexcept { return transitions_; }
 
   /// What the tokens below `node` do to a lexeme that is in `state`; null when it is asked for the
   /// first times: a slice pays where it serves several masks.
-  [[nodiscard]] const LexemeSlice* slice(const DfaPointer& dfa, Dfa::State state,
-                                         ByteTrie::NodeIndex node) const {
+  [[nodiscard]] const LexemeSlice* slice(const text::DfaPointer& dfa, text::Dfa::State state,
+                                         core::ByteTrie::NodeIndex node) const {
     const std::lock_guard lock(mutex_);
     Slice& known = slices_[{number(dfa), state, node}];
     if (!known.slice && ++known.asked >= asks_before_slice) {
@@ -127,8 +128,8 @@ class SharedStates {
   }
 
   /// The same, made now if need be.
-  [[nodiscard]] const LexemeSlice& ready_slice(const DfaPointer& dfa, Dfa::State state,
-                                               ByteTrie::NodeIndex node) const {
+  [[nodiscard]] const LexemeSlice& ready_slice(const text::DfaPointer& dfa, text::Dfa::State state,
+                                               core::ByteTrie::NodeIndex node) const {
     for (;;) {
       if (const LexemeSlice* made = slice(dfa, state, node)) return *made;
     }
@@ -136,7 +137,7 @@ class SharedStates {
 
   /// The mask of a state; `make()` gives it where it is not known.
   template <class Make>
-  const MaskEntry& mask(Automaton::State state, Make make) const {
+  const MaskEntry& mask(grammar::Automaton::State state, Make make) const {
     std::atomic<const void*>& slot = automaton_.attachment(state);
     if (const void* known = slot.load(std::memory_order_acquire)) {
       return *static_cast<const MaskEntry*>(known);
@@ -170,7 +171,7 @@ class SharedStates {
 
   // Inside it nearly every schema's texts spend most of their tokens.
   void make_common_slice() {
-    const DfaPointer& common = any_string(ValueSyntax::json, '"');
+    const text::DfaPointer& common = text::any_string(text::ValueSyntax::json, '"');
     (void)ready_slice(common, common->next(0, '"'), 0);
   }
   static std::uint32_t next_number() noexcept {
@@ -181,7 +182,7 @@ class SharedStates {
   }
 
   // Lexemes are the same when their tables are, whichever grammar made them.
-  [[nodiscard]] std::size_t number(const DfaPointer& dfa) const {
+  [[nodiscard]] std::size_t number(const text::DfaPointer& dfa) const {
     const auto [first, last] = lexemes_.equal_range(dfa->hash());
     for (auto known = first; known != last; ++known) {
       const auto& [other, number] = known->second;
@@ -193,18 +194,19 @@ class SharedStates {
   }
 
   const Vocabulary* vocabulary_;
-  const ByteTrie* trie_;
+  const core::ByteTrie* trie_;
   const TokenClasses* classes_;
   std::uint32_t number_ = next_number();
-  Automaton automaton_;
+  grammar::Automaton automaton_;
   mutable TransitionCache transitions_;
 
   mutable std::mutex mutex_;  // guards what follows; taken after the automaton's, never before it
-  mutable std::unordered_multimap<std::uint64_t, std::pair<DfaPointer, std::size_t>> lexemes_;
-  mutable std::map<std::tuple<std::size_t, Dfa::State, ByteTrie::NodeIndex>, Slice> slices_;
+  mutable std::unordered_multimap<std::uint64_t, std::pair<text::DfaPointer, std::size_t>> lexemes_;
+  mutable std::map<std::tuple<std::size_t, text::Dfa::State, core::ByteTrie::NodeIndex>, Slice>
+      slices_;
   mutable std::vector<std::unique_ptr<const MaskEntry>> masks_;
   mutable std::size_t bytes_ = 0;
   mutable std::weak_ptr<Renewal> renewal_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::constraint

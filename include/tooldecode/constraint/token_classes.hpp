@@ -19,7 +19,7 @@
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa.hpp>
 
-namespace tooldecode {
+namespace tooldecode::constraint {
 
 /// Classes of tokens that most lexemes treat as one: whole characters, of some kinds each, that
 /// JSON strings need not escape. U+2028 and U+2029 are in none.
@@ -35,14 +35,14 @@ class TokenClasses {
  public:
   static constexpr std::size_t count = 8;
 
-  TokenClasses(const ByteTrie& trie, std::size_t vocabulary_size) : others_(trie.size(), 0) {
+  TokenClasses(const core::ByteTrie& trie, std::size_t vocabulary_size) : others_(trie.size(), 0) {
     for (Class& known : classes_) known.mask = TokenMask(vocabulary_size);
     // Where the text stands at a node; parents come before their children.
     struct Text {
       std::uint8_t place = boundary, kinds = 0, depth = 0, characters = 0, first_byte = 0;
     };
     std::vector<Text> texts(trie.size());
-    for (ByteTrie::NodeIndex node = 0; node < trie.size(); ++node) {
+    for (core::ByteTrie::NodeIndex node = 0; node < trie.size(); ++node) {
       const auto [first, last] = trie.children(node);
       for (auto child = first; child < last; ++child) {
         const auto one_more_of = [](std::uint8_t n) {
@@ -86,7 +86,7 @@ class TokenClasses {
         }
       }
     }
-    for (auto node = static_cast<ByteTrie::NodeIndex>(trie.size()); node-- > 0;) {
+    for (auto node = static_cast<core::ByteTrie::NodeIndex>(trie.size()); node-- > 0;) {
       const auto [first, last] = trie.children(node);
       for (auto child = first; child < last; ++child) others_[node] |= others_[child];
     }
@@ -96,7 +96,7 @@ class TokenClasses {
   /// How many tokens a class has.
   [[nodiscard]] std::size_t size(std::size_t k) const noexcept { return classes_[k].size; }
   /// Whether some token at a node or below it is not of a class.
-  [[nodiscard]] bool has_others(std::size_t k, ByteTrie::NodeIndex node) const noexcept {
+  [[nodiscard]] bool has_others(std::size_t k, core::ByteTrie::NodeIndex node) const noexcept {
     return (others_[node] & bit(k)) != 0;
   }
 
@@ -114,11 +114,11 @@ class TokenClasses {
   struct Taken {
     std::size_t k = 0;
     bool counts   = false;  ///< each character is a unit of the lexeme's; else none is
-    ByteSet apart{};        ///< texts that begin with one of these may be treated otherwise
+    text::ByteSet apart{};  ///< texts that begin with one of these may be treated otherwise
   };
   /// The largest class nearly all of whose tokens a lexeme takes at a state, if its units' bounds
   /// allow.
-  [[nodiscard]] std::optional<Taken> find(const Dfa& dfa, Dfa::State state) const {
+  [[nodiscard]] std::optional<Taken> find(const text::Dfa& dfa, text::Dfa::State state) const {
     std::array<std::size_t, count> order{};
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::sort(order.begin(), order.end(),
@@ -190,7 +190,7 @@ class TokenClasses {
   };
   // Of a lexeme and of a text at once.
   struct PairState {
-    Dfa::State state;
+    text::Dfa::State state;
     std::uint8_t text;
     friend bool operator==(const PairState&, const PairState&) = default;
   };
@@ -257,7 +257,7 @@ class TokenClasses {
   }
 
   // One byte of each group that neither a lexeme nor a text tells apart.
-  static std::vector<std::uint8_t> distinct_bytes(const Dfa& dfa) {
+  static std::vector<std::uint8_t> distinct_bytes(const text::Dfa& dfa) {
     static const std::array<std::uint8_t, 256> alike = [] {  // the first byte that texts treat so
       std::array<std::uint8_t, 256> first{};
       for (unsigned b = 0; b < 256; ++b) {
@@ -288,14 +288,14 @@ class TokenClasses {
   }
 
   // Whether few of a class's texts begin so that the lexeme may not take them.
-  [[nodiscard]] bool find_apart(const Dfa& dfa, Dfa::State start,
+  [[nodiscard]] bool find_apart(const text::Dfa& dfa, text::Dfa::State start,
                                 const std::vector<std::uint8_t>& bytes, Taken& taken) const {
     const Class& known    = classes_[taken.k];
     const std::size_t max = std::min(max_apart, known.size / 4);
     std::size_t apart     = 0;
     for (unsigned b = 0; b < 256; ++b) {
       const auto byte = static_cast<std::uint8_t>(b);
-      if (known.by_first_byte[b] == 0 || dfa.next(start, byte) != Dfa::dead) continue;
+      if (known.by_first_byte[b] == 0 || dfa.next(start, byte) != text::Dfa::dead) continue;
       taken.apart.insert(byte);
       apart += known.by_first_byte[b];
     }
@@ -325,7 +325,7 @@ class TokenClasses {
       }
     };
     const auto stays = [&](const PairState& place) {
-      return place.state != Dfa::dead && !dfa.closing(place.state) &&
+      return place.state != text::Dfa::dead && !dfa.closing(place.state) &&
              dfa.boundary(place.state) == (taken.counts && place.text == boundary);
     };
     const auto after = [&](const PairState& place, std::uint8_t byte) {
@@ -384,4 +384,4 @@ class TokenClasses {
   std::array<Class, count> classes_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::constraint

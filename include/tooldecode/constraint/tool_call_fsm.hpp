@@ -128,8 +128,9 @@ class ToolCallFSM {
   /// `argument_names`.
   [[nodiscard]] std::optional<std::size_t> find_argument(State state) const {
     if (is_finished(state)) return std::nullopt;
-    const Automaton& automaton = constraint_.automaton();
-    for (const StackFrame& position : automaton.positions(constraint_.automaton_state(state))) {
+    const grammar::Automaton& automaton = constraint_.automaton();
+    for (const grammar::StackFrame& position :
+         automaton.positions(constraint_.automaton_state(state))) {
       std::optional<std::size_t> outermost;
       for (const std::uint32_t tag : automaton.tags_at(position)) {
         if (tag >= argument_tag && tag != CallGrammar::tool_mode) outermost = tag - argument_tag;
@@ -158,7 +159,7 @@ class ToolCallFSM {
   /// Tokens that the syntax of calls is written with: those of every call without values, and the
   /// single bytes that values begin and end with. For a draft vocabulary, ascending.
   [[nodiscard]] std::vector<TokenId> structural_tokens() const {
-    const ForcedText text{mask_cache().trie()};
+    const constraint::ForcedText text{mask_cache().trie()};
     std::vector<TokenId> tokens;
     for (const char byte : std::string_view("\"'[]{}(),:-.0123456789")) {
       const auto single = text.encode(std::string_view(&byte, 1));
@@ -196,7 +197,7 @@ class ToolCallFSM {
   }
   /// One value as the format writes it; Error{malformed_call} names the byte that breaks it.
   [[nodiscard]] nlohmann::ordered_json parse_value(std::string_view text) const {
-    ValueReader reader(text, shared_->format.language, Errc::malformed_call);
+    tools::ValueReader reader(text, shared_->format.language, Errc::malformed_call);
     reader.allow_repeated_keys();
     return reader.value();
   }
@@ -210,7 +211,7 @@ class ToolCallFSM {
   // The grammar of a machine, and what its parts came with.
   struct Parts {
     CallGrammar grammar;
-    std::shared_ptr<SharedStates> states{};  // null: those of the cache
+    std::shared_ptr<constraint::SharedStates> states{};  // null: those of the cache
     Numbers numbers{};
   };
 
@@ -226,7 +227,7 @@ class ToolCallFSM {
       : ToolCallFSM(std::move(cache), tools, format, options,
                     Parts{build_call_grammar(format, *tools, options)}) {
   } catch (const Error& error) {
-    throw placed(error, "#");
+    throw schema::placed(error, "#");
   }
   template <class F>
   ToolCallFSM(VocabularyIndex cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
@@ -241,7 +242,7 @@ class ToolCallFSM {
 
   // How calls are found in a text.
   struct Reading {
-    std::optional<ReasoningDelimiters> reasoning;
+    std::optional<tools::ReasoningDelimiters> reasoning;
     std::optional<std::vector<std::string>> openings;  // at the beginning, or there is no call
 
     [[nodiscard]] bool may_have_calls(std::string_view answer) const {
@@ -267,7 +268,7 @@ class ToolCallFSM {
 
   // What is needed of a format, whichever it is.
   struct Format {
-    ValueReader::Language language;
+    tools::ValueReader::Language language;
     std::function<std::vector<ToolCall>(std::string_view)> parse;
     std::function<std::string(std::span<const ToolCall>)> write;
     std::function<ToolCallFSM(const ChoiceOptions&)> remake;
@@ -284,8 +285,8 @@ class ToolCallFSM {
                        std::string answer;
                        if (reading.reasoning) {
                          const auto ends = detail::ends_of_reasoning(from);
-                         answer = detail::without_reasoning(text, *reading.reasoning, ends);
-                         text   = answer;
+                         answer          = tools::without_reasoning(text, *reading.reasoning, ends);
+                         text            = answer;
                        }
                        if (!reading.may_have_calls(text)) return std::vector<ToolCall>();
                        return from.parse(text, *tools);

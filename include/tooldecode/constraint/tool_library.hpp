@@ -117,7 +117,7 @@ class ToolLibrary {
   ChoiceOptions options_;
 
   mutable std::mutex mutex_;  // guards what follows
-  mutable std::shared_ptr<SharedStates> states_;
+  mutable std::shared_ptr<constraint::SharedStates> states_;
   // They are kept, so that no other tool has the address of one.
   mutable std::unordered_map<std::shared_ptr<const Tool>, Link> tools_;
   mutable std::vector<Link> latest_;  // by the number in the latest set: most sets are alike

@@ -11,7 +11,7 @@
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/types.hpp>
 
-namespace tooldecode {
+namespace tooldecode::constraint {
 
 /// Remembers some of the transitions (state, token) -> state; a newer one takes an older one's
 /// place.
@@ -55,11 +55,11 @@ class TransitionCache {
     return std::uint64_t{state} << token_bits | static_cast<std::uint32_t>(token);
   }
   static std::size_t slot(std::uint64_t from) noexcept {
-    return hash_combine(0, from) & (slots - 1);
+    return core::hash_combine(0, from) & (slots - 1);
   }
 
   std::unique_ptr<std::atomic<std::uint64_t>[]> slots_ =
       std::make_unique<std::atomic<std::uint64_t>[]>(slots);
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::constraint

@@ -35,18 +35,19 @@ class VocabularyIndex {
       : shared_(std::make_shared<Shared>(std::move(vocabulary), budget)) {}
 
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return shared_->vocabulary; }
-  [[nodiscard]] const ByteTrie& trie() const noexcept { return shared_->trie; }
+  [[nodiscard]] const core::ByteTrie& trie() const noexcept { return shared_->trie; }
 
   [[nodiscard]] std::size_t budget() const noexcept { return shared_->budget; }
 
   /// The states for a new constraint; they refer to the vocabulary, so it must be kept too.
-  [[nodiscard]] std::shared_ptr<SharedStates> states() const {
+  [[nodiscard]] std::shared_ptr<constraint::SharedStates> states() const {
     const std::lock_guard lock(shared_->mutex);
     const auto bytes = [&] {
       return shared_->states->bytes() + shared_->states->automaton().nodes().bytes();
     };
     if (!shared_->states || bytes() > shared_->budget) {
-      shared_->states = std::make_shared<SharedStates>(vocabulary(), trie(), shared_->classes);
+      shared_->states =
+          std::make_shared<constraint::SharedStates>(vocabulary(), trie(), shared_->classes);
     }
     return shared_->states;
   }
@@ -55,15 +56,15 @@ class VocabularyIndex {
   struct Shared {
     Shared(Vocabulary from, std::size_t max)
         : vocabulary(std::move(from)),
-          trie(make_trie(vocabulary)),
+          trie(vocabulary::make_trie(vocabulary)),
           classes(trie, vocabulary.size()),
           budget(max) {}
     Vocabulary vocabulary;
-    ByteTrie trie;
-    TokenClasses classes;
+    core::ByteTrie trie;
+    constraint::TokenClasses classes;
     std::size_t budget;
     std::mutex mutex;  // guards what follows
-    std::shared_ptr<SharedStates> states;
+    std::shared_ptr<constraint::SharedStates> states;
   };
 
   std::shared_ptr<Shared> shared_;

@@ -13,7 +13,7 @@
 
 #include <tooldecode/core/intern_index.hpp>
 
-namespace tooldecode {
+namespace tooldecode::core {
 
 /// How many bytes two texts begin with alike.
 [[nodiscard]] inline std::size_t leading_bytes(std::string_view a, std::string_view b) noexcept {
@@ -183,4 +183,4 @@ class ByteTrie {
   std::size_t longest_ = 0;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::core

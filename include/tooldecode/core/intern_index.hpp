@@ -9,7 +9,7 @@
 #include <new>
 #include <utility>
 
-namespace tooldecode {
+namespace tooldecode::core {
 
 /// Mixes a value into a 64-bit hash; the same on every machine.
 [[nodiscard]] constexpr std::uint64_t hash_combine(std::uint64_t hash,
@@ -100,4 +100,4 @@ class InternIndex {
   std::size_t count_ = 0;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::core

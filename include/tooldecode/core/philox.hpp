@@ -10,7 +10,7 @@
 
 #include <tooldecode/core/types.hpp>
 
-namespace tooldecode {
+namespace tooldecode::core {
 
 /// Four random words for a 128-bit counter and a 64-bit key; no state, so any order of calls and
 /// any subset of them gives the same numbers.
@@ -75,4 +75,4 @@ enum class NoiseStream : std::uint32_t {
   return 0.6931472 * (std::countl_one(word) + 1);
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::core

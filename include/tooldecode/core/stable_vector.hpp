@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-namespace tooldecode {
+namespace tooldecode::core {
 
 /// Append-only storage for caches that many threads read while one thread at a time extends them.
 ///
@@ -67,4 +67,4 @@ class StableVector {
   std::size_t size_ = 0;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::core

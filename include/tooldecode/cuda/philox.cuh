@@ -20,7 +20,7 @@ namespace tooldecode::cuda {
 /// \par Source      Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011
 [[nodiscard]] __host__ __device__ inline uint4 noise_words(
     std::uint64_t seed, std::uint64_t position, std::uint32_t group,
-    NoiseStream stream = NoiseStream::target) {
+    core::NoiseStream stream = core::NoiseStream::target) {
   std::uint32_t c0 = group, c1 = static_cast<std::uint32_t>(position);
   std::uint32_t c2 = static_cast<std::uint32_t>(position >> 32);
   std::uint32_t c3 = static_cast<std::uint32_t>(stream);

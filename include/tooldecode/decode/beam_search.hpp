@@ -86,7 +86,8 @@ struct BeamSearch {
     require(width > 0, "width", "must be at least 1");
     require(std::abs(length_penalty) <= 10, "length_penalty", "must be from -10 to 10");
     require(options.temperature == 0, "temperature", "must be 0 for a beam search");
-    const Run<C> run{constraint, prompt, pipeline, options, context_length_of(model)};
+    const decode::Run<C> run{constraint, prompt, pipeline, options,
+                             decode::context_length_of(model)};
     Search<M, C> search{*this, model, run};
     while (!search.is_over()) search.step();
     return search.result();
@@ -96,9 +97,9 @@ struct BeamSearch {
   template <class M, class C>
   class Search {
    public:
-    Search(const BeamSearch& settings, const M& model, const Run<C>& run)
+    Search(const BeamSearch& settings, const M& model, const decode::Run<C>& run)
         : settings_(settings), model_(model), run_(run) {
-      place({Sequence<C>{run, run.options.seed}, model.make_cache()});
+      place({decode::Sequence<C>{run, run.options.seed}, model.make_cache()});
     }
 
     [[nodiscard]] bool is_over() const {
@@ -110,7 +111,7 @@ struct BeamSearch {
     }
 
     void step() {
-      Stopwatch watch;
+      decode::Stopwatch watch;
       std::vector<std::optional<TokenEvent>> forced;
       std::vector<typename M::Cache*> caches;
       std::vector<std::span<const TokenId>> unread;
@@ -124,7 +125,7 @@ struct BeamSearch {
 
       const std::size_t vocabulary = model_.vocabulary_size();
       rows_.resize(caches.size() * vocabulary);
-      const std::size_t passes = forward_batch<M>(model_, caches, unread, rows_);
+      const std::size_t passes = model::forward_batch<M>(model_, caches, unread, rows_);
       watch.add_to(cost_.passes == 0 ? cost_.times.prefill : cost_.times.model);
       cost_.passes += passes;
 
@@ -165,7 +166,7 @@ struct BeamSearch {
 
    private:
     struct Beam {
-      Sequence<C> sequence;
+      decode::Sequence<C> sequence;
       typename M::Cache cache;
       double sum = 0;  // of log-probabilities
     };
@@ -175,7 +176,7 @@ struct BeamSearch {
       double sum;
     };
     struct Answer {
-      Sequence<C> sequence;
+      decode::Sequence<C> sequence;
       double score;
     };
 
@@ -240,7 +241,7 @@ struct BeamSearch {
 
     const BeamSearch& settings_;
     const M& model_;
-    const Run<C>& run_;
+    const decode::Run<C>& run_;
     std::vector<Beam> beams_;  // [B], in the order of their tokens
     std::optional<Answer> best_;
     std::vector<float> rows_;  // [B, V]

@@ -141,7 +141,7 @@ class ContinuousBatch {
 
  private:
   using Verifier = TreeVerifier<Walk>;
-  using Running  = SpeculativeSequence<M, C, D, Verifier>;
+  using Running  = decode::SpeculativeSequence<M, C, D, Verifier>;
 
   struct Slot {
     Slot(Id number, Request asked)
@@ -154,7 +154,7 @@ class ContinuousBatch {
     Request request;
     LogitsPipeline pipeline;
     std::vector<TokenId> tokens;  // before the present answer
-    std::optional<Run<C>> run;
+    std::optional<decode::Run<C>> run;
     std::optional<Running> now;
     bool waits   = false;
     bool retired = false;
@@ -180,8 +180,8 @@ class ContinuousBatch {
 
   void begin(Slot& slot, typename M::Cache cache) {
     if constexpr (requires { slot.request.constraint.renew(); }) slot.request.constraint.renew();
-    slot.run.emplace(Run<C>{slot.request.constraint, slot.tokens, slot.pipeline,
-                            slot.request.options, context_length_of(*model_)});
+    slot.run.emplace(decode::Run<C>{slot.request.constraint, slot.tokens, slot.pipeline,
+                                    slot.request.options, decode::context_length_of(*model_)});
     slot.now.emplace(*model_, *slot.run, slot.request.drafter, verifier_, std::move(cache));
   }
 
@@ -208,8 +208,9 @@ class ContinuousBatch {
       tokens.push_back(slot->now->unread());
     }
     logits_.resize(slots.size() * width);
-    counts_.passes += forward_batch(*model_, std::span<typename M::Cache* const>(caches),
-                                    std::span<const std::span<const TokenId>>(tokens), logits_);
+    counts_.passes +=
+        model::forward_batch(*model_, std::span<typename M::Cache* const>(caches),
+                             std::span<const std::span<const TokenId>>(tokens), logits_);
     for (std::size_t i = 0; i < slots.size(); ++i) {
       slots[i]->now->take_row(std::span(logits_).subspan(i * width, width));
     }

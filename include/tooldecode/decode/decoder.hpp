@@ -99,7 +99,7 @@ class Decoder {
   /// Throws what a call would throw for its prompt.
   void check(std::span<const TokenId> prompt) const {
     if (prompt.empty()) throw Error(Errc::invalid_option, "prompt", "must hold at least one token");
-    if (const std::size_t context = context_length_of(model()); prompt.size() > context) {
+    if (const std::size_t context = decode::context_length_of(model()); prompt.size() > context) {
       throw Error(Errc::limit_exceeded, "prompt",
                   "has " + std::to_string(prompt.size()) + " tokens, the model's context holds " +
                       std::to_string(context));

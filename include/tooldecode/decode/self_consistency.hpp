@@ -78,10 +78,11 @@ struct SelfConsistency {
     if (samples > 1 && options.temperature == 0) {
       throw Error(Errc::invalid_option, "temperature", "must be above 0 for samples to differ");
     }
-    const Run<C> run{constraint, prompt, pipeline, options, context_length_of(model)};
+    const decode::Run<C> run{constraint, prompt, pipeline, options,
+                             decode::context_length_of(model)};
     Output cost;
-    std::vector<Sequence<C>> drawn = draw_all(model, run, cost);
-    Sequence<C>& best              = drawn[find_winner(constraint, drawn)];
+    std::vector<decode::Sequence<C>> drawn = draw_all(model, run, cost);
+    decode::Sequence<C>& best              = drawn[find_winner(constraint, drawn)];
     best.report();
     Output& out = best.output();
     out.passes  = cost.passes;
@@ -91,10 +92,10 @@ struct SelfConsistency {
 
  private:
   template <class M, class C>
-  [[nodiscard]] std::vector<Sequence<C>> draw_all(const M& model, const Run<C>& run,
-                                                  Output& cost) const {
+  [[nodiscard]] std::vector<decode::Sequence<C>> draw_all(const M& model, const decode::Run<C>& run,
+                                                          Output& cost) const {
     const std::size_t vocabulary = model.vocabulary_size();
-    std::vector<Sequence<C>> sequences;
+    std::vector<decode::Sequence<C>> sequences;
     for (std::size_t i = 0; i < samples; ++i) sequences.emplace_back(run, run.options.seed + i);
     std::vector<typename M::Cache> caches;
     std::vector<float> rows;                  // [B, V]
@@ -102,7 +103,7 @@ struct SelfConsistency {
     std::iota(asked.begin(), asked.end(), std::size_t{0});
 
     for (;;) {
-      Stopwatch watch;
+      decode::Stopwatch watch;
       std::erase_if(asked, [&](std::size_t i) {
         while (!sequences[i].is_finished()) {
           const auto forced = sequences[i].find_forced();
@@ -134,7 +135,7 @@ struct SelfConsistency {
           open.push_back(&caches[i]);
           unread.push_back(sequences[i].unread());
         }
-        cost.passes += forward_batch<M>(model, open, unread, rows);
+        cost.passes += model::forward_batch<M>(model, open, unread, rows);
         watch.add_to(cost.times.model);
       }
 
@@ -154,10 +155,10 @@ struct SelfConsistency {
 
   template <class C>
   [[nodiscard]] std::size_t find_winner(const C& constraint,
-                                        const std::vector<Sequence<C>>& drawn) const {
+                                        const std::vector<decode::Sequence<C>>& drawn) const {
     std::vector<std::optional<std::string>> votes;
     std::map<std::string, std::size_t> counts;
-    for (const Sequence<C>& sequence : drawn) {
+    for (const decode::Sequence<C>& sequence : drawn) {
       const auto& tokens = sequence.output().tokens;
       votes.push_back(key ? key(tokens) : find_vote(constraint, tokens));
       if (votes.back()) ++counts[*votes.back()];

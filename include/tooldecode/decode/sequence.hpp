@@ -22,7 +22,7 @@
 #include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/logits/selection.hpp>
 
-namespace tooldecode {
+namespace tooldecode::decode {
 
 /// The most tokens that a model's sequence can hold: its `context_length()`, or no limit where it
 /// has no such member.
@@ -238,4 +238,4 @@ class Sequence {
   bool end_chosen_      = false;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::decode

@@ -34,15 +34,16 @@ struct Sequential {
   [[nodiscard]] Output operator()(const M& model, const C& constraint,
                                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
                                   const DecodeOptions& options) const {
-    const Run<C> run{constraint, prompt, pipeline, options, context_length_of(model)};
-    Sequence<C> sequence{run, options.seed};
+    const decode::Run<C> run{constraint, prompt, pipeline, options,
+                             decode::context_length_of(model)};
+    decode::Sequence<C> sequence{run, options.seed};
     Output& out = sequence.output();
     auto cache  = model.make_cache();
-    TargetPass<M> pass{model};
+    decode::TargetPass<M> pass{model};
     std::vector<float> row(model.vocabulary_size());  // [V]
 
     while (!sequence.is_finished()) {
-      Stopwatch watch;
+      decode::Stopwatch watch;
       std::optional<TokenEvent> next = sequence.find_forced();
       watch.add_to(out.times.constraint);
       if (!next) {

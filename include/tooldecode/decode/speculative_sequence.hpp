@@ -21,7 +21,7 @@
 #include <tooldecode/verify/position_noise.hpp>
 #include <tooldecode/verify/target_distribution.hpp>
 
-namespace tooldecode {
+namespace tooldecode::decode {
 
 /// A Sequence with the cache that its model reads it into and what its drafter keeps of it.
 ///
@@ -182,8 +182,9 @@ class SpeculativeSequence {
     pass_.fill_row(lead + node, sequence_.mask(), row_);
     const float temperature = run_->options.temperature;
     return sequence_.draw(row_, [&](std::span<const float> distribution, NoiseKey key) {
-      PositionNoise noise{key};
-      return verifier_->choose(TargetDistribution{distribution, temperature}, tree, node, noise);
+      verify::PositionNoise noise{key};
+      return verifier_->choose(verify::TargetDistribution{distribution, temperature}, tree, node,
+                               noise);
     });
   }
 
@@ -216,4 +217,4 @@ class SpeculativeSequence {
   std::vector<float> hidden_;  // [n, H], read since the last draft
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::decode

@@ -12,7 +12,7 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/model/constrained_head.hpp>
 
-namespace tooldecode {
+namespace tooldecode::decode {
 
 /// Runs tokens through a model and gives the logits after those that are asked for.
 ///
@@ -84,4 +84,4 @@ class TargetPass {
   std::size_t first_ = 0;      // token of row 0
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::decode

@@ -60,8 +60,9 @@ class TreeSpeculation {
                   "std::uint64_t> ancestors, std::span<float> hidden) const;' to the model, and an "
                   "lm_head() with data(), rows() and cols() in the host's memory");
     static_assert(Drafter<D, C>, "TreeSpeculation: the drafter lacks a member; see Drafter");
-    const Run<C> run{constraint, prompt, pipeline, options, context_length_of(model)};
-    SpeculativeSequence sequence{model, run, drafter_, verifier_, model.make_cache()};
+    const decode::Run<C> run{constraint, prompt, pipeline, options,
+                             decode::context_length_of(model)};
+    decode::SpeculativeSequence sequence{model, run, drafter_, verifier_, model.make_cache()};
     while (!sequence.is_finished()) {
       if (sequence.take_forced()) continue;
       if (sequence.can_draft()) {

@@ -21,7 +21,7 @@
 #include <tooldecode/model/fixed_order.hpp>
 #include <tooldecode/model/head_products.hpp>
 
-namespace tooldecode {
+namespace tooldecode::draft {
 
 /// All tokens that a head can propose in one place, with their logits, in no order that matters.
 struct TokenLogits {
@@ -53,40 +53,43 @@ concept DraftHead =
       { head.project(hidden, mask) } -> std::same_as<TokenLogits>;  // hidden [H]
     };
 
-namespace detail {
+/// What follows is one engine for all heads. Such `Rows` have vocabulary_size(), hidden_size(),
+/// size(), token(i), row(i), a pointer to weights, and find_row(token), a pointer, maybe to other
+/// weights, or null.
 
-// What follows is one engine for all heads. Such `Rows` have vocabulary_size(), hidden_size(),
-// size(), token(i), row(i), a pointer to weights, and find_row(token), a pointer, maybe to other
-// weights, or null.
-
-inline constexpr std::size_t head_panel = 256;  // logits per state that are held at a time
+/// Logits per state that are held at a time.
+inline constexpr std::size_t head_panel = 256;
 
 /// Multiplies `count` rows panel by panel and calls `visit(first, logits [n, of this panel])`.
-template <HeadWeight W, class RowAt, class Visit>
-void for_each_panel(const HeadStates<W>& states, std::size_t count, RowAt row_at, Visit visit) {
+template <model::HeadWeight W, class RowAt, class Visit>
+void for_each_panel(const model::HeadStates<W>& states, std::size_t count, RowAt row_at,
+                    Visit visit) {
   if (states.size() == 0) return;
   std::vector<float> logits(states.size() * std::min(count, head_panel));
   std::array<const W*, head_panel> rows;
   for (std::size_t first = 0; first < count; first += head_panel) {
     const std::size_t width = std::min(head_panel, count - first);
     for (std::size_t i = 0; i < width; ++i) rows[i] = row_at(first + i);
-    const RowsView<float> panel{logits.data(), states.size(), width, width};
-    fill_head_products(states, std::span(rows).first(width), panel);
+    const model::RowsView<float> panel{logits.data(), states.size(), width, width};
+    model::fill_head_products(states, std::span(rows).first(width), panel);
     visit(first, panel);
   }
 }
 
+/// What the rows that are multiplied are made of.
 template <class Rows>
 using WeightOfRow = std::remove_cvref_t<decltype(*std::declval<const Rows&>().row(0))>;
+/// What the rows that are looked up are made of.
 template <class Rows>
 using WeightOfFound = std::remove_cvref_t<decltype(*std::declval<const Rows&>().find_row(0))>;
 
+/// Writes the logits of all rows, for each state one row of them.
 template <class Rows>
 void fill_row_logits(const Rows& rows, std::span<const float> hidden, std::span<float> logits) {
-  const HeadStates<WeightOfRow<Rows>> states(hidden, rows.hidden_size());
+  const model::HeadStates<WeightOfRow<Rows>> states(hidden, rows.hidden_size());
   TOOLDECODE_ASSERT(logits.size() == states.size() * rows.size());
   const auto row_at = [&](std::size_t i) { return rows.row(i); };
-  for_each_panel(states, rows.size(), row_at, [&](std::size_t first, RowsView<float> panel) {
+  for_each_panel(states, rows.size(), row_at, [&](std::size_t first, model::RowsView<float> panel) {
     for (std::size_t t = 0; t < panel.rows; ++t) {
       std::copy_n(panel.row(t), panel.cols, logits.data() + t * rows.size() + first);
     }
@@ -102,7 +105,7 @@ inline std::size_t count_allowed(std::span<const std::uint32_t> mask) noexcept {
 
 /// Multiplies some states by `count` rows, together, and calls `visit(state, tokens, logits)` with
 /// those that the state's mask allows; `which` are the states among all.
-template <HeadWeight W, class TokenAt, class RowAt, class MaskOf, class Visit>
+template <model::HeadWeight W, class TokenAt, class RowAt, class MaskOf, class Visit>
 void project_rows(std::span<const float> hidden, std::size_t width,
                   std::span<const std::size_t> which, std::size_t count, TokenAt token_at,
                   RowAt row_at, MaskOf mask_of, Visit visit) {
@@ -113,8 +116,8 @@ void project_rows(std::span<const float> hidden, std::size_t width,
   }
   std::array<TokenId, head_panel> tokens, kept;
   std::array<float, head_panel> logits;
-  const HeadStates<W> states(some, width);
-  for_each_panel(states, count, row_at, [&](std::size_t first, RowsView<float> panel) {
+  const model::HeadStates<W> states(some, width);
+  for_each_panel(states, count, row_at, [&](std::size_t first, model::RowsView<float> panel) {
     for (std::size_t i = 0; i < panel.cols; ++i) tokens[i] = token_at(first + i);
     for (std::size_t s = 0; s < which.size(); ++s) {
       const std::span<const std::uint32_t> mask = mask_of(which[s]);
@@ -183,6 +186,7 @@ void project(const Rows& rows, std::span<const float> hidden, MaskOf mask_of, Vi
   }
 }
 
+/// For each state the k best of the rows that its mask allows.
 template <class Rows>
 std::vector<TopTokens> project_topk(const Rows& rows, std::span<const float> hidden, std::size_t k,
                                     std::span<const std::span<const std::uint32_t>> masks) {
@@ -197,6 +201,7 @@ std::vector<TopTokens> project_topk(const Rows& rows, std::span<const float> hid
   return result;
 }
 
+/// The logits of all rows that a mask allows, for one state.
 template <class Rows>
 TokenLogits project_all(const Rows& rows, std::span<const float> hidden,
                         std::span<const std::uint32_t> mask) {
@@ -211,6 +216,4 @@ TokenLogits project_all(const Rows& rows, std::span<const float> hidden,
   return all;
 }
 
-}  // namespace detail
-
-}  // namespace tooldecode
+}  // namespace tooldecode::draft

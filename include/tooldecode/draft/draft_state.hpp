@@ -13,7 +13,7 @@
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/draft/drafter.hpp>
 
-namespace tooldecode {
+namespace tooldecode::draft {
 
 /// The draft model's cache, how far it has followed the target, and the nodes that it has run.
 ///
@@ -80,4 +80,4 @@ class DraftState {
   std::uint64_t above_ = 0;  // ancestors of the root that are nodes
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::draft

@@ -43,14 +43,14 @@ struct EagleOptions {
 /// \par Threads     immutable; const members may run concurrently; refers to the model
 /// \par Errors      none
 /// \par Source      Li et al., EAGLE-2, arXiv:2406.16858, section 4
-template <DraftModel D, DraftHead H>
+template <DraftModel D, draft::DraftHead H>
 class EagleDrafter {
  public:
   static constexpr bool reads_hidden = true;
 
   /// What a request keeps.
   struct Request {
-    DraftState<D> state;
+    draft::DraftState<D> state;
     H head;
   };
 
@@ -61,25 +61,25 @@ class EagleDrafter {
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
   [[nodiscard]] double min_probability() const noexcept { return options_.min_probability; }
   [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
-    return {DraftState<D>(*model_),
+    return {draft::DraftState<D>(*model_),
             options_.context ? head_.with(context_tokens(prompt, *options_.context)) : head_};
   }
 
   template <Constraint C>
   void propose(Request& request, const DraftContext<C>& context,
                DraftCandidates<C>& candidates) const {
-    DraftState<D>& state       = request.state;
-    const std::size_t hidden   = model_->hidden_size();
-    std::vector<float> guesses = state.follow(*model_, context);  // [n, H]
-    std::vector<std::uint64_t> ancestors{state.above()};          // [n]
-    const auto states_of = [&](std::size_t level, std::span<const FrontierNode> frontier) {
+    draft::DraftState<D>& state = request.state;
+    const std::size_t hidden    = model_->hidden_size();
+    std::vector<float> guesses  = state.follow(*model_, context);  // [n, H]
+    std::vector<std::uint64_t> ancestors{state.above()};           // [n]
+    const auto states_of = [&](std::size_t level, std::span<const draft::FrontierNode> frontier) {
       if (level == 0) return std::span<const float>(guesses);
       frontier = frontier.first(std::min(frontier.size(), state.room()));
       if (frontier.empty()) return std::span<const float>();
       std::vector<TokenId> tokens;
       std::vector<std::uint64_t> parents;
       std::vector<float> from;
-      for (const FrontierNode& at : frontier) {
+      for (const draft::FrontierNode& at : frontier) {
         tokens.push_back(candidates.token(at.node));
         parents.push_back(ancestors[at.parent]);
         const auto guess = std::span(guesses).subspan(at.parent * hidden, hidden);
@@ -89,7 +89,7 @@ class EagleDrafter {
       ancestors = state.run(*model_, tokens, parents, from, guesses);
       return std::span<const float>(guesses);
     };
-    grow_tree(
+    draft::grow_tree(
         candidates, request.head, std::min(options_.depth, context.max_depth), options_.width,
         options_.min_probability, [this](std::size_t) { return options_.width; }, states_of);
   }

@@ -51,11 +51,11 @@ class ForcedDrafter {
   explicit ForcedDrafter(Encode encode, ForcedDrafterOptions options = {})
       : encode_(std::move(encode)), options_(options) {}
   /// Cuts text into the longest tokens that fit; the trie outlives the drafter.
-  explicit ForcedDrafter(const ByteTrie& trie, ForcedDrafterOptions options = {})
-      : ForcedDrafter(
-            [forced = ForcedText(trie)](std::string_view text) { return forced.encode(text); },
-            options) {}
-  explicit ForcedDrafter(const ByteTrie&&, ForcedDrafterOptions = {}) = delete;
+  explicit ForcedDrafter(const core::ByteTrie& trie, ForcedDrafterOptions options = {})
+      : ForcedDrafter([forced = constraint::ForcedText(trie)](
+                          std::string_view text) { return forced.encode(text); },
+                      options) {}
+  explicit ForcedDrafter(const core::ByteTrie&&, ForcedDrafterOptions = {}) = delete;
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
   [[nodiscard]] double min_probability() const noexcept { return 0; }

@@ -50,13 +50,13 @@ struct FrequencyRankedHeadOptions {
 /// \par Errors      Error{shape_mismatch} for a head of fewer rows than tokens are ranked;
 ///                  {invalid_option}; {unknown_token} from `with`; nothing afterwards
 /// \par Source      Zhao et al., FR-Spec, arXiv:2502.14856, eq. 3 and 4
-template <HeadWeight W, HeadWeight Full = W>
+template <model::HeadWeight W, model::HeadWeight Full = W>
 class FrequencyRankedHead {
  public:
   template <class View>
   FrequencyRankedHead(const View& head, const RankedTokens& tokens,
                       FrequencyRankedHeadOptions options = {})
-      : head_(head_rows(head)), tokens_(tokens), k_(tokens.ranked().size()) {
+      : head_(model::head_rows(head)), tokens_(tokens), k_(tokens.ranked().size()) {
     if (head_.rows < tokens.vocabulary_size() || head_.cols == 0) {
       throw Error(Errc::shape_mismatch, "head",
                   "has shape [" + std::to_string(head_.rows) + ", " + std::to_string(head_.cols) +
@@ -113,19 +113,19 @@ class FrequencyRankedHead {
 
   /// Logits of all rows, in their order.
   void fill_logits(std::span<const float> hidden, std::span<float> logits) const {
-    detail::fill_row_logits(*this, hidden, logits);
+    draft::fill_row_logits(*this, hidden, logits);
   }
   /// The k likeliest tokens of each state and the log-sum-exp of all, of those that its mask
   /// leaves.
-  [[nodiscard]] std::vector<TopTokens> project_topk(
+  [[nodiscard]] std::vector<draft::TopTokens> project_topk(
       std::span<const float> hidden, std::size_t k,
       std::span<const std::span<const std::uint32_t>> masks = {}) const {
-    return detail::project_topk(*this, hidden, k, masks);
+    return draft::project_topk(*this, hidden, k, masks);
   }
   /// All tokens that a mask leaves, with their logits.
-  [[nodiscard]] TokenLogits project(std::span<const float> hidden,
-                                    std::span<const std::uint32_t> mask = {}) const {
-    return detail::project_all(*this, hidden, mask);
+  [[nodiscard]] draft::TokenLogits project(std::span<const float> hidden,
+                                           std::span<const std::uint32_t> mask = {}) const {
+    return draft::project_all(*this, hidden, mask);
   }
 
   /// The weights of row i < K.
@@ -161,7 +161,7 @@ class FrequencyRankedHead {
     if (gathered_) gathered_added_ = gather(*added_);
   }
 
-  RowsView<const Full> head_;  // [V, H]
+  model::RowsView<const Full> head_;  // [V, H]
   RankedTokens tokens_;
   std::size_t k_;
   std::shared_ptr<const std::vector<TokenId>> added_;
@@ -172,9 +172,9 @@ class FrequencyRankedHead {
 /// Rows of the head's own type of weights.
 template <class View>
 FrequencyRankedHead(const View&, const RankedTokens&, FrequencyRankedHeadOptions = {})
-    -> FrequencyRankedHead<HeadWeightOf<View>>;
+    -> FrequencyRankedHead<model::HeadWeightOf<View>>;
 
-static_assert(DraftHead<FrequencyRankedHead<float>> &&
-              DraftHead<FrequencyRankedHead<Eigen::bfloat16, float>>);
+static_assert(draft::DraftHead<FrequencyRankedHead<float>> &&
+              draft::DraftHead<FrequencyRankedHead<Eigen::bfloat16, float>>);
 
 }  // namespace tooldecode

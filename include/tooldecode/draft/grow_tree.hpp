@@ -16,7 +16,7 @@
 #include <tooldecode/draft/draft_candidates.hpp>
 #include <tooldecode/draft/draft_head.hpp>
 
-namespace tooldecode {
+namespace tooldecode::draft {
 
 /// A node of the level that is grown next.
 struct FrontierNode {
@@ -75,4 +75,4 @@ void grow_tree(DraftCandidates<C>& candidates, const H& head, std::size_t depth,
   }
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::draft

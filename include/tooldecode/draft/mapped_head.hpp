@@ -36,7 +36,7 @@ namespace tooldecode {
 ///                  constructor, nothing afterwards
 /// \par Source      Li et al., EAGLE-3, arXiv:2503.01840; the tensors `d2t` and `lm_head.weight` of
 ///                  its checkpoints
-template <HeadWeight W>
+template <model::HeadWeight W>
 class MappedHead {
  public:
   /// \param vocabulary_size  of the target
@@ -95,19 +95,19 @@ class MappedHead {
 
   /// Logits of all rows, in their order.
   void fill_logits(std::span<const float> hidden, std::span<float> logits) const {
-    detail::fill_row_logits(*this, hidden, logits);
+    draft::fill_row_logits(*this, hidden, logits);
   }
   /// The k likeliest tokens of each state and the log-sum-exp of all, of those that its mask
   /// leaves.
-  [[nodiscard]] std::vector<TopTokens> project_topk(
+  [[nodiscard]] std::vector<draft::TopTokens> project_topk(
       std::span<const float> hidden, std::size_t k,
       std::span<const std::span<const std::uint32_t>> masks = {}) const {
-    return detail::project_topk(*this, hidden, k, masks);
+    return draft::project_topk(*this, hidden, k, masks);
   }
   /// All tokens that a mask leaves, with their logits.
-  [[nodiscard]] TokenLogits project(std::span<const float> hidden,
-                                    std::span<const std::uint32_t> mask = {}) const {
-    return detail::project_all(*this, hidden, mask);
+  [[nodiscard]] draft::TokenLogits project(std::span<const float> hidden,
+                                           std::span<const std::uint32_t> mask = {}) const {
+    return draft::project_all(*this, hidden, mask);
   }
 
   /// The weights of row i < K.
@@ -133,6 +133,6 @@ class MappedHead {
   std::shared_ptr<const Table> table_;
 };
 
-static_assert(DraftHead<MappedHead<float>> && DraftHead<MappedHead<Eigen::bfloat16>>);
+static_assert(draft::DraftHead<MappedHead<float>> && draft::DraftHead<MappedHead<Eigen::bfloat16>>);
 
 }  // namespace tooldecode

@@ -42,7 +42,7 @@ struct MedusaOptions {
 /// \par Threads     immutable; const members may run concurrently; refers to the model
 /// \par Errors      none
 /// \par Source      Cai et al., Medusa, arXiv:2401.10774, sections 2.1 and 2.3.1
-template <DraftHead H>
+template <draft::DraftHead H>
 class MedusaDrafter {
  public:
   static constexpr bool reads_hidden = true;
@@ -78,7 +78,7 @@ class MedusaDrafter {
     std::vector<float> all(model_->heads() * width);  // [heads, H]
     model_->fill_states(request.hidden, all);
     std::vector<float> states;
-    const auto states_of = [&](std::size_t level, std::span<const FrontierNode> frontier) {
+    const auto states_of = [&](std::size_t level, std::span<const draft::FrontierNode> frontier) {
       const auto state = std::span(all).subspan((skipped + level) * width, width);
       states.clear();
       for (std::size_t i = 0; i < frontier.size(); ++i) {
@@ -88,7 +88,7 @@ class MedusaDrafter {
     };
     const std::size_t depth =
         std::min({model_->heads() - skipped, options_.choices.size(), context.max_depth});
-    grow_tree(
+    draft::grow_tree(
         candidates, request.head, depth, options_.width, options_.min_probability,
         [this](std::size_t level) { return options_.choices[level]; }, states_of);
   }

@@ -71,7 +71,7 @@ class PromptLookupDrafter {
       const auto follow = std::string_view(request.text).substr(match.end, 16 * options_.length);
       std::optional<std::size_t> node = 0;
       std::size_t count               = 0;
-      for (const TokenId token : ForcedText(cache_.trie()).encode(follow)) {
+      for (const TokenId token : constraint::ForcedText(cache_.trie()).encode(follow)) {
         node = candidates.add(*node, token, step);
         if (!node || ++count == options_.length) break;
       }

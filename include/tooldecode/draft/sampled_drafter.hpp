@@ -49,7 +49,7 @@ struct SampledOptions {
 /// \par Complexity  O(K) for the distribution and for each draw
 /// \par Threads     pure
 /// \par Errors      none
-[[nodiscard]] inline ProposalDistribution draw_drafts(TokenLogits logits, float temperature,
+[[nodiscard]] inline ProposalDistribution draw_drafts(draft::TokenLogits logits, float temperature,
                                                       std::size_t count, NoiseKey key,
                                                       std::vector<std::size_t>& drawn) {
   ProposalDistribution distribution{std::move(logits.tokens),
@@ -69,8 +69,8 @@ struct SampledOptions {
   for (std::size_t draw = 0; draw < count; ++draw) {
     sum = std::accumulate(left.begin(), left.end(), 0.0);
     if (sum == 0) break;
-    double at =
-        sum * uniform(key.seed, key.position, static_cast<TokenId>(draw), NoiseStream::drafts);
+    double at          = sum * core::uniform(key.seed, key.position, static_cast<TokenId>(draw),
+                                             core::NoiseStream::drafts);
     std::size_t chosen = 0;
     for (std::size_t i = 0; i < left.size() && at >= 0; ++i) {
       if (left[i] == 0) continue;
@@ -95,7 +95,7 @@ struct SampledOptions {
 /// \par Threads     immutable; const members may run concurrently; refers to the model
 /// \par Errors      Error{invalid_option} from the constructor, nothing afterwards
 /// \par Source      Jeon et al., Recursive Speculative Decoding, arXiv:2402.14160, section 3.2
-template <DraftModel D, DraftHead H>
+template <DraftModel D, draft::DraftHead H>
 class SampledDrafter {
  public:
   static constexpr bool reads_hidden                    = true;
@@ -103,7 +103,7 @@ class SampledDrafter {
 
   /// What a request keeps.
   struct Request {
-    DraftState<D> state;
+    draft::DraftState<D> state;
     H head;
   };
 
@@ -116,7 +116,7 @@ class SampledDrafter {
   SampledDrafter(const D&&, H, SampledOptions = {}) = delete;
 
   [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
-    return {DraftState<D>(*model_),
+    return {draft::DraftState<D>(*model_),
             options_.context ? head_.with(context_tokens(prompt, *options_.context)) : head_};
   }
 
@@ -173,7 +173,7 @@ class SampledDrafter {
 
   // Guesses and ancestors of a level's nodes, in place of those of the level before.
   template <class C>
-  void run(DraftState<D>& state, const DraftTree& tree, Level<C>& level) const {
+  void run(draft::DraftState<D>& state, const DraftTree& tree, Level<C>& level) const {
     level.nodes.resize(std::min(level.nodes.size(), state.room()));
     const std::size_t width = model_->hidden_size();
     std::vector<TokenId> tokens;

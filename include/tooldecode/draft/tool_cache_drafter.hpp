@@ -68,7 +68,7 @@ class ToolCacheDrafter {
       request.text += vocabulary.bytes(context.generated[request.tokens]);
     }
     if (calls.mode(context.state) != ToolCallFSM::Mode::tool) return;
-    const ForcedText tokens{calls.mask_cache().trie()};
+    const constraint::ForcedText tokens{calls.mask_cache().trie()};
     const auto tool      = calls.find_tool(context.state);
     std::size_t branches = 0;
     for (const ToolCall& call : cached(calls, tool)) {

@@ -16,7 +16,7 @@
 #include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/model/fixed_order.hpp>
 
-namespace tooldecode {
+namespace tooldecode::draft {
 
 /// A token and its logit.
 struct ScoredToken {
@@ -82,11 +82,11 @@ class TopK {
 
   static double sum_of_exponentials(std::span<const float> logits, float top) noexcept {
     using Eigen::internal::padd, Eigen::internal::pexp, Eigen::internal::psub;
-    const auto tops = Eigen::internal::pset1<detail::Packet>(top);
-    auto sums       = Eigen::internal::pset1<detail::Packet>(0.0F);
+    const auto tops = Eigen::internal::pset1<model::Packet>(top);
+    auto sums       = Eigen::internal::pset1<model::Packet>(0.0F);
     std::size_t at  = 0;
-    for (; at + detail::lanes <= logits.size(); at += detail::lanes) {
-      const auto part = Eigen::internal::ploadu<detail::Packet>(logits.data() + at);
+    for (; at + model::lanes <= logits.size(); at += model::lanes) {
+      const auto part = Eigen::internal::ploadu<model::Packet>(logits.data() + at);
       sums            = padd(sums, pexp(psub(part, tops)));
     }
     auto sum = static_cast<double>(Eigen::internal::predux(sums));
@@ -100,4 +100,4 @@ class TopK {
   TopTokens result_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::draft

@@ -18,7 +18,7 @@
 #include <tooldecode/ebnf/strong_components.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 
-namespace tooldecode {
+namespace tooldecode::ebnf {
 
 /// A grammar and the node that a whole text matches.
 struct RootedGrammar {
@@ -140,7 +140,7 @@ class LeftCornerTransform {
     return result;
   }
   // How often an item comes that is not empty.
-  [[nodiscard]] Occurrences items(Id repeat) const {
+  [[nodiscard]] text::Occurrences items(Id repeat) const {
     const auto& [min, max] = rules_[repeat].occurrences;
     return {nullable_[rules_[repeat].parts[0]] ? 0 : min, max};
   }
@@ -198,25 +198,26 @@ class LeftCornerTransform {
       case Part::rests:
         return make_rests(id, at);
       default: {
-        const Occurrences count = items(id);
-        return grammar_.repeat(make({Part::nonempty, rules_[id].parts[0], 0}),
-                               {std::max<std::uint32_t>(count.min, 2) - 1,
-                                count.max == Occurrences::unbounded ? count.max : count.max - 1},
-                               empty_);
+        const text::Occurrences count = items(id);
+        return grammar_.repeat(
+            make({Part::nonempty, rules_[id].parts[0], 0}),
+            {std::max<std::uint32_t>(count.min, 2) - 1,
+             count.max == text::Occurrences::unbounded ? count.max : count.max - 1},
+            empty_);
       }
     }
   }
 
   NodeId make_whole(Id id) {
     if (!nullable_[id]) return make({Part::nonempty, id, 0});
-    if (DfaPointer dfa = regular_.find_lexeme(id)) return grammar_.lexeme(std::move(dfa));
+    if (text::DfaPointer dfa = regular_.find_lexeme(id)) return grammar_.lexeme(std::move(dfa));
     if (regular_.is_counted(id)) return counted(id, rules_[id].occurrences);
     return choice({make({Part::nonempty, id, 0}), empty_});
   }
 
   NodeId make_nonempty(Id id) {
     const Rules::Node& node = rules_[id];
-    if (DfaPointer dfa = regular_.find_lexeme(id)) return lexeme(std::move(dfa));
+    if (text::DfaPointer dfa = regular_.find_lexeme(id)) return lexeme(std::move(dfa));
     switch (node.kind) {
       case Kind::text:
         return node.text.empty() ? nothing_ : grammar_.literal(node.text);
@@ -245,11 +246,11 @@ class LeftCornerTransform {
     }
   }
   // A lexeme's texts but the empty one.
-  NodeId lexeme(DfaPointer dfa) {
+  NodeId lexeme(text::DfaPointer dfa) {
     const bool may_be_empty = !dfa->empty() && dfa->accepting(0);
     return grammar_.lexeme(std::move(dfa), {may_be_empty ? 1U : 0U});
   }
-  NodeId counted(Id repeat, Occurrences count) {
+  NodeId counted(Id repeat, text::Occurrences count) {
     return grammar_.lexeme(regular_.run_of(rules_[rules_[repeat].parts[0]].set), count);
   }
   // Texts among the alternatives are one trie.
@@ -347,4 +348,4 @@ class LeftCornerTransform {
   return detail::LeftCornerTransform(rules).build(root);
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::ebnf

@@ -23,11 +23,9 @@
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/text/utf8_lexeme.hpp>
 
-namespace tooldecode {
+namespace tooldecode::ebnf {
 
-namespace detail {
-
-// Reads the text from left to right into rules.
+/// Reads the text from left to right into rules.
 class GrammarReader {
  public:
   using Id = Rules::Id;
@@ -55,8 +53,9 @@ class GrammarReader {
     std::size_t first_use = 0;
     bool is_defined       = false;
   };
-  static constexpr std::uint32_t max_nested    = 200;
-  static constexpr std::size_t max_expressions = 8 * TextDfa::max_states;  // states of them all
+  static constexpr std::uint32_t max_nested = 200;
+  static constexpr std::size_t max_expressions =
+      8 * text::TextDfa::max_states;  // states of them all
 
   [[noreturn]] void fail(const std::string& what) const { fail(what, at_); }
   [[noreturn]] static void fail(const std::string& what, std::size_t at) {
@@ -157,7 +156,7 @@ class GrammarReader {
         return expression();
       case '.':
         ++at_;
-        return rules_.characters(CodePointSet::all());
+        return rules_.characters(text::CodePointSet::all());
       case '(': {
         ++at_;
         const Id inside = alternatives();
@@ -181,19 +180,19 @@ class GrammarReader {
     return named(right, begin).rule;
   }
 
-  std::optional<Occurrences> quantifier() {
-    if (take("*")) return Occurrences{};
-    if (take("+")) return Occurrences{1};
-    if (take("?")) return Occurrences{0, 1};
+  std::optional<text::Occurrences> quantifier() {
+    if (take("*")) return text::Occurrences{};
+    if (take("+")) return text::Occurrences{1};
+    if (take("?")) return text::Occurrences{0, 1};
     const std::size_t begin = at_;
     if (!take("{")) return std::nullopt;
-    Occurrences count;
+    text::Occurrences count;
     skip();
     count.min = count.max = number();
     skip();
     if (take(",")) {
       skip();
-      count.max = has("}") ? Occurrences::unbounded : number();
+      count.max = has("}") ? text::Occurrences::unbounded : number();
       skip();
     }
     if (!take("}")) fail("a repetition is not closed", begin);
@@ -218,14 +217,14 @@ class GrammarReader {
     std::string text;
     while (!take("\"")) {
       if (at_ >= text_.size() || has("\n")) fail("a literal is not closed", begin);
-      append_utf8(text, character());
+      text::append_utf8(text, character());
     }
     return rules_.text(std::move(text));
   }
-  CodePointSet bracket() {
+  text::CodePointSet bracket() {
     const std::size_t begin = at_++;
     const bool negated      = take("^");
-    std::vector<CodePointSet::Range> ranges;
+    std::vector<text::CodePointSet::Range> ranges;
     while (!take("]")) {
       const auto next = [&] {
         if (at_ >= text_.size() || has("\n")) fail("a class is not closed", begin);
@@ -241,7 +240,7 @@ class GrammarReader {
       if (first > last) fail("a range whose ends are out of order", at);
       ranges.emplace_back(first, last);
     }
-    CodePointSet set(std::move(ranges));
+    text::CodePointSet set(std::move(ranges));
     return negated ? ~set : set;
   }
   // A character as it is, or an escape.
@@ -250,8 +249,8 @@ class GrammarReader {
     const auto byte = static_cast<std::uint8_t>(text_[at_]);
     if (byte < 0x80) return static_cast<char32_t>(text_[at_++]);
     std::string again;
-    const char32_t c = decode_utf8(text_.substr(at_, 4))[0];
-    append_utf8(again, c);
+    const char32_t c = text::decode_utf8(text_.substr(at_, 4))[0];
+    text::append_utf8(again, c);
     if (!take(again)) fail("not UTF-8");
     return c;
   }
@@ -298,7 +297,7 @@ class GrammarReader {
       if (digit < 0) fail("a hexadecimal digit is missing");
       value = value << 4 | static_cast<std::uint32_t>(digit);
     }
-    if (value > CodePointSet::last_code_point || (value >= 0xD800 && value <= 0xDFFF)) {
+    if (value > text::CodePointSet::last_code_point || (value >= 0xD800 && value <= 0xDFFF)) {
       fail("an escape that is no character", begin);
     }
     return value;
@@ -315,12 +314,12 @@ class GrammarReader {
       if (at_ < text_.size()) pattern += text_[at_++];
     }
     try {
-      const TextDfa text = compile_whole_pattern(pattern);
+      const text::TextDfa text = text::compile_whole_pattern(pattern);
       expressions_ += text.rows().size();
       if (expressions_ > max_expressions) {
         throw Error(Errc::limit_exceeded, "", "regular expressions that need too many states");
       }
-      return rules_.lexeme(std::make_shared<const Dfa>(utf8_lexeme(text)));
+      return rules_.lexeme(std::make_shared<const text::Dfa>(text::utf8_lexeme(text)));
     } catch (const Error& error) {
       throw Error(error.code(), "byte " + std::to_string(begin), error.what());
     }
@@ -333,8 +332,6 @@ class GrammarReader {
   std::map<std::string, Named, std::less<>> names_;
   std::size_t expressions_ = 0;
 };
-
-}  // namespace detail
 
 /// The grammar of a text: rules `name ::= alternatives`, of which one is the root.
 ///
@@ -355,8 +352,8 @@ class GrammarReader {
 /// \par Source      llama.cpp, grammars/README.md; XGrammar's EBNF
 [[nodiscard]] inline RootedGrammar parse_grammar(std::string_view text,
                                                  std::string_view root = "root") {
-  const detail::GrammarReader reader(text);
+  const GrammarReader reader(text);
   return build_grammar(reader.rules(), reader.find(root));
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::ebnf

@@ -20,7 +20,7 @@
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/text/utf8_lexeme.hpp>
 
-namespace tooldecode {
+namespace tooldecode::ebnf {
 
 /// Finds lexemes for the nodes of a grammar's rules that are regular, small, and worth one.
 ///
@@ -37,7 +37,7 @@ class RegularParts {
   using Id = Rules::Id;
   /// Nodes of one part, copies for repetitions included.
   static constexpr std::uint32_t max_weight = 256;
-  static constexpr std::size_t max_states   = 2 * TextDfa::max_states;
+  static constexpr std::size_t max_states   = 2 * text::TextDfa::max_states;
   /// Longer repetitions of one character are counted, not copied.
   static constexpr std::uint32_t max_copies = 8;
 
@@ -60,24 +60,25 @@ class RegularParts {
   }
 
   /// The lexeme that accepts what a node accepts; null where it stays as it is.
-  [[nodiscard]] DfaPointer find_lexeme(Id id) {
+  [[nodiscard]] text::DfaPointer find_lexeme(Id id) {
     if (weight_[id] >= too_heavy || !varies_[id]) return nullptr;
     if (const auto known = known_.find(id); known != known_.end()) return known->second;
     return known_[id] = compile(id);
   }
   /// One character of a set.
-  [[nodiscard]] DfaPointer one_of(const CodePointSet& set) {
-    DfaPointer& one = ones_[set.ranges()];
+  [[nodiscard]] text::DfaPointer one_of(const text::CodePointSet& set) {
+    text::DfaPointer& one = ones_[set.ranges()];
     if (!one) {
-      const TextDfa text({set}, {{{1}, false}, {{TextDfa::dead}, true}});
-      one = std::make_shared<const Dfa>(utf8_lexeme(text));
+      const text::TextDfa text({set}, {{{1}, false}, {{text::TextDfa::dead}, true}});
+      one = std::make_shared<const text::Dfa>(text::utf8_lexeme(text));
     }
     return one;
   }
   /// Any number of characters of a set, each a unit.
-  [[nodiscard]] DfaPointer run_of(const CodePointSet& set) {
-    DfaPointer& run = runs_[set.ranges()];
-    if (!run) run = std::make_shared<const Dfa>(utf8_lexeme(TextDfa::repeated(set)));
+  [[nodiscard]] text::DfaPointer run_of(const text::CodePointSet& set) {
+    text::DfaPointer& run = runs_[set.ranges()];
+    if (!run)
+      run = std::make_shared<const text::Dfa>(text::utf8_lexeme(text::TextDfa::repeated(set)));
     return run;
   }
   /// Whether a node is a repetition of one character that is better counted.
@@ -92,8 +93,9 @@ class RegularParts {
   using Kind                               = Rules::Kind;
   static constexpr std::uint32_t too_heavy = max_weight + 1;
 
-  static std::uint32_t copies_of(const Occurrences& count) {
-    return std::max<std::uint32_t>(count.max == Occurrences::unbounded ? count.min : count.max, 1);
+  static std::uint32_t copies_of(const text::Occurrences& count) {
+    return std::max<std::uint32_t>(
+        count.max == text::Occurrences::unbounded ? count.min : count.max, 1);
   }
   static std::uint32_t capped(std::uint64_t weight) {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(weight, too_heavy));
@@ -125,19 +127,19 @@ class RegularParts {
     }
   }
 
-  DfaPointer compile(Id id) {
+  text::DfaPointer compile(Id id) {
     if (states_ >= max_states) return nullptr;
     try {
       std::string pattern = "^(?:";
       write(id, pattern);
       const auto [known, fresh] = compiled_.try_emplace(pattern);
       if (!fresh) return known->second;
-      const TextDfa text = compile_pattern(pattern + ")$");
+      const text::TextDfa text = text::compile_pattern(pattern + ")$");
       states_ += text.rows().size();
-      if (!text.empty()) known->second = std::make_shared<const Dfa>(utf8_lexeme(text));
+      if (!text.empty()) known->second = std::make_shared<const text::Dfa>(text::utf8_lexeme(text));
       return known->second;
     } catch (const Error&) {
-      states_ += TextDfa::max_states;
+      states_ += text::TextDfa::max_states;
       return nullptr;
     }
   }
@@ -153,7 +155,7 @@ class RegularParts {
     const Rules::Node& node = rules_[id];
     switch (node.kind) {
       case Kind::text:
-        for (const char32_t c : decode_utf8(node.text)) write(c, out);
+        for (const char32_t c : text::decode_utf8(node.text)) write(c, out);
         return;
       case Kind::characters:
         out += '[';
@@ -180,7 +182,7 @@ class RegularParts {
         out += "(?:";
         write(node.parts[0], out);
         out += "){" + std::to_string(min) + ',';
-        if (max != Occurrences::unbounded) out += std::to_string(max);
+        if (max != text::Occurrences::unbounded) out += std::to_string(max);
         out += '}';
         return;
       }
@@ -192,10 +194,10 @@ class RegularParts {
   const Rules& rules_;
   std::vector<std::uint32_t> weight_;  // [nodes]
   std::vector<char> varies_;           // [nodes]: more than some texts
-  std::map<Id, DfaPointer> known_;
-  std::map<std::string, DfaPointer> compiled_;  // by pattern
-  std::map<std::vector<CodePointSet::Range>, DfaPointer> ones_, runs_;
+  std::map<Id, text::DfaPointer> known_;
+  std::map<std::string, text::DfaPointer> compiled_;  // by pattern
+  std::map<std::vector<text::CodePointSet::Range>, text::DfaPointer> ones_, runs_;
   std::size_t states_ = 0;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::ebnf

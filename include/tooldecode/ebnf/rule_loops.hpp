@@ -10,7 +10,7 @@
 #include <tooldecode/ebnf/rules.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 
-namespace tooldecode {
+namespace tooldecode::ebnf {
 
 namespace detail {
 
@@ -54,7 +54,7 @@ class RuleLoop {
       }
       return split;
     }
-    if (node.kind == Kind::repeat && node.occurrences == Occurrences{0, 1}) {
+    if (node.kind == Kind::repeat && node.occurrences == text::Occurrences{0, 1}) {
       split = find(node.parts[0], end);
       split.last.push_back(empty_);
     } else if (node.kind == Kind::pair) {
@@ -113,4 +113,4 @@ inline void make_loops(Rules& rules) {
   }
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::ebnf

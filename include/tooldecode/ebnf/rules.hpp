@@ -15,7 +15,7 @@
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/dfa.hpp>
 
-namespace tooldecode {
+namespace tooldecode::ebnf {
 
 /// Rules as a graph of nodes over code points; `build_grammar` makes a Grammar of them.
 ///
@@ -41,19 +41,19 @@ class Rules {
   };
   struct Node {
     Kind kind = Kind::text;
-    std::string text{};         ///< UTF-8
-    CodePointSet set{};         ///< characters
-    DfaPointer dfa{};           ///< lexeme
-    std::vector<Id> parts{};    ///< children
-    Occurrences occurrences{};  ///< repeat
+    std::string text{};               ///< UTF-8
+    text::CodePointSet set{};         ///< characters
+    text::DfaPointer dfa{};           ///< lexeme
+    std::vector<Id> parts{};          ///< children
+    text::Occurrences occurrences{};  ///< repeat
   };
 
   [[nodiscard]] Id text(std::string utf8) { return add({.text = std::move(utf8)}); }
-  [[nodiscard]] Id characters(CodePointSet set) {
+  [[nodiscard]] Id characters(text::CodePointSet set) {
     return add({.kind = Kind::characters, .set = std::move(set)});
   }
   /// \param dfa  counts characters as units, as utf8_lexeme makes it
-  [[nodiscard]] Id lexeme(DfaPointer dfa) {
+  [[nodiscard]] Id lexeme(text::DfaPointer dfa) {
     return add({.kind = Kind::lexeme, .dfa = std::move(dfa)});
   }
   [[nodiscard]] Id sequence(const std::vector<Id>& parts) {
@@ -68,7 +68,7 @@ class Rules {
     if (alternatives.size() == 1) return alternatives[0];
     return add({.kind = Kind::choice, .parts = std::move(alternatives)});
   }
-  [[nodiscard]] Id repeat(Id item, Occurrences occurrences) {
+  [[nodiscard]] Id repeat(Id item, text::Occurrences occurrences) {
     return add({.kind = Kind::repeat, .parts = {item}, .occurrences = occurrences});
   }
   /// A rule to be given its meaning later; accepts nothing until then.
@@ -119,4 +119,4 @@ class Rules {
   std::vector<Node> nodes_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::ebnf

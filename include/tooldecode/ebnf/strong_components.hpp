@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace tooldecode {
+namespace tooldecode::ebnf {
 
 /// The component of each node; components are numbered so that edges lead to lower numbers or stay
 /// inside.
@@ -65,4 +65,4 @@ template <class Successors>
   return component;
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::ebnf

@@ -26,7 +26,7 @@
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa.hpp>
 
-namespace tooldecode {
+namespace tooldecode::grammar {
 
 /// A lazily determinised pushdown automaton of any number of grammars: its states are plain
 /// numbers.
@@ -101,7 +101,7 @@ class Automaton {
   }
 
   /// The bytes that may follow; each of them leads to a state.
-  [[nodiscard]] ByteSet allowed(State state) const { return Cursor(*this).allowed(state); }
+  [[nodiscard]] text::ByteSet allowed(State state) const { return Cursor(*this).allowed(state); }
   /// The state after a byte, or nothing where the byte is not allowed.
   [[nodiscard]] std::optional<State> step(State state, std::uint8_t byte) const {
     const auto c = static_cast<char>(byte);
@@ -176,8 +176,8 @@ class Automaton {
       return {frames_.data() + place.first, frames_.data() + place.last};
     }
     /// A set that has every byte that may follow.
-    [[nodiscard]] ByteSet candidates(Span place) const {
-      ByteSet set;
+    [[nodiscard]] text::ByteSet candidates(Span place) const {
+      text::ByteSet set;
       for (const StackFrame& frame : positions(place))
         set |= automaton_.positions_.candidates(frame);
       return set;
@@ -192,9 +192,9 @@ class Automaton {
       }
       return settle(place);
     }
-    [[nodiscard]] ByteSet allowed(State state) {
+    [[nodiscard]] text::ByteSet allowed(State state) {
       const Span place = begin(state);
-      ByteSet set;
+      text::ByteSet set;
       candidates(place).for_each([&](std::uint8_t byte) {
         const Span next = step(place, byte);
         if (!next.empty()) set.insert(byte);
@@ -204,12 +204,13 @@ class Automaton {
     }
     /// The byte that must follow, some bytes passed over, and escapes in keys that need none;
     /// nothing where several may, or the text may end.
-    [[nodiscard]] std::optional<std::uint8_t> only_byte(Span place, const ByteSet& passed_over) {
+    [[nodiscard]] std::optional<std::uint8_t> only_byte(Span place,
+                                                        const text::ByteSet& passed_over) {
       std::optional<std::uint8_t> only;
       for (const StackFrame& frame : positions(place)) {
         if (frame.node == Positions::text_end) return std::nullopt;
       }
-      ByteSet set;
+      text::ByteSet set;
       for (const StackFrame& frame : positions(place)) {
         set |= automaton_.positions_.plain_candidates(frame);
       }
@@ -227,7 +228,7 @@ class Automaton {
     }
     /// The position inside another member's key, see Positions.
     [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other,
-                                          Dfa::State state) {
+                                          text::Dfa::State state) {
       return automaton_.positions_.in_other_key(frame, other, state);
     }
 
@@ -296,7 +297,7 @@ class Automaton {
   /// About how much memory all of this takes, without the nodes.
   [[nodiscard]] std::size_t bytes() const {
     const std::lock_guard lock(mutex_);
-    return records_.size() * (sizeof(Record) + InternIndex::bytes_each) +
+    return records_.size() * (sizeof(Record) + core::InternIndex::bytes_each) +
            sizeof(StackFrame) * frames_ + positions_.bytes();
   }
 
@@ -333,10 +334,10 @@ class Automaton {
 
   mutable std::mutex mutex_;  // guards growth of what follows
   mutable Positions positions_;
-  mutable StableVector<Record> records_;
-  mutable InternIndex index_;
+  mutable core::StableVector<Record> records_;
+  mutable core::InternIndex index_;
   mutable std::size_t frames_ = 0;     // of all records
   mutable Positions::Frames scratch_;  // a walk's memory
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::grammar

@@ -12,7 +12,7 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/stacks.hpp>
 
-namespace tooldecode {
+namespace tooldecode::grammar {
 
 /// Counts of a repetition as one number: a count itself, or an interned set of counts, which are
 /// ranges.
@@ -30,24 +30,25 @@ class CountSets {
   using Counts = std::uint32_t;
 
   /// Whether the repetition may end with one of the counts.
-  [[nodiscard]] bool may_end(Counts counts, const Occurrences& bounds) const {
+  [[nodiscard]] bool may_end(Counts counts, const text::Occurrences& bounds) const {
     return largest(counts) >= bounds.min;
   }
   /// Whether a further item may follow one of the counts.
-  [[nodiscard]] bool may_go_on(Counts counts, const Occurrences& bounds) const {
-    return bounds.max == Occurrences::unbounded || smallest(counts) < bounds.max;
+  [[nodiscard]] bool may_go_on(Counts counts, const text::Occurrences& bounds) const {
+    return bounds.max == text::Occurrences::unbounded || smallest(counts) < bounds.max;
   }
   /// The counts once a further item has begun; requires `may_go_on`.
-  [[nodiscard]] Counts next(Counts counts, const Occurrences& bounds) {
+  [[nodiscard]] Counts next(Counts counts, const text::Occurrences& bounds) {
     if (!is_set(counts)) {
-      return bounds.max == Occurrences::unbounded ? std::min(counts + 1, bounds.min) : counts + 1;
+      return bounds.max == text::Occurrences::unbounded ? std::min(counts + 1, bounds.min)
+                                                        : counts + 1;
     }
     Ranges ranges = pool_[number(counts)];
     for (std::uint32_t& end : ranges) ++end;
     return make(std::move(ranges), bounds);
   }
   /// Counts of one and of the other.
-  [[nodiscard]] Counts united(Counts a, Counts b, const Occurrences& bounds) {
+  [[nodiscard]] Counts united(Counts a, Counts b, const text::Occurrences& bounds) {
     if (a == b) return a;
     if (!is_set(a) && !is_set(b) && std::min(a, b) >= bounds.min) return std::min(a, b);
     Ranges all;
@@ -55,7 +56,8 @@ class CountSets {
     return make(std::move(all), bounds);
   }
   /// The same with those counts as one that `horizon` more items bring to neither bound.
-  [[nodiscard]] Counts normal(Counts counts, const Occurrences& bounds, std::uint32_t horizon) {
+  [[nodiscard]] Counts normal(Counts counts, const text::Occurrences& bounds,
+                              std::uint32_t horizon) {
     if (!is_set(counts)) return far_count(bounds, counts, horizon);
     Ranges ranges;
     const Ranges& from      = pool_[number(counts)];
@@ -74,10 +76,10 @@ class CountSets {
     return make(std::move(ranges), bounds);
   }
   /// The same for a single count.
-  [[nodiscard]] static std::uint32_t far_count(const Occurrences& bounds, std::uint32_t count,
+  [[nodiscard]] static std::uint32_t far_count(const text::Occurrences& bounds, std::uint32_t count,
                                                std::uint32_t horizon) noexcept {
     if (count < bounds.min) return bounds.min - count > horizon ? 0 : count;
-    const bool far = bounds.max == Occurrences::unbounded || bounds.max - count > horizon;
+    const bool far = bounds.max == text::Occurrences::unbounded || bounds.max - count > horizon;
     return far ? bounds.min : count;
   }
 
@@ -113,16 +115,16 @@ class CountSets {
   }
 
   // The set of some ranges in any order: those below the least count, joined, and one more count.
-  Counts make(Ranges ranges, const Occurrences& bounds) {
+  Counts make(Ranges ranges, const text::Occurrences& bounds) {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> sorted;
-    std::uint32_t enough = Occurrences::unbounded;
+    std::uint32_t enough = text::Occurrences::unbounded;
     for (std::size_t i = 0; i < ranges.size(); i += 2) {
       const std::uint32_t first = ranges[i], end = ranges[i + 1];
       if (end > bounds.min) enough = std::min(enough, std::max(first, bounds.min));
       if (first < bounds.min) sorted.emplace_back(first, std::min(end, bounds.min));
     }
     // Past the most the repetition has ended; it had ended before, and that stack has been left.
-    if (enough != Occurrences::unbounded && enough <= bounds.max) {
+    if (enough != text::Occurrences::unbounded && enough <= bounds.max) {
       sorted.emplace_back(enough, enough + 1);
     }
     std::sort(sorted.begin(), sorted.end());
@@ -142,4 +144,4 @@ class CountSets {
   WordsPool<std::uint32_t> pool_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::grammar

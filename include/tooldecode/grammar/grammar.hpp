@@ -45,7 +45,7 @@ struct KeyedSet {
   };
   /// Further members: those whose key a lexeme accepts.
   struct Others {
-    DfaPointer key;                                            ///< quotes included
+    text::DfaPointer key;                                      ///< quotes included
     NodeId value                                         = 0;  ///< what follows the key
     friend bool operator==(const Others&, const Others&) = default;
   };
@@ -55,11 +55,11 @@ struct KeyedSet {
   std::vector<Member> members;
   std::vector<Others> others;  ///< lexemes that exclude each other
   NodeId separator = 0;        ///< between two members
-  Occurrences count{};         ///< of members, in all
+  text::Occurrences count{};   ///< of members, in all
   std::vector<Dependence> dependent{};
   /// Which members may be there together, of those with no key in common; by index. With neither
   /// `count` nor `dependent`, and not in the documented order.
-  using Together = KeysTogether<std::uint32_t>;
+  using Together = grammar::KeysTogether<std::uint32_t>;
   std::vector<Together> together{};
   bool documented_order = false;  ///< members only in the order listed, others last; not kept
                                   ///< beside dependences and a least count
@@ -67,7 +67,7 @@ struct KeyedSet {
   /// Where keys are string literals of this syntax, every spelling of a member's key is that key,
   /// also where it is escaped otherwise than `spellings` has it, which are as StringEscape::quoted
   /// writes them, one for each quote. The lexemes of others have every spelling too.
-  std::optional<ValueSyntax> strings{};
+  std::optional<text::ValueSyntax> strings{};
   bool every_spelling = false;  ///< of members' keys, also such as no writer has; see KeyReader
 };
 
@@ -108,14 +108,14 @@ class Grammar {
   }
 
   /// Literals as a byte trie; its values are indices of children.
-  using Literals = std::shared_ptr<const ByteTrie>;
+  using Literals = std::shared_ptr<const core::ByteTrie>;
 
   struct Node {
     Kind kind = Kind::nothing;
     std::vector<NodeId> children{};          ///< trie: one per literal; keyed_set: one per member
     std::string text{};                      ///< literal
-    DfaPointer dfa{};                        ///< lexeme
-    Occurrences occurrences{};               ///< repeat: items; lexeme: units; keyed_set: members
+    text::DfaPointer dfa{};                  ///< lexeme
+    text::Occurrences occurrences{};         ///< repeat: items; lexeme: units; keyed_set: members
     Literals literals{};                     ///< trie and keyed_set
     NodeId separator  = 0;                   ///< repeat and keyed_set
     std::uint32_t tag = 0;                   ///< tag
@@ -125,7 +125,7 @@ class Grammar {
     std::vector<KeyedSet::Together> together{};     ///< keyed_set
     std::uint32_t leading = 0;                      ///< keyed_set
     bool documented_order = false;                  ///< keyed_set
-    std::optional<ValueSyntax> strings{};           ///< keyed_set
+    std::optional<text::ValueSyntax> strings{};     ///< keyed_set
     bool every_spelling = false;                    ///< keyed_set
   };
 
@@ -148,7 +148,7 @@ class Grammar {
   }
   [[nodiscard]] NodeId optional(NodeId node) { return choice({node, empty()}); }
   /// Items that are not empty texts, `separator` between each two.
-  [[nodiscard]] NodeId repeat(NodeId item, Occurrences occurrences, NodeId separator) {
+  [[nodiscard]] NodeId repeat(NodeId item, text::Occurrences occurrences, NodeId separator) {
     if (occurrences.max == 0) return occurrences.min == 0 ? empty() : nothing();
     return add({.kind        = Kind::repeat,
                 .children    = {item},
@@ -156,7 +156,7 @@ class Grammar {
                 .separator   = separator});
   }
   /// A lexeme, with bounds on its counted units (characters of a string), see Dfa.
-  [[nodiscard]] NodeId lexeme(DfaPointer dfa, Occurrences units = {}) {
+  [[nodiscard]] NodeId lexeme(text::DfaPointer dfa, text::Occurrences units = {}) {
     if (dfa->empty()) return nothing();
     return add({.kind = Kind::lexeme, .dfa = std::move(dfa), .occurrences = units});
   }
@@ -164,7 +164,7 @@ class Grammar {
   /// distinct, a repeated one keeps its first continuation.
   [[nodiscard]] NodeId trie(const std::vector<std::pair<std::string, NodeId>>& alternatives) {
     Node node{.kind = Kind::trie};
-    std::vector<ByteTrie::Entry> entries;
+    std::vector<core::ByteTrie::Entry> entries;
     std::optional<NodeId> without_text;
     entries.reserve(alternatives.size());
     node.children.reserve(alternatives.size());
@@ -183,7 +183,7 @@ class Grammar {
   [[nodiscard]] NodeId keyed_set(const KeyedSet& set) {
     Node node{.kind = Kind::keyed_set};
     node.required.resize((set.members.size() + 63) / 64);
-    std::vector<ByteTrie::Entry> entries;
+    std::vector<core::ByteTrie::Entry> entries;
     for (std::uint32_t i = 0; i < set.members.size(); ++i) {
       node.children.push_back(set.members[i].value);
       if (set.members[i].required || i < set.leading) {
@@ -256,7 +256,7 @@ class Grammar {
       }
       if (together.allowed == 0) return false;
     }
-    const Occurrences& bounds = set.occurrences;
+    const text::Occurrences& bounds = set.occurrences;
     if (count > bounds.max || bounds.min > bounds.max) return false;
     if (open || bounds.min <= count) return true;
     if (possible < bounds.min) return false;
@@ -292,13 +292,13 @@ class Grammar {
   }
 
   // A child whose every literal is an earlier one's cannot be reached.
-  void set_literals(Node& node, std::vector<ByteTrie::Entry> entries) {
+  void set_literals(Node& node, std::vector<core::ByteTrie::Entry> entries) {
     std::size_t bytes = 0;
     for (const auto& [text, value] : entries) bytes += text.size();
     BuildBudget::spend(20 * entries.size() + bytes, 40 * entries.size() + 16 * bytes);
-    node.literals = std::make_shared<const ByteTrie>(std::move(entries));
+    node.literals = std::make_shared<const core::ByteTrie>(std::move(entries));
     std::vector<char> is_reached(node.children.size(), 0);
-    for (ByteTrie::NodeIndex at = 0; at < node.literals->size(); ++at) {
+    for (core::ByteTrie::NodeIndex at = 0; at < node.literals->size(); ++at) {
       const auto literals = node.literals->values(at);
       if (!literals.empty()) is_reached[literals.front()] = 1;
     }

@@ -14,7 +14,7 @@
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/text/byte_set.hpp>
 
-namespace tooldecode {
+namespace tooldecode::grammar {
 
 namespace detail {
 
@@ -53,7 +53,7 @@ inline std::string dot_string(const std::string& text) {
     const std::string name = std::to_string(i);
     dot += "  " + name +
            " [shape=" + (automaton.is_accepting(order[i]) ? "doublecircle" : "circle") + "];\n";
-    std::map<std::size_t, ByteSet> edges;
+    std::map<std::size_t, text::ByteSet> edges;
     automaton.allowed(order[i]).for_each([&](std::uint8_t byte) {
       const Automaton::State next = *automaton.step(order[i], byte);
       const auto [known, fresh]   = number.emplace(next, order.size());
@@ -62,10 +62,10 @@ inline std::string dot_string(const std::string& text) {
     });
     for (const auto& [to, bytes] : edges) {
       dot += "  " + name + " -> " + std::to_string(to) +
-             " [label=" + detail::dot_string(byte_class(bytes)) + "];\n";
+             " [label=" + detail::dot_string(text::byte_class(bytes)) + "];\n";
     }
   }
   return dot + "}\n";
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::grammar

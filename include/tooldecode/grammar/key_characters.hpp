@@ -15,12 +15,12 @@
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/string_escape.hpp>
 
-namespace tooldecode {
+namespace tooldecode::grammar {
 
 /// A character of string literals in a trie, and the trie's node behind it.
 struct KeyCharacter {
-  char32_t character       = 0;
-  ByteTrie::NodeIndex node = 0;
+  char32_t character             = 0;
+  core::ByteTrie::NodeIndex node = 0;
 };
 
 /// The characters that follow a node inside the string literals of a trie; none inside a character.
@@ -28,18 +28,18 @@ struct KeyCharacter {
 /// \par Complexity  O(nodes that they take)
 /// \par Threads     pure
 /// \par Errors      none
-[[nodiscard]] inline std::vector<KeyCharacter> key_characters(const ByteTrie& trie,
-                                                              ByteTrie::NodeIndex at,
-                                                              ValueSyntax syntax) {
+[[nodiscard]] inline std::vector<KeyCharacter> key_characters(const core::ByteTrie& trie,
+                                                              core::ByteTrie::NodeIndex at,
+                                                              text::ValueSyntax syntax) {
   std::vector<KeyCharacter> result;
-  const auto each = [&](ByteTrie::NodeIndex node, const auto& visit) {
+  const auto each = [&](core::ByteTrie::NodeIndex node, const auto& visit) {
     const auto [first, last] = trie.children(node);
     for (auto child = first; child < last; ++child) visit(child, trie.label(child));
   };
-  const auto escape = [&](const auto& self, ByteTrie::NodeIndex node,
-                          const StringEscape& read) -> void {
-    each(node, [&](ByteTrie::NodeIndex child, std::uint8_t byte) {
-      StringEscape next = read;
+  const auto escape = [&](const auto& self, core::ByteTrie::NodeIndex node,
+                          const text::StringEscape& read) -> void {
+    each(node, [&](core::ByteTrie::NodeIndex child, std::uint8_t byte) {
+      text::StringEscape next = read;
       if (!next.read(byte)) return;
       if (const auto c = next.character()) {
         result.push_back({*c, child});
@@ -48,20 +48,20 @@ struct KeyCharacter {
       }
     });
   };
-  const auto inner = [&](const auto& self, ByteTrie::NodeIndex node, char32_t value,
+  const auto inner = [&](const auto& self, core::ByteTrie::NodeIndex node, char32_t value,
                          unsigned more) -> void {
     if (more == 0) {
       result.push_back({value, node});
       return;
     }
-    each(node, [&](ByteTrie::NodeIndex child, std::uint8_t byte) {
+    each(node, [&](core::ByteTrie::NodeIndex child, std::uint8_t byte) {
       self(self, child, value << 6 | (byte & 0x3FU), more - 1);
     });
   };
-  each(at, [&](ByteTrie::NodeIndex child, std::uint8_t byte) {
+  each(at, [&](core::ByteTrie::NodeIndex child, std::uint8_t byte) {
     const bool closes = (byte == '"' || byte == '\'') && !trie.values(child).empty();
     if (closes || (byte >= 0x80 && byte < 0xC0)) return;
-    if (byte == '\\') return escape(escape, child, StringEscape(syntax));
+    if (byte == '\\') return escape(escape, child, text::StringEscape(syntax));
     const unsigned more = byte < 0x80 ? 0 : byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
     inner(inner, child, more == 0 ? byte : byte & (0x3FU >> more), more);
   });
@@ -69,10 +69,10 @@ struct KeyCharacter {
 }
 
 /// The state of a lexeme behind some bytes.
-[[nodiscard]] inline Dfa::State state_behind(const Dfa& lexeme, Dfa::State state,
-                                             std::string_view bytes) noexcept {
+[[nodiscard]] inline text::Dfa::State state_behind(const text::Dfa& lexeme, text::Dfa::State state,
+                                                   std::string_view bytes) noexcept {
   for (const char c : bytes) {
-    if (state == Dfa::dead) break;
+    if (state == text::Dfa::dead) break;
     state = lexeme.next(state, static_cast<std::uint8_t>(c));
   }
   return state;
@@ -84,10 +84,10 @@ struct KeyCharacter {
 /// \par Complexity  O(characters x digits)
 /// \par Threads     pure
 /// \par Errors      none
-[[nodiscard]] inline bool has_further_character(const Dfa& lexeme, Dfa::State state,
-                                                const StringEscape& escape,
+[[nodiscard]] inline bool has_further_character(const text::Dfa& lexeme, text::Dfa::State state,
+                                                const text::StringEscape& escape,
                                                 const std::vector<KeyCharacter>& known) {
-  if (state == Dfa::dead) return false;
+  if (state == text::Dfa::dead) return false;
   if (const auto c = escape.character()) {
     return std::none_of(known.begin(), known.end(),
                         [&](const KeyCharacter& one) { return one.character == *c; });
@@ -98,11 +98,11 @@ struct KeyCharacter {
   if (is_free) return true;
   bool found = false;
   (lexeme.live(state) & escape.next()).for_each([&](std::uint8_t byte) {
-    StringEscape next = escape;
-    found             = found || (next.read(byte) &&
+    text::StringEscape next = escape;
+    found                   = found || (next.read(byte) &&
                       has_further_character(lexeme, lexeme.next(state, byte), next, known));
   });
   return found;
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::grammar

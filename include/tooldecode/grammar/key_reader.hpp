@@ -22,7 +22,7 @@
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/string_escape.hpp>
 
-namespace tooldecode {
+namespace tooldecode::grammar {
 
 /// Reads the keys of keyed sets. A place in a key is a number: a node of the trie of the members'
 /// keys; or a pooled one, for a place inside an escape and for a key of others whose text matters.
@@ -69,12 +69,12 @@ class KeyReader {
     if (at >= pooled) {
       const Words& words = pool_[at - pooled];
       if (words[0] == 0) return read_tracked(node, seen, text_of(words), byte, out);
-      StringEscape escape = escape_of(node, words);
+      text::StringEscape escape = escape_of(node, words);
       if (escape.read(byte)) escaped(node, seen, words[0], escape, adds, out);
       return;
     }
     if (byte == '\\' && node.strings && at != 0) {
-      return escaped(node, seen, at, StringEscape(*node.strings), adds, out);
+      return escaped(node, seen, at, text::StringEscape(*node.strings), adds, out);
     }
     if (const auto child = node.literals->find_child(at, byte); child != 0) {
       return arrive(node, seen, child, adds, out);
@@ -83,13 +83,14 @@ class KeyReader {
       return track(node, seen, node.literals->text(at) + static_cast<char>(byte), out);
     }
     for (std::uint32_t k = 0; adds && k < node.others.size(); ++k) {
-      const Dfa::State state = node.others[k].state[at];
-      if (state != Dfa::dead) add_other(lexeme(node, k), k, lexeme(node, k).next(state, byte), out);
+      const text::Dfa::State state = node.others[k].state[at];
+      if (state != text::Dfa::dead)
+        add_other(lexeme(node, k), k, lexeme(node, k).next(state, byte), out);
     }
   }
 
   /// Whether a longer key than that of a trie's node can still be one that is available.
-  [[nodiscard]] bool has_more(const Node& node, ByteTrie::NodeIndex at, Set seen) const {
+  [[nodiscard]] bool has_more(const Node& node, core::ByteTrie::NodeIndex at, Set seen) const {
     const auto [first, last] = node.literals->children(at);
     for (auto child = first; child < last; ++child) {
       const auto literal = node.literals->values(child);
@@ -106,47 +107,47 @@ class KeyReader {
     if (at < pooled) return others_live(node, seen, k, at);
     const Words& words = pool_[at - pooled];
     if (words[0] == 0) return leads_elsewhere(node, seen, k, text_of(words));
-    const StringEscape escape = escape_of(node, words);
+    const text::StringEscape escape = escape_of(node, words);
     return others_live(node, seen, k, words[0], escape,
                        key_characters(*node.literals, words[0], *node.strings));
   }
 
   /// A set that has every byte that may follow.
-  [[nodiscard]] ByteSet candidates(const Node& node, KeyPosition at) const {
+  [[nodiscard]] text::ByteSet candidates(const Node& node, KeyPosition at) const {
     if (at >= pooled && pool_[at - pooled][0] != 0) {
       return escape_of(node, pool_[at - pooled]).next();
     }
-    ByteSet set;
+    text::ByteSet set;
     for (std::size_t k = 0; k < node.others.size(); ++k) {
-      const Dfa::State state = state_at(node, at, k);
-      if (state != Dfa::dead) set |= lexeme(node, k).live(state);
+      const text::Dfa::State state = state_at(node, at, k);
+      if (state != text::Dfa::dead) set |= lexeme(node, k).live(state);
     }
     return at >= pooled ? set : set | literal_bytes(node, at);
   }
   /// The same for a place in its trie, where what needs no escape is not escaped.
-  [[nodiscard]] ByteSet plain_candidates(const Node& node, KeyPosition at) const {
-    ByteSet set = candidates(node, at);
+  [[nodiscard]] text::ByteSet plain_candidates(const Node& node, KeyPosition at) const {
+    text::ByteSet set = candidates(node, at);
     if (at < pooled && at != 0 && node.strings && node.literals->find_child(at, '\\') == 0) {
       const bool is_open = std::any_of(
           node.others.begin(), node.others.end(),
-          [&](const NodeStore::Others& others) { return others.state[at] != Dfa::dead; });
+          [&](const NodeStore::Others& others) { return others.state[at] != text::Dfa::dead; });
       if (!is_open) set.erase('\\');
     }
     return set;
   }
   /// The bytes that may lead on along keys that others cannot have: the members' and those that may
   /// not be repeated.
-  [[nodiscard]] ByteSet reserved_bytes(const Node& node, Set seen, KeyPosition at) const {
+  [[nodiscard]] text::ByteSet reserved_bytes(const Node& node, Set seen, KeyPosition at) const {
     if (at < pooled) return literal_bytes(node, at) | remembered_bytes(node, seen, at);
     const Words& words = pool_[at - pooled];
     if (words[0] != 0) return escape_of(node, words).next();
     return remembered_bytes(node, seen, at);
   }
   /// The state of others' lexeme at a place of the trie or of a tracked key.
-  [[nodiscard]] Dfa::State state_at(const Node& node, KeyPosition at, std::size_t k) const {
+  [[nodiscard]] text::Dfa::State state_at(const Node& node, KeyPosition at, std::size_t k) const {
     if (at < pooled) return node.others[k].state[at];
     const Words& words = pool_[at - pooled];
-    return words[0] == 0 ? state_behind(lexeme(node, k), 0, text_of(words)) : Dfa::dead;
+    return words[0] == 0 ? state_behind(lexeme(node, k), 0, text_of(words)) : text::Dfa::dead;
   }
   /// Whether a member's key ends at a place.
   [[nodiscard]] bool ends_member(const Node& node, KeyPosition at) const {
@@ -178,10 +179,10 @@ class KeyReader {
   // what the escape has read; one in a tracked key is 0 and the key's bytes.
   static constexpr KeyPosition pooled = 0x4000'0000;
 
-  [[nodiscard]] const Dfa& lexeme(const Node& node, std::size_t k) const {
+  [[nodiscard]] const text::Dfa& lexeme(const Node& node, std::size_t k) const {
     return *nodes_[node.others[k].key].dfa;
   }
-  [[nodiscard]] static StringEscape escape_of(const Node& node, const Words& words) {
+  [[nodiscard]] static text::StringEscape escape_of(const Node& node, const Words& words) {
     return {*node.strings, words.size() > 1 ? words[1] : 0, words.size() > 2 ? words[2] : 0};
   }
   [[nodiscard]] static std::string text_of(const Words& words) {
@@ -193,20 +194,21 @@ class KeyReader {
     return pool_.intern(std::move(words));
   }
 
-  static void add_other(const Dfa& dfa, std::uint32_t k, Dfa::State state, Steps& out) {
-    if (state != Dfa::dead && !(dfa.live(state).empty() && !dfa.accepting(state))) {
+  static void add_other(const text::Dfa& dfa, std::uint32_t k, text::Dfa::State state, Steps& out) {
+    if (state != text::Dfa::dead && !(dfa.live(state).empty() && !dfa.accepting(state))) {
       out.push_back({Step::Kind::other, k, state});
     }
   }
 
   // At a node of the trie, behind a character or within one.
-  void arrive(const Node& node, Set seen, ByteTrie::NodeIndex at, bool adds, Steps& out) {
+  void arrive(const Node& node, Set seen, core::ByteTrie::NodeIndex at, bool adds, Steps& out) {
     const auto literal = node.literals->values(at);
     bool stays         = has_more(node, at, seen);
     for (std::uint32_t k = 0; adds && k < node.others.size(); ++k) {
-      stays                  = stays || others_live(node, seen, k, at);
-      const Dfa::State state = node.others[k].state[at];
-      if (!literal.empty() || state == Dfa::dead || !lexeme(node, k).accepting(state)) continue;
+      stays                        = stays || others_live(node, seen, k, at);
+      const text::Dfa::State state = node.others[k].state[at];
+      if (!literal.empty() || state == text::Dfa::dead || !lexeme(node, k).accepting(state))
+        continue;
       end_other(node, seen, k, node.literals->text(at), out);
     }
     if (stays) out.push_back({Step::Kind::inside, 0, at});
@@ -216,12 +218,12 @@ class KeyReader {
 
   // Whether a character of a member's key may be escaped.
   static bool may_escape(const Node& node, char32_t c) noexcept {
-    return node.every_spelling || !StringEscape::is_plain(c);
+    return node.every_spelling || !text::StringEscape::is_plain(c);
   }
 
   // In or behind an escape that stands at a node of the trie.
-  void escaped(const Node& node, Set seen, ByteTrie::NodeIndex at, const StringEscape& escape,
-               bool adds, Steps& out) {
+  void escaped(const Node& node, Set seen, core::ByteTrie::NodeIndex at,
+               const text::StringEscape& escape, bool adds, Steps& out) {
     const auto known = key_characters(*node.literals, at, *node.strings);
     if (const auto c = escape.character()) {
       for (const KeyCharacter& one : known) {
@@ -233,12 +235,13 @@ class KeyReader {
       if (!adds) return;
       if (seen_.is_tracked(node, seen)) {
         std::string text = node.literals->text(at);
-        StringEscape::append(text, *c, *node.strings, text[0]);
+        text::StringEscape::append(text, *c, *node.strings, text[0]);
         return track(node, seen, std::move(text), out);
       }
-      StringEscape::append(bytes, *c, *node.strings, 0);
+      text::StringEscape::append(bytes, *c, *node.strings, 0);
       for (std::uint32_t k = 0; k < node.others.size(); ++k) {
-        const Dfa::State state = state_behind(lexeme(node, k), node.others[k].state[at], bytes);
+        const text::Dfa::State state =
+            state_behind(lexeme(node, k), node.others[k].state[at], bytes);
         add_other(lexeme(node, k), k, state, out);
       }
       return;
@@ -257,12 +260,12 @@ class KeyReader {
   }
 
   [[nodiscard]] bool others_live(const Node& node, Set seen, std::size_t k,
-                                 ByteTrie::NodeIndex at) const {
+                                 core::ByteTrie::NodeIndex at) const {
     if (!node.others[k].completes[at]) return false;
     return !seen_.remembers(node, seen) || leads_elsewhere(node, seen, k, node.literals->text(at));
   }
-  [[nodiscard]] bool others_live(const Node& node, Set seen, std::size_t k, ByteTrie::NodeIndex at,
-                                 const StringEscape& escape,
+  [[nodiscard]] bool others_live(const Node& node, Set seen, std::size_t k,
+                                 core::ByteTrie::NodeIndex at, const text::StringEscape& escape,
                                  const std::vector<KeyCharacter>& known) const {
     if (seen_.remembers(node, seen)) {
       return leads_elsewhere(node, seen, k, node.literals->text(at) + escape.text());
@@ -273,8 +276,8 @@ class KeyReader {
         return true;
       }
     }
-    const Dfa& dfa         = lexeme(node, k);
-    const Dfa::State state = state_behind(dfa, node.others[k].state[at], escape.text());
+    const text::Dfa& dfa         = lexeme(node, k);
+    const text::Dfa::State state = state_behind(dfa, node.others[k].state[at], escape.text());
     return has_further_character(dfa, state, escape, known);
   }
 
@@ -285,13 +288,13 @@ class KeyReader {
     if (node.strings) {
       const std::size_t begin = open_escape(text.substr(0, text.size() - 1), *node.strings);
       if (begin != std::string::npos) {
-        StringEscape escape(*node.strings);
+        text::StringEscape escape(*node.strings);
         for (std::size_t i = begin + 1; i < text.size(); ++i) {
           if (!escape.read(static_cast<std::uint8_t>(text[i]))) return;
         }
         text.resize(begin);
         if (const auto c = escape.character()) {
-          StringEscape::append(text, *c, *node.strings, text[0]);
+          text::StringEscape::append(text, *c, *node.strings, text[0]);
         } else {
           text += escape.text();
         }
@@ -302,9 +305,9 @@ class KeyReader {
   void track(const Node& node, Set seen, const std::string& text, Steps& out) {
     bool stays = false;
     for (std::uint32_t k = 0; k < node.others.size(); ++k) {
-      const Dfa& dfa         = lexeme(node, k);
-      const Dfa::State state = state_behind(dfa, 0, text);
-      if (state == Dfa::dead) continue;
+      const text::Dfa& dfa         = lexeme(node, k);
+      const text::Dfa::State state = state_behind(dfa, 0, text);
+      if (state == text::Dfa::dead) continue;
       if (dfa.accepting(state)) end_other(node, seen, k, text, out);
       stays = stays || leads_elsewhere(node, seen, k, text);
     }
@@ -326,9 +329,9 @@ class KeyReader {
     std::string result(1, quote);
     for (std::size_t i = 1; i + 1 < key.size(); ++i) {
       if (key[i] == '\\') {
-        StringEscape escape(*node.strings);
+        text::StringEscape escape(*node.strings);
         while (!escape.character()) (void)escape.read(static_cast<std::uint8_t>(key[++i]));
-        StringEscape::append(result, *escape.character(), *node.strings, quote);
+        text::StringEscape::append(result, *escape.character(), *node.strings, quote);
       } else if (key[i] == quote) {
         result += {'\\', quote};
       } else {
@@ -349,10 +352,10 @@ class KeyReader {
   }
 
   // Where the escape begins that a text ends in.
-  static std::size_t open_escape(std::string_view text, ValueSyntax syntax) {
+  static std::size_t open_escape(std::string_view text, text::ValueSyntax syntax) {
     for (std::size_t i = 0; i < text.size(); ++i) {
       if (text[i] != '\\') continue;
-      StringEscape escape(syntax);
+      text::StringEscape escape(syntax);
       const std::size_t begin = i;
       while (i + 1 < text.size() && !escape.character()) {
         if (!escape.read(static_cast<std::uint8_t>(text[++i]))) break;
@@ -368,12 +371,12 @@ class KeyReader {
     for (std::string& one : remembered(node, seen, text)) {
       if (one.size() > text.size() && one.starts_with(text)) all.push_back(std::move(one));
     }
-    ByteTrie::NodeIndex at = 0;
+    core::ByteTrie::NodeIndex at = 0;
     for (const char c : text) {
       at = node.literals->find_child(at, static_cast<std::uint8_t>(c));
       if (at == 0) return all;
     }
-    std::vector<std::pair<ByteTrie::NodeIndex, std::string>> work{{at, std::string(text)}};
+    std::vector<std::pair<core::ByteTrie::NodeIndex, std::string>> work{{at, std::string(text)}};
     while (!work.empty()) {
       const auto [from, spelt] = std::move(work.back());
       work.pop_back();
@@ -390,7 +393,7 @@ class KeyReader {
   // reserved keys is.
   [[nodiscard]] bool leads_elsewhere(const Node& node, Set seen, std::size_t k,
                                      std::string_view text) const {
-    std::optional<StringEscape> escape;
+    std::optional<text::StringEscape> escape;
     std::string_view read = text;
     if (node.strings) {
       const std::size_t begin = open_escape(text, *node.strings);
@@ -402,18 +405,18 @@ class KeyReader {
         }
       }
     }
-    const Dfa::State state = state_behind(lexeme(node, k), 0, text);
-    if (state == Dfa::dead || lexeme(node, k).live(state).empty()) return false;
+    const text::Dfa::State state = state_behind(lexeme(node, k), 0, text);
+    if (state == text::Dfa::dead || lexeme(node, k).live(state).empty()) return false;
     return leads_elsewhere(node, lexeme(node, k), state, read, escape, reserved(node, seen, read));
   }
-  [[nodiscard]] static bool leads_elsewhere(const Node& node, const Dfa& dfa, Dfa::State state,
-                                            std::string_view text,
-                                            const std::optional<StringEscape>& escape,
+  [[nodiscard]] static bool leads_elsewhere(const Node& node, const text::Dfa& dfa,
+                                            text::Dfa::State state, std::string_view text,
+                                            const std::optional<text::StringEscape>& escape,
                                             const Texts& reserved) {
     if (reserved.empty()) return true;
     // What follows a longer text, if some key of others may.
-    const auto follows = [&](const std::string& longer, Dfa::State next) {
-      if (next == Dfa::dead) return false;
+    const auto follows = [&](const std::string& longer, text::Dfa::State next) {
+      if (next == text::Dfa::dead) return false;
       Texts left;
       for (const std::string& one : reserved) {
         if (one.starts_with(longer)) left.push_back(one);
@@ -428,17 +431,17 @@ class KeyReader {
     const bool by_characters = escape || (node.strings && !text.empty() && dfa.boundary(state));
     bool found               = false;
     if (by_characters) {
-      const auto known        = characters_behind(node, text, reserved);
-      const StringEscape from = escape.value_or(StringEscape(*node.strings));
-      const Dfa::State inside = escape ? state : dfa.next(state, '\\');
+      const auto known              = characters_behind(node, text, reserved);
+      const text::StringEscape from = escape.value_or(text::StringEscape(*node.strings));
+      const text::Dfa::State inside = escape ? state : dfa.next(state, '\\');
       if (has_further_character(dfa, inside, from, known)) return true;
       for (const KeyCharacter& one : known) {
         if (found || !from.may_become(one.character)) continue;
         if (escape && !may_escape(node, one.character)) continue;
         std::string more;
-        StringEscape::append(more, one.character, *node.strings, text[0]);
+        text::StringEscape::append(more, one.character, *node.strings, text[0]);
         // An escape's own state cannot be stepped by the character's plain bytes.
-        const Dfa::State before = state_behind(dfa, 0, text);
+        const text::Dfa::State before = state_behind(dfa, 0, text);
         found = follows(std::string(text) + more, state_behind(dfa, before, more));
       }
       if (found || escape) return found;
@@ -453,30 +456,30 @@ class KeyReader {
   // The characters by which reserved keys go on behind a text.
   static std::vector<KeyCharacter> characters_behind(const Node& node, std::string_view text,
                                                      const Texts& reserved) {
-    std::vector<ByteTrie::Entry> rest;
+    std::vector<core::ByteTrie::Entry> rest;
     for (const std::string& one : reserved) {
       rest.emplace_back(std::string_view(one).substr(text.size()), 0);
     }
-    return key_characters(ByteTrie(std::move(rest)), 0, *node.strings);
+    return key_characters(core::ByteTrie(std::move(rest)), 0, *node.strings);
   }
 
   // The bytes by which members' keys go on, the beginning of escapes included.
-  [[nodiscard]] static ByteSet literal_bytes(const Node& node, ByteTrie::NodeIndex at) {
-    ByteSet set;
+  [[nodiscard]] static text::ByteSet literal_bytes(const Node& node, core::ByteTrie::NodeIndex at) {
+    text::ByteSet set;
     const auto [first, last] = node.literals->children(at);
     for (auto child = first; child < last; ++child) set.insert(node.literals->label(child));
     if (node.strings && at != 0 && first != last) set.insert('\\');
     return set;
   }
-  [[nodiscard]] ByteSet remembered_bytes(const Node& node, Set seen, KeyPosition at) const {
-    ByteSet set;
+  [[nodiscard]] text::ByteSet remembered_bytes(const Node& node, Set seen, KeyPosition at) const {
+    text::ByteSet set;
     if (!seen_.remembers(node, seen)) return set;
     const std::string text = at < pooled ? node.literals->text(at) : text_of(pool_[at - pooled]);
     std::string_view read  = text;
     if (node.strings) {
       const std::size_t begin = open_escape(read, *node.strings);
       if (begin != std::string_view::npos) {
-        StringEscape escape(*node.strings);
+        text::StringEscape escape(*node.strings);
         for (const char c : read.substr(begin + 1)) (void)escape.read(static_cast<std::uint8_t>(c));
         return escape.next();
       }
@@ -494,4 +497,4 @@ class KeyReader {
   WordsPool<std::uint32_t> pool_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::grammar

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <vector>
 
-namespace tooldecode {
+namespace tooldecode::grammar {
 
 /// A condition on a few keys of an object, as a table over their sets: whatever `oneOf`, `anyOf`
 /// and `not` say of `required` keys is one, where alternatives would multiply.
@@ -71,4 +71,4 @@ struct KeysTogether {
       0xFF00'FF00'FF00'FF00, 0xFFFF'0000'FFFF'0000, 0xFFFF'FFFF'0000'0000};
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::grammar

@@ -8,7 +8,7 @@
 
 #include <tooldecode/grammar/grammar.hpp>
 
-namespace tooldecode {
+namespace tooldecode::grammar {
 
 namespace detail {
 
@@ -108,4 +108,4 @@ inline std::vector<NodeId> left_children(const Grammar::Node& node,
   return false;
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::grammar

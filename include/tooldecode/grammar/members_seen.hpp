@@ -14,7 +14,7 @@
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/grammar/stacks.hpp>
 
-namespace tooldecode {
+namespace tooldecode::grammar {
 
 /// The rules of a KeyedSet over interned sets of members, so that any order of n members needs
 /// states for what has been seen and never for n! orders.
@@ -154,11 +154,13 @@ class MembersSeen {
   static std::size_t bits(const Node& node) noexcept { return node.required.size(); }
   // Only the required members matter, and they may come at any time.
   static bool is_simple(const Node& node) noexcept {
-    return !node.documented_order && node.dependent.empty() && node.occurrences == Occurrences{};
+    return !node.documented_order && node.dependent.empty() &&
+           node.occurrences == text::Occurrences{};
   }
   // Nothing but the documented order and the required members matters.
   static bool is_plain(const Node& node) noexcept {
-    return node.documented_order && node.dependent.empty() && node.occurrences == Occurrences{};
+    return node.documented_order && node.dependent.empty() &&
+           node.occurrences == text::Occurrences{};
   }
   // Whether one of the members from, ..., to - 1 is required.
   static bool requires_any(const Node& node, std::uint64_t from, std::uint64_t to) noexcept {
@@ -186,9 +188,9 @@ class MembersSeen {
     return word(words, bits(node) + 1);
   }
   static void add_one(const Node& node, Words& words) {
-    const Occurrences& bounds = node.occurrences;
-    if (bounds == Occurrences{}) return;
-    const bool open  = bounds.max == Occurrences::unbounded;
+    const text::Occurrences& bounds = node.occurrences;
+    if (bounds == text::Occurrences{}) return;
+    const bool open  = bounds.max == text::Occurrences::unbounded;
     std::uint64_t& n = words[bits(node) + 1];
     if (!open || n < bounds.min) ++n;
   }
@@ -269,4 +271,4 @@ class MembersSeen {
   WordsPool<std::uint64_t> pool_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::grammar

@@ -27,7 +27,7 @@
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/string_escape.hpp>
 
-namespace tooldecode {
+namespace tooldecode::grammar {
 
 /// Takes grammars in, node by node, so that equal parts of different grammars get equal numbers and
 /// whatever is known of one number serves all of them.
@@ -49,16 +49,17 @@ class NodeStore {
   struct Others {
     NodeId key   = 0;  ///< the lexeme
     NodeId value = 0;
-    std::vector<Dfa::State> state{};  ///< [positions of the members' trie]: the lexeme's there
-    std::vector<char> completes{};    ///< [positions]: a key that is no member's begins so
+    std::vector<text::Dfa::State>
+        state{};                    ///< [positions of the members' trie]: the lexeme's there
+    std::vector<char> completes{};  ///< [positions]: a key that is no member's begins so
   };
 
   struct Node {
     Kind kind = Kind::nothing;
     std::vector<NodeId> children{};
     std::string text{};
-    DfaPointer dfa{};
-    Occurrences occurrences{};
+    text::DfaPointer dfa{};
+    text::Occurrences occurrences{};
     Grammar::Literals literals{};
     NodeId separator  = 0;
     std::uint32_t tag = 0;
@@ -68,7 +69,7 @@ class NodeStore {
     std::vector<KeyedSet::Together> together{};
     std::uint32_t leading = 0;
     bool documented_order = false;
-    std::optional<ValueSyntax> strings{};
+    std::optional<text::ValueSyntax> strings{};
     bool every_spelling = false;
   };
 
@@ -289,22 +290,22 @@ class NodeStore {
 
     // Where a lexeme stands at each position of a set's trie, and whether it can end elsewhere than
     // the trie's literals do, whichever way these are spelt. Children come after their parents.
-    static void follow(const Node& set, const Dfa& dfa, Others& others) {
-      const ByteTrie& trie = *set.literals;
-      others.state.assign(trie.size(), Dfa::dead);
+    static void follow(const Node& set, const text::Dfa& dfa, Others& others) {
+      const core::ByteTrie& trie = *set.literals;
+      others.state.assign(trie.size(), text::Dfa::dead);
       others.completes.assign(trie.size(), 0);
       others.state[0] = 0;
-      for (ByteTrie::NodeIndex at = 0; at < trie.size(); ++at) {
-        if (others.state[at] == Dfa::dead) continue;
+      for (core::ByteTrie::NodeIndex at = 0; at < trie.size(); ++at) {
+        if (others.state[at] == text::Dfa::dead) continue;
         const auto [first, last] = trie.children(at);
         for (auto child = first; child < last; ++child) {
           others.state[child] = dfa.next(others.state[at], trie.label(child));
         }
       }
-      for (auto at = static_cast<ByteTrie::NodeIndex>(trie.size()); at-- > 0;) {
-        if (others.state[at] == Dfa::dead) continue;
+      for (auto at = static_cast<core::ByteTrie::NodeIndex>(trie.size()); at-- > 0;) {
+        if (others.state[at] == text::Dfa::dead) continue;
         const auto [first, last] = trie.children(at);
-        ByteSet leaving          = dfa.live(others.state[at]);
+        text::ByteSet leaving    = dfa.live(others.state[at]);
         if (set.strings && at != 0) leaving.erase('\\');  // the same characters, spelt otherwise
         bool completes = false;
         for (auto child = first; child < last; ++child) {
@@ -312,28 +313,28 @@ class NodeStore {
           if (set.strings && at != 0 && trie.label(child) == '\\') continue;
           // A key that ends within a longer literal is no member's.
           completes = completes || others.completes[child] ||
-                      (trie.values(child).empty() && others.state[child] != Dfa::dead &&
+                      (trie.values(child).empty() && others.state[child] != text::Dfa::dead &&
                        dfa.accepting(others.state[child]));
         }
         others.completes[at] = completes || !leaving.empty() ||
                                (set.strings && completes_by_escape(set, at, dfa, others));
       }
     }
-    static bool completes_by_escape(const Node& set, ByteTrie::NodeIndex at, const Dfa& dfa,
-                                    const Others& others) {
-      const Dfa::State escaped = dfa.next(others.state[at], '\\');
-      if (escaped == Dfa::dead) return false;
+    static bool completes_by_escape(const Node& set, core::ByteTrie::NodeIndex at,
+                                    const text::Dfa& dfa, const Others& others) {
+      const text::Dfa::State escaped = dfa.next(others.state[at], '\\');
+      if (escaped == text::Dfa::dead) return false;
       const auto known = key_characters(*set.literals, at, *set.strings);
-      return has_further_character(dfa, escaped, StringEscape(*set.strings), known) ||
+      return has_further_character(dfa, escaped, text::StringEscape(*set.strings), known) ||
              std::any_of(known.begin(), known.end(),
                          [&](const KeyCharacter& one) { return others.completes[one.node] != 0; });
     }
 
     template <class IsDead>
-    static Grammar::Literals without(const ByteTrie& trie, const IsDead& is_dead) {
+    static Grammar::Literals without(const core::ByteTrie& trie, const IsDead& is_dead) {
       std::vector<std::string> texts(trie.size());
-      std::vector<ByteTrie::Entry> entries;
-      for (ByteTrie::NodeIndex at = 0; at < trie.size(); ++at) {
+      std::vector<core::ByteTrie::Entry> entries;
+      for (core::ByteTrie::NodeIndex at = 0; at < trie.size(); ++at) {
         const auto [first, last] = trie.children(at);
         for (auto child = first; child < last; ++child) {
           texts[child] = texts[at] + static_cast<char>(trie.label(child));
@@ -343,7 +344,7 @@ class NodeStore {
           entries.emplace_back(texts[at], literals.front());
         }
       }
-      return std::make_shared<const ByteTrie>(std::move(entries));
+      return std::make_shared<const core::ByteTrie>(std::move(entries));
     }
 
     NodeStore& store_;
@@ -355,7 +356,7 @@ class NodeStore {
   };
 
   // One pointer for equal lexemes, so that comparing them is comparing pointers.
-  DfaPointer shared(const DfaPointer& dfa) {
+  text::DfaPointer shared(const text::DfaPointer& dfa) {
     auto [first, last] = lexemes_.equal_range(dfa->hash());
     for (; first != last; ++first) {
       if (first->second == dfa || *first->second == *dfa) return first->second;
@@ -375,7 +376,7 @@ class NodeStore {
         });
   }
   static std::size_t bytes_of(const Node& node) {
-    std::size_t bytes = sizeof(Node) + InternIndex::bytes_each + node.text.size() +
+    std::size_t bytes = sizeof(Node) + core::InternIndex::bytes_each + node.text.size() +
                         sizeof(NodeId) * node.children.size() +
                         sizeof(std::uint64_t) * (node.required.size() + node.dependent.size());
     if (node.literals) bytes += 16 * node.literals->size();
@@ -385,7 +386,7 @@ class NodeStore {
 
   static std::uint64_t hash_of(const Node& node) {
     std::uint64_t hash = static_cast<std::uint64_t>(node.kind);
-    const auto mix     = [&](std::uint64_t value) { hash = hash_combine(hash, value); };
+    const auto mix     = [&](std::uint64_t value) { hash = core::hash_combine(hash, value); };
     for (const NodeId child : node.children) mix(child);
     mix(std::hash<std::string>()(node.text));
     if (node.dfa) mix(node.dfa->hash());
@@ -418,9 +419,9 @@ class NodeStore {
 
   std::mutex mutex_;  // guards growth of what follows
   std::atomic<std::size_t> bytes_ = 0;
-  StableVector<Node> nodes_;
-  InternIndex index_;
-  std::unordered_multimap<std::uint64_t, DfaPointer> lexemes_;
+  core::StableVector<Node> nodes_;
+  core::InternIndex index_;
+  std::unordered_multimap<std::uint64_t, text::DfaPointer> lexemes_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::grammar

@@ -23,7 +23,7 @@
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa.hpp>
 
-namespace tooldecode {
+namespace tooldecode::grammar {
 
 /// Moves positions over bytes. A position is the innermost frame, at a node that reads bytes, with
 /// the stack of what comes after that node below it; a byte leads to any number of positions.
@@ -212,26 +212,27 @@ class Positions {
     if (frame.node == text_end) return false;
     const NodeStore::Node& node = nodes_[frame.node];
     if (node.kind != Kind::lexeme) return false;
-    const Dfa::State next = node.dfa->next(frame.dfa_state(), byte);
-    if (next == Dfa::dead || !fits(node, frame, next) || node.dfa->accepting(next)) return false;
+    const text::Dfa::State next = node.dfa->next(frame.dfa_state(), byte);
+    if (next == text::Dfa::dead || !fits(node, frame, next) || node.dfa->accepting(next))
+      return false;
     count_unit(node, frame, next);
     return true;
   }
 
   /// A set that has every byte that may follow.
-  [[nodiscard]] ByteSet candidates(const StackFrame& frame) const {
+  [[nodiscard]] text::ByteSet candidates(const StackFrame& frame) const {
     if (frame.node == text_end) return {};
     const NodeStore::Node& node = nodes_[frame.node];
-    if (node.kind == Kind::literal) return ByteSet::of({&node.text[frame.offset()], 1});
+    if (node.kind == Kind::literal) return text::ByteSet::of({&node.text[frame.offset()], 1});
     if (node.kind == Kind::lexeme) return node.dfa->live(frame.dfa_state());
     if (node.kind == Kind::keyed_set) return keys_.candidates(node, frame.key());
-    ByteSet set;
+    text::ByteSet set;
     const auto [first, last] = node.literals->children(frame.trie_node());
     for (auto child = first; child < last; ++child) set.insert(node.literals->label(child));
     return set;
   }
   /// The same, where keys are not escaped but for what must be.
-  [[nodiscard]] ByteSet plain_candidates(const StackFrame& frame) const {
+  [[nodiscard]] text::ByteSet plain_candidates(const StackFrame& frame) const {
     if (!is_in_key(frame)) return candidates(frame);
     return keys_.plain_candidates(nodes_[frame.node], frame.key());
   }
@@ -252,7 +253,7 @@ class Positions {
   }
   /// The position inside the lexeme of another member's key, in one of its states.
   [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other,
-                                        Dfa::State state) {
+                                        text::Dfa::State state) {
     const auto place = static_cast<std::uint32_t>(in_other + other);
     return {nodes_[frame.node].others[other].key, state, 0,
             stacks_.push({frame.node, frame.seen(), place, frame.below})};
@@ -387,7 +388,7 @@ class Positions {
         }
         case Step::other: {
           const StackFrame key = in_other_key(frame, step.index, step.at);
-          const Dfa& dfa       = *nodes_[key.node].dfa;
+          const text::Dfa& dfa = *nodes_[key.node].dfa;
           if (!dfa.live(step.at).empty()) out.push_back(key);
           if (dfa.accepting(step.at)) leave(key.below, out);
           break;
@@ -399,9 +400,9 @@ class Positions {
   }
 
   void move_lexeme(const NodeStore::Node& node, StackFrame frame, std::uint8_t byte, Frames& out) {
-    const Dfa& dfa        = *node.dfa;
-    const Dfa::State next = dfa.next(frame.dfa_state(), byte);
-    if (next == Dfa::dead || !fits(node, frame, next)) return;
+    const text::Dfa& dfa        = *node.dfa;
+    const text::Dfa::State next = dfa.next(frame.dfa_state(), byte);
+    if (next == text::Dfa::dead || !fits(node, frame, next)) return;
     count_unit(node, frame, next);
     if (!dfa.live(next).empty()) out.push_back(frame);
     if (dfa.accepting(next) && (dfa.closing(next) || frame.units() >= node.occurrences.min)) {
@@ -410,19 +411,20 @@ class Positions {
   }
   // Whether a lexeme's bounds admit the transition to `next`.
   [[nodiscard]] static bool fits(const NodeStore::Node& node, const StackFrame& frame,
-                                 Dfa::State next) noexcept {
+                                 text::Dfa::State next) noexcept {
     if (!node.dfa->boundary(frame.dfa_state())) return true;
     return node.dfa->closing(next) ? frame.units() >= node.occurrences.min
                                    : frame.units() < node.occurrences.max;
   }
-  static void count_unit(const NodeStore::Node& node, StackFrame& frame, Dfa::State next) noexcept {
+  static void count_unit(const NodeStore::Node& node, StackFrame& frame,
+                         text::Dfa::State next) noexcept {
     const bool begins = node.dfa->boundary(frame.dfa_state()) && !node.dfa->closing(next);
     frame.b           = counted(node.occurrences, frame.units() + (begins ? 1 : 0));
     frame.a           = next;
   }
   // A count past an open bound no longer matters.
-  static std::uint32_t counted(const Occurrences& bounds, std::uint32_t count) noexcept {
-    return bounds.max == Occurrences::unbounded ? std::min(count, bounds.min) : count;
+  static std::uint32_t counted(const text::Occurrences& bounds, std::uint32_t count) noexcept {
+    return bounds.max == text::Occurrences::unbounded ? std::min(count, bounds.min) : count;
   }
 
   // One stack for those of some positions, whose own bundles are opened.
@@ -441,4 +443,4 @@ class Positions {
   std::uint64_t step_ = 1, work_ = 0;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::grammar

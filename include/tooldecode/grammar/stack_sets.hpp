@@ -14,7 +14,7 @@
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/grammar/stacks.hpp>
 
-namespace tooldecode {
+namespace tooldecode::grammar {
 
 /// Interned stacks, and bundles of them that are stacks too: a bundle is a frame of its own kind
 /// that stands for several stacks.
@@ -182,4 +182,4 @@ class StackSets {
   std::vector<std::uint32_t> united_;  // [bundles], likewise
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::grammar

@@ -13,7 +13,7 @@
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/stable_vector.hpp>
 
-namespace tooldecode {
+namespace tooldecode::grammar {
 
 /// Number of a stack; 0 is the empty stack: the text is complete.
 using StackId = std::uint32_t;
@@ -55,14 +55,14 @@ struct StackFrame {
 
 /// A hash of a frame; the same on every machine.
 [[nodiscard]] inline std::uint64_t hash_of(const StackFrame& frame) noexcept {
-  const std::uint64_t hash = hash_combine(frame.node, frame.a);
-  return hash_combine(hash_combine(hash, frame.b), frame.below);
+  const std::uint64_t hash = core::hash_combine(frame.node, frame.a);
+  return core::hash_combine(core::hash_combine(hash, frame.b), frame.below);
 }
 
 /// The same of several.
 [[nodiscard]] inline std::uint64_t hash_of(std::span<const StackFrame> frames) noexcept {
   std::uint64_t hash = frames.size();
-  for (const StackFrame& frame : frames) hash = hash_combine(hash, hash_of(frame));
+  for (const StackFrame& frame : frames) hash = core::hash_combine(hash, hash_of(frame));
   return hash;
 }
 
@@ -85,12 +85,12 @@ class StackPool {
   [[nodiscard]] std::size_t size() const noexcept { return frames_.size(); }
   /// About how much memory the stacks take.
   [[nodiscard]] std::size_t bytes() const noexcept {
-    return frames_.size() * (sizeof(StackFrame) + InternIndex::bytes_each);
+    return frames_.size() * (sizeof(StackFrame) + core::InternIndex::bytes_each);
   }
 
  private:
-  StableVector<StackFrame> frames_;
-  InternIndex index_;
+  core::StableVector<StackFrame> frames_;
+  core::InternIndex index_;
 };
 
 /// Interns short arrays of words: what a keyed set has seen. Number 0 is the empty array; words
@@ -112,11 +112,11 @@ class WordsPool {
   [[nodiscard]] std::uint32_t intern(Words words) {
     while (!words.empty() && words.back() == 0) words.pop_back();
     std::uint64_t hash = 0;
-    for (const Word word : words) hash = hash_combine(hash, word);
+    for (const Word word : words) hash = core::hash_combine(hash, word);
     return index_.intern(
         hash, [&](std::uint32_t id) { return words_[id] == words; },
         [&] {
-          bytes_ += sizeof(Words) + words.size() * sizeof(Word) + InternIndex::bytes_each;
+          bytes_ += sizeof(Words) + words.size() * sizeof(Word) + core::InternIndex::bytes_each;
           return static_cast<std::uint32_t>(words_.emplace(std::move(words)));
         });
   }
@@ -125,9 +125,9 @@ class WordsPool {
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
-  StableVector<Words> words_;
-  InternIndex index_;
+  core::StableVector<Words> words_;
+  core::InternIndex index_;
   std::size_t bytes_ = 0;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::grammar

@@ -63,11 +63,11 @@ struct NoiseKey {
       can_win |= static_cast<double>(distribution[t]) + greatest_noise > best_score;
     }
     if (!can_win) continue;
-    const auto words = noise_words(key.seed, key.position, static_cast<std::uint32_t>(group));
+    const auto words = core::noise_words(key.seed, key.position, static_cast<std::uint32_t>(group));
     for (std::size_t t = begin; t < end; ++t) {
       const auto logit = static_cast<double>(distribution[t]);
-      if (logit == none || logit + gumbel_bound(words[t - begin]) <= best_score) continue;
-      const double score = logit + gumbel(words[t - begin]);
+      if (logit == none || logit + core::gumbel_bound(words[t - begin]) <= best_score) continue;
+      const double score = logit + core::gumbel(words[t - begin]);
       if (score > best_score) {
         best_score = score;
         best       = static_cast<TokenId>(t);

@@ -51,7 +51,7 @@ class ConstrainedHead {
   static_assert(diagnose::is_head_model<M>());
 
  public:
-  explicit ConstrainedHead(const M& model) : rows_(head_rows(model.lm_head())) {}
+  explicit ConstrainedHead(const M& model) : rows_(model::head_rows(model.lm_head())) {}
   explicit ConstrainedHead(const M&& model) = delete;
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return rows_.rows; }
@@ -61,14 +61,15 @@ class ConstrainedHead {
   void fill_logits(std::span<const float> hidden, std::span<const std::uint32_t> mask,
                    std::span<float> logits) const {
     TOOLDECODE_ASSERT(hidden.size() == hidden_size() && logits.size() == vocabulary_size());
-    const HeadStates<Weight> state(hidden, hidden_size());
+    const model::HeadStates<Weight> state(hidden, hidden_size());
     std::ranges::fill(logits, -std::numeric_limits<float>::infinity());
     std::array<TokenId, panel> tokens;
     std::array<const Weight*, panel> rows;
     std::size_t count = 0;
     const auto flush  = [&] {
       std::array<float, panel> products;
-      fill_head_products(state, std::span(rows).first(count), {products.data(), 1, count, count});
+      model::fill_head_products(state, std::span(rows).first(count),
+                                 {products.data(), 1, count, count});
       for (std::size_t i = 0; i < count; ++i) {
         logits[static_cast<std::size_t>(tokens[i])] = products[i];
       }
@@ -83,10 +84,10 @@ class ConstrainedHead {
   }
 
  private:
-  using Weight                       = HeadWeightOf<decltype(std::declval<const M&>().lm_head())>;
+  using Weight = model::HeadWeightOf<decltype(std::declval<const M&>().lm_head())>;
   static constexpr std::size_t panel = 64;
 
-  RowsView<const Weight> rows_;  // [V, H]
+  model::RowsView<const Weight> rows_;  // [V, H]
 };
 
 }  // namespace tooldecode

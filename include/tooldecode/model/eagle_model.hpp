@@ -26,9 +26,9 @@ namespace tooldecode {
 
 /// What an EagleModel adds to its target, whose embedding and head it shares.
 struct EagleWeights {
-  std::vector<float> projection;  ///< [H, 2 H]: reads a token's embedding, then a hidden state
-  std::vector<float> bias;        ///< [H], or empty
-  LlamaWeights::Layer layer;      ///< without an attention norm
+  std::vector<float> projection;     ///< [H, 2 H]: reads a token's embedding, then a hidden state
+  std::vector<float> bias;           ///< [H], or empty
+  model::LlamaWeights::Layer layer;  ///< without an attention norm
 
   /// Reads a checkpoint of EAGLE or EAGLE-2 for a target of this shape.
   [[nodiscard]] static EagleWeights read(const SafeTensors& file, const LlamaConfig& config) {
@@ -44,11 +44,11 @@ struct EagleWeights {
     EagleWeights weights;
     weights.projection = matrix("fc.weight", hidden, 2 * hidden);
     if (file.contains("fc.bias")) weights.bias = file.floats("fc.bias", std::array{hidden});
-    LlamaWeights::Layer& layer = weights.layer;
-    layer.query                = matrix("layers.0.self_attn.q_proj.weight", queries, hidden);
-    layer.key                  = matrix("layers.0.self_attn.k_proj.weight", keys, hidden);
-    layer.value                = matrix("layers.0.self_attn.v_proj.weight", keys, hidden);
-    layer.output               = matrix("layers.0.self_attn.o_proj.weight", hidden, queries);
+    model::LlamaWeights::Layer& layer = weights.layer;
+    layer.query                       = matrix("layers.0.self_attn.q_proj.weight", queries, hidden);
+    layer.key                         = matrix("layers.0.self_attn.k_proj.weight", keys, hidden);
+    layer.value                       = matrix("layers.0.self_attn.v_proj.weight", keys, hidden);
+    layer.output                      = matrix("layers.0.self_attn.o_proj.weight", hidden, queries);
     layer.feed_forward_norm =
         file.floats("layers.0.post_attention_layernorm.weight", std::array{hidden});
     layer.gate = matrix("layers.0.mlp.gate_proj.weight", inner, hidden);
@@ -71,7 +71,7 @@ struct EagleWeights {
 /// \par Source      Li et al., EAGLE, arXiv:2401.15077, section 3.1
 class EagleModel {
  public:
-  using Cache = KvCache;
+  using Cache = model::KvCache;
 
   EagleModel(const LlamaModel& target, EagleWeights weights)
       : target_(&target),
@@ -110,7 +110,7 @@ class EagleModel {
   void forward(Cache& cache, std::span<const TokenId> tokens, std::span<const float> states,
                std::span<float> guesses) const {
     cache.open(tokens.size());
-    std::vector<LlamaRow> rows;
+    std::vector<model::LlamaRow> rows;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       const std::size_t slot = cache.length() + i;
       rows.push_back({&cache, slot, slot, slot + 1, 0});
@@ -124,7 +124,7 @@ class EagleModel {
                      std::span<const std::uint64_t> ancestors, std::span<float> guesses) const {
     TOOLDECODE_ASSERT(ancestors.size() == tokens.size());
     const std::size_t first = cache.open_nodes(tokens.size());
-    std::vector<LlamaRow> rows;
+    std::vector<model::LlamaRow> rows;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       const auto level = static_cast<std::size_t>(std::popcount(ancestors[i]));
       rows.push_back({&cache, cache.length() + level - 1, first + i, cache.length(), ancestors[i]});
@@ -134,7 +134,7 @@ class EagleModel {
 
  private:
   void run(std::span<const TokenId> tokens, std::span<const float> states,
-           std::span<const LlamaRow> rows, std::span<float> guesses) const {
+           std::span<const model::LlamaRow> rows, std::span<float> guesses) const {
     const std::size_t width = hidden_size();
     const std::size_t n     = tokens.size();
     TOOLDECODE_ASSERT(states.size() == n * width && guesses.size() == n * width);
@@ -144,9 +144,9 @@ class EagleModel {
       std::ranges::copy(target_->embedding(tokens[i]), pair);
       std::ranges::copy(states.subspan(i * width, width), pair + width);
     }
-    fill_products({pairs.data(), n, 2 * width, 2 * width},
-                  {projection_.data(), width, 2 * width, 2 * width},
-                  {guesses.data(), n, width, width});
+    model::fill_products({pairs.data(), n, 2 * width, 2 * width},
+                         {projection_.data(), width, 2 * width, 2 * width},
+                         {guesses.data(), n, width, width});
     for (std::size_t i = 0; !bias_.empty() && i < guesses.size(); ++i) {
       guesses[i] += bias_[i % width];
     }
@@ -154,10 +154,10 @@ class EagleModel {
   }
 
   const LlamaModel* target_;
-  LlamaLayers layers_;
+  model::LlamaLayers layers_;
   std::vector<float> projection_;  // [H, 2 H]
   std::vector<float> bias_;        // [H], or empty
-  LlamaWeights::Layer layer_;
+  model::LlamaWeights::Layer layer_;
 };
 static_assert(DraftModel<EagleModel>);
 

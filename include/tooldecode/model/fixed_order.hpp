@@ -17,7 +17,7 @@
 
 #include <tooldecode/core/config.hpp>
 
-namespace tooldecode {
+namespace tooldecode::model {
 
 /// A row-major matrix that someone else owns, rows `stride` numbers apart.
 template <class T>
@@ -30,12 +30,11 @@ struct RowsView {
   [[nodiscard]] T* row(std::size_t i) const noexcept { return data + i * stride; }
 };
 
-namespace detail {
-
-// Eigen's packets, because their multiply-add is an explicit instruction: a compiler that fuses a
-// written-out a * b + c may do so in one copy of a loop and not in another.
+/// Eigen's packets, because their multiply-add is an explicit instruction: a compiler that fuses a
+/// written-out a * b + c may do so in one copy of a loop and not in another.
 using Packet = Eigen::internal::packet_traits<float>::type;
 
+/// Numbers in a packet.
 inline constexpr std::size_t lanes = Eigen::internal::packet_traits<float>::size;
 
 /// Loads the first `count` numbers, zeros in the other lanes.
@@ -104,13 +103,11 @@ void fill_strip(const float* x, std::size_t x_stride, RowsView<const float> w, f
   for (; r < w.rows; ++r) fill_tile<T, 1>(x, x_stride, w.row(r), w.stride, w.cols, y + r, y_stride);
 }
 
-}  // namespace detail
-
 /// The dot product of two vectors, in the order that `fill_products` sums.
 [[nodiscard]] inline float dot(std::span<const float> a, std::span<const float> b) noexcept {
   TOOLDECODE_ASSERT(a.size() == b.size());
   float sum = 0;
-  detail::fill_tile<1, 1>(a.data(), 0, b.data(), 0, a.size(), &sum, 0);
+  fill_tile<1, 1>(a.data(), 0, b.data(), 0, a.size(), &sum, 0);
   return sum;
 }
 
@@ -130,12 +127,12 @@ inline void fill_products(RowsView<const float> x, RowsView<const float> w,
                                      w.stride};
     std::size_t t = 0;
     for (; t + 4 <= x.rows; t += 4) {
-      detail::fill_strip<4>(x.row(t), x.stride, part, y.row(t) + first, y.stride);
+      fill_strip<4>(x.row(t), x.stride, part, y.row(t) + first, y.stride);
     }
     for (; t + 2 <= x.rows; t += 2) {
-      detail::fill_strip<2>(x.row(t), x.stride, part, y.row(t) + first, y.stride);
+      fill_strip<2>(x.row(t), x.stride, part, y.row(t) + first, y.stride);
     }
-    if (t < x.rows) detail::fill_strip<1>(x.row(t), x.stride, part, y.row(t) + first, y.stride);
+    if (t < x.rows) fill_strip<1>(x.row(t), x.stride, part, y.row(t) + first, y.stride);
   }
 }
 
@@ -151,9 +148,7 @@ inline void add_weighted_rows(std::span<const float> factors, RowsView<const flo
   TOOLDECODE_ASSERT(factors.size() == rows.rows && y.size() == rows.cols);
   using Eigen::internal::ploadu, Eigen::internal::pmadd, Eigen::internal::pset1;
   constexpr std::size_t width = 4;
-  using detail::lanes;
-  using detail::Packet;
-  std::size_t at = 0;
+  std::size_t at              = 0;
   for (; at + width * lanes <= y.size(); at += width * lanes) {
     [&]<std::size_t... i>(std::index_sequence<i...>) {
       Packet sums[width] = {ploadu<Packet>(y.data() + at + i * lanes)...};
@@ -167,11 +162,11 @@ inline void add_weighted_rows(std::span<const float> factors, RowsView<const flo
   }
   while (at < y.size()) {
     const std::size_t count = std::min(lanes, y.size() - at);
-    Packet sum              = detail::load_part(y.data() + at, count);
+    Packet sum              = load_part(y.data() + at, count);
     for (std::size_t r = 0; r < rows.rows; ++r) {
-      sum = pmadd(pset1<Packet>(factors[r]), detail::load_part(rows.row(r) + at, count), sum);
+      sum = pmadd(pset1<Packet>(factors[r]), load_part(rows.row(r) + at, count), sum);
     }
-    detail::store_part(y.data() + at, sum, count);
+    store_part(y.data() + at, sum, count);
     at += count;
   }
 }
@@ -184,29 +179,27 @@ inline void add_weighted_rows(std::span<const float> factors, RowsView<const flo
 /// \par Errors      none
 inline void soften(std::span<float> scores, float scale) noexcept {
   using Eigen::internal::pset1;
-  auto tops        = pset1<detail::Packet>(scores[0]);
+  auto tops        = pset1<Packet>(scores[0]);
   std::size_t seen = 0;
-  for (; seen + detail::lanes <= scores.size(); seen += detail::lanes) {
-    tops =
-        Eigen::internal::pmax(tops, Eigen::internal::ploadu<detail::Packet>(scores.data() + seen));
+  for (; seen + lanes <= scores.size(); seen += lanes) {
+    tops = Eigen::internal::pmax(tops, Eigen::internal::ploadu<Packet>(scores.data() + seen));
   }
   float top = Eigen::internal::predux_max(tops);
   for (; seen < scores.size(); ++seen) top = std::max(top, scores[seen]);
-  const auto shift = pset1<detail::Packet>(-top * scale);
-  detail::transform(scores, [&](const detail::Packet& x, std::size_t) {
-    return Eigen::internal::pexp(Eigen::internal::pmadd(x, pset1<detail::Packet>(scale), shift));
+  const auto shift = pset1<Packet>(-top * scale);
+  transform(scores, [&](const Packet& x, std::size_t) {
+    return Eigen::internal::pexp(Eigen::internal::pmadd(x, pset1<Packet>(scale), shift));
   });
-  auto sums      = pset1<detail::Packet>(0.0F);
+  auto sums      = pset1<Packet>(0.0F);
   std::size_t at = 0;
-  for (; at + detail::lanes <= scores.size(); at += detail::lanes) {
-    sums = Eigen::internal::padd(sums, Eigen::internal::ploadu<detail::Packet>(scores.data() + at));
+  for (; at + lanes <= scores.size(); at += lanes) {
+    sums = Eigen::internal::padd(sums, Eigen::internal::ploadu<Packet>(scores.data() + at));
   }
   if (at < scores.size()) {
-    sums = Eigen::internal::padd(sums, detail::load_part(scores.data() + at, scores.size() - at));
+    sums = Eigen::internal::padd(sums, load_part(scores.data() + at, scores.size() - at));
   }
-  const auto sum = pset1<detail::Packet>(Eigen::internal::predux(sums));
-  detail::transform(
-      scores, [&](const detail::Packet& x, std::size_t) { return Eigen::internal::pdiv(x, sum); });
+  const auto sum = pset1<Packet>(Eigen::internal::predux(sums));
+  transform(scores, [&](const Packet& x, std::size_t) { return Eigen::internal::pdiv(x, sum); });
 }
 
 /// gate = gate / (1 + exp(-gate)) x up, elementwise: the same bits wherever an element stands.
@@ -219,14 +212,13 @@ inline void activate(std::span<float> gate, std::span<const float> up) noexcept 
   using Eigen::internal::padd, Eigen::internal::pdiv, Eigen::internal::pexp;
   using Eigen::internal::pmul, Eigen::internal::pnegate;
   TOOLDECODE_ASSERT(gate.size() == up.size());
-  const auto one = Eigen::internal::pset1<detail::Packet>(1.0F);
-  detail::transform(gate, [&](const detail::Packet& x, std::size_t at) {
+  const auto one = Eigen::internal::pset1<Packet>(1.0F);
+  transform(gate, [&](const Packet& x, std::size_t at) {
     const std::size_t count = up.size() - at;
-    const auto factor       = count < detail::lanes
-                                  ? detail::load_part(up.data() + at, count)
-                                  : Eigen::internal::ploadu<detail::Packet>(up.data() + at);
+    const auto factor       = count < lanes ? load_part(up.data() + at, count)
+                                            : Eigen::internal::ploadu<Packet>(up.data() + at);
     return pmul(pdiv(x, padd(one, pexp(pnegate(x)))), factor);
   });
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::model

@@ -8,7 +8,7 @@
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
 
-namespace tooldecode {
+namespace tooldecode::model {
 
 /// Appends tokens to each of several caches and writes the logits after the last token of each.
 ///
@@ -33,4 +33,4 @@ std::size_t forward_batch(const M& model, std::span<typename M::Cache* const> ca
   }
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::model

@@ -23,7 +23,7 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/model/fixed_order.hpp>
 
-namespace tooldecode {
+namespace tooldecode::model {
 
 /// What the weights of an LM head may be.
 template <class W>
@@ -169,7 +169,7 @@ class HeadStates {
         for (std::size_t i = 0; i < hidden_size; ++i) {
           const std::size_t lane = i % detail::packed<W> / parts;
           const std::size_t part = i / detail::packed<W> * parts + i % parts;
-          to[static_cast<std::ptrdiff_t>((part * count + t) * detail::lanes + lane)] = from[i];
+          to[static_cast<std::ptrdiff_t>((part * count + t) * lanes + lane)] = from[i];
         }
       }
     });
@@ -262,4 +262,4 @@ template <class View>
   return RowsView<const W>{view.data(), static_cast<std::size_t>(view.rows()), cols, stride};
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::model

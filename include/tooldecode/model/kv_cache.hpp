@@ -11,7 +11,7 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/model/fixed_order.hpp>
 
-namespace tooldecode {
+namespace tooldecode::model {
 
 /// Keys and values of the tokens of one sequence, and of draft nodes past its end.
 ///
@@ -150,4 +150,4 @@ class KvCache {
   std::vector<Block> blocks_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::model

@@ -16,7 +16,7 @@
 #include <tooldecode/model/llama_config.hpp>
 #include <tooldecode/model/llama_weights.hpp>
 
-namespace tooldecode {
+namespace tooldecode::model {
 
 /// One token on its way through the layers; it sees the slots below `prefix` and, of those from
 /// there on, the ones in `nodes`.
@@ -210,4 +210,4 @@ class LlamaLayers {
   std::vector<float> frequencies_;  // [head_size / 2]
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::model

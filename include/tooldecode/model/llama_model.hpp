@@ -44,12 +44,12 @@ namespace tooldecode {
 ///                  arXiv:2104.09864, in the rotate-half order of Hugging Face's weights
 class LlamaModel {
  public:
-  using Cache = KvCache;
+  using Cache = model::KvCache;
   /// The LM head, one row per token.
   using HeadView = Eigen::Map<
       const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;  // [V, H]
 
-  LlamaModel(const LlamaConfig& config, LlamaWeights weights)
+  LlamaModel(const LlamaConfig& config, model::LlamaWeights weights)
       : config_(config), weights_(std::move(weights)), layers_(config) {
     weights_.check(config_);
   }
@@ -64,7 +64,7 @@ class LlamaModel {
       throw Error(Errc::unknown_format, index.string(),
                   "a model in several files is not supported, merge it into model.safetensors");
     }
-    return {config, LlamaWeights::read(SafeTensors::load(weights), config)};
+    return {config, model::LlamaWeights::read(SafeTensors::load(weights), config)};
   }
 
   [[nodiscard]] const LlamaConfig& config() const noexcept { return config_; }
@@ -187,8 +187,8 @@ class LlamaModel {
   /// Multiplies final hidden states [n, H] by the head: logits [n, V].
   void fill_logits(std::span<const float> hidden, std::span<float> logits) const {
     const std::size_t n = hidden.size() / hidden_size();
-    fill_products({hidden.data(), n, hidden_size(), hidden_size()}, head(),
-                  {logits.data(), n, vocabulary_size(), vocabulary_size()});
+    model::fill_products({hidden.data(), n, hidden_size(), hidden_size()}, head(),
+                         {logits.data(), n, vocabulary_size(), vocabulary_size()});
   }
 
  private:
@@ -198,10 +198,10 @@ class LlamaModel {
 
   struct Row {
     TokenId token = 0;
-    LlamaRow place;
+    model::LlamaRow place;
   };
 
-  [[nodiscard]] RowsView<const float> head() const noexcept {
+  [[nodiscard]] model::RowsView<const float> head() const noexcept {
     const std::vector<float>& weights = config_.tied_head ? weights_.embedding : weights_.head;
     return {weights.data(), vocabulary_size(), hidden_size(), hidden_size()};
   }
@@ -244,7 +244,7 @@ class LlamaModel {
   void run(std::span<const Row> rows, std::span<float> hidden) const {
     const std::size_t width = hidden_size();
     std::vector<float> states(rows.size() * width);  // [n, H]
-    std::vector<LlamaRow> places;
+    std::vector<model::LlamaRow> places;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       std::ranges::copy(embedding(rows[i].token), part(states, i, width).begin());
       places.push_back(rows[i].place);
@@ -261,8 +261,8 @@ class LlamaModel {
   }
 
   LlamaConfig config_;
-  LlamaWeights weights_;
-  LlamaLayers layers_;
+  model::LlamaWeights weights_;
+  model::LlamaLayers layers_;
 };
 
 static_assert(HeadTreeModel<LlamaModel>);

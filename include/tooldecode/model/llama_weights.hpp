@@ -12,7 +12,7 @@
 #include <tooldecode/model/llama_config.hpp>
 #include <tooldecode/model/safetensors.hpp>
 
-namespace tooldecode {
+namespace tooldecode::model {
 
 /// All weights of a model in row-major order, one row per output; F16 and BF16 are widened when
 /// read, which is exact.
@@ -105,4 +105,4 @@ struct LlamaWeights {
   static bool is_norm(const std::string& name) { return name.ends_with("norm.weight"); }
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::model

@@ -85,9 +85,9 @@ class MedusaModel {
       std::ranges::copy(state, y.begin());
       for (const Block& block : heads_[h]) {
         std::vector<float> x(hidden_size_);  // [H]
-        fill_products({y.data(), 1, hidden_size_, hidden_size_},
-                      {block.weight.data(), hidden_size_, hidden_size_, hidden_size_},
-                      {x.data(), 1, hidden_size_, hidden_size_});
+        model::fill_products({y.data(), 1, hidden_size_, hidden_size_},
+                             {block.weight.data(), hidden_size_, hidden_size_, hidden_size_},
+                             {x.data(), 1, hidden_size_, hidden_size_});
         for (std::size_t i = 0; i < hidden_size_; ++i) {
           x[i] += block.bias[i];
           y[i] += x[i] / (1.0F + std::exp(-x[i]));

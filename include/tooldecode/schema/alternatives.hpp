@@ -17,36 +17,36 @@
 #include <tooldecode/schema/string_sets.hpp>
 #include <tooldecode/text/code_points.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 /// An automaton of a list of texts.
-[[nodiscard]] inline TextDfa texts_of(const std::vector<std::string>& list) {
-  std::vector<CodePointSet> classes;
+[[nodiscard]] inline text::TextDfa texts_of(const std::vector<std::string>& list) {
+  std::vector<text::CodePointSet> classes;
   std::map<char32_t, std::size_t> class_of;
   std::vector<std::u32string> texts;
   for (const std::string& text : list) {
-    for (const char32_t c : texts.emplace_back(decode_utf8(text))) {
+    for (const char32_t c : texts.emplace_back(text::decode_utf8(text))) {
       if (class_of.emplace(c, classes.size()).second) classes.push_back({{c, c}});
     }
   }
-  std::vector<TextDfa::Row> rows;
+  std::vector<text::TextDfa::Row> rows;
   const auto add = [&] {
-    rows.push_back({std::vector<TextDfa::State>(classes.size(), TextDfa::dead), false});
-    return static_cast<TextDfa::State>(rows.size() - 1);
+    rows.push_back({std::vector<text::TextDfa::State>(classes.size(), text::TextDfa::dead), false});
+    return static_cast<text::TextDfa::State>(rows.size() - 1);
   };
   add();
   for (const std::u32string& text : texts) {
-    TextDfa::State at = 0;
+    text::TextDfa::State at = 0;
     for (const char32_t c : text) {
-      if (rows[at].next[class_of[c]] == TextDfa::dead) {
-        const TextDfa::State fresh = add();
-        rows[at].next[class_of[c]] = fresh;
+      if (rows[at].next[class_of[c]] == text::TextDfa::dead) {
+        const text::TextDfa::State fresh = add();
+        rows[at].next[class_of[c]]       = fresh;
       }
       at = rows[at].next[class_of[c]];
     }
     rows[at].accepting = true;
   }
-  return TextDfa(std::move(classes), std::move(rows));
+  return text::TextDfa(std::move(classes), std::move(rows));
 }
 
 /// Says that a combination of keywords has no grammar; whoever knows the place adds it.
@@ -64,15 +64,16 @@ namespace tooldecode {
 }
 
 /// What both bounds allow.
-[[nodiscard]] inline Occurrences intersection(const Occurrences& a, const Occurrences& b) noexcept {
+[[nodiscard]] inline text::Occurrences intersection(const text::Occurrences& a,
+                                                    const text::Occurrences& b) noexcept {
   return {std::max(a.min, b.min), std::min(a.max, b.max)};
 }
 /// What bounds do not allow: too few, and too many.
-[[nodiscard]] inline std::vector<Occurrences> complement(const Occurrences& bounds) {
-  std::vector<Occurrences> result;
+[[nodiscard]] inline std::vector<text::Occurrences> complement(const text::Occurrences& bounds) {
+  std::vector<text::Occurrences> result;
   if (bounds.min > 0) result.push_back({0, bounds.min - 1});
-  if (bounds.max != Occurrences::unbounded) {
-    result.push_back({bounds.max + 1, Occurrences::unbounded});
+  if (bounds.max != text::Occurrences::unbounded) {
+    result.push_back({bounds.max + 1, text::Occurrences::unbounded});
   }
   return result;
 }
@@ -80,39 +81,39 @@ namespace tooldecode {
 /// The numbers of both forms; nothing where bounds or kinds exclude each other.
 [[nodiscard]] inline std::optional<NumberForm> intersection(const NumberForm& a,
                                                             const NumberForm& b) {
-  using Bound    = std::optional<NumberBounds::Bound>;
+  using Bound    = std::optional<text::NumberBounds::Bound>;
   NumberForm all = a;
   all.kinds      = a.kinds & b.kinds;
-  if (all.kinds == NumberKinds::none) return std::nullopt;
+  if (all.kinds == text::NumberKinds::none) return std::nullopt;
   const auto tighten = [](Bound& bound, const Bound& other, int sign) {
     if (!other) return;
-    const int order = bound ? sign * compare(other->value, bound->value) : 1;
+    const int order = bound ? sign * text::compare(other->value, bound->value) : 1;
     if (order > 0 || (order == 0 && other->exclusive)) bound = other;
   };
   tighten(all.bounds.minimum, b.bounds.minimum, 1);
   tighten(all.bounds.maximum, b.bounds.maximum, -1);
-  std::vector<Decimal>& multiples = all.bounds.multiples;
-  for (const Decimal& multiple : b.bounds.multiples) {
+  std::vector<text::Decimal>& multiples = all.bounds.multiples;
+  for (const text::Decimal& multiple : b.bounds.multiples) {
     if (std::find(multiples.begin(), multiples.end(), multiple) == multiples.end()) {
       multiples.push_back(multiple);
     }
   }
   const Bound &min = all.bounds.minimum, &max = all.bounds.maximum;
   if (min && max) {
-    const int order = compare(min->value, max->value);
+    const int order = text::compare(min->value, max->value);
     if (order > 0 || (order == 0 && (min->exclusive || max->exclusive))) return std::nullopt;
   }
-  if (const Decimal* point = find_point(all)) {
-    const NumberKinds possible =
-        point->is_integral() ? NumberKinds::integers : NumberKinds::fractions;
+  if (const text::Decimal* point = find_point(all)) {
+    const text::NumberKinds possible =
+        point->is_integral() ? text::NumberKinds::integers : text::NumberKinds::fractions;
     all.kinds = all.kinds & possible;
-    if (all.kinds == NumberKinds::none) return std::nullopt;
-    for (const Decimal& multiple : multiples) {
-      const auto fits = is_multiple(*point, multiple);
+    if (all.kinds == text::NumberKinds::none) return std::nullopt;
+    for (const text::Decimal& multiple : multiples) {
+      const auto fits = text::is_multiple(*point, multiple);
       if (!fits) irreducible("the numbers are too long to be compared");
       if (!*fits) return std::nullopt;
     }
-    if (all.kinds == possible) all.kinds = NumberKinds::any;
+    if (all.kinds == possible) all.kinds = text::NumberKinds::any;
     multiples.clear();
   }
   return all;
@@ -125,13 +126,13 @@ namespace tooldecode {
   const auto add = [&](const NumberForm& other) {
     if (auto some = intersection(from, other)) result.push_back(std::move(*some));
   };
-  using Bound     = NumberBounds::Bound;
+  using Bound     = text::NumberBounds::Bound;
   const auto& min = what.bounds.minimum;
   const auto& max = what.bounds.maximum;
   if (min) add({.bounds = {.maximum = Bound{min->value, !min->exclusive}}});
   if (max) add({.bounds = {.minimum = Bound{max->value, !max->exclusive}}});
   add({.kinds = ~what.kinds});
-  for (const Decimal& multiple : what.bounds.multiples) {
+  for (const text::Decimal& multiple : what.bounds.multiples) {
     const auto& known = from.bounds.multiples;
     const bool shared = std::find(known.begin(), known.end(), multiple) != known.end();
     if (!shared) irreducible("what is no multiple of a number has no grammar");
@@ -157,9 +158,9 @@ namespace tooldecode {
     if (all.tests[i].set == all.tests[i + 1].set) return std::nullopt;
   }
   if (!all.values) return all;
-  if (all.length != Occurrences{} || !all.tests.empty() || !all.excluded.empty()) {
+  if (all.length != text::Occurrences{} || !all.tests.empty() || !all.excluded.empty()) {
     std::erase_if(*all.values, [&](const std::string& text) {
-      const std::size_t length = decode_utf8(text).size();
+      const std::size_t length = text::decode_utf8(text).size();
       return length < all.length.min || length > all.length.max || !sets.holds(all.tests, text) ||
              std::binary_search(all.excluded.begin(), all.excluded.end(), text);
     });
@@ -175,7 +176,7 @@ namespace tooldecode {
   const auto add = [&](const StringForm& other) {
     if (auto some = intersection(from, other, sets)) result.push_back(std::move(*some));
   };
-  for (const Occurrences& length : complement(what.length)) add({.length = length});
+  for (const text::Occurrences& length : complement(what.length)) add({.length = length});
   for (const StringTest& test : what.tests) add({.tests = {{test.set, !test.negated}}});
   if (what.values) add({.excluded = *what.values});
   if (!what.excluded.empty()) add({.values = what.excluded});
@@ -187,23 +188,23 @@ namespace tooldecode {
   std::vector<StringTests> all;
   for (const StringForm& form : forms) {
     StringTests tests = form.tests;
-    const auto limit  = [&](TextDfa texts, bool negated) {
-      const auto set = sets.add(std::make_shared<const TextDfa>(std::move(texts)));
+    const auto limit  = [&](text::TextDfa texts, bool negated) {
+      const auto set = sets.add(std::make_shared<const text::TextDfa>(std::move(texts)));
       tests          = united(tests, {{set, negated}});
     };
-    if (form.length != Occurrences{}) {
-      limit(TextDfa::repeated(CodePointSet::all()).bounded(form.length), false);
+    if (form.length != text::Occurrences{}) {
+      limit(text::TextDfa::repeated(text::CodePointSet::all()).bounded(form.length), false);
     }
     if (form.values) limit(texts_of(*form.values), false);
     if (!form.excluded.empty()) limit(texts_of(form.excluded), true);
     all.push_back(std::move(tests));
   }
   if (all.size() == 1) return all[0];
-  TextDfa any({}, {});
+  text::TextDfa any({}, {});
   for (const StringTests& tests : all) {
     any = united(any, sets.texts(tests));
   }
-  return {{sets.add(std::make_shared<const TextDfa>(std::move(any)))}};
+  return {{sets.add(std::make_shared<const text::TextDfa>(std::move(any)))}};
 }
 
 /// Takes what an array's bounds and impossible items say of each other into account; gives false
@@ -291,4 +292,4 @@ inline void add_alternatives(Form& into, const Form& other) {
   append(into.objects, other.objects);
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

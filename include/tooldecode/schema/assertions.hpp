@@ -18,7 +18,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 /// The keywords of a schema that its draft knows.
 ///
@@ -94,12 +94,14 @@ class Assertions {
   [[nodiscard]] NumberForm numbers() const {
     NumberForm form;
     if (!types().number) {
-      form.kinds = draft_ == SchemaDraft::draft4 ? NumberKinds::digits : NumberKinds::integers;
+      form.kinds =
+          draft_ == SchemaDraft::draft4 ? text::NumberKinds::digits : text::NumberKinds::integers;
     }
     read_bound(form.bounds.minimum, "minimum", "exclusiveMinimum", 1);
     read_bound(form.bounds.maximum, "maximum", "exclusiveMaximum", -1);
     if (const Json* multiple = find("multipleOf")) {
-      const Decimal& divisor = form.bounds.multiples.emplace_back(decimal(*multiple, "multipleOf"));
+      const text::Decimal& divisor =
+          form.bounds.multiples.emplace_back(decimal(*multiple, "multipleOf"));
       if (divisor.is_zero() || divisor.negative) {
         malformed("multipleOf", "must be greater than zero");
       }
@@ -108,20 +110,20 @@ class Assertions {
   }
 
   /// How many there may be of something.
-  [[nodiscard]] Occurrences occurrences(const char* min, const char* max) const {
+  [[nodiscard]] text::Occurrences occurrences(const char* min, const char* max) const {
     const auto read = [&](const char* keyword, std::uint32_t otherwise) {
       const Json* bound = find(keyword);
       if (bound == nullptr) return otherwise;
-      const bool is_number  = ExactNumber::is_number(*bound);
-      const Decimal decimal = is_number ? this->decimal(*bound, keyword) : Decimal{};
+      const bool is_number        = text::ExactNumber::is_number(*bound);
+      const text::Decimal decimal = is_number ? this->decimal(*bound, keyword) : text::Decimal{};
       if (!is_number || !decimal.is_integral() || decimal.negative) {
         malformed(keyword, "a length is a non-negative integer");
       }
-      if (decimal.scale > 10) return Occurrences::unbounded;
+      if (decimal.scale > 10) return text::Occurrences::unbounded;
       return static_cast<std::uint32_t>(
-          std::min<std::uint64_t>(std::stoull(decimal.plain()), Occurrences::unbounded));
+          std::min<std::uint64_t>(std::stoull(decimal.plain()), text::Occurrences::unbounded));
     };
-    return {read(min, 0), read(max, Occurrences::unbounded)};
+    return {read(min, 0), read(max, text::Occurrences::unbounded)};
   }
 
   /// The names that a keyword lists, each once.
@@ -163,12 +165,12 @@ class Assertions {
   }
 
  private:
-  using Bound = std::optional<NumberBounds::Bound>;
+  using Bound = std::optional<text::NumberBounds::Bound>;
 
-  [[nodiscard]] Decimal decimal(const Json& number, const char* keyword) const {
-    if (!ExactNumber::is_number(number)) malformed(keyword, "must be a number");
+  [[nodiscard]] text::Decimal decimal(const Json& number, const char* keyword) const {
+    if (!text::ExactNumber::is_number(number)) malformed(keyword, "must be a number");
     try {
-      return Decimal::parse(ExactNumber::text(number));
+      return text::Decimal::parse(text::ExactNumber::text(number));
     } catch (const Error& error) {
       throw Error(error.code(), place(keyword), error.what());
     }
@@ -183,8 +185,8 @@ class Assertions {
       if (bound) bound->exclusive = outer->get<bool>();
       return;
     }
-    NumberBounds::Bound other{decimal(*outer, open), true};
-    if (!bound || sign * compare(other.value, bound->value) >= 0) bound = std::move(other);
+    text::NumberBounds::Bound other{decimal(*outer, open), true};
+    if (!bound || sign * text::compare(other.value, bound->value) >= 0) bound = std::move(other);
   }
 
   const std::string& pointer_;
@@ -192,4 +194,4 @@ class Assertions {
   std::vector<std::pair<std::string_view, const Json*>> known_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

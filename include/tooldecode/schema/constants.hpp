@@ -17,7 +17,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 /// Makes known values forms like any other: a number is its own bounds, an array its items, an
 /// object its members and no others. So equality is that of JSON Schema: 1 is 1.0, and keys have no
@@ -64,13 +64,14 @@ class Constants {
           break;
         }
         default: {
-          const NumberBounds::Bound bound{Decimal::parse(ExactNumber::text(value)), false};
+          const text::NumberBounds::Bound bound{
+              text::Decimal::parse(text::ExactNumber::text(value)), false};
           all.numbers.push_back({.bounds = {bound, bound}});
         }
       }
     }
     if (!listed.empty()) {
-      sort_by_bytes(listed);
+      core::sort_by_bytes(listed);
       listed.erase(std::unique(listed.begin(), listed.end()), listed.end());
       std::vector<std::string> texts;
       texts.reserve(listed.size());
@@ -94,4 +95,4 @@ class Constants {
   std::uint32_t depth_ = 0;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

@@ -20,7 +20,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 /// Resolves a reference against a base URI (RFC 3986, section 5), without fragments.
 [[nodiscard]] inline std::string resolve_uri(std::string_view base, std::string_view reference) {
@@ -354,4 +354,4 @@ class Document {
   bool has_unevaluated_ = false, has_dynamic_ = false;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

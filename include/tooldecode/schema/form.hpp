@@ -16,7 +16,7 @@
 #include <tooldecode/schema/string_sets.hpp>
 #include <tooldecode/text/number_bounds.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 /// Number of a form among its FormAlgebra.
 using FormId                         = std::uint32_t;
@@ -25,14 +25,14 @@ inline constexpr FormId nothing_form = 1;  ///< no value
 
 /// Numbers: of some kinds, between bounds, multiples of each of some numbers.
 struct NumberForm {
-  NumberKinds kinds = NumberKinds::any;
-  NumberBounds bounds{};
+  text::NumberKinds kinds = text::NumberKinds::any;
+  text::NumberBounds bounds{};
   friend bool operator==(const NumberForm&, const NumberForm&) = default;
 };
 
 /// Strings: of some length, passing tests, one of some texts, none of others.
 struct StringForm {
-  Occurrences length{};
+  text::Occurrences length{};
   StringTests tests{};
   std::optional<std::vector<std::string>> values{};  ///< ascending
   std::vector<std::string> excluded{};               ///< ascending
@@ -43,13 +43,13 @@ struct StringForm {
 struct ArrayForm {
   struct Contains {
     FormId item = any_form;
-    Occurrences count{1};
+    text::Occurrences count{1};
     std::size_t from                                         = 0;  ///< only items from this one on
     friend bool operator==(const Contains&, const Contains&) = default;
   };
   std::vector<FormId> prefix{};
   FormId rest = any_form;
-  Occurrences length{};
+  text::Occurrences length{};
   std::vector<Contains> contains{};
   bool unique           = false;
   std::size_t evaluated = 0;  ///< so many first items are known to other keywords
@@ -81,10 +81,10 @@ struct ObjectForm {
   };
   std::vector<Member> members{};
   std::vector<Others> others{{}};
-  Occurrences count{};
+  text::Occurrences count{};
   std::vector<std::pair<std::string, std::string>> dependent{};
   Evaluated evaluated{};
-  using Together = KeysTogether<std::string>;
+  using Together = grammar::KeysTogether<std::string>;
   std::vector<Together> together{};
   friend bool operator==(const ObjectForm&, const ObjectForm&) = default;
 
@@ -115,7 +115,7 @@ struct Form {
 
 /// About how much memory an alternative, or a form, takes.
 [[nodiscard]] inline std::size_t bytes_of(const NumberForm& form) {
-  return sizeof(form) + sizeof(Decimal) * form.bounds.multiples.size();
+  return sizeof(form) + sizeof(text::Decimal) * form.bounds.multiples.size();
 }
 /// The same of strings.
 [[nodiscard]] inline std::size_t bytes_of(const StringForm& form) {
@@ -167,11 +167,11 @@ template <class Form>
 }
 
 /// The only number of a form, where its bounds leave one.
-[[nodiscard]] inline const Decimal* find_point(const NumberForm& form) {
+[[nodiscard]] inline const text::Decimal* find_point(const NumberForm& form) {
   const auto& min = form.bounds.minimum;
   const auto& max = form.bounds.maximum;
   if (!min || !max || min->exclusive || max->exclusive) return nullptr;
   return min->value == max->value ? &min->value : nullptr;
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

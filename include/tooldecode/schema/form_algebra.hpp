@@ -21,7 +21,7 @@
 #include <tooldecode/schema/merge_objects.hpp>
 #include <tooldecode/schema/string_sets.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 /// What forms have in common, what of one is not in another, and whether they exclude each other,
 /// alternative by alternative.
@@ -55,9 +55,9 @@ class FormAlgebra : public FormTable {
       }
     };
     pairs(all.numbers, a.numbers, b.numbers,
-          [](const auto& x, const auto& y) { return tooldecode::intersection(x, y); });
+          [](const auto& x, const auto& y) { return schema::intersection(x, y); });
     pairs(all.texts, a.texts, b.texts,
-          [&](const auto& x, const auto& y) { return tooldecode::intersection(x, y, texts); });
+          [&](const auto& x, const auto& y) { return schema::intersection(x, y, texts); });
     pairs(all.arrays, a.arrays, b.arrays,
           [&](const auto& x, const auto& y) { return intersection(x, y); });
     pairs(all.objects, a.objects, b.objects,
@@ -88,11 +88,10 @@ class FormAlgebra : public FormTable {
       }
       return left;
     };
-    rest.numbers = without(from.numbers, what.numbers, [](const auto& x, const auto& y) {
-      return tooldecode::difference(x, y);
-    });
+    rest.numbers = without(from.numbers, what.numbers,
+                           [](const auto& x, const auto& y) { return schema::difference(x, y); });
     rest.texts   = without(from.texts, what.texts, [&](const auto& x, const auto& y) {
-      return tooldecode::difference(x, y, texts);
+      return schema::difference(x, y, texts);
     });
     rest.arrays  = without(from.arrays, what.arrays,
                            [&](const auto& x, const auto& y) { return difference(x, y); });
@@ -174,7 +173,7 @@ class FormAlgebra : public FormTable {
 
   [[nodiscard]] std::optional<ArrayForm> intersection(const ArrayForm& a, const ArrayForm& b) {
     ArrayForm all{.rest      = both(a.rest, b.rest),
-                  .length    = tooldecode::intersection(a.length, b.length),
+                  .length    = schema::intersection(a.length, b.length),
                   .contains  = a.contains,
                   .unique    = a.unique || b.unique,
                   .evaluated = std::max(a.evaluated, b.evaluated)};
@@ -187,7 +186,7 @@ class FormAlgebra : public FormTable {
   }
 
   [[nodiscard]] std::optional<ObjectForm> intersection(const ObjectForm& a, const ObjectForm& b) {
-    ObjectForm all{.count = tooldecode::intersection(a.count, b.count), .dependent = a.dependent};
+    ObjectForm all{.count = schema::intersection(a.count, b.count), .dependent = a.dependent};
     all.others.clear();
     const MemberIndex of_a(a), of_b(b);
     all.members.reserve(std::max(a.members.size(), b.members.size()));
@@ -240,8 +239,8 @@ class FormAlgebra : public FormTable {
       some_left = rest.has_value();
       if (rest) from = std::move(*rest);
     };
-    for (const Occurrences& length : tooldecode::complement(what.length)) {
-      split({.length = length}, {.length = tooldecode::complement(length).front()});
+    for (const text::Occurrences& length : tooldecode::schema::complement(what.length)) {
+      split({.length = length}, {.length = tooldecode::schema::complement(length).front()});
     }
     const std::size_t places = std::max(from.prefix.size(), what.prefix.size());
     for (std::size_t i = 0; i < places; ++i) {
@@ -263,8 +262,8 @@ class FormAlgebra : public FormTable {
       }
     }
     for (const ArrayForm::Contains& contains : what.contains) {
-      for (const Occurrences& count : tooldecode::complement(contains.count)) {
-        const Occurrences others = tooldecode::complement(count).front();
+      for (const text::Occurrences& count : tooldecode::schema::complement(contains.count)) {
+        const text::Occurrences others = tooldecode::schema::complement(count).front();
         split({.contains = {{contains.item, count, contains.from}}},
               {.contains = {{contains.item, others, contains.from}}});
       }
@@ -289,7 +288,7 @@ class FormAlgebra : public FormTable {
         BuildBudget::require_room(bytes += bytes_of(*some));
         result.push_back(std::move(*some));
       }
-      if (is_long && kept.count == Occurrences{}) {
+      if (is_long && kept.count == text::Occurrences{}) {
         for (ObjectForm::Member& member : kept.members) {
           if (!all_kept.members.empty() && all_kept.members.back().name == member.name) {
             all_kept.members.back().value = member.value;
@@ -305,8 +304,8 @@ class FormAlgebra : public FormTable {
       some_left = rest.has_value();
       if (rest) from = std::move(*rest);
     };
-    for (const Occurrences& count : tooldecode::complement(what.count)) {
-      split({.count = count}, {.count = tooldecode::complement(count).front()});
+    for (const text::Occurrences& count : tooldecode::schema::complement(what.count)) {
+      split({.count = count}, {.count = tooldecode::schema::complement(count).front()});
     }
     const MemberIndex of_from(from), of_what(what);
     const auto own = [&](const std::string& name) {
@@ -403,7 +402,7 @@ class FormAlgebra : public FormTable {
   }
   // Whether another form's classes together hold all keys of a class.
   bool is_covered(const ObjectForm::Others& own, const ObjectForm& what) {
-    TextDfa rest = texts.texts(own.keys);
+    text::TextDfa rest = texts.texts(own.keys);
     for (const ObjectForm::Others& other : what.others) {
       rest = StringSets::without(rest, texts.texts(other.keys));
     }
@@ -413,17 +412,17 @@ class FormAlgebra : public FormTable {
   // Whether alternatives of one type exclude each other, as far as that is easily told.
 
   bool are_disjoint(const NumberForm& a, const NumberForm& b, std::uint32_t) {
-    return !tooldecode::intersection(a, b);
+    return !schema::intersection(a, b);
   }
   bool are_disjoint(const StringForm& a, const StringForm& b, std::uint32_t) {
-    const auto common = tooldecode::intersection(a, b, texts);
+    const auto common = schema::intersection(a, b, texts);
     if (!common) return true;
     if (common->values || a.tests.empty() || b.tests.empty()) return false;
     if (common->tests == a.tests || common->tests == b.tests) return false;
     return texts.excludes_all(common->tests);
   }
   bool are_disjoint(const ArrayForm& a, const ArrayForm& b, std::uint32_t depth) {
-    const Occurrences length = tooldecode::intersection(a.length, b.length);
+    const text::Occurrences length = schema::intersection(a.length, b.length);
     if (length.min > length.max) return true;
     const std::size_t places =
         std::min<std::size_t>(length.min, std::max(a.prefix.size(), b.prefix.size()) + 1);
@@ -433,7 +432,7 @@ class FormAlgebra : public FormTable {
     return false;
   }
   bool are_disjoint(const ObjectForm& a, const ObjectForm& b, std::uint32_t depth) {
-    const Occurrences count = tooldecode::intersection(a.count, b.count);
+    const text::Occurrences count = schema::intersection(a.count, b.count);
     if (count.min > count.max) return true;
     for (const ObjectForm* one : {&a, &b}) {
       const ObjectForm& other = one == &a ? b : a;
@@ -452,4 +451,4 @@ class FormAlgebra : public FormTable {
   std::map<std::pair<FormId, FormId>, bool> disjoint_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

@@ -20,7 +20,7 @@
 #include <tooldecode/schema/alternatives.hpp>
 #include <tooldecode/schema/form.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 /// Forms under numbers: schemas that are not read yet, what several forms have in common, what a
 /// form excludes. Members and items hold numbers, so that recursion ends by itself: a conjunction
@@ -201,4 +201,4 @@ class FormTable {
   std::uint32_t depth_ = 0;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

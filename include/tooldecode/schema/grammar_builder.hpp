@@ -26,7 +26,7 @@
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 /// Adds the values of forms to a Grammar; equal forms become one node.
 ///
@@ -48,7 +48,7 @@ class GrammarBuilder {
   };
 
   GrammarBuilder(Grammar& grammar, Reader& reader, Spellings& text, bool documented_order,
-                 const NumberLimits& limits = {})
+                 const text::NumberLimits& limits = {})
       : grammar_(grammar),
         reader_(reader),
         text_(text),
@@ -145,7 +145,7 @@ class GrammarBuilder {
     }
     for (const ObjectForm::Others& other : form.others) {
       const NodeId content = sequence({written.assign, value(other.value)});
-      for (const DfaPointer& key : keys(other.keys, written.plain)) {
+      for (const text::DfaPointer& key : keys(other.keys, written.plain)) {
         if (!key->empty()) set.others.push_back({key, content});
       }
     }
@@ -165,7 +165,7 @@ class GrammarBuilder {
   // them: they have too many keys, or more is asked of which members there are.
   static bool join_conditions(ObjectForm& form, const Members& written) {
     if (form.together.empty()) return true;
-    if (form.count != Occurrences{} || !form.dependent.empty() || written.documented_order ||
+    if (form.count != text::Occurrences{} || !form.dependent.empty() || written.documented_order ||
         !written.leading_keys.empty()) {
       return false;
     }
@@ -306,7 +306,7 @@ class GrammarBuilder {
     if (is_open) return choices.push_back(number({}));
     std::map<std::string, std::vector<NodeId>> constants;  // what may follow, by what begins
     for (const NumberForm& form : forms) {
-      const Decimal* point = find_point(form);
+      const text::Decimal* point = find_point(form);
       if (point == nullptr) choices.push_back(number(form));
       if (point == nullptr) continue;
       for (auto& beginning : Numbers::beginnings(*point, form.kinds, limits_)) {
@@ -326,7 +326,7 @@ class GrammarBuilder {
   }
   NodeId number(const NumberForm& form) {
     return shared(made_numbers_, Numbers::key(form), [&] {
-      NumberLexeme lexeme = Numbers::lexeme(form, limits_);
+      text::NumberLexeme lexeme = Numbers::lexeme(form, limits_);
       return grammar_.lexeme(std::move(lexeme.dfa), lexeme.units);
     });
   }
@@ -353,10 +353,10 @@ class GrammarBuilder {
     return shared(made_strings_, key, [&] {
       if (form.tests.empty() && form.excluded.empty()) return text_.string({}, form.length);
       const std::string* format = reader_.forms.texts.find_format(form.tests);
-      if (format != nullptr && form.excluded.empty() && form.length == Occurrences{}) {
+      if (format != nullptr && form.excluded.empty() && form.length == text::Occurrences{}) {
         return text_.format(*format, reader_.forms.texts.texts(form.tests));
       }
-      TextDfa text = reader_.forms.texts.texts(form.tests);
+      text::TextDfa text = reader_.forms.texts.texts(form.tests);
       if (!form.excluded.empty()) text = difference(text, texts_of(form.excluded));
       if (text.is_free_of_dead_ends(form.length)) return text_.string(text, form.length);
       return text_.string(text.bounded(form.length), {});
@@ -364,7 +364,7 @@ class GrammarBuilder {
   }
 
   // Key lexemes of a class. Members shadow them.
-  const std::vector<DfaPointer>& keys(const StringTests& tests, bool plain) {
+  const std::vector<text::DfaPointer>& keys(const StringTests& tests, bool plain) {
     const auto [known, fresh] = made_keys_[plain].try_emplace(tests);
     if (fresh) {
       known->second =
@@ -406,9 +406,9 @@ class GrammarBuilder {
         at = next->second;
       }
       const auto left = [&](std::uint32_t bound) {
-        return bound == Occurrences::unbounded ? bound : bound > count ? bound - count : 0;
+        return bound == text::Occurrences::unbounded ? bound : bound > count ? bound - count : 0;
       };
-      const Occurrences more{left(form.length.min), left(form.length.max)};
+      const text::Occurrences more{left(form.length.min), left(form.length.max)};
       const NodeId rest = value(form.rest);
       trie[at].then.push_back(count == 0 ? repeat(rest, more, text_.comma())
                                          : repeat(sequence({text_.comma(), rest}), more, end()));
@@ -426,7 +426,7 @@ class GrammarBuilder {
     choices.erase(std::unique(choices.begin(), choices.end()), choices.end());
     return shared(made_choices_, choices, [&] { return grammar_.choice(choices); });
   }
-  NodeId repeat(NodeId item, const Occurrences& count, NodeId separator) {
+  NodeId repeat(NodeId item, const text::Occurrences& count, NodeId separator) {
     return shared(made_repeats_, std::tuple{item, count.min, count.max, separator},
                   [&] { return grammar_.repeat(item, count, separator); });
   }
@@ -444,7 +444,7 @@ class GrammarBuilder {
     };
     add(items.null, Json()), add(items.truth, Json(true)), add(items.falsehood, Json(false));
     for (const NumberForm& number : items.numbers) {
-      const Decimal* point = find_point(number);
+      const text::Decimal* point = find_point(number);
       is_finite &= point != nullptr;
       if (point == nullptr) continue;
       listed.push_back(Numbers::spellings(*point, number.kinds, limits_));
@@ -465,7 +465,7 @@ class GrammarBuilder {
   Grammar& grammar_;
   Reader& reader_;
   Spellings& text_;
-  NumberLimits limits_;
+  text::NumberLimits limits_;
   Members inner_;
   NodeId open_array_, close_array_, open_object_, close_object_;
   std::uint32_t depth_ = 0;
@@ -476,7 +476,7 @@ class GrammarBuilder {
   std::map<std::tuple<NodeId, std::uint32_t, std::uint32_t, NodeId>, NodeId> made_repeats_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, StringTests, std::vector<std::string>>, NodeId>
       made_strings_;
-  std::map<StringTests, std::vector<DfaPointer>> made_keys_[2];
+  std::map<StringTests, std::vector<text::DfaPointer>> made_keys_[2];
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

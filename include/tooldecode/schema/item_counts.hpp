@@ -16,7 +16,7 @@
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/form_algebra.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 /// Items one by one, counting those that conform to each form of a list. Counts stop where they no
 /// longer matter, so that the nodes are few; an item need not be counted where only a least number
@@ -38,7 +38,7 @@ class ItemCounts {
     form_  = &form;
     known_ = {};
     if (form.contains.size() > 4) irreducible("too many forms that an array must contain");
-    const bool open = form.length.max == Occurrences::unbounded;
+    const bool open = form.length.max == text::Occurrences::unbounded;
     last_           = std::max<std::size_t>(form.prefix.size() + 1, form.length.min);
     for (const ArrayForm::Contains& contains : form.contains) {
       last_ = std::max(last_, contains.from + 1);
@@ -73,7 +73,7 @@ class ItemCounts {
     }
     if (may_end) choices.push_back(grammar_.empty());
     const bool full =
-        form_->length.max != Occurrences::unbounded && state.items >= form_->length.max;
+        form_->length.max != text::Occurrences::unbounded && state.items >= form_->length.max;
     for (std::size_t chosen = 0; !full && chosen < std::size_t{1} << contains.size(); ++chosen) {
       add_item(state, chosen, choices);
     }
@@ -88,7 +88,7 @@ class ItemCounts {
     for (std::size_t k = 0; k < form_->contains.size(); ++k) {
       const auto& [form, count, from] = form_->contains[k];
       const bool counted              = (chosen >> k & 1) != 0;
-      const bool open                 = count.max == Occurrences::unbounded;
+      const bool open                 = count.max == text::Occurrences::unbounded;
       const bool settled = state.items < from || (open && state.counts[k] >= count.min);
       if (settled && counted) return;  // counts no more
       if (settled) continue;
@@ -115,4 +115,4 @@ class ItemCounts {
   std::map<State, NodeId> known_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

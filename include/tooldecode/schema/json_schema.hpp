@@ -22,7 +22,7 @@ namespace tooldecode {
 
 /// How values are written, and how schemas are read.
 struct SchemaOptions {
-  ValueSyntax syntax       = ValueSyntax::json;
+  text::ValueSyntax syntax = text::ValueSyntax::json;
   bool documented_order    = false;  ///< properties in the order of the schema only
   std::uint32_t whitespace = 40;     ///< most bytes of optional whitespace; 0: ", " and ": " only
   std::vector<std::string> leading_keys{};  ///< of the root object: required, first, in this order
@@ -30,13 +30,13 @@ struct SchemaOptions {
   /// led astray by: named keys with every escape, of letters too (`\u0061`), and integers whose
   /// exponent makes up for digits behind a point (`3.5e1`).
   bool every_spelling = false;
-  DocumentRules rules{};
-  NumberLimits numbers{};  ///< how many digits numbers have, and which exponents
-  BuildLimits limits{};    ///< what building it may cost, unless an outer budget is charged
+  schema::DocumentRules rules{};
+  text::NumberLimits numbers{};  ///< how many digits numbers have, and which exponents
+  BuildLimits limits{};          ///< what building it may cost, unless an outer budget is charged
 };
 
 /// The mark, `argument_tag + i`, on the value of the root object's i-th property.
-inline constexpr std::uint32_t argument_tag = GrammarBuilder::argument_tag;
+inline constexpr std::uint32_t argument_tag = schema::GrammarBuilder::argument_tag;
 
 /// Adds the values of schemas to a Grammar.
 ///
@@ -94,7 +94,7 @@ class SchemaCompiler {
   /// Any value that conforms; `pointer` is where the schema stands in the root document.
   [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer) {
     return built(pointer, "no value conforms to this schema", [&] {
-      const FormId form = reader_.form(schema, pointer);
+      const schema::FormId form = reader_.form(schema, pointer);
       return &schema == &root_ ? values_.value(form, members(text_.colon(), false))
                                : values_.value(form);
     });
@@ -106,7 +106,8 @@ class SchemaCompiler {
       const NodeId equals =
           grammar_.sequence({text_.space(), grammar_.literal("="), text_.space()});
       std::vector<NodeId> choices;
-      for (const ObjectForm& object : reader_.forms[reader_.form(schema, pointer)].objects) {
+      for (const schema::ObjectForm& object :
+           reader_.forms[reader_.form(schema, pointer)].objects) {
         choices.push_back(values_.members(object, members(equals, true)));
       }
       return grammar_.choice(std::move(choices));
@@ -114,7 +115,7 @@ class SchemaCompiler {
   }
 
   /// What a relaxed reading has left out, see DocumentRules.
-  [[nodiscard]] const std::vector<Relaxation>& relaxations() const noexcept {
+  [[nodiscard]] const std::vector<schema::Relaxation>& relaxations() const noexcept {
     return reader_.relaxations();
   }
 
@@ -133,12 +134,12 @@ class SchemaCompiler {
       const NodeId node = make();
       if (grammar_.satisfiable(first_)[node]) return node;
     } catch (const Error& error) {
-      throw placed(error, pointer);
+      throw schema::placed(error, pointer);
     }
     throw Error(Errc::unsatisfiable_schema, pointer, otherwise);
   }
   // How the root object's members are written.
-  [[nodiscard]] GrammarBuilder::Members members(NodeId assign, bool plain) const {
+  [[nodiscard]] schema::GrammarBuilder::Members members(NodeId assign, bool plain) const {
     return {assign, plain, options_.documented_order, true, options_.leading_keys};
   }
 
@@ -146,9 +147,9 @@ class SchemaCompiler {
   const Json& root_;
   SchemaOptions options_;
   NodeId first_;  // the grammar's first node of this compiler
-  Reader reader_;
-  Spellings text_;
-  GrammarBuilder values_;
+  schema::Reader reader_;
+  schema::Spellings text_;
+  schema::GrammarBuilder values_;
 };
 
 }  // namespace tooldecode

@@ -14,7 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 /// The drafts of JSON Schema, oldest first.
 enum class SchemaDraft : std::uint8_t { draft4, draft6, draft7, draft2019, draft2020 };
@@ -184,4 +184,4 @@ struct Keyword {
   return result;
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

@@ -12,7 +12,7 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/schema/form.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 /// Finds members by their names in time that does not grow with their number; a few are looked
 /// through. The form keeps its members while the index is used, but for those that `add` adds.
@@ -67,4 +67,4 @@ class MemberIndex {
   std::unordered_map<std::string, std::uint32_t> by_name_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

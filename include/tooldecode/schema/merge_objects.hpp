@@ -15,7 +15,7 @@
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/member_index.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 namespace detail {
 
@@ -27,7 +27,7 @@ template <class Forms>
   const ObjectForm& first = *some[0];
   for (const ObjectForm* one : some) {
     BuildBudget::spend(2 * steps_of(*one));
-    if (one->count != Occurrences{} || !one->dependent.empty() || !one->together.empty() ||
+    if (one->count != text::Occurrences{} || !one->dependent.empty() || !one->together.empty() ||
         one->others != first.others || one->evaluated != first.evaluated) {
       return std::nullopt;
     }
@@ -130,4 +130,4 @@ void merge_objects(Form& form, Forms& forms) {
   }
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

@@ -19,7 +19,7 @@
 #include <tooldecode/text/number_bounds.hpp>
 #include <tooldecode/text/number_lexeme.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 /// How numbers of a form are written.
 ///
@@ -32,15 +32,16 @@ namespace tooldecode {
 /// \par Source      RFC 8259, section 6
 struct Numbers {
   /// The numbers of a form.
-  [[nodiscard]] static NumberLexeme lexeme(const NumberForm& form, const NumberLimits& limits) {
+  [[nodiscard]] static text::NumberLexeme lexeme(const NumberForm& form,
+                                                 const text::NumberLimits& limits) {
     static constexpr std::size_t max_kept = 256, max_states = 2'000;
     static std::mutex mutex;
-    static std::map<std::string, NumberLexeme> kept;
-    const bool as_written = limits == NumberLimits{}.as_written();
-    if (form.bounds == NumberBounds{} && (as_written || limits == NumberLimits{}) &&
-        (form.kinds == NumberKinds::any || form.kinds == NumberKinds::integers ||
-         form.kinds == NumberKinds::digits)) {
-      return any_number(form.kinds, as_written);
+    static std::map<std::string, text::NumberLexeme> kept;
+    const bool as_written = limits == text::NumberLimits{}.as_written();
+    if (form.bounds == text::NumberBounds{} && (as_written || limits == text::NumberLimits{}) &&
+        (form.kinds == text::NumberKinds::any || form.kinds == text::NumberKinds::integers ||
+         form.kinds == text::NumberKinds::digits)) {
+      return text::any_number(form.kinds, as_written);
     }
     std::string key = Numbers::key(form);
     for (const auto limit :
@@ -54,7 +55,7 @@ struct Numbers {
       const std::lock_guard lock(mutex);
       if (const auto known = kept.find(key); known != kept.end()) return known->second;
     }
-    NumberLexeme made = number_lexeme(form.bounds, form.kinds, limits);
+    text::NumberLexeme made = text::number_lexeme(form.bounds, form.kinds, limits);
     if (made.dfa->size() > max_states) return made;
     const std::lock_guard lock(mutex);
     if (kept.size() >= max_kept) return made;
@@ -64,14 +65,14 @@ struct Numbers {
   /// A text that equal forms share, and no others.
   [[nodiscard]] static std::string key(const NumberForm& form) {
     std::string key = std::to_string(static_cast<int>(form.kinds));
-    const auto put  = [&](const Decimal& one) {
+    const auto put  = [&](const text::Decimal& one) {
       key += (one.negative ? " -" : " ") + one.digits + 'e' + std::to_string(one.scale);
     };
     for (const auto& bound : {form.bounds.minimum, form.bounds.maximum}) {
       key += bound ? bound->exclusive ? '<' : '=' : '_';
       if (bound) put(bound->value);
     }
-    for (const Decimal& multiple : form.bounds.multiples) put(multiple);
+    for (const text::Decimal& multiple : form.bounds.multiples) put(multiple);
     return key;
   }
 
@@ -80,26 +81,27 @@ struct Numbers {
     std::string text;
     bool has_point   = false;
     std::int64_t min = 0, greatest = 0;  ///< the exponents that may follow
-    NumberKinds kinds                                      = NumberKinds::any;
+    text::NumberKinds kinds                                = text::NumberKinds::any;
     [[nodiscard]] auto operator<=>(const Beginning&) const = default;
   };
   /// How the texts of one number begin: with its plain digits, or with one digit before the point.
-  [[nodiscard]] static std::vector<Beginning> beginnings(const Decimal& number, NumberKinds kinds,
-                                                         const NumberLimits& limits) {
+  [[nodiscard]] static std::vector<Beginning> beginnings(const text::Decimal& number,
+                                                         text::NumberKinds kinds,
+                                                         const text::NumberLimits& limits) {
     const std::string sign = number.negative ? "-" : "";
     if (number.is_zero()) {
       const std::int64_t min = limits.min_exponent, greatest = limits.greatest_exponent;
       return {{"0", false, min, greatest, kinds}, {"-0", false, min, greatest, kinds}};
     }
     std::vector<Beginning> result;
-    if (compare(number.magnitude(), largest_number()) > 0) return result;
+    if (text::compare(number.magnitude(), text::largest_number()) > 0) return result;
     const auto max = static_cast<std::int64_t>(limits.digits);
     if (number.scale <= max && number.places() <= max) {
       result.push_back({number.plain(), !number.is_integral(), 0, 0, kinds});
     }
     const std::int64_t exponent = number.scale - 1;
     if (std::abs(exponent) < static_cast<std::int64_t>(limits.constant_exponent) || exponent == 0 ||
-        !has(kinds, ~NumberKinds::digits) || exponent < limits.min_exponent ||
+        !text::has(kinds, ~text::NumberKinds::digits) || exponent < limits.min_exponent ||
         exponent > limits.greatest_exponent) {
       return result;
     }
@@ -109,16 +111,17 @@ struct Numbers {
     return result;
   }
   /// What may follow a beginning: zeros behind the point, and an exponent.
-  [[nodiscard]] static DfaPointer rest(const Beginning& beginning, const NumberLimits& limits) {
-    enum : Dfa::State { start, point, zeros, count };
-    std::vector<Dfa::SparseRow> rows(count);
-    ExponentRows exponents(rows, limits.min_exponent, limits.greatest_exponent);
-    const Dfa::State mark = exponents.between(beginning.min, beginning.greatest);
-    const bool is_whole   = beginning.min <= 0 && beginning.greatest >= 0;
+  [[nodiscard]] static text::DfaPointer rest(const Beginning& beginning,
+                                             const text::NumberLimits& limits) {
+    enum : text::Dfa::State { start, point, zeros, count };
+    std::vector<text::Dfa::SparseRow> rows(count);
+    text::ExponentRows exponents(rows, limits.min_exponent, limits.greatest_exponent);
+    const text::Dfa::State mark = exponents.between(beginning.min, beginning.greatest);
+    const bool is_whole         = beginning.min <= 0 && beginning.greatest >= 0;
     rows[start].accepting =
-        is_whole && (beginning.has_point || has(beginning.kinds, NumberKinds::digits));
-    if (!beginning.has_point && !has(beginning.kinds, ~NumberKinds::digits)) {
-      return std::make_shared<const Dfa>(rows);
+        is_whole && (beginning.has_point || text::has(beginning.kinds, text::NumberKinds::digits));
+    if (!beginning.has_point && !text::has(beginning.kinds, ~text::NumberKinds::digits)) {
+      return std::make_shared<const text::Dfa>(rows);
     }
     rows[zeros].accepting = is_whole;
     if (beginning.has_point) {
@@ -126,25 +129,28 @@ struct Numbers {
     } else {
       rows[start].edges.push_back({'.', '.', point});
     }
-    for (const Dfa::State from : {point, zeros}) rows[from].edges.push_back({'0', '0', zeros});
-    for (const Dfa::State from : {start, zeros}) {
-      if (mark == Dfa::dead) continue;
+    for (const text::Dfa::State from : {point, zeros})
+      rows[from].edges.push_back({'0', '0', zeros});
+    for (const text::Dfa::State from : {start, zeros}) {
+      if (mark == text::Dfa::dead) continue;
       rows[from].edges.push_back({'E', 'E', mark});
       rows[from].edges.push_back({'e', 'e', mark});
     }
-    return std::make_shared<const Dfa>(rows);
+    return std::make_shared<const text::Dfa>(rows);
   }
   /// The texts of one number that writers write, where they have to be listed.
-  [[nodiscard]] static std::vector<std::string> spellings(const Decimal& number, NumberKinds kinds,
-                                                          const NumberLimits& limits) {
+  [[nodiscard]] static std::vector<std::string> spellings(const text::Decimal& number,
+                                                          text::NumberKinds kinds,
+                                                          const text::NumberLimits& limits) {
     std::vector<std::string> texts;
     for (const Beginning& one : beginnings(number, kinds, limits)) {
       const bool is_plain = one.min <= 0 && one.greatest >= 0;
       std::vector<std::string> mantissas;
-      if (one.has_point || has(kinds, NumberKinds::digits) || !is_plain) {
+      if (one.has_point || text::has(kinds, text::NumberKinds::digits) || !is_plain) {
         mantissas.push_back(one.text);
       }
-      if (!one.has_point && has(kinds, ~NumberKinds::digits)) mantissas.push_back(one.text + ".0");
+      if (!one.has_point && text::has(kinds, ~text::NumberKinds::digits))
+        mantissas.push_back(one.text + ".0");
       if (is_plain) {
         texts.insert(texts.end(), mantissas.begin(), mantissas.end());
         continue;
@@ -166,4 +172,4 @@ struct Numbers {
   }
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

@@ -16,7 +16,7 @@
 #include <tooldecode/schema/member_index.hpp>
 #include <tooldecode/schema/string_sets.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 /// The member of a name, which the form gets where it has none.
 ///
@@ -117,4 +117,4 @@ inline void restrict_names(ObjectForm& form, const Form& names, FormAlgebra& for
   });
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

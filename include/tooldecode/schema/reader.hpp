@@ -26,7 +26,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 /// Reads schemas into forms.
 ///
@@ -367,7 +367,7 @@ class Reader {
     const Assertions::Types types = site.has.types();
     Form form{types.null, types.boolean, types.boolean};
     if (types.integer) {
-      if (auto some = tooldecode::intersection(site.has.numbers(), NumberForm{})) {
+      if (auto some = schema::intersection(site.has.numbers(), NumberForm{})) {
         form.numbers.push_back(std::move(*some));
       }
     }
@@ -395,7 +395,7 @@ class Reader {
         form.tests = united(form.tests, {{*set}});
       }
     }
-    return tooldecode::intersection(form, StringForm{}, forms.texts);
+    return schema::intersection(form, StringForm{}, forms.texts);
   }
   [[nodiscard]] std::optional<std::uint32_t> find_format(const std::string& name,
                                                          const std::string& pointer) {
@@ -428,9 +428,9 @@ class Reader {
     }
     form.unique = site.has.is_set("uniqueItems");
     if (const Json* contains = site.has.find("contains")) {
-      Occurrences count = site.has.occurrences("minContains", "maxContains");
+      text::Occurrences count = site.has.occurrences("minContains", "maxContains");
       if (site.has.find("minContains") == nullptr) count.min = 1;
-      if (count != Occurrences{} || document_.has_unevaluated()) {
+      if (count != text::Occurrences{} || document_.has_unevaluated()) {
         form.contains.push_back({child(site, *contains, "contains"), count});
       }
     }
@@ -494,4 +494,4 @@ class Reader {
   std::size_t depth_    = 0;  // of negations
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

@@ -26,7 +26,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 /// Adds the texts of known values, and of what stands between values, to a Grammar.
 ///
@@ -40,17 +40,17 @@ class Spellings {
 
   /// \param whitespace  most bytes of optional whitespace; 0: ", " and ": " only
   /// \param every_spelling  see KeyedSet
-  Spellings(Grammar& grammar, ValueSyntax syntax, std::uint32_t whitespace = 40,
+  Spellings(Grammar& grammar, text::ValueSyntax syntax, std::uint32_t whitespace = 40,
             bool every_spelling = false)
       : grammar_(grammar),
         syntax_(syntax),
         every_spelling_(every_spelling),
         end_(grammar.empty()),
-        space_(whitespace == 0 ? end_ : grammar.lexeme(any_whitespace(), {0, whitespace})),
+        space_(whitespace == 0 ? end_ : grammar.lexeme(text::any_whitespace(), {0, whitespace})),
         comma_(separator(',')),
         colon_(separator(':')) {}
 
-  [[nodiscard]] ValueSyntax syntax() const noexcept { return syntax_; }
+  [[nodiscard]] text::ValueSyntax syntax() const noexcept { return syntax_; }
   /// Whether members' keys have every spelling, also such as no writer has.
   [[nodiscard]] bool every_spelling() const noexcept { return every_spelling_; }
   /// The empty text.
@@ -64,7 +64,7 @@ class Spellings {
   /// The ways in which a scalar is written: strings plainly and with every non-ASCII character
   /// escaped, in Python between either quote; an integral number with and without a point.
   [[nodiscard]] std::vector<std::string> spellings(const Json& value) const {
-    const bool python = syntax_ == ValueSyntax::python;
+    const bool python = syntax_ == text::ValueSyntax::python;
     if (value.is_null()) return {python ? "None" : "null"};
     if (value.is_boolean()) {
       if (python) return {value.get<bool>() ? "True" : "False"};
@@ -85,7 +85,7 @@ class Spellings {
         }
         for (const char quote : {'\'', '"'}) {
           texts.push_back(python_string(text, quote, ascii));
-          texts.push_back(StringEscape::quoted(text, syntax_, quote));
+          texts.push_back(text::StringEscape::quoted(text, syntax_, quote));
         }
       }
     } else {
@@ -111,31 +111,32 @@ class Spellings {
   }
 
   /// A string of some length whose text an automaton accepts; any text where there is none.
-  [[nodiscard]] NodeId string(const std::optional<TextDfa>& text, const Occurrences& length) {
+  [[nodiscard]] NodeId string(const std::optional<text::TextDfa>& text,
+                              const text::Occurrences& length) {
     if (length.min > length.max) return grammar_.nothing();
     std::vector<NodeId> quotes;
     for (const char quote : {'"', '\''}) {
-      if (quote == '\'' && syntax_ == ValueSyntax::json) continue;
-      quotes.push_back(
-          grammar_.lexeme(text ? std::make_shared<const Dfa>(string_lexeme(*text, syntax_, quote))
-                               : any_string(syntax_, quote),
-                          length));
+      if (quote == '\'' && syntax_ == text::ValueSyntax::json) continue;
+      quotes.push_back(grammar_.lexeme(
+          text ? std::make_shared<const text::Dfa>(text::string_lexeme(*text, syntax_, quote))
+               : text::any_string(syntax_, quote),
+          length));
     }
     return grammar_.choice(std::move(quotes));
   }
 
   /// A string of a format; one lexeme for the whole process.
-  [[nodiscard]] NodeId format(const std::string& name, const TextDfa& texts) {
+  [[nodiscard]] NodeId format(const std::string& name, const text::TextDfa& texts) {
     static std::mutex mutex;
-    static std::map<std::tuple<std::string, ValueSyntax, char>, DfaPointer> known;
+    static std::map<std::tuple<std::string, text::ValueSyntax, char>, text::DfaPointer> known;
     std::vector<NodeId> quotes;
     for (const char quote : {'"', '\''}) {
-      if (quote == '\'' && syntax_ == ValueSyntax::json) continue;
+      if (quote == '\'' && syntax_ == text::ValueSyntax::json) continue;
       const std::lock_guard lock(mutex);
-      DfaPointer& lexeme = known[{name, syntax_, quote}];
+      text::DfaPointer& lexeme = known[{name, syntax_, quote}];
       if (!lexeme) {
         const BuildBudget::Pause once;
-        lexeme = std::make_shared<const Dfa>(string_lexeme(texts, syntax_, quote));
+        lexeme = std::make_shared<const text::Dfa>(text::string_lexeme(texts, syntax_, quote));
       }
       quotes.push_back(grammar_.lexeme(lexeme));
     }
@@ -144,33 +145,35 @@ class Spellings {
 
   /// A key as a string, in its plainest form: one text for each quote.
   [[nodiscard]] std::vector<std::string> key(const std::string& name) const {
-    if (syntax_ == ValueSyntax::json) return {StringEscape::quoted(name, syntax_, '"')};
-    return {StringEscape::quoted(name, syntax_, '"'), StringEscape::quoted(name, syntax_, '\'')};
+    if (syntax_ == text::ValueSyntax::json) return {text::StringEscape::quoted(name, syntax_, '"')};
+    return {text::StringEscape::quoted(name, syntax_, '"'),
+            text::StringEscape::quoted(name, syntax_, '\'')};
   }
 
   /// Lexemes of the keys that an object does not name, which exclude each other: strings in every
   /// spelling, or identifiers where keys are plain.
   ///
   /// \param texts  those that the keys have; null for any
-  [[nodiscard]] std::vector<DfaPointer> other_keys(const TextDfa* texts, bool plain) const {
+  [[nodiscard]] std::vector<text::DfaPointer> other_keys(const text::TextDfa* texts,
+                                                         bool plain) const {
     if (plain && texts == nullptr) return {identifier("", "")};
-    if (plain) return {std::make_shared<const Dfa>(identifiers(*texts))};
-    std::vector<DfaPointer> keys;
+    if (plain) return {std::make_shared<const text::Dfa>(identifiers(*texts))};
+    std::vector<text::DfaPointer> keys;
     for (const char quote : {'"', '\''}) {
-      if (quote == '\'' && syntax_ == ValueSyntax::json) continue;
-      keys.push_back(texts == nullptr
-                         ? any_string(syntax_, quote)
-                         : std::make_shared<const Dfa>(key_lexeme(*texts, syntax_, quote)));
+      if (quote == '\'' && syntax_ == text::ValueSyntax::json) continue;
+      keys.push_back(texts == nullptr ? text::any_string(syntax_, quote)
+                                      : std::make_shared<const text::Dfa>(
+                                            text::key_lexeme(*texts, syntax_, quote)));
     }
     return keys;
   }
 
   /// The texts of an automaton that are identifiers: they need no quotes and no escapes.
-  [[nodiscard]] static Dfa identifiers(const TextDfa& text) {
-    const TextDfa words({{{'A', 'Z'}, {'_', '_'}, {'a', 'z'}}, {{'0', '9'}}},
-                        {{{1, TextDfa::dead}, false}, {{1, 1}, true}});
-    const TextDfa both = intersection(text, words);
-    std::vector<Dfa::Row> rows(both.rows().size());
+  [[nodiscard]] static text::Dfa identifiers(const text::TextDfa& text) {
+    const text::TextDfa words({{{'A', 'Z'}, {'_', '_'}, {'a', 'z'}}, {{'0', '9'}}},
+                              {{{1, text::TextDfa::dead}, false}, {{1, 1}, true}});
+    const text::TextDfa both = intersection(text, words);
+    std::vector<text::Dfa::Row> rows(both.rows().size());
     for (std::size_t s = 0; s < rows.size(); ++s) {
       for (std::size_t k = 0; k < both.classes().size(); ++k) {
         for (const auto& [min, max] : both.classes()[k].ranges()) {
@@ -179,16 +182,17 @@ class Spellings {
       }
       rows[s].accepting = both.rows()[s].accepting;
     }
-    return Dfa(rows);
+    return text::Dfa(rows);
   }
 
   /// An identifier between two texts.
-  [[nodiscard]] static DfaPointer identifier(std::string_view before, std::string_view after) {
-    std::vector<Dfa::Row> rows(before.size() + after.size() + 2);
+  [[nodiscard]] static text::DfaPointer identifier(std::string_view before,
+                                                   std::string_view after) {
+    std::vector<text::Dfa::Row> rows(before.size() + after.size() + 2);
     const auto spell = [&](std::size_t from, std::string_view text) {
       for (std::size_t i = 0; i < text.size(); ++i) {
         rows[from + i].next[static_cast<unsigned char>(text[i])] =
-            static_cast<Dfa::State>(from + i + 1);
+            static_cast<text::Dfa::State>(from + i + 1);
       }
     };
     spell(0, before);
@@ -198,11 +202,11 @@ class Spellings {
       const auto c     = static_cast<char>(b);
       const bool digit = c >= '0' && c <= '9';
       if (!(c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || digit)) continue;
-      rows[inside].next[b] = static_cast<Dfa::State>(inside);
-      if (!digit) rows[inside - 1].next[b] = static_cast<Dfa::State>(inside);
+      rows[inside].next[b] = static_cast<text::Dfa::State>(inside);
+      if (!digit) rows[inside - 1].next[b] = static_cast<text::Dfa::State>(inside);
     }
     rows.back().accepting = true;
-    return std::make_shared<const Dfa>(std::move(rows));
+    return std::make_shared<const text::Dfa>(std::move(rows));
   }
 
  private:
@@ -233,7 +237,7 @@ class Spellings {
       return result;
     };
     std::string result(1, quote);
-    for (const char32_t c : decode_utf8(text)) {
+    for (const char32_t c : text::decode_utf8(text)) {
       if (c == '\\' || c == static_cast<unsigned char>(quote)) {
         result += {'\\', static_cast<char>(c)};
       } else if (c == '\n' || c == '\r' || c == '\t') {
@@ -245,16 +249,16 @@ class Spellings {
       } else if (ascii && c >= 0x80) {
         result += "\\u" + hexadecimal(c, 4);
       } else {
-        append_utf8(result, c);
+        text::append_utf8(result, c);
       }
     }
     return result + quote;
   }
 
   Grammar& grammar_;
-  ValueSyntax syntax_;
+  text::ValueSyntax syntax_;
   bool every_spelling_;
   NodeId end_, space_, comma_, colon_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

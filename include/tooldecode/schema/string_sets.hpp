@@ -21,7 +21,7 @@
 #include <tooldecode/text/string_format.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 
-namespace tooldecode {
+namespace tooldecode::schema {
 
 /// That a text is in a set, or is not.
 struct StringTest {
@@ -47,7 +47,7 @@ using StringTests = std::vector<StringTest>;
 ///                  where the pattern was first named
 class StringSets {
  public:
-  using TextsPointer = std::shared_ptr<const TextDfa>;
+  using TextsPointer = std::shared_ptr<const text::TextDfa>;
 
   /// The texts in which a pattern matches.
   [[nodiscard]] std::uint32_t pattern(const std::string& text, const std::string& pointer) {
@@ -63,10 +63,10 @@ class StringSets {
   /// The texts of a format; nothing for one that the standard does not know.
   [[nodiscard]] std::optional<std::uint32_t> format(const std::string& name,
                                                     const std::string& pointer) {
-    if (!is_standard_format(name)) return std::nullopt;
+    if (!text::is_standard_format(name)) return std::nullopt;
     const auto known = formats_.find(name);
     if (known != formats_.end()) return known->second;
-    TextsPointer texts = string_format(name);
+    TextsPointer texts = text::string_format(name);
     if (!texts) {
       throw Error(Errc::unsupported_keyword, pointer,
                   "the format \"" + name + "\" has no automaton");
@@ -86,29 +86,30 @@ class StringSets {
 
   [[nodiscard]] bool holds(const StringTests& tests, const std::string& text) {
     if (tests.empty()) return true;
-    const std::u32string characters = decode_utf8(text);
+    const std::u32string characters = text::decode_utf8(text);
     return std::all_of(tests.begin(), tests.end(), [&](const StringTest& test) {
-      const TextDfa& one = set(test.set);
+      const text::TextDfa& one = set(test.set);
       BuildBudget::spend(characters.size() * (1 + one.classes().size()));
       return one.accepts(characters) != test.negated;
     });
   }
   /// The texts for which all tests hold.
-  [[nodiscard]] const TextDfa& texts(const StringTests& tests) {
+  [[nodiscard]] const text::TextDfa& texts(const StringTests& tests) {
     const auto known = products_.find(tests);
     if (known != products_.end()) return *known->second;
     TextsPointer all;
     if (tests.empty()) {
-      all = std::make_shared<const TextDfa>(TextDfa::repeated(CodePointSet::all()));
+      all =
+          std::make_shared<const text::TextDfa>(text::TextDfa::repeated(text::CodePointSet::all()));
     } else if (tests.size() == 1 && !tests[0].negated) {
       (void)set(tests[0].set);
       all = sets_[tests[0].set].texts;
     } else {
-      const StringTest& last = tests.back();
-      const TextDfa& before  = texts({tests.begin(), tests.end() - 1});
-      const TextDfa& own     = set(last.set);
-      all = std::make_shared<const TextDfa>(last.negated ? difference(before, own)
-                                                         : intersection(before, own));
+      const StringTest& last      = tests.back();
+      const text::TextDfa& before = texts({tests.begin(), tests.end() - 1});
+      const text::TextDfa& own    = set(last.set);
+      all = std::make_shared<const text::TextDfa>(last.negated ? difference(before, own)
+                                                               : intersection(before, own));
     }
     return *products_.emplace(tests, std::move(all)).first->second;
   }
@@ -121,7 +122,7 @@ class StringSets {
   }
 
   /// The texts of the first that are not the second's.
-  [[nodiscard]] static TextDfa without(const TextDfa& a, const TextDfa& b) {
+  [[nodiscard]] static text::TextDfa without(const text::TextDfa& a, const text::TextDfa& b) {
     return difference(a, b);
   }
 
@@ -132,11 +133,11 @@ class StringSets {
     TextsPointer texts;
   };
 
-  const TextDfa& set(std::uint32_t id) {
+  const text::TextDfa& set(std::uint32_t id) {
     Set& one = sets_[id];
     if (!one.texts) {
       try {
-        one.texts = std::make_shared<const TextDfa>(compile_pattern(one.text));
+        one.texts = std::make_shared<const text::TextDfa>(text::compile_pattern(one.text));
       } catch (const Error& error) {
         throw Error(error.code(), one.pointer, error.what());
       }
@@ -149,4 +150,4 @@ class StringSets {
   std::map<StringTests, TextsPointer> products_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::schema

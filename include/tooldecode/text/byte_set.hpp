@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// A set of bytes as 256 bits; a regular value.
 ///
@@ -116,4 +116,4 @@ class ByteSet {
   return text;
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

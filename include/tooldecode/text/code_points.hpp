@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// A set of code points as sorted ranges that neither overlap nor touch; surrogates are never in
 /// it.
@@ -132,4 +132,4 @@ inline void append_utf8(std::string& out, char32_t c) {
   return result;
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

@@ -14,7 +14,7 @@
 
 #include <tooldecode/core/error.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// A decimal number: sign x 0.digits x 10^scale.
 ///
@@ -176,4 +176,4 @@ struct Divisor {
   return all;
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

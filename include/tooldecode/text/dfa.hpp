@@ -16,7 +16,7 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/text/byte_set.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// A deterministic byte automaton in which every state can still reach acceptance.
 ///
@@ -352,4 +352,4 @@ class Dfa {
 /// Lexemes are shared between grammars, so that what is computed per vocabulary is computed once.
 using DfaPointer = std::shared_ptr<const Dfa>;
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

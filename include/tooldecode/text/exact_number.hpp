@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// What stands in a document for the number 18446744073709551617: a binary value, of a type of its
 /// own, that has the number's text. It is no string, which a schema could mean, and dumps as none;
@@ -73,4 +73,4 @@ struct ExactNumber {
   }
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

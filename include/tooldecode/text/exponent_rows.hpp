@@ -13,7 +13,7 @@
 
 #include <tooldecode/text/dfa.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// Adds to a lexeme's rows what may follow the `e` of a number: a sign or none, and the digits of
 /// an exponent within bounds. Zeros may lead as long as the digits are no more than the longest
@@ -108,4 +108,4 @@ class ExponentRows {
   std::map<Key, Dfa::State> interned_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

@@ -16,7 +16,7 @@
 #include <tooldecode/text/exponent_rows.hpp>
 #include <tooldecode/text/number_bounds.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// Adds to a lexeme's rows the texts of magnitudes: digits, a point and digits, an exponent.
 ///
@@ -391,4 +391,4 @@ class MagnitudeRows {
   std::vector<std::pair<Key, Dfa::State>> work_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

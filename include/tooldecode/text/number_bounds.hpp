@@ -8,7 +8,7 @@
 
 #include <tooldecode/text/decimal.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// Lower and upper bound of a number, and what it is a multiple of, all of them; nothing is no
 /// bound.
@@ -89,4 +89,4 @@ struct NumberLimits {
   friend bool operator==(const NumberLimits&, const NumberLimits&) = default;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

@@ -18,7 +18,7 @@
 #include <tooldecode/text/number_bounds.hpp>
 #include <tooldecode/text/occurrences.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// A lexeme and the bounds on its units that belong to it.
 struct NumberLexeme {
@@ -161,4 +161,4 @@ inline std::uint32_t make_finishable(std::vector<Dfa::SparseRow>& rows) {
   return kinds == NumberKinds::digits ? digits : as_written ? plain : integers;
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// How often something may occur; both ends count.
 struct Occurrences {
@@ -14,4 +14,4 @@ struct Occurrences {
   friend bool operator==(const Occurrences&, const Occurrences&) = default;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

@@ -19,7 +19,7 @@
 #include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/pattern_reader.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// The syntax tree of a pattern in Unicode mode, as JSON Schema's `pattern` has it.
 ///
@@ -324,4 +324,4 @@ class Pattern {
   Index root_         = 0;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

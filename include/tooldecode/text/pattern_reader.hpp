@@ -14,7 +14,7 @@
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/unicode_properties.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// A place in a pattern's text; it reads escapes and classes, and knows how errors are worded.
 ///
@@ -273,4 +273,4 @@ class PatternReader {
   std::optional<Error> refused_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

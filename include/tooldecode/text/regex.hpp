@@ -18,7 +18,7 @@
 #include <tooldecode/text/regex_terms.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 namespace detail {
 
@@ -350,4 +350,4 @@ inline TextDfa pattern_automaton(PatternTerms& terms, PatternTerms::Term start) 
   return detail::pattern_automaton(terms, terms.whole());
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

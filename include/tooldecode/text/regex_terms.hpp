@@ -14,7 +14,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/occurrences.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// A store of terms: equal terms are one term, and the distributions by which they are simplified
 /// keep the derivatives of a term few.
@@ -337,4 +337,4 @@ class RegexTerms {
   std::size_t work_ = 0;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

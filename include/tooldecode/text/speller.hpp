@@ -17,7 +17,7 @@
 #include <tooldecode/text/string_escape.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// Which spellings a literal may use.
 struct Spelling {
@@ -307,4 +307,4 @@ class Speller {
   detail::RowIndex index_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

@@ -15,7 +15,7 @@
 #include <tooldecode/text/speller.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 namespace detail {
 
@@ -115,4 +115,4 @@ template <class Spell>
   return Dfa(all.rows());
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

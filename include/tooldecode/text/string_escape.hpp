@@ -11,7 +11,7 @@
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/code_points.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// How values are written.
 enum class ValueSyntax : std::uint8_t {
@@ -185,4 +185,4 @@ class StringEscape {
   std::uint32_t places_ = 0;  // bytes behind the first letter; 0 before that letter
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

@@ -16,7 +16,7 @@
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 namespace detail {
 
@@ -226,4 +226,4 @@ class FormatPatterns {
   return format->second;
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

@@ -16,10 +16,9 @@
 #include <tooldecode/text/spelt_lexeme.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
-namespace detail {
-
+/// The strings of a text between quotes.
 inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
   if (text.empty()) return Dfa({});
   const std::size_t states = text.rows().size();
@@ -39,8 +38,6 @@ inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
                       });
 }
 
-}  // namespace detail
-
 /// A string literal between two quotes whose text the automaton accepts, as a writer spells it.
 ///
 /// Characters of ASCII are plain, or escaped where they must be: in the short form where the syntax
@@ -58,13 +55,13 @@ inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
 /// \par Errors      as spelt_lexeme; nothing is accepted where the text automaton is empty
 /// \par Source      RFC 8259, section 7; Python language reference, section 2.4.1
 [[nodiscard]] inline Dfa string_lexeme(const TextDfa& text, ValueSyntax syntax, char quote) {
-  return detail::quoted(text, {.syntax = syntax, .quote = quote});
+  return quoted(text, {.syntax = syntax, .quote = quote});
 }
 
 /// A key, quotes included, whose text the automaton accepts, in every spelling that `any_string`
 /// has.
 [[nodiscard]] inline Dfa key_lexeme(const TextDfa& text, ValueSyntax syntax, char quote) {
-  return detail::quoted(text, {.syntax = syntax, .quote = quote, .every = true});
+  return quoted(text, {.syntax = syntax, .quote = quote, .every = true});
 }
 
 /// Any string literal with this quote, in every spelling but Python's octal and named escapes and
@@ -94,4 +91,4 @@ inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
   return lexeme;
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

@@ -16,7 +16,7 @@
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/occurrences.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// A minimal deterministic automaton over code points; every state can reach acceptance.
 ///
@@ -437,4 +437,4 @@ class TextDfa {
   std::vector<Row> rows_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

@@ -17,7 +17,7 @@
 
 #include <tooldecode/text/code_points.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 namespace detail {
 
@@ -365,4 +365,4 @@ inline std::optional<CodePointSet> find_property(std::string_view property) {
   return detail::script(value).has_value() || lists(detail::other_scripts, value);
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

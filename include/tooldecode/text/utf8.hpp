@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// A code point and how many bytes of UTF-8 it takes.
 struct CodePoint {
@@ -48,4 +48,4 @@ struct CodePoint {
   return true;
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

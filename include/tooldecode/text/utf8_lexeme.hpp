@@ -10,7 +10,7 @@
 #include <tooldecode/text/spelt_lexeme.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 
-namespace tooldecode {
+namespace tooldecode::text {
 
 /// The texts of an automaton over code points as strict UTF-8, without quotes or escapes;
 /// characters are the units.
@@ -31,4 +31,4 @@ namespace tooldecode {
                       });
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::text

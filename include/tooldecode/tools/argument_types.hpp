@@ -13,7 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::tools {
 
 namespace detail {
 
@@ -101,4 +101,4 @@ inline std::set<std::string> types_of(const nlohmann::ordered_json& schema,
   return ToolSet::from_json(std::move(documents));
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::tools

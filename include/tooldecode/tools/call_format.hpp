@@ -45,8 +45,8 @@ struct ChoiceOptions {
   std::uint32_t whitespace = 40;            ///< as in SchemaOptions
   std::vector<std::string> leading_keys{};  ///< arguments that come first, of a named tool only
   bool open_ended = false;  ///< anything may follow the arguments, of a named tool only
-  std::optional<ReasoningDelimiters> reasoning{};  ///< a block that may precede the answer; in it a
-                                                   ///< trigger means nothing
+  std::optional<tools::ReasoningDelimiters> reasoning{};  ///< a block that may precede the answer;
+                                                          ///< in it a trigger means nothing
   /// What the text of an answer is where calls are not forced: a JSON value of this schema, its
   /// properties in the schema's order, in place of free text. An answer is then such a value or
   /// calls, and no text stands beside calls. See `JsonSchemaConstraint` for what is enforced.
@@ -92,7 +92,7 @@ concept CallFormat = std::copy_constructible<F> &&
                      requires(const F& format, Grammar& grammar, const ToolSet& tools,
                               std::span<const std::size_t> chosen, const ChoiceOptions& options,
                               std::span<const ToolCall> calls, std::string_view text) {
-                       { F::language } -> std::convertible_to<ValueReader::Language>;
+                       { F::language } -> std::convertible_to<tools::ValueReader::Language>;
                        { format.trigger() } -> std::convertible_to<std::string_view>;
                        { format.only_at_start() } -> std::convertible_to<bool>;
                        {
@@ -131,15 +131,15 @@ std::vector<std::string> never_in_text(const F& format) {
 
 /// Free text beside the calls of a format.
 template <CallFormat F>
-FreeText text_beside(const F& format, std::span<const CallOpening> openings) {
-  FreeText text;
+tools::FreeText text_beside(const F& format, std::span<const CallOpening> openings) {
+  tools::FreeText text;
   for (const CallOpening& opening : openings) {
     if (opening.only_at_start) {
       text.not_first.push_back(opening.delimiter);
       continue;
     }
     const auto delimiters =
-        opening.longer.empty() ? delimiter_spellings(opening.delimiter) : opening.longer;
+        opening.longer.empty() ? tools::delimiter_spellings(opening.delimiter) : opening.longer;
     text.without.insert(text.without.end(), delimiters.begin(), delimiters.end());
   }
   if constexpr (requires { format.barred(); }) text.barred = format.barred();
@@ -210,8 +210,8 @@ template <CallFormat F>
     single.open_ended = false;
   }
   const std::vector<CallOpening> openings = format.openings(grammar, tools, chosen, single);
-  const detail::FreeText beside           = detail::text_beside(format, openings);
-  const NodeId space                      = grammar.lexeme(any_whitespace(), {0, 2});
+  const tools::FreeText beside            = detail::text_beside(format, openings);
+  const NodeId space                      = grammar.lexeme(text::any_whitespace(), {0, 2});
   const bool is_forced = !chosen.empty() && options.choice != ToolChoice::automatic;
   std::optional<NodeId> value;  // that an answer's text is
   if (options.text_schema && !is_forced) {
@@ -235,7 +235,7 @@ template <CallFormat F>
     if (is_forced) {
       for (const CallOpening& opening : openings) {
         ways.push_back(
-            grammar.sequence({detail::delimiter(grammar, opening.delimiter), opening.calls}));
+            grammar.sequence({tools::delimiter(grammar, opening.delimiter), opening.calls}));
       }
       return in_calls(grammar.sequence({space, grammar.choice(std::move(ways))}));
     }
@@ -244,7 +244,7 @@ template <CallFormat F>
       for (const CallOpening& opening : openings) {
         if (chosen.empty()) break;
         const bool is_tagged = !opening.longer.empty();
-        ways.push_back(grammar.sequence({space, detail::delimiter(grammar, opening.delimiter),
+        ways.push_back(grammar.sequence({space, tools::delimiter(grammar, opening.delimiter),
                                          is_tagged ? opening.calls : in_calls(opening.calls)}));
       }
       return grammar.choice(std::move(ways));
@@ -257,9 +257,9 @@ template <CallFormat F>
       }
       return grammar.choice(std::move(ways));
     }
-    detail::FreeText text = beside;
+    tools::FreeText text = beside;
     if (!not_first.empty()) text.not_first.push_back(not_first);
-    const NodeId silent = grammar.lexeme(detail::free_text(text));
+    const NodeId silent = grammar.lexeme(tools::free_text(text));
     ways.push_back(silent);
     for (const CallOpening& opening : openings) {
       if (chosen.empty()) break;
@@ -268,13 +268,13 @@ template <CallFormat F>
             grammar.sequence({silent, grammar.literal(opening.delimiter), opening.calls}));
       } else if (opening.only_at_start) {
         ways.push_back(grammar.sequence(
-            {space, detail::delimiter(grammar, opening.delimiter), in_calls(opening.calls)}));
+            {space, tools::delimiter(grammar, opening.delimiter), in_calls(opening.calls)}));
       } else {
-        detail::FreeText before = text;
-        before.until            = detail::delimiter_spellings(opening.delimiter);
+        tools::FreeText before = text;
+        before.until           = tools::delimiter_spellings(opening.delimiter);
         for (const std::string& delimiter : before.until) std::erase(before.without, delimiter);
         ways.push_back(
-            grammar.sequence({grammar.lexeme(detail::free_text(before)), in_calls(opening.calls)}));
+            grammar.sequence({grammar.lexeme(tools::free_text(before)), in_calls(opening.calls)}));
       }
     }
     return grammar.choice(std::move(ways));
@@ -289,7 +289,7 @@ template <CallFormat F>
   auto without            = calls_end_it;
   without.insert(without.end(), never.begin(), never.end());
   std::vector<NodeId> ways{grammar.sequence(
-      {detail::reasoning_block(grammar, delimiters->begin, std::span(&delimiters->end, 1), without),
+      {tools::reasoning_block(grammar, delimiters->begin, std::span(&delimiters->end, 1), without),
        answer("")})};
   for (const CallOpening& opening : openings) {
     const auto at = std::find(calls_end_it.begin(), calls_end_it.end(), opening.delimiter);
@@ -298,8 +298,8 @@ template <CallFormat F>
     std::erase(others, opening.delimiter);
     others.push_back(delimiters->end);
     ways.push_back(
-        grammar.sequence({detail::reasoning_block(grammar, delimiters->begin,
-                                                  std::span(&opening.delimiter, 1), others),
+        grammar.sequence({tools::reasoning_block(grammar, delimiters->begin,
+                                                 std::span(&opening.delimiter, 1), others),
                           in_calls(opening.calls)}));
   }
   if (!delimiters->begin.empty()) ways.push_back(answer(delimiters->begin));

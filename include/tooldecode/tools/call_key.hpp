@@ -32,7 +32,7 @@ inline void fill_defaults(nlohmann::ordered_json& arguments, const nlohmann::ord
     if (!arguments.contains(name)) {
       const auto standard = property.find("default");
       if (standard == property.end()) continue;
-      arguments[name] = ExactNumber::rounded(*standard);
+      arguments[name] = text::ExactNumber::rounded(*standard);
     }
     fill_defaults(arguments[name], property);
   }

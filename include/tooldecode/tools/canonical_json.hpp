@@ -29,7 +29,7 @@ inline unsigned utf16_rank(char c) noexcept {
 
 // ECMAScript's Number::toString, of a number that is finite.
 inline void append_ecmascript_number(std::string& text, double value) {
-  auto [digits, exponent] = shortest_digits(value);
+  auto [digits, exponent] = tools::shortest_digits(value);
   if (value < 0) text.push_back('-');
   const auto count = static_cast<int>(digits.size());
   if (exponent < -6 || exponent >= 21) {
@@ -86,7 +86,7 @@ void append_canonical(std::string& text, const Json& value) {
       std::string_view separator;
       for (const auto& [key, member] : members) {
         text.append(std::exchange(separator, ","));
-        append_json_string(text, *key);
+        tools::append_json_string(text, *key);
         text.push_back(':');
         append_canonical(text, *member);
       }
@@ -94,7 +94,7 @@ void append_canonical(std::string& text, const Json& value) {
       return;
     }
     default:  // strings, words and integers are written in one way only
-      text.append(write_json(value));
+      text.append(tools::write_json(value));
   }
 }
 

@@ -14,7 +14,7 @@
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-namespace tooldecode::detail {
+namespace tooldecode::tools {
 
 /// Where a tool's name stands in the documents.
 inline std::string name_pointer(const Tool& tool) {
@@ -38,9 +38,11 @@ inline std::string argument_pointer(const Tool& tool, const std::string& key) {
   throw Error(Errc::unsupported_name, where,
               "the call format cannot write the name \"" + name + "\": " + why);
 }
+/// Throws where there is a reason why a format cannot write a tool's name.
 inline void refuse_tool(const Tool& tool, const std::optional<std::string>& why) {
   if (why) refuse_name(name_pointer(tool), tool.name, *why);
 }
+/// Throws where there is a reason why a format cannot write an argument's name.
 inline void refuse_argument(const Tool& tool, const std::string& key,
                             const std::optional<std::string>& why) {
   if (why) refuse_name(argument_pointer(tool, key), key, *why);
@@ -73,7 +75,7 @@ inline std::optional<std::string> why_not_carried(const std::string& name,
 /// Whether a text may be the name of a tool that is not known.
 inline bool is_name(std::string_view name) {
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
-  return !name.empty() && is_utf8(name) && std::none_of(name.begin(), name.end(), is_control);
+  return !name.empty() && text::is_utf8(name) && std::none_of(name.begin(), name.end(), is_control);
 }
 
-}  // namespace tooldecode::detail
+}  // namespace tooldecode::tools

@@ -111,11 +111,11 @@ std::optional<std::string> find_list_difference(const nlohmann::ordered_json& gi
   const std::size_t shared = std::min(given.size(), expected.size());
   for (std::size_t i = 0; i < shared; ++i) {
     if (const auto at = item_difference(given[i], expected[i])) {
-      return extend_pointer("", std::to_string(i)) + *at;
+      return tools::extend_pointer("", std::to_string(i)) + *at;
     }
   }
   if (given.size() == expected.size()) return std::nullopt;
-  return extend_pointer("", std::to_string(shared));
+  return tools::extend_pointer("", std::to_string(shared));
 }
 
 // The JSON pointer of the first place where two values differ.
@@ -131,11 +131,12 @@ inline std::optional<std::string> find_difference(const nlohmann::ordered_json& 
   if (given.is_object()) {
     for (const auto& [key, value] : given.items()) {
       const auto found = expected.find(key);
-      if (found == expected.end()) return extend_pointer("", key);
-      if (const auto at = find_difference(value, *found)) return extend_pointer("", key) + *at;
+      if (found == expected.end()) return tools::extend_pointer("", key);
+      if (const auto at = find_difference(value, *found))
+        return tools::extend_pointer("", key) + *at;
     }
     for (const auto& [key, value] : expected.items()) {
-      if (!given.contains(key)) return extend_pointer("", key);
+      if (!given.contains(key)) return tools::extend_pointer("", key);
     }
     return std::nullopt;
   }
@@ -257,11 +258,11 @@ class BfclArgument {
     };
     for (const auto& [key, member] : given.items()) {
       const auto found = value.find(key);
-      if (found == value.end() || !lists(*found, member)) return extend_pointer("", key);
+      if (found == value.end() || !lists(*found, member)) return tools::extend_pointer("", key);
     }
     for (const auto& [key, choices] : value.items()) {
       const bool optional = std::count(choices.begin(), choices.end(), "") > 0;
-      if (!given.contains(key) && !optional) return extend_pointer("", key);
+      if (!given.contains(key) && !optional) return tools::extend_pointer("", key);
     }
     return std::nullopt;
   }

@@ -58,7 +58,7 @@ struct DelimitedCall {
       "";  ///< a pattern: what other readers take for a delimiter, in no free text
 
   /// What values are written in.
-  static constexpr ValueReader::Language language = ValueReader::Language::json;
+  static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::json;
 
   /// Calls are of the type `function`, their arguments a block of Markdown.
   [[nodiscard]] static DelimitedCall deepseek_v3() {
@@ -141,7 +141,7 @@ struct DelimitedCall {
       if (i > 0) text += *between;
       text += begin + calls[i].name;
       if (numbered) text += ':' + std::to_string(i);
-      text += middle + write_json(calls[i].arguments) + end;
+      text += middle + tools::write_json(calls[i].arguments) + end;
     }
     return text + section_end;
   }
@@ -152,14 +152,14 @@ struct DelimitedCall {
     std::size_t first = text.find(trigger());
     if (lenient) first = std::min(first, text.find(call_delimiter()));
     if (first == std::string_view::npos) return calls;
-    ValueReader reader(text, ValueReader::Language::json, Errc::malformed_call);
+    tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
     reader.allow_repeated_keys();
     reader.skip(first);
     const bool has_section = reader.accept(section_begin);
     if (!has_section && !lenient) reader.expect(section_begin);
     do {
       reader.skip_space();
-      if (!calls.empty()) reader.expect(detail::trimmed(*between));
+      if (!calls.empty()) reader.expect(tools::trimmed(*between));
       reader.skip_space();
       calls.push_back(parse_call(reader, tools));
       reader.skip_space();
@@ -176,30 +176,31 @@ struct DelimitedCall {
     const bool exact    = options.whitespace == 0;
     const bool is_loose = lenient && !exact;
     // What any reader takes for the delimiter is one, with the space that follows or without.
-    const auto opening     = trigger().substr(0, trigger().find_last_not_of(' ') + 1);
-    const NodeId after_it  = grammar.literal(trigger().substr(opening.size()));
-    const NodeId space     = Spellings(grammar, ValueSyntax::json, options.whitespace).space();
+    const auto opening    = trigger().substr(0, trigger().find_last_not_of(' ') + 1);
+    const NodeId after_it = grammar.literal(trigger().substr(opening.size()));
+    const NodeId space =
+        schema::Spellings(grammar, text::ValueSyntax::json, options.whitespace).space();
     const NodeId name      = grammar.trie(names(grammar, tools, chosen, options));
-    const NodeId delimiter = detail::delimiter(grammar, begin);
+    const NodeId delimiter = tools::delimiter(grammar, begin);
     const NodeId section = section_begin.empty() ? after_it : grammar.sequence({space, delimiter});
     if (options.open_ended) {
-      const NodeId rest = grammar.lexeme(detail::any_text());
+      const NodeId rest = grammar.lexeme(tools::any_text());
       return {{std::string(opening), grammar.sequence({section, name, rest})}};
     }
     // Behind the arguments white space may stand anyway.
     const auto optional = [&](NodeId node) { return is_loose ? grammar.optional(node) : node; };
-    const NodeId close  = optional(detail::delimiter(grammar, exact ? end : detail::trimmed(end)));
+    const NodeId close  = optional(tools::delimiter(grammar, exact ? end : tools::trimmed(end)));
     const NodeId last =
-        grammar.sequence({close, space, optional(detail::delimiter(grammar, section_end)),
+        grammar.sequence({close, space, optional(tools::delimiter(grammar, section_end)),
                           section_end.empty() ? grammar.empty() : space});
     NodeId calls = name;
     if (between && options.parallel) {
       const NodeId next =
-          exact ? grammar.sequence({close, detail::delimiter(grammar, *between), delimiter})
-                : grammar.sequence({close, space,
-                                    detail::delimiter(grammar, detail::trimmed(*between)), space,
-                                    delimiter});
-      calls = grammar.repeat(name, {1, Occurrences::unbounded}, next);
+          exact
+              ? grammar.sequence({close, tools::delimiter(grammar, *between), delimiter})
+              : grammar.sequence({close, space, tools::delimiter(grammar, tools::trimmed(*between)),
+                                  space, delimiter});
+      calls = grammar.repeat(name, {1, text::Occurrences::unbounded}, next);
     }
     std::vector<CallOpening> result{
         {std::string(opening), grammar.sequence({section, calls, last})}};
@@ -218,32 +219,31 @@ struct DelimitedCall {
 
   // The delimiter that `begin` begins with.
   [[nodiscard]] std::string_view call_delimiter() const {
-    return std::string_view(begin).substr(0, detail::delimiter_length(begin));
+    return std::string_view(begin).substr(0, tools::delimiter_length(begin));
   }
 
   // The tools' names, with all that follows each up to the end of the arguments.
   [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
       Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
       const ChoiceOptions& options) const {
-    const SchemaOptions written{ValueSyntax::json, options.documented_order, options.whitespace,
-                                options.leading_keys};
+    const SchemaOptions written{text::ValueSyntax::json, options.documented_order,
+                                options.whitespace, options.leading_keys};
     const auto middles =
-        numbered ? std::vector<std::string>{":"} : detail::delimiter_spellings(middle);
+        numbered ? std::vector<std::string>{":"} : tools::delimiter_spellings(middle);
     std::vector<std::string_view> delimiters;
     for (const std::string_view delimiter :
          {std::string_view(section_begin), std::string_view(begin), std::string_view(middle),
           std::string_view(end), std::string_view(section_end), std::string_view(id)}) {
-      delimiters.push_back(detail::trimmed(delimiter));
+      delimiters.push_back(tools::trimmed(delimiter));
     }
     std::vector<std::pair<std::string, NodeId>> result;
     for (const std::size_t i : chosen) {
       const Tool& tool = tools[i];
-      detail::refuse_tool(tool, detail::why_not_carried(tool.name, delimiters, middle));
+      tools::refuse_tool(tool, tools::why_not_carried(tool.name, delimiters, middle));
       const auto arguments = [&](Grammar& part) {
         SchemaCompiler compiler(part, tool.parameters, written);
-        const NodeId opening = numbered
-                                   ? part.sequence({number(part), detail::delimiter(part, middle)})
-                                   : part.empty();
+        const NodeId opening =
+            numbered ? part.sequence({number(part), tools::delimiter(part, middle)}) : part.empty();
         return part.sequence({opening, compiler.whitespace(),
                               compiler.value(tool.parameters, tool.parameters_pointer),
                               compiler.whitespace()});
@@ -252,8 +252,8 @@ struct DelimitedCall {
       for (const std::string& after : middles) result.emplace_back(tool.name + after, after_name);
       if (id.empty() || options.whitespace == 0) continue;
       const NodeId after_id = grammar.sequence(
-          {detail::call_id(grammar), detail::delimiter(grammar, middle), after_name});
-      for (const std::string& delimiter : detail::delimiter_spellings(id)) {
+          {tools::call_id(grammar), tools::delimiter(grammar, middle), after_name});
+      for (const std::string& delimiter : tools::delimiter_spellings(id)) {
         result.emplace_back(tool.name + delimiter, after_id);
       }
     }
@@ -261,21 +261,21 @@ struct DelimitedCall {
   }
   // One to nine digits.
   static NodeId number(Grammar& grammar) {
-    std::vector<Dfa::Row> rows(2);
+    std::vector<text::Dfa::Row> rows(2);
     for (unsigned b = '0'; b <= '9'; ++b) rows[0].next[b] = rows[1].next[b] = 1;
     rows[0].boundary = rows[1].boundary = rows[1].accepting = true;
-    return grammar.lexeme(std::make_shared<const Dfa>(std::move(rows)), {1, 9});
+    return grammar.lexeme(std::make_shared<const text::Dfa>(std::move(rows)), {1, 9});
   }
 
   // Whether the calls end here, and with them their section.
-  [[nodiscard]] bool is_over(ValueReader& reader) const {
+  [[nodiscard]] bool is_over(tools::ValueReader& reader) const {
     if (section_end.empty() || (lenient && reader.at_end())) return reader.at_end();
     return reader.accept(section_end);
   }
 
   // A name up to a delimiter: that of a tool as it stands, else without what may stand around it.
-  [[nodiscard]] std::string parse_name(ValueReader& reader, const ToolSet& tools) const {
-    const std::string_view delimiter = detail::trimmed(middle);
+  [[nodiscard]] std::string parse_name(tools::ValueReader& reader, const ToolSet& tools) const {
+    const std::string_view delimiter = tools::trimmed(middle);
     const std::size_t at             = reader.position();
     const std::size_t length         = reader.rest().find(delimiter);
     if (length == std::string_view::npos) reader.fail("expected '" + std::string(delimiter) + "'");
@@ -298,12 +298,12 @@ struct DelimitedCall {
       exact = name = without_number(name.substr(0, name.find_last_not_of(" \t\r\n") + 1));
     }
     if (tools.find(exact)) return std::string(exact);
-    name = detail::trimmed(name);
-    if (!detail::is_name(name)) reader.fail_at(at, "expected the name of a tool");
+    name = tools::trimmed(name);
+    if (!tools::is_name(name)) reader.fail_at(at, "expected the name of a tool");
     return std::string(name);
   }
 
-  [[nodiscard]] ToolCall parse_call(ValueReader& reader, const ToolSet& tools) const {
+  [[nodiscard]] ToolCall parse_call(tools::ValueReader& reader, const ToolSet& tools) const {
     reader.expect(begin);
     std::string name = parse_name(reader, tools);
     reader.skip_space();
@@ -311,7 +311,7 @@ struct DelimitedCall {
     ToolCall call{std::move(name), reader.value()};
     if (!call.arguments.is_object()) reader.fail_at(start, "the arguments are an object");
     reader.skip_space();
-    const std::string_view close = detail::trimmed(end);
+    const std::string_view close = tools::trimmed(end);
     if (!reader.accept(close) && !lenient) reader.expect(close);
     return call;
   }

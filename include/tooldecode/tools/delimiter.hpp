@@ -16,7 +16,7 @@
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
-namespace tooldecode::detail {
+namespace tooldecode::tools {
 
 /// The length of the delimiter that a text begins with, 0 where it begins with none: `<...>`
 /// without white space inside, or capitals in brackets, a slash before them. Only these may be
@@ -99,8 +99,8 @@ inline NodeId delimiter(Grammar& grammar, std::string_view text) {
 
 /// The name that Mistral's models give a call: nine letters or digits.
 inline NodeId call_id(Grammar& grammar) {
-  static const DfaPointer lexeme = [] {
-    std::vector<Dfa::Row> rows(2);
+  static const text::DfaPointer lexeme = [] {
+    std::vector<text::Dfa::Row> rows(2);
     for (const auto& [first, last] : {std::pair{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}) {
       for (char c = first; c <= last; ++c) {
         const auto byte    = static_cast<std::uint8_t>(c);
@@ -108,9 +108,9 @@ inline NodeId call_id(Grammar& grammar) {
       }
     }
     rows[0].boundary = rows[1].boundary = rows[1].accepting = true;
-    return std::make_shared<const Dfa>(rows);
+    return std::make_shared<const text::Dfa>(rows);
   }();
   return grammar.lexeme(lexeme, {9, 9});
 }
 
-}  // namespace tooldecode::detail
+}  // namespace tooldecode::tools

@@ -44,7 +44,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::tools {
 
 /// How a part of a document was read; the header's table says what each means.
 enum class Reading : std::uint8_t {
@@ -243,7 +243,7 @@ class DocumentReader {
       const std::string text = schema[key].get<std::string>();
       try {
         const Json number = parse_exact_json(text);
-        if (!ExactNumber::is_number(number)) continue;
+        if (!text::ExactNumber::is_number(number)) continue;
         schema[key] = number;
       } catch (const Error&) {
         continue;
@@ -333,11 +333,11 @@ class DocumentReader {
                          [&](const Json& one) { return is_of_type(value, one); });
     }
     if (type == "integer") {
-      return ExactNumber::is_number(value) &&
-             Decimal::parse(ExactNumber::text(value)).is_integral();
+      return text::ExactNumber::is_number(value) &&
+             text::Decimal::parse(text::ExactNumber::text(value)).is_integral();
     }
     return (type == "string" && value.is_string()) ||
-           (type == "number" && ExactNumber::is_number(value)) ||
+           (type == "number" && text::ExactNumber::is_number(value)) ||
            (type == "boolean" && value.is_boolean()) || (type == "null" && value.is_null()) ||
            (type == "array" && value.is_array()) || (type == "object" && value.is_object());
   }
@@ -366,7 +366,8 @@ class DocumentReader {
     if (outside == members.end()) return;
     note(Reading::enum_over_type, extend_pointer(pointer, "enum"),
          "type " + type.dump() + " is dropped: the enum has " +
-             (ExactNumber::is(*outside) ? ExactNumber::text(*outside) : outside->dump()));
+             (text::ExactNumber::is(*outside) ? text::ExactNumber::text(*outside)
+                                              : outside->dump()));
     schema.erase("type");
   }
 
@@ -509,4 +510,4 @@ class DocumentReader {
   bool composes_ = false;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::tools

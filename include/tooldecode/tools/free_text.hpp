@@ -23,7 +23,7 @@
 #include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
-namespace tooldecode {
+namespace tooldecode::tools {
 
 /// What stands around a block of reasoning before an answer.
 struct ReasoningDelimiters {
@@ -31,8 +31,6 @@ struct ReasoningDelimiters {
   std::string end   = "</think>";  ///< the first one closes the block
   friend bool operator==(const ReasoningDelimiters&, const ReasoningDelimiters&) = default;
 };
-
-namespace detail {
 
 /// What free text is: any bytes and no control tokens, but for this.
 struct FreeText {
@@ -47,17 +45,17 @@ struct FreeText {
 /// These may hold control tokens; where one has been read, the rest must follow.
 ///
 /// Source: Aho and Corasick 1975
-inline Dfa text_between(const FreeText& text) {
+inline text::Dfa text_between(const FreeText& text) {
   static constexpr auto open  = static_cast<std::uint8_t>(control_open);
   static constexpr auto close = static_cast<std::uint8_t>(control_close);
-  std::vector<Dfa::Row> rows(1);
+  std::vector<text::Dfa::Row> rows(1);
   std::vector<char> ends(1), fails(1);
   const auto insert = [&](std::string_view delimiter) {
-    Dfa::State at = 0;
+    text::Dfa::State at = 0;
     for (const char c : delimiter) {
       const auto byte = static_cast<std::uint8_t>(c);
-      if (rows[at].next[byte] == Dfa::dead) {
-        const auto fresh    = static_cast<Dfa::State>(rows.size());
+      if (rows[at].next[byte] == text::Dfa::dead) {
+        const auto fresh    = static_cast<text::Dfa::State>(rows.size());
         rows[at].next[byte] = fresh;
         rows.emplace_back(), ends.push_back(0), fails.push_back(0);
       }
@@ -69,10 +67,10 @@ inline Dfa text_between(const FreeText& text) {
   for (const std::string& delimiter : text.until) ends[insert(delimiter)] = 1;
   // In the order of their lengths: each beginning with the longest other one that it ends with,
   // which is none from a control token on.
-  std::vector<std::pair<Dfa::State, Dfa::State>> order{{0, 0}};
+  std::vector<std::pair<text::Dfa::State, text::Dfa::State>> order{{0, 0}};
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto [at, shorter] = order[i];
-    if (ends[at] == 0 && fails[at] == 0 && shorter != Dfa::dead) {
+    if (ends[at] == 0 && fails[at] == 0 && shorter != text::Dfa::dead) {
       ends[at]  = ends[shorter];
       fails[at] = fails[shorter];
     }
@@ -80,47 +78,47 @@ inline Dfa text_between(const FreeText& text) {
       rows[at] = {.accepting = ends[at] != 0};
       continue;
     }
-    rows[at].accepting = text.until.empty() && shorter != Dfa::dead;
+    rows[at].accepting = text.until.empty() && shorter != text::Dfa::dead;
     for (unsigned b = 0; b < 256; ++b) {
-      const bool is_text   = at == 0 && b != open && b != close;
-      Dfa::State otherwise = is_text ? 0 : Dfa::dead;
-      if (at != 0 && shorter != Dfa::dead) otherwise = rows[shorter].next[b];
-      Dfa::State& next = rows[at].next[b];
-      if (next == Dfa::dead) {
+      const bool is_text         = at == 0 && b != open && b != close;
+      text::Dfa::State otherwise = is_text ? 0 : text::Dfa::dead;
+      if (at != 0 && shorter != text::Dfa::dead) otherwise = rows[shorter].next[b];
+      text::Dfa::State& next = rows[at].next[b];
+      if (next == text::Dfa::dead) {
         next = otherwise;
       } else {
         order.emplace_back(next, otherwise);
       }
     }
   }
-  return Dfa(rows);
+  return text::Dfa(rows);
 }
 
 /// Where a pattern's match is looked for.
 enum class MatchAt : std::uint8_t { start, anywhere };
 
 /// Those texts of a lexeme that hold no text of another one at their start, or anywhere.
-inline Dfa without_match(const Dfa& text, const Dfa& pattern, MatchAt where) {
+inline text::Dfa without_match(const text::Dfa& text, const text::Dfa& pattern, MatchAt where) {
   struct SearchState {
-    Dfa::State text;
-    std::vector<Dfa::State> begun;  // of the pattern, ascending
+    text::Dfa::State text;
+    std::vector<text::Dfa::State> begun;  // of the pattern, ascending
     auto operator<=>(const SearchState&) const = default;
   };
   if (pattern.empty() || text.empty()) return text;
   std::vector<SearchState> order{{0, {0}}};
-  std::map<SearchState, Dfa::State> number{{order[0], 0}};
-  std::vector<Dfa::Row> rows;
+  std::map<SearchState, text::Dfa::State> number{{order[0], 0}};
+  std::vector<text::Dfa::Row> rows;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const SearchState at = order[i];
-    Dfa::Row row{.accepting = text.accepting(at.text)};
+    text::Dfa::Row row{.accepting = text.accepting(at.text)};
     for (unsigned b = 0; b < 256; ++b) {
       const auto byte = static_cast<std::uint8_t>(b);
       SearchState next{text.next(at.text, byte), {}};
-      if (next.text == Dfa::dead) continue;
+      if (next.text == text::Dfa::dead) continue;
       bool is_match = false;
-      for (const Dfa::State begun : at.begun) {
-        const Dfa::State further = pattern.next(begun, byte);
-        if (further == Dfa::dead) continue;
+      for (const text::Dfa::State begun : at.begun) {
+        const text::Dfa::State further = pattern.next(begun, byte);
+        if (further == text::Dfa::dead) continue;
         is_match |= pattern.accepting(further);
         next.begun.push_back(further);
       }
@@ -129,44 +127,45 @@ inline Dfa without_match(const Dfa& text, const Dfa& pattern, MatchAt where) {
       std::sort(next.begun.begin(), next.begun.end());
       const auto last = std::unique(next.begun.begin(), next.begun.end());
       next.begun.erase(last, next.begun.end());
-      const auto [known, fresh] = number.emplace(next, static_cast<Dfa::State>(order.size()));
+      const auto [known, fresh] = number.emplace(next, static_cast<text::Dfa::State>(order.size()));
       if (fresh) order.push_back(std::move(next));
       row.next[b] = known->second;
     }
     rows.push_back(std::move(row));
   }
-  return Dfa(rows);
+  return text::Dfa(rows);
 }
 
 /// Free text as a lexeme; made once where it does not depend on tools.
 ///
 /// \par Complexity  O(bytes of the delimiters x 256), or O(log) where the text is known
-inline DfaPointer free_text(const FreeText& text) {
+inline text::DfaPointer free_text(const FreeText& text) {
   constexpr std::size_t max_known = 256;
   static std::mutex mutex;
-  static std::map<FreeText, DfaPointer> known;
+  static std::map<FreeText, text::DfaPointer> known;
   {
     const std::lock_guard lock(mutex);
     if (const auto found = known.find(text); found != known.end()) return found->second;
   }
-  Dfa made = text_between(text);
+  text::Dfa made = text_between(text);
   for (const std::string& delimiter : text.not_first) {
     // What Python and JavaScript strip from a text.
-    const TextDfa pattern = compile_whole_pattern("[\\s\\x1c-\\x1f\\x85]*" + pattern_of(delimiter));
-    made                  = without_match(made, utf8_lexeme(pattern), MatchAt::start);
+    const text::TextDfa pattern =
+        text::compile_whole_pattern("[\\s\\x1c-\\x1f\\x85]*" + pattern_of(delimiter));
+    made = without_match(made, text::utf8_lexeme(pattern), MatchAt::start);
   }
   if (!text.barred.empty()) {
-    const TextDfa pattern = compile_whole_pattern(text.barred);
-    made                  = without_match(made, utf8_lexeme(pattern), MatchAt::anywhere);
+    const text::TextDfa pattern = text::compile_whole_pattern(text.barred);
+    made = without_match(made, text::utf8_lexeme(pattern), MatchAt::anywhere);
   }
-  auto result = std::make_shared<const Dfa>(std::move(made));
+  auto result = std::make_shared<const text::Dfa>(std::move(made));
   const std::lock_guard lock(mutex);
   if (known.size() < max_known) known.emplace(text, result);
   return result;
 }
 
 /// Any bytes, and no control tokens.
-inline DfaPointer any_text() {
+inline text::DfaPointer any_text() {
   return free_text({});
 }
 
@@ -185,8 +184,8 @@ inline NodeId reasoning_block(Grammar& grammar, std::string_view begin,
                               std::span<const std::string> ends,
                               std::span<const std::string> without) {
   const FreeText block{.until = all_spellings(ends), .without = all_spellings(without)};
-  return grammar.sequence({grammar.lexeme(any_whitespace(), {0, 2}), delimiter(grammar, begin),
-                           grammar.lexeme(free_text(block))});
+  return grammar.sequence({grammar.lexeme(text::any_whitespace(), {0, 2}),
+                           delimiter(grammar, begin), grammar.lexeme(free_text(block))});
 }
 
 /// A text whose block of reasoning, if it has one, is made blank: places stay where they are.
@@ -208,6 +207,4 @@ inline std::string without_reasoning(std::string_view text, const ReasoningDelim
   return result;
 }
 
-}  // namespace detail
-
-}  // namespace tooldecode
+}  // namespace tooldecode::tools

@@ -45,10 +45,10 @@ namespace tooldecode {
 /// \par Source      OpenAI, harmony response format
 struct HarmonyCall {
   /// What values are written in.
-  static constexpr ValueReader::Language language = ValueReader::Language::json;
+  static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::json;
 
   /// The analysis as a block that precedes an answer.
-  [[nodiscard]] static ReasoningDelimiters analysis() {
+  [[nodiscard]] static tools::ReasoningDelimiters analysis() {
     return {"<|channel|>analysis<|message|>", "<|end|><|start|>assistant"};
   }
 
@@ -66,7 +66,7 @@ struct HarmonyCall {
     for (const ToolCall& call : calls) {
       if (!text.empty()) text += "<|start|>assistant";
       ((text += trigger()) += call.name) += " <|constrain|>json<|message|>";
-      text += write_json(call.arguments) + "<|call|>";
+      text += tools::write_json(call.arguments) + "<|call|>";
     }
     return text;
   }
@@ -75,13 +75,13 @@ struct HarmonyCall {
   [[nodiscard]] static std::vector<ToolCall> parse(std::string_view text,
                                                    const ToolSet& /*tools*/) {
     std::vector<ToolCall> calls;
-    ValueReader reader(text, ValueReader::Language::json, Errc::malformed_call);
+    tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
     reader.allow_repeated_keys();
     for (bool is_first = true; !reader.at_end(); is_first = false) {
       const auto recipient = parse_header(reader, is_first);
       if (recipient && recipient->starts_with("functions.")) {
         const std::string_view name = recipient->substr(std::string_view("functions.").size());
-        if (!detail::is_name(name)) reader.fail("expected the name of a tool before the message");
+        if (!tools::is_name(name)) reader.fail("expected the name of a tool before the message");
         const std::size_t start = reader.position();
         ToolCall call{std::string(name), reader.value()};
         if (!call.arguments.is_object()) reader.fail_at(start, "the arguments are an object");
@@ -111,10 +111,10 @@ struct HarmonyCall {
                                                          std::span<const std::size_t> chosen,
                                                          const ChoiceOptions& options) {
     const bool exact      = options.whitespace == 0;
-    const NodeId constant = detail::delimiter(grammar, " <|constrain|>json<|message|>");
+    const NodeId constant = tools::delimiter(grammar, " <|constrain|>json<|message|>");
     const NodeId type     = exact ? constant : type_of_json(grammar);
     const NodeId channel =
-        exact ? detail::delimiter(grammar, "<|channel|>commentary") : any_channel(grammar);
+        exact ? tools::delimiter(grammar, "<|channel|>commentary") : any_channel(grammar);
     // Behind the role, and behind the channel.
     const NodeId after_role = grammar.sequence({optional_space(grammar), channel, type});
     std::vector<std::pair<std::string, NodeId>> early, late;
@@ -123,8 +123,8 @@ struct HarmonyCall {
       refuse(tool);
       const NodeId arguments = grammar.part(static_cast<std::uint32_t>(i), [&](Grammar& part) {
         SchemaCompiler compiler(part, tool.parameters,
-                                {ValueSyntax::json, options.documented_order, options.whitespace,
-                                 options.leading_keys});
+                                {text::ValueSyntax::json, options.documented_order,
+                                 options.whitespace, options.leading_keys});
         return part.sequence({compiler.whitespace(),
                               compiler.value(tool.parameters, tool.parameters_pointer),
                               compiler.whitespace()});
@@ -137,17 +137,17 @@ struct HarmonyCall {
     const NodeId late_name   = grammar.trie(late);
     const NodeId early_name  = grammar.trie(early);
     if (options.open_ended) {
-      const NodeId rest = grammar.lexeme(detail::any_text());
+      const NodeId rest = grammar.lexeme(tools::any_text());
       return {{"", grammar.sequence({before_late, late_name, rest})}};
     }
-    const NodeId close = detail::delimiter(grammar, "<|call|>");
-    const NodeId space = exact ? grammar.empty() : grammar.lexeme(any_whitespace(), {0, 2});
+    const NodeId close = tools::delimiter(grammar, "<|call|>");
+    const NodeId space = exact ? grammar.empty() : grammar.lexeme(text::any_whitespace(), {0, 2});
     const NodeId last  = grammar.sequence({grammar.optional(close), space});
     NodeId more        = grammar.empty();
     if (options.parallel) {
       const NodeId call = grammar.choice(
           {grammar.sequence({before_late, late_name}), grammar.sequence({to, early_name})});
-      const NodeId role = detail::delimiter(grammar, "<|start|>assistant");
+      const NodeId role = tools::delimiter(grammar, "<|start|>assistant");
       more = grammar.repeat(grammar.sequence({close, role, call}), {}, grammar.empty());
     }
     // Up to ` to=` a header may be a text's.
@@ -160,12 +160,12 @@ struct HarmonyCall {
 
   /// Messages to nobody.
   [[nodiscard]] static AnswerTexts texts(Grammar& grammar) {
-    const NodeId content = grammar.lexeme(detail::free_text({.without = text_of_delimiters()}));
-    const NodeId role    = detail::delimiter(grammar, "<|start|>assistant");
-    const NodeId end     = detail::delimiter(grammar, "<|end|>");
+    const NodeId content = grammar.lexeme(tools::free_text({.without = text_of_delimiters()}));
+    const NodeId role    = tools::delimiter(grammar, "<|start|>assistant");
+    const NodeId end     = tools::delimiter(grammar, "<|end|>");
     const NodeId message = grammar.sequence({any_channel(grammar), any_type(grammar), content});
     const NodeId start =
-        grammar.sequence({grammar.lexeme(any_whitespace(), {0, 2}), grammar.optional(role)});
+        grammar.sequence({grammar.lexeme(text::any_whitespace(), {0, 2}), grammar.optional(role)});
     const NodeId first = grammar.choice({content, grammar.sequence({start, message})});
     const NodeId next = grammar.repeat(grammar.sequence({end, role, message}), {}, grammar.empty());
     const NodeId silent = grammar.sequence({first, next, grammar.optional(end)});
@@ -180,49 +180,49 @@ struct HarmonyCall {
   static std::vector<std::string> text_of_delimiters() {
     return {std::begin(delimiters), std::end(delimiters)};
   }
-  static bool is_at_delimiter(const ValueReader& reader) {
+  static bool is_at_delimiter(const tools::ValueReader& reader) {
     return std::any_of(std::begin(delimiters), std::end(delimiters),
                        [&](const char* delimiter) { return reader.rest().starts_with(delimiter); });
   }
 
   static void refuse(const Tool& tool) {
     const bool has_space = tool.name.find_first_of(" \t\r\n\v\f") != std::string::npos;
-    if (has_space) detail::refuse_tool(tool, "white space ends it");
+    if (has_space) tools::refuse_tool(tool, "white space ends it");
     const std::string_view delimiter = "<|";
-    detail::refuse_tool(tool,
-                        detail::why_not_carried(tool.name, std::span(&delimiter, 1), delimiter));
+    tools::refuse_tool(tool,
+                       tools::why_not_carried(tool.name, std::span(&delimiter, 1), delimiter));
   }
 
   static NodeId optional_space(Grammar& grammar) { return grammar.optional(grammar.literal(" ")); }
   static NodeId any_channel(Grammar& grammar) {
     return grammar.sequence(
-        {detail::delimiter(grammar, "<|channel|>"),
+        {tools::delimiter(grammar, "<|channel|>"),
          grammar.choice({grammar.literal("commentary"), grammar.literal("analysis"),
                          grammar.literal("final")})});
   }
   // What a header ends with: perhaps a type, then the message.
   static NodeId type_of(Grammar& grammar, NodeId type) {
     const NodeId space     = grammar.literal(" ");
-    const NodeId delimiter = detail::delimiter(grammar, "<|constrain|>");
+    const NodeId delimiter = tools::delimiter(grammar, "<|constrain|>");
     const NodeId named =
         grammar.choice({grammar.sequence({space, type}),
                         grammar.sequence({grammar.optional(space), delimiter, type})});
     return grammar.sequence({grammar.optional(named), optional_space(grammar),
-                             detail::delimiter(grammar, "<|message|>")});
+                             tools::delimiter(grammar, "<|message|>")});
   }
   static NodeId type_of_json(Grammar& grammar) { return type_of(grammar, grammar.literal("json")); }
   static NodeId any_type(Grammar& grammar) {
-    static const DfaPointer word = [] {
-      std::vector<Dfa::Row> rows(2);
+    static const text::DfaPointer word = [] {
+      std::vector<text::Dfa::Row> rows(2);
       for (unsigned b = 'a'; b <= 'z'; ++b) rows[0].next[b] = rows[1].next[b] = 1;
       rows[0].boundary = rows[1].boundary = rows[1].accepting = true;
-      return std::make_shared<const Dfa>(std::move(rows));
+      return std::make_shared<const text::Dfa>(std::move(rows));
     }();
     return type_of(grammar, grammar.lexeme(word, {1, 16}));
   }
 
   // Reads up to a message; gives who it is for.
-  static std::optional<std::string_view> parse_header(ValueReader& reader, bool is_first) {
+  static std::optional<std::string_view> parse_header(tools::ValueReader& reader, bool is_first) {
     if (reader.accept("<|start|>")) {
       reader.expect("assistant");
     } else if (is_first) {
@@ -259,7 +259,7 @@ struct HarmonyCall {
     }
     return recipient;
   }
-  static std::string_view word(ValueReader& reader) {
+  static std::string_view word(tools::ValueReader& reader) {
     const std::string_view rest = reader.rest();
     const std::size_t length =
         std::min({rest.find_first_of(" \t\r\n\v\f"), rest.find("<|"), rest.size()});

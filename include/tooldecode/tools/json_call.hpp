@@ -49,7 +49,7 @@ struct JsonCall {
   std::string call_id = "";     ///< the key of a name of the call, which may follow and is not kept
 
   /// What values are written in.
-  static constexpr ValueReader::Language language = ValueReader::Language::json;
+  static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::json;
 
   /// `<tool_call>\n{"name": ..., "arguments": {...}}\n</tool_call>`, each.
   [[nodiscard]] static JsonCall hermes() { return {"<tool_call>", "</tool_call>", "\n"}; }
@@ -80,8 +80,8 @@ struct JsonCall {
               : between    ? *between
                            : separator + begin + separator;
       text += "{\"name\": ";
-      append_json_string(text, call.name);
-      text += ", \"" + arguments + "\": " + write_json(call.arguments) + '}';
+      tools::append_json_string(text, call.name);
+      text += ", \"" + arguments + "\": " + tools::write_json(call.arguments) + '}';
       if (!between) text += separator + end;
     }
     if (between && !calls.empty()) text += (list ? "]" : "") + end;
@@ -92,7 +92,7 @@ struct JsonCall {
   /// JSON.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& /*tools*/) const {
     std::vector<ToolCall> calls;
-    ValueReader reader(text, ValueReader::Language::json, Errc::malformed_call);
+    tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
     reader.allow_repeated_keys();
     if (begin.empty()) {
       reader.skip_space();
@@ -121,7 +121,7 @@ struct JsonCall {
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                   std::span<const std::size_t> chosen,
                                                   const ChoiceOptions& options) const {
-    const Spellings text(grammar, ValueSyntax::json, options.whitespace);
+    const schema::Spellings text(grammar, text::ValueSyntax::json, options.whitespace);
     const NodeId space = text.space();
     // With whitespace 0 the delimiters' own separators stand where whitespace may.
     const bool exact   = options.whitespace == 0;
@@ -137,22 +137,22 @@ struct JsonCall {
     const bool is_open = begin.empty() && !list;  // the brace was the trigger
     const NodeId first = is_open ? body : grammar.sequence({before, whole});
     if (options.open_ended) {
-      const NodeId rest = grammar.lexeme(detail::any_text());
+      const NodeId rest = grammar.lexeme(tools::any_text());
       return {{std::string(trigger()), grammar.sequence({first, rest}), only_at_start()}};
     }
     const NodeId last = exact ? grammar.empty() : space;
-    const Occurrences count{1, options.parallel ? Occurrences::unbounded : 1};
+    const text::Occurrences count{1, options.parallel ? text::Occurrences::unbounded : 1};
     if (!between) {
-      const NodeId call = grammar.sequence({before, whole, gap, detail::delimiter(grammar, end)});
-      const NodeId next = grammar.sequence({gap, detail::delimiter(grammar, begin)});
+      const NodeId call = grammar.sequence({before, whole, gap, tools::delimiter(grammar, end)});
+      const NodeId next = grammar.sequence({gap, tools::delimiter(grammar, begin)});
       return {{std::string(trigger()), grammar.sequence({grammar.repeat(call, count, next), last}),
                only_at_start()}};
     }
     const NodeId next =
         exact ? grammar.literal(*between)
-              : grammar.sequence({space, grammar.literal(detail::trimmed(*between)), space});
+              : grammar.sequence({space, grammar.literal(tools::trimmed(*between)), space});
     const NodeId close = list ? grammar.sequence({space, grammar.literal("]")}) : grammar.empty();
-    const NodeId ended = grammar.sequence({close, detail::delimiter(grammar, end), last});
+    const NodeId ended = grammar.sequence({close, tools::delimiter(grammar, end), last});
     const auto bare    = [&] {
       return grammar.sequence({body, more(grammar, next, whole, count), ended});
     };
@@ -170,8 +170,8 @@ struct JsonCall {
   [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
       Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
       const ChoiceOptions& options) const {
-    const SchemaOptions written{ValueSyntax::json, options.documented_order, options.whitespace,
-                                options.leading_keys};
+    const SchemaOptions written{text::ValueSyntax::json, options.documented_order,
+                                options.whitespace, options.leading_keys};
     std::vector<std::pair<std::string, NodeId>> result;
     result.reserve(chosen.size());
     for (const std::size_t i : chosen) {
@@ -183,7 +183,7 @@ struct JsonCall {
         if (!call_id.empty() && options.whitespace != 0) {
           id = part.optional(part.sequence(
               {compiler.whitespace(), compiler.comma(), part.literal('"' + call_id + '"'),
-               compiler.colon(), part.literal("\""), detail::call_id(part), part.literal("\"")}));
+               compiler.colon(), part.literal("\""), tools::call_id(part), part.literal("\"")}));
         }
         return part.sequence({compiler.comma(), part.literal('"' + arguments + '"'),
                               compiler.colon(), value, id, compiler.whitespace(),
@@ -191,17 +191,17 @@ struct JsonCall {
       };
       std::string name;
       name.reserve(tool.name.size() + 2);
-      append_json_string(name, tool.name);
+      tools::append_json_string(name, tool.name);
       result.emplace_back(std::move(name), grammar.part(static_cast<std::uint32_t>(i), argument));
     }
     return result;
   }
   // The calls behind the first.
-  static NodeId more(Grammar& grammar, NodeId next, NodeId object, const Occurrences& count) {
+  static NodeId more(Grammar& grammar, NodeId next, NodeId object, const text::Occurrences& count) {
     if (count.max == 1) return grammar.empty();
     return grammar.repeat(grammar.sequence({next, object}), {}, grammar.empty());
   }
-  [[nodiscard]] ToolCall parse_call(ValueReader& reader) const {
+  [[nodiscard]] ToolCall parse_call(tools::ValueReader& reader) const {
     reader.skip_space();
     const std::size_t at = reader.position();
     auto object          = reader.value();
@@ -217,13 +217,13 @@ struct JsonCall {
     return {object["name"].get<std::string>(), std::move(object[arguments])};
   }
   // Calls between one pair of delimiters, to the end of the text.
-  void parse_all(ValueReader& reader, std::vector<ToolCall>& calls) const {
+  void parse_all(tools::ValueReader& reader, std::vector<ToolCall>& calls) const {
     const auto is_over = [&] { return list ? reader.accept("]") : reader.at_end(); };
     if (!bare_at_start || !reader.rest().starts_with('{')) reader.expect(begin);
     reader.skip_space();
     if (list) reader.expect("[");
     do {
-      if (!calls.empty()) reader.expect(detail::trimmed(*between));
+      if (!calls.empty()) reader.expect(tools::trimmed(*between));
       calls.push_back(parse_call(reader));
     } while (!is_over());
     reader.skip_space();

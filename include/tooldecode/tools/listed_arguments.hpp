@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::tools {
 
 /// An argument's schema and where it stands; of one that is not documented, that of any other.
 struct ArgumentSchema {
@@ -27,7 +27,8 @@ struct ArgumentSchema {
   static const nlohmann::ordered_json any = true;
   const auto listed                       = tool.parameters.find("properties");
   if (listed != tool.parameters.end() && listed->contains(key)) {
-    return {&(*listed)[key], tool.parameters_pointer + "/properties/" + escape_pointer(key)};
+    return {&(*listed)[key],
+            tool.parameters_pointer + "/properties/" + schema::escape_pointer(key)};
   }
   const auto extra = tool.parameters.find("additionalProperties");
   return {extra == tool.parameters.end() ? &any : &*extra,
@@ -53,12 +54,12 @@ struct ArgumentSchema {
 inline void check_listed_arguments(SchemaCompiler& compiler, const Tool& tool) {
   static_cast<void>(compiler.value(tool.parameters, tool.parameters_pointer));
   for (const auto& [keyword, content] : tool.parameters.items()) {
-    const auto known = find_keyword(keyword);
-    if (!known || known->shape == KeywordShape::annotation || says_nothing_of_all(keyword))
+    const auto known = schema::find_keyword(keyword);
+    if (!known || known->shape == schema::KeywordShape::annotation || says_nothing_of_all(keyword))
       continue;
     throw Error(Errc::unsupported_keyword, tool.parameters_pointer + '/' + keyword,
                 "arguments cannot be written one by one beside \"" + keyword + '"');
   }
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::tools

@@ -24,7 +24,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::tools {
 
 /// How the values of a schema are written where strings may go without quotes.
 enum class PlainForm : std::uint8_t {
@@ -35,7 +35,7 @@ enum class PlainForm : std::uint8_t {
 };
 
 /// How the values of a schema's form are written.
-[[nodiscard]] inline PlainForm plain_form(const Form& form) {
+[[nodiscard]] inline PlainForm plain_form(const schema::Form& form) {
   if (form.texts.empty()) return PlainForm::json;
   const bool has_other = form.truth || form.falsehood || !form.numbers.empty() ||
                          !form.arrays.empty() || !form.objects.empty();
@@ -47,8 +47,8 @@ enum class PlainForm : std::uint8_t {
 [[nodiscard]] inline std::optional<PlainForm> find_plain_form(const nlohmann::ordered_json& schema,
                                                               const nlohmann::ordered_json& root) {
   try {
-    Reader reader(root);
-    const FormId form = reader.form(schema, "#");
+    schema::Reader reader(root);
+    const schema::FormId form = reader.form(schema, "#");
     return plain_form(reader.forms[form]);
   } catch (const Error&) {
     return std::nullopt;
@@ -67,17 +67,18 @@ class PlainText {
   PlainText(Grammar& grammar, std::string delimiter)
       : grammar_(grammar),
         delimiter_(std::move(delimiter)),
-        with_delimiter_(compile_pattern(detail::pattern_of(delimiter_))) {}
+        with_delimiter_(text::compile_pattern(pattern_of(delimiter_))) {}
 
   /// The values of a form that is text or nullable; `pointer` is where its schema stands.
-  [[nodiscard]] NodeId value(Reader& reader, FormId id, const std::string& pointer) {
-    const auto first = static_cast<NodeId>(grammar_.size());
-    const Form& form = reader.forms[id];
+  [[nodiscard]] NodeId value(schema::Reader& reader, schema::FormId id,
+                             const std::string& pointer) {
+    const auto first         = static_cast<NodeId>(grammar_.size());
+    const schema::Form& form = reader.forms[id];
     std::vector<NodeId> choices;
     std::vector<std::pair<std::string, NodeId>> listed;
     const NodeId end = grammar_.empty();
     if (form.null) listed.emplace_back("null", end);
-    for (const StringForm& text : form.texts) {
+    for (const schema::StringForm& text : form.texts) {
       if (!text.values) {
         choices.push_back(string(reader.forms.texts, text));
         continue;
@@ -96,24 +97,26 @@ class PlainText {
   }
 
  private:
-  NodeId string(StringSets& texts, const StringForm& form) {
+  NodeId string(schema::StringSets& texts, const schema::StringForm& form) {
     if (form.tests.empty() && form.excluded.empty()) {
-      if (!any_) any_ = utf8(difference(TextDfa::repeated(CodePointSet::all()), with_delimiter_));
+      if (!any_)
+        any_ =
+            utf8(difference(text::TextDfa::repeated(text::CodePointSet::all()), with_delimiter_));
       return grammar_.lexeme(any_, form.length);
     }
-    TextDfa text = difference(texts.texts(form.tests), with_delimiter_);
-    if (!form.excluded.empty()) text = difference(text, texts_of(form.excluded));
+    text::TextDfa text = difference(texts.texts(form.tests), with_delimiter_);
+    if (!form.excluded.empty()) text = difference(text, schema::texts_of(form.excluded));
     if (text.is_free_of_dead_ends(form.length)) return grammar_.lexeme(utf8(text), form.length);
     return grammar_.lexeme(utf8(text.bounded(form.length)));
   }
-  static DfaPointer utf8(const TextDfa& text) {
-    return std::make_shared<const Dfa>(utf8_lexeme(text));
+  static text::DfaPointer utf8(const text::TextDfa& text) {
+    return std::make_shared<const text::Dfa>(text::utf8_lexeme(text));
   }
 
   Grammar& grammar_;
   std::string delimiter_;
-  TextDfa with_delimiter_;
-  DfaPointer any_;
+  text::TextDfa with_delimiter_;
+  text::DfaPointer any_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::tools

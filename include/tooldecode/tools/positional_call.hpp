@@ -46,7 +46,7 @@ struct PositionalCall {
   bool is_delimiter = true;  ///< `begin` opens a call whatever follows; else the name has to
 
   /// What values are written in.
-  static constexpr ValueReader::Language language = ValueReader::Language::json;
+  static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::json;
 
   /// `<square>(16)=`.
   [[nodiscard]] static PositionalCall toolken() { return {"<", ">(", ")=", false}; }
@@ -73,7 +73,7 @@ struct PositionalCall {
     std::size_t given = 0;
     for (; given < names.size() && call.arguments.contains(names[given]); ++given) {
       if (given > 0) text += ", ";
-      text += write_json(call.arguments[names[given]]);
+      text += tools::write_json(call.arguments[names[given]]);
     }
     if (given < call.arguments.size()) {
       throw Error(Errc::malformed_call, call.name,
@@ -84,7 +84,7 @@ struct PositionalCall {
 
   /// The call of an answer; none where no tool's name stands in its delimiters.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const {
-    ValueReader reader(text, ValueReader::Language::json, Errc::malformed_call);
+    tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
     reader.allow_repeated_keys();
     const Tool* tool = nullptr;
     for (std::size_t at = text.find(begin); at != std::string_view::npos && tool == nullptr;
@@ -123,17 +123,17 @@ struct PositionalCall {
     std::vector<std::pair<std::string, NodeId>> names;
     for (const std::size_t i : chosen) {
       const std::string_view delimiter = begin;
-      detail::refuse_tool(tools[i],
-                          detail::why_not_carried(tools[i].name, std::span(&delimiter, 1), middle));
+      tools::refuse_tool(tools[i],
+                         tools::why_not_carried(tools[i].name, std::span(&delimiter, 1), middle));
       const auto call = [&](Grammar& part) {
         SchemaCompiler compiler(
             part, tools[i].parameters,
-            {ValueSyntax::json, options.documented_order, options.whitespace, {}});
+            {text::ValueSyntax::json, options.documented_order, options.whitespace, {}});
         const NodeId space = compiler.whitespace();
         const NodeId list  = part.sequence(
             {space, arguments(part, compiler, tools[i], options.leading_keys), space});
-        return options.open_ended ? part.sequence({list, part.lexeme(detail::any_text())})
-                                  : part.sequence({list, detail::delimiter(part, end)});
+        return options.open_ended ? part.sequence({list, part.lexeme(tools::any_text())})
+                                  : part.sequence({list, tools::delimiter(part, end)});
       };
       names.emplace_back(tools[i].name + middle, grammar.part(static_cast<std::uint32_t>(i), call));
     }
@@ -147,7 +147,7 @@ struct PositionalCall {
  private:
   static NodeId arguments(Grammar& grammar, SchemaCompiler& compiler, const Tool& tool,
                           const std::vector<std::string>& leading) {
-    check_listed_arguments(compiler, tool);
+    tools::check_listed_arguments(compiler, tool);
     const auto names    = argument_names(tool);
     const auto required = required_names(tool);
     for (std::size_t i = 0; i < leading.size(); ++i) {
@@ -158,7 +158,7 @@ struct PositionalCall {
     NodeId tail   = grammar.empty();
     bool optional = true;
     for (std::size_t i = names.size(); i-- > 0;) {
-      const auto [schema, pointer] = argument_schema(tool, names[i]);
+      const auto [schema, pointer] = tools::argument_schema(tool, names[i]);
       const bool is_required = i < leading.size() || std::find(required.begin(), required.end(),
                                                                names[i]) != required.end();
       const NodeId value     = grammar.tagged(argument_tag + static_cast<std::uint32_t>(i),

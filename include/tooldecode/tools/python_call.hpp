@@ -44,7 +44,7 @@ namespace tooldecode {
 /// \par Source      Li et al., API-Bank, arXiv:2304.08244; Patil et al., Gorilla, arXiv:2305.15334
 struct PythonCall {
   /// What values are written in.
-  static constexpr ValueReader::Language language = ValueReader::Language::python;
+  static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::python;
 
   [[nodiscard]] static std::string_view trigger() noexcept { return "["; }
   [[nodiscard]] static bool only_at_start() noexcept { return true; }
@@ -57,7 +57,7 @@ struct PythonCall {
       bool first = true;
       for (const auto& [key, value] : call.arguments.items()) {
         if (!std::exchange(first, false)) text += ", ";
-        text += key + '=' + write_python_literal(value);
+        text += key + '=' + tools::write_python_literal(value);
       }
       text += ')';
     }
@@ -66,12 +66,12 @@ struct PythonCall {
 
   /// The calls of an answer; none where it does not begin with a call list.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const {
-    ValueReader reader(text, ValueReader::Language::python, Errc::malformed_call);
+    tools::ValueReader reader(text, tools::ValueReader::Language::python, Errc::malformed_call);
     reader.allow_repeated_keys();
     std::vector<ToolCall> calls;
     reader.skip_space();
     if (!reader.accept("[")) return calls;
-    if (!is_utf8(text)) reader.fail("the calls are not UTF-8");
+    if (!text::is_utf8(text)) reader.fail("the calls are not UTF-8");
     reader.skip_space();
     while (!reader.accept("]")) {
       if (!calls.empty()) {
@@ -90,9 +90,9 @@ struct PythonCall {
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                   std::span<const std::size_t> chosen,
                                                   const ChoiceOptions& options) const {
-    const SchemaOptions written{ValueSyntax::python, options.documented_order, options.whitespace,
-                                options.leading_keys};
-    const Spellings text(grammar, ValueSyntax::python, options.whitespace);
+    const SchemaOptions written{text::ValueSyntax::python, options.documented_order,
+                                options.whitespace, options.leading_keys};
+    const schema::Spellings text(grammar, text::ValueSyntax::python, options.whitespace);
     const NodeId space = text.space();
     std::vector<std::pair<std::string, NodeId>> names;
     for (const std::size_t i : chosen) {
@@ -109,10 +109,10 @@ struct PythonCall {
     }
     const NodeId call = grammar.trie(names);
     if (options.open_ended) {
-      const NodeId rest = grammar.lexeme(detail::any_text());
+      const NodeId rest = grammar.lexeme(tools::any_text());
       return {{"[", grammar.sequence({space, call, rest}), true}};
     }
-    const Occurrences count{1, options.parallel ? Occurrences::unbounded : 1};
+    const text::Occurrences count{1, options.parallel ? text::Occurrences::unbounded : 1};
     const NodeId list = grammar.repeat(call, count, text.comma());
     return {{"[", grammar.sequence({space, list, space, grammar.literal("]")}), true}};
   }
@@ -127,54 +127,54 @@ struct PythonCall {
   // A documented name holds all but the delimiter behind it, and does not begin as a list ends.
   static std::optional<std::string> why_not(const std::string& name, std::string_view behind,
                                             char closing) {
-    if (auto why = detail::why_not_carried(name, std::span(&behind, 1), "")) return why;
+    if (auto why = tools::why_not_carried(name, std::span(&behind, 1), "")) return why;
     const std::string_view inner = without_space(name);
     if (inner.empty()) return "it is white space";
     if (inner.front() == closing) return "it begins with what closes a list";
     return std::nullopt;
   }
   static void check_name(const Tool& tool, const ToolSet& tools) {
-    detail::refuse_tool(tool, why_not(tool.name, "(", ']'));
-    if (!detail::has_outer_space(tool.name)) return;
+    tools::refuse_tool(tool, why_not(tool.name, "(", ']'));
+    if (!tools::has_outer_space(tool.name)) return;
     for (const Tool& other : tools) {
       if (&other == &tool || without_space(other.name) != without_space(tool.name)) continue;
-      detail::refuse_tool(tool, "another differs in white space only");
+      tools::refuse_tool(tool, "another differs in white space only");
     }
   }
   static void check_arguments(const Tool& tool) {
     const std::vector<std::string> names = argument_names(tool);
     for (const std::string& name : names) {
-      detail::refuse_argument(tool, name, why_not(name, "=", ')'));
-      if (!detail::has_outer_space(name)) continue;
+      tools::refuse_argument(tool, name, why_not(name, "=", ')'));
+      if (!tools::has_outer_space(name)) continue;
       for (const std::string& other : names) {
         if (&other == &name || without_space(other) != without_space(name)) continue;
-        detail::refuse_argument(tool, name, "another differs in white space only");
+        tools::refuse_argument(tool, name, "another differs in white space only");
       }
     }
     const auto says_more = [](const auto& member) {
-      const auto keyword = find_keyword(member.key());
-      return keyword && keyword->shape != KeywordShape::annotation &&
-             !says_nothing_of_all(member.key());
+      const auto keyword = schema::find_keyword(member.key());
+      return keyword && keyword->shape != schema::KeywordShape::annotation &&
+             !tools::says_nothing_of_all(member.key());
     };
     bool is_listed = true;
     for (const auto& member : tool.parameters.items()) is_listed = is_listed && !says_more(member);
     if (is_listed) return;
     // Names that are documented elsewhere are read as any other is.
-    Reader reader(tool.parameters);
-    const FormId form = reader.form(tool.parameters, tool.parameters_pointer);
-    for (const ObjectForm& object : reader.forms[form].objects) {
+    schema::Reader reader(tool.parameters);
+    const schema::FormId form = reader.form(tool.parameters, tool.parameters_pointer);
+    for (const schema::ObjectForm& object : reader.forms[form].objects) {
       for (const auto& member : object.members) {
         if (std::find(names.begin(), names.end(), member.name) != names.end()) continue;
-        if (!detail::has_outer_space(member.name) &&
+        if (!tools::has_outer_space(member.name) &&
             member.name.find_first_of("=,()[]{}'\"") == std::string::npos) {
           continue;
         }
-        detail::refuse_name(tool.parameters_pointer, member.name, "it is not documented");
+        tools::refuse_name(tool.parameters_pointer, member.name, "it is not documented");
       }
     }
   }
 
-  static ToolCall parse_call(ValueReader& reader, const ToolSet& tools) {
+  static ToolCall parse_call(tools::ValueReader& reader, const ToolSet& tools) {
     ToolCall call;
     std::size_t longest = 0;
     for (const Tool& tool : tools) {
@@ -228,7 +228,7 @@ struct PythonCall {
     return end != std::string_view::npos && rest[end] == delimiter ? end + 1 : 0;
   }
   // `name=` at the cursor, or nothing where a value stands alone.
-  static std::optional<std::string> keyword(ValueReader& reader,
+  static std::optional<std::string> keyword(tools::ValueReader& reader,
                                             std::span<const std::string> names) {
     const std::string_view rest = reader.rest();
     std::size_t longest         = 0;
@@ -248,7 +248,7 @@ struct PythonCall {
     reader.skip(end + 1);
     return std::string(rest.substr(0, last + 1));
   }
-  static std::string documented_name(const ValueReader& reader, const Tool* tool,
+  static std::string documented_name(const tools::ValueReader& reader, const Tool* tool,
                                      std::size_t position) {
     if (tool == nullptr) reader.fail("a positional argument of a tool that is not documented");
     if (tool->parameters.contains("properties")) {

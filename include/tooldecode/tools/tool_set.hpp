@@ -133,7 +133,7 @@ class ToolSet {
   [[nodiscard]] static ToolSet parse(std::string_view json_text, BuildLimits limits = {}) {
     const BuildBudget budget(limits);
     ToolSet result;
-    result.read(parse_exact_json(json_text));
+    result.read(tools::parse_exact_json(json_text));
     return result;
   }
   [[nodiscard]] static ToolSet from_json(Json document, BuildLimits limits = {}) {
@@ -194,7 +194,7 @@ class ToolSet {
     return result;
   }
   /// Every place where a document was not taken literally, in the order of the documents.
-  [[nodiscard]] std::span<const Note> notes() const noexcept { return notes_; }
+  [[nodiscard]] std::span<const tools::Note> notes() const noexcept { return notes_; }
 
  private:
   // Where a name is in the index, or belongs.
@@ -213,23 +213,24 @@ class ToolSet {
 
   // A value that was not parsed from a text by parse_json has no guarantees yet.
   static void check_depth(const Json& value, std::size_t depth) {
-    if (depth > ValueReader::max_depth) {
+    if (depth > tools::ValueReader::max_depth) {
       throw Error(Errc::limit_exceeded, "#", "values are nested too deeply");
     }
     if (!value.is_structured()) return;  // a scalar would visit itself
     for (const Json& member : value) check_depth(member, depth + 1);
   }
   static std::optional<std::string> find_bad_text(const Json& value) {
-    if (value.is_string() && !is_utf8(value.get_ref<const std::string&>())) return "";
+    if (value.is_string() && !text::is_utf8(value.get_ref<const std::string&>())) return "";
     if (value.is_object()) {
       for (const auto& [key, member] : value.items()) {
-        if (!is_utf8(key)) return "";
-        if (const auto below = find_bad_text(member)) return extend_pointer("", key) + *below;
+        if (!text::is_utf8(key)) return "";
+        if (const auto below = find_bad_text(member))
+          return tools::extend_pointer("", key) + *below;
       }
     } else if (value.is_array()) {
       for (std::size_t i = 0; i < value.size(); ++i) {
         const auto below = find_bad_text(value[i]);
-        if (below) return extend_pointer("", std::to_string(i)) + *below;
+        if (below) return tools::extend_pointer("", std::to_string(i)) + *below;
       }
     }
     return std::nullopt;
@@ -244,12 +245,12 @@ class ToolSet {
       for (const char* key : {"tools", "functions"}) {
         if (list != nullptr || !document.contains(key) || !document[key].is_array()) continue;
         list    = &document[key];
-        pointer = extend_pointer(pointer, key);
+        pointer = tools::extend_pointer(pointer, key);
       }
     }
     if (list == nullptr) add(std::move(document), "#", names);
     for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
-      add(std::move((*list)[i]), extend_pointer(pointer, std::to_string(i)), names);
+      add(std::move((*list)[i]), tools::extend_pointer(pointer, std::to_string(i)), names);
     }
     make_index();
   }
@@ -270,36 +271,37 @@ class ToolSet {
     const Json* body = &document;
     if (const Json* function = member(document, "function"); function && function->is_object()) {
       body    = function;
-      pointer = extend_pointer(pointer, "function");
+      pointer = tools::extend_pointer(pointer, "function");
     } else if (const Json* type = member(document, "type"); type && !document.contains("name")) {
-      throw Error(Errc::malformed_document, extend_pointer(pointer, "type"),
+      throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "type"),
                   "not a function that the caller runs: " + type->dump());
     }
     Tool tool{.name        = text(*body, "name", pointer),
               .description = body->contains("description") ? description(*body, pointer) : "",
               .document    = {}};
     if (tool.name.empty()) {
-      throw Error(Errc::malformed_document, extend_pointer(pointer, "name"), "a name is not empty");
+      throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "name"),
+                  "a name is not empty");
     }
     for (const char c : tool.name) {
       if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) continue;
-      throw Error(Errc::malformed_document, extend_pointer(pointer, "name"),
+      throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "name"),
                   "a name has no control characters");
     }
     if (const auto known = names.find(tool.name); known != names.end()) {
-      throw Error(Errc::duplicate_tool, extend_pointer(pointer, "name"),
+      throw Error(Errc::duplicate_tool, tools::extend_pointer(pointer, "name"),
                   "tool " + std::to_string(known->second) + " has this name too: " + tool.name);
     }
     read_parameters(tool, *body, pointer);
-    tool.document = ExactNumber::rounded(std::move(document));
+    tool.document = text::ExactNumber::rounded(std::move(document));
     tools_.push_back(std::make_shared<const Tool>(std::move(tool)));
     names.emplace(tools_.back()->name, tools_.size() - 1);
   }
 
   void read_parameters(Tool& tool, const Json& body, const std::string& pointer) {
-    DocumentReader reader(tool.name, notes_);
+    tools::DocumentReader reader(tool.name, notes_);
     const auto read = [&](const char* key, const Json& schema) {
-      tool.parameters_pointer = extend_pointer(pointer, key);
+      tool.parameters_pointer = tools::extend_pointer(pointer, key);
       tool.parameters         = reader.parameters(schema, tool.parameters_pointer);
     };
     for (const char* key : {"inputSchema", "input_schema"}) {
@@ -329,7 +331,7 @@ class ToolSet {
 
   // API-Bank: every parameter is required, save those with a default.
   static Json schema_of_list(const Json& listed, const Json& body, const std::string& pointer) {
-    const std::string at = extend_pointer(pointer, "input_parameters");
+    const std::string at = tools::extend_pointer(pointer, "input_parameters");
     if (!listed.is_object()) {
       throw Error(Errc::malformed_document, at, "parameters are an object of names");
     }
@@ -338,7 +340,7 @@ class ToolSet {
     Json required        = Json::array();
     for (const auto& [name, parameter] : listed.items()) {
       if (!parameter.is_object()) {
-        throw Error(Errc::malformed_document, extend_pointer(at, name),
+        throw Error(Errc::malformed_document, tools::extend_pointer(at, name),
                     "a parameter is described by an object");
       }
       properties[name] = parameter;
@@ -361,7 +363,7 @@ class ToolSet {
       for (const char* part :
            {"param", "Param", "input", "Input", "arg", "Arg", "schema", "Schema"}) {
         if (key.find(part) == std::string::npos) continue;
-        throw Error(Errc::malformed_document, extend_pointer(pointer, key),
+        throw Error(Errc::malformed_document, tools::extend_pointer(pointer, key),
                     "parameters in a form that is not known");
       }
     }
@@ -370,7 +372,7 @@ class ToolSet {
   static std::string text(const Json& body, const char* key, const std::string& pointer) {
     const Json* value = member(body, key);
     if (!value || !value->is_string()) {
-      throw Error(Errc::malformed_document, extend_pointer(pointer, key),
+      throw Error(Errc::malformed_document, tools::extend_pointer(pointer, key),
                   std::string("a tool has a text as \"") + key + '"');
     }
     return value->get<std::string>();
@@ -381,7 +383,7 @@ class ToolSet {
 
   std::vector<std::shared_ptr<const Tool>> tools_;
   std::vector<std::size_t> index_;  // the tools' numbers by their names
-  std::vector<Note> notes_;
+  std::vector<tools::Note> notes_;
 };
 
 }  // namespace tooldecode

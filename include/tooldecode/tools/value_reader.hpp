@@ -17,7 +17,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::tools {
 
 /// A cursor over a text that reads one value after the other.
 ///
@@ -249,7 +249,7 @@ class ValueReader {
     json += tail;
     try {
       Json read = Json::parse(json);
-      return keep_numbers_ ? ExactNumber::keep(std::move(json), std::move(read)) : read;
+      return keep_numbers_ ? text::ExactNumber::keep(std::move(json), std::move(read)) : read;
     } catch (const Json::exception&) {
       fail_at(start, "the number is too large");
     }
@@ -295,7 +295,7 @@ class ValueReader {
                           : static_cast<unsigned char>(c) < 0x20) {
         fail("a control character must be escaped");
       } else {
-        const auto point = find_code_point(text_, at_);
+        const auto point = text::find_code_point(text_, at_);
         if (!point) fail("the string is not UTF-8");
         result.append(text_.substr(at_, point->bytes));
         skip(point->bytes);
@@ -322,7 +322,7 @@ class ValueReader {
       value = 0x10000 + ((value - 0xD800) << 10) + (low - 0xDC00);
     }
     if (is_surrogate(value)) fail_at(start, "half of a surrogate pair");
-    append_utf8(result, value);
+    text::append_utf8(result, value);
   }
 
   void python_escape(std::string& result) {
@@ -341,14 +341,14 @@ class ValueReader {
            ++digits, ++at_) {
         value = 8 * value + static_cast<std::uint32_t>(text_[at_] - '0');
       }
-      append_utf8(result, value);
+      text::append_utf8(result, value);
     } else if (c == 'x' || c == 'u' || c == 'U') {
       skip(1);
       const std::uint32_t value = hexadecimal(c == 'x' ? 2 : c == 'u' ? 4 : 8);
-      if (value > CodePointSet::last_code_point || is_surrogate(value)) {
+      if (value > text::CodePointSet::last_code_point || is_surrogate(value)) {
         fail_at(start, "the escape is no code point");
       }
-      append_utf8(result, value);
+      text::append_utf8(result, value);
     } else if (c == 'N') {
       fail_at(start, "named characters are not supported");
     } else if (accept("\r\n") || accept("\r") || accept("\n")) {
@@ -415,4 +415,4 @@ class ValueReader {
   return result;
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::tools

@@ -19,7 +19,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::tools {
 
 namespace detail {
 
@@ -47,7 +47,7 @@ inline void append_hexadecimal(std::string& text, std::uint32_t value, int digit
   for (int i = digits - 1; i >= 0; --i) text.push_back("0123456789abcdef"[value >> (4 * i) & 15]);
 }
 
-inline CodePoint checked(const std::optional<CodePoint>& point) {
+inline text::CodePoint checked(const std::optional<text::CodePoint>& point) {
   if (!point) throw Error(Errc::malformed_call, "", "a string that is not UTF-8 cannot be written");
   return *point;
 }
@@ -124,7 +124,7 @@ inline void append_json_string(std::string& text, std::string_view string) {
     while (at < string.size() && is_plain(string[at])) ++at;
     text.append(string.substr(plain, at - plain));
     if (at == string.size()) break;
-    const CodePoint point = detail::checked(find_code_point(string, at));
+    const text::CodePoint point = detail::checked(text::find_code_point(string, at));
     if (const auto i = from.find(string[at]); point.bytes == 1 && i != std::string_view::npos) {
       text.push_back('\\');
       text.push_back(to[i]);
@@ -147,8 +147,8 @@ inline void append_python_string(std::string& text, std::string_view string) {
   const char quote      = apostrophe && string.find('"') == std::string_view::npos ? '"' : '\'';
   text.push_back(quote);
   for (std::size_t at = 0; at < string.size();) {
-    const CodePoint point = detail::checked(find_code_point(string, at));
-    const char c          = string[at];
+    const text::CodePoint point = detail::checked(text::find_code_point(string, at));
+    const char c                = string[at];
     if (point.value == '\n' || point.value == '\r' || point.value == '\t') {
       text.append(c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t");
     } else if (point.value == '\\' || (point.bytes == 1 && c == quote)) {
@@ -210,9 +210,9 @@ void append_value(std::string& text, const Json& value, const ValueStyle& style)
       return;
     }
     case Json::value_t::binary:
-      if constexpr (std::is_same_v<Json, ExactNumber::Json>) {
-        if (ExactNumber::is(value)) {
-          text.append(ExactNumber::text(value));
+      if constexpr (std::is_same_v<Json, text::ExactNumber::Json>) {
+        if (text::ExactNumber::is(value)) {
+          text.append(text::ExactNumber::text(value));
           return;
         }
       }
@@ -247,4 +247,4 @@ template <class Json>
   return text;
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::tools

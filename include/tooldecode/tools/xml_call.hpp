@@ -61,7 +61,7 @@ struct XmlCall {
   bool bare = false;         ///< `begin` may be missing, and `end` where it is
 
   /// What values are written in, unless they are strings.
-  static constexpr ValueReader::Language language = ValueReader::Language::json;
+  static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::json;
   /// Between elements.
   static constexpr std::string_view gap = "\n";
 
@@ -107,7 +107,7 @@ struct XmlCall {
     std::size_t first = text.find(begin);
     if (bare) first = std::min(first, text.find(before_name));
     if (first == std::string_view::npos) return calls;
-    ValueReader reader(text, ValueReader::Language::json, Errc::malformed_call);
+    tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
     const std::string_view next = after_values.empty() ? end : after_values;
     const std::vector<std::string_view> name_ends =
         after_name.empty() ? std::vector<std::string_view>{next, before_key}
@@ -154,28 +154,28 @@ struct XmlCall {
     const NodeId named   = grammar.trie(names(grammar, tools, chosen, options));
     const NodeId name =
         grammar.sequence({before_name.empty() ? (exact ? grammar.empty() : between) : between,
-                          detail::delimiter(grammar, before_name), named});
+                          tools::delimiter(grammar, before_name), named});
     if (options.open_ended) {
-      return {{begin, grammar.sequence({name, grammar.lexeme(detail::any_text())})}};
+      return {{begin, grammar.sequence({name, grammar.lexeme(tools::any_text())})}};
     }
     const NodeId last  = exact ? grammar.empty() : between;
-    const NodeId close = grammar.sequence({detail::delimiter(grammar, after_values),
+    const NodeId close = grammar.sequence({tools::delimiter(grammar, after_values),
                                            after_values.empty() ? grammar.empty() : between,
-                                           detail::delimiter(grammar, end)});
+                                           tools::delimiter(grammar, end)});
     const NodeId call  = grammar.sequence({name, close});
     if (exact || !bare) {
-      const NodeId next = grammar.sequence({between, detail::delimiter(grammar, begin)});
-      const Occurrences count{1, options.parallel ? Occurrences::unbounded : 1};
+      const NodeId next = grammar.sequence({between, tools::delimiter(grammar, begin)});
+      const text::Occurrences count{1, options.parallel ? text::Occurrences::unbounded : 1};
       return {{begin, grammar.sequence({grammar.repeat(call, count, next), last})}};
     }
     const NodeId bare_call = grammar.sequence(
-        {named, detail::delimiter(grammar, after_values),
-         grammar.optional(grammar.sequence({between, detail::delimiter(grammar, end)}))});
+        {named, tools::delimiter(grammar, after_values),
+         grammar.optional(grammar.sequence({between, tools::delimiter(grammar, end)}))});
     NodeId more = grammar.empty();
     if (options.parallel) {
       const NodeId next =
-          grammar.choice({grammar.sequence({detail::delimiter(grammar, begin), call}),
-                          grammar.sequence({detail::delimiter(grammar, before_name), bare_call})});
+          grammar.choice({grammar.sequence({tools::delimiter(grammar, begin), call}),
+                          grammar.sequence({tools::delimiter(grammar, before_name), bare_call})});
       more = grammar.repeat(grammar.sequence({between, next}), {}, grammar.empty());
     }
     return {{begin, grammar.sequence({call, more, last})},
@@ -188,7 +188,7 @@ struct XmlCall {
   // What may stand between elements.
   static NodeId gap_in(Grammar& grammar, const ChoiceOptions& options) {
     if (options.whitespace == 0) return grammar.literal(gap);
-    return grammar.lexeme(any_whitespace(), {0, options.whitespace});
+    return grammar.lexeme(text::any_whitespace(), {0, options.whitespace});
   }
   // The tools' names, each with its arguments.
   [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
@@ -197,17 +197,17 @@ struct XmlCall {
     std::vector<std::pair<std::string, NodeId>> result;
     for (const std::size_t i : chosen) {
       const Tool& tool = tools[i];
-      detail::refuse_tool(tool, detail::why_not_carried(tool.name, delimiters(), after_name));
-      if (after_name.empty() && detail::has_outer_space(tool.name)) {
-        detail::refuse_tool(tool, "white space stands around it");
+      tools::refuse_tool(tool, tools::why_not_carried(tool.name, delimiters(), after_name));
+      if (after_name.empty() && tools::has_outer_space(tool.name)) {
+        tools::refuse_tool(tool, "white space stands around it");
       }
       const auto content = [&](Grammar& part) {
-        PlainText plain(part, after_value);
+        tools::PlainText plain(part, after_value);
         const NodeId space = gap_in(part, options);
         return part.sequence({space, arguments(part, plain, tool, space, options)});
       };
       const NodeId after_tool = grammar.part(static_cast<std::uint32_t>(i), content);
-      for (const std::string& after : detail::delimiter_spellings(after_name)) {
+      for (const std::string& after : tools::delimiter_spellings(after_name)) {
         result.emplace_back(tool.name + after, after_tool);
       }
     }
@@ -226,21 +226,22 @@ struct XmlCall {
     return known ? &tools[*known] : nullptr;
   }
   // Nothing for a tool that is not documented, or not as Reader takes it.
-  static std::optional<PlainForm> form_of(const Tool* tool, const std::string& key) {
+  static std::optional<tools::PlainForm> form_of(const Tool* tool, const std::string& key) {
     if (tool == nullptr) return std::nullopt;
-    return find_plain_form(*argument_schema(*tool, key).schema, tool->parameters);
+    return tools::find_plain_form(*tools::argument_schema(*tool, key).schema, tool->parameters);
   }
 
-  void append_value(std::string& text, const Json& value, std::optional<PlainForm> form) const {
-    if (!value.is_string() || form == PlainForm::json || form == PlainForm::mixed) {
-      text += write_json(value);
+  void append_value(std::string& text, const Json& value,
+                    std::optional<tools::PlainForm> form) const {
+    if (!value.is_string() || form == tools::PlainForm::json || form == tools::PlainForm::mixed) {
+      text += tools::write_json(value);
       return;
     }
     const auto& string = value.get_ref<const std::string&>();
     if (string.find(after_value) != std::string::npos) {
       throw Error(Errc::malformed_call, after_value, "a string holds the mark that closes it");
     }
-    if (form == PlainForm::nullable && string == "null") {
+    if (form == tools::PlainForm::nullable && string == "null") {
       throw Error(Errc::malformed_call, "null", "a string that reads as null");
     }
     text += string;
@@ -249,7 +250,8 @@ struct XmlCall {
   // Text up to the first of some delimiters: a known name as it stands, else without what may stand
   // around it.
   template <class IsKnown>
-  static std::string name(ValueReader& reader, const std::vector<std::string_view>& delimiters,
+  static std::string name(tools::ValueReader& reader,
+                          const std::vector<std::string_view>& delimiters,
                           const IsKnown& is_known) {
     const std::string_view rest = reader.rest();
     std::size_t length          = rest.size();
@@ -257,8 +259,8 @@ struct XmlCall {
       length = std::min(length, rest.find(delimiter));
     std::string exact(rest.substr(0, length));
     if (!is_known(exact)) {
-      const std::string_view inner = detail::trimmed(rest.substr(0, length));
-      if (!detail::is_name(inner)) reader.fail("expected a name");
+      const std::string_view inner = tools::trimmed(rest.substr(0, length));
+      if (!tools::is_name(inner)) reader.fail("expected a name");
       exact = inner;
     }
     reader.skip(length);
@@ -266,8 +268,8 @@ struct XmlCall {
   }
 
   // A value and its closing delimiter.
-  [[nodiscard]] Json value(ValueReader& reader, std::optional<PlainForm> form) const {
-    if (form == PlainForm::json) {
+  [[nodiscard]] Json value(tools::ValueReader& reader, std::optional<tools::PlainForm> form) const {
+    if (form == tools::PlainForm::json) {
       // Older templates print these with Python.
       reader.skip_space();
       for (const auto& [word, meaning] :
@@ -279,16 +281,16 @@ struct XmlCall {
     const std::size_t length = reader.rest().find(after_value);
     if (length == std::string_view::npos) reader.fail("expected '" + after_value + "'");
     std::string_view text = reader.rest().substr(0, length);
-    if (!is_utf8(text)) reader.fail("the string is not UTF-8");
+    if (!text::is_utf8(text)) reader.fail("the string is not UTF-8");
     if (text.starts_with(padding)) text.remove_prefix(padding.size());
     if (text.ends_with(padding)) text.remove_suffix(padding.size());
     Json result = std::string(text);
-    if (form == PlainForm::nullable && text == "null") result = nullptr;
-    if (!form || form == PlainForm::mixed) {
+    if (form == tools::PlainForm::nullable && text == "null") result = nullptr;
+    if (!form || form == tools::PlainForm::mixed) {
       try {
-        ValueReader whole = reader;
-        result            = json(whole);
-        reader            = whole;
+        tools::ValueReader whole = reader;
+        result                   = json(whole);
+        reader                   = whole;
         return result;
       } catch (const Error&) {
         // not JSON, so a string
@@ -297,52 +299,52 @@ struct XmlCall {
     reader.skip(length + after_value.size());
     return result;
   }
-  [[nodiscard]] Json json(ValueReader& reader) const {
+  [[nodiscard]] Json json(tools::ValueReader& reader) const {
     reader.allow_repeated_keys();
     return close(reader, reader.value());
   }
-  [[nodiscard]] Json close(ValueReader& reader, Json result) const {
+  [[nodiscard]] Json close(tools::ValueReader& reader, Json result) const {
     reader.skip_space();
     reader.expect(after_value);
     return result;
   }
 
-  NodeId arguments(Grammar& grammar, PlainText& plain, const Tool& tool, NodeId between,
+  NodeId arguments(Grammar& grammar, tools::PlainText& plain, const Tool& tool, NodeId between,
                    const ChoiceOptions& options) const {
     const Json& root = tool.parameters;
-    SchemaCompiler compiler(grammar, root,
-                            {ValueSyntax::json, options.documented_order, options.whitespace, {}});
-    check_listed_arguments(compiler, tool);
+    SchemaCompiler compiler(
+        grammar, root, {text::ValueSyntax::json, options.documented_order, options.whitespace, {}});
+    tools::check_listed_arguments(compiler, tool);
     const auto required = required_names(tool);
     const NodeId pad    = grammar.literal(padding);
     const NodeId assign =
         before_value.empty()
             ? pad
-            : grammar.sequence({between, detail::delimiter(grammar, before_value), pad});
-    const NodeId close = grammar.sequence({pad, detail::delimiter(grammar, after_value), between});
+            : grammar.sequence({between, tools::delimiter(grammar, before_value), pad});
+    const NodeId close = grammar.sequence({pad, tools::delimiter(grammar, after_value), between});
     KeyedSet set{.members          = {},
                  .others           = {},
                  .separator        = grammar.empty(),
                  .documented_order = options.documented_order};
-    Reader reader(root);
+    schema::Reader reader(root);
     const auto value_of = [&](const std::string& key) {
-      const auto [schema, pointer] = argument_schema(tool, key);
-      const FormId id              = reader.form(*schema, pointer);
-      const PlainForm form         = plain_form(reader.forms[id]);
-      return form == PlainForm::text || form == PlainForm::nullable
+      const auto [schema, pointer] = tools::argument_schema(tool, key);
+      const schema::FormId id      = reader.form(*schema, pointer);
+      const tools::PlainForm form  = tools::plain_form(reader.forms[id]);
+      return form == tools::PlainForm::text || form == tools::PlainForm::nullable
                  ? plain.value(reader, id, pointer)
                  : compiler.value(*schema, pointer);
     };
     std::vector<std::string> keys = argument_names(tool);
     for (std::uint32_t i = 0; i < keys.size(); ++i) {
-      detail::refuse_argument(tool, keys[i],
-                              detail::why_not_carried(keys[i], delimiters(), after_key));
+      tools::refuse_argument(tool, keys[i],
+                             tools::why_not_carried(keys[i], delimiters(), after_key));
       const bool is_required =
           std::find(required.begin(), required.end(), keys[i]) != required.end();
       const NodeId value = grammar.tagged(argument_tag + i, value_of(keys[i]));
       KeyedSet::Member member{{}, grammar.sequence({assign, value, close}), is_required};
-      for (const std::string& before : detail::delimiter_spellings(before_key)) {
-        for (const std::string& after : detail::delimiter_spellings(after_key)) {
+      for (const std::string& before : tools::delimiter_spellings(before_key)) {
+        for (const std::string& after : tools::delimiter_spellings(after_key)) {
           member.spellings.push_back(before + keys[i] + after);
         }
       }
@@ -350,9 +352,9 @@ struct XmlCall {
     }
     if (root.value("additionalProperties", Json(true)) != false) {
       const NodeId value = grammar.sequence({assign, value_of(""), close});
-      for (const std::string& before : detail::delimiter_spellings(before_key)) {
-        for (const std::string& after : detail::delimiter_spellings(after_key)) {
-          set.others.push_back({Spellings::identifier(before, after), value});
+      for (const std::string& before : tools::delimiter_spellings(before_key)) {
+        for (const std::string& after : tools::delimiter_spellings(after_key)) {
+          set.others.push_back({schema::Spellings::identifier(before, after), value});
         }
       }
     }

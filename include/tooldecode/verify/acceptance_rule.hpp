@@ -23,12 +23,13 @@ namespace tooldecode {
 /// `needs_proposal_distribution` that this holds only if the children were drawn from
 /// `tree.proposal(node)`.
 template <class R>
-concept AcceptanceRule = requires(const R& rule, const TargetDistribution& distribution,
-                                  const DraftTree& tree, std::size_t node, PositionNoise& noise) {
-  { R::is_lossless } -> std::convertible_to<bool>;
-  { R::needs_proposal_distribution } -> std::convertible_to<bool>;
-  { rule.choose(distribution, tree, node, noise) } -> std::same_as<std::optional<TokenId>>;
-};
+concept AcceptanceRule =
+    requires(const R& rule, const verify::TargetDistribution& distribution, const DraftTree& tree,
+             std::size_t node, verify::PositionNoise& noise) {
+      { R::is_lossless } -> std::convertible_to<bool>;
+      { R::needs_proposal_distribution } -> std::convertible_to<bool>;
+      { rule.choose(distribution, tree, node, noise) } -> std::same_as<std::optional<TokenId>>;
+    };
 
 /// A drafter that draws each node's children from the distribution that it says, and lets no drawn
 /// value change the tree's shape.

@@ -31,13 +31,13 @@ struct ChainRejection {
 
   /// The token after a node; nothing where the distribution allows none.
   template <class Noise>
-  [[nodiscard]] std::optional<TokenId> choose(const TargetDistribution& distribution,
+  [[nodiscard]] std::optional<TokenId> choose(const verify::TargetDistribution& distribution,
                                               const DraftTree& tree, std::size_t node,
                                               Noise& noise) const {
     const std::vector<TokenId> drafts = tree.children(node);
-    return choose_by_rejection(distribution,
-                               {drafts.data(), std::min<std::size_t>(drafts.size(), 1)},
-                               tree.proposal(node), noise);
+    return verify::choose_by_rejection(distribution,
+                                       {drafts.data(), std::min<std::size_t>(drafts.size(), 1)},
+                                       tree.proposal(node), noise);
   }
 };
 

@@ -15,7 +15,7 @@
 #include <tooldecode/logits/selection.hpp>
 #include <tooldecode/verify/target_distribution.hpp>
 
-namespace tooldecode {
+namespace tooldecode::verify {
 
 /// Draws and coins for the token at one absolute position; a rule makes at most one draw there.
 ///
@@ -45,13 +45,14 @@ class PositionNoise {
       const auto four  = weights.subspan(begin, std::min<std::size_t>(4, weights.size() - begin));
       const double max = *std::max_element(four.begin(), four.end());
       if (max * 0x1p33 <= best) continue;
-      const auto words = noise_words(key_.seed, key_.position, static_cast<std::uint32_t>(group));
+      const auto words =
+          core::noise_words(key_.seed, key_.position, static_cast<std::uint32_t>(group));
       for (std::size_t i = 0; i < four.size(); ++i) {
         // -log(u) > 1 - u, and that above the inverse of this power of 2: few tokens need a
         // logarithm.
         const auto bound = static_cast<double>(std::uint64_t{2} << std::countl_one(words[i]));
         if (four[i] * bound <= best) continue;
-        const double speed = four[i] / -std::log(unit_interval(words[i]));
+        const double speed = four[i] / -std::log(core::unit_interval(words[i]));
         if (speed <= best) continue;
         best  = speed;
         first = static_cast<TokenId>(begin + i);
@@ -62,7 +63,8 @@ class PositionNoise {
 
   /// The next coin: true with this probability, never at 0 or less, always at 1 or more.
   [[nodiscard]] bool accept(double probability) noexcept {
-    return uniform(key_.seed, key_.position, coins_++, NoiseStream::coins) < probability;
+    return core::uniform(key_.seed, key_.position, coins_++, core::NoiseStream::coins) <
+           probability;
   }
 
  private:
@@ -70,4 +72,4 @@ class PositionNoise {
   TokenId coins_ = 0;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::verify

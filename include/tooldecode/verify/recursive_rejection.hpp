@@ -28,10 +28,11 @@ struct RecursiveRejection {
 
   /// The token after a node; nothing where the distribution allows none.
   template <class Noise>
-  [[nodiscard]] std::optional<TokenId> choose(const TargetDistribution& distribution,
+  [[nodiscard]] std::optional<TokenId> choose(const verify::TargetDistribution& distribution,
                                               const DraftTree& tree, std::size_t node,
                                               Noise& noise) const {
-    return choose_by_rejection(distribution, tree.children(node), tree.proposal(node), noise);
+    return verify::choose_by_rejection(distribution, tree.children(node), tree.proposal(node),
+                                       noise);
   }
 };
 

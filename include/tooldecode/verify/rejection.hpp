@@ -14,7 +14,7 @@
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/verify/target_distribution.hpp>
 
-namespace tooldecode {
+namespace tooldecode::verify {
 
 /// Chooses among drafts that were drawn one after another, without replacement, from a proposal q:
 /// each is accepted with probability p / q, and a rejected one leaves (p - q)+ as the distribution
@@ -71,4 +71,4 @@ template <class Noise>
   return noise.draw(std::span<const double>(owed));
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::verify

@@ -14,7 +14,7 @@
 #include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/logits/selection.hpp>
 
-namespace tooldecode {
+namespace tooldecode::verify {
 
 /// A row that a LogitsPipeline made, and how tokens are drawn from it: softmax of the logits, or,
 /// at temperature 0, the greatest of them alone.
@@ -65,4 +65,4 @@ struct TargetDistribution {
   }
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::verify

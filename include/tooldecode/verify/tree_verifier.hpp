@@ -45,7 +45,7 @@ class TreeVerifier {
 
   /// The token after one node; nothing where the distribution allows none.
   template <class Noise>
-  [[nodiscard]] std::optional<TokenId> choose(const TargetDistribution& distribution,
+  [[nodiscard]] std::optional<TokenId> choose(const verify::TargetDistribution& distribution,
                                               const DraftTree& tree, std::size_t node,
                                               Noise& noise) const {
     return rule_.choose(distribution, tree, node, noise);
@@ -61,7 +61,7 @@ class TreeVerifier {
                                        NoiseKey key, float temperature) const {
     TreeVerdict verdict;
     for (std::size_t node = 0;; ++key.position) {
-      PositionNoise noise{key};
+      verify::PositionNoise noise{key};
       verdict.token    = choose({distribution_of(node), temperature}, tree, node, noise);
       const auto child = verdict.token ? tree.find_child(node, *verdict.token) : std::nullopt;
       if (!child) return verdict;

@@ -35,7 +35,7 @@ struct Typical {
 
   /// The token after a node; nothing where the distribution allows none.
   template <class Noise>
-  [[nodiscard]] std::optional<TokenId> choose(const TargetDistribution& distribution,
+  [[nodiscard]] std::optional<TokenId> choose(const verify::TargetDistribution& distribution,
                                               const DraftTree& tree, std::size_t node,
                                               Noise& noise) const {
     const std::vector<TokenId> children = tree.children(node);

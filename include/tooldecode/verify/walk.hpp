@@ -26,7 +26,7 @@ struct Walk {
 
   /// The token after a node; nothing where the distribution allows none.
   template <class Noise>
-  [[nodiscard]] std::optional<TokenId> choose(const TargetDistribution& distribution,
+  [[nodiscard]] std::optional<TokenId> choose(const verify::TargetDistribution& distribution,
                                               const DraftTree&, std::size_t, Noise& noise) const {
     return noise.draw(distribution);
   }

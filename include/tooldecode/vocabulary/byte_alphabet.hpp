@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace tooldecode {
+namespace tooldecode::vocabulary {
 
 /// The bytes that a text in the alphabet stands for; nothing where a character is not in it.
 ///
@@ -50,4 +50,4 @@ namespace tooldecode {
   return result;
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::vocabulary

@@ -17,7 +17,7 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
-namespace tooldecode {
+namespace tooldecode::vocabulary {
 
 /// How a BytePairEncoding starts and what it merges first.
 struct BytePairOptions {
@@ -199,4 +199,4 @@ class BytePairEncoding {
   std::vector<float> scores_;
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::vocabulary

@@ -20,11 +20,9 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::vocabulary {
 
-namespace detail {
-
-// Reads members of a JSON object with errors that name their JSON pointers.
+/// Reads members of a JSON object with errors that name their JSON pointers.
 class JsonMembers {
  public:
   explicit JsonMembers(const nlohmann::json& object, std::string pointer = "#")
@@ -73,6 +71,7 @@ class JsonMembers {
   std::string pointer_;
 };
 
+/// A file's JSON; what is wrong with it is an Error.
 inline nlohmann::json parse_json_file(std::string_view text) {
   try {
     return nlohmann::json::parse(text);
@@ -83,6 +82,7 @@ inline nlohmann::json parse_json_file(std::string_view text) {
   }
 }
 
+/// The bytes of a text in base64; `place` is named where it is none.
 inline std::string decode_base64(std::string_view text, const std::string& place) {
   const auto refuse = [&] { throw Error(Errc::malformed_vocabulary, place, "is no base64"); };
   if (text.size() % 4 != 0) refuse();
@@ -105,7 +105,7 @@ inline std::string decode_base64(std::string_view text, const std::string& place
   return bytes;
 }
 
-// "a b" in the byte alphabet.
+/// "a b" in the byte alphabet.
 inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t rank) {
   const std::size_t space = text.find(' ', 1);
   const auto left         = find_alphabet_bytes(text.substr(0, space));
@@ -117,8 +117,6 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
   }
   return {*left, *right};
 }
-
-}  // namespace detail
 
 /// Reads the compact form: one JSON object with `type` (`bpe-bytelevel` or `spm-bpe`),
 /// `tokens_b64`, `token_types`, `merges` or `scores`, `pre_tokenizer`, `eos_id` and, where logits
@@ -132,8 +130,8 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
 /// \par Complexity  O(size of the text)
 /// \par Errors      Error{malformed_json, malformed_vocabulary, malformed_pattern} with the place
 [[nodiscard]] inline Tokenizer parse_compact_vocabulary(std::string_view json_text) {
-  const nlohmann::json root = detail::parse_json_file(json_text);
-  const detail::JsonMembers file(root);
+  const nlohmann::json root = parse_json_file(json_text);
+  const JsonMembers file(root);
   const nlohmann::json& tokens = file.array("tokens_b64");
   const nlohmann::json& types  = file.array("token_types");
   if (tokens.size() != types.size()) file.fail("token_types", "must be as long as tokens_b64");
@@ -153,7 +151,7 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
     if (type < 1 || type > 6)
       throw Error(Errc::malformed_vocabulary, place, "its type is none of 1 to 6");
     entries.push_back(
-        {detail::decode_base64(tokens[i].get<std::string>(), place), static_cast<TokenType>(type)});
+        {decode_base64(tokens[i].get<std::string>(), place), static_cast<TokenType>(type)});
   }
   VocabularyOptions options;
   const auto id = [&](const char* key) {
@@ -191,11 +189,11 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
   }
   std::vector<BytePairEncoding::Merge> merges;
   for (const auto& merge : file.value<std::vector<std::string>>("merges")) {
-    merges.push_back(detail::split_merge(merge, merges.size()));
+    merges.push_back(split_merge(merge, merges.size()));
   }
   std::vector<std::string> patterns;
   if (file.has("pre_tokenizer")) {
-    patterns = detail::JsonMembers(root["pre_tokenizer"], "#/pre_tokenizer")
+    patterns = JsonMembers(root["pre_tokenizer"], "#/pre_tokenizer")
                    .value<std::vector<std::string>>("regex");
   }
   return Tokenizer(
@@ -204,4 +202,4 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
       PreTokenizer(patterns));
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::vocabulary

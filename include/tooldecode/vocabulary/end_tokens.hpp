@@ -12,7 +12,7 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
-namespace tooldecode {
+namespace tooldecode::vocabulary {
 
 namespace detail {
 
@@ -90,4 +90,4 @@ inline bool has_special(const std::vector<Vocabulary::Entry>& entries, std::stri
   return without_message_ends(std::move(ends), entries);
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::vocabulary

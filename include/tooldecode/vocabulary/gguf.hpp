@@ -24,7 +24,7 @@
 #include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/tokenizer_json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::vocabulary {
 
 /// The key-value part of a GGUF file, versions 2 and 3, little-endian.
 ///
@@ -255,7 +255,7 @@ inline PreTokenizer gguf_pre_tokenizer(const std::string& name) {
   }
   std::vector<BytePairEncoding::Merge> merges;
   for (const std::string& merge : file.value<GgufMetadata::Strings>(prefix + "merges")) {
-    merges.push_back(detail::split_merge(merge, merges.size()));
+    merges.push_back(split_merge(merge, merges.size()));
   }
   const std::string pre =
       file.has(prefix + "pre") ? file.value<std::string>(prefix + "pre") : "gpt-2";
@@ -263,4 +263,4 @@ inline PreTokenizer gguf_pre_tokenizer(const std::string& name) {
                    detail::gguf_pre_tokenizer(pre));
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::vocabulary

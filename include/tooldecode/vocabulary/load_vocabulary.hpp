@@ -33,16 +33,16 @@ inline std::string read_whole_file(const std::filesystem::path& path) {
 /// \param name  put before the place in errors
 /// \par Errors  as the parsers; Error{malformed_vocabulary} for gzip, which is to be inflated first
 [[nodiscard]] inline Tokenizer parse_tokenizer(std::string_view bytes, const std::string& name,
-                                               TokenizerFiles files = {}) {
+                                               vocabulary::TokenizerFiles files = {}) {
   try {
-    if (bytes.starts_with("GGUF")) return parse_gguf(bytes);
+    if (bytes.starts_with("GGUF")) return vocabulary::parse_gguf(bytes);
     if (bytes.starts_with("\x1F\x8B")) {
       throw Error(Errc::malformed_vocabulary, "", "is gzip; inflate it first");
     }
     // Looking for the key spares a second parse of a file that may be large.
     if (bytes.find("\"tokens_b64\"") != std::string_view::npos)
-      return parse_compact_vocabulary(bytes);
-    return parse_tokenizer_json(bytes, files);
+      return vocabulary::parse_compact_vocabulary(bytes);
+    return vocabulary::parse_tokenizer_json(bytes, files);
   } catch (const Error& error) {
     throw Error(error.code(), name, error.what());
   }

@@ -18,7 +18,7 @@
 #endif
 #include <pcre2.h>
 
-namespace tooldecode {
+namespace tooldecode::vocabulary {
 
 /// A list of patterns, each of which splits the pieces that the one before has left: every match is
 /// a piece, and so is the text between two matches.
@@ -150,4 +150,4 @@ class PreTokenizer {
   std::shared_ptr<const Error> refusal_;  // why nothing can be split, if so
 };
 
-}  // namespace tooldecode
+}  // namespace tooldecode::vocabulary

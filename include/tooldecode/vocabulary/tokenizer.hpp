@@ -38,8 +38,8 @@ struct EncodeOptions {
 ///                  pre-tokenizer that is not known
 class Tokenizer {
  public:
-  Tokenizer(Vocabulary vocabulary, BytePairEncoding pairs, PreTokenizer pieces,
-            bool prefixes_space = false)
+  Tokenizer(Vocabulary vocabulary, vocabulary::BytePairEncoding pairs,
+            vocabulary::PreTokenizer pieces, bool prefixes_space = false)
       : rules_(std::make_shared<const Rules>(std::move(vocabulary), std::move(pairs),
                                              std::move(pieces), prefixes_space)) {}
 
@@ -79,7 +79,8 @@ class Tokenizer {
     bool control;
   };
   struct Rules {
-    Rules(Vocabulary all, BytePairEncoding merges, PreTokenizer splits, bool space)
+    Rules(Vocabulary all, vocabulary::BytePairEncoding merges, vocabulary::PreTokenizer splits,
+          bool space)
         : vocabulary(std::move(all)),
           pairs(std::move(merges)),
           pieces(std::move(splits)),
@@ -99,8 +100,8 @@ class Tokenizer {
       }
     }
     Vocabulary vocabulary;
-    BytePairEncoding pairs;
-    PreTokenizer pieces;
+    vocabulary::BytePairEncoding pairs;
+    vocabulary::PreTokenizer pieces;
     bool prefixes_space;
     std::array<std::vector<Special>, 256> specials;  // by first byte, longest first
   };

@@ -19,7 +19,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace tooldecode {
+namespace tooldecode::vocabulary {
 
 /// What stands in the files beside a tokenizer.json.
 struct TokenizerFiles {
@@ -298,4 +298,4 @@ class TokenizerJson {
   }
 }
 
-}  // namespace tooldecode
+}  // namespace tooldecode::vocabulary

@@ -196,8 +196,8 @@ class Vocabulary {
       for (std::size_t i = 0; i < types.size(); ++i) {
         const auto id               = static_cast<TokenId>(i);
         const std::string_view text = name(id);
-        hash                        = hash_combine(hash, static_cast<std::uint64_t>(types[i]));
-        hash                        = hash_combine(hash, hash_bytes(text));
+        hash = core::hash_combine(hash, static_cast<std::uint64_t>(types[i]));
+        hash = core::hash_combine(hash, hash_bytes(text));
         if (types[i] == TokenType::control || types[i] == TokenType::user_defined) {
           specials.try_emplace(text, id);
         }
@@ -224,8 +224,9 @@ class Vocabulary {
       return type == TokenType::user_defined ? 2 : type == TokenType::normal ? 1 : 0;
     }
     static std::uint64_t hash_bytes(std::string_view bytes) noexcept {
-      std::uint64_t hash = hash_combine(bytes.size(), bytes.size());
-      for (const char byte : bytes) hash = hash_combine(hash, static_cast<std::uint8_t>(byte));
+      std::uint64_t hash = core::hash_combine(bytes.size(), bytes.size());
+      for (const char byte : bytes)
+        hash = core::hash_combine(hash, static_cast<std::uint8_t>(byte));
       return hash;
     }
 
@@ -260,9 +261,9 @@ class Vocabulary {
     if (options.begin_token) require_present(*options.begin_token, "begin");
     if (options.pad_token) require_present(*options.pad_token, "pad");
 
-    hash_ = hash_combine(table_->hash, options.size);
+    hash_ = core::hash_combine(table_->hash, options.size);
     for (const TokenId id : options.end_tokens) {
-      hash_ = hash_combine(hash_, static_cast<std::uint64_t>(id));
+      hash_ = core::hash_combine(hash_, static_cast<std::uint64_t>(id));
     }
     options_ = std::make_shared<const VocabularyOptions>(std::move(options));
   }
