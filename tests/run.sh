@@ -48,14 +48,8 @@ skip() {  # skip <number of steps> <why>
   say "SKIPPED: $2"
 }
 build() {  # build <preset> <target> [<CMake arguments>...]
-  local preset=$1 target=$2 generator=()
-  shift 2
-  if [ ! -e "build/$preset/CMakeCache.txt" ] && command -v ninja > /dev/null; then
-    generator=(-G Ninja)
-  fi
-  cmake --preset "$preset" "${generator[@]}" -DTOOLDECODE_TESTS=ON -DTOOLDECODE_UNITY_TESTS=ON "$@" \
-    > "build/$preset.log" 2>&1 || { cat "build/$preset.log" >&2; return 1; }
-  cmake --build "build/$preset" --target "$target" -j "$jobs"
+  configure "$1" -DTOOLDECODE_TESTS=ON -DTOOLDECODE_UNITY_TESTS=ON "${@:3}" &&
+    cmake --build "build/$1" --target "$2" -j "$jobs"
 }
 run() {  # run <preset> [<ctest arguments>...]
   ctest --test-dir "build/$1" --output-on-failure -j "$jobs" --no-tests=error "${@:2}"
