@@ -10,7 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/constraint/ebnf_constraint.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
@@ -28,7 +31,6 @@
 #include <program/files.hpp>
 #include <program/formats.hpp>
 #include <program/json.hpp>
-#include <program/specified.hpp>
 #include <program/system_files.hpp>
 #include <program/text_walk.hpp>
 
@@ -174,6 +176,17 @@ class Check {
     return judge(text, calls, build, cross_check);
   }
 
+  td::GrammarConstraint constrain(const Json& row) const {
+    if (options_.format == "json-schema") {
+      return td::JsonSchemaConstraint(
+          cache_, row["schema"],
+          td::SchemaOptions{.documented_order = options_.documented_order, .every_spelling = true});
+    }
+    const auto spec = row["spec"].get<std::string>();
+    if (options_.format == "regex") return td::RegexConstraint(cache_, spec);
+    return td::EbnfConstraint(cache_, spec, find_text(row, "root").value_or("root"));
+  }
+
   std::vector<Json> check_specified(const Json& row, const Json& id) {
     if (options_.format == "json-schema" ? !row.contains("schema") : !find_text(row, "spec")) {
       throw td::Error(td::Errc::malformed_document, "",
@@ -184,8 +197,7 @@ class Check {
     std::optional<td::GrammarConstraint> constraint;
     const auto start = Clock::now();
     try {
-      constraint.emplace(
-          constrain_specified(cache_, options_.format, row, options_.documented_order));
+      constraint.emplace(constrain(row));
     } catch (const td::Error& error) {
       const std::string code(name(error.code()));
       for (const CheckedText& one : texts) {
