@@ -25,7 +25,6 @@
 namespace {
 
 using namespace tooldecode;
-using namespace tooldecode::schema;
 using Json  = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 

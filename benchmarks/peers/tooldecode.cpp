@@ -40,7 +40,6 @@
 namespace {
 
 using namespace tooldecode;
-using namespace tooldecode::schema;
 using namespace tooldecode::text;
 using namespace tooldecode::tools;
 using Json  = nlohmann::ordered_json;

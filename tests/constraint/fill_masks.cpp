@@ -158,7 +158,7 @@ TEST_CASE("The masks of a draft tree are those of its paths") {
 TEST_CASE("Buffers of other sizes and parents out of order are refused") {
   const Thirds constraint{70};
   const State root        = constraint.initial();
-  const std::size_t width = mask_words(constraint.vocabulary_size());
+  const std::size_t width = mask_word_count(constraint.vocabulary_size());
   std::vector<std::uint32_t> words(2 * width, 7);
   const std::vector<std::uint32_t> before = words;
   const std::vector<State> three(3, root);

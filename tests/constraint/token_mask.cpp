@@ -25,6 +25,4 @@ TEST_CASE("A mask is the set of its bits, bit t % 32 of word t / 32") {
   a |= b;
   x.insert(y.begin(), y.end());
   CHECK(a.count() == x.size());
-  CHECK(mask_words(64) == 2);
-  CHECK(mask_words(65) == 3);
 }

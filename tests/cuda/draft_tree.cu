@@ -40,7 +40,7 @@ struct ListHead {
   ListHead with(std::span<const TokenId>) const { return *this; }
   TokenLogits project(std::span<const float>, std::span<const std::uint32_t>) const { return {}; }
   std::vector<TopTokens> project_topk(std::span<const float> hidden, std::size_t,
-                                      std::span<const std::span<const std::uint32_t>>) const {
+                                      std::span<const ConstMaskView>) const {
     std::vector<TopTokens> result;
     for (const float row : hidden) result.push_back(rows[static_cast<std::size_t>(row)]);
     return result;

@@ -198,7 +198,7 @@ TEST_CASE("A pruned head equals the host's where sums are exact, ties included")
         masks.insert(masks.end(), mask.begin(), mask.end());
         masks.back() &= (1U << (vocabulary % 32)) - 1;
       }
-      std::vector<std::span<const std::uint32_t>> of_states;
+      std::vector<ConstMaskView> of_states;
       for (std::size_t s = 0; s < static_cast<std::size_t>(states); ++s) {
         of_states.push_back(std::span(masks).subspan(3 * s, 3));
       }

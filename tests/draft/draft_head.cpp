@@ -39,7 +39,7 @@ TEST_CASE("a mask of fewer tokens than rows is the row list, any other one a fil
   const std::vector<float> hidden{1, 1, 1, 1, -1};
   const td::TokenMask nothing = mask_of({}), outside = mask_of({5}), missing = mask_of({0}),
                       many = mask_of({0, 1, 5});
-  const std::vector<std::span<const std::uint32_t>> masks{
+  const std::vector<td::ConstMaskView> masks{
       nothing.words(), outside.words(), missing.words(), many.words(), {}};
   const auto tops = td::draft::project_topk(rows, hidden, 3, masks);
   REQUIRE(tops.size() == 5);

@@ -24,7 +24,7 @@ namespace {
 
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Half   = Eigen::bfloat16;
-using Words  = std::span<const std::uint32_t>;
+using Words = td::ConstMaskView;
 
 /// Whole numbers so small that every sum of products is exact in float: equality is meant, and ties
 /// are many.

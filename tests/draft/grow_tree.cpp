@@ -54,7 +54,7 @@ struct TableHead {
   }
 
   /// The tokens that are considered under a mask: all allowed ones where they are fewer than K.
-  Tokens considered(std::span<const std::uint32_t> mask) const {
+  Tokens considered(td::ConstMaskView mask) const {
     Tokens allowed, own;
     for (std::size_t t = 0; t < words; ++t) {
       if ((mask[t / 32] >> (t % 32) & 1) == 0) continue;
@@ -65,7 +65,7 @@ struct TableHead {
   }
   std::vector<td::draft::TopTokens> project_topk(
       std::span<const float> hidden, std::size_t count,
-      std::span<const std::span<const std::uint32_t>> masks) const {
+      std::span<const td::ConstMaskView> masks) const {
     REQUIRE(masks.size() == hidden.size());
     std::vector<td::draft::TopTokens> result;
     for (std::size_t i = 0; i < hidden.size(); ++i) {

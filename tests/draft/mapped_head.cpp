@@ -23,7 +23,7 @@ namespace td = tooldecode;
 
 namespace {
 
-using Words = std::span<const std::uint32_t>;
+using Words = td::ConstMaskView;
 
 }  // namespace
 

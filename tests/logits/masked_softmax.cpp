@@ -58,11 +58,3 @@ TEST_CASE("log_sum_exp survives the ends of the range") {
   CHECK(td::log_sum_exp(std::vector{none, 3.0F}) == 3.0);
   CHECK(std::isinf(td::log_sum_exp(std::vector{none, none})));
 }
-
-TEST_CASE("tokens past the mask's end are not allowed") {
-  const std::vector<std::uint32_t> mask{0x80000001U};
-  CHECK(td::is_allowed(mask, 0));
-  CHECK_FALSE(td::is_allowed(mask, 1));
-  CHECK(td::is_allowed(mask, 31));
-  CHECK_FALSE(td::is_allowed(mask, 32));
-}

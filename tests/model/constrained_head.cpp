@@ -45,11 +45,3 @@ TEST_CASE("allowed logits have the bits of the model's own, whatever the mask") 
     }
   }
 }
-
-TEST_CASE("a mask gives its tokens ascending") {
-  td::TokenMask mask(100);
-  for (const td::TokenId token : {0, 31, 32, 63, 64, 99}) mask.insert(token);
-  std::vector<td::TokenId> tokens;
-  td::for_each_allowed(mask.words(), [&](td::TokenId token) { tokens.push_back(token); });
-  CHECK(tokens == std::vector<td::TokenId>{0, 31, 32, 63, 64, 99});
-}

@@ -58,7 +58,7 @@ template <class Tensor>
       tensor.dtype.lanes != 1) {
     throw Error(Errc::unknown_format, "dtype", "must be int32 or uint32, in one lane");
   }
-  const std::size_t width = mask_words(vocabulary_size);
+  const std::size_t width = mask_word_count(vocabulary_size);
   const int last          = tensor.ndim == 1 ? 0 : 1;
   if ((tensor.ndim != 1 && tensor.ndim != 2) || tensor.shape == nullptr || tensor.shape[0] < 0 ||
       tensor.shape[last] < 0 || static_cast<std::size_t>(tensor.shape[last]) != width) {
@@ -96,7 +96,7 @@ template <class Tensor>
 /// \par Source      DLPack 1.3, dlpack.h
 template <class Tensor>
 void fill_dlpack_mask(Tensor& tensor, const MaskRows& masks, DlpackExtents& extents) {
-  const std::size_t width = mask_words(masks.vocabulary_size);
+  const std::size_t width = mask_word_count(masks.vocabulary_size);
   const std::size_t size  = masks.words.size();
   if (width == 0 || masks.rows == 0 ? size != 0 : size % width != 0 || size / width != masks.rows) {
     throw Error(Errc::shape_mismatch, "words", "must hold ceil(V / 32) words for each row");

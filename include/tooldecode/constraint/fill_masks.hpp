@@ -43,7 +43,7 @@ namespace detail {
 template <Constraint C, class StateOf, class Execute>
 void fill_mask_rows(const C& constraint, std::size_t rows, StateOf state_of, MaskView words,
                     Execute& execute) {
-  const std::size_t width = mask_words(constraint.vocabulary_size());
+  const std::size_t width = mask_word_count(constraint.vocabulary_size());
   if (rows == 0 ? !words.empty() : words.size() % rows != 0 || words.size() / rows != width) {
     throw Error(Errc::invalid_option, "words",
                 "must hold ceil(V / 32) words for each of " + std::to_string(rows) + " masks");

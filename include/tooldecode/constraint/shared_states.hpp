@@ -122,7 +122,7 @@ class SharedStates {
     if (!known.slice && ++known.asked >= asks_before_slice) {
       known.slice =
           std::make_unique<LexemeSlice>(*vocabulary_, *trie_, *classes_, *dfa, state, node);
-      bytes_ += 3 * mask_words(vocabulary_->size()) * sizeof(std::uint32_t);
+      bytes_ += 3 * mask_word_count(vocabulary_->size()) * sizeof(std::uint32_t);
     }
     return known.slice.get();
   }

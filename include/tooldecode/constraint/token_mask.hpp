@@ -3,20 +3,14 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 
 namespace tooldecode {
-
-/// Words of a mask over V tokens.
-[[nodiscard]] constexpr std::size_t mask_words(std::size_t vocabulary_size) noexcept {
-  return (vocabulary_size + 31) / 32;
-}
 
 /// A set of tokens that owns its words: bit `t % 32` of word `t / 32` is token t.
 ///
@@ -27,10 +21,10 @@ namespace tooldecode {
 class TokenMask {
  public:
   TokenMask() = default;
-  explicit TokenMask(std::size_t vocabulary_size) : words_(mask_words(vocabulary_size)) {}
+  explicit TokenMask(std::size_t vocabulary_size) : words_(mask_word_count(vocabulary_size)) {}
 
   [[nodiscard]] MaskView words() noexcept { return words_; }
-  [[nodiscard]] std::span<const std::uint32_t> words() const noexcept { return words_; }
+  [[nodiscard]] ConstMaskView words() const noexcept { return words_; }
 
   [[nodiscard]] bool contains(TokenId token) const noexcept {
     const auto t = static_cast<std::size_t>(token);
@@ -55,18 +49,10 @@ class TokenMask {
   /// Calls `visit(token)` for each token, ascending.
   template <class Visit>
   void for_each(Visit visit) const {
-    for (std::size_t w = 0; w < words_.size(); ++w) {
-      for (std::uint32_t bits = words_[w]; bits != 0; bits &= bits - 1) {
-        visit(static_cast<TokenId>(32 * w + static_cast<std::size_t>(std::countr_zero(bits))));
-      }
-    }
+    for_each_allowed(words(), visit);
   }
   /// Number of tokens in the set.
-  [[nodiscard]] std::size_t count() const noexcept {
-    std::size_t total = 0;
-    for (const std::uint32_t word : words_) total += static_cast<std::size_t>(std::popcount(word));
-    return total;
-  }
+  [[nodiscard]] std::size_t count() const noexcept { return count_allowed(words()); }
   friend bool operator==(const TokenMask&, const TokenMask&) = default;
 
  private:

@@ -1,56 +1,117 @@
 /// \file
-/// MaskView: the memory of a token mask, whichever of the two integer types an engine keeps masks
-/// in.
+/// MaskView and ConstMaskView: the memory of a token mask, whichever of the two integer types an
+/// engine keeps masks in, and what is read of it.
 #pragma once
 
+#include <bit>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <ranges>
 #include <span>
 #include <type_traits>
 
+#include <tooldecode/core/types.hpp>
+
 namespace tooldecode {
 
-/// Words of a token bitmask over V tokens: bit `t % 32` of word `t / 32` is 1 where token t is
-/// allowed; bits at and past V are 0. The layout that engines' mask kernels read.
+namespace detail {
+
+template <class Range>
+concept MaskMemory = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range>;
+
+// C++ lets the unsigned type of the same size look at such memory, so that the words are its bits.
+template <class Word, class Range>
+std::span<Word> words_of(Range& range) noexcept {
+  using Element = std::remove_cv_t<std::ranges::range_value_t<Range>>;
+  static_assert(std::same_as<Element, std::uint32_t> || std::same_as<Element, std::int32_t>,
+                "MaskView: a mask is of std::uint32_t or std::int32_t, 32 tokens in each");
+  if constexpr (std::same_as<Element, std::uint32_t>) {
+    return {std::ranges::data(range), std::ranges::size(range)};
+  } else if constexpr (std::same_as<Element, std::int32_t>) {
+    return {reinterpret_cast<Word*>(std::ranges::data(range)), std::ranges::size(range)};
+  } else {
+    return {};
+  }
+}
+
+}  // namespace detail
+
+/// Words of a token bitmask over V tokens, to be written: bit `t % 32` of word `t / 32` is 1 where
+/// token t is allowed; bits at and past V are 0. The layout that engines' mask kernels read.
 ///
 /// A view: made of whatever holds its elements one behind the other, without a copy. Engines that
-/// keep masks in tensors have `std::int32_t`, which lacks unsigned kernels; C++ lets the unsigned
-/// type of the same size look at such memory, so that the words are those bits.
+/// keep masks in tensors have `std::int32_t`, which lacks unsigned kernels.
 ///
 /// \par Shapes      words [ceil(V / 32)], or [rows, ceil(V / 32)]
 /// \par Complexity  O(1)
-/// \par Threads     a value; what it points to is its owner's
 /// \par Errors      does not compile for elements of another type, and for those that are const
-/// \par Source      none
 class MaskView : public std::span<std::uint32_t> {
  public:
   constexpr MaskView() noexcept = default;
-  template <class Words>
+  template <detail::MaskMemory Words>
     requires(!std::same_as<std::remove_cvref_t<Words>, MaskView> &&
-             std::ranges::contiguous_range<Words> && std::ranges::sized_range<Words> &&
              std::ranges::borrowed_range<Words>)
-  MaskView(Words&& words) noexcept : span(unsigned_words(words)) {}
+  MaskView(Words&& words) noexcept : span(writable(words)) {}
 
  private:
   template <class Words>
-  static std::span<std::uint32_t> unsigned_words(Words& words) noexcept {
-    using Element = std::remove_reference_t<std::ranges::range_reference_t<Words>>;
-    if constexpr (std::is_const_v<Element>) {
-      static_assert(!std::is_const_v<Element>,
-                    "MaskWords: a mask is written to: give it memory that is not const");
-    } else if constexpr (std::same_as<Element, std::uint32_t>) {
-      return {std::ranges::data(words), std::ranges::size(words)};
+  static std::span<std::uint32_t> writable(Words& words) noexcept {
+    if constexpr (std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Words>>>) {
+      static_assert(
+          !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Words>>>,
+          "MaskView: a mask is written to: give it memory that is not const");
     } else {
-      static_assert(std::same_as<Element, std::int32_t>,
-                    "MaskWords: a mask is of std::uint32_t or std::int32_t, 32 tokens in each");
-      return {reinterpret_cast<std::uint32_t*>(std::ranges::data(words)), std::ranges::size(words)};
+      return detail::words_of<std::uint32_t>(words);
     }
   }
 };
+
+/// The same, to be read; no words allow all tokens where a function says so.
+///
+/// \par Shapes      words [ceil(V / 32)]
+/// \par Complexity  O(1)
+/// \par Errors      does not compile for elements of another type
+class ConstMaskView : public std::span<const std::uint32_t> {
+ public:
+  constexpr ConstMaskView() noexcept = default;
+  template <detail::MaskMemory Words>
+    requires(!std::same_as<std::remove_cvref_t<Words>, ConstMaskView>)
+  ConstMaskView(const Words& words) noexcept : span(detail::words_of<const std::uint32_t>(words)) {}
+};
+
+/// Words of a mask over V tokens.
+[[nodiscard]] constexpr std::size_t mask_word_count(std::size_t vocabulary_size) noexcept {
+  return (vocabulary_size + 31) / 32;
+}
+
+/// Whether a mask allows a token; tokens past its last word are not allowed.
+[[nodiscard]] inline bool is_allowed(ConstMaskView mask, std::size_t token) noexcept {
+  return token / 32 < mask.size() && (mask[token / 32] >> (token % 32) & 1) != 0;
+}
+
+/// Tokens that a mask allows. O(V / 32).
+[[nodiscard]] inline std::size_t count_allowed(ConstMaskView mask) noexcept {
+  std::size_t count = 0;
+  for (const std::uint32_t word : mask) count += static_cast<std::size_t>(std::popcount(word));
+  return count;
+}
+
+/// Calls `visit(token)` for the tokens that a mask allows, ascending. O(V / 32 + tokens).
+template <class Visit>
+void for_each_allowed(ConstMaskView mask, Visit visit) {
+  for (std::size_t w = 0; w < mask.size(); ++w) {
+    for (std::uint32_t bits = mask[w]; bits != 0; bits &= bits - 1) {
+      visit(static_cast<TokenId>(w * 32 + static_cast<std::size_t>(std::countr_zero(bits))));
+    }
+  }
+}
 
 }  // namespace tooldecode
 
 /// A view: its elements outlive it.
 template <>
 inline constexpr bool std::ranges::enable_borrowed_range<tooldecode::MaskView> = true;
+/// A view: its elements outlive it.
+template <>
+inline constexpr bool std::ranges::enable_borrowed_range<tooldecode::ConstMaskView> = true;

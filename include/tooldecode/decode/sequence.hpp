@@ -15,6 +15,7 @@
 
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/output.hpp>
@@ -38,8 +39,7 @@ template <Model M>
 }
 
 /// The only token of a mask; nothing where there are none or several.
-[[nodiscard]] inline std::optional<TokenId> find_only_token(
-    std::span<const std::uint32_t> mask) noexcept {
+[[nodiscard]] inline std::optional<TokenId> find_only_token(ConstMaskView mask) noexcept {
   std::optional<TokenId> only;
   for (std::size_t w = 0; w < mask.size(); ++w) {
     if (mask[w] == 0) continue;
@@ -135,7 +135,7 @@ class Sequence {
   }
 
   /// The tokens that `find_forced` found allowed.
-  [[nodiscard]] std::span<const std::uint32_t> mask() const noexcept { return mask_.words(); }
+  [[nodiscard]] ConstMaskView mask() const noexcept { return mask_.words(); }
 
   /// Makes the distribution of the next token from the model's logits, in place.
   void make_distribution(std::span<float> row) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/model/constrained_head.hpp>
 
@@ -59,7 +60,7 @@ class TargetPass {
   }
 
   /// Writes a row of logits, at least where the mask allows a token.
-  void fill_row(std::size_t i, std::span<const std::uint32_t> mask, std::span<float> row) const {
+  void fill_row(std::size_t i, ConstMaskView mask, std::span<float> row) const {
     if constexpr (HostHeadModel<M>) {
       if (!states_.empty()) {
         return ConstrainedHead<M>{*model_}.fill_logits(hidden(first_ + i), mask, row);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/top_k.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
@@ -39,8 +40,7 @@ template <class T>
 concept DraftHead =
     std::copyable<T> && requires(const T& head, std::size_t i, std::span<const TokenId> tokens,
                                  std::span<const float> hidden, std::span<float> logits,
-                                 std::span<const std::uint32_t> mask,
-                                 std::span<const std::span<const std::uint32_t>> masks) {
+                                 ConstMaskView mask, std::span<const ConstMaskView> masks) {
       { head.vocabulary_size() } -> std::convertible_to<std::size_t>;
       { head.hidden_size() } -> std::convertible_to<std::size_t>;
       { head.size() } -> std::convertible_to<std::size_t>;  // K
@@ -96,13 +96,6 @@ void fill_row_logits(const Rows& rows, std::span<const float> hidden, std::span<
   });
 }
 
-/// Tokens that a mask allows.
-inline std::size_t count_allowed(std::span<const std::uint32_t> mask) noexcept {
-  std::size_t count = 0;
-  for (const std::uint32_t word : mask) count += static_cast<std::size_t>(std::popcount(word));
-  return count;
-}
-
 /// Multiplies some states by `count` rows, together, and calls `visit(state, tokens, logits)` with
 /// those that the state's mask allows; `which` are the states among all.
 template <model::HeadWeight W, class TokenAt, class RowAt, class MaskOf, class Visit>
@@ -120,7 +113,7 @@ void project_rows(std::span<const float> hidden, std::size_t width,
   for_each_panel(states, count, row_at, [&](std::size_t first, model::RowsView<float> panel) {
     for (std::size_t i = 0; i < panel.cols; ++i) tokens[i] = token_at(first + i);
     for (std::size_t s = 0; s < which.size(); ++s) {
-      const std::span<const std::uint32_t> mask = mask_of(which[s]);
+      const ConstMaskView mask = mask_of(which[s]);
       if (mask.empty()) {
         visit(which[s], std::span<const TokenId>(tokens).first(panel.cols),
               std::span<const float>(panel.row(s), panel.cols));
@@ -141,8 +134,8 @@ void project_rows(std::span<const float> hidden, std::size_t width,
 /// The same with the rows of all tokens that one mask, which includes the states' own, allows.
 template <class Rows, class MaskOf, class Visit>
 void project_allowed(const Rows& rows, std::span<const float> hidden,
-                     std::span<const std::size_t> which, std::span<const std::uint32_t> allowed,
-                     MaskOf mask_of, Visit visit) {
+                     std::span<const std::size_t> which, ConstMaskView allowed, MaskOf mask_of,
+                     Visit visit) {
   using W = WeightOfFound<Rows>;
   std::vector<TokenId> tokens;
   std::vector<const W*> found;
@@ -164,8 +157,8 @@ void project(const Rows& rows, std::span<const float> hidden, MaskOf mask_of, Vi
   std::vector<std::uint32_t> either;      // what the narrow masks allow together
   std::size_t alone = 0;                  // rows that these take one by one
   for (std::size_t t = 0; t < hidden.size() / rows.hidden_size(); ++t) {
-    const std::span<const std::uint32_t> mask = mask_of(t);
-    const std::size_t count                   = count_allowed(mask);
+    const ConstMaskView mask = mask_of(t);
+    const std::size_t count  = count_allowed(mask);
     (mask.empty() || count >= rows.size() ? wide : narrow).push_back(t);
     if (narrow.empty() || narrow.back() != t) continue;
     alone += count;
@@ -189,12 +182,11 @@ void project(const Rows& rows, std::span<const float> hidden, MaskOf mask_of, Vi
 /// For each state the k best of the rows that its mask allows.
 template <class Rows>
 std::vector<TopTokens> project_topk(const Rows& rows, std::span<const float> hidden, std::size_t k,
-                                    std::span<const std::span<const std::uint32_t>> masks) {
+                                    std::span<const ConstMaskView> masks) {
   TOOLDECODE_ASSERT(masks.empty() || masks.size() * rows.hidden_size() == hidden.size());
   std::vector<TopK> tops(hidden.size() / rows.hidden_size(), TopK(k));
   project(
-      rows, hidden,
-      [&](std::size_t t) { return masks.empty() ? std::span<const std::uint32_t>{} : masks[t]; },
+      rows, hidden, [&](std::size_t t) { return masks.empty() ? ConstMaskView{} : masks[t]; },
       [&](std::size_t t, auto tokens, auto logits) { tops[t].add(tokens, logits); });
   std::vector<TopTokens> result;
   for (TopK& top : tops) result.push_back(std::move(top).take());
@@ -203,8 +195,7 @@ std::vector<TopTokens> project_topk(const Rows& rows, std::span<const float> hid
 
 /// The logits of all rows that a mask allows, for one state.
 template <class Rows>
-TokenLogits project_all(const Rows& rows, std::span<const float> hidden,
-                        std::span<const std::uint32_t> mask) {
+TokenLogits project_all(const Rows& rows, std::span<const float> hidden, ConstMaskView mask) {
   TOOLDECODE_ASSERT(hidden.size() == rows.hidden_size());
   TokenLogits all;
   project(

@@ -17,6 +17,7 @@
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_head.hpp>
 #include <tooldecode/draft/top_k.hpp>
@@ -119,12 +120,12 @@ class FrequencyRankedHead {
   /// leaves.
   [[nodiscard]] std::vector<draft::TopTokens> project_topk(
       std::span<const float> hidden, std::size_t k,
-      std::span<const std::span<const std::uint32_t>> masks = {}) const {
+      std::span<const ConstMaskView> masks = {}) const {
     return draft::project_topk(*this, hidden, k, masks);
   }
   /// All tokens that a mask leaves, with their logits.
   [[nodiscard]] draft::TokenLogits project(std::span<const float> hidden,
-                                           std::span<const std::uint32_t> mask = {}) const {
+                                           ConstMaskView mask = {}) const {
     return draft::project_all(*this, hidden, mask);
   }
 

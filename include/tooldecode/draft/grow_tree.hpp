@@ -12,6 +12,7 @@
 
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_candidates.hpp>
 #include <tooldecode/draft/draft_head.hpp>
@@ -51,7 +52,7 @@ void grow_tree(DraftCandidates<C>& candidates, const H& head, std::size_t depth,
     const std::span<const float> states = states_of(level, std::span<const FrontierNode>(frontier));
     frontier.resize(std::min(frontier.size(), states.size() / head.hidden_size()));
     std::vector<TokenMask> allowed(frontier.size(), TokenMask(constraint.vocabulary_size()));
-    std::vector<std::span<const std::uint32_t>> masks;
+    std::vector<ConstMaskView> masks;
     for (std::size_t i = 0; i < frontier.size(); ++i) {
       constraint.fill_mask(candidates.state(frontier[i].node), allowed[i].words());
       masks.push_back(std::as_const(allowed[i]).words());

@@ -16,6 +16,7 @@
 #include <Eigen/Core>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_head.hpp>
 #include <tooldecode/draft/top_k.hpp>
@@ -101,12 +102,12 @@ class MappedHead {
   /// leaves.
   [[nodiscard]] std::vector<draft::TopTokens> project_topk(
       std::span<const float> hidden, std::size_t k,
-      std::span<const std::span<const std::uint32_t>> masks = {}) const {
+      std::span<const ConstMaskView> masks = {}) const {
     return draft::project_topk(*this, hidden, k, masks);
   }
   /// All tokens that a mask leaves, with their logits.
   [[nodiscard]] draft::TokenLogits project(std::span<const float> hidden,
-                                           std::span<const std::uint32_t> mask = {}) const {
+                                           ConstMaskView mask = {}) const {
     return draft::project_all(*this, hidden, mask);
   }
 

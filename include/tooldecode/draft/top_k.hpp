@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/simd.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/model/fixed_order.hpp>
@@ -81,15 +82,14 @@ class TopK {
   }
 
   static double sum_of_exponentials(std::span<const float> logits, float top) noexcept {
-    using Eigen::internal::padd, Eigen::internal::pexp, Eigen::internal::psub;
-    const auto tops = Eigen::internal::pset1<model::Packet>(top);
-    auto sums       = Eigen::internal::pset1<model::Packet>(0.0F);
+    const auto tops = simd::set_all(top);
+    auto sums       = simd::set_all(0.0F);
     std::size_t at  = 0;
-    for (; at + model::lanes <= logits.size(); at += model::lanes) {
-      const auto part = Eigen::internal::ploadu<model::Packet>(logits.data() + at);
-      sums            = padd(sums, pexp(psub(part, tops)));
+    for (; at + simd::lanes <= logits.size(); at += simd::lanes) {
+      const auto part = simd::load(logits.data() + at);
+      sums            = simd::add(sums, simd::exp(simd::subtract(part, tops)));
     }
-    auto sum = static_cast<double>(Eigen::internal::predux(sums));
+    auto sum = static_cast<double>(simd::sum_of(sums));
     for (; at < logits.size(); ++at) sum += static_cast<double>(std::exp(logits[at] - top));
     return sum;
   }

@@ -15,6 +15,7 @@
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
 
@@ -95,8 +96,7 @@ class LogitsPipeline {
   ///
   /// \return how many tokens can be drawn; 0 where mask and bias forbid all, and the row is then
   ///         all -infinity
-  std::size_t apply(std::span<float> logits, std::span<const std::uint32_t> mask,
-                    const TokenPath& path = {}) const {
+  std::size_t apply(std::span<float> logits, ConstMaskView mask, const TokenPath& path = {}) const {
     for (float& logit : logits) logit = tame(logit);
     for (const auto& [token, bias] : options_.bias) {
       if (static_cast<std::size_t>(token) < logits.size()) {

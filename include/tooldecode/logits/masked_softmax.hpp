@@ -11,15 +11,10 @@
 #include <span>
 
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 
 namespace tooldecode {
-
-/// Whether a mask allows a token; tokens past its last word are not allowed.
-[[nodiscard]] inline bool is_allowed(std::span<const std::uint32_t> mask,
-                                     std::size_t token) noexcept {
-  return token / 32 < mask.size() && (mask[token / 32] >> (token % 32) & 1) != 0;
-}
 
 /// The greatest number, or -infinity of none; NaN never counts.
 ///
@@ -75,8 +70,7 @@ namespace tooldecode {
 /// \par Complexity  O(V), no allocation; sums in double
 /// \par Threads     pure
 /// \par Errors      none
-[[nodiscard]] inline bool fill_masked_softmax(std::span<const float> logits,
-                                              std::span<const std::uint32_t> mask,
+[[nodiscard]] inline bool fill_masked_softmax(std::span<const float> logits, ConstMaskView mask,
                                               std::span<float> probabilities) noexcept {
   TOOLDECODE_ASSERT(probabilities.size() == logits.size());
   constexpr float none = -std::numeric_limits<float>::infinity();

@@ -14,26 +14,12 @@
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/diagnose.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/model/fixed_order.hpp>
 #include <tooldecode/model/head_products.hpp>
 
 namespace tooldecode {
-
-/// Calls `visit(token)` for the tokens of a mask, ascending.
-///
-/// \par Shapes      mask [ceil(V / 32)]
-/// \par Complexity  O(V / 32 + tokens), no allocation
-/// \par Threads     pure
-/// \par Errors      none
-template <class Visit>
-void for_each_allowed(std::span<const std::uint32_t> mask, Visit visit) {
-  for (std::size_t w = 0; w < mask.size(); ++w) {
-    for (std::uint32_t bits = mask[w]; bits != 0; bits &= bits - 1) {
-      visit(static_cast<TokenId>(w * 32 + static_cast<std::size_t>(std::countr_zero(bits))));
-    }
-  }
-}
 
 /// Multiplies those rows of a model's head that a mask allows, and only those.
 ///
@@ -58,7 +44,7 @@ class ConstrainedHead {
   [[nodiscard]] std::size_t hidden_size() const noexcept { return rows_.cols; }
 
   /// Writes the logits of the allowed tokens and -infinity elsewhere.
-  void fill_logits(std::span<const float> hidden, std::span<const std::uint32_t> mask,
+  void fill_logits(std::span<const float> hidden, ConstMaskView mask,
                    std::span<float> logits) const {
     TOOLDECODE_ASSERT(hidden.size() == hidden_size() && logits.size() == vocabulary_size());
     const model::HeadStates<Weight> state(hidden, hidden_size());

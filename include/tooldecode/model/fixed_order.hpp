@@ -13,9 +13,8 @@
 #include <span>
 #include <utility>
 
-#include <Eigen/Core>
-
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/simd.hpp>
 
 namespace tooldecode::model {
 
@@ -30,37 +29,16 @@ struct RowsView {
   [[nodiscard]] T* row(std::size_t i) const noexcept { return data + i * stride; }
 };
 
-/// Eigen's packets, because their multiply-add is an explicit instruction: a compiler that fuses a
-/// written-out a * b + c may do so in one copy of a loop and not in another.
-using Packet = Eigen::internal::packet_traits<float>::type;
-
-/// Numbers in a packet.
-inline constexpr std::size_t lanes = Eigen::internal::packet_traits<float>::size;
-
-/// Loads the first `count` numbers, zeros in the other lanes.
-inline Packet load_part(const float* from, std::size_t count) noexcept {
-  alignas(64) std::array<float, lanes> part{};
-  std::copy_n(from, count, part.begin());
-  return Eigen::internal::pload<Packet>(part.data());
-}
-
-/// Stores the first `count` numbers.
-inline void store_part(float* to, Packet packet, std::size_t count) noexcept {
-  alignas(64) std::array<float, lanes> part;
-  Eigen::internal::pstore(part.data(), packet);
-  std::copy_n(part.begin(), count, to);
-}
-
 /// Replaces numbers by `change(packet)`, elementwise; the last packet's spare lanes hold zeros.
 template <class Change>
 void transform(std::span<float> numbers, Change change) noexcept {
   std::size_t at = 0;
-  for (; at + lanes <= numbers.size(); at += lanes) {
-    Eigen::internal::pstoreu(numbers.data() + at,
-                             change(Eigen::internal::ploadu<Packet>(numbers.data() + at), at));
+  for (; at + simd::lanes <= numbers.size(); at += simd::lanes) {
+    simd::store(numbers.data() + at, change(simd::load(numbers.data() + at), at));
   }
   if (const std::size_t rest = numbers.size() - at; rest > 0) {
-    store_part(numbers.data() + at, change(load_part(numbers.data() + at, rest), at), rest);
+    simd::store_part(numbers.data() + at, change(simd::load_part(numbers.data() + at, rest), at),
+                     rest);
   }
 }
 
@@ -68,24 +46,23 @@ void transform(std::span<float> numbers, Change change) noexcept {
 template <std::size_t T, std::size_t R>
 void fill_tile(const float* x, std::size_t x_stride, const float* w, std::size_t w_stride,
                std::size_t n, float* y, std::size_t y_stride) noexcept {
-  using Eigen::internal::pmadd;
   [&]<std::size_t... i>(std::index_sequence<i...>) {
-    Packet sums[T * R] = {((void)i, Eigen::internal::pset1<Packet>(0.0F))...};
-    const auto add     = [&](const auto& load, std::size_t at) {
+    simd::Packet sums[T * R] = {((void)i, simd::set_all(0.0F))...};
+    const auto add           = [&](const auto& load, std::size_t at) {
       [&]<std::size_t... t>(std::index_sequence<t...>) {
-        const Packet xs[T] = {load(x + t * x_stride + at)...};
+        const simd::Packet xs[T] = {load(x + t * x_stride + at)...};
         [&]<std::size_t... r>(std::index_sequence<r...>) {
-          const Packet ws[R] = {load(w + r * w_stride + at)...};
-          ((sums[i] = pmadd(xs[i / R], ws[i % R], sums[i])), ...);
+          const simd::Packet ws[R] = {load(w + r * w_stride + at)...};
+          ((sums[i] = simd::multiply_add(xs[i / R], ws[i % R], sums[i])), ...);
         }(std::make_index_sequence<R>{});
       }(std::make_index_sequence<T>{});
     };
     std::size_t at = 0;
-    for (; at + lanes <= n; at += lanes) {
-      add([](const float* from) { return Eigen::internal::ploadu<Packet>(from); }, at);
+    for (; at + simd::lanes <= n; at += simd::lanes) {
+      add([](const float* from) { return simd::load(from); }, at);
     }
-    if (at < n) add([n, at](const float* from) { return load_part(from, n - at); }, at);
-    ((y[i / R * y_stride + i % R] = Eigen::internal::predux(sums[i])), ...);
+    if (at < n) add([n, at](const float* from) { return simd::load_part(from, n - at); }, at);
+    ((y[i / R * y_stride + i % R] = simd::sum_of(sums[i])), ...);
   }(std::make_index_sequence<T * R>{});
 }
 
@@ -146,27 +123,27 @@ inline void fill_products(RowsView<const float> x, RowsView<const float> w,
 inline void add_weighted_rows(std::span<const float> factors, RowsView<const float> rows,
                               std::span<float> y) noexcept {
   TOOLDECODE_ASSERT(factors.size() == rows.rows && y.size() == rows.cols);
-  using Eigen::internal::ploadu, Eigen::internal::pmadd, Eigen::internal::pset1;
   constexpr std::size_t width = 4;
   std::size_t at              = 0;
-  for (; at + width * lanes <= y.size(); at += width * lanes) {
+  for (; at + width * simd::lanes <= y.size(); at += width * simd::lanes) {
     [&]<std::size_t... i>(std::index_sequence<i...>) {
-      Packet sums[width] = {ploadu<Packet>(y.data() + at + i * lanes)...};
+      simd::Packet sums[width] = {simd::load(y.data() + at + i * simd::lanes)...};
       for (std::size_t r = 0; r < rows.rows; ++r) {
-        const Packet factor = pset1<Packet>(factors[r]);
-        const float* row    = rows.row(r) + at;
-        ((sums[i] = pmadd(factor, ploadu<Packet>(row + i * lanes), sums[i])), ...);
+        const simd::Packet factor = simd::set_all(factors[r]);
+        const float* row          = rows.row(r) + at;
+        ((sums[i] = simd::multiply_add(factor, simd::load(row + i * simd::lanes), sums[i])), ...);
       }
-      (Eigen::internal::pstoreu(y.data() + at + i * lanes, sums[i]), ...);
+      (simd::store(y.data() + at + i * simd::lanes, sums[i]), ...);
     }(std::make_index_sequence<width>{});
   }
   while (at < y.size()) {
-    const std::size_t count = std::min(lanes, y.size() - at);
-    Packet sum              = load_part(y.data() + at, count);
+    const std::size_t count = std::min(simd::lanes, y.size() - at);
+    simd::Packet sum        = simd::load_part(y.data() + at, count);
     for (std::size_t r = 0; r < rows.rows; ++r) {
-      sum = pmadd(pset1<Packet>(factors[r]), load_part(rows.row(r) + at, count), sum);
+      sum = simd::multiply_add(simd::set_all(factors[r]), simd::load_part(rows.row(r) + at, count),
+                               sum);
     }
-    store_part(y.data() + at, sum, count);
+    simd::store_part(y.data() + at, sum, count);
     at += count;
   }
 }
@@ -178,28 +155,27 @@ inline void add_weighted_rows(std::span<const float> factors, RowsView<const flo
 /// \par Threads     pure
 /// \par Errors      none
 inline void soften(std::span<float> scores, float scale) noexcept {
-  using Eigen::internal::pset1;
-  auto tops        = pset1<Packet>(scores[0]);
+  auto tops        = simd::set_all(scores[0]);
   std::size_t seen = 0;
-  for (; seen + lanes <= scores.size(); seen += lanes) {
-    tops = Eigen::internal::pmax(tops, Eigen::internal::ploadu<Packet>(scores.data() + seen));
+  for (; seen + simd::lanes <= scores.size(); seen += simd::lanes) {
+    tops = simd::max(tops, simd::load(scores.data() + seen));
   }
-  float top = Eigen::internal::predux_max(tops);
+  float top = simd::max_of(tops);
   for (; seen < scores.size(); ++seen) top = std::max(top, scores[seen]);
-  const auto shift = pset1<Packet>(-top * scale);
-  transform(scores, [&](const Packet& x, std::size_t) {
-    return Eigen::internal::pexp(Eigen::internal::pmadd(x, pset1<Packet>(scale), shift));
+  const auto shift = simd::set_all(-top * scale);
+  transform(scores, [&](const simd::Packet& x, std::size_t) {
+    return simd::exp(simd::multiply_add(x, simd::set_all(scale), shift));
   });
-  auto sums      = pset1<Packet>(0.0F);
+  auto sums      = simd::set_all(0.0F);
   std::size_t at = 0;
-  for (; at + lanes <= scores.size(); at += lanes) {
-    sums = Eigen::internal::padd(sums, Eigen::internal::ploadu<Packet>(scores.data() + at));
+  for (; at + simd::lanes <= scores.size(); at += simd::lanes) {
+    sums = simd::add(sums, simd::load(scores.data() + at));
   }
   if (at < scores.size()) {
-    sums = Eigen::internal::padd(sums, load_part(scores.data() + at, scores.size() - at));
+    sums = simd::add(sums, simd::load_part(scores.data() + at, scores.size() - at));
   }
-  const auto sum = pset1<Packet>(Eigen::internal::predux(sums));
-  transform(scores, [&](const Packet& x, std::size_t) { return Eigen::internal::pdiv(x, sum); });
+  const auto sum = simd::set_all(simd::sum_of(sums));
+  transform(scores, [&](const simd::Packet& x, std::size_t) { return simd::divide(x, sum); });
 }
 
 /// gate = gate / (1 + exp(-gate)) x up, elementwise: the same bits wherever an element stands.
@@ -209,15 +185,13 @@ inline void soften(std::span<float> scores, float scale) noexcept {
 /// \par Threads     pure
 /// \par Errors      none
 inline void activate(std::span<float> gate, std::span<const float> up) noexcept {
-  using Eigen::internal::padd, Eigen::internal::pdiv, Eigen::internal::pexp;
-  using Eigen::internal::pmul, Eigen::internal::pnegate;
   TOOLDECODE_ASSERT(gate.size() == up.size());
-  const auto one = Eigen::internal::pset1<Packet>(1.0F);
-  transform(gate, [&](const Packet& x, std::size_t at) {
+  const auto one = simd::set_all(1.0F);
+  transform(gate, [&](const simd::Packet& x, std::size_t at) {
     const std::size_t count = up.size() - at;
-    const auto factor       = count < lanes ? load_part(up.data() + at, count)
-                                            : Eigen::internal::ploadu<Packet>(up.data() + at);
-    return pmul(pdiv(x, padd(one, pexp(pnegate(x)))), factor);
+    const auto factor =
+        count < simd::lanes ? simd::load_part(up.data() + at, count) : simd::load(up.data() + at);
+    return simd::multiply(simd::divide(x, simd::add(one, simd::exp(simd::negate(x)))), factor);
   });
 }
 

@@ -21,6 +21,7 @@
 #include <Eigen/Core>
 
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/simd.hpp>
 #include <tooldecode/model/fixed_order.hpp>
 
 namespace tooldecode::model {
@@ -37,12 +38,12 @@ struct WeightPacket;
 
 template <>
 struct WeightPacket<float> {
-  using Raw                          = Packet;
+  using Raw                          = simd::Packet;
   static constexpr std::size_t parts = 1;
 
-  static Raw load(const float* from) noexcept { return Eigen::internal::ploadu<Packet>(from); }
+  static Raw load(const float* from) noexcept { return simd::load(from); }
   template <std::size_t>
-  static Packet widen(const Raw& raw) noexcept {
+  static simd::Packet widen(const Raw& raw) noexcept {
     return raw;
   }
 };
@@ -52,8 +53,8 @@ struct WeightPacket<float> {
 template <>
 struct WeightPacket<Eigen::bfloat16> {
   static_assert(std::endian::native == std::endian::little, "the even weight is the lower half");
-  using Raw [[gnu::vector_size(sizeof(Packet))]] = std::uint32_t;
-  static constexpr std::size_t parts             = 2;
+  using Raw [[gnu::vector_size(sizeof(simd::Packet))]] = std::uint32_t;
+  static constexpr std::size_t parts                   = 2;
 
   static Raw load(const Eigen::bfloat16* from) noexcept {
     Raw raw;
@@ -61,9 +62,9 @@ struct WeightPacket<Eigen::bfloat16> {
     return raw;
   }
   template <std::size_t part>
-  static Packet widen(const Raw& raw) noexcept {
+  static simd::Packet widen(const Raw& raw) noexcept {
     const Raw bits = part == 0 ? raw << 16 : raw & 0xffff0000U;
-    Packet packet;
+    simd::Packet packet;
     std::memcpy(&packet, &bits, sizeof packet);
     return packet;
   }
@@ -71,7 +72,7 @@ struct WeightPacket<Eigen::bfloat16> {
 
 /// Weights that one register holds.
 template <HeadWeight W>
-inline constexpr std::size_t packed = lanes * WeightPacket<W>::parts;
+inline constexpr std::size_t packed = simd::lanes * WeightPacket<W>::parts;
 
 // Tiles of states by rows: as many sums as the registers hold beside what is multiplied, and for
 // one state eight rows, which hide a multiply-add's latency and are streams enough for memory.
@@ -91,8 +92,8 @@ void fill_head_tile(const float* x, std::array<const W*, R> rows, std::array<con
   using Weights = WeightPacket<W>;
   [&]<std::size_t... i, std::size_t... r, std::size_t... p>(
       std::index_sequence<i...>, std::index_sequence<r...>, std::index_sequence<p...>) {
-    Packet sums[T * R]     = {((void)i, Eigen::internal::pset1<Packet>(0.0F))...};
-    const auto add_columns = [&](std::size_t end, const auto&... row)
+    simd::Packet sums[T * R] = {((void)i, simd::set_all(0.0F))...};
+    const auto add_columns   = [&](std::size_t end, const auto&... row)
         __attribute__((always_inline)) {
       for (std::size_t at = 0; at < end; at += packed<W>) {
         if constexpr (T > 1) {
@@ -103,14 +104,13 @@ void fill_head_tile(const float* x, std::array<const W*, R> rows, std::array<con
         }
         const typename Weights::Raw raws[R] = {Weights::load(row + at)...};
         const auto add = [&]<std::size_t part>() __attribute__((always_inline)) {
-          const Packet ws[R] = {Weights::template widen<part>(raws[r])...};
-          ((sums[i] = Eigen::internal::pmadd(
-                Eigen::internal::pload<Packet>(x + (part * T + i / R) * lanes), ws[i % R],
-                sums[i])),
+          const simd::Packet ws[R] = {Weights::template widen<part>(raws[r])...};
+          ((sums[i] = simd::multiply_add(simd::load_aligned(x + (part * T + i / R) * simd::lanes),
+                                         ws[i % R], sums[i])),
            ...);
         };
         (add.template operator()<p>(), ...);
-        x += Weights::parts * T * lanes;
+        x += Weights::parts * T * simd::lanes;
       }
     };
     const std::size_t whole = n - n % packed<W>;
@@ -121,9 +121,7 @@ void fill_head_tile(const float* x, std::array<const W*, R> rows, std::array<con
       (std::copy_n(rows[r] + whole, n - whole, ends[r]), ...);
       add_columns(1, ends[r]...);
     }
-    ((i % R < count ? void(y[i / R * y_stride + i % R] = Eigen::internal::predux(sums[i]))
-                    : void()),
-     ...);
+    ((i % R < count ? void(y[i / R * y_stride + i % R] = simd::sum_of(sums[i])) : void()), ...);
   }(std::make_index_sequence<T * R>{}, std::make_index_sequence<R>{},
     std::make_index_sequence<Weights::parts>{});
 }
@@ -169,7 +167,7 @@ class HeadStates {
         for (std::size_t i = 0; i < hidden_size; ++i) {
           const std::size_t lane = i % detail::packed<W> / parts;
           const std::size_t part = i / detail::packed<W> * parts + i % parts;
-          to[static_cast<std::ptrdiff_t>((part * count + t) * lanes + lane)] = from[i];
+          to[static_cast<std::ptrdiff_t>((part * count + t) * simd::lanes + lane)] = from[i];
         }
       }
     });

@@ -73,7 +73,6 @@ class Reader {
 
  private:
   using ScopeId                           = std::uint32_t;
-  using Assertions                        = Assertions;
   using ResourceId                        = Document::ResourceId;
   static constexpr std::size_t max_scopes = 100, max_negations = 100;
   static constexpr std::size_t all_items = std::numeric_limits<std::uint32_t>::max();

@@ -1,0 +1,40 @@
+/// \file
+/// For engines that sample by themselves: which tokens may follow, as masks.
+///
+/// Five things make a mask: a Vocabulary, a ToolSet, a call format (PythonCall, JsonCall, ...), the
+/// ToolCallFSM of the three, and its State, a value of 8 bytes. JSON Schema, regular expressions,
+/// grammars and lists of texts are constrained alike. Needs nlohmann-json alone: no Eigen, no model.
+/// Tokenizers are read by <tooldecode/vocabulary/load_vocabulary.hpp>, which needs PCRE2 too.
+#pragma once
+
+#include <tooldecode/constraint/choice_constraint.hpp>
+#include <tooldecode/constraint/dlpack_mask.hpp>
+#include <tooldecode/constraint/ebnf_constraint.hpp>
+#include <tooldecode/constraint/explain.hpp>
+#include <tooldecode/constraint/fill_masks.hpp>
+#include <tooldecode/constraint/forced_tokens.hpp>
+#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/regex_constraint.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/token_trie.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/tool_library.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/mask_view.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/call_key.hpp>
+#include <tooldecode/tools/canonical_json.hpp>
+#include <tooldecode/tools/delimited_call.hpp>
+#include <tooldecode/tools/harmony_call.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/positional_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/tools/xml_call.hpp>
+#include <tooldecode/version.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>

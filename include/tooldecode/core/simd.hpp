@@ -1,0 +1,94 @@
+/// \file
+/// Registers of floats: the one file that names Eigen's, which every processor's own stand behind.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include <Eigen/Core>
+
+/// Arithmetic on registers of floats.
+///
+/// Eigen's packets, because their multiply-add is an explicit instruction: a compiler that fuses a
+/// written-out a * b + c may do so in one copy of a loop and not in another.
+namespace tooldecode::simd {
+
+/// A register.
+using Packet = Eigen::internal::packet_traits<float>::type;
+
+/// Numbers in a register.
+inline constexpr std::size_t lanes = Eigen::internal::packet_traits<float>::size;
+
+/// Loads `lanes` numbers.
+inline Packet load(const float* from) noexcept {
+  return Eigen::internal::ploadu<Packet>(from);
+}
+/// Loads from memory that is aligned to a register.
+inline Packet load_aligned(const float* from) noexcept {
+  return Eigen::internal::pload<Packet>(from);
+}
+/// Loads the first `count` numbers, zeros in the other lanes.
+inline Packet load_part(const float* from, std::size_t count) noexcept {
+  alignas(64) std::array<float, lanes> part{};
+  std::copy_n(from, count, part.begin());
+  return load_aligned(part.data());
+}
+/// Stores `lanes` numbers.
+inline void store(float* to, Packet packet) noexcept {
+  Eigen::internal::pstoreu(to, packet);
+}
+/// Stores the first `count` numbers.
+inline void store_part(float* to, Packet packet, std::size_t count) noexcept {
+  alignas(64) std::array<float, lanes> part;
+  Eigen::internal::pstore(part.data(), packet);
+  std::copy_n(part.begin(), count, to);
+}
+/// The same number in every lane.
+inline Packet set_all(float number) noexcept {
+  return Eigen::internal::pset1<Packet>(number);
+}
+
+/// a + b
+inline Packet add(Packet a, Packet b) noexcept {
+  return Eigen::internal::padd(a, b);
+}
+/// a - b
+inline Packet subtract(Packet a, Packet b) noexcept {
+  return Eigen::internal::psub(a, b);
+}
+/// a * b
+inline Packet multiply(Packet a, Packet b) noexcept {
+  return Eigen::internal::pmul(a, b);
+}
+/// a / b
+inline Packet divide(Packet a, Packet b) noexcept {
+  return Eigen::internal::pdiv(a, b);
+}
+/// a * b + c, in one instruction where the processor has it
+inline Packet multiply_add(Packet a, Packet b, Packet c) noexcept {
+  return Eigen::internal::pmadd(a, b, c);
+}
+/// -a
+inline Packet negate(Packet a) noexcept {
+  return Eigen::internal::pnegate(a);
+}
+/// The greater of each pair.
+inline Packet max(Packet a, Packet b) noexcept {
+  return Eigen::internal::pmax(a, b);
+}
+/// e to the power of each number.
+inline Packet exp(Packet a) noexcept {
+  return Eigen::internal::pexp(a);
+}
+
+/// The sum of all lanes.
+inline float sum_of(Packet a) noexcept {
+  return Eigen::internal::predux(a);
+}
+/// The greatest of all lanes.
+inline float max_of(Packet a) noexcept {
+  return Eigen::internal::predux_max(a);
+}
+
+}  // namespace tooldecode::simd

@@ -1,0 +1,26 @@
+/// \file
+/// For who brings a model and wants tool calls of it: constrained decoding, and votes over orders.
+///
+/// A Decoder runs any type that satisfies Model under a constraint, alone, in a ContinuousBatch, as a
+/// beam or several times over; an OrderConsistencySampler lets several orders of the parameters agree.
+/// LlamaModel is a reference model on Eigen.
+#pragma once
+
+#include <tooldecode/consistency/order_consistency_sampler.hpp>
+#include <tooldecode/consistency/parameter_orders.hpp>
+#include <tooldecode/consistency/votes.hpp>
+#include <tooldecode/constrain.hpp>
+#include <tooldecode/decode/beam_search.hpp>
+#include <tooldecode/decode/continuous_batch.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/output.hpp>
+#include <tooldecode/decode/prefix_cache.hpp>
+#include <tooldecode/decode/self_consistency.hpp>
+#include <tooldecode/decode/sequential.hpp>
+#include <tooldecode/decode/tool_dec.hpp>
+#include <tooldecode/decode/unconstrained.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/logits/masked_softmax.hpp>
+#include <tooldecode/logits/selection.hpp>
+#include <tooldecode/model/llama_model.hpp>

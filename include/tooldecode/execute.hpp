@@ -1,0 +1,21 @@
+/// \file
+/// For tools that run before they are called: executors, a cache of outputs, and who guesses.
+///
+/// A ToolExecutor runs calls within limits; ClientSpeculator and EngineSpeculator run guessed ones
+/// early, where a SpeculationPolicy allows it and a SpeculationGate expects a gain.
+#pragma once
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/execute/client_speculator.hpp>
+#include <tooldecode/execute/engine_speculator.hpp>
+#include <tooldecode/execute/performance_model.hpp>
+#include <tooldecode/execute/speculation_gate.hpp>
+#include <tooldecode/execute/speculation_policy.hpp>
+#include <tooldecode/execute/tool_cache.hpp>
+#include <tooldecode/execute/tool_executor.hpp>
+#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_runtime.hpp>
+#include <tooldecode/tools/call_key.hpp>
+#include <tooldecode/tools/classify.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
