@@ -78,7 +78,7 @@ struct HostTree {
       }
       frontier = best(first, tree_options.width);
     }
-    auto chosen = best(0, tree_options.budget);
+    auto chosen = best(0, tree_options.budget + 1);
     std::sort(chosen.begin(), chosen.end());
     HostTree tree;
     for (const int node : chosen) {

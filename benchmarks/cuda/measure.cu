@@ -60,10 +60,10 @@ class Graph {
 
 }  // namespace
 
-int Setup::sets(std::size_t bytes_per_set, std::size_t most) const {
+int Setup::sets(std::size_t bytes_per_set, std::size_t maximum) const {
   const std::size_t needed = 4 * cache_bytes / bytes_per_set + 1;
   return static_cast<int>(
-      std::clamp<std::size_t>(needed, 1, std::clamp<std::size_t>(most, 1, 512)));
+      std::clamp<std::size_t>(needed, 1, std::clamp<std::size_t>(maximum, 1, 512)));
 }
 
 Timing time_calls(const Setup& setup, int sets, const Call& call) {

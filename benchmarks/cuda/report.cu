@@ -29,12 +29,12 @@ double share(const Result& result) {
 
 // The result furthest from its floor; null where none was measured.
 const Result* find_least(const std::vector<Result>& results, Requirement requirement) {
-  const Result* least = nullptr;
+  const Result* minimum = nullptr;
   for (const Result& result : results) {
     if (result.requirement != requirement) continue;
-    if (least == nullptr || share(result) < share(*least)) least = &result;
+    if (minimum == nullptr || share(result) < share(*minimum)) minimum = &result;
   }
-  return least;
+  return minimum;
 }
 
 std::string quoted(std::string_view text) {
@@ -110,13 +110,14 @@ void Report::attempt(const std::string& what, const std::function<void()>& measu
 void Report::print_verdicts() const {
   std::printf("\n");
   for (const Goal& goal : goals) {
-    const Result* least = find_least(results_, goal.requirement);
-    if (least == nullptr) {
+    const Result* minimum = find_least(results_, goal.requirement);
+    if (minimum == nullptr) {
       std::printf("NOT MEASURED: %s\n", goal.text);
     } else {
       std::printf("%s: %s; least %.1f %% (%s, %s, %s)\n",
-                  share(*least) >= goal.share ? "HOLDS" : "MISSED", goal.text, 100 * share(*least),
-                  least->kernel.c_str(), least->numbers.c_str(), least->size.c_str());
+                  share(*minimum) >= goal.share ? "HOLDS" : "MISSED", goal.text,
+                  100 * share(*minimum), minimum->kernel.c_str(), minimum->numbers.c_str(),
+                  minimum->size.c_str());
     }
   }
   for (const std::string& failure : failures_) std::printf("FAILED: %s\n", failure.c_str());
@@ -127,12 +128,12 @@ void Report::write(const std::string& path, const Origin& origin) const {
   for (const Result& result : results_) results.push_back(as_json(result));
   for (const std::string& failure : failures_) failures.push_back(quoted(failure));
   for (const Goal& goal : goals) {
-    const Result* least = find_least(results_, goal.requirement);
-    if (least == nullptr) continue;
+    const Result* minimum = find_least(results_, goal.requirement);
+    if (minimum == nullptr) continue;
     verdicts.push_back(
-        "{\"goal\": " + quoted(goal.text) + ", \"least_share\": " + rounded(share(*least)) +
-        ", \"at\": " + quoted(least->kernel + ", " + least->numbers + ", " + least->size) +
-        ", \"holds\": " + (share(*least) >= goal.share ? "true" : "false") + "}");
+        "{\"goal\": " + quoted(goal.text) + ", \"least_share\": " + rounded(share(*minimum)) +
+        ", \"at\": " + quoted(minimum->kernel + ", " + minimum->numbers + ", " + minimum->size) +
+        ", \"holds\": " + (share(*minimum) >= goal.share ? "true" : "false") + "}");
   }
   const std::string unfinished = path + ".new";  // so that there is always a whole one
   std::ofstream(unfinished)

@@ -43,15 +43,15 @@ void check_merge(int rows, int splits, int head_size, float spread) {
   double greatest = 0, error = 0;
   for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
     for (std::size_t d = 0; d < size; ++d) {
-      double sum = 0, merged = 0, most = -INFINITY;
+      double sum = 0, merged = 0, maximum = -INFINITY;
       for (std::size_t s = 0; s < static_cast<std::size_t>(splits); ++s) {
-        most = std::max(most,
-                        static_cast<double>(log_sums[row * static_cast<std::size_t>(splits) + s]));
+        maximum = std::max(
+            maximum, static_cast<double>(log_sums[row * static_cast<std::size_t>(splits) + s]));
       }
       for (std::size_t s = 0; s < static_cast<std::size_t>(splits); ++s) {
         const std::size_t part = row * static_cast<std::size_t>(splits) + s;
         if (log_sums[part] == -INFINITY) continue;
-        const double weight = std::exp2(static_cast<double>(log_sums[part]) - most);
+        const double weight = std::exp2(static_cast<double>(log_sums[part]) - maximum);
         sum += weight;
         merged += weight * static_cast<double>(outputs[part * size + d]);
       }

@@ -127,7 +127,7 @@ void check_growth(const DraftTreeOptions& options, Distribution distribution, un
         });
     frontiers[b].resize(depth);
     trees.push_back(
-        candidates.best(static_cast<std::size_t>(options.budget), options.min_probability));
+        candidates.best(static_cast<std::size_t>(options.budget) + 1, options.min_probability));
   }
 
   DraftGrowth growth{.options = options, .sequences = sequences};
@@ -239,7 +239,7 @@ TEST_CASE("Trees grow on the device as on the host") {
       for (const int width : {1, 4, 10}) {
         for (const int children : {1, 4, 10}) {
           ++seed;
-          const int budget = std::vector{1, 2, 60, 64}[seed % 4];
+          const int budget = std::vector{0, 1, 59, 63}[seed % 4];
           check_growth({.depth    = 1 + static_cast<int>(seed % 4),
                         .width    = width,
                         .children = children,
@@ -253,10 +253,10 @@ TEST_CASE("Trees grow on the device as on the host") {
 
 TEST_CASE("Paths below the least probability neither grow on the device nor are verified") {
   test::on_device([] {
-    for (const double least : {0.0, 0.02, 0.2, 1.0}) {
+    for (const double minimum : {0.0, 0.02, 0.2, 1.0}) {
       for (const Distribution distribution : {Distribution::smooth, Distribution::tied}) {
         check_growth(
-            {.depth = 4, .width = 4, .children = 4, .budget = 20, .min_probability = least},
+            {.depth = 4, .width = 4, .children = 4, .budget = 19, .min_probability = minimum},
             distribution, 7);
       }
     }
@@ -265,12 +265,12 @@ TEST_CASE("Paths below the least probability neither grow on the device nor are 
 
 TEST_CASE("Trees of many candidates, of many levels and of none") {
   test::on_device([] {
-    check_growth({.depth = 6, .width = 10, .children = 10, .budget = 60}, Distribution::tied, 1);
-    check_growth({.depth = 4, .width = 32, .children = 13, .budget = 64}, Distribution::smooth, 2);
-    check_growth({.depth = 1, .width = 1, .children = 1100, .budget = 64}, Distribution::tied, 6);
-    check_growth({.depth = 20, .width = 1, .children = 2, .budget = 33}, Distribution::smooth, 3);
-    check_growth({.depth = 63, .width = 1, .children = 1, .budget = 64}, Distribution::smooth, 4);
-    check_growth({.depth = 0, .width = 4, .children = 4, .budget = 60}, Distribution::smooth, 5);
+    check_growth({.depth = 6, .width = 10, .children = 10, .budget = 59}, Distribution::tied, 1);
+    check_growth({.depth = 4, .width = 32, .children = 13, .budget = 63}, Distribution::smooth, 2);
+    check_growth({.depth = 1, .width = 1, .children = 1100, .budget = 63}, Distribution::tied, 6);
+    check_growth({.depth = 20, .width = 1, .children = 2, .budget = 32}, Distribution::smooth, 3);
+    check_growth({.depth = 63, .width = 1, .children = 1, .budget = 63}, Distribution::smooth, 4);
+    check_growth({.depth = 0, .width = 4, .children = 4, .budget = 59}, Distribution::smooth, 5);
   });
 }
 
@@ -288,8 +288,8 @@ TEST_CASE("What cannot grow is an error") {
   CHECK(code_of({.depth = -1}) == "invalid_option depth");
   CHECK(code_of({.width = 0}) == "invalid_option width");
   CHECK(code_of({.children = 0}) == "invalid_option children");
-  CHECK(code_of({.budget = 0}) == "invalid_option budget");
-  CHECK(code_of({.budget = 65}) == "invalid_option budget");
+  CHECK(code_of({.budget = -1}) == "invalid_option budget");
+  CHECK(code_of({.budget = 64}) == "invalid_option budget");
   CHECK(code_of({.min_probability = -0.5}) == "invalid_option least_probability");
   CHECK(code_of({.depth = 2, .width = 409, .children = 10}) == "invalid_option depth");
   CHECK(code_of({.depth = 2, .width = 408, .children = 10}).empty());

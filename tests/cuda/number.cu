@@ -129,9 +129,9 @@ TEST_CASE("A pack is sixteen bytes of numbers in their order") {
 }
 
 TEST_CASE("Keys rank by score descending, then by index ascending") {
-  constexpr float least         = std::numeric_limits<float>::denorm_min();
-  const std::vector<float> some = {0,  -0.0F, least,  -least,   1e-40F,    -1e-40F, 1,
-                                   -1, 1e38F, -1e38F, INFINITY, -INFINITY, 3.5F,    3.5F};
+  constexpr float minimum       = std::numeric_limits<float>::denorm_min();
+  const std::vector<float> some = {0,  -0.0F, minimum, -minimum, 1e-40F,    -1e-40F, 1,
+                                   -1, 1e38F, -1e38F,  INFINITY, -INFINITY, 3.5F,    3.5F};
   std::mt19937 random(33);
   std::vector<float> scores;
   std::vector<std::uint32_t> indices;

@@ -68,8 +68,8 @@ BUGS = [
     # what the driver is told and asked
     Bug("each launch sets the shared memory to its own", "device",
         """  if (static_cast<std::size_t>(attributes.maxDynamicSharedSizeBytes) >= bytes) return;
-  const std::size_t most = device_traits().shared_bytes - attributes.sharedSizeBytes;
-""", "  const std::size_t most = bytes;\n"),
+  const std::size_t maximum = device_traits().shared_bytes - attributes.sharedSizeBytes;
+""", "  const std::size_t maximum = bytes;\n"),
     Bug("clusters where the device has them, not the code", "softmax_cluster",
         "code_capability(softmax_cluster_kernel<T, is_log>) < 90", "device_traits().compute_capability < 90"),
     Bug("tensor cores where the device has them, not the code", "head_products",

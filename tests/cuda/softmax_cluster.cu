@@ -41,9 +41,9 @@ Written written(const LogitsRows<T>& rows, float temperature, const std::uint64_
 
 /// Rows of a batch, of which the second is forbidden whole; logits below `min` are cut off.
 template <Number T>
-void rows_equal_float64(std::size_t count, std::size_t vocabulary, int blocks, float least = 0) {
+void rows_equal_float64(std::size_t count, std::size_t vocabulary, int blocks, float minimum = 0) {
   constexpr float temperature = 0.8F;
-  CAPTURE(sizeof(T), count, vocabulary, blocks, least);
+  CAPTURE(sizeof(T), count, vocabulary, blocks, minimum);
   std::mt19937 random(31);
   const std::vector<T> logits = test::normal_numbers<T>(count * vocabulary, random, 4);
   const std::size_t words     = (vocabulary + 31) / 32;
@@ -54,13 +54,14 @@ void rows_equal_float64(std::size_t count, std::size_t vocabulary, int blocks, f
   }
   const DeviceBuffer<T> device_logits(logits);
   const DeviceBuffer<std::uint32_t> device_masks(masks);
-  const std::uint64_t cut = std::uint64_t{std::bit_cast<std::uint32_t>(least) | 0x80000000U} << 32;
+  const std::uint64_t cut = std::uint64_t{std::bit_cast<std::uint32_t>(minimum) | 0x80000000U}
+                            << 32;
   const DeviceBuffer<std::uint64_t> device_cuts(std::vector<std::uint64_t>(count, cut));
   const LogitsRows<T> rows{.logits     = device_logits.data(),
                            .rows       = static_cast<int>(count),
                            .vocabulary = static_cast<int>(vocabulary),
                            .mask       = device_masks.data()};
-  const std::uint64_t* const cuts = least == 0 ? nullptr : device_cuts.data();
+  const std::uint64_t* const cuts = minimum == 0 ? nullptr : device_cuts.data();
   const Written softmax           = written<T, false>(rows, temperature, cuts, blocks);
   const Written logs              = written<T, true>(rows, temperature, cuts, blocks);
   for (std::size_t row = 0; row < count; ++row) {
@@ -70,7 +71,7 @@ void rows_equal_float64(std::size_t count, std::size_t vocabulary, int blocks, f
     for (std::size_t t = 0; t < vocabulary; ++t) {
       const float logit = to_float(logits[row * vocabulary + t]) / temperature;
       const bool can_be =
-          (masks[row * words + t / 32] >> (t % 32) & 1) != 0 && (least == 0 || logit >= least);
+          (masks[row * words + t / 32] >> (t % 32) & 1) != 0 && (minimum == 0 || logit >= minimum);
       distribution[t] = can_be ? static_cast<double>(logit) : -INFINITY;
       top             = std::max(top, distribution[t]);
       kept += static_cast<int>(can_be);

@@ -151,7 +151,7 @@ std::vector<TokenId> plain(const std::vector<TokenId>& prompt, std::size_t lengt
 
 /// All that a round reads and writes, for as long as its graph lives.
 struct Round {
-  DraftTreeOptions options{.depth = 3, .width = 3, .children = 4, .budget = 14};
+  DraftTreeOptions options{.depth = 3, .width = 3, .children = 4, .budget = 13};
   DraftGrowth growth{.options = options, .sequences = sequences};
   int rows = sequences * options.width;
 

@@ -35,10 +35,10 @@ constexpr int kinds = 8;
 /// The key's order, spelt out.
 bool is_kept(std::uint64_t cut, float logit, std::size_t token) {
   if (cut == 0) return true;
-  const auto word    = static_cast<std::uint32_t>(cut >> 32);
-  const float least  = std::bit_cast<float>((word >> 31) != 0 ? word & 0x7FFFFFFFU : ~word);
-  const auto last_id = 0xFFFFFFFFU - static_cast<std::uint32_t>(cut);
-  return logit > least || (logit == least && token <= last_id);
+  const auto word     = static_cast<std::uint32_t>(cut >> 32);
+  const float minimum = std::bit_cast<float>((word >> 31) != 0 ? word & 0x7FFFFFFFU : ~word);
+  const auto last_id  = 0xFFFFFFFFU - static_cast<std::uint32_t>(cut);
+  return logit > minimum || (logit == minimum && token <= last_id);
 }
 
 /// One launch with all kinds as rows, compared with the host's pipeline.

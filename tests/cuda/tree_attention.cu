@@ -156,7 +156,7 @@ struct Problem {
               queries.data() +
               static_cast<std::ptrdiff_t>((b * sizes.nodes + i) * options.query_heads + h) * D;
           std::vector<std::pair<double, std::int64_t>> scores;
-          double most = -INFINITY, sum = 0;
+          double maximum = -INFINITY, sum = 0;
           for (int slot = 0; mask != 0 && slot < sizes.length(b) + sizes.nodes; ++slot) {
             if (slot >= sizes.length(b) && (mask >> (slot - sizes.length(b)) & 1) == 0) continue;
             const std::int64_t at = view.offset(b, slot, h / sizes.group);
@@ -167,9 +167,9 @@ struct Problem {
             }
             score *= static_cast<double>(sizes.scale);
             scores.emplace_back(score, at);
-            most = std::max(most, score);
+            maximum = std::max(maximum, score);
           }
-          for (auto& [score, at] : scores) sum += score = std::exp(score - most);
+          for (auto& [score, at] : scores) sum += score = std::exp(score - maximum);
           for (const auto& [weight, at] : scores) {
             for (int d = 0; d < D; ++d) {
               row[static_cast<std::size_t>(d)] +=

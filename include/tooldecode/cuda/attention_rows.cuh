@@ -91,22 +91,22 @@ struct AttentionRows {
     bool grows = false;
     for (int block = 0; block < blocks; ++block) {
       for (int half = 0; half < 2; ++half) {
-        float most = -INFINITY;
+        float maximum = -INFINITY;
         for (auto& score : scores[block]) {
-          most = fmaxf(most, fmaxf(score[2 * half], score[2 * half + 1]));
+          maximum = fmaxf(maximum, fmaxf(score[2 * half], score[2 * half + 1]));
         }
-        most              = fmaxf(most, __shfl_xor_sync(whole_warp, most, 1));
-        most              = fmaxf(most, __shfl_xor_sync(whole_warp, most, 2));
-        seen[block][half] = most;
-        grows             = grows || most > greatest[block][half] + 8;
+        maximum           = fmaxf(maximum, __shfl_xor_sync(whole_warp, maximum, 1));
+        maximum           = fmaxf(maximum, __shfl_xor_sync(whole_warp, maximum, 2));
+        seen[block][half] = maximum;
+        grows             = grows || maximum > greatest[block][half] + 8;
       }
     }
     if (__any_sync(whole_warp, grows) != 0) {
       for (int block = 0; block < blocks; ++block) {
         for (int half = 0; half < 2; ++half) {
-          const float most      = fmaxf(greatest[block][half], seen[block][half]);
-          const float factor    = most == -INFINITY ? 0 : exp2f(greatest[block][half] - most);
-          greatest[block][half] = most;
+          const float maximum   = fmaxf(greatest[block][half], seen[block][half]);
+          const float factor    = maximum == -INFINITY ? 0 : exp2f(greatest[block][half] - maximum);
+          greatest[block][half] = maximum;
           weights[block][half] *= factor;
           for (auto& sum : sums[block]) {
             sum[2 * half] *= factor;
@@ -117,10 +117,10 @@ struct AttentionRows {
     }
     for (int block = 0; block < blocks; ++block) {
       for (int half = 0; half < 2; ++half) {
-        const float most = greatest[block][half] == -INFINITY ? 0 : greatest[block][half];
+        const float maximum = greatest[block][half] == -INFINITY ? 0 : greatest[block][half];
         for (auto& score : scores[block]) {
           for (int i = 2 * half; i < 2 * half + 2; ++i) {
-            score[i] = exp2f(score[i] - most);
+            score[i] = exp2f(score[i] - maximum);
             weights[block][half] += score[i];
           }
         }

@@ -73,9 +73,9 @@ void allow_shared_memory(void (*kernel)(P...), std::size_t bytes) {
   cudaFuncAttributes attributes{};
   check(cudaFuncGetAttributes(&attributes, kernel));
   if (static_cast<std::size_t>(attributes.maxDynamicSharedSizeBytes) >= bytes) return;
-  const std::size_t most = device_traits().shared_bytes - attributes.sharedSizeBytes;
+  const std::size_t maximum = device_traits().shared_bytes - attributes.sharedSizeBytes;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(most)));
+                             static_cast<int>(maximum)));
 }
 
 }  // namespace detail

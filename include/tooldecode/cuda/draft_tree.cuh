@@ -67,7 +67,7 @@ struct DraftTreeOptions {
   int depth              = 6;   ///< levels
   int width              = 10;  ///< nodes of a level that get children
   int children           = 10;  ///< of each: the k of `project_topk`
-  int budget             = 60;  ///< nodes of a tree, the root included; from 1 to 64
+  int budget             = 60;  ///< draft tokens of a tree, as on the host; from 0 to 63
   double min_probability = 0;   ///< of a path, as the draft sees it
 };
 
@@ -98,7 +98,7 @@ struct LevelShape {
   int capacity;  // C
   int width;
   int children;
-  float least;  // score of a node that gets children
+  float minimum;  // score of a node that gets children
   bool is_last;
 };
 
@@ -122,8 +122,8 @@ inline GrowthMemory lay_out(const DraftGrowth& growth, WorkspaceLayout& layout) 
                 "must be from 1 to 4096");
   require_draft(options.children >= 1 && options.children <= max_candidates, "children",
                 "must be from 1 to 4096");
-  require_draft(options.budget >= 1 && options.budget <= max_nodes, "budget",
-                "must be from 1 to 64");
+  require_draft(options.budget >= 0 && options.budget < max_nodes, "budget",
+                "must be from 0 to 63");
   require_draft(options.min_probability >= 0 && options.min_probability <= 1, "min_probability",
                 "must be in [0, 1]");
   require_draft(growth.sequences >= 0, "sequences", "must be 0 or more");
@@ -156,10 +156,10 @@ inline unsigned threads_for(int count) {
 
 /// The host's `TopTokens::log_probability`, within the bounds of `DraftCandidates::add`.
 [[nodiscard]] __device__ inline float path_step(float logit, float log_sum_exp) {
-  constexpr float least = -1e6F;
+  constexpr float minimum = -1e6F;
   const auto log_probability =
       static_cast<float>(static_cast<double>(logit) - static_cast<double>(log_sum_exp));
-  if (!(log_probability > least)) return least;
+  if (!(log_probability > minimum)) return minimum;
   return log_probability < 0 ? log_probability : 0;
 }
 
@@ -200,7 +200,7 @@ __global__ void grow_level_kernel(GrowthMemory growth, LevelShape shape, TopToke
       const float score = (shape.level == 0 ? 0 : scores[parent]) + step;
       scores[shape.first + i]  = score;
       parents[shape.first + i] = parent;
-      if (score >= shape.least) key = rank_key(score, static_cast<std::uint32_t>(i));
+      if (score >= shape.minimum) key = rank_key(score, static_cast<std::uint32_t>(i));
     }
     tokens[shape.first + i] = token;
     memory.keys[i]          = key;
@@ -258,7 +258,7 @@ struct BestShared {
 }
 
 template <class Shared>
-__global__ void fill_best_tree_kernel(GrowthMemory growth, int capacity, int budget, float least,
+__global__ void fill_best_tree_kernel(GrowthMemory growth, int capacity, int nodes, float minimum,
                                       const TokenId* roots, const std::int32_t* lengths,
                                       DraftTreeView tree) {
   auto& memory            = shared<Shared>();
@@ -272,7 +272,7 @@ __global__ void fill_best_tree_kernel(GrowthMemory growth, int capacity, int bud
     const bool is_root   = slot == 0;
     const bool exists    = is_root || growth.tokens[from + slot] >= 0;
     const float score    = is_root || !exists ? 0 : growth.scores[from + slot];
-    const bool counts    = exists && score >= least;
+    const bool counts    = exists && score >= minimum;
     memory.parents[slot] = is_root || !exists
                                ? std::int16_t{0}
                                : static_cast<std::int16_t>(growth.parents[from + slot]);
@@ -282,7 +282,7 @@ __global__ void fill_best_tree_kernel(GrowthMemory growth, int capacity, int bud
   }
   __syncthreads();
 
-  // The key of rank `budget`, bit by bit from the highest: keys differ, so that those that are not
+  // The key of rank `nodes`, bit by bit from the highest: keys differ, so that those that are not
   // less are as many as the tree takes.
   std::uint64_t bound = 0;
   for (int bit = 32 + slot_bits - 1; bit >= 0; --bit) {
@@ -292,8 +292,8 @@ __global__ void fill_best_tree_kernel(GrowthMemory growth, int capacity, int bud
       const int slot = first + thread;
       count += __syncthreads_count(slot < capacity && memory.keys[slot] >= higher ? 1 : 0);
     }
-    if (count >= budget) bound = higher;
-    if (count == budget) break;
+    if (count >= nodes) bound = higher;
+    if (count == nodes) break;
   }
   for (int first = 0; first < capacity; first += threads) {
     const int slot        = first + thread;
@@ -381,7 +381,7 @@ inline void grow_level(const DraftGrowth& growth, int level, const TopTokensView
       .capacity = static_cast<int>(detail::first_of_level(options, options.depth)),
       .width    = options.width,
       .children = options.children,
-      .least    = detail::min_score(options),
+      .minimum  = detail::min_score(options),
       .is_last  = is_last};
   launch(detail::grow_level_kernel<detail::GrowShared>,
          {.grid         = static_cast<unsigned>(growth.sequences),
@@ -417,7 +417,7 @@ inline void fill_best_tree(const DraftGrowth& growth, const TokenId* roots,
          {.grid         = static_cast<unsigned>(growth.sequences),
           .block        = detail::threads_for(capacity),
           .shared_bytes = sizeof(detail::BestShared)},
-         stream, memory, capacity, options.budget, detail::min_score(options), roots, lengths,
+         stream, memory, capacity, options.budget + 1, detail::min_score(options), roots, lengths,
          tree);
 }
 

@@ -38,21 +38,21 @@ inline constexpr int softmax_threads = 256;
 /// Into how many parts rows go, each a block's.
 struct SoftmaxSplits {
   static constexpr int min_part = 1024, usual_part = 16384, blocks_at_once = 4;
-  int usual, most, filling;
+  int usual, maximum, filling;
 
   explicit SoftmaxSplits(int vocabulary)
       : usual(static_cast<int>(divide_up(vocabulary, usual_part))),
-        most(vocabulary > 0 ? static_cast<int>(divide_up(vocabulary, min_part)) : 1),
+        maximum(vocabulary > 0 ? static_cast<int>(divide_up(vocabulary, min_part)) : 1),
         filling(blocks_at_once * device_traits().multiprocessors) {}
 
   /// Of each of that many rows.
   [[nodiscard]] int of(int rows) const {
     const int wanted = rows > 0 && filling / rows > usual ? filling / rows : usual;
-    return wanted > most ? most : (wanted > 1 ? wanted : 1);
+    return wanted > maximum ? maximum : (wanted > 1 ? wanted : 1);
   }
   /// Of all together, at most, of that many rows or fewer.
   [[nodiscard]] std::size_t max_parts(int rows) const {
-    const std::int64_t finest = std::int64_t{rows} * most;
+    const std::int64_t finest = std::int64_t{rows} * maximum;
     const std::int64_t few    = std::int64_t{rows} * (usual > 1 ? usual : 1);
     const std::int64_t parts  = filling > few ? filling : few;
     return static_cast<std::size_t>(parts < finest ? parts : finest);

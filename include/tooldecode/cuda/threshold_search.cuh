@@ -74,8 +74,8 @@ struct FoundBin {
 struct SearchShared {
   SearchHistogram histogram;
   FoundBin found;
-  std::uint32_t top;              ///< ordered bits of the best logit; 0: no token
-  std::uint32_t least, greatest;  ///< ordered bits of the logits in the bin found
+  std::uint32_t top;                ///< ordered bits of the best logit; 0: no token
+  std::uint32_t minimum, greatest;  ///< ordered bits of the logits in the bin found
 };
 
 /// The search in one row, by one block of any size.
@@ -174,9 +174,9 @@ class ThresholdSearch {
     FoundBin found = find_bin_of_distance(cut, by_mass, amount);
     if (found.wanted == 0) return cut;
     find_range(cut, static_cast<int>(found.bin));
-    const std::uint32_t least = memory_.least;
-    const std::uint32_t range = memory_.greatest - least;
-    const std::uint64_t ids   = (std::uint64_t{1} << id_bits_) - 1;
+    const std::uint32_t minimum = memory_.minimum;
+    const std::uint32_t range   = memory_.greatest - minimum;
+    const std::uint64_t ids     = (std::uint64_t{1} << id_bits_) - 1;
 
     // Keys of the bin's tokens, without the bits that all of them share.
     int open             = bit_width(range) + id_bits_;  // bits of the key not yet known
@@ -186,7 +186,7 @@ class ThresholdSearch {
       memory_.histogram.clear();
       __syncthreads();
       for_each(cut, [&](float logit, std::uint32_t id) {
-        const std::uint32_t above = ordered(logit) - least;
+        const std::uint32_t above = ordered(logit) - minimum;
         if (above > range) return;
         const std::uint64_t key = static_cast<std::uint64_t>(above) << id_bits_ | (ids - id);
         if (key >> open != prefix) return;
@@ -199,7 +199,7 @@ class ThresholdSearch {
       open   = next;
     } while (found.count > 1 && (by_mass || found.wanted < found.count));
     const std::uint64_t key = prefix << open;
-    return static_cast<std::uint64_t>(least + static_cast<std::uint32_t>(key >> id_bits_)) << 32 |
+    return static_cast<std::uint64_t>(minimum + static_cast<std::uint32_t>(key >> id_bits_)) << 32 |
            (0xFFFFFFFFU - static_cast<std::uint32_t>(ids - (key & ids)));
   }
 
@@ -233,7 +233,7 @@ class ThresholdSearch {
 
   __device__ void find_range(std::uint64_t cut, int bin) {
     if (threadIdx.x == 0) {
-      memory_.least    = 0xFFFFFFFFU;
+      memory_.minimum  = 0xFFFFFFFFU;
       memory_.greatest = 0;
     }
     __syncthreads();
@@ -247,7 +247,7 @@ class ThresholdSearch {
     below    = warp_greatest(below);
     greatest = warp_greatest(greatest);
     if (lane_index() == 0 && greatest != 0) {
-      atomicMin(&memory_.least, ~below);
+      atomicMin(&memory_.minimum, ~below);
       atomicMax(&memory_.greatest, greatest);
     }
     __syncthreads();
@@ -332,12 +332,12 @@ void find_cuts(const LogitsRows<T>& rows, const SamplingOptions& options, std::u
       .log_min_p   = std::log(options.min_p),
   };
   const std::int64_t warps = divide_up(rows.vocabulary, 8 * warp_size);
-  constexpr int least = 2, most = detail::search_threads / warp_size;
+  constexpr int minimum = 2, maximum = detail::search_threads / warp_size;
   launch(detail::find_cuts_kernel<T>,
          {.grid         = static_cast<unsigned>(rows.rows),
-          .block        = static_cast<unsigned>(warp_size * (warps < least  ? least
-                                                             : warps > most ? most
-                                                                            : warps)),
+          .block        = static_cast<unsigned>(warp_size * (warps < minimum   ? minimum
+                                                             : warps > maximum ? maximum
+                                                                               : warps)),
           .shared_bytes = sizeof(detail::SearchShared)},
          stream, rows, sought, cuts);
 }

@@ -75,8 +75,8 @@ class WarpTopK {
 
   /// Shows the warp a key of each lane, of which those stay that are among the k greatest.
   __device__ void add(std::uint64_t candidate, int k) {
-    const std::uint64_t least = __shfl_sync(whole_warp, key_, k - 1);
-    unsigned waiting          = __ballot_sync(whole_warp, candidate > least);
+    const std::uint64_t minimum = __shfl_sync(whole_warp, key_, k - 1);
+    unsigned waiting            = __ballot_sync(whole_warp, candidate > minimum);
     for (; waiting != 0; waiting &= waiting - 1) {
       const std::uint64_t next =
           __shfl_sync(whole_warp, candidate, __ffs(static_cast<int>(waiting)) - 1);

@@ -246,12 +246,12 @@ inline TreeAttentionPlan plan_tree_attention(int sequences, int nodes, int max_l
   const std::int64_t unsplit = std::int64_t{sequences} * options.key_heads * plan.row_tiles;
   const std::int64_t tiles   = divide_up(std::int64_t{max_length} + nodes, tile);
   const std::int64_t max_useful = places / unsplit + 1 < tiles ? places / unsplit + 1 : tiles;
-  std::int64_t least            = divide_up(unsplit, places) * tiles;
+  std::int64_t minimum          = divide_up(unsplit, places) * tiles;
   for (std::int64_t splits = 2; splits <= max_useful; ++splits) {
     const std::int64_t cost =
         divide_up(unsplit * splits, places) * (divide_up(tiles, splits) + policy.tiles_per_split);
-    if (cost >= least) continue;
-    least       = cost;
+    if (cost >= minimum) continue;
+    minimum     = cost;
     plan.splits = static_cast<int>(splits);
   }
   return plan;
