@@ -290,7 +290,7 @@ TEST_CASE("What cannot grow is an error") {
   CHECK(code_of({.children = 0}) == "invalid_option children");
   CHECK(code_of({.budget = -1}) == "invalid_option budget");
   CHECK(code_of({.budget = 64}) == "invalid_option budget");
-  CHECK(code_of({.min_probability = -0.5}) == "invalid_option least_probability");
+  CHECK(code_of({.min_probability = -0.5}) == "invalid_option min_probability");
   CHECK(code_of({.depth = 2, .width = 409, .children = 10}) == "invalid_option depth");
   CHECK(code_of({.depth = 2, .width = 408, .children = 10}).empty());
 
