@@ -1,8 +1,17 @@
-# cmake -Dbuild=<folder> -Dtarget=<target> -Derror=<regex> [-Dlines=<n>] -P ExpectError.cmake
+# cmake -Derror=<regex> -Dlines=<n or nothing> -P ExpectError.cmake -- <compiler> <argument>...
 #
-# The target must not build, and what is printed must match; at most n lines of it, if n is given.
-execute_process(COMMAND "${CMAKE_COMMAND}" --build "${build}" --target "${target}"
-                RESULT_VARIABLE result OUTPUT_VARIABLE printed ERROR_VARIABLE printed)
+# The compiler must refuse, and what it prints must match; at most n lines of it, if n is given.
+set(command)
+set(is_command FALSE)
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(i RANGE ${last})
+  if(is_command)
+    list(APPEND command "${CMAKE_ARGV${i}}")
+  elseif(CMAKE_ARGV${i} STREQUAL "--")
+    set(is_command TRUE)
+  endif()
+endforeach()
+execute_process(COMMAND ${command} RESULT_VARIABLE result OUTPUT_VARIABLE printed ERROR_VARIABLE printed)
 message("${printed}")
 if(result EQUAL 0)
   message(FATAL_ERROR "it compiles")

@@ -1,25 +1,57 @@
 # tooldecode_add_header_tests(<target> <pattern> [<library>...])
 #
-# For the headers that match the pattern, such as *.hpp, compiled with what the libraries bring.
-# One translation unit per header, and one more that includes them all, prove three things:
-#   self-contained   each header compiles alone, first in its file;
+# For the headers that match the pattern, such as *.hpp, compiled with what the libraries bring:
+#   self-contained   each header compiles where nothing stands before it but what it includes itself;
 #   no stray macros  names that platform headers define as macros do not occur in ours;
 #   no ODR traps     every function is seen by two objects, so one that forgot `inline` fails to link.
+#
+# A translation unit is a chain of headers, each included by the next one, from the smallest on: what stands before
+# one is what it includes, as if it stood alone. A third as many units do for all headers, and those that cost most
+# are read once and not once for each header below them. One unit more includes all headers.
 function(tooldecode_add_header_tests target pattern)
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR}/include CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/include/tooldecode/${pattern})
   list(FILTER headers EXCLUDE REGEX cuda/frequency_ranks)  # needs the CUDA toolkit; its test includes it
   set(directory ${CMAKE_CURRENT_BINARY_DIR}/${target}_sources)
-  set(sources)
   set(includes)
   set(foreign)
+  set(by_size)
   foreach(header IN LISTS headers)
-    file(CONFIGURE OUTPUT ${directory}/${header}.cpp @ONLY CONTENT "#include <@header@>\n")
-    list(APPEND sources ${directory}/${header}.cpp)
     string(APPEND includes "#include <${header}>\n")
     file(STRINGS ${PROJECT_SOURCE_DIR}/include/${header} lines REGEX "^#include <|^#define PCRE2")
     list(FILTER lines EXCLUDE REGEX "<tooldecode/")
     list(APPEND foreign ${lines})
+    tooldecode_headers_below(${header} below)
+    list(LENGTH below size)
+    math(EXPR size "1000 + ${size}")
+    set(size_of_${header} ${size})
+    set(is_left_${header} TRUE)
+    list(APPEND by_size "${size} ${header}")
+  endforeach()
+  list(SORT by_size ORDER DESCENDING)
+  list(TRANSFORM by_size REPLACE "^[0-9]+ " "")
+  set(sources)
+  foreach(top IN LISTS by_size)
+    if(NOT is_left_${top})
+      continue()
+    endif()
+    set(chain)
+    set(next ${top})
+    while(next)
+      set(is_left_${next} FALSE)
+      set(chain "#include <${next}>\n${chain}")
+      tooldecode_headers_below(${next} below)
+      set(next)
+      set(size 0)
+      foreach(header IN LISTS below)
+        if(is_left_${header} AND size_of_${header} GREATER size)
+          set(next ${header})
+          set(size ${size_of_${header}})
+        endif()
+      endforeach()
+    endwhile()
+    file(CONFIGURE OUTPUT ${directory}/${top}.cpp @ONLY CONTENT "@chain@")
+    list(APPEND sources ${directory}/${top}.cpp)
   endforeach()
   list(REMOVE_DUPLICATES foreign)
   list(JOIN foreign "\n" foreign)
@@ -30,7 +62,27 @@ function(tooldecode_add_header_tests target pattern)
   endforeach()
   file(CONFIGURE OUTPUT ${directory}/all.cpp @ONLY
        CONTENT "@foreign@\n@traps@@includes@\nint main() {}\n")
-  add_executable(${target} ${sources} ${directory}/all.cpp)
+  add_executable(${target} ${directory}/all.cpp ${sources})
   target_link_libraries(${target} PRIVATE tooldecode_developer ${ARGN})
   set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)  # run.sh builds it with clang++
+endfunction()
+
+# All of ours that a header includes, itself or by others.
+function(tooldecode_headers_below header variable)
+  get_property(is_known GLOBAL PROPERTY tooldecode_below_${header} SET)
+  if(NOT is_known)
+    set(below)
+    if(EXISTS ${PROJECT_SOURCE_DIR}/include/${header})
+      file(STRINGS ${PROJECT_SOURCE_DIR}/include/${header} lines REGEX "^#include <tooldecode/")
+      foreach(line IN LISTS lines)
+        string(REGEX REPLACE ".*<(.*)>.*" "\\1" included "${line}")
+        tooldecode_headers_below(${included} more)
+        list(APPEND below ${included} ${more})
+      endforeach()
+      list(REMOVE_DUPLICATES below)
+    endif()
+    set_property(GLOBAL PROPERTY tooldecode_below_${header} "${below}")
+  endif()
+  get_property(below GLOBAL PROPERTY tooldecode_below_${header})
+  set(${variable} ${below} PARENT_SCOPE)
 endfunction()

@@ -1,24 +1,48 @@
-# One translation unit out of several sources, each in a namespace of its own, so that what their headers
-# define is compiled once and their local names do not meet.
+# One translation unit out of several sources, so that what their headers define is compiled once. What is generated
+# names sources by their place below the tree, so that it is the same in every checkout.
 #
 #   tooldecode_unity_source(<variable> <name> <source>...)
+#   tooldecode_unity_files(<variable> <name> <source>...)
 #
-# sets <variable> to a generated file. Headers are included first and at global scope; the sources' own
-# includes then find their guards taken. A source's COMPILE_DEFINITIONS, of the form NAME=VALUE, hold for it alone.
+# Both set <variable> to a generated file. The former puts each source in a namespace of its own, so that local names
+# do not meet: headers are included first and at global scope; the sources' own includes then find their guards
+# taken. A source's COMPILE_DEFINITIONS, of the form NAME=VALUE, hold for it alone. The latter includes the sources
+# as they are.
+include_guard()
+
+set(tooldecode_unity_directory ${PROJECT_BINARY_DIR}/unity)
+
+function(tooldecode_unity_path variable source)
+  get_filename_component(source ${source} ABSOLUTE)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  file(RELATIVE_PATH source ${tooldecode_unity_directory} ${source})
+  set(${variable} ${source} PARENT_SCOPE)
+endfunction()
+
+function(tooldecode_unity_files variable name)
+  set(bodies)
+  foreach(source IN LISTS ARGN)
+    tooldecode_unity_path(path ${source})
+    string(APPEND bodies "#include \"${path}\"\n")
+  endforeach()
+  set(file ${tooldecode_unity_directory}/${name}.cpp)
+  file(CONFIGURE OUTPUT ${file} CONTENT "@bodies@" @ONLY)
+  set(${variable} ${file} PARENT_SCOPE)
+endfunction()
+
 function(tooldecode_unity_source variable name)
   set(includes)
   set(bodies)
   foreach(source IN LISTS ARGN)
-    get_filename_component(source ${source} ABSOLUTE)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
-    get_filename_component(folder ${source} DIRECTORY)
+    tooldecode_unity_path(path ${source})
+    get_filename_component(folder ${path} DIRECTORY)
     file(STRINGS ${source} lines REGEX "^#include ")
     list(TRANSFORM lines REPLACE "\"(.*)\"" "\"${folder}/\\1\"")
     list(APPEND includes ${lines})
-    get_filename_component(stem ${source} NAME_WE)
+    get_filename_component(stem ${path} NAME_WE)
     get_filename_component(folder ${folder} NAME)
     string(MAKE_C_IDENTIFIER "unit_${folder}_${stem}" scope)
-    set(body "#include \"${source}\"\n")
+    set(body "#include \"${path}\"\n")
     get_source_file_property(definition ${source} COMPILE_DEFINITIONS)
     if(definition MATCHES "^([^=;]+)=([^;]+)$")
       set(body "#define ${CMAKE_MATCH_1} ${CMAKE_MATCH_2}\n${body}#undef ${CMAKE_MATCH_1}\n")
@@ -27,7 +51,7 @@ function(tooldecode_unity_source variable name)
   endforeach()
   list(REMOVE_DUPLICATES includes)
   list(JOIN includes "\n" includes)
-  set(file ${CMAKE_CURRENT_BINARY_DIR}/unity/${name}.cpp)
-  file(CONFIGURE OUTPUT ${file} CONTENT "${includes}\n${bodies}" @ONLY)
+  set(file ${tooldecode_unity_directory}/${name}.cpp)
+  file(CONFIGURE OUTPUT ${file} CONTENT "@includes@\n@bodies@" @ONLY)
   set(${variable} ${file} PARENT_SCOPE)
 endfunction()

@@ -33,10 +33,30 @@ endif()
 string(REPLACE "\"" "\\\"" flags "${flags}")
 target_compile_definitions(tooldecode_native INTERFACE "TOOLDECODE_COMPILER_FLAGS=\"${flags}\"")
 
-find_program(CCACHE ccache)
-if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+# Objects come from ccache where it is installed, those of another checkout too: paths below the tree are hashed as
+# relative ones, and the folder that a compiler ran in is not.
+find_program(TOOLDECODE_CCACHE ccache)
+mark_as_advanced(TOOLDECODE_CCACHE)
+if(TOOLDECODE_CCACHE AND UNIX)
+  set(launcher ${PROJECT_BINARY_DIR}/ccache)  # a file, which is easier to hand on than a list
+  file(WRITE ${launcher} "#!/bin/sh
+export CCACHE_BASEDIR='${PROJECT_SOURCE_DIR}' CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+exec '${TOOLDECODE_CCACHE}' \"$@\"
+")
+  file(CHMOD ${launcher} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE)
+  foreach(language CXX CUDA)
+    if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
+      set(CMAKE_${language}_COMPILER_LAUNCHER ${launcher})
+    endif()
+  endforeach()
 endif()
+
+# As target_precompile_headers(), and a cache of objects still works.
+function(tooldecode_precompile_headers target)
+  target_precompile_headers(${target} ${ARGN})
+  target_compile_options(${target} PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+endfunction()
 
 if(TOOLDECODE_CUDA)
   add_library(tooldecode_cuda_developer INTERFACE)

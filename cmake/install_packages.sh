@@ -1,6 +1,13 @@
-# Sourced by examples/run.sh and tests/run.sh: progress lines, and packages on Debian-like systems.
+# Sourced by examples/run.sh and tests/run.sh: progress lines, packages on Debian-like systems, and CMake's presets.
 started=$SECONDS
 say() { printf '== [%3d s] %s\n' "$((SECONDS - started))" "$*" >&2; }
+
+# configure <preset> [<CMake arguments>...]: by Ninja where it is, which starts what takes longest first.
+configure() {
+  local generator=()
+  [ -e "build/$1/CMakeCache.txt" ] || ! command -v ninja > /dev/null || generator=(-G Ninja)
+  cmake --preset "$1" "${generator[@]}" "${@:2}" > "build/$1.log" 2>&1 || { cat "build/$1.log" >&2; return 1; }
+}
 
 # Installs what is missing; elsewhere CMake fetches the libraries that it does not find.
 install_packages() {

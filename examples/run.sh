@@ -5,10 +5,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 source cmake/install_packages.sh
 say "1/3 packages"
-install_packages g++ cmake make pkg-config libeigen3-dev nlohmann-json3-dev libpcre2-dev libcli11-dev \
+install_packages g++ cmake make ninja-build pkg-config libeigen3-dev nlohmann-json3-dev libpcre2-dev libcli11-dev \
   libcpp-httplib-dev zlib1g-dev
 say "2/3 building build/release/examples/tooldecode"
-cmake --preset release -DTOOLDECODE_TESTS=OFF > /dev/null
+mkdir -p build
+configure release -DTOOLDECODE_TESTS=OFF
 cmake --build build/release --target tooldecode_program -j "$(nproc)"
 say "3/3 tooldecode call $*"
 exec build/release/examples/tooldecode call "$@"

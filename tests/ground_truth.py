@@ -3,7 +3,9 @@ both of the common formats and on three vocabularies.
 
     python tests/ground_truth.py PROGRAM
 """
+import concurrent.futures
 import gzip
+import itertools
 import json
 import os
 import pathlib
@@ -40,20 +42,20 @@ def main() -> int:
     rows = conforming_rows(data)
     assert len(rows) > 1000, len(rows)
     wrong = 0
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         file = pathlib.Path(folder) / "rows.jsonl"
-        for vocabulary in VOCABULARIES:
-            for form in FORMATS:
-                kept = [{"id": row["id"], "functions": row.get("functions") or row["apis"],
-                         "call_json": row["call_json"]} for row in rows]
-                file.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
-                verdicts = check(sys.argv[1], data, file, vocabulary, form)
-                assert len(verdicts) == len(kept), (len(verdicts), len(kept))
-                refused = [verdict for verdict in verdicts if not verdict.get("accepted")]
-                wrong += len(refused)
-                print(f"{vocabulary}, {form}: {len(kept) - len(refused):,} of {len(kept):,} accepted")
-                for verdict in refused[:3]:
-                    print("   ", verdict)
+        kept = [{"id": row["id"], "functions": row.get("functions") or row["apis"],
+                 "call_json": row["call_json"]} for row in rows]
+        file.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
+        ways = list(itertools.product(VOCABULARIES, FORMATS))
+        for (vocabulary, form), verdicts in zip(
+                ways, pool.map(lambda way: check(sys.argv[1], data, file, *way), ways)):
+            assert len(verdicts) == len(kept), (len(verdicts), len(kept))
+            refused = [verdict for verdict in verdicts if not verdict.get("accepted")]
+            wrong += len(refused)
+            print(f"{vocabulary}, {form}: {len(kept) - len(refused):,} of {len(kept):,} accepted")
+            for verdict in refused[:3]:
+                print("   ", verdict)
     return 1 if wrong else 0
 
 

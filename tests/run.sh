@@ -1,77 +1,99 @@
 #!/usr/bin/env bash
-# All tests: kernels with nvcc, where it is, and on a GPU, where there is one; a clang++ build of every header, the
-# program, the benchmarks and the examples, which run; what threads share with the thread sanitizer; all unit tests
-# with address and undefined-behaviour sanitizers; with optimisation the program and what computes.
-#   bash tests/run.sh
 set -uo pipefail
 cd "$(dirname "$0")/.."
 source cmake/install_packages.sh
-jobs=$(nproc)
-failed=()
 
+usage() {
+  cat << 'END'
+bash tests/run.sh [--all] [--help]
+
+Builds and runs with g++ what shows that the library works here: unit and property tests, kernels in the emulator,
+the program with its scripts, what the examples print, what must not compile, the package, and checks of the tree.
+Ten minutes on two cores; much less with ccache, once it has seen the tree.
+
+  --all   what must hold before a change lands as well: kernels with nvcc, where it is, and on a GPU, where there is
+          one; every header, the program, the examples and the benchmarks with clang++ and warnings as errors; what
+          threads share with the thread sanitizer; all unit tests with address and undefined-behaviour sanitizers;
+          libFuzzer on each reader of outside input; races in kernels; bugs planted in kernels. Twenty minutes.
+  --help  this text
+
+The number of processes is that of the cores, or what TOOLDECODE_JOBS says: each needs up to 3 GB while compiling.
+END
+}
+
+all=no
+for argument in "$@"; do
+  case $argument in
+    --all) all=yes ;;
+    --help | -h) usage; exit ;;
+    *) usage >&2; exit 2 ;;
+  esac
+done
+
+jobs=${TOOLDECODE_JOBS:-$(nproc)}
+failed=()
+number=0
 step() {  # step <name> <command...>
   local name=$1
   shift
-  say "$name"
-  if ! "$@"; then
-    failed+=("$name")
-    say "FAILED: $name"
-    return 1
-  fi
+  number=$((number + 1))
+  say "$number/$steps $name"
+  "$@" && return
+  failed+=("$name")
+  say "FAILED: $name"
+  return 1
 }
-configure() {  # configure <preset> [<CMake arguments>...]
-  cmake --preset "$1" -DTOOLDECODE_TESTS=ON -DTOOLDECODE_UNITY_TESTS=ON "${@:2}" > "build/$1.log" 2>&1 ||
-    { cat "build/$1.log" >&2; return 1; }
+skip() {  # skip <number of steps> <why>
+  number=$((number + $1))
+  say "SKIPPED: $2"
+}
+build() {  # build <preset> <target> [<CMake arguments>...]
+  configure "$1" -DTOOLDECODE_TESTS=ON -DTOOLDECODE_UNITY_TESTS=ON "${@:3}" &&
+    cmake --build "build/$1" --target "$2" -j "$jobs"
+}
+run() {  # run <preset> [<ctest arguments>...]
+  ctest --test-dir "build/$1" --output-on-failure -j "$jobs" --no-tests=error "${@:2}"
 }
 
-install_packages g++ cmake make git pkg-config libeigen3-dev nlohmann-json3-dev catch2 libbenchmark-dev \
-  libpcre2-dev libcli11-dev libcpp-httplib-dev zlib1g-dev clang libclang-rt-dev clang-format-16 \
-  python3 python3-jsonschema || exit 1
+packages=(g++ cmake make ninja-build ccache git pkg-config libeigen3-dev nlohmann-json3-dev catch2 libbenchmark-dev
+          libpcre2-dev libcli11-dev libcpp-httplib-dev zlib1g-dev clang-format-16 python3 python3-jsonschema)
+[ $all = no ] || packages+=(clang libclang-rt-dev doxygen)
+install_packages "${packages[@]}" || exit 1
 mkdir -p build
 
-# What a machine may lack goes first, so that what ends the run are tests that it has run.
-PATH=$PATH:/usr/local/cuda/bin  # where the toolkit is, unless it is on the path already
-if command -v nvcc > /dev/null; then
-  if step "1/11 nvcc: kernels, for three architectures" configure cuda "-DCMAKE_CUDA_ARCHITECTURES=75;90;100" &&
-    cmake --build build/cuda --target compiled_with_nvcc -j "$jobs"; then
-    step "2/11 nvcc: tests on a GPU" ctest --test-dir build/cuda --output-on-failure -L gpu
+steps=2
+if [ $all = yes ]; then
+  steps=11
+  # What a machine may lack goes first, so that what ends the run are tests that it has run.
+  PATH=$PATH:/usr/local/cuda/bin  # where the toolkit is, unless it is on the path already
+  if command -v nvcc > /dev/null; then
+    if step "nvcc: kernels, for three architectures" \
+      build cuda compiled_with_nvcc "-DCMAKE_CUDA_ARCHITECTURES=75;90;100"; then
+      step "nvcc: tests on a GPU" run cuda -L gpu
+    fi
   else
-    failed+=("nvcc")
+    skip 2 "nvcc is not installed"
   fi
-else
-  say "SKIPPED: nvcc is not installed"
-fi
-if command -v clang++ > /dev/null; then
-  if step "3/11 clang++: every header, the program, the examples and the benchmarks" configure clang &&
-    cmake --build build/clang --target compiled_with_clang -j "$jobs"; then
-    step "4/11 clang++: what the examples print" \
-      ctest --test-dir build/clang --output-on-failure -j "$jobs" -L examples
+  sanitizing=()
+  if command -v clang++ > /dev/null; then
+    step "clang++: every header, the program, the examples and the benchmarks" build clang compiled_with_clang
+    # It compiles sanitized code in half of g++'s time, and has libFuzzer: a minute for each reader of outside input.
+    sanitizing=(-DCMAKE_CXX_COMPILER=clang++ -DTOOLDECODE_FUZZ=ON)
   else
-    failed+=("clang++")
+    skip 1 "clang++ is not installed"
   fi
-else
-  say "SKIPPED: clang++ is not installed"
+  if step "thread sanitizer: build" build tsan test_threads; then
+    step "thread sanitizer: test" run tsan -R '^threads$'
+  fi
+  if step "sanitizers: build" build asan unit_tests "${sanitizing[@]}"; then
+    step "sanitizers: tests" run asan -L unit
+  fi
 fi
-if step "5/11 thread sanitizer: build" configure tsan &&
-  cmake --build build/tsan --target test_threads -j "$jobs"; then
-  step "6/11 thread sanitizer: test" ctest --test-dir build/tsan --output-on-failure -R '^threads$'
-else
-  failed+=("thread sanitizer")
+if step "g++: build" build tests quick_tests; then
+  step "g++: tests" run tests -LE 'slow|threads|gpu'
 fi
-# clang++ compiles sanitized code in half of g++'s time, and has libFuzzer: a minute for each reader of outside input.
-sanitizing=()
-command -v clang++ > /dev/null && sanitizing=(-DCMAKE_CXX_COMPILER=clang++ -DTOOLDECODE_FUZZ=ON)
-if step "7/11 sanitizers: build" configure asan "${sanitizing[@]}" &&
-  cmake --build build/asan --target unit_tests -j "$jobs"; then
-  step "8/11 sanitizers: tests" \
-    ctest --test-dir build/asan --output-on-failure -j "$jobs" -L unit
-else
-  failed+=("sanitizers")
-fi
-if step "9/11 g++: configure" configure release &&
-  step "10/11 g++: build" cmake --build build/release --target optimised_tests -j "$jobs"; then
-  step "11/11 g++: tests" \
-    ctest --test-dir build/release --output-on-failure -j "$jobs" -LE 'sanitized|threads|examples'
+if [ $all = yes ] && step "g++: build of what sees races" build tests slow_tests; then
+  step "g++: races in kernels, and bugs planted in them" run tests -L slow
 fi
 
 if [ ${#failed[@]} -eq 0 ]; then

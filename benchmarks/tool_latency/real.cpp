@@ -28,6 +28,7 @@
 #include "server_process.hpp"
 #include <nlohmann/json.hpp>
 #include <program/files.hpp>
+#include <program/paths.hpp>
 #include <program/plot.hpp>
 
 namespace tool_latency {
@@ -178,7 +179,7 @@ std::string name_of(const Speculation& way) {
 // question has, and by text once its result is there.
 void find_questions(const Endpoint& endpoint, Task& task, std::size_t count) {
   std::istringstream lines(
-      program::read_file(std::filesystem::path(TOOLDECODE_EXAMPLE_DATA) / "tiny/heldout.jsonl"));
+      program::read_file(std::filesystem::path(program::data_folder) / "tiny/heldout.jsonl"));
   std::set<std::string> names;
   Json documents = Json::array();
   for (std::string line; task.questions.size() < count && std::getline(lines, line);) {

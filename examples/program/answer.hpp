@@ -16,6 +16,7 @@
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <program/formats.hpp>
+#include <program/paths.hpp>
 #include <program/prompt.hpp>
 
 namespace program {
@@ -92,7 +93,7 @@ inline Answer answer_constrained(const Assistant& assistant, const tooldecode::T
 
 /// The folder of the data that comes with the program.
 inline std::filesystem::path example_data(const char* relative) {
-  return std::filesystem::path(TOOLDECODE_EXAMPLE_DATA) / relative;
+  return std::filesystem::path(data_folder) / relative;
 }
 
 }  // namespace program

@@ -20,6 +20,7 @@
 #include <program/commands.hpp>
 #include <program/files.hpp>
 #include <program/json.hpp>
+#include <program/paths.hpp>
 #include <program/plot.hpp>
 #include <program/run_record.hpp>
 #include <unistd.h>
@@ -33,7 +34,7 @@ using Clock  = std::chrono::steady_clock;
 
 struct RanksOptions {
   std::vector<std::string> texts;
-  std::string vocabulary = TOOLDECODE_EXAMPLE_DATA "/tiny";
+  std::string vocabulary = std::string(data_folder) + "/tiny";
   std::string out, plot;
   std::size_t threads      = 0;
   bool json                = false;

@@ -20,6 +20,7 @@
 #include <tooldecode/version.hpp>
 
 #include <program/json.hpp>
+#include <program/paths.hpp>
 #include <program/system_files.hpp>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -28,13 +29,9 @@ namespace program {
 
 namespace detail {
 
-// The folder that the sources are in; examples/CMakeLists.txt says where its data is.
+// The folder that the sources are in.
 inline std::filesystem::path source_root() {
-#ifdef TOOLDECODE_EXAMPLE_DATA
-  return std::filesystem::path(TOOLDECODE_EXAMPLE_DATA).parent_path().parent_path();
-#else
-  return {};
-#endif
+  return std::filesystem::path(data_folder).parent_path().parent_path();
 }
 
 // The first line that git prints about the sources; empty where there is no git, or they are in

@@ -41,21 +41,41 @@ struct SampleOptions {
 // latest.
 enum class Distribution : std::uint8_t { random, peaked, adversarial };
 
-// After some tokens every distribution leans towards what closes texts, or hardly any would end.
-double score(Distribution distribution, std::string_view bytes, double noise, bool closing) {
-  double value = distribution == Distribution::random   ? noise
-                 : distribution == Distribution::peaked ? (noise > 0.999 ? 100 * noise : noise)
-                                                        : static_cast<double>(bytes.size()) + noise;
-  if (closing) {
-    const bool ends = bytes.find_first_of("\"'])}>,") != std::string_view::npos;
-    value           = (ends ? 1000.0 : 0.0) + noise - static_cast<double>(bytes.size());
+// What a distribution makes of each token of a vocabulary. After some tokens every distribution
+// leans towards what closes texts, or hardly any would end.
+class Scores {
+ public:
+  explicit Scores(const td::Vocabulary& vocabulary) {
+    for (std::size_t i = 0; i < vocabulary.size(); ++i) {
+      const auto token             = static_cast<td::TokenId>(i);
+      const std::string_view bytes = vocabulary.bytes(token);
+      const bool closes            = bytes.find_first_of("\"'])}>,") != std::string_view::npos;
+      const bool ends              = vocabulary.is_end(token);
+      sizes_.push_back(ends ? 0 : static_cast<double>(bytes.size()));
+      closing_.push_back(ends ? 2000 : closes ? 1000 : 0);
+      is_end_.push_back(ends);
+    }
   }
-  return value;
-}
+
+  // Never falls where the noise rises.
+  double operator()(Distribution distribution, td::TokenId token, double noise,
+                    bool closing) const {
+    const auto i = static_cast<std::size_t>(token);
+    if (closing) return is_end_[i] ? closing_[i] : closing_[i] + noise - sizes_[i];
+    if (is_end_[i] || distribution == Distribution::random) return noise;
+    if (distribution == Distribution::peaked) return noise > 0.999 ? 100 * noise : noise;
+    return sizes_[i] + noise;
+  }
+
+ private:
+  std::vector<double> sizes_, closing_;  // [V]
+  std::vector<char> is_end_;             // [V]
+};
 
 // One text; empty where it did not end in time.
-std::optional<std::string> sample(const td::ToolCallFSM& calls, Distribution distribution,
-                                  std::uint64_t seed, std::size_t max_tokens, td::TokenMask& mask) {
+std::optional<std::string> sample(const td::ToolCallFSM& calls, const Scores& scores,
+                                  Distribution distribution, std::uint64_t seed,
+                                  std::size_t max_tokens, td::TokenMask& mask) {
   std::string text;
   auto state = calls.initial();
   for (std::size_t position = 0; position < max_tokens; ++position) {
@@ -67,11 +87,10 @@ std::optional<std::string> sample(const td::ToolCallFSM& calls, Distribution dis
       for (std::uint32_t bits = mask.words()[w]; bits != 0; bits &= bits - 1) {
         const auto token =
             static_cast<td::TokenId>(32 * w + static_cast<std::size_t>(std::countr_zero(bits)));
-        const auto noise = static_cast<double>(td::core::uniform(seed, position, token));
-        const bool end   = calls.vocabulary().is_end(token);
-        const double value =
-            end ? (closing ? 2000.0 : noise)
-                : score(distribution, calls.vocabulary().bytes(token), noise, closing);
+        if (scores(distribution, token, 1.0, closing) <= best_score)
+          continue;  // whatever its noise
+        const auto noise   = static_cast<double>(td::core::uniform(seed, position, token));
+        const double value = scores(distribution, token, noise, closing);
         if (value > best_score) best_score = value, best = token;
       }
     }
@@ -90,6 +109,7 @@ void run_sample(const SampleOptions& options) {
   const td::Tokenizer tokenizer =
       td::parse_tokenizer(read_file(options.vocabulary, options.max_inflated), options.vocabulary);
   const td::VocabularyIndex cache{tokenizer.vocabulary()};
+  const Scores scores(tokenizer.vocabulary());
   td::TokenMask mask(tokenizer.vocabulary().size());
   std::vector<td::ToolSet> sets;
   for (const std::string& path : options.rows) {
@@ -112,7 +132,8 @@ void run_sample(const SampleOptions& options) {
     const auto distribution  = static_cast<Distribution>(i % 3);
     const auto calls         = format.constrain(
         cache, tools, {.choice = td::ToolChoice::required, .parallel = i % 2 == 0});
-    const auto text = sample(calls, distribution, options.seed + i, options.max_tokens, mask);
+    const auto text =
+        sample(calls, scores, distribution, options.seed + i, options.max_tokens, mask);
     if (!text) {
       ++unfinished;
       continue;

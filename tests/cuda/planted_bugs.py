@@ -92,18 +92,20 @@ BUGS = [
 ]
 
 
-def build(options, folder, bug, headers):
-    program, objects = folder / "test", [f"{folder}/test.o", options.main]
+def build(options, folder, bug):
+    # In the folder and by relative paths: whose name is new each time, and a cache of objects need not see it.
+    launcher = [options.launcher] if options.launcher else []
+    objects = ["test.o", os.path.abspath(options.main)]
     if bug.is_race:
-        objects.append(f"{folder}/races.o")
-        subprocess.run([options.compiler, "-std=c++20", "-O2", f"-I{ROOT}/tests", "-c",
-                        f"{ROOT}/tests/support/simt/races.cpp", "-o", objects[-1]], check=True)
-    command = [options.compiler, "-x", "c++", "-std=c++20", "-O1", "-w", "-fno-strict-aliasing",
-               *(["-fsanitize=thread"] if bug.is_race else []), f"-I{headers}", f"-I{ROOT}/tests/support/simt", f"-I{ROOT}/include", f"-I{ROOT}/tests",
+        objects.append("races.o")
+        subprocess.run([*launcher, options.compiler, "-std=c++20", "-O2", f"-I{ROOT}/tests", "-c",
+                        f"{ROOT}/tests/support/simt/races.cpp", "-o", objects[-1]], check=True, cwd=folder)
+    command = [*launcher, options.compiler, "-x", "c++", "-std=c++20", "-O1", "-w", "-fno-strict-aliasing",
+               *(["-fsanitize=thread"] if bug.is_race else []), "-Iinclude", f"-I{ROOT}/tests/support/simt", f"-I{ROOT}/include", f"-I{ROOT}/tests",
                "-isystem", options.eigen, "-c", f"{ROOT}/tests/cuda/{bug.header}.cu", "-o", objects[0]]
-    subprocess.run(command, check=True)
-    subprocess.run([options.compiler, *objects, "-o", str(program)], check=True)
-    return program
+    subprocess.run(command, check=True, cwd=folder)
+    subprocess.run([options.compiler, *objects, "-o", "test"], check=True, cwd=folder)
+    return folder / "test"
 
 
 def run(program):
@@ -129,13 +131,14 @@ def judge(options, bug):
         header = folder / f"include/tooldecode/cuda/{bug.header}.cuh"
         header.parent.mkdir(parents=True)
         header.write_text(text.replace(bug.before, bug.after))
-        seen = run(build(options, folder, bug, folder / "include"))
+        seen = run(build(options, folder, bug))
         return seen is not None, f"caught: {seen}" if seen else "NOT caught"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--launcher", default="", help="the program that calls the compiler, such as ccache")
     parser.add_argument("--main", required=True, help="object file of tests/support/main.cpp")
     parser.add_argument("--eigen", default="/usr/include/eigen3", help="folder of Eigen's headers")
     parser.add_argument("--only", default="", help="bugs whose name or header contains this")

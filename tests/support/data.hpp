@@ -14,14 +14,15 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
+#include <program/paths.hpp>
 #include <support/catch.hpp>
 #include <zlib.h>
 
 namespace tooldecode::test {
 
-/// The root of the source tree, from this header's own path.
+/// The root of the source tree.
 inline std::filesystem::path source_root() {
-  return std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
+  return std::filesystem::path(program::data_folder).parent_path().parent_path();
 }
 
 /// A file of tests/data, which is part of the repository.

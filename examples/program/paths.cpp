@@ -1,0 +1,3 @@
+#include <program/paths.hpp>
+
+const char* const program::data_folder = TOOLDECODE_EXAMPLE_DATA;
