@@ -1,5 +1,5 @@
 // expected-error: DraftHead: add 'draft::TokenLogits project.std::span<const float> hidden,
-// expected-lines: 40
+// ConstMask expected-lines: 40
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,7 +9,7 @@
 
 using Tokens = std::span<const tooldecode::TokenId>;
 using Floats = std::span<const float>;
-using Mask   = std::span<const std::uint32_t>;
+using Mask   = tooldecode::ConstMaskView;
 
 struct MyHead {
   std::size_t vocabulary_size() const { return 1; }

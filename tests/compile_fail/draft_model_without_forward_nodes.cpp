@@ -9,7 +9,7 @@
 
 using Tokens = std::span<const tooldecode::TokenId>;
 using Floats = std::span<const float>;
-using Mask   = std::span<const std::uint32_t>;
+using Mask   = tooldecode::ConstMaskView;
 
 struct MyDraftModel {
   struct Cache {};

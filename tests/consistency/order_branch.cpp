@@ -13,7 +13,7 @@ using namespace tooldecode::consistency;
 
 namespace {
 
-const ToolSet& tools() {
+const ToolSet& documents() {
   static const ToolSet set = ToolSet::parse(R"([{"name": "f0", "parameters": {"type": "object",
     "properties": {"a": {"type": "string"}, "b": {"type": "integer"}, "c": {"type": "array"}},
     "required": ["a", "b"]}}])");
@@ -22,8 +22,9 @@ const ToolSet& tools() {
 
 template <class F>
 OrderBranch branch_after(const F& format, const std::string& opening) {
-  const ToolCallFSM calls = ToolCallFSM(VocabularyIndex(test::call_vocabulary()), tools(), format)
-                                .single_call(0, {"b", "a"}, true);
+  const ToolCallFSM calls =
+      ToolCallFSM(VocabularyIndex(test::call_vocabulary()), documents(), format)
+          .single_call(0, {"b", "a"}, true);
   return {.calls = calls,
           .state = *calls.advance_bytes(calls.initial(), opening),
           .outer = std::nullopt};

@@ -48,7 +48,7 @@ JsonSchemaConstraint open() {
   return JsonSchemaConstraint::parse(bytes(), person() + "true}");
 }
 
-const ToolSet& tools() {
+const ToolSet& documents() {
   return test::two_tools();
 }
 
@@ -124,12 +124,12 @@ TEST_CASE("Grammars are told by their characters") {
 }
 
 TEST_CASE("Within a call the tool and the argument are told") {
-  const ToolCallFSM calls{bytes(), tools(), PythonCall{}, {.choice = ToolChoice::required}};
+  const ToolCallFSM calls{bytes(), documents(), PythonCall{}, {.choice = ToolChoice::required}};
   CHECK(after(calls, "[") == R"(one of: "get(" or "get_time("; white space)");
   CHECK(after(calls, "[get(") ==
         R"(in a call of get: one of: the key "city" or "days"; white space)");
   CHECK(after(calls, "[get(city='O") == R"(in the argument "city" of get: inside a string)");
-  const ToolCallFSM answer{bytes(), tools(), JsonCall::hermes()};
+  const ToolCallFSM answer{bytes(), documents(), JsonCall::hermes()};
   CHECK(after(answer, "Hm.") == "one of: any text; the end of the text");
   CHECK(after(answer, "<tool_call>{\"name\": \"get_t") == R"(the rest of "get_time")");
 }
@@ -144,9 +144,10 @@ TEST_CASE("Every byte that is allowed is told, and no other") {
         "patternProperties": {"^x": {"type": "null"}}, "dependentRequired": {"a": ["ab"]},
         "additionalProperties": {"type": "array", "items": {"maxLength": 2}}})");
   for (unsigned seed = 3; seed < 6; ++seed) walk(bounded.automaton(), bounded.initial().id, seed);
-  const ToolCallFSM python{bytes(), tools(), PythonCall{}, {.choice = ToolChoice::required}};
+  const ToolCallFSM python{bytes(), documents(), PythonCall{}, {.choice = ToolChoice::required}};
   walk(python.grammar().automaton(), python.initial().id, 6);
-  const ToolCallFSM hermes{bytes(), tools(), JsonCall::hermes(), {.choice = ToolChoice::required}};
+  const ToolCallFSM hermes{
+      bytes(), documents(), JsonCall::hermes(), {.choice = ToolChoice::required}};
   walk(hermes.grammar().automaton(), hermes.initial().id, 7);
   const EbnfConstraint grammar(bytes(), "root ::= (\"a\" | \"(\" root \")\"){1,3} [^b]?");
   walk(grammar.automaton(), grammar.initial().id, 8);

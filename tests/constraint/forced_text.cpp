@@ -19,7 +19,7 @@ namespace {
 const std::vector<std::string> texts{"a",   "b", "ab", "abc",   "bc",  "ca",
                                      "cab", "c", "bb", "<end>", "abca"};
 
-Vocabulary vocabulary() {
+Vocabulary all_tokens() {
   std::vector<Vocabulary::Entry> entries;
   for (const std::string& text : texts) {
     entries.push_back({text, text == "<end>" ? TokenType::control : TokenType::normal});
@@ -38,7 +38,7 @@ std::string random_text(std::mt19937& random) {
 }  // namespace
 
 TEST_CASE("A text is written in the longest tokens that fit") {
-  const Vocabulary words = vocabulary();
+  const Vocabulary words = all_tokens();
   const ByteTrie trie    = make_trie(words);
   const ForcedText forced(trie);
   CHECK(forced.encode("abcab") == std::vector<TokenId>{10, 1});  // abca b
@@ -54,7 +54,7 @@ TEST_CASE("A text is written in the longest tokens that fit") {
 }
 
 TEST_CASE("Tokens agree with a text where one is a prefix of the other") {
-  const Vocabulary words = vocabulary();
+  const Vocabulary words = all_tokens();
   const ByteTrie trie    = make_trie(words);
   const ForcedText forced(trie);
   std::mt19937 random(4);

@@ -23,14 +23,14 @@ VocabularyIndex bytes() {
   return test::byte_vocabulary();
 }
 
-const ToolSet& tools() {
+const ToolSet& documents() {
   return test::two_tools();
 }
 
 // The byte of the first refusal, or -1.
 template <class F>
 int refused(const F& format, const std::string& text, ChoiceOptions options = {}) {
-  const ToolCallFSM calls{bytes(), tools(), format, options};
+  const ToolCallFSM calls{bytes(), documents(), format, options};
   const auto refusal = calls.find_refusal(text);
   return refusal ? static_cast<int>(refusal->at) : -1;
 }
@@ -72,7 +72,7 @@ TEST_CASE("Tool choice decides between text and calls") {
 }
 
 TEST_CASE("Mode and tool follow the text, and calls are read back") {
-  const ToolCallFSM calls{bytes(), tools(), JsonCall::hermes()};
+  const ToolCallFSM calls{bytes(), documents(), JsonCall::hermes()};
   const auto at = [&](const std::string& text) {
     return *calls.advance_bytes(calls.initial(), text);
   };
@@ -143,7 +143,7 @@ TEST_CASE("A single call has its leading keys supplied in their order, then any 
 }
 
 TEST_CASE("Structural tokens write every call but its values") {
-  const ToolCallFSM calls{bytes(), tools(), JsonCall::hermes()};
+  const ToolCallFSM calls{bytes(), documents(), JsonCall::hermes()};
   const auto tokens = calls.structural_tokens();
   std::string letters;  // the vocabulary has single bytes alone
   for (const TokenId token : tokens) letters.push_back(static_cast<char>(token));
@@ -165,7 +165,7 @@ TEST_CASE(
           "required": ["city"], "additionalProperties": false})");
   const ToolCall call{.name = "get", .arguments = {{"city", "Oslo"}}};
   const auto check = [&](const auto& format) {
-    const ToolCallFSM calls{bytes(), tools(), format, {.whitespace = 0, .text_schema = schema}};
+    const ToolCallFSM calls{bytes(), documents(), format, {.whitespace = 0, .text_schema = schema}};
     INFO(calls.write(std::span(&call, 1)));
     const std::string written = calls.write(std::span(&call, 1));
     CHECK_FALSE(calls.find_refusal(written));
@@ -192,10 +192,10 @@ TEST_CASE(
         calls.advance_bytes(calls.initial(), written.substr(0, written.find("Os")));
     REQUIRE(in_call);
     CHECK(calls.mode(*in_call) == ToolCallFSM::Mode::tool);
-    CHECK(calls.find_tool(*in_call) == tools().find("get"));
+    CHECK(calls.find_tool(*in_call) == documents().find("get"));
 
     const ToolCallFSM none{bytes(),
-                           tools(),
+                           documents(),
                            format,
                            {.choice = ToolChoice::none, .whitespace = 0, .text_schema = schema}};
     CHECK_FALSE(none.find_refusal(write_json(holding)));
@@ -204,14 +204,14 @@ TEST_CASE(
     CHECK(none.find_refusal(written));
     const ToolCallFSM required{
         bytes(),
-        tools(),
+        documents(),
         format,
         {.choice = ToolChoice::required, .whitespace = 0, .text_schema = schema}};
     CHECK_FALSE(required.find_refusal(written));
     CHECK(required.parse(written) == std::vector{call});
     CHECK(required.find_refusal(value));
     const ToolCallFSM thinking{bytes(),
-                               tools(),
+                               documents(),
                                format,
                                {.whitespace  = 0,
                                 .reasoning   = ReasoningDelimiters{"<think>", "</think>"},
@@ -236,7 +236,7 @@ TEST_CASE("A schema of texts that cannot be told from calls, or cannot be enforc
     try {
       const ToolCallFSM calls{
           bytes(),
-          with_tools ? tools() : ToolSet{},
+          with_tools ? documents() : ToolSet{},
           format,
           {.whitespace = 0, .text_schema = nlohmann::ordered_json::parse(schema)}};
       return std::string();

@@ -20,14 +20,14 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-const Vocabulary& vocabulary() {
+const Vocabulary& all_tokens() {
   static const Vocabulary made = test::call_vocabulary();
   return made;
 }
 
 // Walks two machines side by side, which must say the same of every text.
 void compare(const ToolCallFSM& machine, const ToolCallFSM& plain, std::mt19937& random) {
-  TokenMask mask(vocabulary().size()), expected(vocabulary().size());
+  TokenMask mask(all_tokens().size()), expected(all_tokens().size());
   auto state = machine.initial(), plain_state = plain.initial();
   std::string text;
   for (int step = 0; step < 30; ++step) {
@@ -42,7 +42,7 @@ void compare(const ToolCallFSM& machine, const ToolCallFSM& plain, std::mt19937&
     REQUIRE(machine.forced(state) == plain.forced(plain_state));
     if (machine.is_finished(state)) return;
     std::vector<TokenId> allowed, syntax;
-    for (std::size_t i = 0; i < vocabulary().size(); ++i) {
+    for (std::size_t i = 0; i < all_tokens().size(); ++i) {
       const auto token = static_cast<TokenId>(i);
       if (!expected.contains(token)) continue;
       allowed.push_back(token);
@@ -53,7 +53,7 @@ void compare(const ToolCallFSM& machine, const ToolCallFSM& plain, std::mt19937&
     const TokenId token = from[random() % from.size()];
     state               = machine.advance(state, token).value();
     plain_state         = plain.advance(plain_state, token).value();
-    text += vocabulary().bytes(token);
+    text += all_tokens().bytes(token);
   }
 }
 
@@ -66,8 +66,8 @@ ToolSet three_tools(std::mt19937& random) {
 template <class F>
 void compare_requests(unsigned seed, const F& format, std::size_t budget) {
   std::mt19937 random(seed);
-  const ToolLibrary<F> library{VocabularyIndex(vocabulary(), budget), format};
-  const VocabularyIndex cache(vocabulary());
+  const ToolLibrary<F> library{VocabularyIndex(all_tokens(), budget), format};
+  const VocabularyIndex cache(all_tokens());
   ToolSet tools = three_tools(random);
   std::vector<std::pair<ToolCallFSM, ToolCallFSM>> earlier;
   for (int request = 0; request < 4; ++request) {
@@ -108,7 +108,7 @@ TEST_CASE("A machine from a library is the machine of its tools") {
 }
 
 TEST_CASE("A tool is compiled once, whichever sets offer it") {
-  const ToolLibrary library{VocabularyIndex(vocabulary()), PythonCall{}};
+  const ToolLibrary library{VocabularyIndex(all_tokens()), PythonCall{}};
   std::mt19937 random(1);
   const ToolSet tools = three_tools(random);
   CHECK(library.size() == 0);
@@ -132,7 +132,7 @@ TEST_CASE("A tool is compiled once, whichever sets offer it") {
 }
 
 TEST_CASE("Tools that nobody has any more are forgotten, once they are many") {
-  const ToolLibrary library{VocabularyIndex(vocabulary()), PythonCall{}};
+  const ToolLibrary library{VocabularyIndex(all_tokens()), PythonCall{}};
   const ToolSet kept = ToolSet::from_json(Json{{"name", "kept"}});
   (void)library.machine(kept);
   {
@@ -146,7 +146,7 @@ TEST_CASE("Tools that nobody has any more are forgotten, once they are many") {
 }
 
 TEST_CASE("A library begins anew with its cache, and earlier machines go on") {
-  const ToolLibrary library{VocabularyIndex(vocabulary(), 20'000), PythonCall{}};
+  const ToolLibrary library{VocabularyIndex(all_tokens(), 20'000), PythonCall{}};
   std::mt19937 random(1);
   const ToolSet tools = three_tools(random);
   std::size_t max = 0, renewed = 0;
@@ -155,21 +155,21 @@ TEST_CASE("A library begins anew with its cache, and earlier machines go on") {
     const ToolCallFSM machine = library.machine(fresh);
     renewed += library.size() == 1;
     max = std::max(max, library.size());
-    compare(machine, ToolCallFSM(vocabulary(), fresh, PythonCall{}), random);
+    compare(machine, ToolCallFSM(all_tokens(), fresh, PythonCall{}), random);
   }
   CHECK(renewed > 1);
   CHECK(max < 8);
 }
 
 TEST_CASE("A library refuses options of a single call") {
-  CHECK_THROWS_WITH(ToolLibrary(VocabularyIndex(vocabulary()), PythonCall{},
+  CHECK_THROWS_WITH(ToolLibrary(VocabularyIndex(all_tokens()), PythonCall{},
                                 ChoiceOptions{.leading_keys = {"a"}}),
                     "leading_keys: must be empty, and open_ended false: they are options of a "
                     "single call");
   CHECK_THROWS_AS(
-      ToolLibrary(VocabularyIndex(vocabulary()), PythonCall{}, ChoiceOptions{.open_ended = true}),
+      ToolLibrary(VocabularyIndex(all_tokens()), PythonCall{}, ChoiceOptions{.open_ended = true}),
       Error);
-  const ToolLibrary library{VocabularyIndex(vocabulary()), PythonCall{}};
+  const ToolLibrary library{VocabularyIndex(all_tokens()), PythonCall{}};
   CHECK_THROWS_WITH(library.machine(ToolSet{}, ToolChoice::required),
                     "tool choice \"required\": must be automatic or none where there are no tools");
   const ToolSet one = ToolSet::from_json(Json{{"name", "f"}});

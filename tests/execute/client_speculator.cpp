@@ -29,7 +29,7 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 // `get`, `look`, `fail` and `hang` say that they change nothing; `put` and `abort` say nothing.
-const ToolSet& tools() {
+const ToolSet& documents() {
   static const ToolSet set = [] {
     Json documents = Json::array();
     for (const char* name : {"get", "look", "fail", "hang", "put", "abort"}) {
@@ -97,13 +97,13 @@ TEST_CASE("a call that was guessed runs once, before it is called") {
         ++runs;
         return std::to_string(key_of(c));
       },
-      tools());
+      documents());
   const auto main = [&](const int& context, std::stop_token) {
     begun.wait();
     return Reply{"text", {call("get", context)}};
   };
   Speculator speculator({main, {says({call("get", 7)}), says({call("get", 7)})}}, executor,
-                        {SpeculationPolicy(tools())});
+                        {SpeculationPolicy(documents())});
   const ClientTurn turn = speculator(7);
   CHECK(turn.reply.text == "text");
   CHECK(outputs(turn) == Texts{"7"});
@@ -126,12 +126,13 @@ TEST_CASE("a call that was guessed wrong is asked to stop, and is not waited for
         }
         return std::to_string(key_of(c));
       },
-      tools());
+      documents());
   const auto main = [&](const int&, std::stop_token) {
     begun.wait();
     return Reply{"", {call("get", 1)}};
   };
-  Speculator speculator({main, {says({call("get", 2)})}}, executor, {SpeculationPolicy(tools())});
+  Speculator speculator({main, {says({call("get", 2)})}}, executor,
+                        {SpeculationPolicy(documents())});
   const ClientTurn turn = speculator(0);
   CHECK(outputs(turn) == Texts{"1"});
   CHECK(turn.counts.hits == 0);
@@ -150,7 +151,7 @@ TEST_CASE("calls with effects run when they are called, each time that they are"
         begun.raise();
         return seen;
       },
-      tools());
+      documents());
   int before      = -1;
   const auto main = [&](const int&, std::stop_token) {
     begun.wait();
@@ -161,7 +162,7 @@ TEST_CASE("calls with effects run when they are called, each time that they are"
   };
   // The effects come first, so that they have been proposed when the other call begins.
   Speculator speculator({main, {says({call("put", 1), call("get", 1)})}}, executor,
-                        {SpeculationPolicy(tools())});
+                        {SpeculationPolicy(documents())});
   const ClientTurn turn = speculator(0);
   CHECK(before == 0);
   CHECK(outputs(turn) == Texts{"get 0", "put 1", "get 1", "put 2", "put 3", "get 3", "get 3"});
@@ -180,12 +181,13 @@ TEST_CASE("what was seen before an effect is not used after it") {
         begun.raise();
         return seen;
       },
-      tools());
+      documents());
   const auto main = [&](const int&, std::stop_token) {
     begun.wait();
     return Reply{"", {call("put", 1), call("get", 1)}};
   };
-  Speculator speculator({main, {says({call("get", 1)})}}, executor, {SpeculationPolicy(tools())});
+  Speculator speculator({main, {says({call("get", 1)})}}, executor,
+                        {SpeculationPolicy(documents())});
   const ClientTurn turn = speculator(0);
   CHECK(outputs(turn) == Texts{"1", "1"});
   CHECK(turn.counts.hits == 0);
@@ -202,7 +204,7 @@ TEST_CASE("two sessions that call the same effect at once have it twice") {
         yield(50);  // the second call comes while this one is inside, or later
         return std::to_string(++written);
       },
-      tools());
+      documents());
   Speculator first({says({call("put", 1)})}, executor);
   const auto main = [&](const int&, std::stop_token) {
     first_inside.wait();
@@ -221,7 +223,7 @@ TEST_CASE("gate and budget decide what is started; everything proposed is observ
   Flag asked;
   Texts gate;
   std::map<std::string, Observation> seen;
-  ToolExecutor executor([](const ToolCall& c, std::stop_token) { return c.name; }, tools());
+  ToolExecutor executor([](const ToolCall& c, std::stop_token) { return c.name; }, documents());
   const auto main = [&](const int&, std::stop_token) {
     asked.wait();
     return Reply{"", {call("get", 2), call("put", 1)}};
@@ -229,7 +231,7 @@ TEST_CASE("gate and budget decide what is started; everything proposed is observ
   const auto guess =
       says({call("put", 3), call("look", 1), call("get", 1), call("get", 2), call("fail", 1)});
   ClientOptions options{
-      .policy = SpeculationPolicy(tools(), {.max_calls = 1}),
+      .policy = SpeculationPolicy(documents(), {.max_calls = 1}),
       .expects_gain =
           [&](std::string_view tool) {
             gate.emplace_back(tool);
@@ -270,20 +272,21 @@ TEST_CASE("the main model's exceptions come through, and end what was begun") {
         stopped.raise();
         return ToolResult{};
       },
-      tools());
+      documents());
   const auto main = [&](const int& context, std::stop_token) -> Reply {
     begun.wait();
     if (context == 1) return {"fine", {}};
     throw std::runtime_error("main");
   };
-  Speculator speculator({main, {says({call("get", 1)})}}, executor, {SpeculationPolicy(tools())});
+  Speculator speculator({main, {says({call("get", 1)})}}, executor,
+                        {SpeculationPolicy(documents())});
   CHECK_THROWS_WITH(speculator(0), "main");
   stopped.wait();
   CHECK(speculator(1).reply.text == "fine");
 }
 
 TEST_CASE("speculators that throw are counted, and what the first of them says is told") {
-  ToolExecutor executor([](const ToolCall&, std::stop_token) { return ""; }, tools());
+  ToolExecutor executor([](const ToolCall&, std::stop_token) { return ""; }, documents());
   const auto main = [&](const int&, std::stop_token) {
     yield(10);
     return Reply{"", {call("get", 1)}};
@@ -303,7 +306,7 @@ TEST_CASE("speculators that throw are counted, and what the first of them says i
         throw 1;
       };
       Speculator speculator({main, {throws, says({}), says({})}}, executor,
-                            {SpeculationPolicy(tools())});
+                            {SpeculationPolicy(documents())});
       const ClientTurn turn = in_time(speculator);
       CHECK(turn.counts.errors == 1);
       CHECK(turn.counts.late == 0);
@@ -315,7 +318,7 @@ TEST_CASE("speculators that throw are counted, and what the first of them says i
   }
   SECTION("or propose what cannot be written") {
     Speculator speculator({main, {says({{"get", Json{{"a", "\xff"}}}}), says({}), says({})}},
-                          executor, {SpeculationPolicy(tools())});
+                          executor, {SpeculationPolicy(documents())});
     const ClientTurn turn = in_time(speculator);
     CHECK(turn.counts.errors == 1);
     CHECK_FALSE(turn.counts.first_error.empty());
@@ -323,7 +326,7 @@ TEST_CASE("speculators that throw are counted, and what the first of them says i
   SECTION("and so is what decides about their calls") {
     Speculator speculator(
         {main, {says({call("get", 1)}), says({}), says({})}}, executor,
-        {.policy       = SpeculationPolicy(tools()),
+        {.policy       = SpeculationPolicy(documents()),
          .expects_gain = [](std::string_view) -> bool { throw std::runtime_error("no gate"); }});
     const ClientTurn turn = in_time(speculator);
     CHECK(turn.counts.errors == 1);
@@ -351,7 +354,7 @@ TEST_CASE("counts of turns add up, and the first error stays the first") {
 TEST_CASE("no turn waits for a slow speculator, which is asked to stop") {
   Flag entered, asked, open;
   std::atomic<int> guesses = 0;
-  ToolExecutor executor([](const ToolCall& c, std::stop_token) { return c.name; }, tools());
+  ToolExecutor executor([](const ToolCall& c, std::stop_token) { return c.name; }, documents());
   const auto main = [&](const int&, std::stop_token) {
     entered.wait();
     return Reply{"", {call("get", 1)}};
@@ -364,7 +367,7 @@ TEST_CASE("no turn waits for a slow speculator, which is asked to stop") {
     }
     return Reply{"", {call("get", context)}};
   };
-  Speculator speculator({main, {slow}}, executor, {SpeculationPolicy(tools())});
+  Speculator speculator({main, {slow}}, executor, {SpeculationPolicy(documents())});
   const ClientTurn turn = speculator(5);
   CHECK(outputs(turn) == Texts{"get"});
   CHECK(turn.counts.proposed == 0);
@@ -383,7 +386,7 @@ TEST_CASE("a turn that is asked to stop begins no tool") {
         ++runs;
         return "";
       },
-      tools());
+      documents());
   std::stop_source source;
   const auto main = [&](const int&, std::stop_token) {
     source.request_stop();
@@ -395,7 +398,7 @@ TEST_CASE("a turn that is asked to stop begins no tool") {
 }
 
 TEST_CASE("generators that are empty") {
-  ToolExecutor executor([](const ToolCall&, std::stop_token) { return ""; }, tools());
+  ToolExecutor executor([](const ToolCall&, std::stop_token) { return ""; }, documents());
   CHECK_THROWS_AS(Speculator({}, executor), Error);
   CHECK_THROWS_AS(Speculator({says({}), {ClientModel<int>()}}, executor), Error);
 }
@@ -440,7 +443,7 @@ TEST_CASE("10,000 sessions: nothing with effects runs uncalled, and each result 
           const int run = ++ledger.runs[{c.name, key}];
           return {ToolStatus::ok, c.name + std::to_string(key) + "#" + std::to_string(run)};
         },
-        tools(), {.threads = 4, .timeout = 1h});
+        documents(), {.threads = 4, .timeout = 1h});
     using Context   = std::shared_ptr<Script>;
     const auto main = [](const Context& script, std::stop_token) {
       while (script->spoken < script->wait_for) std::this_thread::yield();
@@ -456,7 +459,7 @@ TEST_CASE("10,000 sessions: nothing with effects runs uncalled, and each result 
       };
     };
     ClientSpeculator speculator(ClientModels<Context>{main, {guess(0), guess(1)}}, executor,
-                                {SpeculationPolicy(tools(), {.max_calls = 3})});
+                                {SpeculationPolicy(documents(), {.max_calls = 3})});
     for (std::size_t session = 0; session < sessions; ++session) {
       std::mt19937 random(static_cast<unsigned>(session));
       const auto below  = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
@@ -570,7 +573,7 @@ class Universe {
 
   std::vector<std::string> transcripts() {
     ToolExecutor executor([this](const ToolCall& c, std::stop_token stop) { return run(c, stop); },
-                          tools(),
+                          documents(),
                           {.threads       = 6,
                            .timeout       = std::chrono::hours(1),
                            .tool_timeouts = {{"hang", std::chrono::milliseconds(1)}}});
@@ -586,7 +589,8 @@ class Universe {
           return guess(talk, static_cast<unsigned>(i), stop);
         });
       }
-      ClientSpeculator speculator(std::move(generators), executor, {SpeculationPolicy(tools())});
+      ClientSpeculator speculator(std::move(generators), executor,
+                                  {SpeculationPolicy(documents())});
       for (std::size_t s = first; s < all.size(); s += 2) all[s] = session(s, speculator);
     };
     std::jthread other(serve, 1);

@@ -45,7 +45,7 @@ Json nested(int n, const std::function<Json(Json, int)>& around) {
   for (int i = 0; i < n; ++i) all = around(std::move(all), i);
   return all;
 }
-Json text(int min) {
+Json text_schema(int min) {
   return {{"type", "string"}, {"minLength", min}};
 }
 
@@ -65,13 +65,13 @@ const std::vector<Family> schemas{
      }},
     {"properties, all required", 200,
      [](int n) {
-       return Json{{"properties", map(n, text)},
+       return Json{{"properties", map(n, text_schema)},
                    {"required", list(n, [](int i) { return key("p", i); })},
                    {"additionalProperties", false}};
      }},
     {"not properties", 200,
      [](int n) {
-       return Json{{"not", {{"properties", map(n, [](int) { return text(0); })}}}};
+       return Json{{"not", {{"properties", map(n, [](int) { return text_schema(0); })}}}};
      }},
     {"not required", 200,
      [](int n) {
@@ -171,7 +171,7 @@ const std::vector<Family> schemas{
      [](int n) {
        Json chain = Json::object();
        for (int i = 0; i < n; ++i) chain[key("d", i)] = {{"$ref", "#/$defs/" + key("d", i + 1)}};
-       chain[key("d", n)] = text(1);
+       chain[key("d", n)] = text_schema(1);
        return Json{{"$ref", "#/$defs/d0"}, {"$defs", std::move(chain)}};
      }},
     {"definitions, each referred to", 200,
@@ -180,7 +180,7 @@ const std::vector<Family> schemas{
                                       [](int i) {
                                         return Json{{"$ref", "#/$defs/" + key("d", i)}};
                                       })},
-                   {"$defs", map(n, text, "d")}};
+                   {"$defs", map(n, text_schema, "d")}};
      }},
     {"nested objects", 20,
      [](int n) {
@@ -208,7 +208,7 @@ const std::vector<Family> schemas{
     {"long names", 20,
      [](int n) {
        Json all = Json::object();
-       for (int i = 0; i < n; ++i) all[std::string(1000, 'x') + std::to_string(i)] = text(1);
+       for (int i = 0; i < n; ++i) all[std::string(1000, 'x') + std::to_string(i)] = text_schema(1);
        return Json{{"properties", std::move(all)}};
      }},
     {"first items", 200,
@@ -289,8 +289,8 @@ TEST_CASE("Products of alternatives end within the default budget, or are refuse
                       {"allOf", list(n, [](int i) {
                          return Json{{"anyOf",
                                       {{{"minProperties", 2 * i}},
-                                       {{"properties", {{key("a", i), text(i)}}}},
-                                       {{"properties", {{key("b", i), text(i)}}}}}}};
+                                       {{"properties", {{key("a", i), text_schema(i)}}}},
+                                       {{"properties", {{key("b", i), text_schema(i)}}}}}}};
                        })}};
     INFO(n);
     const BuildBudget budget;

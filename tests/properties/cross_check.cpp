@@ -31,7 +31,7 @@ enum class Fault {
 
 constexpr TokenId name_token = 257, e_token = 258;
 
-const Vocabulary& vocabulary() {
+const Vocabulary& all_tokens() {
   static const Vocabulary all =
       test::byte_vocabulary({{"name", TokenType::normal}, {"e\":", TokenType::normal}});
   return all;
@@ -42,7 +42,7 @@ struct Faulty {
   using State = GrammarConstraint::State;
 
   JsonSchemaConstraint schema{
-      VocabularyIndex{vocabulary()},
+      VocabularyIndex{all_tokens()},
       nlohmann::ordered_json::parse(R"({"type": "object", "properties": {"name": {"type": "null"}},
                                         "required": ["name"], "additionalProperties": false})")};
   Fault fault = Fault::none;
@@ -79,7 +79,7 @@ static_assert(Constraint<Faulty>);
 // What is found in one of a few walks over a text, which are drawn.
 std::string found(Fault fault, std::string_view text) {
   const Faulty constraint{.fault = fault};
-  program::CrossCheck check(constraint, vocabulary());
+  program::CrossCheck check(constraint, all_tokens());
   for (int walk = 0; walk < 20; ++walk) {
     if (auto wrong = check.find_disagreement(text)) return *wrong;
   }

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-const ToolSet& tools() {
+const ToolSet& documents() {
   static const ToolSet set = ToolSet::parse(R"([
     {"name": "book", "description": "Books.", "annotations": {"readOnlyHint": true}, "inputSchema": {
       "type": "object",
@@ -50,15 +50,15 @@ bool accepts(const ToolCallFSM& calls, const std::string& arguments) {
 }  // namespace
 
 TEST_CASE("of an argument's schema its type is left") {
-  const ToolSet types = with_types_only(tools());
+  const ToolSet types = with_types_only(documents());
   REQUIRE(types.size() == 2);
   const Tool& tool = types[0];
   CHECK(tool.name == "book");
   CHECK(tool.description == "Books.");
   CHECK(tool.read_only);
   CHECK_FALSE(types[1].read_only);
-  CHECK(argument_names(tool) == argument_names(tools()[0]));
-  CHECK(required_names(tool) == required_names(tools()[0]));
+  CHECK(argument_names(tool) == argument_names(documents()[0]));
+  CHECK(required_names(tool) == required_names(documents()[0]));
   const Json& properties = tool.parameters["properties"];
   const auto types_of    = [&](const char* key) {
     std::vector<std::string> found;
@@ -94,8 +94,8 @@ TEST_CASE("references that lead nowhere, or round, say no type") {
 
 TEST_CASE(
     "calls under types alone have the right names, keys and types, and break the rest of the schema") {
-  const ToolCallFSM whole = constrain(tools());
-  const ToolCallFSM types = constrain(with_types_only(tools()));
+  const ToolCallFSM whole = constrain(documents());
+  const ToolCallFSM types = constrain(with_types_only(documents()));
   // Arguments, and whether they conform to the schema, and to its types.
   const std::vector<std::pair<std::string, std::array<bool, 2>>> cases{
       {R"({"city": "Rom", "stars": 5})", {true, true}},

@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-const ToolSet& tools() {
+const ToolSet& documents() {
   static const ToolSet set = ToolSet::parse(R"([{"name": "f", "parameters": {
     "type": "object",
     "properties": {
@@ -31,7 +31,7 @@ const ToolSet& tools() {
 }
 
 std::string key(std::string_view arguments) {
-  return call_key({"f", Json::parse(arguments)}, &tools()[0]);
+  return call_key({"f", Json::parse(arguments)}, &documents()[0]);
 }
 std::string bare_key(std::string_view arguments) {
   return call_key({"f", Json::parse(arguments)}, nullptr);

@@ -17,7 +17,7 @@ const std::string thought   = "<|channel|>analysis<|message|>Which tool?<|end|><
 const std::string arguments = R"({"city": "Paris"})";
 const ToolCall weather{"get_weather", {{"city", "Paris"}}};
 
-const ToolSet& tools() {
+const ToolSet& documents() {
   static const ToolSet set = ToolSet::parse(R"([
     {"name": "get_weather", "parameters": {"type": "object",
       "properties": {"city": {"type": "string"}}, "required": ["city"]}},
@@ -26,7 +26,7 @@ const ToolSet& tools() {
 }
 
 int refused(const std::string& text, const ChoiceOptions& options = {}) {
-  return test::refused(harmony, tools(), text, options);
+  return test::refused(harmony, documents(), text, options);
 }
 
 std::string with_control_tokens(std::string text) {
@@ -87,7 +87,7 @@ TEST_CASE("Every header of a message to a function is one of a call") {
       INFO(first + header);
       for (const std::string end : {"", "<|call|>"}) {
         const std::string text = first + header + arguments + end;
-        CHECK(harmony.parse(text, tools()) == std::vector{weather});
+        CHECK(harmony.parse(text, documents()) == std::vector{weather});
         CHECK(refused(text) == -1);
         CHECK(refused(with_control_tokens(text)) == -1);
       }
@@ -120,11 +120,11 @@ TEST_CASE("Messages to nobody are text") {
         "<|channel|>final <|constrain|>json<|message|>{}", "Hello.<|end|>",
         "<|channel|>analysis<|message|>Hm", "<|channel|>commentary<|message|>So<|end|>"}) {
     INFO(text);
-    CHECK(harmony.parse(text, tools()).empty());
+    CHECK(harmony.parse(text, documents()).empty());
     CHECK(refused(text, none) == -1);
     CHECK(refused(with_control_tokens(text)) == -1);
     if (!text.starts_with("<|")) continue;
-    CHECK(harmony.parse(thought + text, tools()).empty());
+    CHECK(harmony.parse(thought + text, documents()).empty());
     CHECK(refused(thought + text, none) == -1);
     CHECK(refused(with_control_tokens(thought + text)) == -1);
   }
@@ -141,7 +141,7 @@ TEST_CASE("Messages to nobody are text") {
   for (const std::string header :
        {" to=container.exec<|channel|>commentary<|message|>",
         "<|channel|>commentary to=python <|constrain|>code<|message|>"}) {
-    CHECK(harmony.parse(thought + header + "print(\"<|x\")", tools()).empty());
+    CHECK(harmony.parse(thought + header + "print(\"<|x\")", documents()).empty());
     CHECK(refused(thought + header) >= 0);
   }
 }
@@ -149,12 +149,12 @@ TEST_CASE("Messages to nobody are text") {
 TEST_CASE("gpt-oss's last call may end with the text's end") {
   const auto text = harmony.write(std::vector<ToolCall>{{"m.now"}});
   const auto cut  = text.substr(0, text.size() - std::string_view("<|call|>").size());
-  CHECK(harmony.parse(cut, tools()) == std::vector<ToolCall>{{"m.now"}});
+  CHECK(harmony.parse(cut, documents()) == std::vector<ToolCall>{{"m.now"}});
   CHECK(refused(cut) == -1);
   const std::string next = "<|start|>assistant" + text;
   CHECK(refused(text + next) == -1);
   CHECK(refused(cut + next) == static_cast<int>(cut.size() + 2));
-  CHECK(test::error_of(harmony, tools(), cut + next) != "none");
+  CHECK(test::error_of(harmony, documents(), cut + next) != "none");
 }
 
 TEST_CASE("A block of analysis holds no other message") {
@@ -168,7 +168,9 @@ TEST_CASE("A block of analysis holds no other message") {
 }
 
 TEST_CASE("Broken messages are errors with the byte") {
-  const auto at = [](const std::string& text) { return test::error_of(harmony, tools(), text); };
+  const auto at = [](const std::string& text) {
+    return test::error_of(harmony, documents(), text);
+  };
   const std::string header = "<|channel|>commentary to=functions.m.now<|message|>";
   CHECK(at(header) == "malformed_call byte 51");
   CHECK(at(header + "[]") == "malformed_call byte 51");

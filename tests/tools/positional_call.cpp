@@ -16,7 +16,7 @@ namespace {
 const PositionalCall toolken  = PositionalCall::toolken();
 const PositionalCall tool_dec = PositionalCall::tool_dec();
 
-const ToolSet& tools() {
+const ToolSet& documents() {
   static const ToolSet set = ToolSet::parse(R"([
     {"name": "square", "parameters": {"type": "object", "properties": {
       "x": {"type": "number"}, "digits": {"type": "integer"}, "unit": {"type": "string"}},
@@ -30,11 +30,11 @@ const ToolSet& tools() {
 
 int refused(const PositionalCall& format, const std::string& text,
             const ChoiceOptions& options = {}) {
-  return test::refused(format, tools(), text, options);
+  return test::refused(format, documents(), text, options);
 }
 
 std::string error_of(const PositionalCall& format, std::string_view text) {
-  return test::error_of(format, tools(), text);
+  return test::error_of(format, documents(), text);
 }
 
 }  // namespace
@@ -43,19 +43,19 @@ TEST_CASE("Calls as ToolkenGPT and ToolDec write them") {
   const std::vector<ToolCall> square{{"square", {{"x", 16}}}};
   CHECK(toolken.write(square) == "<square>(16)=");
   CHECK(tool_dec.write(square) == "<T>square(16)");
-  CHECK(toolken.parse("The area is <square>(16)=", tools()) == square);
-  CHECK(tool_dec.parse("The area is <T>square(16)", tools()) == square);
+  CHECK(toolken.parse("The area is <square>(16)=", documents()) == square);
+  CHECK(tool_dec.parse("The area is <T>square(16)", documents()) == square);
   const std::vector<ToolCall> all{{"square", {{"unit", "m, \"²\")="}, {"x", -0.5}, {"digits", 3}}}};
-  CHECK(toolken.write(all, tools()) == "<square>(-0.5, 3, \"m, \\\"²\\\")=\")=");
-  CHECK(toolken.parse(toolken.write(all, tools()), tools()) == all);
-  CHECK(tool_dec.parse("<T>now()", tools()) == std::vector<ToolCall>{{"now"}});
-  CHECK(toolken.parse("a < b, <b>(1)</b>, <square>", tools()).empty());
+  CHECK(toolken.write(all, documents()) == "<square>(-0.5, 3, \"m, \\\"²\\\")=\")=");
+  CHECK(toolken.parse(toolken.write(all, documents()), documents()) == all);
+  CHECK(tool_dec.parse("<T>now()", documents()) == std::vector<ToolCall>{{"now"}});
+  CHECK(toolken.parse("a < b, <b>(1)</b>, <square>", documents()).empty());
   CHECK(toolken.write({}).empty());
 }
 
 TEST_CASE("What cannot be written without keys is an error") {
   const auto cannot = [](const std::vector<ToolCall>& calls) {
-    CHECK_THROWS_AS(toolken.write(calls, tools()), Error);
+    CHECK_THROWS_AS(toolken.write(calls, documents()), Error);
   };
   cannot({{"now"}, {"now"}});
   cannot({{"square", {{"x", 1}, {"unit", "m"}}}});  // digits are left out before the unit

@@ -17,7 +17,7 @@ namespace {
 const XmlCall qwen = XmlCall::qwen3_coder();
 const XmlCall glm  = XmlCall::glm();
 
-const ToolSet& tools() {
+const ToolSet& documents() {
   static const ToolSet set = ToolSet::parse(R"([
     {"name": "search", "parameters": {"type": "object", "properties": {
       "query": {"type": "string"}, "limit": {"type": "integer"}, "tags": {"type": "array"},
@@ -35,10 +35,10 @@ const std::vector<ToolCall>& two() {
 }
 
 int refused(const XmlCall& format, const std::string& text, const ChoiceOptions& options = {}) {
-  return test::refused(format, tools(), text, options);
+  return test::refused(format, documents(), text, options);
 }
 
-Json argument(const XmlCall& format, const std::string& text, const ToolSet& set = tools()) {
+Json argument(const XmlCall& format, const std::string& text, const ToolSet& set = documents()) {
   const auto calls = format.parse(text, set);
   REQUIRE(calls.size() == 1);
   REQUIRE(calls[0].arguments.size() == 1);
@@ -46,7 +46,7 @@ Json argument(const XmlCall& format, const std::string& text, const ToolSet& set
 }
 
 std::string error_of(const XmlCall& format, std::string_view text) {
-  return test::error_of(format, tools(), text);
+  return test::error_of(format, documents(), text);
 }
 
 }  // namespace
@@ -70,17 +70,17 @@ TEST_CASE("Calls as Qwen3-Coder's template writes them") {
       "<tool_call>\n<function=search>\n<parameter=query>\na \"b\"\n<c>\n</parameter>\n"
       "<parameter=limit>\n5\n</parameter>\n<parameter=tags>\n[\"x\", 1]\n</parameter>\n"
       "</function>\n</tool_call>\n<tool_call>\n<function=now>\n</function>\n</tool_call>";
-  CHECK(qwen.write(two(), tools()) == text);
+  CHECK(qwen.write(two(), documents()) == text);
   CHECK(qwen.write(two()) == text);
-  CHECK(qwen.parse(text, tools()) == two());
+  CHECK(qwen.parse(text, documents()) == two());
   CHECK(qwen.parse(text, {}) == two());
   CHECK(refused(qwen, "Let me see.\n\n" + text + "\n") == -1);
-  CHECK(qwen.parse("Let me see.\n\n" + text + "\n", tools()) == two());
+  CHECK(qwen.parse("Let me see.\n\n" + text + "\n", documents()) == two());
   CHECK(qwen.parse("<tool_call><function=search><parameter=query>a \"b\"\n<c></parameter>"
                    "<parameter=limit>5</parameter> <parameter=tags> [\"x\",1] </parameter>"
                    "</function></tool_call><tool_call><function=now></function></tool_call>",
-                   tools()) == two());
-  CHECK(qwen.parse("no call", tools()).empty());
+                   documents()) == two());
+  CHECK(qwen.parse("no call", documents()).empty());
   CHECK(qwen.write({}).empty());
 }
 
@@ -93,8 +93,8 @@ TEST_CASE("Qwen3-Coder may leave out what opens a call") {
         call + end + "\n<tool_call>" + call + end, "<tool_call>" + call + end + call + "\n"}) {
     INFO(text);
     CHECK(refused(qwen, text) == -1);
-    CHECK_FALSE(qwen.parse(text, tools()).empty());
-    for (const ToolCall& read : qwen.parse(text, tools())) CHECK(read == now);
+    CHECK_FALSE(qwen.parse(text, documents()).empty());
+    for (const ToolCall& read : qwen.parse(text, documents())) CHECK(read == now);
   }
   CHECK(refused(qwen, "<function=find>") == 10);
   CHECK(refused(qwen, "<function=search>\n</function>") == 19);
@@ -141,13 +141,13 @@ TEST_CASE("Calls as GLM's template writes them") {
       "<arg_key>limit</arg_key>\n<arg_value>5</arg_value>\n"
       "<arg_key>tags</arg_key>\n<arg_value>[\"x\", 1]</arg_value>\n</tool_call>\n"
       "<tool_call>now\n</tool_call>";
-  CHECK(glm.write(two(), tools()) == text);
-  CHECK(glm.parse(text, tools()) == two());
+  CHECK(glm.write(two(), documents()) == text);
+  CHECK(glm.parse(text, documents()) == two());
   CHECK(glm.parse(text, {}) == two());
   CHECK(refused(glm, "Let me see.\n" + text) == -1);
   // GLM-4.6 may leave out the ends of lines
   CHECK(glm.parse("<tool_call>search<arg_key>query</arg_key><arg_value> x </arg_value></tool_call>",
-                  tools()) == std::vector<ToolCall>{{"search", {{"query", " x "}}}});
+                  documents()) == std::vector<ToolCall>{{"search", {{"query", " x "}}}});
 }
 
 TEST_CASE("A document says which values are strings") {
@@ -168,10 +168,10 @@ TEST_CASE("A document says which values are strings") {
   CHECK(argument(qwen, written("query", "5"), {}) == 5);  // nothing is known of it
   CHECK(argument(qwen, written("query", "x"), {}) == "x");
   const std::vector<ToolCall> call{{"search", {{"any", "5"}, {"after", "5"}}}};
-  const std::string text = qwen.write(call, tools());
+  const std::string text = qwen.write(call, documents());
   CHECK(text.find(">\n\"5\"\n<") != std::string::npos);
   CHECK(text.find(">\n5\n<") != std::string::npos);
-  CHECK(qwen.parse(text, tools()) == call);
+  CHECK(qwen.parse(text, documents()) == call);
 }
 
 TEST_CASE("A wrong XML call is refused where it first becomes impossible") {
@@ -202,7 +202,7 @@ TEST_CASE("Leading keys come first") {
   const ChoiceOptions options{
       .choice = ToolChoice::named, .name = "search", .leading_keys = {"limit", "query"}};
   const auto write = [](const Json& arguments) {
-    return qwen.write(std::vector<ToolCall>{{"search", arguments}}, tools());
+    return qwen.write(std::vector<ToolCall>{{"search", arguments}}, documents());
   };
   CHECK(refused(qwen, write({{"limit", 1}, {"query", "x"}, {"after", nullptr}}), options) == -1);
   CHECK(refused(qwen, write({{"query", "x"}, {"limit", 1}}), options) > 0);
@@ -213,13 +213,13 @@ TEST_CASE("Leading keys come first") {
 
 TEST_CASE("What XML cannot hold is an error") {
   const auto cannot = [](const Json& value) {
-    CHECK_THROWS_AS(qwen.write(std::vector<ToolCall>{{"search", {{"after", value}}}}, tools()),
+    CHECK_THROWS_AS(qwen.write(std::vector<ToolCall>{{"search", {{"after", value}}}}, documents()),
                     Error);
   };
   cannot("a</parameter>b");
   cannot("null");
   CHECK(argument(glm, glm.write(std::vector<ToolCall>{{"search", {{"query", "a</parameter>b"}}}},
-                                tools())) == "a</parameter>b");
+                                documents())) == "a</parameter>b");
 }
 
 TEST_CASE("Broken XML calls are errors with the byte") {

@@ -62,7 +62,6 @@ namespace tooldecode::diagnose {
 template <class T>
 consteval bool is_draft_head() {
   using Floats = std::span<const float>;
-  using Mask   = std::span<const std::uint32_t>;
   if constexpr (draft::DraftHead<T>) {
   } else if constexpr (!std::copyable<T>) {
     static_assert(detail::never<T>, "DraftHead: make it copyable, a value that shares its weights");
@@ -97,18 +96,18 @@ consteval bool is_draft_head() {
         detail::never<T>,
         "DraftHead: add 'void fill_logits(std::span<const float> hidden, std::span<float> logits) const;'");
   } else if constexpr (!requires(const T& head, Floats hidden, std::size_t k,
-                                 std::span<const Mask> masks) {
+                                 std::span<const ConstMaskView> masks) {
                          {
                            head.project_topk(hidden, k, masks)
                          } -> std::same_as<std::vector<draft::TopTokens>>;
                        }) {
     static_assert(
         detail::never<T>,
-        "DraftHead: add 'std::vector<draft::TopTokens> project_topk(std::span<const float> hidden, std::size_t k, std::span<const std::span<const std::uint32_t>> masks) const;'");
+        "DraftHead: add 'std::vector<draft::TopTokens> project_topk(std::span<const float> hidden, std::size_t k, std::span<const ConstMaskView> masks) const;'");
   } else {
     static_assert(
         detail::never<T>,
-        "DraftHead: add 'draft::TokenLogits project(std::span<const float> hidden, std::span<const std::uint32_t> mask) const;'");
+        "DraftHead: add 'draft::TokenLogits project(std::span<const float> hidden, ConstMaskView mask) const;'");
   }
   return true;
 }
