@@ -229,7 +229,10 @@ class DocumentReader {
     if (!schema.contains("required")) schema["required"] = Json::array();
     Json& required = schema["required"];
     if (!required.is_array()) return;
-    std::set<Json> known(required.begin(), required.end());
+    std::unordered_set<std::string> known;
+    for (const Json& name : required) {
+      if (name.is_string()) known.insert(name.get_ref<const std::string&>());
+    }
     for (const std::string& name : names) {
       if (known.insert(name).second) required.push_back(name);
     }
@@ -312,13 +315,15 @@ class DocumentReader {
                (meaning->empty() ? std::string("any value") : meaning->dump()));
     } else if (before.is_array()) {
       Json types = Json::array();
-      std::set<Json> known;
+      std::unordered_set<std::string> known;  // as their JSON
       for (const Json& name : before) {
         const auto meaning =
             name.is_string() ? meaning_of(name.get_ref<const std::string&>()) : std::nullopt;
         const bool plain = meaning && meaning->contains("type") && (*meaning)["type"].is_string();
         const Json type  = plain ? (*meaning)["type"] : name;
-        if (known.insert(type).second) types.push_back(type);
+        const bool is_new =
+            known.insert(type.dump(-1, ' ', false, Json::error_handler_t::replace)).second;
+        if (is_new) types.push_back(type);
       }
       if (types == before) return;
       schema["type"] = types;

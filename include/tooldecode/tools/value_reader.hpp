@@ -247,12 +247,9 @@ class ValueReader {
     end_of_word();
     json += zeros == whole.size() ? "0" : whole.substr(zeros);
     json += tail;
-    try {
-      Json read = Json::parse(json);
-      return keep_numbers_ ? text::ExactNumber::keep(std::move(json), std::move(read)) : read;
-    } catch (const Json::exception&) {
-      fail_at(start, "the number is too large");
-    }
+    auto read = text::find_number(json);
+    if (!read) fail_at(start, "the number is too large");
+    return keep_numbers_ ? text::ExactNumber::keep(std::move(json), std::move(*read)) : *read;
   }
 
   std::string digits() {

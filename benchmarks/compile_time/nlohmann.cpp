@@ -1,0 +1,10 @@
+// nlohmann's header, which tooldecode includes: a document read, changed and written.
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+std::string renamed(const std::string& document, const std::string& name) {
+  auto value    = nlohmann::ordered_json::parse(document);
+  value["name"] = name;
+  return value.dump();
+}

@@ -1,0 +1,14 @@
+// The smallest constraint: one regular expression, no JSON.
+#include <string>
+
+#include <tooldecode/constraint/regex_constraint.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+
+namespace td = tooldecode;
+
+td::TokenMask first_mask(const td::Vocabulary& vocabulary, const std::string& pattern) {
+  const td::RegexConstraint texts(vocabulary, pattern);
+  td::TokenMask mask(vocabulary.size());
+  texts.fill_mask(texts.initial(), mask.words());
+  return mask;
+}
