@@ -91,7 +91,8 @@ TEST_CASE("tokens past the mask's end are not allowed") {
 
 TEST_CASE("a mask gives its tokens ascending") {
   std::vector<std::uint32_t> mask(mask_word_count(100));
-  for (const std::size_t token : {0U, 31U, 32U, 63U, 64U, 99U}) mask[token / 32] |= 1U << (token % 32);
+  for (const std::size_t token : {0U, 31U, 32U, 63U, 64U, 99U})
+    mask[token / 32] |= 1U << (token % 32);
   std::vector<TokenId> tokens;
   for_each_allowed(mask, [&](TokenId token) { tokens.push_back(token); });
   CHECK(tokens == std::vector<TokenId>{0, 31, 32, 63, 64, 99});

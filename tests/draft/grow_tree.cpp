@@ -63,9 +63,8 @@ struct TableHead {
     }
     return allowed.size() < k ? allowed : own;
   }
-  std::vector<td::draft::TopTokens> project_topk(
-      std::span<const float> hidden, std::size_t count,
-      std::span<const td::ConstMaskView> masks) const {
+  std::vector<td::draft::TopTokens> project_topk(std::span<const float> hidden, std::size_t count,
+                                                 std::span<const td::ConstMaskView> masks) const {
     REQUIRE(masks.size() == hidden.size());
     std::vector<td::draft::TopTokens> result;
     for (std::size_t i = 0; i < hidden.size(); ++i) {

@@ -87,12 +87,14 @@ TEST_CASE("a budget bounds the number of calls, their time and their cost") {
   CHECK(time.take(call(0)));
   CHECK_FALSE(time.take(call(0.25)));
 
-  SpeculationBudget cost = SpeculationPolicy(documents(), {.max_cost = 3, .cost = cost_of}).budget();
+  SpeculationBudget cost =
+      SpeculationPolicy(documents(), {.max_cost = 3, .cost = cost_of}).budget();
   CHECK_FALSE(cost.take(call(-1)));
   CHECK_FALSE(cost.take(call(4)));
   CHECK(cost.take(call(3)));
-  CHECK_FALSE(
-      SpeculationPolicy(documents(), {.cost = [](auto&) { return no_number; }}).budget().take(call(1)));
+  CHECK_FALSE(SpeculationPolicy(documents(), {.cost = [](auto&) { return no_number; }})
+                  .budget()
+                  .take(call(1)));
 }
 
 TEST_CASE("what was taken never exceeds the bounds, and what fits is taken") {
@@ -106,11 +108,12 @@ TEST_CASE("what was taken never exceeds the bounds, and what fits is taken") {
     double time_of_call = 0, time_sum = 0, cost_sum = 0;
     std::size_t calls = 0;
     SpeculationBudget budget =
-        SpeculationPolicy(documents(), {.max_calls = max_calls,
-                                    .max_time  = Seconds(max_time),
-                                    .max_cost  = max_cost,
-                                    .time = [&](const ToolCall&) { return Seconds(time_of_call); },
-                                    .cost = cost_of})
+        SpeculationPolicy(documents(),
+                          {.max_calls = max_calls,
+                           .max_time  = Seconds(max_time),
+                           .max_cost  = max_cost,
+                           .time      = [&](const ToolCall&) { return Seconds(time_of_call); },
+                           .cost      = cost_of})
             .budget();
     for (int i = 0; i < 20; ++i) {
       time_of_call      = quarters(16);

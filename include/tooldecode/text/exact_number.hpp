@@ -38,7 +38,6 @@ std::optional<Integer> find_integer(const std::string& text) {
 /// By itself: for the sake of this alone nlohmann's parser would be compiled.
 ///
 /// \par Complexity  O(digits)
-/// \par Threads     pure
 /// \par Errors      std::bad_alloc
 [[nodiscard]] inline std::optional<nlohmann::ordered_json> find_number(std::string text) {
   using Json = nlohmann::ordered_json;
