@@ -76,7 +76,8 @@ def version(compiler, includes, unit):
     return ".".join(match[1] for match in found) if all(found) else None
 
 
-def made_by(compiler, peers):
+def made_by(compiler, peers, folders):
+    """As of other results; of the folders with peers' headers, which are anywhere, the names alone."""
     head = answer("git", "rev-parse", "--short=12", "HEAD")
     changes = answer("git", "status", "--porcelain", "--", ".", ":!benchmarks/results", ":!*.md")
     name = "clang++" if "clang" in answer(compiler, "--version") else "g++"
@@ -90,7 +91,7 @@ def made_by(compiler, peers):
                         "system": f"{system.system} {system.release} {system.machine}, {first_line('/etc/os-release', 'PRETTY_NAME')}"},
             "compiler": f"{name} {answer(compiler, '-dumpfullversion') or answer(compiler, '-dumpversion')}",
             "flags": " ".join(FLAGS), "tooldecode": number[1] if number else "unknown", "peers": peers,
-            "command": shlex.join(map(plain, ["python3", *sys.argv]))}
+            "command": shlex.join(pathlib.Path(word).name if word in folders else plain(word) for word in ["python3", *sys.argv])}
 
 
 def main():
@@ -144,7 +145,7 @@ def main():
     if options.json:
         peers = {unit: found for unit in ("nlohmann", "xgrammar", "entt")
                  if unit in rows and (found := version(options.compiler, includes, unit))}
-        record = {"made_by": made_by(options.compiler, peers), "rounds": options.rounds, "units": rows}
+        record = {"made_by": made_by(options.compiler, peers, options.include), "rounds": options.rounds, "units": rows}
         pathlib.Path(options.json).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     sys.exit(failed)
 
