@@ -48,4 +48,5 @@ int main() {
   for (const td::ToolCall& call : calls.parse(text)) {
     std::cout << call.name << ' ' << call.arguments << '\n';
   }
+  return 0;
 }

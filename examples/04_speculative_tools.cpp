@@ -92,6 +92,7 @@ void run(const std::filesystem::path& directory) {
 int main(int argc, char** argv) {
   try {
     run(argc > 1 ? argv[1] : "examples/data/tiny");
+    return 0;
   } catch (const std::exception& error) {
     std::cerr << "04_speculative_tools: " << error.what() << '\n';
     return 1;
