@@ -213,7 +213,7 @@ const std::vector<Family> schemas{
      }},
     {"first items", 200,
      [](int n) {
-       return Json{{"prefixItems", list(n, text)}, {"minItems", n}};
+       return Json{{"prefixItems", list(n, text_schema)}, {"minItems", n}};
      }},
 };
 
