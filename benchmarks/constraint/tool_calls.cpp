@@ -211,7 +211,7 @@ BENCHMARK_CAPTURE(along_calls, advance_warm, true, false)
 
 // The floor of a mask: writing V bits.
 void copy_of_a_mask(benchmark::State& state) {
-  const std::size_t words = mask_words(world().tokenizer.vocabulary().size());
+  const std::size_t words = mask_word_count(world().tokenizer.vocabulary().size());
   std::vector<std::uint32_t> from(words, 7), to(words);
   for (auto _ : state) {
     std::copy(from.begin(), from.end(), to.begin());
