@@ -8,7 +8,6 @@
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 
 namespace tooldecode {
@@ -22,25 +21,19 @@ namespace tooldecode {
 class ChoiceConstraint : public GrammarConstraint {
  public:
   /// \param texts  any bytes; equal ones count once
-  ChoiceConstraint(VocabularyIndex cache, const std::vector<std::string>& texts)
-      : ChoiceConstraint(build(texts), std::move(cache)) {}
+  ChoiceConstraint(VocabularyIndex cache, const std::vector<std::string>& texts);
 
  private:
   using Texts = std::pair<Grammar, NodeId>;
 
-  ChoiceConstraint(Texts texts, VocabularyIndex cache)
-      : GrammarConstraint(std::move(cache), std::move(texts.first), texts.second) {}
+  ChoiceConstraint(Texts texts, VocabularyIndex cache);
 
-  static Texts build(const std::vector<std::string>& texts) {
-    if (texts.empty()) throw Error(Errc::invalid_option, "", "a choice must have one text or more");
-    Grammar grammar;
-    const NodeId end = grammar.empty();
-    std::vector<std::pair<std::string, NodeId>> alternatives;
-    for (const std::string& text : texts) alternatives.emplace_back(text, end);
-    const NodeId root = grammar.trie(alternatives);
-    return {std::move(grammar), root};
-  }
+  static Texts build(const std::vector<std::string>& texts);
 };
 static_assert(Constraint<ChoiceConstraint>);
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/constraint/choice_constraint.ipp>
+#endif

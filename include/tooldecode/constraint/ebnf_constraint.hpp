@@ -3,14 +3,11 @@
 #pragma once
 
 #include <string_view>
-#include <utility>
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/concepts.hpp>
-#include <tooldecode/ebnf/build_grammar.hpp>
-#include <tooldecode/ebnf/grammar_text.hpp>
 
 namespace tooldecode {
 
@@ -26,18 +23,12 @@ class EbnfConstraint : public GrammarConstraint {
  public:
   /// \param limits  what building it may cost
   EbnfConstraint(VocabularyIndex cache, std::string_view grammar, std::string_view root = "root",
-                 const BuildLimits& limits = {})
-      : EbnfConstraint(build(grammar, root, limits), std::move(cache)) {}
-
- private:
-  static ebnf::RootedGrammar build(std::string_view grammar, std::string_view root,
-                                   const BuildLimits& limits) {
-    const BuildBudget budget(limits);
-    return ebnf::parse_grammar(grammar, root);
-  }
-  EbnfConstraint(ebnf::RootedGrammar parsed, VocabularyIndex cache)
-      : GrammarConstraint(std::move(cache), std::move(parsed.grammar), parsed.root) {}
+                 const BuildLimits& limits = {});
 };
 static_assert(Constraint<EbnfConstraint>);
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/constraint/ebnf_constraint.ipp>
+#endif

@@ -2,7 +2,6 @@
 /// GrammarConstraint: any Grammar as a constraint over the tokens of a vocabulary.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,20 +9,23 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
-#include <tooldecode/constraint/mask_builder.hpp>
-#include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
-#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
+
+namespace constraint {
+class SharedStates;
+class StatesRenewal;
+}  // namespace constraint
+namespace grammar {
+class Automaton;
+}  // namespace grammar
 
 /// Decides which tokens keep a text inside a grammar.
 ///
@@ -46,137 +48,68 @@ class GrammarConstraint {
  public:
   /// A state of the automaton, or the finished state after an end token.
   struct State {
-    grammar::Automaton::State id                       = 0;
+    std::uint32_t id                                   = 0;  ///< as grammar::Automaton numbers it
     std::uint32_t memory                               = 0;  ///< whose, see SharedStates::number
     friend bool operator==(const State&, const State&) = default;
   };
 
-  GrammarConstraint(VocabularyIndex cache, const Grammar& grammar, NodeId root)
-      : GrammarConstraint(std::move(cache), nullptr, grammar, root) {}
+  GrammarConstraint(VocabularyIndex cache, const Grammar& grammar, NodeId root);
   /// Among states that others share already, such as those of a ToolLibrary.
   GrammarConstraint(VocabularyIndex cache, std::shared_ptr<constraint::SharedStates> states,
-                    const Grammar& grammar, NodeId root)
-      : cache_(std::move(cache)),
-        states_(states ? std::move(states) : cache_.states()),
-        root_(states_->automaton().compile(grammar, root)),
-        initial_(state(states_->automaton().begin(root_))),
-        renewal_(states_->renewal()) {}
+                    const Grammar& grammar, NodeId root);
 
   /// Begins a new text: where the memory has grown past the cache's budget, takes other memory, new
   /// or another renewed copy's. States from before are then unknown to this object, while copies
   /// made before still know them.
-  void renew() {
-    if (bytes() > cache_.budget()) use(renewal_->states(*states_, cache_.budget()));
-  }
+  void renew();
   /// Takes new memory in the midst of texts and puts into it what some states need; each of them is
   /// replaced by its equal there.
-  void compact(std::span<State> live) {
-    const auto from = states_;
-    for (const State& one : live) (void)automaton_state(one);
-    use(std::make_shared<constraint::SharedStates>(*from));
-    for (State& one : live) {
-      if (one != finished) one = state(states_->automaton().adopt(from->automaton(), one.id));
-    }
-  }
+  void compact(std::span<State> live);
   /// About how much memory is kept for states and masks.
-  [[nodiscard]] std::size_t bytes() const { return states_->bytes(); }
+  [[nodiscard]] std::size_t bytes() const;
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return vocabulary().size(); }
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return cache_.vocabulary(); }
   [[nodiscard]] const VocabularyIndex& mask_cache() const noexcept { return cache_; }
-  [[nodiscard]] const grammar::Automaton& automaton() const noexcept {
-    return states_->automaton();
-  }
+  [[nodiscard]] const grammar::Automaton& automaton() const noexcept;
 
   [[nodiscard]] State initial() const noexcept { return initial_; }
 
   /// The state after a token, or nothing where the token is not allowed.
-  [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
-    if (vocabulary().is_end(token)) {
-      return is_accepting(state) ? std::optional(finished) : std::nullopt;
-    }
-    const grammar::Automaton::State id = automaton_state(state);
-    const std::string_view bytes       = vocabulary().grammar_bytes(token);
-    if (state == finished || bytes.empty()) return std::nullopt;
-    if (const auto known = states_->transitions().find(id, token)) return this->state(*known);
-    const auto next = automaton().advance(id, bytes);
-    if (!next) return std::nullopt;
-    states_->transitions().insert(id, token, *next);
-    return this->state(*next);
-  }
+  [[nodiscard]] std::optional<State> advance(State state, TokenId token) const;
   /// The state after some bytes, or nothing where one of them is not allowed.
-  [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const {
-    if (bytes.empty()) return state;
-    if (state == finished) return std::nullopt;
-    const auto next = automaton().advance(automaton_state(state), bytes);
-    return next ? std::optional(this->state(*next)) : std::nullopt;
-  }
+  [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const;
 
   /// Writes the allowed tokens: exactly those that `advance` accepts.
-  void fill_mask(State state, MaskView words) const {
-    if (state == finished) {
-      std::fill(words.begin(), words.end(), 0);
-    } else {
-      const grammar::Automaton::State id = automaton().representative(automaton_state(state));
-      const auto build                   = [&] {
-        return constraint::MaskBuilder(*states_, vocabulary_size()).build(id);
-      };
-      states_->mask(id, build).fill(words);
-    }
-    if (!is_accepting(state)) return;
-    for (const TokenId token : vocabulary().end_tokens()) {
-      words[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (token % 32);
-    }
-  }
+  void fill_mask(State state, MaskView words) const;
 
   /// Whether the text may end here; an end token is then allowed.
-  [[nodiscard]] bool is_accepting(State state) const {
-    return state == finished || automaton().is_accepting(automaton_state(state));
-  }
+  [[nodiscard]] bool is_accepting(State state) const;
   [[nodiscard]] bool is_finished(State state) const noexcept { return state == finished; }
 
   /// A state's number in the automaton; requires one that is not finished.
-  [[nodiscard]] grammar::Automaton::State automaton_state(State state) const {
-    if (state.memory != states_->number() && state != finished) {
-      throw Error(Errc::unknown_state, "",
-                  "the state is another constraint's, or of memory that was given up since");
-    }
-    return state.id;
-  }
+  [[nodiscard]] std::uint32_t automaton_state(State state) const;
 
   /// The bytes that every continuation's text begins with, 256 at most. Control tokens are passed
   /// over: what they open, their names' text opens too.
-  [[nodiscard]] std::string forced(State state) const {
-    std::string bytes;
-    if (is_accepting(state)) return bytes;
-    grammar::Automaton::Cursor walk(automaton());
-    auto place = walk.begin(automaton_state(state));
-    while (bytes.size() < 256) {
-      const auto byte = walk.only_byte(place, text::ByteSet::of({&control_open, 1}));
-      if (!byte) break;
-      bytes.push_back(static_cast<char>(*byte));
-      place = walk.step(place, *byte);
-    }
-    return bytes;
-  }
+  [[nodiscard]] std::string forced(State state) const;
 
  private:
-  static constexpr State finished{~grammar::Automaton::State{0}, 0};
+  static constexpr State finished{~std::uint32_t{0}, 0};
 
-  [[nodiscard]] State state(grammar::Automaton::State id) const noexcept {
-    return {id, states_->number()};
-  }
-  void use(std::shared_ptr<constraint::SharedStates> states) {
-    states_  = std::move(states);
-    initial_ = state(states_->automaton().begin(root_));
-  }
+  [[nodiscard]] State state(std::uint32_t id) const noexcept;
+  void use(std::shared_ptr<constraint::SharedStates> states);
 
   VocabularyIndex cache_;
   std::shared_ptr<constraint::SharedStates> states_;
   NodeId root_;
   State initial_;
-  std::shared_ptr<constraint::SharedStates::Renewal> renewal_;
+  std::shared_ptr<constraint::StatesRenewal> renewal_;
 };
 static_assert(Constraint<GrammarConstraint>);
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/constraint/grammar_constraint.ipp>
+#endif

@@ -8,10 +8,8 @@
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
-#include <tooldecode/tools/value_reader.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -33,35 +31,24 @@ class JsonSchemaConstraint : public GrammarConstraint {
  public:
   using Json = nlohmann::ordered_json;
 
-  JsonSchemaConstraint(VocabularyIndex cache, const Json& schema, SchemaOptions options = {})
-      : JsonSchemaConstraint(BuildBudget(options.limits), std::move(cache), schema,
-                             std::move(options)) {}
+  JsonSchemaConstraint(VocabularyIndex cache, const Json& schema, SchemaOptions options = {});
 
   /// The constraint of a schema's text, whose numbers are exact whatever their size.
   [[nodiscard]] static JsonSchemaConstraint parse(VocabularyIndex cache, std::string_view schema,
-                                                  SchemaOptions options = {}) {
-    return {std::move(cache), tools::parse_exact_json(schema), std::move(options)};
-  }
+                                                  SchemaOptions options = {});
 
  private:
   using Values = std::pair<Grammar, NodeId>;
 
   // The budget is that of the automaton too.
-  JsonSchemaConstraint(const BuildBudget& /*budget*/, VocabularyIndex cache, const Json& schema,
-                       SchemaOptions options) try
-      : JsonSchemaConstraint(build(schema, std::move(options)), std::move(cache)) {
-  } catch (const Error& error) {
-    throw error.under("#");
-  }
-  JsonSchemaConstraint(Values values, VocabularyIndex cache)
-      : GrammarConstraint(std::move(cache), std::move(values.first), values.second) {}
-
-  static Values build(const Json& schema, SchemaOptions options) {
-    Grammar grammar;
-    const NodeId root = SchemaCompiler(grammar, schema, std::move(options)).value(schema, "#");
-    return {std::move(grammar), root};
-  }
+  JsonSchemaConstraint(const BuildBudget& budget, VocabularyIndex cache, const Json& schema,
+                       SchemaOptions options);
+  JsonSchemaConstraint(Values values, VocabularyIndex cache);
 };
 static_assert(Constraint<JsonSchemaConstraint>);
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/constraint/json_schema_constraint.ipp>
+#endif

@@ -2,6 +2,7 @@
 /// SharedStates: the states, steps and masks that constraints over one vocabulary have in common.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -45,12 +46,14 @@ struct MaskEntry {
   }
 };
 
+class StatesRenewal;
+
 /// An automaton with the masks of its states, shared by constraints: what one request has visited
 /// is ready for the next, whichever schema it came from.
 ///
 /// It only grows; whoever wants less memory starts a new one, and constraints keep the old one as
 /// long as they live: one without any grammar (VocabularyIndex), or one of the same grammars
-/// (`Renewal`).
+/// (StatesRenewal).
 ///
 /// \par Complexity  a slice is made when it has been asked for a few times
 /// \par Threads     every member may run concurrently
@@ -76,31 +79,8 @@ class SharedStates {
   SharedStates& operator=(const SharedStates&) = delete;
   ~SharedStates()                              = default;
 
-  /// The latest states of some grammars, kept for whoever begins a text: constraints hold it.
-  class Renewal {
-   public:
-    /// States of the same grammars as others' that take at most so many bytes: the latest, or new
-    /// ones where those have grown past it too.
-    [[nodiscard]] std::shared_ptr<SharedStates> states(const SharedStates& from,
-                                                       std::size_t max_bytes) {
-      const std::lock_guard lock(mutex_);
-      if (!latest_ || latest_->bytes() > max_bytes) {
-        latest_ = std::make_shared<SharedStates>(from);
-      }
-      return latest_;
-    }
-
-   private:
-    std::mutex mutex_;  // guards what follows
-    std::shared_ptr<SharedStates> latest_;
-  };
   /// One for all constraints of these states.
-  [[nodiscard]] std::shared_ptr<Renewal> renewal() const {
-    const std::lock_guard lock(mutex_);
-    auto known = renewal_.lock();
-    if (!known) renewal_ = known = std::make_shared<Renewal>();
-    return known;
-  }
+  [[nodiscard]] std::shared_ptr<StatesRenewal> renewal() const;
 
   /// Tells apart whose states are whose; never 0.
   [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
@@ -205,7 +185,33 @@ class SharedStates {
       slices_;
   mutable std::vector<std::unique_ptr<const MaskEntry>> masks_;
   mutable std::size_t bytes_ = 0;
-  mutable std::weak_ptr<Renewal> renewal_;
+  mutable std::weak_ptr<StatesRenewal> renewal_;
 };
+
+/// The latest states of some grammars, kept for whoever begins a text: constraints hold it.
+class StatesRenewal {
+ public:
+  /// States of the same grammars as others' that take at most so many bytes: the latest, or new
+  /// ones where those have grown past it too.
+  [[nodiscard]] std::shared_ptr<SharedStates> states(const SharedStates& from,
+                                                     std::size_t max_bytes) {
+    const std::lock_guard lock(mutex_);
+    if (!latest_ || latest_->bytes() > max_bytes) {
+      latest_ = std::make_shared<SharedStates>(from);
+    }
+    return latest_;
+  }
+
+ private:
+  std::mutex mutex_;  // guards what follows
+  std::shared_ptr<SharedStates> latest_;
+};
+
+inline std::shared_ptr<StatesRenewal> SharedStates::renewal() const {
+  const std::lock_guard lock(mutex_);
+  auto known = renewal_.lock();
+  if (!known) renewal_ = known = std::make_shared<StatesRenewal>();
+  return known;
+}
 
 }  // namespace tooldecode::constraint

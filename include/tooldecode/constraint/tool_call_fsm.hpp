@@ -16,9 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/forced_text.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
-#include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/concepts.hpp>
@@ -104,43 +102,13 @@ class ToolCallFSM {
   [[nodiscard]] std::size_t bytes() const { return constraint_.bytes(); }
 
   /// Whether a state is inside a call.
-  [[nodiscard]] Mode mode(State state) const {
-    if (is_finished(state)) return Mode::text;
-    const auto tags = constraint_.automaton().tags(constraint_.automaton_state(state));
-    const bool is_in_call =
-        std::find(tags.begin(), tags.end(), CallGrammar::tool_mode) != tags.end();
-    return is_in_call ? Mode::tool : Mode::text;
-  }
+  [[nodiscard]] Mode mode(State state) const;
   /// The tool whose arguments are being written.
-  [[nodiscard]] std::optional<std::size_t> find_tool(State state) const {
-    if (is_finished(state)) return std::nullopt;
-    for (const std::uint32_t tag :
-         constraint_.automaton().tags(constraint_.automaton_state(state))) {
-      if (tag >= argument_tag) continue;
-      const auto& numbers = shared_->numbers;
-      if (numbers.empty()) return tag;
-      const auto tool =
-          std::lower_bound(numbers.begin(), numbers.end(), std::pair(tag, std::size_t{0}));
-      if (tool != numbers.end() && tool->first == tag) return tool->second;
-    }
-    return std::nullopt;
-  }
+  [[nodiscard]] std::optional<std::size_t> find_tool(State state) const;
 
   /// The argument whose value is being written, or may still go on, by its place in
   /// `argument_names`.
-  [[nodiscard]] std::optional<std::size_t> find_argument(State state) const {
-    if (is_finished(state)) return std::nullopt;
-    const grammar::Automaton& automaton = constraint_.automaton();
-    for (const grammar::StackFrame& position :
-         automaton.positions(constraint_.automaton_state(state))) {
-      std::optional<std::size_t> outermost;
-      for (const std::uint32_t tag : automaton.tags_at(position)) {
-        if (tag >= argument_tag && tag != CallGrammar::tool_mode) outermost = tag - argument_tag;
-      }
-      if (outermost) return outermost;
-    }
-    return std::nullopt;
-  }
+  [[nodiscard]] std::optional<std::size_t> find_argument(State state) const;
 
   /// The machine of one call to one tool and nothing else, written as `write` writes it, with some
   /// of the arguments supplied first, in this order.
@@ -150,59 +118,20 @@ class ToolCallFSM {
   /// Errors: Error{invalid_option} where a leading key is not one of the tool's.
   [[nodiscard]] ToolCallFSM single_call(std::size_t tool,
                                         std::vector<std::string> leading_keys = {},
-                                        bool open_ended                       = false) const {
-    return shared_->format.remake({.choice       = ToolChoice::named,
-                                   .name         = tools()[tool].name,
-                                   .whitespace   = 0,
-                                   .leading_keys = std::move(leading_keys),
-                                   .open_ended   = open_ended});
-  }
+                                        bool open_ended                       = false) const;
 
   /// Tokens that the syntax of calls is written with: those of every call without values, and the
   /// single bytes that values begin and end with. For a draft vocabulary, ascending.
-  [[nodiscard]] std::vector<TokenId> structural_tokens() const {
-    const constraint::ForcedText text{mask_cache().trie()};
-    std::vector<TokenId> tokens;
-    for (const char byte : std::string_view("\"'[]{}(),:-.0123456789")) {
-      const auto single = text.encode(std::string_view(&byte, 1));
-      tokens.insert(tokens.end(), single.begin(), single.end());
-    }
-    for (const Tool& tool : tools()) {
-      ToolCall call{.name = tool.name};
-      for (const std::string& key : argument_names(tool)) call.arguments[key] = nullptr;
-      const auto more = text.encode(write(std::span(&call, 1)));
-      tokens.insert(tokens.end(), more.begin(), more.end());
-    }
-    std::sort(tokens.begin(), tokens.end());
-    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-    return tokens;
-  }
+  [[nodiscard]] std::vector<TokenId> structural_tokens() const;
 
   /// The first place where a whole text breaks the constraint; nothing where it conforms.
-  [[nodiscard]] std::optional<Refusal> find_refusal(std::string_view text) const {
-    State state = initial();
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      const auto next =
-          text[i] == control_open ? std::nullopt : advance_bytes(state, text.substr(i, 1));
-      if (!next) return Refusal{i, false};
-      state = *next;
-    }
-    return is_accepting(state) ? std::nullopt : std::optional(Refusal{text.size(), true});
-  }
+  [[nodiscard]] std::optional<Refusal> find_refusal(std::string_view text) const;
   /// The calls that a text makes; Error{malformed_call} names the byte where it breaks the format.
-  [[nodiscard]] std::vector<ToolCall> parse(std::string_view text) const {
-    return shared_->format.parse(text);
-  }
+  [[nodiscard]] std::vector<ToolCall> parse(std::string_view text) const;
   /// Calls as text; Error{malformed_call} for numbers that are not finite.
-  [[nodiscard]] std::string write(std::span<const ToolCall> calls) const {
-    return shared_->format.write(calls);
-  }
+  [[nodiscard]] std::string write(std::span<const ToolCall> calls) const;
   /// One value as the format writes it; Error{malformed_call} names the byte that breaks it.
-  [[nodiscard]] nlohmann::ordered_json parse_value(std::string_view text) const {
-    tools::ValueReader reader(text, shared_->format.language, Errc::malformed_call);
-    reader.allow_repeated_keys();
-    return reader.value();
-  }
+  [[nodiscard]] nlohmann::ordered_json parse_value(std::string_view text) const;
 
  private:
   template <class>
@@ -268,16 +197,7 @@ class ToolCallFSM {
 
   // A text that begins as calls do is calls, so that no value of a schema may begin so.
   void require_told_apart(const std::vector<std::string>& openings,
-                          const ChoiceOptions& options) const {
-    if (openings.empty()) return;
-    const JsonSchemaConstraint values(mask_cache(), *options.text_schema,
-                                      detail::text_schema_options(options));
-    for (const std::string& opening : openings) {
-      if (!values.advance_bytes(values.initial(), opening)) continue;
-      throw Error(Errc::invalid_option, std::string(detail::text_schema_place),
-                  "no value must begin with " + opening + ", which opens calls in this format");
-    }
-  }
+                          const ChoiceOptions& options) const;
 
   // What is needed of a format, whichever it is.
   struct Format {
@@ -329,3 +249,7 @@ class ToolCallFSM {
 static_assert(Constraint<ToolCallFSM>);
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/constraint/tool_call_fsm.ipp>
+#endif

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
@@ -23,6 +22,57 @@
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode {
+
+namespace constraint {
+
+class SharedStates;
+
+/// The tools of a ToolLibrary as an automaton has them, whatever their format.
+///
+/// \par Threads  through a Lock, one at a time; `size` may run concurrently
+class CompiledTools {
+ public:
+  explicit CompiledTools(VocabularyIndex cache);
+
+  /// A compiled tool.
+  struct Link {
+    const Tool* tool     = nullptr;
+    std::uint32_t number = 0;  ///< its tag in the automaton
+    NodeId node          = 0;
+  };
+
+  /// The tools for one machine, while no other is made. Forgets those that nobody else has any
+  /// more; and where the index has begun anew, so do these.
+  class Lock {
+   public:
+    explicit Lock(CompiledTools& tools);
+
+    [[nodiscard]] const std::shared_ptr<SharedStates>& states() const noexcept {
+      return tools_.states_;
+    }
+    /// The index-th tool of a set, made where it is not known.
+    [[nodiscard]] Link link(std::uint32_t index, const std::shared_ptr<const Tool>& tool,
+                            const Grammar::MakePart& make) const;
+
+   private:
+    CompiledTools& tools_;
+    std::lock_guard<std::mutex> lock_;
+  };
+
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  VocabularyIndex cache_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::shared_ptr<SharedStates> states_;
+  // They are kept, so that no other tool has the address of one.
+  std::unordered_map<std::shared_ptr<const Tool>, Link> tools_;
+  std::vector<Link> latest_;  // by the number in the latest set: most sets are alike
+  std::uint32_t next_number_    = 0;
+  std::size_t max_before_sweep_ = 1024;
+};
+
+}  // namespace constraint
 
 /// Makes the machines of requests out of tools that are compiled when they are first offered.
 ///
@@ -41,7 +91,10 @@ class ToolLibrary {
  public:
   /// \param options  of every machine, but for the choice
   explicit ToolLibrary(VocabularyIndex cache, F format = {}, ChoiceOptions options = {})
-      : cache_(std::move(cache)), format_(std::move(format)), options_(std::move(options)) {
+      : cache_(std::move(cache)),
+        format_(std::move(format)),
+        options_(std::move(options)),
+        tools_(cache_) {
     if (!options_.leading_keys.empty() || options_.open_ended) {
       throw Error(Errc::invalid_option, "leading_keys",
                   "must be empty, and open_ended false: they are options of a single call");
@@ -60,12 +113,11 @@ class ToolLibrary {
     options.choice        = choice;
     options.name          = std::move(name);
     const BuildBudget budget(options.limits);
-    const std::lock_guard lock(mutex_);
-    forget_stale();
-    typename ToolCallFSM::Parts parts{{}, states_, {}};
+    const constraint::CompiledTools::Lock lock(tools_);
+    typename ToolCallFSM::Parts parts{{}, lock.states(), {}};
     parts.numbers.reserve(tools->size());
     const auto part = [&](std::uint32_t index, const Grammar::MakePart& make) {
-      const Link tool = link(index, tools->share(index), make);
+      const auto tool = lock.link(index, tools->share(index), make);
       parts.numbers.emplace_back(tool.number, index);
       return tool.node;
     };
@@ -75,58 +127,17 @@ class ToolLibrary {
   }
 
   /// Tools that are compiled.
-  [[nodiscard]] std::size_t size() const {
-    const std::lock_guard lock(mutex_);
-    return tools_.size();
-  }
+  [[nodiscard]] std::size_t size() const { return tools_.size(); }
 
  private:
-  // A compiled tool.
-  struct Link {
-    const Tool* tool     = nullptr;
-    std::uint32_t number = 0;
-    NodeId node          = 0;
-  };
-
-  Link link(std::uint32_t index, const std::shared_ptr<const Tool>& tool,
-            const Grammar::MakePart& make) const {
-    if (latest_.size() <= index) latest_.resize(index + std::size_t{1});
-    Link& latest = latest_[index];
-    if (latest.tool == tool.get()) return latest;
-    auto known = tools_.find(tool);
-    if (known == tools_.end()) {
-      Grammar grammar;
-      const NodeId root = grammar.tagged(next_number_, make(grammar));
-      const NodeId node = states_->automaton().compile(grammar, root);
-      known             = tools_.emplace(tool, Link{tool.get(), next_number_++, node}).first;
-    }
-    return latest = known->second;
-  }
-  // Nobody else has these tools any more; and where the cache has begun anew, so does the library.
-  void forget_stale() const {
-    auto states = cache_.states();
-    if (states_ != states) {
-      states_ = std::move(states);
-      tools_.clear(), latest_.clear();
-      next_number_ = 0;
-    }
-    if (tools_.size() < max_before_sweep_) return;
-    latest_.clear();
-    std::erase_if(tools_, [](const auto& entry) { return entry.first.use_count() == 1; });
-    max_before_sweep_ = 1024 + 2 * tools_.size();
-  }
-
   VocabularyIndex cache_;
   F format_;
   ChoiceOptions options_;
-
-  mutable std::mutex mutex_;  // guards what follows
-  mutable std::shared_ptr<constraint::SharedStates> states_;
-  // They are kept, so that no other tool has the address of one.
-  mutable std::unordered_map<std::shared_ptr<const Tool>, Link> tools_;
-  mutable std::vector<Link> latest_;  // by the number in the latest set: most sets are alike
-  mutable std::uint32_t next_number_    = 0;
-  mutable std::size_t max_before_sweep_ = 1024;
+  mutable constraint::CompiledTools tools_;
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/constraint/tool_library.ipp>
+#endif

@@ -1,5 +1,6 @@
 /// \file
-/// Every macro of the library: TOOLDECODE_ASSERT, which users may replace before the first include.
+/// Every macro of the library: TOOLDECODE_ASSERT, which users may replace before the first include,
+/// and TOOLDECODE_COMPILED, which the target tooldecode::compiled defines.
 /// The language's version is checked here alone: every header that includes no other of the library
 /// includes this one, so that whatever is included, this is read first.
 #pragma once
@@ -14,4 +15,12 @@
 /// Checks a precondition in debug builds; a broken one is the caller's bug, never bad input.
 #ifndef TOOLDECODE_ASSERT
 #define TOOLDECODE_ASSERT(condition) assert(condition)
+#endif
+
+/// Functions that stand in a file .ipp: defined in every translation unit, or, where
+/// TOOLDECODE_COMPILED is defined, once in the library that tooldecode::compiled builds.
+#ifdef TOOLDECODE_COMPILED
+#define TOOLDECODE_INLINE
+#else
+#define TOOLDECODE_INLINE inline
 #endif

@@ -16,6 +16,7 @@
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/schema/document_rules.hpp>
 #include <tooldecode/schema/keywords.hpp>
 
 #include <nlohmann/json.hpp>
@@ -79,21 +80,6 @@ namespace tooldecode::schema {
   if (merged.empty() && begin > scheme_end(base)) merged = "/";
   return root + without_dots(merged + std::string(given)) + std::string(asked);
 }
-
-/// How a schema document is read.
-struct DocumentRules {
-  SchemaDraft draft = SchemaDraft::draft2020;  ///< where `$schema` does not say
-  /// Further documents by URI, for references that leave the document.
-  std::map<std::string, nlohmann::ordered_json> documents{};
-  bool assert_format = false;  ///< also where the draft has `format` annotate only
-  bool relax         = false;  ///< leave out what cannot be enforced, and list it
-};
-
-/// A keyword that was left out.
-struct Relaxation {
-  std::string pointer;  ///< of the keyword
-  std::string reason;
-};
 
 /// A schema document and those it may refer to: every embedded resource with its base URI, its
 /// draft and its anchors.

@@ -35,16 +35,13 @@ namespace tooldecode::schema {
 /// \par Errors      Error{unsupported_keyword, limit_exceeded} and those of Reader
 class GrammarBuilder {
  public:
-  /// The mark, `argument_tag + i`, on the value of the root object's i-th property.
-  static constexpr std::uint32_t argument_tag = 0x8000'0000;
-
   /// How the members of an object are written.
   struct Members {
-    NodeId assign;                            ///< between a key and its value
-    bool plain            = false;            ///< keys are identifiers without quotes
-    bool documented_order = false;            ///< members in the order of the schema only
-    bool tagged           = false;            ///< values have their argument's mark
-    std::vector<std::string> leading_keys{};  ///< required, first, in this order
+    NodeId assign;                             ///< between a key and its value
+    bool plain            = false;             ///< keys are identifiers without quotes
+    bool documented_order = false;             ///< members in the order of the schema only
+    std::optional<std::uint32_t> first_tag{};  ///< of the documented values, in order
+    std::vector<std::string> leading_keys{};   ///< required, first, in this order
   };
 
   GrammarBuilder(Grammar& grammar, Reader& reader, Spellings& text, bool documented_order,
@@ -129,7 +126,7 @@ class GrammarBuilder {
     for (std::size_t i = 0; i < form.members.size(); ++i) {
       const auto& [name, id, required] = form.members[i];
       NodeId content                   = value(id);
-      if (written.tagged) content = grammar_.tagged(argument_tag + documented[i], content);
+      if (written.first_tag) content = grammar_.tagged(*written.first_tag + documented[i], content);
       auto spellings = written.plain ? std::vector{name} : text_.key(name);
       set.members.push_back({std::move(spellings), sequence({written.assign, content}), required});
     }

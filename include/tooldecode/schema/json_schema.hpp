@@ -3,18 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/schema/grammar_builder.hpp>
-#include <tooldecode/schema/reader.hpp>
-#include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/schema/document_rules.hpp>
 #include <tooldecode/text/number_bounds.hpp>
-#include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/text/string_escape.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -36,7 +33,7 @@ struct SchemaOptions {
 };
 
 /// The mark, `argument_tag + i`, on the value of the root object's i-th property.
-inline constexpr std::uint32_t argument_tag = schema::GrammarBuilder::argument_tag;
+inline constexpr std::uint32_t argument_tag = 0x8000'0000;
 
 /// Adds the values of schemas to a Grammar.
 ///
@@ -81,75 +78,33 @@ class SchemaCompiler {
   using Json = nlohmann::ordered_json;
 
   /// \param root  the document that references point into; it outlives the compiler
-  SchemaCompiler(Grammar& grammar, const Json& root, SchemaOptions options = {})
-      : grammar_(grammar),
-        root_(root),
-        options_(std::move(options)),
-        first_(static_cast<NodeId>(grammar.size())),
-        reader_(root, options_.rules),
-        text_(grammar, options_.syntax, options_.whitespace, options_.every_spelling),
-        values_(grammar, reader_, text_, options_.documented_order,
-                options_.every_spelling ? options_.numbers : options_.numbers.as_written()) {}
+  SchemaCompiler(Grammar& grammar, const Json& root, SchemaOptions options = {});
+  SchemaCompiler(const SchemaCompiler&)            = delete;
+  SchemaCompiler& operator=(const SchemaCompiler&) = delete;
+  ~SchemaCompiler();
 
   /// Any value that conforms; `pointer` is where the schema stands in the root document.
-  [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer) {
-    return built(pointer, "no value conforms to this schema", [&] {
-      const schema::FormId form = reader_.form(schema, pointer);
-      return &schema == &root_ ? values_.value(form, members(text_.colon(), false))
-                               : values_.value(form);
-    });
-  }
+  [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer);
 
   /// The properties of an object schema as a call's keyword arguments: `a=1, b='x'`.
-  [[nodiscard]] NodeId keyword_arguments(const Json& schema, const std::string& pointer) {
-    return built(pointer, "no arguments conform to this schema", [&] {
-      const NodeId equals =
-          grammar_.sequence({text_.space(), grammar_.literal("="), text_.space()});
-      std::vector<NodeId> choices;
-      for (const schema::ObjectForm& object :
-           reader_.forms[reader_.form(schema, pointer)].objects) {
-        choices.push_back(values_.members(object, members(equals, true)));
-      }
-      return grammar_.choice(std::move(choices));
-    });
-  }
+  [[nodiscard]] NodeId keyword_arguments(const Json& schema, const std::string& pointer);
 
   /// What a relaxed reading has left out, see DocumentRules.
-  [[nodiscard]] const std::vector<schema::Relaxation>& relaxations() const noexcept {
-    return reader_.relaxations();
-  }
+  [[nodiscard]] const std::vector<schema::Relaxation>& relaxations() const noexcept;
 
   /// Optional whitespace, as this compiler writes it between values.
-  [[nodiscard]] NodeId whitespace() const noexcept { return text_.space(); }
+  [[nodiscard]] NodeId whitespace() const noexcept;
   /// A comma between values, and a colon after a key.
-  [[nodiscard]] NodeId comma() const noexcept { return text_.comma(); }
-  [[nodiscard]] NodeId colon() const noexcept { return text_.colon(); }
+  [[nodiscard]] NodeId comma() const noexcept;
+  [[nodiscard]] NodeId colon() const noexcept;
 
  private:
-  // A node that some text matches, made within the limits.
-  template <class Make>
-  [[nodiscard]] NodeId built(const std::string& pointer, const char* otherwise, const Make& make) {
-    const BuildBudget budget(options_.limits);
-    try {
-      const NodeId node = make();
-      if (grammar_.satisfiable(first_)[node]) return node;
-    } catch (const Error& error) {
-      throw error.under(pointer);
-    }
-    throw Error(Errc::unsatisfiable_schema, pointer, otherwise);
-  }
-  // How the root object's members are written.
-  [[nodiscard]] schema::GrammarBuilder::Members members(NodeId assign, bool plain) const {
-    return {assign, plain, options_.documented_order, true, options_.leading_keys};
-  }
-
-  Grammar& grammar_;
-  const Json& root_;
-  SchemaOptions options_;
-  NodeId first_;  // the grammar's first node of this compiler
-  schema::Reader reader_;
-  schema::Spellings text_;
-  schema::GrammarBuilder values_;
+  class Parts;
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/schema/json_schema.ipp>
+#endif

@@ -2,7 +2,6 @@
 /// Call formats: what a format offers, tool choice, and the grammar of a whole answer.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -15,11 +14,8 @@
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/diagnose.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
-#include <tooldecode/text/string_lexeme.hpp>
-#include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -160,9 +156,7 @@ namespace detail {
 inline constexpr std::string_view text_schema_place = "text_schema";
 
 /// The values that the text of an answer may be.
-inline SchemaOptions text_schema_options(const ChoiceOptions& options) {
-  return {.documented_order = true, .whitespace = options.whitespace};
-}
+SchemaOptions text_schema_options(const ChoiceOptions& options);
 
 template <CallFormat F>
 std::vector<std::string> ends_of_reasoning(const F& format) {
@@ -181,38 +175,19 @@ std::vector<std::string> never_in_text(const F& format) {
   }
 }
 
-/// Free text beside the calls of a format.
-template <CallFormat F>
-tools::FreeText text_beside(const F& format, std::span<const CallOpening> openings) {
-  tools::FreeText text;
-  for (const CallOpening& opening : openings) {
-    if (opening.only_at_start) {
-      text.not_first.push_back(opening.delimiter);
-      continue;
-    }
-    const auto delimiters =
-        opening.longer.empty() ? tools::delimiter_spellings(opening.delimiter) : opening.longer;
-    text.without.insert(text.without.end(), delimiters.begin(), delimiters.end());
-  }
-  if constexpr (requires { format.barred(); }) text.barred = format.barred();
-  return text;
-}
+std::vector<std::size_t> chosen_tools(const ToolSet& tools, const ChoiceOptions& options);
 
-inline std::vector<std::size_t> chosen_tools(const ToolSet& tools, const ChoiceOptions& options) {
-  std::vector<std::size_t> chosen;
-  if (options.choice == ToolChoice::none) return chosen;
-  if (options.choice == ToolChoice::named) {
-    const auto tool = tools.find(options.name);
-    if (!tool) throw Error(Errc::unknown_tool, options.name, "must be the name of a tool");
-    return {*tool};
-  }
-  for (std::size_t i = 0; i < tools.size(); ++i) chosen.push_back(i);
-  if (chosen.empty() && options.choice == ToolChoice::required) {
-    throw Error(Errc::invalid_option, "tool choice", "required",
-                "must be automatic or none where there are no tools");
-  }
-  return chosen;
-}
+/// What a format says of answers, whichever format it is.
+struct AnswerParts {
+  std::vector<CallOpening> openings;
+  std::string barred{};
+  std::vector<std::string> ends_reasoning{};
+  std::vector<std::string> never_in_text{};
+  std::optional<AnswerTexts> texts{};
+};
+/// Gives the grammar its root, and the result its openings.
+void build_answer(CallGrammar& result, const AnswerParts& parts, bool has_tools,
+                  const ChoiceOptions& options);
 
 }  // namespace detail
 
@@ -248,12 +223,7 @@ template <CallFormat F>
                                              const ChoiceOptions& options = {},
                                              Grammar grammar_to_extend    = {}) {
   const std::vector<std::size_t> chosen = detail::chosen_tools(tools, options);
-  const auto& delimiters                = options.reasoning;
-  if (delimiters && delimiters->end.empty()) {
-    throw Error(Errc::invalid_option, "reasoning", "what ends a block must not be empty");
-  }
   CallGrammar result{std::move(grammar_to_extend), 0};
-  Grammar& grammar     = result.grammar;
   ChoiceOptions single = options;
   if (options.choice == ToolChoice::named) {
     single.parallel = false;
@@ -261,101 +231,19 @@ template <CallFormat F>
     single.leading_keys.clear();
     single.open_ended = false;
   }
-  const std::vector<CallOpening> openings = format.openings(grammar, tools, chosen, single);
-  const tools::FreeText beside            = detail::text_beside(format, openings);
-  const NodeId space                      = grammar.lexeme(text::any_whitespace(), {0, 2});
-  const bool is_forced = !chosen.empty() && options.choice != ToolChoice::automatic;
-  std::optional<NodeId> value;  // that an answer's text is
-  if (options.text_schema && !is_forced) {
-    if constexpr (requires { format.texts(grammar); }) {
-      throw Error(Errc::invalid_option, std::string(detail::text_schema_place),
-                  "must not be given: texts of this format have messages around them");
-    }
-    const auto& schema = *options.text_schema;
-    value              = SchemaCompiler(grammar, schema, detail::text_schema_options(options))
-                .value(schema, std::string(detail::text_schema_place));
-    result.openings.emplace();
-    for (const CallOpening& opening : openings) {
-      if (!chosen.empty()) result.openings->push_back(opening.delimiter);
-    }
+  detail::AnswerParts parts{.openings = format.openings(result.grammar, tools, chosen, single)};
+  if constexpr (requires { format.barred(); }) parts.barred = format.barred();
+  if constexpr (requires { format.texts(result.grammar); }) {
+    parts.texts = format.texts(result.grammar);
   }
-  const auto in_calls = [&](NodeId calls) { return grammar.tagged(CallGrammar::tool_mode, calls); };
-  // An answer, whose text does not look like a block of reasoning where one is told apart by that.
-  const auto answer = [&](const std::string& not_first) {
-    std::vector<NodeId> ways;
-    if (is_forced) {
-      for (const CallOpening& opening : openings) {
-        ways.push_back(
-            grammar.sequence({tools::delimiter(grammar, opening.delimiter), opening.calls}));
-      }
-      return in_calls(grammar.sequence({space, grammar.choice(std::move(ways))}));
-    }
-    if (value) {
-      ways.push_back(*value);
-      for (const CallOpening& opening : openings) {
-        if (chosen.empty()) break;
-        const bool is_tagged = !opening.longer.empty();
-        ways.push_back(grammar.sequence({space, tools::delimiter(grammar, opening.delimiter),
-                                         is_tagged ? opening.calls : in_calls(opening.calls)}));
-      }
-      return grammar.choice(std::move(ways));
-    }
-    if constexpr (requires { format.texts(grammar); }) {
-      const AnswerTexts texts = format.texts(grammar);
-      ways.push_back(texts.silent);
-      if (!chosen.empty()) {
-        ways.push_back(grammar.sequence({texts.before, openings.front().calls}));
-      }
-      return grammar.choice(std::move(ways));
-    }
-    tools::FreeText text = beside;
-    if (!not_first.empty()) text.not_first.push_back(not_first);
-    const NodeId silent = grammar.lexeme(tools::free_text(text));
-    ways.push_back(silent);
-    for (const CallOpening& opening : openings) {
-      if (chosen.empty()) break;
-      if (!opening.longer.empty()) {  // what follows the delimiter tells of a call
-        ways.push_back(
-            grammar.sequence({silent, grammar.literal(opening.delimiter), opening.calls}));
-      } else if (opening.only_at_start) {
-        ways.push_back(grammar.sequence(
-            {space, tools::delimiter(grammar, opening.delimiter), in_calls(opening.calls)}));
-      } else {
-        tools::FreeText before = text;
-        before.until           = tools::delimiter_spellings(opening.delimiter);
-        for (const std::string& delimiter : before.until) std::erase(before.without, delimiter);
-        ways.push_back(
-            grammar.sequence({grammar.lexeme(tools::free_text(before)), in_calls(opening.calls)}));
-      }
-    }
-    return grammar.choice(std::move(ways));
-  };
-  if (!delimiters) {
-    result.root = answer("");
-    return result;
-  }
-  // A block, and what follows it; where a call ends one, that call.
-  const auto calls_end_it = detail::ends_of_reasoning(format);
-  const auto never        = detail::never_in_text(format);
-  auto without            = calls_end_it;
-  without.insert(without.end(), never.begin(), never.end());
-  std::vector<NodeId> ways{grammar.sequence(
-      {tools::reasoning_block(grammar, delimiters->begin, std::span(&delimiters->end, 1), without),
-       answer("")})};
-  for (const CallOpening& opening : openings) {
-    const auto at = std::find(calls_end_it.begin(), calls_end_it.end(), opening.delimiter);
-    if (chosen.empty() || at == calls_end_it.end()) continue;
-    auto others = calls_end_it;
-    std::erase(others, opening.delimiter);
-    others.push_back(delimiters->end);
-    ways.push_back(
-        grammar.sequence({tools::reasoning_block(grammar, delimiters->begin,
-                                                 std::span(&opening.delimiter, 1), others),
-                          in_calls(opening.calls)}));
-  }
-  if (!delimiters->begin.empty()) ways.push_back(answer(delimiters->begin));
-  result.root = grammar.choice(std::move(ways));
+  parts.ends_reasoning = detail::ends_of_reasoning(format);
+  parts.never_in_text  = detail::never_in_text(format);
+  detail::build_answer(result, parts, !chosen.empty(), options);
   return result;
 }
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/tools/call_format.ipp>
+#endif

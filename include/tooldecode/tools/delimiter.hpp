@@ -3,114 +3,38 @@
 /// them.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/text/dfa.hpp>
-#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::tools {
 
 /// The length of the delimiter that a text begins with, 0 where it begins with none: `<...>`
 /// without white space inside, or capitals in brackets, a slash before them. Only these may be
 /// names of control tokens.
-inline std::size_t delimiter_length(std::string_view text) {
-  if (!text.starts_with('<') && !text.starts_with('[')) return 0;
-  const std::size_t first = text.substr(1).starts_with('/') ? 2 : 1;
-  const std::size_t end   = text[0] == '<'
-                                ? text.find_first_of("<> \t\r\n", first)
-                                : text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_", first);
-  const bool is_delimiter =
-      end != std::string_view::npos && end > first && text[end] == (text[0] == '<' ? '>' : ']');
-  return is_delimiter ? end + 1 : 0;
-}
+std::size_t delimiter_length(std::string_view text);
 
 /// A pattern of these bytes and nothing else, which are UTF-8.
-inline std::string pattern_of(std::string_view text) {
-  static constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string pattern;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x80) {
-      pattern += c;
-      continue;
-    }
-    pattern += "\\x";
-    pattern += digits[byte >> 4];
-    pattern += digits[byte & 15];
-  }
-  return pattern;
-}
+std::string pattern_of(std::string_view text);
 
 /// A delimiter without the white space around it.
-inline std::string_view trimmed(std::string_view delimiter) {
-  const std::size_t first = std::min(delimiter.find_first_not_of(" \t\r\n"), delimiter.size());
-  return delimiter.substr(first, delimiter.find_last_not_of(" \t\r\n") + 1 - first);
-}
+std::string_view trimmed(std::string_view delimiter);
 
 /// All ways to write a text of a format: each delimiter in it as text or as a control token. The
 /// first is the text itself.
-inline std::vector<std::string> delimiter_spellings(std::string_view text) {
-  std::vector<std::string> spellings(1);
-  while (!text.empty()) {
-    const std::size_t delimiter = delimiter_length(text);
-    const std::size_t length    = delimiter == 0 ? 1 : delimiter;
-    const std::size_t count     = delimiter == 0 ? 0 : spellings.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      spellings.push_back(spellings[i] + control_open);
-      (spellings.back() += text.substr(0, length)) += control_close;
-    }
-    for (std::size_t i = 0; i < spellings.size() - count; ++i) {
-      spellings[i] += text.substr(0, length);
-    }
-    text.remove_prefix(length);
-  }
-  return spellings;
-}
+std::vector<std::string> delimiter_spellings(std::string_view text);
 
 /// A text of a format, its delimiters in either spelling.
-inline NodeId delimiter(Grammar& grammar, std::string_view text) {
-  std::vector<NodeId> parts, spellings;
-  std::size_t done = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = delimiter_length(text.substr(at));
-    if (length == 0) {
-      ++at;
-      continue;
-    }
-    if (at > done) parts.push_back(grammar.literal(text.substr(done, at - done)));
-    spellings.clear();
-    for (const std::string& spelling : delimiter_spellings(text.substr(at, length))) {
-      spellings.push_back(grammar.literal(spelling));
-    }
-    parts.push_back(grammar.choice(spellings));
-    done = at += length;
-  }
-  if (done < text.size()) parts.push_back(grammar.literal(text.substr(done)));
-  return grammar.sequence(std::move(parts));
-}
+NodeId delimiter(Grammar& grammar, std::string_view text);
 
 /// The name that Mistral's models give a call: nine letters or digits.
-inline NodeId call_id(Grammar& grammar) {
-  static const text::DfaPointer lexeme = [] {
-    std::vector<text::Dfa::Row> rows(2);
-    for (const auto& [first, last] : {std::pair{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}) {
-      for (char c = first; c <= last; ++c) {
-        const auto byte    = static_cast<std::uint8_t>(c);
-        rows[0].next[byte] = rows[1].next[byte] = 1;
-      }
-    }
-    rows[0].boundary = rows[1].boundary = rows[1].accepting = true;
-    return std::make_shared<const text::Dfa>(rows);
-  }();
-  return grammar.lexeme(lexeme, {9, 9});
-}
+NodeId call_id(Grammar& grammar);
 
 }  // namespace tooldecode::tools
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/tools/delimiter.ipp>
+#endif

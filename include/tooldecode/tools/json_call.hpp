@@ -2,9 +2,7 @@
 /// JsonCall: calls as JSON objects between two delimiters, as Hermes and Qwen write them.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,16 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/schema/json_schema.hpp>
-#include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/tools/call_format.hpp>
-#include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
-#include <tooldecode/tools/value_writer.hpp>
 
 namespace tooldecode {
 
@@ -54,183 +47,44 @@ struct JsonCall {
   [[nodiscard]] static JsonCall hermes() { return {"<tool_call>", "</tool_call>", "\n"}; }
   /// `<|python_tag|>{"name": ..., "parameters": {...}}; {...}`, the tag not needed where the answer
   /// begins with a call.
-  [[nodiscard]] static JsonCall llama() {
-    return {"<|python_tag|>", "", "", "parameters", "; ", false, true};
-  }
+  [[nodiscard]] static JsonCall llama();
   /// `[TOOL_CALLS] [{"name": ..., "arguments": {...}}, {...}]`; a call may have an `"id"`, too.
-  [[nodiscard]] static JsonCall mistral() {
-    return {"[TOOL_CALLS]", "", " ", "arguments", ", ", true, false, "id"};
-  }
+  [[nodiscard]] static JsonCall mistral();
   /// `{"name": ..., "arguments": {...}}` and nothing else; further calls on further lines.
   [[nodiscard]] static JsonCall bare() { return {"", "", "", "arguments", "\n"}; }
   /// `[{"name": ..., "arguments": {...}}, {...}]` and nothing else.
   [[nodiscard]] static JsonCall bare_list() { return {"", "", "", "arguments", ", ", true}; }
 
-  [[nodiscard]] std::string_view trigger() const noexcept {
-    if (!begin.empty()) return begin;
-    return list ? "[" : "{";
-  }
+  [[nodiscard]] std::string_view trigger() const noexcept;
   [[nodiscard]] bool only_at_start() const noexcept { return begin.empty(); }
 
-  [[nodiscard]] std::string write(std::span<const ToolCall> calls) const {
-    std::string text;
-    for (const ToolCall& call : calls) {
-      text += text.empty() ? begin + separator + (list ? "[" : "")
-              : between    ? *between
-                           : separator + begin + separator;
-      text += "{\"name\": ";
-      tools::append_json_string(text, call.name);
-      text += ", \"" + arguments + "\": " + tools::write_json(call.arguments) + '}';
-      if (!between) text += separator + end;
-    }
-    if (between && !calls.empty()) text += (list ? "]" : "") + end;
-    return text;
-  }
+  [[nodiscard]] std::string write(std::span<const ToolCall> calls) const;
 
   /// The calls of an answer; none where it has no opening delimiter, or does not begin with the
   /// JSON.
-  [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& /*tools*/) const {
-    std::vector<ToolCall> calls;
-    tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
-    reader.allow_repeated_keys();
-    if (begin.empty()) {
-      reader.skip_space();
-      if (!reader.rest().starts_with(trigger())) return calls;
-    } else {
-      const std::size_t start = std::min(text.find_first_not_of(" \t\r\n"), text.size());
-      const bool is_bare      = bare_at_start && text.substr(start).starts_with('{');
-      const std::size_t first = is_bare ? start : text.find(begin);
-      if (first == std::string_view::npos) return calls;
-      reader.skip(first);
-    }
-    if (between) {
-      parse_all(reader, calls);
-      return calls;
-    }
-    for (; !reader.at_end(); reader.skip_space()) {
-      reader.expect(begin);
-      calls.push_back(parse_call(reader));
-      reader.expect(end);
-    }
-    return calls;
-  }
+  [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& /*tools*/) const;
 
   /// The first call's object, its closing delimiter and further calls, behind the opening
   /// delimiter; or behind a brace that an answer begins with.
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                   std::span<const std::size_t> chosen,
-                                                  const ChoiceOptions& options) const {
-    const schema::Spellings text(grammar, text::ValueSyntax::json, options.whitespace);
-    const NodeId space = text.space();
-    // With whitespace 0 the delimiters' own separators stand where whitespace may.
-    const bool exact   = options.whitespace == 0;
-    const NodeId gap   = exact ? grammar.literal(separator) : space;
-    const NodeId body  = grammar.sequence({space, grammar.literal("\"name\""), text.colon(),
-                                           grammar.trie(names(grammar, tools, chosen, options))});
-    const NodeId whole = grammar.sequence({grammar.literal("{"), body});
-    NodeId before      = gap;
-    if (list) {
-      const NodeId open = grammar.sequence({grammar.literal("["), space});
-      before            = begin.empty() ? space : grammar.sequence({gap, open});
-    }
-    const bool is_open = begin.empty() && !list;  // the brace was the trigger
-    const NodeId first = is_open ? body : grammar.sequence({before, whole});
-    if (options.open_ended) {
-      const NodeId rest = grammar.lexeme(tools::any_text());
-      return {{std::string(trigger()), grammar.sequence({first, rest}), only_at_start()}};
-    }
-    const NodeId last = exact ? grammar.empty() : space;
-    const text::Occurrences count{1, options.parallel ? text::Occurrences::unbounded : 1};
-    if (!between) {
-      const NodeId call = grammar.sequence({before, whole, gap, tools::delimiter(grammar, end)});
-      const NodeId next = grammar.sequence({gap, tools::delimiter(grammar, begin)});
-      return {{std::string(trigger()), grammar.sequence({grammar.repeat(call, count, next), last}),
-               only_at_start()}};
-    }
-    const NodeId next =
-        exact ? grammar.literal(*between)
-              : grammar.sequence({space, grammar.literal(tools::trimmed(*between)), space});
-    const NodeId close = list ? grammar.sequence({space, grammar.literal("]")}) : grammar.empty();
-    const NodeId ended = grammar.sequence({close, tools::delimiter(grammar, end), last});
-    const auto bare    = [&] {
-      return grammar.sequence({body, more(grammar, next, whole, count), ended});
-    };
-    const auto marked = [&] {
-      return grammar.sequence({before, grammar.repeat(whole, count, next), ended});
-    };
-    std::vector<CallOpening> result{
-        {std::string(trigger()), is_open ? bare() : marked(), only_at_start()}};
-    if (bare_at_start && !exact) result.push_back({"{", bare(), true});
-    return result;
-  }
+                                                  const ChoiceOptions& options) const;
 
  private:
   // The tools' names, each with what follows it in the call's object.
   [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
       Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
-      const ChoiceOptions& options) const {
-    const SchemaOptions written{text::ValueSyntax::json, options.documented_order,
-                                options.whitespace, options.leading_keys};
-    std::vector<std::pair<std::string, NodeId>> result;
-    result.reserve(chosen.size());
-    for (const std::size_t i : chosen) {
-      const Tool& tool    = tools[i];
-      const auto argument = [&](Grammar& part) {
-        SchemaCompiler compiler(part, tool.parameters, written);
-        const NodeId value = compiler.value(tool.parameters, tool.parameters_pointer);
-        NodeId id          = part.empty();
-        if (!call_id.empty() && options.whitespace != 0) {
-          id = part.optional(part.sequence(
-              {compiler.whitespace(), compiler.comma(), part.literal('"' + call_id + '"'),
-               compiler.colon(), part.literal("\""), tools::call_id(part), part.literal("\"")}));
-        }
-        return part.sequence({compiler.comma(), part.literal('"' + arguments + '"'),
-                              compiler.colon(), value, id, compiler.whitespace(),
-                              part.literal("}")});
-      };
-      std::string name;
-      name.reserve(tool.name.size() + 2);
-      tools::append_json_string(name, tool.name);
-      result.emplace_back(std::move(name), grammar.part(static_cast<std::uint32_t>(i), argument));
-    }
-    return result;
-  }
+      const ChoiceOptions& options) const;
   // The calls behind the first.
-  static NodeId more(Grammar& grammar, NodeId next, NodeId object, const text::Occurrences& count) {
-    if (count.max == 1) return grammar.empty();
-    return grammar.repeat(grammar.sequence({next, object}), {}, grammar.empty());
-  }
-  [[nodiscard]] ToolCall parse_call(tools::ValueReader& reader) const {
-    reader.skip_space();
-    const std::size_t at = reader.position();
-    auto object          = reader.value();
-    if (!call_id.empty() && object.is_object() && object.contains(call_id) &&
-        object[call_id].is_string()) {
-      object.erase(call_id);
-    }
-    const bool is_call = object.is_object() && object.size() == 2 && object.contains("name") &&
-                         object["name"].is_string() && object.contains(arguments) &&
-                         object[arguments].is_object();
-    if (!is_call) reader.fail_at(at, "a call is an object of a name and " + arguments);
-    reader.skip_space();
-    return {object["name"].get<std::string>(), std::move(object[arguments])};
-  }
+  static NodeId more(Grammar& grammar, NodeId next, NodeId object, const text::Occurrences& count);
+  [[nodiscard]] ToolCall parse_call(tools::ValueReader& reader) const;
   // Calls between one pair of delimiters, to the end of the text.
-  void parse_all(tools::ValueReader& reader, std::vector<ToolCall>& calls) const {
-    const auto is_over = [&] { return list ? reader.accept("]") : reader.at_end(); };
-    if (!bare_at_start || !reader.rest().starts_with('{')) reader.expect(begin);
-    reader.skip_space();
-    if (list) reader.expect("[");
-    do {
-      if (!calls.empty()) reader.expect(tools::trimmed(*between));
-      calls.push_back(parse_call(reader));
-    } while (!is_over());
-    reader.skip_space();
-    reader.expect(end);
-    reader.skip_space();
-    if (!reader.at_end()) reader.fail("expected the end of the text after the calls");
-  }
+  void parse_all(tools::ValueReader& reader, std::vector<ToolCall>& calls) const;
 };
 static_assert(CallFormat<JsonCall>);
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/tools/json_call.ipp>
+#endif

@@ -2,31 +2,18 @@
 /// PythonCall: calls as a Python list, `[f(a=1, b='x'), g()]`.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/schema/form.hpp>
-#include <tooldecode/schema/json_schema.hpp>
-#include <tooldecode/schema/keywords.hpp>
-#include <tooldecode/schema/reader.hpp>
-#include <tooldecode/schema/spellings.hpp>
-#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/call_format.hpp>
-#include <tooldecode/tools/carried_name.hpp>
-#include <tooldecode/tools/listed_arguments.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
-#include <tooldecode/tools/value_writer.hpp>
 
 namespace tooldecode {
 
@@ -48,216 +35,39 @@ struct PythonCall {
   [[nodiscard]] static std::string_view trigger() noexcept { return "["; }
   [[nodiscard]] static bool only_at_start() noexcept { return true; }
 
-  [[nodiscard]] std::string write(std::span<const ToolCall> calls) const {
-    std::string text = "[";
-    for (const ToolCall& call : calls) {
-      if (text.size() > 1) text += ", ";
-      text += call.name + '(';
-      bool first = true;
-      for (const auto& [key, value] : call.arguments.items()) {
-        if (!std::exchange(first, false)) text += ", ";
-        text += key + '=' + tools::write_python_literal(value);
-      }
-      text += ')';
-    }
-    return text + ']';
-  }
+  [[nodiscard]] std::string write(std::span<const ToolCall> calls) const;
 
   /// The calls of an answer; none where it does not begin with a call list.
-  [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const {
-    tools::ValueReader reader(text, tools::ValueReader::Language::python, Errc::malformed_call);
-    reader.allow_repeated_keys();
-    std::vector<ToolCall> calls;
-    reader.skip_space();
-    if (!reader.accept("[")) return calls;
-    if (!text::is_utf8(text)) reader.fail("the calls are not UTF-8");
-    reader.skip_space();
-    while (!reader.accept("]")) {
-      if (!calls.empty()) {
-        reader.expect(",");
-        reader.skip_space();
-      }
-      calls.push_back(parse_call(reader, tools));
-      reader.skip_space();
-    }
-    reader.skip_space();
-    if (!reader.at_end()) reader.fail("expected the end of the text after the calls");
-    return calls;
-  }
+  [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const;
 
   /// `f(a=1), g()]`, behind the opening bracket.
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                   std::span<const std::size_t> chosen,
-                                                  const ChoiceOptions& options) const {
-    const SchemaOptions written{text::ValueSyntax::python, options.documented_order,
-                                options.whitespace, options.leading_keys};
-    const schema::Spellings text(grammar, text::ValueSyntax::python, options.whitespace);
-    const NodeId space = text.space();
-    std::vector<std::pair<std::string, NodeId>> names;
-    for (const std::size_t i : chosen) {
-      const Tool& tool = tools[i];
-      check_name(tool, tools);
-      const auto arguments = [&](Grammar& part) {
-        check_arguments(tool);
-        SchemaCompiler compiler(part, tool.parameters, written);
-        return part.sequence({compiler.whitespace(),
-                              compiler.keyword_arguments(tool.parameters, tool.parameters_pointer),
-                              compiler.whitespace(), part.literal(")")});
-      };
-      names.emplace_back(tool.name + '(', grammar.part(static_cast<std::uint32_t>(i), arguments));
-    }
-    const NodeId call = grammar.trie(names);
-    if (options.open_ended) {
-      const NodeId rest = grammar.lexeme(tools::any_text());
-      return {{"[", grammar.sequence({space, call, rest}), true}};
-    }
-    const text::Occurrences count{1, options.parallel ? text::Occurrences::unbounded : 1};
-    const NodeId list = grammar.repeat(call, count, text.comma());
-    return {{"[", grammar.sequence({space, list, space, grammar.literal("]")}), true}};
-  }
+                                                  const ChoiceOptions& options) const;
 
  private:
   // Space around documented names is passed over: they are told apart without it.
-  static std::string_view without_space(std::string_view name) {
-    constexpr std::string_view space = " \t\r\n\f";
-    const std::size_t first          = std::min(name.find_first_not_of(space), name.size());
-    return name.substr(first, name.find_last_not_of(space) + 1 - first);
-  }
+  static std::string_view without_space(std::string_view name);
   // A documented name holds all but the delimiter behind it, and does not begin as a list ends.
   static std::optional<std::string> why_not(const std::string& name, std::string_view behind,
-                                            char closing) {
-    if (auto why = tools::why_not_carried(name, std::span(&behind, 1), "")) return why;
-    const std::string_view inner = without_space(name);
-    if (inner.empty()) return "it is white space";
-    if (inner.front() == closing) return "it begins with what closes a list";
-    return std::nullopt;
-  }
-  static void check_name(const Tool& tool, const ToolSet& tools) {
-    tools::refuse_tool(tool, why_not(tool.name, "(", ']'));
-    if (!tools::has_outer_space(tool.name)) return;
-    for (const Tool& other : tools) {
-      if (&other == &tool || without_space(other.name) != without_space(tool.name)) continue;
-      tools::refuse_tool(tool, "another differs in white space only");
-    }
-  }
-  static void check_arguments(const Tool& tool) {
-    const std::vector<std::string> names = argument_names(tool);
-    for (const std::string& name : names) {
-      tools::refuse_argument(tool, name, why_not(name, "=", ')'));
-      if (!tools::has_outer_space(name)) continue;
-      for (const std::string& other : names) {
-        if (&other == &name || without_space(other) != without_space(name)) continue;
-        tools::refuse_argument(tool, name, "another differs in white space only");
-      }
-    }
-    const auto says_more = [](const auto& member) {
-      const auto keyword = schema::find_keyword(member.key());
-      return keyword && keyword->shape != schema::KeywordShape::annotation &&
-             !tools::says_nothing_of_all(member.key());
-    };
-    bool is_listed = true;
-    for (const auto& member : tool.parameters.items()) is_listed = is_listed && !says_more(member);
-    if (is_listed) return;
-    // Names that are documented elsewhere are read as any other is.
-    schema::Reader reader(tool.parameters);
-    const schema::FormId form = reader.form(tool.parameters, tool.parameters_pointer);
-    for (const schema::ObjectForm& object : reader.forms[form].objects) {
-      for (const auto& member : object.members) {
-        if (std::find(names.begin(), names.end(), member.name) != names.end()) continue;
-        if (!tools::has_outer_space(member.name) &&
-            member.name.find_first_of("=,()[]{}'\"") == std::string::npos) {
-          continue;
-        }
-        tools::refuse_name(tool.parameters_pointer, member.name, "it is not documented");
-      }
-    }
-  }
+                                            char closing);
+  static void check_name(const Tool& tool, const ToolSet& tools);
+  static void check_arguments(const Tool& tool);
 
-  static ToolCall parse_call(tools::ValueReader& reader, const ToolSet& tools) {
-    ToolCall call;
-    std::size_t longest = 0;
-    for (const Tool& tool : tools) {
-      const std::size_t end = end_of(reader.rest(), tool.name, '(');
-      if (end > longest) longest = end, call.name = tool.name;
-    }
-    if (longest != 0) {
-      reader.skip(longest);
-    } else {
-      const std::size_t end = reader.rest().find_first_of("([]{}=,'\" \t\r\n)");
-      if (end == 0 || end == std::string_view::npos) reader.fail("expected the name of a tool");
-      call.name = reader.rest().substr(0, end);
-      reader.skip(end);
-      reader.skip_space();
-      reader.expect("(");
-    }
-    const auto known       = tools.find(call.name);
-    const Tool* const tool = known ? &tools[*known] : nullptr;
-    const auto names       = tool != nullptr ? argument_names(*tool) : std::vector<std::string>();
-    call.arguments         = nlohmann::ordered_json::object();
-    std::size_t position   = 0;
-    bool named             = false;
-    for (bool first = true;; first = false) {
-      reader.skip_space();
-      if (reader.accept(")")) return call;
-      if (!first) {
-        reader.expect(",");
-        reader.skip_space();
-        if (reader.accept(")")) return call;
-      }
-      const std::size_t at = reader.position();
-      auto key             = keyword(reader, names);
-      if (key) {
-        named = true;
-      } else {
-        if (named) reader.fail_at(at, "a positional argument follows a named one");
-        key = documented_name(reader, tool, position++);
-      }
-      if (call.arguments.contains(*key)) {
-        reader.fail_at(at, "the argument \"" + *key + "\" is given twice");
-      }
-      call.arguments[*key] = reader.value();
-    }
-  }
+  static ToolCall parse_call(tools::ValueReader& reader, const ToolSet& tools);
   // Where a documented name and the delimiter behind it end; 0 where they do not come next. Space
   // before the name has been skipped.
-  static std::size_t end_of(std::string_view rest, std::string_view name, char delimiter) {
-    name.remove_prefix(std::min(name.find_first_not_of(" \t\r\n\f"), name.size()));
-    if (!rest.starts_with(name)) return 0;
-    const std::size_t end = rest.find_first_not_of(" \t\r\n", name.size());
-    return end != std::string_view::npos && rest[end] == delimiter ? end + 1 : 0;
-  }
+  static std::size_t end_of(std::string_view rest, std::string_view name, char delimiter);
   // `name=` at the cursor, or nothing where a value stands alone.
   static std::optional<std::string> keyword(tools::ValueReader& reader,
-                                            std::span<const std::string> names) {
-    const std::string_view rest = reader.rest();
-    std::size_t longest         = 0;
-    std::string documented;
-    for (const std::string& name : names) {
-      const std::size_t end = end_of(rest, name, '=');
-      if (end > longest) longest = end, documented = name;
-    }
-    if (longest != 0) {
-      reader.skip(longest);
-      return documented;
-    }
-    const std::size_t end = rest.find_first_of("=,()[]{}'\"");
-    if (end == std::string_view::npos || rest[end] != '=' || end == 0) return std::nullopt;
-    const std::size_t last = rest.find_last_not_of(" \t\r\n", end - 1);
-    if (last == std::string_view::npos) return std::nullopt;
-    reader.skip(end + 1);
-    return std::string(rest.substr(0, last + 1));
-  }
+                                            std::span<const std::string> names);
   static std::string documented_name(const tools::ValueReader& reader, const Tool* tool,
-                                     std::size_t position) {
-    if (tool == nullptr) reader.fail("a positional argument of a tool that is not documented");
-    if (tool->parameters.contains("properties")) {
-      for (const auto& [key, schema] : tool->parameters["properties"].items()) {
-        if (position-- == 0) return key;
-      }
-    }
-    reader.fail("more positional arguments than documented parameters");
-  }
+                                     std::size_t position);
 };
 static_assert(CallFormat<PythonCall>);
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/tools/python_call.ipp>
+#endif

@@ -12,24 +12,19 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/schema/form.hpp>
-#include <tooldecode/schema/json_schema.hpp>
-#include <tooldecode/schema/reader.hpp>
-#include <tooldecode/schema/spellings.hpp>
-#include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/call_format.hpp>
-#include <tooldecode/tools/carried_name.hpp>
-#include <tooldecode/tools/delimiter.hpp>
-#include <tooldecode/tools/listed_arguments.hpp>
-#include <tooldecode/tools/plain_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/tools/value_writer.hpp>
 
 namespace tooldecode {
+
+namespace tools {
+enum class PlainForm : std::uint8_t;
+class PlainText;
+}  // namespace tools
 
 /// A call as an element with one inside for each argument; text may precede the first call. The
 /// delimiters are text to `write` and `parse`; a vocabulary may have them as control tokens or not.
@@ -66,310 +61,56 @@ struct XmlCall {
 
   /// `<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>`; the
   /// model leaves out `<tool_call>` now and then.
-  [[nodiscard]] static XmlCall qwen3_coder() {
-    return {"<tool_call>",  "<function=", ">",           "<parameter=",  ">", "",
-            "</parameter>", "\n",         "</function>", "</tool_call>", true};
-  }
+  [[nodiscard]] static XmlCall qwen3_coder();
   /// `<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>`.
-  [[nodiscard]] static XmlCall glm() {
-    return {"<tool_call>",  "", "", "<arg_key>",   "</arg_key>", "<arg_value>",
-            "</arg_value>", "", "", "</tool_call>"};
-  }
+  [[nodiscard]] static XmlCall glm();
 
   [[nodiscard]] std::string_view trigger() const noexcept { return begin; }
   [[nodiscard]] static bool only_at_start() noexcept { return false; }
 
   /// \param tools  says which strings are written with quotes: without it none are
-  [[nodiscard]] std::string write(std::span<const ToolCall> calls,
-                                  const ToolSet& tools = {}) const {
-    std::string text;
-    for (const ToolCall& call : calls) {
-      if (!text.empty()) text += gap;
-      text += begin + with_gap(before_name) + call.name + after_name;
-      text += gap;
-      const Tool* const tool = find(tools, call.name);
-      for (const auto& [key, value] : call.arguments.items()) {
-        text += before_key + key + after_key + with_gap(before_value) + padding;
-        append_value(text, value, form_of(tool, key));
-        text += padding + after_value;
-        text += gap;
-      }
-      if (!after_values.empty()) (text += after_values) += gap;
-      text += end;
-    }
-    return text;
-  }
+  [[nodiscard]] std::string write(std::span<const ToolCall> calls, const ToolSet& tools = {}) const;
 
   /// The calls of an answer; none where it has no opening delimiter.
-  [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const {
-    std::vector<ToolCall> calls;
-    std::size_t first = text.find(begin);
-    if (bare) first = std::min(first, text.find(before_name));
-    if (first == std::string_view::npos) return calls;
-    tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
-    const std::string_view next = after_values.empty() ? end : after_values;
-    const std::vector<std::string_view> name_ends =
-        after_name.empty() ? std::vector<std::string_view>{next, before_key}
-                           : std::vector<std::string_view>{after_name};
-    for (reader.skip(first); !reader.at_end(); reader.skip_space()) {
-      const bool is_bare = bare && reader.rest().starts_with(before_name);
-      if (!is_bare) reader.expect(begin);
-      reader.skip_space();
-      reader.expect(before_name);
-      ToolCall call;
-      call.name = name(reader, name_ends,
-                       [&](const std::string& exact) { return tools.find(exact).has_value(); });
-      reader.expect(after_name);
-      reader.skip_space();
-      const Tool* const tool = find(tools, call.name);
-      const auto known       = tool ? argument_names(*tool) : std::vector<std::string>();
-      while (!reader.accept(next)) {
-        reader.expect(before_key);
-        std::string key = name(reader, {after_key}, [&](const std::string& exact) {
-          return std::find(known.begin(), known.end(), exact) != known.end();
-        });
-        reader.expect(after_key);
-        if (!before_value.empty()) reader.skip_space();
-        reader.expect(before_value);
-        call.arguments[key] = value(reader, form_of(tool, key));
-        reader.skip_space();
-      }
-      if (!after_values.empty()) {
-        reader.skip_space();
-        if (!reader.accept(end) && !is_bare) reader.expect(end);
-      }
-      calls.push_back(std::move(call));
-    }
-    return calls;
-  }
+  [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const;
 
   /// The first call, its closing delimiter and further calls, behind the delimiter that opens the
   /// first.
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
                                                   std::span<const std::size_t> chosen,
-                                                  const ChoiceOptions& options) const {
-    const bool exact     = options.whitespace == 0;
-    const NodeId between = gap_in(grammar, options);
-    const NodeId named   = grammar.trie(names(grammar, tools, chosen, options));
-    const NodeId name =
-        grammar.sequence({before_name.empty() ? (exact ? grammar.empty() : between) : between,
-                          tools::delimiter(grammar, before_name), named});
-    if (options.open_ended) {
-      return {{begin, grammar.sequence({name, grammar.lexeme(tools::any_text())})}};
-    }
-    const NodeId last  = exact ? grammar.empty() : between;
-    const NodeId close = grammar.sequence({tools::delimiter(grammar, after_values),
-                                           after_values.empty() ? grammar.empty() : between,
-                                           tools::delimiter(grammar, end)});
-    const NodeId call  = grammar.sequence({name, close});
-    if (exact || !bare) {
-      const NodeId next = grammar.sequence({between, tools::delimiter(grammar, begin)});
-      const text::Occurrences count{1, options.parallel ? text::Occurrences::unbounded : 1};
-      return {{begin, grammar.sequence({grammar.repeat(call, count, next), last})}};
-    }
-    const NodeId bare_call = grammar.sequence(
-        {named, tools::delimiter(grammar, after_values),
-         grammar.optional(grammar.sequence({between, tools::delimiter(grammar, end)}))});
-    NodeId more = grammar.empty();
-    if (options.parallel) {
-      const NodeId next =
-          grammar.choice({grammar.sequence({tools::delimiter(grammar, begin), call}),
-                          grammar.sequence({tools::delimiter(grammar, before_name), bare_call})});
-      more = grammar.repeat(grammar.sequence({between, next}), {}, grammar.empty());
-    }
-    return {{begin, grammar.sequence({call, more, last})},
-            {before_name, grammar.sequence({bare_call, more, last})}};
-  }
+                                                  const ChoiceOptions& options) const;
 
  private:
   using Json = nlohmann::ordered_json;
 
   // What may stand between elements.
-  static NodeId gap_in(Grammar& grammar, const ChoiceOptions& options) {
-    if (options.whitespace == 0) return grammar.literal(gap);
-    return grammar.lexeme(text::any_whitespace(), {0, options.whitespace});
-  }
+  static NodeId gap_in(Grammar& grammar, const ChoiceOptions& options);
   // The tools' names, each with its arguments.
   [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
       Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
-      const ChoiceOptions& options) const {
-    std::vector<std::pair<std::string, NodeId>> result;
-    for (const std::size_t i : chosen) {
-      const Tool& tool = tools[i];
-      tools::refuse_tool(tool, tools::why_not_carried(tool.name, delimiters(), after_name));
-      if (after_name.empty() && tools::has_outer_space(tool.name)) {
-        tools::refuse_tool(tool, "white space stands around it");
-      }
-      const auto content = [&](Grammar& part) {
-        tools::PlainText plain(part, after_value);
-        const NodeId space = gap_in(part, options);
-        return part.sequence({space, arguments(part, plain, tool, space, options)});
-      };
-      const NodeId after_tool = grammar.part(static_cast<std::uint32_t>(i), content);
-      for (const std::string& after : tools::delimiter_spellings(after_name)) {
-        result.emplace_back(tool.name + after, after_tool);
-      }
-    }
-    return result;
-  }
-  [[nodiscard]] std::vector<std::string_view> delimiters() const {
-    return {begin,        before_name, after_name,   before_key, after_key,
-            before_value, after_value, after_values, end};
-  }
+      const ChoiceOptions& options) const;
+  [[nodiscard]] std::vector<std::string_view> delimiters() const;
 
-  [[nodiscard]] static std::string with_gap(const std::string& delimiter) {
-    return delimiter.empty() ? delimiter : std::string(gap) + delimiter;
-  }
-  static const Tool* find(const ToolSet& tools, std::string_view name) {
-    const auto known = tools.find(name);
-    return known ? &tools[*known] : nullptr;
-  }
+  [[nodiscard]] static std::string with_gap(const std::string& delimiter);
+  static const Tool* find(const ToolSet& tools, std::string_view name);
   // Nothing for a tool that is not documented, or not as Reader takes it.
-  static std::optional<tools::PlainForm> form_of(const Tool* tool, const std::string& key) {
-    if (tool == nullptr) return std::nullopt;
-    return tools::find_plain_form(*tools::argument_schema(*tool, key).schema, tool->parameters);
-  }
+  static std::optional<tools::PlainForm> form_of(const Tool* tool, const std::string& key);
 
   void append_value(std::string& text, const Json& value,
-                    std::optional<tools::PlainForm> form) const {
-    if (!value.is_string() || form == tools::PlainForm::json || form == tools::PlainForm::mixed) {
-      text += tools::write_json(value);
-      return;
-    }
-    const auto& string = value.get_ref<const std::string&>();
-    if (string.find(after_value) != std::string::npos) {
-      throw Error(Errc::malformed_call, after_value, "a string holds the mark that closes it");
-    }
-    if (form == tools::PlainForm::nullable && string == "null") {
-      throw Error(Errc::malformed_call, "null", "a string that reads as null");
-    }
-    text += string;
-  }
-
-  // Text up to the first of some delimiters: a known name as it stands, else without what may stand
-  // around it.
-  template <class IsKnown>
-  static std::string name(tools::ValueReader& reader,
-                          const std::vector<std::string_view>& delimiters,
-                          const IsKnown& is_known) {
-    const std::string_view rest = reader.rest();
-    std::size_t length          = rest.size();
-    for (const std::string_view delimiter : delimiters)
-      length = std::min(length, rest.find(delimiter));
-    std::string exact(rest.substr(0, length));
-    if (!is_known(exact)) {
-      const std::string_view inner = tools::trimmed(rest.substr(0, length));
-      if (!tools::is_name(inner)) reader.fail("expected a name");
-      exact = inner;
-    }
-    reader.skip(length);
-    return exact;
-  }
+                    std::optional<tools::PlainForm> form) const;
 
   // A value and its closing delimiter.
-  [[nodiscard]] Json value(tools::ValueReader& reader, std::optional<tools::PlainForm> form) const {
-    if (form == tools::PlainForm::json) {
-      // Older templates print these with Python.
-      reader.skip_space();
-      for (const auto& [word, meaning] :
-           {std::pair{"True", Json(true)}, {"False", Json(false)}, {"None", Json()}}) {
-        if (reader.accept(word)) return close(reader, meaning);
-      }
-      return json(reader);
-    }
-    const std::size_t length = reader.rest().find(after_value);
-    if (length == std::string_view::npos) reader.fail("expected '" + after_value + "'");
-    std::string_view text = reader.rest().substr(0, length);
-    if (!text::is_utf8(text)) reader.fail("the string is not UTF-8");
-    if (text.starts_with(padding)) text.remove_prefix(padding.size());
-    if (text.ends_with(padding)) text.remove_suffix(padding.size());
-    Json result = std::string(text);
-    if (form == tools::PlainForm::nullable && text == "null") result = nullptr;
-    if (!form || form == tools::PlainForm::mixed) {
-      try {
-        tools::ValueReader whole = reader;
-        result                   = json(whole);
-        reader                   = whole;
-        return result;
-      } catch (const Error&) {
-        // not JSON, so a string
-      }
-    }
-    reader.skip(length + after_value.size());
-    return result;
-  }
-  [[nodiscard]] Json json(tools::ValueReader& reader) const {
-    reader.allow_repeated_keys();
-    return close(reader, reader.value());
-  }
-  [[nodiscard]] Json close(tools::ValueReader& reader, Json result) const {
-    reader.skip_space();
-    reader.expect(after_value);
-    return result;
-  }
+  [[nodiscard]] Json value(tools::ValueReader& reader, std::optional<tools::PlainForm> form) const;
+  [[nodiscard]] Json json(tools::ValueReader& reader) const;
+  [[nodiscard]] Json close(tools::ValueReader& reader, Json result) const;
 
   NodeId arguments(Grammar& grammar, tools::PlainText& plain, const Tool& tool, NodeId between,
-                   const ChoiceOptions& options) const {
-    const Json& root = tool.parameters;
-    SchemaCompiler compiler(
-        grammar, root, {text::ValueSyntax::json, options.documented_order, options.whitespace, {}});
-    tools::check_listed_arguments(compiler, tool);
-    const auto required = required_names(tool);
-    const NodeId pad    = grammar.literal(padding);
-    const NodeId assign =
-        before_value.empty()
-            ? pad
-            : grammar.sequence({between, tools::delimiter(grammar, before_value), pad});
-    const NodeId close = grammar.sequence({pad, tools::delimiter(grammar, after_value), between});
-    KeyedSet set{.members          = {},
-                 .others           = {},
-                 .separator        = grammar.empty(),
-                 .documented_order = options.documented_order};
-    schema::Reader reader(root);
-    const auto value_of = [&](const std::string& key) {
-      const auto [schema, pointer] = tools::argument_schema(tool, key);
-      const schema::FormId id      = reader.form(*schema, pointer);
-      const tools::PlainForm form  = tools::plain_form(reader.forms[id]);
-      return form == tools::PlainForm::text || form == tools::PlainForm::nullable
-                 ? plain.value(reader, id, pointer)
-                 : compiler.value(*schema, pointer);
-    };
-    std::vector<std::string> keys = argument_names(tool);
-    for (std::uint32_t i = 0; i < keys.size(); ++i) {
-      tools::refuse_argument(tool, keys[i],
-                             tools::why_not_carried(keys[i], delimiters(), after_key));
-      const bool is_required =
-          std::find(required.begin(), required.end(), keys[i]) != required.end();
-      const NodeId value = grammar.tagged(argument_tag + i, value_of(keys[i]));
-      KeyedSet::Member member{{}, grammar.sequence({assign, value, close}), is_required};
-      for (const std::string& before : tools::delimiter_spellings(before_key)) {
-        for (const std::string& after : tools::delimiter_spellings(after_key)) {
-          member.spellings.push_back(before + keys[i] + after);
-        }
-      }
-      set.members.push_back(std::move(member));
-    }
-    if (root.value("additionalProperties", Json(true)) != false) {
-      const NodeId value = grammar.sequence({assign, value_of(""), close});
-      for (const std::string& before : tools::delimiter_spellings(before_key)) {
-        for (const std::string& after : tools::delimiter_spellings(after_key)) {
-          set.others.push_back({schema::Spellings::identifier(before, after), value});
-        }
-      }
-    }
-    for (const std::string& name : options.leading_keys) {
-      const auto from = static_cast<std::ptrdiff_t>(set.leading);
-      const auto at   = std::find(keys.begin() + from, keys.end(), name);
-      if (at == keys.end())
-        throw Error(Errc::invalid_option, name, "must be a property, and lead once");
-      const auto member = set.members.begin() + (at - keys.begin());
-      std::rotate(set.members.begin() + from, member, member + 1);
-      std::rotate(keys.begin() + from, at, at + 1);
-      ++set.leading;
-    }
-    return grammar.keyed_set(set);
-  }
+                   const ChoiceOptions& options) const;
 };
 static_assert(CallFormat<XmlCall>);
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/tools/xml_call.ipp>
+#endif

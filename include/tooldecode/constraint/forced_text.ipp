@@ -1,0 +1,94 @@
+/// \file
+/// What forced_text.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/types.hpp>
+
+namespace tooldecode::constraint {
+
+TOOLDECODE_INLINE std::vector<TokenId> ForcedText::encode(std::string_view text) const {
+  std::vector<TokenId> tokens;
+  while (!text.empty()) {
+    std::size_t length = 0;
+    TokenId longest    = 0;
+    walk(text, [&](std::size_t depth, core::ByteTrie::NodeIndex node) {
+      if (trie_->values(node).empty()) return;
+      length  = depth;
+      longest = static_cast<TokenId>(trie_->values(node).front());
+    });
+    if (length == 0) break;
+    tokens.push_back(longest);
+    text.remove_prefix(length);
+  }
+  return tokens;
+}
+
+TOOLDECODE_INLINE std::size_t ForcedText::count_prefixes(std::string_view text) const {
+  std::size_t count = 0;
+  walk(text,
+       [&](std::size_t, core::ByteTrie::NodeIndex node) { count += trie_->values(node).size(); });
+  return count;
+}
+
+TOOLDECODE_INLINE bool ForcedText::is_within_token(std::string_view text) const {
+  bool longer = false;
+  walk(text, [&](std::size_t depth, core::ByteTrie::NodeIndex node) {
+    const auto [first, last] = trie_->children(node);
+    longer                   = depth == text.size() && first != last;
+  });
+  return longer;
+}
+
+TOOLDECODE_INLINE std::vector<TokenId> ForcedText::find_longer(std::string_view text) const {
+  std::vector<TokenId> tokens;
+  walk(text, [&](std::size_t depth, core::ByteTrie::NodeIndex node) {
+    if (depth == text.size()) append_below(node, tokens);
+  });
+  return tokens;
+}
+
+TOOLDECODE_INLINE void ForcedText::keep_agreeing(std::string_view text, MaskView words) const {
+  TokenMask agreeing(words.size() * 32);
+  walk(text, [&](std::size_t depth, core::ByteTrie::NodeIndex node) {
+    if (depth < text.size()) {
+      insert(node, agreeing);
+    } else {
+      insert_below(node, agreeing);
+    }
+  });
+  for (std::size_t w = 0; w < words.size(); ++w) words[w] &= agreeing.words()[w];
+}
+
+TOOLDECODE_INLINE void ForcedText::insert(core::ByteTrie::NodeIndex node, TokenMask& mask) const {
+  for (const std::uint32_t token : trie_->values(node)) mask.insert(static_cast<TokenId>(token));
+}
+
+TOOLDECODE_INLINE void ForcedText::insert_below(core::ByteTrie::NodeIndex node,
+                                                TokenMask& mask) const {
+  insert(node, mask);
+  const auto [first, last] = trie_->children(node);
+  for (auto child = first; child < last; ++child) insert_below(child, mask);
+}
+
+TOOLDECODE_INLINE void ForcedText::append_below(core::ByteTrie::NodeIndex node,
+                                                std::vector<TokenId>& tokens) const {
+  const auto [first, last] = trie_->children(node);
+  for (auto child = first; child < last; ++child) {
+    for (const std::uint32_t token : trie_->values(child)) {
+      tokens.push_back(static_cast<TokenId>(token));
+    }
+    append_below(child, tokens);
+  }
+}
+
+}  // namespace tooldecode::constraint

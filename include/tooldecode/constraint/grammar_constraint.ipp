@@ -1,0 +1,131 @@
+/// \file
+/// What grammar_constraint.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/mask_builder.hpp>
+#include <tooldecode/constraint/shared_states.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/text/byte_set.hpp>
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE GrammarConstraint::GrammarConstraint(VocabularyIndex cache,
+                                                       const Grammar& grammar, NodeId root)
+    : GrammarConstraint(std::move(cache), nullptr, grammar, root) {}
+
+TOOLDECODE_INLINE GrammarConstraint::GrammarConstraint(
+    VocabularyIndex cache, std::shared_ptr<constraint::SharedStates> states, const Grammar& grammar,
+    NodeId root)
+    : cache_(std::move(cache)),
+      states_(states ? std::move(states) : cache_.states()),
+      root_(states_->automaton().compile(grammar, root)),
+      initial_(state(states_->automaton().begin(root_))),
+      renewal_(states_->renewal()) {}
+
+TOOLDECODE_INLINE void GrammarConstraint::renew() {
+  if (bytes() > cache_.budget()) use(renewal_->states(*states_, cache_.budget()));
+}
+
+TOOLDECODE_INLINE void GrammarConstraint::compact(std::span<State> live) {
+  const auto from = states_;
+  for (const State& one : live) (void)automaton_state(one);
+  use(std::make_shared<constraint::SharedStates>(*from));
+  for (State& one : live) {
+    if (one != finished) one = state(states_->automaton().adopt(from->automaton(), one.id));
+  }
+}
+
+TOOLDECODE_INLINE std::size_t GrammarConstraint::bytes() const {
+  return states_->bytes();
+}
+
+TOOLDECODE_INLINE const grammar::Automaton& GrammarConstraint::automaton() const noexcept {
+  return states_->automaton();
+}
+
+TOOLDECODE_INLINE std::optional<GrammarConstraint::State> GrammarConstraint::advance(
+    State state, TokenId token) const {
+  if (vocabulary().is_end(token)) {
+    return is_accepting(state) ? std::optional(finished) : std::nullopt;
+  }
+  const grammar::Automaton::State id = automaton_state(state);
+  const std::string_view bytes       = vocabulary().grammar_bytes(token);
+  if (state == finished || bytes.empty()) return std::nullopt;
+  if (const auto known = states_->transitions().find(id, token)) return this->state(*known);
+  const auto next = automaton().advance(id, bytes);
+  if (!next) return std::nullopt;
+  states_->transitions().insert(id, token, *next);
+  return this->state(*next);
+}
+
+TOOLDECODE_INLINE std::optional<GrammarConstraint::State> GrammarConstraint::advance_bytes(
+    State state, std::string_view bytes) const {
+  if (bytes.empty()) return state;
+  if (state == finished) return std::nullopt;
+  const auto next = automaton().advance(automaton_state(state), bytes);
+  return next ? std::optional(this->state(*next)) : std::nullopt;
+}
+
+TOOLDECODE_INLINE void GrammarConstraint::fill_mask(State state, MaskView words) const {
+  if (state == finished) {
+    std::fill(words.begin(), words.end(), 0);
+  } else {
+    const grammar::Automaton::State id = automaton().representative(automaton_state(state));
+    const auto build                   = [&] {
+      return constraint::MaskBuilder(*states_, vocabulary_size()).build(id);
+    };
+    states_->mask(id, build).fill(words);
+  }
+  if (!is_accepting(state)) return;
+  for (const TokenId token : vocabulary().end_tokens()) {
+    words[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (token % 32);
+  }
+}
+
+TOOLDECODE_INLINE bool GrammarConstraint::is_accepting(State state) const {
+  return state == finished || automaton().is_accepting(automaton_state(state));
+}
+
+TOOLDECODE_INLINE std::uint32_t GrammarConstraint::automaton_state(State state) const {
+  if (state.memory != states_->number() && state != finished) {
+    throw Error(Errc::unknown_state, "",
+                "the state is another constraint's, or of memory that was given up since");
+  }
+  return state.id;
+}
+
+TOOLDECODE_INLINE std::string GrammarConstraint::forced(State state) const {
+  std::string bytes;
+  if (is_accepting(state)) return bytes;
+  grammar::Automaton::Cursor walk(automaton());
+  auto place = walk.begin(automaton_state(state));
+  while (bytes.size() < 256) {
+    const auto byte = walk.only_byte(place, text::ByteSet::of({&control_open, 1}));
+    if (!byte) break;
+    bytes.push_back(static_cast<char>(*byte));
+    place = walk.step(place, *byte);
+  }
+  return bytes;
+}
+
+TOOLDECODE_INLINE GrammarConstraint::State GrammarConstraint::state(
+    std::uint32_t id) const noexcept {
+  return {id, states_->number()};
+}
+
+TOOLDECODE_INLINE void GrammarConstraint::use(std::shared_ptr<constraint::SharedStates> states) {
+  states_  = std::move(states);
+  initial_ = state(states_->automaton().begin(root_));
+}
+
+}  // namespace tooldecode

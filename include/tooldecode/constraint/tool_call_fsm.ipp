@@ -1,0 +1,134 @@
+/// \file
+/// What tool_call_fsm.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/diagnose.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE ToolCallFSM::Mode ToolCallFSM::mode(State state) const {
+  if (is_finished(state)) return Mode::text;
+  const auto tags       = constraint_.automaton().tags(constraint_.automaton_state(state));
+  const bool is_in_call = std::find(tags.begin(), tags.end(), CallGrammar::tool_mode) != tags.end();
+  return is_in_call ? Mode::tool : Mode::text;
+}
+
+TOOLDECODE_INLINE std::optional<std::size_t> ToolCallFSM::find_tool(State state) const {
+  if (is_finished(state)) return std::nullopt;
+  for (const std::uint32_t tag : constraint_.automaton().tags(constraint_.automaton_state(state))) {
+    if (tag >= argument_tag) continue;
+    const auto& numbers = shared_->numbers;
+    if (numbers.empty()) return tag;
+    const auto tool =
+        std::lower_bound(numbers.begin(), numbers.end(), std::pair(tag, std::size_t{0}));
+    if (tool != numbers.end() && tool->first == tag) return tool->second;
+  }
+  return std::nullopt;
+}
+
+TOOLDECODE_INLINE std::optional<std::size_t> ToolCallFSM::find_argument(State state) const {
+  if (is_finished(state)) return std::nullopt;
+  const grammar::Automaton& automaton = constraint_.automaton();
+  for (const grammar::StackFrame& position :
+       automaton.positions(constraint_.automaton_state(state))) {
+    std::optional<std::size_t> outermost;
+    for (const std::uint32_t tag : automaton.tags_at(position)) {
+      if (tag >= argument_tag && tag != CallGrammar::tool_mode) outermost = tag - argument_tag;
+    }
+    if (outermost) return outermost;
+  }
+  return std::nullopt;
+}
+
+TOOLDECODE_INLINE ToolCallFSM ToolCallFSM::single_call(std::size_t tool,
+                                                       std::vector<std::string> leading_keys,
+                                                       bool open_ended) const {
+  return shared_->format.remake({.choice       = ToolChoice::named,
+                                 .name         = tools()[tool].name,
+                                 .whitespace   = 0,
+                                 .leading_keys = std::move(leading_keys),
+                                 .open_ended   = open_ended});
+}
+
+TOOLDECODE_INLINE std::vector<TokenId> ToolCallFSM::structural_tokens() const {
+  const constraint::ForcedText text{mask_cache().trie()};
+  std::vector<TokenId> tokens;
+  for (const char byte : std::string_view("\"'[]{}(),:-.0123456789")) {
+    const auto single = text.encode(std::string_view(&byte, 1));
+    tokens.insert(tokens.end(), single.begin(), single.end());
+  }
+  for (const Tool& tool : tools()) {
+    ToolCall call{.name = tool.name};
+    for (const std::string& key : argument_names(tool)) call.arguments[key] = nullptr;
+    const auto more = text.encode(write(std::span(&call, 1)));
+    tokens.insert(tokens.end(), more.begin(), more.end());
+  }
+  std::sort(tokens.begin(), tokens.end());
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  return tokens;
+}
+
+TOOLDECODE_INLINE std::optional<ToolCallFSM::Refusal> ToolCallFSM::find_refusal(
+    std::string_view text) const {
+  State state = initial();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto next =
+        text[i] == control_open ? std::nullopt : advance_bytes(state, text.substr(i, 1));
+    if (!next) return Refusal{i, false};
+    state = *next;
+  }
+  return is_accepting(state) ? std::nullopt : std::optional(Refusal{text.size(), true});
+}
+
+TOOLDECODE_INLINE std::vector<ToolCall> ToolCallFSM::parse(std::string_view text) const {
+  return shared_->format.parse(text);
+}
+
+TOOLDECODE_INLINE std::string ToolCallFSM::write(std::span<const ToolCall> calls) const {
+  return shared_->format.write(calls);
+}
+
+TOOLDECODE_INLINE nlohmann::ordered_json ToolCallFSM::parse_value(std::string_view text) const {
+  tools::ValueReader reader(text, shared_->format.language, Errc::malformed_call);
+  reader.allow_repeated_keys();
+  return reader.value();
+}
+
+TOOLDECODE_INLINE void ToolCallFSM::require_told_apart(const std::vector<std::string>& openings,
+                                                       const ChoiceOptions& options) const {
+  if (openings.empty()) return;
+  const JsonSchemaConstraint values(mask_cache(), *options.text_schema,
+                                    detail::text_schema_options(options));
+  for (const std::string& opening : openings) {
+    if (!values.advance_bytes(values.initial(), opening)) continue;
+    throw Error(Errc::invalid_option, std::string(detail::text_schema_place),
+                "no value must begin with " + opening + ", which opens calls in this format");
+  }
+}
+
+}  // namespace tooldecode

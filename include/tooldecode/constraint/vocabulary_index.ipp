@@ -1,0 +1,57 @@
+/// \file
+/// What vocabulary_index.hpp declares.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include <tooldecode/constraint/shared_states.hpp>
+#include <tooldecode/constraint/token_classes.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
+
+namespace tooldecode {
+
+struct VocabularyIndex::Shared {
+  Shared(Vocabulary from, std::size_t max)
+      : vocabulary(std::move(from)),
+        trie(vocabulary::make_trie(vocabulary)),
+        classes(trie, vocabulary.size()),
+        budget(max) {}
+  Vocabulary vocabulary;
+  core::ByteTrie trie;
+  constraint::TokenClasses classes;
+  std::size_t budget;
+  std::mutex mutex;  // guards what follows
+  std::shared_ptr<constraint::SharedStates> states;
+};
+
+TOOLDECODE_INLINE VocabularyIndex::VocabularyIndex(Vocabulary vocabulary, std::size_t budget)
+    : shared_(std::make_shared<Shared>(std::move(vocabulary), budget)),
+      vocabulary_(&shared_->vocabulary) {}
+
+TOOLDECODE_INLINE const core::ByteTrie& VocabularyIndex::trie() const noexcept {
+  return shared_->trie;
+}
+
+TOOLDECODE_INLINE std::size_t VocabularyIndex::budget() const noexcept {
+  return shared_->budget;
+}
+
+TOOLDECODE_INLINE std::shared_ptr<constraint::SharedStates> VocabularyIndex::states() const {
+  const std::lock_guard lock(shared_->mutex);
+  const auto bytes = [&] {
+    return shared_->states->bytes() + shared_->states->automaton().nodes().bytes();
+  };
+  if (!shared_->states || bytes() > shared_->budget) {
+    shared_->states =
+        std::make_shared<constraint::SharedStates>(vocabulary(), trie(), shared_->classes);
+  }
+  return shared_->states;
+}
+
+}  // namespace tooldecode

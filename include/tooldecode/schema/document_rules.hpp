@@ -1,0 +1,29 @@
+/// \file
+/// DocumentRules: how a schema document is read, and what a relaxed reading leaves out.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <tooldecode/schema/keywords.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode::schema {
+
+/// How a schema document is read.
+struct DocumentRules {
+  SchemaDraft draft = SchemaDraft::draft2020;  ///< where `$schema` does not say
+  /// Further documents by URI, for references that leave the document.
+  std::map<std::string, nlohmann::ordered_json> documents{};
+  bool assert_format = false;  ///< also where the draft has `format` annotate only
+  bool relax         = false;  ///< leave out what cannot be enforced, and list it
+};
+
+/// A keyword that was left out.
+struct Relaxation {
+  std::string pointer;  ///< of the keyword
+  std::string reason;
+};
+
+}  // namespace tooldecode::schema

@@ -1,0 +1,110 @@
+/// \file
+/// What json_schema.hpp declares.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/grammar_builder.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/schema/reader.hpp>
+#include <tooldecode/schema/spellings.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode {
+
+class SchemaCompiler::Parts {
+ public:
+  Parts(Grammar& grammar, const Json& root, SchemaOptions options)
+      : grammar_(grammar),
+        root_(root),
+        options_(std::move(options)),
+        first_(static_cast<NodeId>(grammar.size())),
+        reader_(root, options_.rules),
+        text_(grammar, options_.syntax, options_.whitespace, options_.every_spelling),
+        values_(grammar, reader_, text_, options_.documented_order,
+                options_.every_spelling ? options_.numbers : options_.numbers.as_written()) {}
+
+  [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer) {
+    return built(pointer, "no value conforms to this schema", [&] {
+      const schema::FormId form = reader_.form(schema, pointer);
+      return &schema == &root_ ? values_.value(form, members(text_.colon(), false))
+                               : values_.value(form);
+    });
+  }
+  [[nodiscard]] NodeId keyword_arguments(const Json& schema, const std::string& pointer) {
+    return built(pointer, "no arguments conform to this schema", [&] {
+      const NodeId equals =
+          grammar_.sequence({text_.space(), grammar_.literal("="), text_.space()});
+      std::vector<NodeId> choices;
+      for (const schema::ObjectForm& object :
+           reader_.forms[reader_.form(schema, pointer)].objects) {
+        choices.push_back(values_.members(object, members(equals, true)));
+      }
+      return grammar_.choice(std::move(choices));
+    });
+  }
+  [[nodiscard]] const schema::Reader& reader() const noexcept { return reader_; }
+  [[nodiscard]] const schema::Spellings& text() const noexcept { return text_; }
+
+ private:
+  // A node that some text matches, made within the limits.
+  template <class Make>
+  [[nodiscard]] NodeId built(const std::string& pointer, const char* otherwise, const Make& make) {
+    const BuildBudget budget(options_.limits);
+    try {
+      const NodeId node = make();
+      if (grammar_.satisfiable(first_)[node]) return node;
+    } catch (const Error& error) {
+      throw error.under(pointer);
+    }
+    throw Error(Errc::unsatisfiable_schema, pointer, otherwise);
+  }
+  // How the root object's members are written.
+  [[nodiscard]] schema::GrammarBuilder::Members members(NodeId assign, bool plain) const {
+    return {assign, plain, options_.documented_order, argument_tag, options_.leading_keys};
+  }
+
+  Grammar& grammar_;
+  const Json& root_;
+  SchemaOptions options_;
+  NodeId first_;  // the grammar's first node of this compiler
+  schema::Reader reader_;
+  schema::Spellings text_;
+  schema::GrammarBuilder values_;
+};
+
+TOOLDECODE_INLINE SchemaCompiler::SchemaCompiler(Grammar& grammar, const Json& root,
+                                                 SchemaOptions options)
+    : parts_(std::make_unique<Parts>(grammar, root, std::move(options))) {}
+TOOLDECODE_INLINE SchemaCompiler::~SchemaCompiler() = default;
+
+TOOLDECODE_INLINE NodeId SchemaCompiler::value(const Json& schema, const std::string& pointer) {
+  return parts_->value(schema, pointer);
+}
+TOOLDECODE_INLINE NodeId SchemaCompiler::keyword_arguments(const Json& schema,
+                                                           const std::string& pointer) {
+  return parts_->keyword_arguments(schema, pointer);
+}
+TOOLDECODE_INLINE const std::vector<schema::Relaxation>& SchemaCompiler::relaxations()
+    const noexcept {
+  return parts_->reader().relaxations();
+}
+
+TOOLDECODE_INLINE NodeId SchemaCompiler::whitespace() const noexcept {
+  return parts_->text().space();
+}
+TOOLDECODE_INLINE NodeId SchemaCompiler::comma() const noexcept {
+  return parts_->text().comma();
+}
+TOOLDECODE_INLINE NodeId SchemaCompiler::colon() const noexcept {
+  return parts_->text().colon();
+}
+
+}  // namespace tooldecode

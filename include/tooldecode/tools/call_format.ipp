@@ -1,0 +1,192 @@
+/// \file
+/// What call_format.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/delimiter.hpp>
+#include <tooldecode/tools/free_text.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+
+namespace tooldecode::detail {
+
+TOOLDECODE_INLINE SchemaOptions text_schema_options(const ChoiceOptions& options) {
+  return {.documented_order = true, .whitespace = options.whitespace};
+}
+
+TOOLDECODE_INLINE std::vector<std::size_t> chosen_tools(const ToolSet& tools,
+                                                        const ChoiceOptions& options) {
+  std::vector<std::size_t> chosen;
+  if (options.choice == ToolChoice::none) return chosen;
+  if (options.choice == ToolChoice::named) {
+    const auto tool = tools.find(options.name);
+    if (!tool) throw Error(Errc::unknown_tool, options.name, "must be the name of a tool");
+    return {*tool};
+  }
+  for (std::size_t i = 0; i < tools.size(); ++i) chosen.push_back(i);
+  if (chosen.empty() && options.choice == ToolChoice::required) {
+    throw Error(Errc::invalid_option, "tool choice", "required",
+                "must be automatic or none where there are no tools");
+  }
+  return chosen;
+}
+
+/// The grammar of answers from what a format says of them.
+class AnswerBuilder {
+ public:
+  AnswerBuilder(CallGrammar& result, const AnswerParts& parts, bool has_tools,
+                const ChoiceOptions& options)
+      : result_(result),
+        grammar_(result.grammar),
+        parts_(parts),
+        has_tools_(has_tools),
+        is_forced_(has_tools && options.choice != ToolChoice::automatic),
+        space_(grammar_.lexeme(text::any_whitespace(), {0, 2})),
+        beside_(text_beside()) {
+    if (options.text_schema && !is_forced_) use_schema(options);
+  }
+
+  /// An answer, whose text does not look like a block of reasoning where one is told apart by that.
+  [[nodiscard]] NodeId answer(const std::string& not_first = "") {
+    if (is_forced_) return in_calls(grammar_.sequence({space_, any_calls()}));
+    std::vector<NodeId> ways;
+    if (value_) {
+      ways = {*value_};
+      append_tagged_calls(ways);
+    } else if (parts_.texts) {
+      ways = {parts_.texts->silent};
+      if (has_tools_) {
+        ways.push_back(grammar_.sequence({parts_.texts->before, parts_.openings.front().calls}));
+      }
+    } else {
+      append_text(ways, not_first);
+    }
+    return grammar_.choice(std::move(ways));
+  }
+
+  /// A block of reasoning, and what follows it; where a call ends one, that call.
+  [[nodiscard]] NodeId reasoned_answer(const tools::ReasoningDelimiters& delimiters) {
+    const auto& calls_end_it = parts_.ends_reasoning;
+    auto without             = calls_end_it;
+    without.insert(without.end(), parts_.never_in_text.begin(), parts_.never_in_text.end());
+    std::vector<NodeId> ways{grammar_.sequence(
+        {tools::reasoning_block(grammar_, delimiters.begin, std::span(&delimiters.end, 1), without),
+         answer()})};
+    for (const CallOpening& opening : parts_.openings) {
+      const auto at = std::find(calls_end_it.begin(), calls_end_it.end(), opening.delimiter);
+      if (!has_tools_ || at == calls_end_it.end()) continue;
+      auto others = calls_end_it;
+      std::erase(others, opening.delimiter);
+      others.push_back(delimiters.end);
+      ways.push_back(
+          grammar_.sequence({tools::reasoning_block(grammar_, delimiters.begin,
+                                                    std::span(&opening.delimiter, 1), others),
+                             in_calls(opening.calls)}));
+    }
+    if (!delimiters.begin.empty()) ways.push_back(answer(delimiters.begin));
+    return grammar_.choice(std::move(ways));
+  }
+
+ private:
+  // Free text beside the calls of the format.
+  [[nodiscard]] tools::FreeText text_beside() const {
+    tools::FreeText text{.barred = parts_.barred};
+    for (const CallOpening& opening : parts_.openings) {
+      if (opening.only_at_start) {
+        text.not_first.push_back(opening.delimiter);
+        continue;
+      }
+      const auto delimiters =
+          opening.longer.empty() ? tools::delimiter_spellings(opening.delimiter) : opening.longer;
+      text.without.insert(text.without.end(), delimiters.begin(), delimiters.end());
+    }
+    return text;
+  }
+  void use_schema(const ChoiceOptions& options) {
+    if (parts_.texts) {
+      throw Error(Errc::invalid_option, std::string(text_schema_place),
+                  "must not be given: texts of this format have messages around them");
+    }
+    value_ = SchemaCompiler(grammar_, *options.text_schema, text_schema_options(options))
+                 .value(*options.text_schema, std::string(text_schema_place));
+    result_.openings.emplace();
+    for (const CallOpening& opening : parts_.openings) {
+      if (has_tools_) result_.openings->push_back(opening.delimiter);
+    }
+  }
+
+  [[nodiscard]] NodeId in_calls(NodeId calls) {
+    return grammar_.tagged(CallGrammar::tool_mode, calls);
+  }
+  [[nodiscard]] NodeId any_calls() {
+    std::vector<NodeId> ways;
+    for (const CallOpening& opening : parts_.openings) {
+      ways.push_back(
+          grammar_.sequence({tools::delimiter(grammar_, opening.delimiter), opening.calls}));
+    }
+    return grammar_.choice(std::move(ways));
+  }
+  // Calls in place of a value.
+  void append_tagged_calls(std::vector<NodeId>& ways) {
+    if (!has_tools_) return;
+    for (const CallOpening& opening : parts_.openings) {
+      const bool is_tagged = !opening.longer.empty();
+      ways.push_back(grammar_.sequence({space_, tools::delimiter(grammar_, opening.delimiter),
+                                        is_tagged ? opening.calls : in_calls(opening.calls)}));
+    }
+  }
+  // Free text, and calls in it or behind it.
+  void append_text(std::vector<NodeId>& ways, const std::string& not_first) {
+    tools::FreeText text = beside_;
+    if (!not_first.empty()) text.not_first.push_back(not_first);
+    const NodeId silent = grammar_.lexeme(tools::free_text(text));
+    ways.push_back(silent);
+    if (!has_tools_) return;
+    for (const CallOpening& opening : parts_.openings) {
+      if (!opening.longer.empty()) {  // what follows the delimiter tells of a call
+        ways.push_back(
+            grammar_.sequence({silent, grammar_.literal(opening.delimiter), opening.calls}));
+      } else if (opening.only_at_start) {
+        ways.push_back(grammar_.sequence(
+            {space_, tools::delimiter(grammar_, opening.delimiter), in_calls(opening.calls)}));
+      } else {
+        tools::FreeText before = text;
+        before.until           = tools::delimiter_spellings(opening.delimiter);
+        for (const std::string& delimiter : before.until) std::erase(before.without, delimiter);
+        ways.push_back(grammar_.sequence(
+            {grammar_.lexeme(tools::free_text(before)), in_calls(opening.calls)}));
+      }
+    }
+  }
+
+  CallGrammar& result_;
+  Grammar& grammar_;
+  const AnswerParts& parts_;
+  bool has_tools_;
+  bool is_forced_;
+  NodeId space_;
+  tools::FreeText beside_;
+  std::optional<NodeId> value_;  // that an answer's text is
+};
+
+TOOLDECODE_INLINE void build_answer(CallGrammar& result, const AnswerParts& parts, bool has_tools,
+                                    const ChoiceOptions& options) {
+  if (options.reasoning && options.reasoning->end.empty()) {
+    throw Error(Errc::invalid_option, "reasoning", "what ends a block must not be empty");
+  }
+  AnswerBuilder builder(result, parts, has_tools, options);
+  result.root = options.reasoning ? builder.reasoned_answer(*options.reasoning) : builder.answer();
+}
+
+}  // namespace tooldecode::detail

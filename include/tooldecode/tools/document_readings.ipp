@@ -1,0 +1,447 @@
+/// \file
+/// What document_readings.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/text/decimal.hpp>
+#include <tooldecode/text/exact_number.hpp>
+#include <tooldecode/tools/document_readings.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode::tools {
+
+TOOLDECODE_INLINE DocumentReader::Json DocumentReader::parameters(Json schema,
+                                                                  const std::string& pointer) {
+  if (!schema.is_object()) {
+    throw Error(Errc::malformed_document, pointer, "parameters must be the schema of an object");
+  }
+  composes_ = composes(schema);
+  if (schema.contains("type") && !schema["type"].is_null()) {
+    map_type(schema, pointer);
+    const Json type   = schema.value("type", Json());
+    const bool object = type == "object" || (type.is_array() && has(type, "object"));
+    if (!object) {
+      throw Error(Errc::malformed_document, extend_pointer(pointer, "type"),
+                  "must be \"object\": a call has an object of arguments");
+    }
+  }
+  schema["type"] = "object";
+  schema.erase("default");  // a call always has arguments
+  schema.erase("nullable");
+  read(schema, pointer, {.top = true});
+  return schema;
+}
+
+TOOLDECODE_INLINE void DocumentReader::note(Reading reading, const std::string& pointer,
+                                            std::string text) {
+  notes_.push_back({reading, tool_, pointer, std::move(text)});
+}
+
+TOOLDECODE_INLINE bool DocumentReader::has(const Json& array, const Json& value) {
+  return std::find(array.begin(), array.end(), value) != array.end();
+}
+
+TOOLDECODE_INLINE std::unordered_set<std::string> DocumentReader::names_of(const Json& object) {
+  std::unordered_set<std::string> names;
+  for (const auto& member : object.items()) names.insert(member.key());
+  return names;
+}
+
+TOOLDECODE_INLINE void DocumentReader::read(Json& schema, const std::string& pointer,
+                                            Surroundings place) {
+  if (schema.is_boolean()) return;
+  if (!schema.is_object()) {
+    throw Error(Errc::malformed_schema, pointer, "a schema must be an object or a boolean");
+  }
+  BuildBudget::spend_at(pointer, 30 + 10 * schema.size() + pointer.size() / 16, 64 * schema.size());
+  drop_nulls(schema, pointer);
+  drop_optional(schema, pointer);
+  if (schema.contains("required") && schema["required"].is_boolean()) {
+    schema.erase("required");
+    note(Reading::required_flag, pointer, "\"required\" is dropped: it is not about a property");
+  }
+  hoist_required(schema, pointer);
+  read_number_texts(schema, pointer);
+  if (schema.contains("type")) map_type(schema, pointer);
+  move_array_enum(schema, pointer);
+  prefer_enum(schema, pointer);
+  close(schema, pointer, place);
+  drop_unknown_required(schema, pointer);
+  read_children(schema, pointer, place);
+  admit_null(schema, pointer);  // last: it may wrap the schema
+}
+
+TOOLDECODE_INLINE void DocumentReader::read_children(Json& schema, const std::string& pointer,
+                                                     Surroundings place) {
+  const bool names = schema.contains("properties") || schema.contains("allOf") ||
+                     schema.contains("$ref") || place.composed;
+  for (const auto& member : schema.items()) {
+    const std::string& key = member.key();
+    Json& value            = member.value();
+    const auto at          = [&] { return extend_pointer(pointer, key); };
+    const auto one_of      = [&](auto... keys) { return ((key == keys) || ...); };
+    if (one_of("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")) {
+      if (!value.is_object()) continue;  // the schema compiler says what is wrong
+      const bool composed =
+          key == "dependentSchemas" || (one_of("$defs", "definitions") && composes_);
+      for (const auto& child : value.items()) {
+        read(child.value(), extend_pointer(at(), child.key()), {.composed = composed});
+      }
+    } else if (one_of("anyOf", "oneOf", "allOf", "prefixItems") ||
+               (key == "items" && value.is_array())) {
+      if (!value.is_array()) continue;
+      const bool composed = key == "allOf" || (one_of("anyOf", "oneOf") && names);
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        read(value[i], extend_pointer(at(), std::to_string(i)), {.composed = composed});
+      }
+    } else if (one_of("if", "then", "else", "not")) {
+      read(value, at(), {.composed = true});
+    } else if (one_of("items", "additionalProperties", "additionalItems", "contains",
+                      "propertyNames", "unevaluatedItems", "unevaluatedProperties")) {
+      read(value, at(), {});
+    }
+  }
+}
+
+TOOLDECODE_INLINE void DocumentReader::drop_nulls(Json& schema, const std::string& pointer) {
+  for (const char* key :
+       {"type", "properties", "required", "enum", "items", "additionalProperties"}) {
+    if (!schema.contains(key) || !schema[key].is_null()) continue;
+    schema.erase(key);
+    note(Reading::null_keyword, pointer, '"' + std::string(key) + "\" is null and left out");
+  }
+}
+
+TOOLDECODE_INLINE void DocumentReader::drop_optional(Json& schema, const std::string& pointer) {
+  if (schema.erase("optional") == 0) return;
+  note(Reading::optional_keyword, pointer, "\"optional\" is dropped: \"required\" decides");
+}
+
+TOOLDECODE_INLINE void DocumentReader::hoist_required(Json& schema, const std::string& pointer) {
+  if (!schema.contains("properties") || !schema["properties"].is_object()) return;
+  std::vector<std::string> names;
+  for (const auto& property : schema["properties"].items()) {
+    Json& value = property.value();
+    if (!value.is_object() || !value.contains("required") || !value["required"].is_boolean()) {
+      continue;
+    }
+    const bool required = value["required"].get<bool>();
+    value.erase("required");
+    if (required) names.push_back(property.key());
+    note(Reading::required_flag,
+         extend_pointer(extend_pointer(pointer, "properties"), property.key()),
+         required ? "\"required\": true names the property as required in its object"
+                  : "\"required\": false is dropped");
+  }
+  if (names.empty()) return;
+  if (!schema.contains("required")) schema["required"] = Json::array();
+  Json& required = schema["required"];
+  if (!required.is_array()) return;
+  std::unordered_set<std::string> known;
+  for (const Json& name : required) {
+    if (name.is_string()) known.insert(name.get_ref<const std::string&>());
+  }
+  for (const std::string& name : names) {
+    if (known.insert(name).second) required.push_back(name);
+  }
+}
+
+TOOLDECODE_INLINE void DocumentReader::read_number_texts(Json& schema, const std::string& pointer) {
+  for (const char* key :
+       {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
+        "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}) {
+    if (!schema.contains(key) || !schema[key].is_string()) continue;
+    const std::string text = schema[key].get<std::string>();
+    try {
+      const Json number = parse_exact_json(text);
+      if (!text::ExactNumber::is_number(number)) continue;
+      schema[key] = number;
+    } catch (const Error&) {
+      continue;
+    }
+    note(Reading::number_text, extend_pointer(pointer, key),
+         "the text \"" + text + "\" is read as a number");
+  }
+}
+
+TOOLDECODE_INLINE std::optional<DocumentReader::Json> DocumentReader::meaning_of_item(
+    std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), lower);
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 19> names{{
+      {"dict", "object"},   {"object", "object"}, {"float", "number"},    {"double", "number"},
+      {"number", "number"}, {"int", "integer"},   {"integer", "integer"}, {"long", "integer"},
+      {"tuple", "array"},   {"list", "array"},    {"array", "array"},     {"str", "string"},
+      {"string", "string"}, {"bool", "boolean"},  {"boolean", "boolean"}, {"none", "null"},
+      {"nonetype", "null"}, {"null", "null"},     {"map", "object"},
+  }};
+  for (const auto& [from, to] : names) {
+    if (name == from) return Json{{"type", to}};
+  }
+  if (name == "json") return Json{{"type", {"object", "array"}}};
+  if (name == "any" || name.starts_with("union(") || name.starts_with("union[")) {
+    return Json::object();
+  }
+  if (name.starts_with("dict(") || name.starts_with("dict[")) return Json{{"type", "object"}};
+  return std::nullopt;
+}
+
+TOOLDECODE_INLINE std::optional<DocumentReader::Json> DocumentReader::meaning_of(
+    std::string_view name) {
+  std::size_t lists = 0;
+  for (std::string begin(5, ' '); name.size() >= 6; ++lists) {
+    std::transform(name.begin(), name.begin() + 5, begin.begin(), lower);
+    const bool is_list =
+        (begin == "list(" && name.ends_with(")")) || (begin == "list[" && name.ends_with("]"));
+    if (!is_list || lists == ValueReader::max_depth) break;
+    name = name.substr(5, name.size() - 6);
+  }
+  auto meaning = meaning_of_item(std::string(name));
+  for (; meaning && lists > 0; --lists) {
+    meaning = Json{{"type", "array"}, {"items", std::move(*meaning)}};
+  }
+  return meaning;
+}
+
+TOOLDECODE_INLINE bool DocumentReader::is_own_type(const Json& type) {
+  constexpr std::array<std::string_view, 7> names{"string", "integer", "boolean", "object",
+                                                  "array",  "number",  "null"};
+  return type.is_string() &&
+         std::find(names.begin(), names.end(), type.get_ref<const std::string&>()) != names.end();
+}
+
+TOOLDECODE_INLINE void DocumentReader::map_type(Json& schema, const std::string& pointer) {
+  if (is_own_type(schema["type"])) return;
+  const Json before = schema["type"];
+  if (before.is_string()) {
+    const auto meaning = meaning_of(before.get_ref<const std::string&>());
+    if (!meaning || meaning->value("type", Json()) == before) return;
+    schema.erase("type");
+    for (const auto& member : meaning->items()) {
+      if (!schema.contains(member.key())) schema[member.key()] = member.value();
+    }
+    note(Reading::type_name, extend_pointer(pointer, "type"),
+         "type \"" + before.get<std::string>() + "\" is read as " +
+             (meaning->empty() ? std::string("any value") : meaning->dump()));
+  } else if (before.is_array()) {
+    Json types = Json::array();
+    std::unordered_set<std::string> known;  // as their JSON
+    for (const Json& name : before) {
+      const auto meaning =
+          name.is_string() ? meaning_of(name.get_ref<const std::string&>()) : std::nullopt;
+      const bool plain = meaning && meaning->contains("type") && (*meaning)["type"].is_string();
+      const Json type  = plain ? (*meaning)["type"] : name;
+      const bool is_new =
+          known.insert(type.dump(-1, ' ', false, Json::error_handler_t::replace)).second;
+      if (is_new) types.push_back(type);
+    }
+    if (types == before) return;
+    schema["type"] = types;
+    note(Reading::type_name, extend_pointer(pointer, "type"),
+         "type " + before.dump() + " is read as " + types.dump());
+  }
+}
+
+TOOLDECODE_INLINE bool DocumentReader::is_of_type(const Json& value, const Json& type) {
+  if (type.is_array()) {
+    return std::any_of(type.begin(), type.end(),
+                       [&](const Json& one) { return is_of_type(value, one); });
+  }
+  if (type == "integer") {
+    return text::ExactNumber::is_number(value) &&
+           text::Decimal::parse(text::ExactNumber::text(value)).is_integral();
+  }
+  return (type == "string" && value.is_string()) ||
+         (type == "number" && text::ExactNumber::is_number(value)) ||
+         (type == "boolean" && value.is_boolean()) || (type == "null" && value.is_null()) ||
+         (type == "array" && value.is_array()) || (type == "object" && value.is_object());
+}
+
+TOOLDECODE_INLINE void DocumentReader::move_array_enum(Json& schema, const std::string& pointer) {
+  if (!schema.contains("enum") || !schema.contains("type") || schema["type"] != "array") return;
+  const Json members = schema["enum"];
+  if (!members.is_array() || members.empty() ||
+      std::any_of(members.begin(), members.end(), [](const Json& m) { return m.is_array(); })) {
+    return;
+  }
+  if (!schema.contains("items")) schema["items"] = Json::object();
+  if (!schema["items"].is_object()) return;
+  if (!schema["items"].contains("enum")) schema["items"]["enum"] = members;
+  schema.erase("enum");
+  note(Reading::array_enum, extend_pointer(pointer, "enum"), "the enum is about the items");
+}
+
+TOOLDECODE_INLINE void DocumentReader::prefer_enum(Json& schema, const std::string& pointer) {
+  if (!schema.contains("enum") || !schema.contains("type") || !schema["enum"].is_array()) return;
+  const Json& members = schema["enum"];
+  const Json type     = schema["type"];
+  const auto outside  = std::find_if(members.begin(), members.end(),
+                                     [&](const Json& member) { return !is_of_type(member, type); });
+  if (outside == members.end()) return;
+  note(Reading::enum_over_type, extend_pointer(pointer, "enum"),
+       "type " + type.dump() + " is dropped: the enum has " +
+           (text::ExactNumber::is(*outside) ? text::ExactNumber::text(*outside) : outside->dump()));
+  schema.erase("type");
+}
+
+TOOLDECODE_INLINE bool DocumentReader::collect_names(const Json& schema,
+                                                     std::set<std::string>& names) {
+  BuildBudget::spend(5 + 3 * schema.size());
+  for (const auto& [key, value] : schema.items()) {
+    if (key == "$ref" || key == "$dynamicRef") return false;
+    if (key == "anyOf" || key == "oneOf" || key == "allOf") {
+      for (const Json& branch : value) {
+        if (branch.is_object() && !collect_properties(branch, names)) return false;
+      }
+    } else if ((key == "if" || key == "then" || key == "else") && value.is_object()) {
+      if (!collect_properties(value, names)) return false;
+    } else if (key == "dependentSchemas" && value.is_object()) {
+      for (const Json& branch : value) {
+        if (branch.is_object() && !collect_properties(branch, names)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+TOOLDECODE_INLINE bool DocumentReader::collect_properties(const Json& schema,
+                                                          std::set<std::string>& names) {
+  if (schema.contains("patternProperties") || schema.contains("additionalProperties")) return false;
+  if (schema.contains("properties") && schema["properties"].is_object()) {
+    BuildBudget::spend(10 * schema["properties"].size());
+    for (const auto& property : schema["properties"].items()) names.insert(property.key());
+  }
+  return collect_names(schema, names);
+}
+
+TOOLDECODE_INLINE bool DocumentReader::composes(const Json& value) {
+  if (value.is_object() &&
+      (value.contains("allOf") || (value.contains("$ref") && value.contains("properties")))) {
+    return true;
+  }
+  return value.is_structured() &&
+         std::any_of(value.begin(), value.end(), [](const Json& child) { return composes(child); });
+}
+
+TOOLDECODE_INLINE void DocumentReader::close(Json& schema, const std::string& pointer,
+                                             Surroundings place) {
+  if (place.composed || schema.contains("additionalProperties") ||
+      schema.contains("unevaluatedProperties")) {
+    return;
+  }
+  const bool named = schema.contains("properties");
+  if (named && !schema["properties"].is_object()) return;
+  const bool empty = !named || schema["properties"].empty();
+  if (empty && (!place.top || schema.contains("patternProperties"))) return;
+  std::set<std::string> names;
+  if (!collect_names(schema, names)) return;
+  const auto own = named ? names_of(schema["properties"]) : std::unordered_set<std::string>();
+  for (const std::string& name : names) {
+    if (!own.contains(name)) return;
+  }
+  if (!named) schema["properties"] = Json::object();
+  schema["additionalProperties"] = false;
+  if (empty) {
+    note(Reading::no_arguments, pointer, "no properties: the call takes no arguments");
+  } else {
+    note(Reading::closed_object, pointer, "names other than those of \"properties\" are forbidden");
+  }
+}
+
+TOOLDECODE_INLINE void DocumentReader::drop_unknown_required(Json& schema,
+                                                             const std::string& pointer) {
+  if (!schema.contains("required") || !schema["required"].is_array() ||
+      !schema.contains("properties") || schema.contains("patternProperties") ||
+      !schema.contains("additionalProperties") || schema["additionalProperties"] != false) {
+    return;
+  }
+  Json kept        = Json::array();
+  const auto names = names_of(schema["properties"]);
+  for (const Json& name : schema["required"]) {
+    if (!name.is_string() || names.contains(name.get_ref<const std::string&>())) {
+      kept.push_back(name);
+    } else {
+      note(Reading::unknown_required, extend_pointer(pointer, "required"),
+           "the required name " + name.dump() + " is no property and dropped");
+    }
+  }
+  schema["required"] = std::move(kept);
+}
+
+TOOLDECODE_INLINE bool DocumentReader::admits_null(const Json& schema) {
+  if (schema.is_boolean()) return schema.get<bool>();
+  if (!schema.is_object()) return false;
+  BuildBudget::spend(10 + 5 * schema.size());
+  const auto some = [&](const Json& branches) {
+    return branches.is_array() && std::any_of(branches.begin(), branches.end(), admits_null);
+  };
+  const auto every = [&](const Json& branches) {
+    return branches.is_array() && std::all_of(branches.begin(), branches.end(), admits_null);
+  };
+  return !(schema.contains("type") && !is_of_type(nullptr, schema["type"])) &&
+         !(schema.contains("enum") && schema["enum"].is_array() && !has(schema["enum"], nullptr)) &&
+         !(schema.contains("const") && !schema["const"].is_null()) && !schema.contains("$ref") &&
+         !schema.contains("not") && !schema.contains("if") &&
+         !(schema.contains("anyOf") && !some(schema["anyOf"])) &&
+         !(schema.contains("oneOf") && !some(schema["oneOf"])) &&
+         !(schema.contains("allOf") && !every(schema["allOf"]));
+}
+
+TOOLDECODE_INLINE void DocumentReader::admit_null(Json& schema, const std::string& pointer) {
+  const bool flagged = schema.contains("nullable") && schema["nullable"] == true;
+  schema.erase("nullable");
+  const bool by_default = schema.contains("default") && schema["default"].is_null();
+  if ((!flagged && !by_default) || admits_null(schema)) return;
+  note(Reading::nullable, pointer,
+       by_default ? "null is admitted: it is the default"
+                  : "null is admitted: \"nullable\" is true");
+  // Widened in place: what is in it may be large.
+  std::optional<Json> type;
+  bool in_enum = false;
+  if (schema.contains("type")) {
+    type       = schema["type"];
+    Json types = type->is_array() ? *type : Json::array({*type});
+    if (!has(types, "null")) types.push_back("null");
+    schema["type"] = std::move(types);
+  }
+  if (schema.contains("enum") && schema["enum"].is_array() && !has(schema["enum"], nullptr)) {
+    schema["enum"].push_back(nullptr);
+    in_enum = true;
+  }
+  if (admits_null(schema)) return;
+  if (type) schema["type"] = *type;
+  if (in_enum) schema["enum"].erase(schema["enum"].size() - 1);
+  Json branches = Json::array();
+  branches.push_back(std::move(schema));
+  branches.push_back(Json{{"type", "null"}});
+  schema          = Json::object();
+  schema["anyOf"] = std::move(branches);
+}
+
+TOOLDECODE_INLINE std::string extend_pointer(const std::string& pointer, std::string_view key) {
+  std::string result = pointer + '/';
+  for (const char c : key) {
+    if (c == '~') {
+      result += "~0";
+    } else if (c == '/') {
+      result += "~1";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+}  // namespace tooldecode::tools

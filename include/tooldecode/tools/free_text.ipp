@@ -1,0 +1,180 @@
+/// \file
+/// What free_text.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/text/utf8_lexeme.hpp>
+#include <tooldecode/tools/delimiter.hpp>
+#include <tooldecode/tools/free_text.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+namespace tooldecode::tools {
+
+TOOLDECODE_INLINE text::Dfa text_between(const FreeText& text) {
+  static constexpr auto open  = static_cast<std::uint8_t>(control_open);
+  static constexpr auto close = static_cast<std::uint8_t>(control_close);
+  std::vector<text::Dfa::Row> rows(1);
+  std::vector<char> ends(1), fails(1);
+  const auto insert = [&](std::string_view delimiter) {
+    text::Dfa::State at = 0;
+    for (const char c : delimiter) {
+      const auto byte = static_cast<std::uint8_t>(c);
+      if (rows[at].next[byte] == text::Dfa::dead) {
+        const auto fresh    = static_cast<text::Dfa::State>(rows.size());
+        rows[at].next[byte] = fresh;
+        rows.emplace_back(), ends.push_back(0), fails.push_back(0);
+      }
+      at = rows[at].next[byte];
+    }
+    return at;
+  };
+  for (const std::string& delimiter : text.without) fails[insert(delimiter)] = 1;
+  for (const std::string& delimiter : text.until) ends[insert(delimiter)] = 1;
+  // In the order of their lengths: each beginning with the longest other one that it ends with,
+  // which is none from a control token on.
+  std::vector<std::pair<text::Dfa::State, text::Dfa::State>> order{{0, 0}};
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto [at, shorter] = order[i];
+    if (ends[at] == 0 && fails[at] == 0 && shorter != text::Dfa::dead) {
+      ends[at]  = ends[shorter];
+      fails[at] = fails[shorter];
+    }
+    if (ends[at] != 0 || fails[at] != 0) {
+      rows[at] = {.accepting = ends[at] != 0};
+      continue;
+    }
+    rows[at].accepting = text.until.empty() && shorter != text::Dfa::dead;
+    for (unsigned b = 0; b < 256; ++b) {
+      const bool is_text         = at == 0 && b != open && b != close;
+      text::Dfa::State otherwise = is_text ? 0 : text::Dfa::dead;
+      if (at != 0 && shorter != text::Dfa::dead) otherwise = rows[shorter].next[b];
+      text::Dfa::State& next = rows[at].next[b];
+      if (next == text::Dfa::dead) {
+        next = otherwise;
+      } else {
+        order.emplace_back(next, otherwise);
+      }
+    }
+  }
+  return text::Dfa(rows);
+}
+
+TOOLDECODE_INLINE text::Dfa without_match(const text::Dfa& text, const text::Dfa& pattern,
+                                          MatchAt where) {
+  struct SearchState {
+    text::Dfa::State text;
+    std::vector<text::Dfa::State> begun;  // of the pattern, ascending
+    auto operator<=>(const SearchState&) const = default;
+  };
+  if (pattern.empty() || text.empty()) return text;
+  std::vector<SearchState> order{{0, {0}}};
+  std::map<SearchState, text::Dfa::State> number{{order[0], 0}};
+  std::vector<text::Dfa::Row> rows;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const SearchState at = order[i];
+    text::Dfa::Row row{.accepting = text.accepting(at.text)};
+    for (unsigned b = 0; b < 256; ++b) {
+      const auto byte = static_cast<std::uint8_t>(b);
+      SearchState next{text.next(at.text, byte), {}};
+      if (next.text == text::Dfa::dead) continue;
+      bool is_match = false;
+      for (const text::Dfa::State begun : at.begun) {
+        const text::Dfa::State further = pattern.next(begun, byte);
+        if (further == text::Dfa::dead) continue;
+        is_match |= pattern.accepting(further);
+        next.begun.push_back(further);
+      }
+      if (is_match) continue;
+      if (where == MatchAt::anywhere) next.begun.push_back(0);
+      std::sort(next.begun.begin(), next.begun.end());
+      const auto last = std::unique(next.begun.begin(), next.begun.end());
+      next.begun.erase(last, next.begun.end());
+      const auto [known, fresh] = number.emplace(next, static_cast<text::Dfa::State>(order.size()));
+      if (fresh) order.push_back(std::move(next));
+      row.next[b] = known->second;
+    }
+    rows.push_back(std::move(row));
+  }
+  return text::Dfa(rows);
+}
+
+TOOLDECODE_INLINE text::DfaPointer free_text(const FreeText& text) {
+  constexpr std::size_t max_known = 256;
+  static std::mutex mutex;
+  static std::map<FreeText, text::DfaPointer> known;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = known.find(text); found != known.end()) return found->second;
+  }
+  text::Dfa made = text_between(text);
+  for (const std::string& delimiter : text.not_first) {
+    // What Python and JavaScript strip from a text.
+    const text::TextDfa pattern =
+        text::compile_whole_pattern("[\\s\\x1c-\\x1f\\x85]*" + pattern_of(delimiter));
+    made = without_match(made, text::utf8_lexeme(pattern), MatchAt::start);
+  }
+  if (!text.barred.empty()) {
+    const text::TextDfa pattern = text::compile_whole_pattern(text.barred);
+    made = without_match(made, text::utf8_lexeme(pattern), MatchAt::anywhere);
+  }
+  auto result = std::make_shared<const text::Dfa>(std::move(made));
+  const std::lock_guard lock(mutex);
+  if (known.size() < max_known) known.emplace(text, result);
+  return result;
+}
+
+TOOLDECODE_INLINE text::DfaPointer any_text() {
+  return free_text({});
+}
+
+TOOLDECODE_INLINE std::vector<std::string> all_spellings(std::span<const std::string> delimiters) {
+  std::vector<std::string> result;
+  for (const std::string& delimiter : delimiters) {
+    for (std::string& spelling : delimiter_spellings(delimiter))
+      result.push_back(std::move(spelling));
+  }
+  return result;
+}
+
+TOOLDECODE_INLINE NodeId reasoning_block(Grammar& grammar, std::string_view begin,
+                                         std::span<const std::string> ends,
+                                         std::span<const std::string> without) {
+  const FreeText block{.until = all_spellings(ends), .without = all_spellings(without)};
+  return grammar.sequence({grammar.lexeme(text::any_whitespace(), {0, 2}),
+                           delimiter(grammar, begin), grammar.lexeme(free_text(block))});
+}
+
+TOOLDECODE_INLINE std::string without_reasoning(std::string_view text,
+                                                const ReasoningDelimiters& delimiters,
+                                                std::span<const std::string> open_calls) {
+  std::string result(text);
+  const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  if (!text.substr(begin).starts_with(delimiters.begin)) return result;
+  const std::size_t inside = begin + delimiters.begin.size();
+  const std::size_t end    = text.find(delimiters.end, inside);
+  std::size_t last = end == std::string_view::npos ? text.size() : end + delimiters.end.size();
+  for (const std::string& delimiter : open_calls) {
+    const std::size_t call = text.find(delimiter, inside);
+    if (call < end) last = std::min(last, call);
+  }
+  std::fill_n(result.begin(), last, ' ');
+  return result;
+}
+
+}  // namespace tooldecode::tools

@@ -1,0 +1,300 @@
+/// \file
+/// What tool_set.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/text/utf8.hpp>
+#include <tooldecode/tools/document_readings.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE ToolSet ToolSet::parse(std::string_view json_text, BuildLimits limits) {
+  const BuildBudget budget(limits);
+  ToolSet result;
+  result.read(tools::parse_exact_json(json_text));
+  return result;
+}
+
+TOOLDECODE_INLINE ToolSet ToolSet::from_json(Json document, BuildLimits limits) {
+  const BuildBudget budget(limits);
+  check_depth(document, 0);
+  if (const auto place = find_bad_text(document)) {
+    throw Error(Errc::malformed_document, "#" + *place, "a text must be UTF-8");
+  }
+  ToolSet result;
+  result.read(std::move(document));
+  return result;
+}
+
+TOOLDECODE_INLINE const std::shared_ptr<const Tool>& ToolSet::share(std::size_t index) const {
+  return tools_[index];
+}
+
+TOOLDECODE_INLINE std::optional<std::size_t> ToolSet::find(std::string_view name) const {
+  const auto found = place(name);
+  if (found == index_.end() || tools_[*found]->name != name) return std::nullopt;
+  return *found;
+}
+
+TOOLDECODE_INLINE ToolSet ToolSet::with(std::size_t index, const Json& document) const {
+  const ToolSet one = from_json(document);
+  if (one.size() != 1)
+    throw Error(Errc::malformed_document, "#", std::to_string(one.size()) + " tools: must be one");
+  const auto taken = find(one[0].name);
+  if (taken && *taken != index) {
+    throw Error(Errc::duplicate_tool, "#/name",
+                "tool " + std::to_string(*taken) + " has this name too: " + one[0].name);
+  }
+  ToolSet result = *this;
+  if (!taken) result.index_.erase(result.place(result[index].name));
+  result.tools_[index] = one.tools_[0];
+  if (!taken) result.insert(index);
+  result.notes_.insert(result.notes_.end(), one.notes_.begin(), one.notes_.end());
+  return result;
+}
+
+TOOLDECODE_INLINE ToolSet ToolSet::subset(std::span<const std::size_t> indices) const {
+  ToolSet result;
+  std::unordered_set<std::string_view> known;
+  for (const std::size_t index : indices) {
+    if (!known.insert(tools_[index]->name).second) {
+      throw Error(Errc::duplicate_tool, tools_[index]->name, "the tool is in the subset twice");
+    }
+    result.tools_.push_back(tools_[index]);
+  }
+  result.make_index();
+  return result;
+}
+
+TOOLDECODE_INLINE std::vector<std::size_t>::const_iterator ToolSet::place(
+    std::string_view name) const {
+  return std::lower_bound(
+      index_.begin(), index_.end(), name,
+      [&](std::size_t index, std::string_view other) { return tools_[index]->name < other; });
+}
+
+TOOLDECODE_INLINE void ToolSet::make_index() {
+  index_.resize(tools_.size());
+  for (std::size_t i = 0; i < index_.size(); ++i) index_[i] = i;
+  std::sort(index_.begin(), index_.end(),
+            [&](std::size_t a, std::size_t b) { return tools_[a]->name < tools_[b]->name; });
+}
+
+TOOLDECODE_INLINE void ToolSet::check_depth(const Json& value, std::size_t depth) {
+  if (depth > tools::ValueReader::max_depth) {
+    throw Error(Errc::limit_exceeded, "#", "values are nested too deeply");
+  }
+  if (!value.is_structured()) return;  // a scalar would visit itself
+  for (const Json& member : value) check_depth(member, depth + 1);
+}
+
+TOOLDECODE_INLINE std::optional<std::string> ToolSet::find_bad_text(const Json& value) {
+  if (value.is_string() && !text::is_utf8(value.get_ref<const std::string&>())) return "";
+  if (value.is_object()) {
+    for (const auto& [key, member] : value.items()) {
+      if (!text::is_utf8(key)) return "";
+      if (const auto below = find_bad_text(member)) return tools::extend_pointer("", key) + *below;
+    }
+  } else if (value.is_array()) {
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      const auto below = find_bad_text(value[i]);
+      if (below) return tools::extend_pointer("", std::to_string(i)) + *below;
+    }
+  }
+  return std::nullopt;
+}
+
+TOOLDECODE_INLINE void ToolSet::read(Json document) {
+  Names names;
+  Json* list          = nullptr;
+  std::string pointer = "#";
+  if (document.is_array()) list = &document;
+  if (document.is_object() && !document.contains("name")) {
+    for (const char* key : {"tools", "functions"}) {
+      if (list != nullptr || !document.contains(key) || !document[key].is_array()) continue;
+      list    = &document[key];
+      pointer = tools::extend_pointer(pointer, key);
+    }
+  }
+  if (list == nullptr) add(std::move(document), "#", names);
+  for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+    add(std::move((*list)[i]), tools::extend_pointer(pointer, std::to_string(i)), names);
+  }
+  make_index();
+}
+
+TOOLDECODE_INLINE const ToolSet::Json* ToolSet::member(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& names) {
+  BuildBudget::spend_at(pointer, 200, 4000);
+  if (!document.is_object()) {
+    throw Error(Errc::malformed_document, pointer, "a tool must be described by an object");
+  }
+  const Json* body = &document;
+  if (const Json* function = member(document, "function"); function && function->is_object()) {
+    body    = function;
+    pointer = tools::extend_pointer(pointer, "function");
+  } else if (const Json* type = member(document, "type"); type && !document.contains("name")) {
+    throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "type"),
+                type->dump() + ": must be a function that the caller runs");
+  }
+  Tool tool{.name        = text(*body, "name", pointer),
+            .description = body->contains("description") ? description(*body, pointer) : "",
+            .document    = {}};
+  if (tool.name.empty()) {
+    throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "name"),
+                "a name must not be empty");
+  }
+  for (const char c : tool.name) {
+    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) continue;
+    throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "name"),
+                "a name must have no control characters");
+  }
+  if (const auto known = names.find(tool.name); known != names.end()) {
+    throw Error(Errc::duplicate_tool, tools::extend_pointer(pointer, "name"),
+                "tool " + std::to_string(known->second) + " has this name too: " + tool.name);
+  }
+  read_parameters(tool, *body, pointer);
+  tool.document = text::ExactNumber::rounded(std::move(document));
+  tools_.push_back(std::make_shared<const Tool>(std::move(tool)));
+  names.emplace(tools_.back()->name, tools_.size() - 1);
+}
+
+TOOLDECODE_INLINE void ToolSet::read_parameters(Tool& tool, const Json& body,
+                                                const std::string& pointer) {
+  tools::DocumentReader reader(tool.name, notes_);
+  const auto read = [&](const char* key, const Json& schema) {
+    tool.parameters_pointer = tools::extend_pointer(pointer, key);
+    tool.parameters         = reader.parameters(schema, tool.parameters_pointer);
+  };
+  for (const char* key : {"inputSchema", "input_schema"}) {
+    const Json* schema = member(body, key);
+    if (!schema) continue;
+    tool.form               = DocumentForm::mcp;
+    const Json* annotations = member(body, "annotations");
+    tool.read_only          = annotations && annotations->is_object() &&
+                     annotations->value("readOnlyHint", Json()) == true;
+    return read(key, *schema);
+  }
+  if (const Json* listed = member(body, "input_parameters")) {
+    tool.form = DocumentForm::api_bank;
+    if (const Json* schema = member(body, "json_schema")) return read("json_schema", *schema);
+    return read("input_parameters", schema_of_list(*listed, body, pointer));
+  }
+  if (const Json* schema = member(body, "parameters")) {
+    const bool python = schema->is_object() && schema->value("type", Json()) == "dict";
+    tool.form         = python ? DocumentForm::bfcl : DocumentForm::openai;
+    return read("parameters", *schema);
+  }
+  refuse_other_parameters(body, pointer);
+  tool.parameters_pointer = pointer;
+  tool.parameters =
+      Json{{"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}};
+}
+
+TOOLDECODE_INLINE ToolSet::Json ToolSet::schema_of_list(const Json& listed, const Json& body,
+                                                        const std::string& pointer) {
+  const std::string at = tools::extend_pointer(pointer, "input_parameters");
+  if (!listed.is_object()) {
+    throw Error(Errc::malformed_document, at, "parameters must be an object of names");
+  }
+  const Json* defaults = member(body, "defaults");
+  Json properties      = Json::object();
+  Json required        = Json::array();
+  for (const auto& [name, parameter] : listed.items()) {
+    if (!parameter.is_object()) {
+      throw Error(Errc::malformed_document, tools::extend_pointer(at, name),
+                  "a parameter must be described by an object");
+    }
+    properties[name] = parameter;
+    if (defaults && defaults->is_object() && defaults->contains(name)) {
+      const Json& value = (*defaults)[name];  // Python source text
+      if (value == "None" || value.is_null()) properties[name]["default"] = nullptr;
+    } else {
+      required.push_back(name);
+    }
+  }
+  return Json{{"type", "object"}, {"properties", properties}, {"required", required}};
+}
+
+TOOLDECODE_INLINE void ToolSet::refuse_other_parameters(const Json& body,
+                                                        const std::string& pointer) {
+  for (const auto& [key, value] : body.items()) {
+    const bool result =
+        key.starts_with("output") || key.starts_with("return") || key.starts_with("response");
+    if (result || value.is_null()) continue;
+    for (const char* part :
+         {"param", "Param", "input", "Input", "arg", "Arg", "schema", "Schema"}) {
+      if (key.find(part) == std::string::npos) continue;
+      throw Error(Errc::malformed_document, tools::extend_pointer(pointer, key),
+                  "parameters in a form that is not known");
+    }
+  }
+}
+
+TOOLDECODE_INLINE std::string ToolSet::text(const Json& body, const char* key,
+                                            const std::string& pointer) {
+  const Json* value = member(body, key);
+  if (!value || !value->is_string()) {
+    throw Error(Errc::malformed_document, tools::extend_pointer(pointer, key),
+                std::string("a tool must have a text as \"") + key + '"');
+  }
+  return value->get<std::string>();
+}
+
+TOOLDECODE_INLINE std::string ToolSet::description(const Json& body, const std::string& pointer) {
+  return member(body, "description") ? text(body, "description", pointer) : "";
+}
+
+TOOLDECODE_INLINE std::vector<std::string> argument_names(const Tool& tool) {
+  std::vector<std::string> names;
+  std::unordered_set<std::string> known;
+  if (const auto listed = tool.parameters.find("properties"); listed != tool.parameters.end()) {
+    for (const auto& [name, schema] : listed->items()) {
+      names.push_back(name);
+      known.insert(name);
+    }
+  }
+  if (const auto listed = tool.parameters.find("required"); listed != tool.parameters.end()) {
+    for (const auto& name : *listed) {
+      if (!name.is_string()) continue;  // an error once the schema is read
+      const auto& text = name.get_ref<const std::string&>();
+      if (known.insert(text).second) names.push_back(text);
+    }
+  }
+  return names;
+}
+
+TOOLDECODE_INLINE std::vector<std::string> required_names(const Tool& tool) {
+  const auto listed = tool.parameters.find("required");
+  if (listed == tool.parameters.end()) return {};
+  std::vector<std::string> names = argument_names(tool);
+  std::unordered_set<std::string_view> required;
+  for (const auto& name : *listed) {
+    if (name.is_string()) required.insert(name.get_ref<const std::string&>());
+  }
+  std::erase_if(names, [&](const std::string& name) { return !required.contains(name); });
+  return names;
+}
+
+}  // namespace tooldecode

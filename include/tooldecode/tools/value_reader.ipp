@@ -1,0 +1,337 @@
+/// \file
+/// What value_reader.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/exact_number.hpp>
+#include <tooldecode/text/utf8.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode::tools {
+
+TOOLDECODE_INLINE void ValueReader::skip_space() noexcept {
+  while (!at_end() && is_space(text_[at_])) ++at_;
+}
+
+TOOLDECODE_INLINE bool ValueReader::accept(std::string_view bytes) noexcept {
+  if (!rest().starts_with(bytes)) return false;
+  at_ += bytes.size();
+  return true;
+}
+
+TOOLDECODE_INLINE void ValueReader::expect(std::string_view bytes) {
+  if (!accept(bytes)) fail("expected '" + std::string(bytes) + "'");
+}
+
+TOOLDECODE_INLINE void ValueReader::fail_at(std::size_t byte, std::string_view what) const {
+  throw Error(code_, "byte " + std::to_string(byte), what);
+}
+
+TOOLDECODE_INLINE ValueReader::Json ValueReader::value() {
+  skip_space();
+  if (at_end()) fail("expected a value");
+  const char c = text_[at_];
+  if (c == '"' || (c == '\'' && python())) return Json(string());
+  if (c == '{') return object();
+  if (c == '[' || (c == '(' && python())) return array();
+  if (is_digit(c) || c == '-' || (python() && (c == '+' || c == '.'))) return number();
+  return word();
+}
+
+TOOLDECODE_INLINE std::string ValueReader::string() {
+  std::string result;
+  if (at_end() || !(text_[at_] == '"' || (text_[at_] == '\'' && python()))) {
+    fail("expected a string");
+  }
+  do {
+    append_string(result);
+    if (!python()) break;
+    const std::size_t end = at_;
+    skip_space();
+    if (!at_end() && (text_[at_] == '"' || text_[at_] == '\'')) continue;
+    at_ = end;
+    break;
+  } while (true);
+  return result;
+}
+
+TOOLDECODE_INLINE bool ValueReader::is_space(char c) const noexcept {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || (c == '\f' && python());
+}
+
+TOOLDECODE_INLINE ValueReader::Json ValueReader::object() {
+  const Nesting nesting(*this);
+  Json result   = Json::object();
+  auto& members = result.get_ref<Json::object_t&>();
+  std::set<std::string> keys;  // where they are many
+  const auto is_new_key = [&](const std::string& key) {
+    constexpr std::size_t few = 16;
+    if (members.size() < few) {
+      return std::none_of(members.begin(), members.end(),
+                          [&](const auto& member) { return member.first == key; });
+    }
+    if (keys.empty()) {
+      for (const auto& [other, member] : members) keys.insert(other);
+    }
+    return keys.insert(key).second;
+  };
+  expect("{");
+  skip_space();
+  if (accept("}")) return result;
+  while (true) {
+    skip_space();
+    const std::size_t start = at_;
+    std::string key         = string();
+    const bool is_new       = is_new_key(key);
+    if (!is_new && unique_keys_) fail_at(start, "the key '" + key + "' occurs twice");
+    skip_space();
+    expect(":");
+    Json member = value();
+    if (is_new) {
+      members.emplace_back(std::move(key), std::move(member));
+    } else {
+      result[key] = std::move(member);
+    }
+    skip_space();
+    if (accept("}")) return result;
+    expect_or(",", "expected ',' or '}'");
+    skip_space();
+    if (python() && accept("}")) return result;
+  }
+}
+
+TOOLDECODE_INLINE ValueReader::Json ValueReader::array() {
+  const Nesting nesting(*this);
+  const bool round      = text_[at_] == '(';
+  const char* const end = round ? ")" : "]";
+  Json result           = Json::array();
+  skip(1);
+  skip_space();
+  if (accept(end)) return result;
+  while (true) {
+    result.push_back(value());
+    skip_space();
+    if (accept(end)) {
+      if (round && result.size() == 1) return Json(std::move(result[0]));
+      return result;
+    }
+    expect_or(",", round ? "expected ',' or ')'" : "expected ',' or ']'");
+    skip_space();
+    if (python() && accept(end)) return result;
+  }
+}
+
+TOOLDECODE_INLINE void ValueReader::expect_or(std::string_view bytes, std::string_view what) {
+  if (!accept(bytes)) fail(what);
+}
+
+TOOLDECODE_INLINE ValueReader::Json ValueReader::word() {
+  const std::pair<std::string_view, Json> words[] = {{python() ? "True" : "true", true},
+                                                     {python() ? "False" : "false", false},
+                                                     {python() ? "None" : "null", nullptr}};
+  for (const auto& [text, meaning] : words) {
+    if (!rest().starts_with(text)) continue;
+    skip(text.size());
+    end_of_word();
+    return meaning;
+  }
+  fail("expected a value");
+}
+
+TOOLDECODE_INLINE ValueReader::Json ValueReader::number() {
+  const std::size_t start = at_;
+  std::string json;
+  if (accept("-")) {
+    json = "-";
+  } else if (python()) {
+    accept("+");
+  }
+  if (python() && at_ != start) skip_space();
+  const std::string whole = digits();
+  bool integral           = true;
+  std::string tail;
+  if (accept(".")) {
+    integral                   = false;
+    const std::string fraction = digits();
+    if (fraction.empty() && !(python() && !whole.empty())) fail("expected a digit");
+    tail = "." + (fraction.empty() ? "0" : fraction);
+  }
+  if (whole.empty() && !(python() && !integral)) fail("expected a digit");
+  if (accept("e") || accept("E")) {
+    integral = false;
+    tail += "e";
+    if (accept("-")) {
+      tail += "-";
+    } else {
+      accept("+");
+    }
+    const std::string exponent = digits();
+    if (exponent.empty()) fail("expected a digit");
+    tail += exponent;
+  }
+  const std::size_t zeros = std::min(whole.find_first_not_of('0'), whole.size());
+  const bool leading_zero = whole.size() > 1 && zeros > 0;
+  if (leading_zero && !(python() && (!integral || zeros == whole.size()))) {
+    fail_at(start, "a number does not begin with 0");
+  }
+  end_of_word();
+  json += zeros == whole.size() ? "0" : whole.substr(zeros);
+  json += tail;
+  auto read = text::find_number(json);
+  if (!read) fail_at(start, "the number is too large");
+  return keep_numbers_ ? text::ExactNumber::keep(std::move(json), std::move(*read)) : *read;
+}
+
+TOOLDECODE_INLINE std::string ValueReader::digits() {
+  const std::size_t start = at_;
+  while (!at_end() && is_digit(text_[at_])) ++at_;
+  return std::string(text_.substr(start, at_ - start));
+}
+
+TOOLDECODE_INLINE void ValueReader::end_of_word() const {
+  if (at_end()) return;
+  const char c     = text_[at_];
+  const bool ascii = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c);
+  if (ascii || c == '_' || static_cast<unsigned char>(c) >= 0x80) fail("expected a separator");
+}
+
+TOOLDECODE_INLINE void ValueReader::append_string(std::string& result) {
+  const char quote  = text_[at_];
+  const bool triple = python() && rest().starts_with(std::string(3, quote));
+  const std::string_view end =
+      triple ? rest().substr(0, 3) : rest().substr(0, 1);  // what opens also closes
+  skip(end.size());
+  const auto is_plain = [&](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x20 && byte < 0x80 && c != quote && c != '\\';
+  };
+  while (true) {
+    const std::size_t plain = at_;
+    while (!at_end() && is_plain(text_[at_])) ++at_;
+    result.append(text_.substr(plain, at_ - plain));
+    if (accept(end)) break;
+    if (at_end()) fail("the string has no end");
+    const char c = text_[at_];
+    if (c == '\\') {
+      python() ? python_escape(result) : json_escape(result);
+    } else if (c == '\r' && triple) {
+      accept("\r\n") || accept("\r");  // Python reads every line end as \n
+      result.push_back('\n');
+    } else if (python() ? (c == '\0' || (!triple && (c == '\n' || c == '\r')))
+                        : static_cast<unsigned char>(c) < 0x20) {
+      fail("a control character must be escaped");
+    } else {
+      const auto point = text::find_code_point(text_, at_);
+      if (!point) fail("the string is not UTF-8");
+      result.append(text_.substr(at_, point->bytes));
+      skip(point->bytes);
+    }
+  }
+}
+
+TOOLDECODE_INLINE void ValueReader::json_escape(std::string& result) {
+  const std::size_t start = at_;
+  skip(1);
+  if (at_end()) fail("the string has no end");
+  constexpr std::string_view from = "\"\\/bfnrt";
+  constexpr std::string_view to   = "\"\\/\b\f\n\r\t";
+  if (const auto i = from.find(text_[at_]); i != std::string_view::npos) {
+    skip(1);
+    result.push_back(to[i]);
+    return;
+  }
+  if (!accept("u")) fail_at(start, "an unknown escape");
+  std::uint32_t value = hexadecimal(4);
+  if (value >= 0xD800 && value <= 0xDBFF && accept("\\u")) {
+    const std::uint32_t low = hexadecimal(4);
+    if (low < 0xDC00 || low > 0xDFFF) fail_at(start, "half of a surrogate pair");
+    value = 0x10000 + ((value - 0xD800) << 10) + (low - 0xDC00);
+  }
+  if (is_surrogate(value)) fail_at(start, "half of a surrogate pair");
+  text::append_utf8(result, value);
+}
+
+TOOLDECODE_INLINE void ValueReader::python_escape(std::string& result) {
+  const std::size_t start = at_;
+  skip(1);
+  if (at_end()) fail("the string has no end");
+  constexpr std::string_view from = "\\'\"abfnrtv";
+  constexpr std::string_view to   = "\\'\"\a\b\f\n\r\t\v";
+  const char c                    = text_[at_];
+  if (const auto i = from.find(c); i != std::string_view::npos) {
+    skip(1);
+    result.push_back(to[i]);
+  } else if (c >= '0' && c <= '7') {
+    std::uint32_t value = 0;
+    for (int digits = 0; digits < 3 && !at_end() && text_[at_] >= '0' && text_[at_] <= '7';
+         ++digits, ++at_) {
+      value = 8 * value + static_cast<std::uint32_t>(text_[at_] - '0');
+    }
+    text::append_utf8(result, value);
+  } else if (c == 'x' || c == 'u' || c == 'U') {
+    skip(1);
+    const std::uint32_t value = hexadecimal(c == 'x' ? 2 : c == 'u' ? 4 : 8);
+    if (value > text::CodePointSet::last_code_point || is_surrogate(value)) {
+      fail_at(start, "the escape is no code point");
+    }
+    text::append_utf8(result, value);
+  } else if (c == 'N') {
+    fail_at(start, "named characters are not supported");
+  } else if (accept("\r\n") || accept("\r") || accept("\n")) {
+    // a line that goes on
+  } else {
+    result.push_back('\\');  // as Python does: an unknown escape stays as it is
+  }
+}
+
+TOOLDECODE_INLINE std::uint32_t ValueReader::hexadecimal(std::size_t digits) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < digits; ++i, ++at_) {
+    const char c = at_end() ? '\0' : text_[at_];
+    const int d  = is_digit(c)            ? c - '0'
+                   : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                   : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                          : -1;
+    if (d < 0) fail("expected a hexadecimal digit");
+    value = value << 4 | static_cast<std::uint32_t>(d);
+  }
+  return value;
+}
+
+TOOLDECODE_INLINE nlohmann::ordered_json parse_json(std::string_view text, Errc code) {
+  ValueReader reader(text, ValueReader::Language::json, code);
+  nlohmann::ordered_json result = reader.value();
+  reader.skip_space();
+  if (!reader.at_end()) reader.fail("expected the end of the text");
+  return result;
+}
+
+TOOLDECODE_INLINE nlohmann::ordered_json parse_exact_json(std::string_view text, Errc code) {
+  ValueReader reader(text, ValueReader::Language::json, code);
+  reader.keep_numbers();
+  nlohmann::ordered_json result = reader.value();
+  reader.skip_space();
+  if (!reader.at_end()) reader.fail("expected the end of the text");
+  return result;
+}
+
+TOOLDECODE_INLINE nlohmann::ordered_json parse_python_literal(std::string_view text) {
+  ValueReader reader(text, ValueReader::Language::python, Errc::malformed_call);
+  nlohmann::ordered_json result = reader.value();
+  reader.skip_space();
+  if (!reader.at_end()) reader.fail("expected the end of the text");
+  return result;
+}
+
+}  // namespace tooldecode::tools
