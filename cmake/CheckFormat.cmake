@@ -5,7 +5,7 @@ if(NOT CLANG_FORMAT)
 endif()
 set(files)
 foreach(folder include tests examples benchmarks)
-  file(GLOB_RECURSE found "${ROOT}/${folder}/*.hpp" "${ROOT}/${folder}/*.cpp"
+  file(GLOB_RECURSE found "${ROOT}/${folder}/*.hpp" "${ROOT}/${folder}/*.ipp" "${ROOT}/${folder}/*.cpp"
                           "${ROOT}/${folder}/*.cuh" "${ROOT}/${folder}/*.cu" "${ROOT}/${folder}/*.h")
   list(APPEND files ${found})
 endforeach()

@@ -24,6 +24,8 @@ if(TOOLDECODE_NATIVE)
   endif()
 endif()
 
+target_link_libraries(tooldecode_compiled PRIVATE tooldecode_developer tooldecode_native)
+
 # What files of results say about how their program was compiled.
 string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
 string(JOIN " " flags ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}})

@@ -1,9 +1,5 @@
-#include <algorithm>
-#include <random>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/constraint/ebnf_constraint.hpp>
 #include <tooldecode/constraint/explain.hpp>
@@ -50,31 +46,6 @@ JsonSchemaConstraint open() {
 
 const ToolSet& documents() {
   return test::two_tools();
-}
-
-// Along random texts, what is told and what is allowed are the same.
-void walk(const Automaton& automaton, Automaton::State from, unsigned seed) {
-  std::mt19937 random(seed);
-  INFO("seed " << seed);
-  for (int text = 0; text < 10; ++text) {
-    auto state = from;
-    for (int i = 0; i < 60; ++i) {
-      ByteSet told;
-      bool ends = false;
-      for (const auto& one : tooldecode::detail::ExpectationFinder(automaton).at(state)) {
-        CHECK_FALSE(one.words.empty());
-        told |= one.first;
-        ends = ends || one.kind == tooldecode::detail::Expectation::Kind::end;
-      }
-      const ByteSet allowed = automaton.allowed(state);
-      CHECK(told == allowed);
-      CHECK(ends == automaton.is_accepting(state));
-      std::vector<std::uint8_t> next;
-      allowed.for_each([&](std::uint8_t byte) { next.push_back(byte); });
-      if (next.empty()) break;
-      state = *automaton.step(state, next[random() % next.size()]);
-    }
-  }
 }
 
 }  // namespace
@@ -132,23 +103,4 @@ TEST_CASE("Within a call the tool and the argument are told") {
   const ToolCallFSM answer{bytes(), documents(), JsonCall::hermes()};
   CHECK(after(answer, "Hm.") == "one of: any text; the end of the text");
   CHECK(after(answer, "<tool_call>{\"name\": \"get_t") == R"(the rest of "get_time")");
-}
-
-TEST_CASE("Every byte that is allowed is told, and no other") {
-  const auto no_others = closed(), others = open();
-  walk(no_others.automaton(), no_others.initial().id, 1);
-  walk(others.automaton(), others.initial().id, 2);
-  const auto bounded = JsonSchemaConstraint::parse(
-      bytes(), R"({"type": "object", "maxProperties": 3, "minProperties": 2,
-        "properties": {"a": {"type": "string"}, "ab": {"type": "number"}, "ä": true},
-        "patternProperties": {"^x": {"type": "null"}}, "dependentRequired": {"a": ["ab"]},
-        "additionalProperties": {"type": "array", "items": {"maxLength": 2}}})");
-  for (unsigned seed = 3; seed < 6; ++seed) walk(bounded.automaton(), bounded.initial().id, seed);
-  const ToolCallFSM python{bytes(), documents(), PythonCall{}, {.choice = ToolChoice::required}};
-  walk(python.grammar().automaton(), python.initial().id, 6);
-  const ToolCallFSM hermes{
-      bytes(), documents(), JsonCall::hermes(), {.choice = ToolChoice::required}};
-  walk(hermes.grammar().automaton(), hermes.initial().id, 7);
-  const EbnfConstraint grammar(bytes(), "root ::= (\"a\" | \"(\" root \")\"){1,3} [^b]?");
-  walk(grammar.automaton(), grammar.initial().id, 8);
 }

@@ -1,0 +1,61 @@
+#include <string>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/document_rules.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// What a relaxed reading leaves out.
+std::vector<schema::Relaxation> relaxed(const Json& document, schema::DocumentRules rules) {
+  Grammar grammar;
+  rules.relax = true;
+  SchemaCompiler compiler(grammar, document, {.rules = std::move(rules)});
+  (void)compiler.value(document, "#");
+  return compiler.relaxations();
+}
+
+std::string refusal(const Json& document, const schema::DocumentRules& rules) {
+  try {
+    Grammar grammar;
+    SchemaCompiler compiler(grammar, document, {.rules = rules});
+    (void)compiler.value(document, "#");
+  } catch (const Error& error) {
+    return std::string(name(error.code())) + " " + error.where();
+  }
+  return "taken";
+}
+
+}  // namespace
+
+TEST_CASE("A relaxed reading lists what it leaves out, a strict one refuses it") {
+  const Json document = Json::parse(
+      R"({"properties": {"a": {"type": "array", "uniqueItems": true}, "b": {"type": "string"}}})");
+  CHECK(refusal(document, {}) == "unsupported_keyword #/properties/a/uniqueItems");
+  const auto left_out = relaxed(document, {});
+  REQUIRE(left_out.size() == 1);
+  CHECK(left_out[0].pointer == "#/properties/a/uniqueItems");
+  CHECK(!left_out[0].reason.empty());
+}
+
+TEST_CASE("References leave a document for those that the rules bring") {
+  const Json document = Json::parse(R"({"$ref": "http://h/other#/$defs/x"})");
+  CHECK(refusal(document, {}) != "taken");
+  schema::DocumentRules rules;
+  rules.documents["http://h/other"] = Json::parse(R"({"$defs": {"x": {"const": 1}}})");
+  CHECK(refusal(document, rules) == "taken");
+  CHECK(relaxed(document, rules).empty());
+}
+
+TEST_CASE("The draft of the rules holds where a document names none") {
+  const Json document =
+      Json::parse(R"({"id": "http://h/", "maximum": 3, "exclusiveMaximum": true})");
+  CHECK(refusal(document, {.draft = schema::SchemaDraft::draft4}) == "taken");
+  CHECK(refusal(document, {}) == "malformed_schema #/exclusiveMaximum");
+}
