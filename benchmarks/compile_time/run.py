@@ -2,7 +2,8 @@
 
 python3 benchmarks/compile_time/run.py [--rounds N] [--include DIR]... [--json FILE] [UNIT...]
 
-A unit is a file beside this script. XGrammar's and EnTT's headers are found where --include says, as
+A unit is a file beside this script; `X, compiled` is X as who links tooldecode::compiled compiles it, where the
+library's own definitions are in a library. XGrammar's and EnTT's headers are found where --include says, as
 `pip download --no-deps --no-binary xgrammar xgrammar` or a clone has them (for XGrammar DIR/include and
 DIR/3rdparty/dlpack/include); units whose headers are not found are listed as such. Rounds alternate between the
 units, and the least of each is what counts: other work on a machine only ever adds. Units are compared to
@@ -27,14 +28,16 @@ sys.path.insert(0, str(HERE.parent))
 from run_record import plain  # noqa: E402
 
 FLAGS = ["-std=c++20", "-O2"]
-UNITS = ["nlohmann", "regex", "json_schema", "constrain", "decode", "xgrammar", "entt"]
+UNITS = ["nlohmann", "regex", "json_schema", "constrain", "constrain, compiled", "decode", "decode, compiled", "xgrammar",
+         "entt"]
 AIMS = {"constrain": (12, 500), "decode": (30, 900)}  # seconds, MB
 
 
 def command(compiler, unit, includes, output, flags=()):
     system = [f"-I{folder}" for folder in ("/usr/include/eigen3", "/usr/local/include/eigen3") if os.path.isdir(folder)]
     return [compiler, *FLAGS, f"-I{ROOT}/include", *(f"-I{folder}" for folder in includes), *system, *flags,
-            "-c", str(HERE / f"{unit}.cpp"), "-o", output]
+            *(["-DTOOLDECODE_COMPILED"] if unit.endswith(", compiled") else []),
+            "-c", str(HERE / f"{unit.split(',')[0]}.cpp"), "-o", output]
 
 
 def cost(arguments):
@@ -137,9 +140,9 @@ def main():
     for unit, row in rows.items():
         if unit_time:
             row["times_nlohmann"] = round(row["processor_s"] / unit_time, 2)
-        if unit in AIMS:
-            row["aim_s"], row["aim_mb"] = AIMS[unit]
-        aim = f"{row['aim_s']} s, {row['aim_mb']} MB" if unit in AIMS else ""
+        if unit.split(",")[0] in AIMS:
+            row["aim_s"], row["aim_mb"] = AIMS[unit.split(",")[0]]
+        aim = f"{row['aim_s']} s, {row['aim_mb']} MB" if "aim_s" in row else ""
         print(f"| {unit} | {row['processor_s']:.1f} s | {row['frontend_s']:.1f} s | {row['peak_mb']} MB | "
               f"{row['object_kb']} KB | {row.get('times_nlohmann', '')} | {aim} |")
     if options.json:

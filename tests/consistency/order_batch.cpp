@@ -7,6 +7,7 @@
 #include <tooldecode/consistency/parameter_orders.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_model.hpp>

@@ -146,7 +146,7 @@ TEST_CASE("A quote is forced where no token goes on behind it") {
   CHECK(forced(calls, *closed, "<call>{}") == Tokens{'}' + 1, *vocabulary.find_special("<call>")});
 }
 
-TEST_CASE("On BFCL's calls every forced token is what the tokenizer writes") {
+TEST_CASE("On BFCL's calls every forced token is what the tokenizer writes", "[published]") {
   TOOLDECODE_REQUIRE_SHARED(bfcl, "bfcl/multiple.jsonl");
   TOOLDECODE_REQUIRE_SHARED(vocabularies, "vocab");
   const auto closed = [](auto&& self, Json schema) -> Json {

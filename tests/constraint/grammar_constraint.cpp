@@ -11,6 +11,7 @@
 #include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/byte_vocabulary.hpp>
+#include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/random_vocabulary.hpp>
 
@@ -242,7 +243,7 @@ TEST_CASE("Renewed for each text, or compacted within one, memory stays within t
 
 TEST_CASE("Masks are exactly the tokens whose bytes the automaton reads") {
   std::size_t states = 0, mixed = 0;
-  for (unsigned seed = 1; seed <= 40; ++seed) {
+  for (unsigned seed = 1; seed <= test::cases(40); ++seed) {
     INFO("seed " << seed);
     const Vocabulary vocabulary = test::random_vocabulary(seed);
     Sample one = sample(seed), twin = sample(seed);

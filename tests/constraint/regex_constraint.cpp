@@ -11,6 +11,7 @@
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/unicode_properties.hpp>
 
+#include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/finite_language.hpp>
 
@@ -197,7 +198,7 @@ TEST_CASE("Masks inside characters that many states share are those of the chara
   TokenMask mask(constraint.vocabulary_size());
   std::mt19937 random(7);
   std::size_t met = 0;
-  for (int walk = 0; walk < 3; ++walk) {
+  for (std::uint32_t walk = 0; walk < test::cases(3); ++walk) {
     auto state = constraint.initial();
     for (std::string text; text.size() < 700; ++met) {
       constraint.fill_mask(state, mask.words());

@@ -17,6 +17,7 @@
 
 #include <tooldecode/text/number_lexeme.hpp>
 
+#include <support/cases.hpp>
 #include <support/catch.hpp>
 #include <support/slow_number.hpp>
 
@@ -217,7 +218,7 @@ TEST_CASE("Numbers without bounds have the grammar of RFC 8259", "[number]") {
 
 TEST_CASE("What numbers accept conforms, and what conforms within the limits is accepted",
           "[number]") {
-  for (std::uint32_t seed = 1; seed <= 500; ++seed) {
+  for (std::uint32_t seed = 1; seed <= test::cases(500); ++seed) {
     std::mt19937 random(seed);
     const Asked asked         = random_asked(random);
     const NumberLexeme lexeme = number_lexeme(asked.bounds(), asked.kinds);

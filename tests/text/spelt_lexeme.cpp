@@ -12,6 +12,7 @@
 #include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/utf8_lexeme.hpp>
 
+#include <support/cases.hpp>
 #include <support/catch.hpp>
 
 using namespace tooldecode;
@@ -89,7 +90,7 @@ TEST_CASE("Shared rows are those that each state would have by itself") {
 TEST_CASE("Random texts of wide classes are spelt alike with and without sharing") {
   const std::vector<std::string> sets{"\\p{Lu}", "\\p{Ll}", "[\\p{L}\\p{Nd}]", "\\d",
                                       "[^a\\p{Mn}]"};
-  for (std::uint32_t seed = 0; seed < 12; ++seed) {
+  for (std::uint32_t seed = 0; seed < test::cases(12); ++seed) {
     std::mt19937 random(seed);
     std::string pattern = "^";
     for (int part = 0; part < 3; ++part) {

@@ -312,7 +312,8 @@ TEST_CASE("tool choices that cannot be") {
   CHECK(rejected_at(machine, "<tool_call>") == 10u);
 }
 
-TEST_CASE("every published call that conforms is accepted, and what is wrong is not") {
+TEST_CASE("every published call that conforms is accepted, and what is wrong is not",
+          "[published]") {
   int accepted = 0, rows = 0, wrong = 0;
   for (const char* file :
        {"bfcl/exec.jsonl", "bfcl/live_multiple.jsonl.gz", "bfcl/live_parallel.jsonl",

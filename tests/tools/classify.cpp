@@ -355,7 +355,7 @@ TEST_CASE("the leaderboard's optional arguments") {
   }
 }
 
-TEST_CASE("calls that answer the leaderboard's questions are correct") {
+TEST_CASE("calls that answer the leaderboard's questions are correct", "[published]") {
   for (const Row& row : own_rows()) check_correct(row);
   for (const char* file : answered) {
     TOOLDECODE_REQUIRE_SHARED(path, file);
@@ -372,7 +372,7 @@ TEST_CASE("calls that answer the leaderboard's questions are correct") {
   }
 }
 
-TEST_CASE("every allowed value is correct") {
+TEST_CASE("every allowed value is correct", "[published]") {
   std::size_t values = 0;
   const auto check   = [&](const Json& source) {
     const Row row = row_with_answers(source);
@@ -680,7 +680,7 @@ void check_mutations(const std::vector<Row>& rows, unsigned rounds) {
 
 }  // namespace
 
-TEST_CASE("mutations of right calls are of exactly their class") {
+TEST_CASE("mutations of right calls are of exactly their class", "[published]") {
   check_mutations(own_rows(), 50);
   std::vector<Row> rows;
   for (const char* file : answered) {

@@ -109,7 +109,7 @@ TEST_CASE("a name or a key that is not UTF-8 is an error") {
   CHECK(error_of("[f(a\xff=1)]").starts_with("malformed_call byte"));
 }
 
-TEST_CASE("published canonical calls: text to values and back") {
+TEST_CASE("published canonical calls: text to values and back", "[published]") {
   int rows = 0, texts = 0;
   for (const char* file :
        {"bfcl/exec.jsonl", "bfcl/live_multiple.jsonl.gz", "bfcl/live_parallel.jsonl",

@@ -302,7 +302,7 @@ TEST_CASE("hostile documents never crash") {
   CHECK(accepted > 100);
 }
 
-TEST_CASE("BFCL documents mean the same as their published conversion") {
+TEST_CASE("BFCL documents mean the same as their published conversion", "[published]") {
   std::map<Reading, int> notes;
   int functions = 0, rows = 0;
   for (const char* file : bfcl_files) {
@@ -338,7 +338,7 @@ TEST_CASE("BFCL documents mean the same as their published conversion") {
   CHECK(notes[Reading::array_enum] == 9);
 }
 
-TEST_CASE("API-Bank documents mean the same as their published conversion") {
+TEST_CASE("API-Bank documents mean the same as their published conversion", "[published]") {
   TOOLDECODE_REQUIRE_SHARED(path, "apibank/apis.jsonl");
   int compared = 0;
   for (const auto& row : test::read_jsonl(path)) {

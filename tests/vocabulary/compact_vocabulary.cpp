@@ -34,7 +34,7 @@ void check_cases(const td::Tokenizer& tokenizer, const std::filesystem::path& pa
 
 }  // namespace
 
-TEST_CASE("every published case comes out, for nine vocabularies") {
+TEST_CASE("every published case comes out, for nine vocabularies", "[published]") {
   for (const std::string name : {"gpt-2", "mpt", "falcon", "qwen2", "o200k_harmony", "cl100k_base",
                                  "phi-3", "mistral-v1", "mistral-v3"}) {
     TOOLDECODE_REQUIRE_SHARED(file, "vocab/" + name + ".json.gz");
@@ -166,9 +166,9 @@ TEST_CASE("a flipped bit in the tokens or merges of an uncompressed vocabulary i
   INFO("seed " << seed);
   const std::size_t first = good.find("\"tokens_b64\""), last = good.find(']', first);
   REQUIRE(last != std::string::npos);
-  std::size_t refused = 0;
-  constexpr int count = 12;
-  for (int i = 0; i < count; ++i) {
+  std::size_t refused           = 0;
+  constexpr std::uint32_t count = td::test::cases(12);
+  for (std::uint32_t i = 0; i < count; ++i) {
     seed             = seed * 6364136223846793005U + 1442695040888963407U;
     std::string text = good;
     const auto at = first + 20'000 + static_cast<std::size_t>(seed >> 33) % (last - first - 20'000);

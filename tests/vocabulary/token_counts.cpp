@@ -172,7 +172,7 @@ TEST_CASE("what goes wrong on any thread reaches the caller") {
   }
 }
 
-TEST_CASE("counts of dialogues are the published ones, however the text is cut") {
+TEST_CASE("counts of dialogues are the published ones, however the text is cut", "[published]") {
   TOOLDECODE_REQUIRE_SHARED(data, "corpus/dialogue.txt.gz");
   const std::string text = td::test::read_text(data);
   for (const std::string name : {"gpt-2", "qwen2"}) {
