@@ -85,7 +85,7 @@ class ToolLibrary {
   struct Link {
     const Tool* tool     = nullptr;
     std::uint32_t number = 0;
-    NodeId node          = 0;
+    grammar::StoredId node{};
   };
 
   Link link(std::uint32_t index, const std::shared_ptr<const Tool>& tool,
@@ -97,7 +97,7 @@ class ToolLibrary {
     if (known == tools_.end()) {
       Grammar grammar;
       const NodeId root = grammar.tagged(next_number_, make(grammar));
-      const NodeId node = states_->automaton().compile(grammar, root);
+      const auto node   = states_->automaton().compile(grammar, root);
       known             = tools_.emplace(tool, Link{tool.get(), next_number_++, node}).first;
     }
     return latest = known->second;
