@@ -139,7 +139,7 @@ class Reader final : private FormSource {
       }
       place = target(place, "$ref");
     }
-    const auto [known, fresh] = known_.try_emplace({place.schema, scope}, nothing_form);
+    const auto [known, fresh] = known_.try_emplace({place.schema, scope});
     if (fresh) {
       BuildBudget::spend(20, 100 + place.pointer.size());
       known->second = forms.add_read(static_cast<std::uint32_t>(sites_.size()), place.pointer);

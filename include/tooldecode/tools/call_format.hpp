@@ -252,7 +252,7 @@ template <CallFormat F>
   if (delimiters && delimiters->end.empty()) {
     throw Error(Errc::invalid_option, "reasoning", "what ends a block must not be empty");
   }
-  CallGrammar result{std::move(grammar_to_extend), 0};
+  CallGrammar result{std::move(grammar_to_extend)};
   Grammar& grammar     = result.grammar;
   ChoiceOptions single = options;
   if (options.choice == ToolChoice::named) {
