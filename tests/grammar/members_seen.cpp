@@ -11,7 +11,6 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
-using namespace tooldecode::ebnf;
 using namespace tooldecode::grammar;
 using namespace tooldecode::text;
 
