@@ -23,7 +23,7 @@ namespace {
 
 struct Sample {
   Grammar grammar;
-  NodeId root = 0;
+  NodeId root{};
 };
 
 Sample sample(unsigned kind) {

@@ -196,7 +196,7 @@ TEST_CASE("A mask of a keyed set holds the tokens that the automaton reads one b
     SharedStates shared(vocabulary, trie, classes);
     Maker maker{std::mt19937(seed), {}};
     const NodeId root = maker.keyed_set(2);
-    if (!maker.grammar.satisfiable()[root]) continue;
+    if (!maker.grammar.satisfiable()[root.index()]) continue;
     const auto initial = shared.automaton().add(maker.grammar, root);
     judge(vocabulary, shared, initial, maker.random, judged);
   }
@@ -233,7 +233,7 @@ TEST_CASE("A mask inside strings of any pattern and length does") {
                                              compile_pattern(pattern), ValueSyntax::json, '"')),
                                          length);
       const NodeId root = grammar.sequence({text, grammar.literal(random() % 2 ? "}" : ", 1")});
-      if (!grammar.satisfiable()[root]) continue;
+      if (!grammar.satisfiable()[root.index()]) continue;
       judge(vocabulary, shared, shared.automaton().add(grammar, root), random, judged);
     }
   }

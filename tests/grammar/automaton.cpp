@@ -115,7 +115,7 @@ TEST_CASE("The automaton agrees with the slow matcher on random grammars") {
     Maker maker{std::mt19937(seed), {}, {}};
     const NodeId root     = maker.node(3);
     const Grammar grammar = maker.grammar;
-    if (!grammar.satisfiable()[root] || is_left_recursive(grammar)) continue;
+    if (!grammar.satisfiable()[root.index()] || is_left_recursive(grammar)) continue;
     const Automaton automaton(grammar, root, 4);
     for (int walk = 0; walk < 4; ++walk) {
       std::string text;

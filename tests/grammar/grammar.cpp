@@ -7,7 +7,7 @@ using namespace tooldecode::core;
 
 TEST_CASE("A node is satisfiable where some text matches") {
   Grammar g;
-  const auto live    = [&](NodeId node) { return g.satisfiable()[node] != 0; };
+  const auto live    = [&](NodeId node) { return g.satisfiable()[node.index()] != 0; };
   const NodeId never = g.nothing(), a = g.literal("a"), none = g.empty();
   CHECK_FALSE(live(never));
   CHECK(live(g.choice({never, a})));
@@ -58,7 +58,7 @@ TEST_CASE(
     "A required member without a spelling of its own, or without a separator, is impossible") {
   Grammar g;
   const NodeId a = g.literal("a"), never = g.nothing();
-  const auto live = [&](NodeId id) { return g.satisfiable()[id] != 0; };
+  const auto live = [&](NodeId id) { return g.satisfiable()[id.index()] != 0; };
   const auto set  = [&](bool second_required, NodeId separator) {
     return g.keyed_set({.members   = {{{"k"}, a, false}, {{"k"}, a, second_required}},
                          .others    = {},

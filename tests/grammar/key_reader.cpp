@@ -18,7 +18,7 @@ namespace {
 
 struct ReadSet {
   NodeStore store;
-  NodeId id = 0;
+  StoredId id;
   KeyReader reader{store};
 
   ReadSet(const std::vector<std::string>& names, const char* others, Occurrences count = {},
@@ -42,7 +42,7 @@ struct ReadSet {
   }
   // What the last byte of a key leads to: "member 0", "other", "inside"; "" where it may not
   // follow.
-  std::string read(std::string_view key, MembersSeen::Set seen = 0) {
+  std::string read(std::string_view key, MembersSeen::Set seen = {}) {
     const NodeStore::Node& node = store[id];
     KeyReader::KeyPosition at   = 0;
     Dfa::State state            = Dfa::dead;
@@ -104,12 +104,12 @@ TEST_CASE("A key that is not a member's has a character that is not, and is neve
   CHECK(set.read(R"("a\u0062")") == "member 0");
   CHECK(set.read(R"("a\u0063")") == "other");
   CHECK(set.read(R"("\u0061\u006)") == "inside");
-  const auto seen = set.reader.seen().after(set.store[set.id], 0, 0);
+  const auto seen = set.reader.seen().after(set.store[set.id], {}, 0);
   CHECK(set.read(R"("a\u0063")", seen) == "other");
   CHECK(set.read(R"("a\u0062)", seen) == "");
   CHECK(set.read("\"ab", seen) == "");
   ReadSet dead({"ab", "ac"}, "^(a[bc]|d)$");
-  auto all = dead.reader.seen().after(dead.store[dead.id], 0, 0);
+  auto all = dead.reader.seen().after(dead.store[dead.id], {}, 0);
   all      = dead.reader.seen().after(dead.store[dead.id], all, 1);
   CHECK(dead.read("\"a", all) == "");
   CHECK(dead.read(R"("\u0061)", all) == "");
@@ -121,7 +121,7 @@ TEST_CASE("A key is not repeated in any spelling where a least number asks for m
   ReadSet set({}, "", {2, Occurrences::unbounded});
   REQUIRE(set.read(R"("\u0061\n")") == "other");
   REQUIRE(set.number != 0);
-  const auto seen = set.reader.seen().after_other(set.store[set.id], 0, set.number);
+  const auto seen = set.reader.seen().after_other(set.store[set.id], {}, set.number);
   for (const char* key : {R"("a\n")", R"("\u0061\u000A")", R"("a\u000a")"}) {
     CHECK(set.read(key, seen) == "");
   }

@@ -11,7 +11,6 @@
 #include <support/catch.hpp>
 
 using namespace tooldecode;
-using namespace tooldecode::ebnf;
 using namespace tooldecode::grammar;
 using namespace tooldecode::text;
 
@@ -129,7 +128,7 @@ TEST_CASE("The members that may follow are those from which every rule can still
     Grammar grammar;
     const NodeId root = rules.build(grammar);
     NodeStore store;
-    const NodeId id = store.add(grammar, root);
+    const StoredId id = store.add(grammar, root);
     // Of a closed set that must have a number of members that depend on others, not every way is
     // tried.
     const bool tries_all = rules.dependent.empty() || rules.open || rules.count.min == 0;
@@ -143,7 +142,7 @@ TEST_CASE("The members that may follow are those from which every rule can still
     MembersSeen members;
     for (int walk = 0; walk < 4; ++walk) {
       std::vector<int> written;
-      MembersSeen::Set seen = 0;
+      MembersSeen::Set seen;
       while (written.size() < 8) {
         std::string so_far;
         for (const int member : written) so_far += std::to_string(member) + ' ';
@@ -188,9 +187,9 @@ TEST_CASE("A key of others is remembered as long as a least number asks for diff
   const NodeStore::Node& node = store[store.add(grammar, grammar.keyed_set(set))];
   MembersSeen seen;
   // Four keys, one of which must be a: three more are owed.
-  CHECK(seen.is_tracked(node, 0));
-  CHECK_FALSE(seen.remembers(node, 0));
-  const auto one = seen.after_other(node, 0, 7);
+  CHECK(seen.is_tracked(node, {}));
+  CHECK_FALSE(seen.remembers(node, {}));
+  const auto one = seen.after_other(node, {}, 7);
   CHECK(seen.is_tracked(node, one));
   CHECK(std::vector<std::uint64_t>(seen.remembered(node, one).begin(),
                                    seen.remembered(node, one).end()) ==

@@ -156,8 +156,8 @@ NodeId build(const Spec& spec, Grammar& grammar, std::mt19937& random) {
 
 TEST_CASE("Grammars get equal numbers exactly where they mean the same") {
   NodeStore store;
-  std::map<std::string, NodeId> numbers{{"0", NodeStore::nothing}, {"1", NodeStore::empty}};
-  std::map<NodeId, std::string> meanings{{NodeStore::nothing, "0"}, {NodeStore::empty, "1"}};
+  std::map<std::string, StoredId> numbers{{"0", NodeStore::nothing}, {"1", NodeStore::empty}};
+  std::map<StoredId, std::string> meanings{{NodeStore::nothing, "0"}, {NodeStore::empty, "1"}};
   std::size_t met_again = 0;
   for (unsigned seed = 1; seed <= 3000; ++seed) {
     std::mt19937 random(seed);
@@ -166,7 +166,7 @@ TEST_CASE("Grammars get equal numbers exactly where they mean the same") {
     INFO("seed " << seed << ": " << what);
     for (int round = 0; round < 2; ++round) {
       Grammar grammar;
-      const NodeId id = store.add(grammar, build(spec, grammar, random));
+      const StoredId id = store.add(grammar, build(spec, grammar, random));
       met_again += numbers.count(what);
       REQUIRE(numbers.emplace(what, id).first->second == id);
       REQUIRE(meanings.emplace(id, what).first->second == what);
@@ -184,7 +184,7 @@ TEST_CASE("A grammar of 2^40 leaves in few nodes stays in few nodes") {
     node = i % 2 == 0 ? grammar.sequence({node, grammar.literal(","), node})
                       : grammar.choice({node, grammar.sequence({node, node})});
   }
-  const NodeId id        = store.add(grammar, node);
+  const StoredId id      = store.add(grammar, node);
   const std::size_t size = store.size();
   CHECK(size < 80);
   CHECK(store.add(grammar, node) == id);
@@ -209,17 +209,18 @@ TEST_CASE("A recursion is taken in once and leads back to itself") {
   REQUIRE(both.children.size() == 3);
   CHECK(both.children[0] == both.children[2]);
   CHECK(store.size() <= 2 + 8);
-  std::set<NodeId> reached;
-  std::vector<NodeId> work{both.children[0]};
+  std::set<StoredId> reached;
+  std::vector<StoredId> work{both.children[0]};
   while (!work.empty()) {
-    const NodeId at = work.back();
+    const StoredId at = work.back();
     work.pop_back();
     REQUIRE(at != NodeStore::nothing);
     if (!reached.insert(at).second) continue;
     work.insert(work.end(), store[at].children.begin(), store[at].children.end());
   }
-  CHECK(std::count_if(reached.begin(), reached.end(),
-                      [&](NodeId at) { return store[at].kind == Grammar::Kind::reference; }) == 1);
+  CHECK(std::count_if(reached.begin(), reached.end(), [&](StoredId at) {
+          return store[at].kind == Grammar::Kind::reference;
+        }) == 1);
 
   const NodeId endless = grammar.reserve();  // no text ends
   grammar.define(endless, grammar.sequence({grammar.literal("a"), endless}));
@@ -231,7 +232,7 @@ TEST_CASE("A linked node is the one that was taken in before") {
   NodeStore store;
   const auto part = [](Grammar& g) { return g.choice({g.literal("a"), g.literal("b")}); };
   Grammar first, linked, whole;
-  const NodeId number = store.add(first, part(first));
+  const StoredId number = store.add(first, part(first));
   CHECK(store.add(linked, linked.linked(number)) == number);
   const NodeId with_link =
       linked.sequence({linked.literal("("), linked.linked(number), linked.literal(")")});
@@ -300,7 +301,8 @@ TEST_CASE("Members that can never be written take those along that depend on the
   };
   const auto live = node_of(true).children, dead = node_of(false).children;
   CHECK(std::count(live.begin(), live.end(), NodeStore::nothing) == 0);
-  CHECK(dead == std::vector<NodeId>{0, 0, 0, live[3]});
+  CHECK(dead ==
+        std::vector<StoredId>{NodeStore::nothing, NodeStore::nothing, NodeStore::nothing, live[3]});
 }
 
 TEST_CASE("A large grammar is taken in with pauses, in which others take theirs in") {
@@ -314,12 +316,12 @@ TEST_CASE("A large grammar is taken in with pauses, in which others take theirs 
   Grammar small;
   const NodeId part = small.trie({{"a4999", small.empty()}, {"b4999", small.empty()}});
   NodeStore alone, shared;
-  const NodeId expected = alone.add(large, root);
-  std::size_t pauses    = 0;
-  NodeId known          = NodeStore::nothing;
-  const NodeId node     = shared.add(large, root, [&] {
+  const StoredId expected = alone.add(large, root);
+  std::size_t pauses      = 0;
+  StoredId known          = NodeStore::nothing;
+  const StoredId node     = shared.add(large, root, [&] {
     ++pauses;
-    const NodeId made = shared.add(small, part);
+    const StoredId made = shared.add(small, part);
     CHECK((known == NodeStore::nothing || known == made));
     known = made;
   });

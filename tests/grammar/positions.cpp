@@ -72,10 +72,10 @@ TEST_CASE("A move inside a lexeme is all that a byte does there, and candidates 
     const NodeId root   = grammar.repeat(grammar.choice({named, grammar.keyed_set(set)}), {1, 9},
                                          grammar.literal("b"));
     Positions positions;
-    const NodeId id = positions.nodes().add(grammar, root);
+    const StoredId id = positions.nodes().add(grammar, root);
     Positions::Frames frames;
     positions.begin_step();
-    positions.enter(id, 0, frames);
+    positions.enter(id, empty_stack, frames);
     for (int step = 0; step < 60 && !frames.empty(); ++step) {
       const StackFrame frame   = frames[random() % frames.size()];
       const ByteSet candidates = positions.candidates(frame);
@@ -94,7 +94,7 @@ TEST_CASE("A move inside a lexeme is all that a byte does there, and candidates 
       }
       if (all.empty()) {  // at the end, or where a lexeme's count forbids all: elsewhere again
         positions.begin_step();
-        positions.enter(id, 0, all);
+        positions.enter(id, empty_stack, all);
       }
       frames = std::move(all);
     }
@@ -114,10 +114,10 @@ TEST_CASE("Counts of units are normalised where no text up to the horizon tells 
       INFO("bounds " << bounds.min << ".." << bounds.max << " horizon " << horizon);
       Grammar grammar;
       Positions positions;
-      const NodeId id = positions.nodes().add(grammar, grammar.lexeme(letters, bounds));
+      const StoredId id = positions.nodes().add(grammar, grammar.lexeme(letters, bounds));
       std::set<StackFrame> distinct;
       for (std::uint32_t count = 0; count <= std::min(bounds.max, 60U); ++count) {
-        const StackFrame normal = positions.normal({id, 0, count, 0}, horizon);
+        const StackFrame normal = positions.normal({id, 0, count, empty_stack}, horizon);
         REQUIRE(positions.normal(normal, horizon) == normal);
         REQUIRE(future(bounds, normal.b, horizon) == future(bounds, count, horizon));
         distinct.insert(normal);
@@ -138,7 +138,7 @@ TEST_CASE("Counts of items are normalised wherever they stand in the stack") {
     Positions positions;
     Positions::Frames frames;
     positions.begin_step();
-    positions.enter(positions.nodes().add(grammar, root), 0, frames);
+    positions.enter(positions.nodes().add(grammar, root), empty_stack, frames);
     // The places inside of an item: the first, the second, ... item.
     std::vector<std::pair<std::vector<bool>, StackFrame>> places;
     std::set<StackFrame> distinct;
@@ -164,7 +164,7 @@ TEST_CASE("Counts of items are normalised wherever they stand in the stack") {
       }
     }
     CHECK(distinct.size() <= 2 * (horizon + 1) + 2);
-    const StackFrame end{Positions::text_end, 0, 0, 0};
+    const StackFrame end{Positions::text_end, 0, 0, empty_stack};
     CHECK(positions.normal(end, horizon) == end);
   }
 }

@@ -21,14 +21,14 @@ struct Nodes {
     repeat = store.add(grammar, grammar.repeat(grammar.literal("a"), bounds, grammar.empty()));
   }
   NodeStore store;
-  NodeId repeat = 0;
+  StoredId repeat;
 };
 
-using Path = std::vector<std::tuple<NodeId, std::uint32_t, std::uint32_t>>;
+using Path = std::vector<std::tuple<StoredId, std::uint32_t, std::uint32_t>>;
 
 // Every stack that one stands for, frame by frame.
 void list(const StackSets& stacks, StackId id, Path path, std::set<Path>& all) {
-  if (id == 0) {
+  if (id == empty_stack) {
     all.insert(path);
     return;
   }
@@ -53,7 +53,7 @@ TEST_CASE("Stacks that are joined stand for each of them, and a frame on top in 
   std::mt19937 random(11);
   for (int round = 0; round < 500; ++round) {
     StackSets stacks(nodes.store);
-    std::vector<StackId> pool{0}, some;
+    std::vector<StackId> pool{empty_stack}, some;
     for (int i = 0; i < 30; ++i) {
       pool.push_back(
           stacks.push({NodeStore::empty, static_cast<std::uint32_t>(random() % 3),
@@ -68,14 +68,14 @@ TEST_CASE("Stacks that are joined stand for each of them, and a frame on top in 
     CAPTURE(round);
     REQUIRE(paths(stacks, joined) == expected);
     REQUIRE(stacks.joined({joined, some[0]}) == joined);
-    if (stacks[joined].node != StackSets::bundle || joined == 0) continue;
+    if (stacks[joined].node != StackSets::bundle || joined == empty_stack) continue;
     std::set<Path> united;
     for (const StackId one : stacks.united_ones(stacks[joined])) united.merge(paths(stacks, one));
     REQUIRE(united == expected);
     if (stacks.ones(stacks[joined]).size() <= 4) continue;
     std::set<std::tuple<bool, std::uint32_t, std::uint32_t>> tops;
     for (const StackId one : stacks.united_ones(stacks[joined])) {
-      REQUIRE(tops.emplace(one != 0, stacks[one].a, stacks[one].b).second);
+      REQUIRE(tops.emplace(one != empty_stack, stacks[one].a, stacks[one].b).second);
     }
   }
 }
@@ -85,14 +85,14 @@ TEST_CASE("Stacks that differ in how often a repetition has been are one") {
   StackSets stacks(nodes.store);
   std::vector<StackId> ids;
   for (std::uint32_t count = 1; count <= 64; ++count) {
-    ids.push_back(stacks.push({nodes.repeat, count, 0, 0}));
+    ids.push_back(stacks.push({nodes.repeat, count, 0, empty_stack}));
   }
   CHECK(stacks.joined(ids) == ids[0]);  // what may follow another may follow the first
   const Nodes fifty({50, 64});
   StackSets ranges(fifty.store);
   ids.clear();
   for (std::uint32_t count = 1; count <= 40; ++count) {
-    ids.push_back(ranges.push({fifty.repeat, count, 0, 0}));
+    ids.push_back(ranges.push({fifty.repeat, count, 0, empty_stack}));
   }
   const StackFrame all = ranges[ranges.joined(ids)];
   REQUIRE(all.node == fifty.repeat);
@@ -103,8 +103,8 @@ TEST_CASE("Stacks that differ in how often a repetition has been are one") {
   ids.clear();
   for (std::uint32_t outer = 1; outer <= 8; ++outer) {
     for (std::uint32_t inner = 1; inner <= 8; ++inner) {
-      ids.push_back(
-          stacks.push({nodes.repeat, inner, 0, stacks.push({nodes.repeat, outer, 1, 0})}));
+      ids.push_back(stacks.push(
+          {nodes.repeat, inner, 0, stacks.push({nodes.repeat, outer, 1, empty_stack})}));
     }
   }
   const StackFrame bundle = stacks[stacks.joined(ids)];
@@ -116,13 +116,13 @@ TEST_CASE("Stacks that differ in how often a repetition has been are one") {
 TEST_CASE("Counts that are far from their bounds are one value, however deep they are") {
   const Nodes nodes({0, 1000});
   StackSets stacks(nodes.store);
-  StackId deep = 0, twin = 0;
+  StackId deep, twin;
   for (std::uint32_t i = 0; i < 100'000; ++i) {
     deep = stacks.push({nodes.repeat, 1 + i % 7, 0, deep});
     twin = stacks.push({nodes.repeat, 3, 0, twin});
   }
   CHECK(stacks.normal(deep, 128) == stacks.normal(twin, 128));
-  CHECK(stacks.normal(stacks.push({nodes.repeat, 990, 0, 0}), 128) !=
-        stacks.normal(stacks.push({nodes.repeat, 3, 0, 0}), 128));
+  CHECK(stacks.normal(stacks.push({nodes.repeat, 990, 0, empty_stack}), 128) !=
+        stacks.normal(stacks.push({nodes.repeat, 3, 0, empty_stack}), 128));
   CHECK(stacks.bytes() > 100'000 * sizeof(StackFrame));
 }

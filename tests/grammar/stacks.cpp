@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <map>
 #include <random>
 #include <vector>
@@ -17,16 +18,18 @@ TEST_CASE("Equal stacks have equal numbers, and different ones do not") {
   for (int i = 0; i < 400; ++i) {
     std::vector<std::uint32_t> frames(random() % 4);
     for (auto& frame : frames) frame = static_cast<std::uint32_t>(random() % 3);
-    StackId id = 0;
-    for (const std::uint32_t frame : frames) id = pool.push({frame, frame + 1, frame + 2, id});
+    StackId id;
+    for (const std::uint32_t frame : frames) {
+      id = pool.push({StoredId(frame), frame + 1, frame + 2, id});
+    }
     for (std::size_t k = 0; k < seen.size(); ++k)
       REQUIRE((seen[k] == frames) == (numbers[k] == id));
     seen.push_back(frames);
     numbers.push_back(id);
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame, id = pool[id].below) {
-      REQUIRE(pool[id].node == *frame);
+      REQUIRE(pool[id].node == StoredId(*frame));
     }
-    REQUIRE(id == 0);
+    REQUIRE(id == empty_stack);
   }
 }
 

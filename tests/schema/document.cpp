@@ -38,7 +38,7 @@ TEST_CASE("References name pointers, anchors and embedded resources") {
       "a/b~": {"$anchor": "one", "const": 1},
       "inner": {"$id": "inner", "$defs": {"x": {"const": 2}}, "items": {"$anchor": "one"}}}})");
   const Document document(root);
-  const auto place = [&](const char* reference, Document::ResourceId from = 0) {
+  const auto place = [&](const char* reference, Document::ResourceId from = {}) {
     return document.find(reference, from, "#/$ref").pointer;
   };
   CHECK(place("#") == "#");
@@ -47,8 +47,8 @@ TEST_CASE("References name pointers, anchors and embedded resources") {
   CHECK(place("http://h/root#one") == "#/$defs/a~1b~0");
   CHECK(place("inner") == "#/$defs/inner");
   CHECK(place("inner#/$defs/x") == "#/$defs/inner/$defs/x");
-  const auto inner = document.resource_of(root["$defs"]["inner"], 0);
-  CHECK(inner != 0);
+  const auto inner = document.resource_of(root["$defs"]["inner"], {});
+  CHECK(inner != Document::ResourceId{});
   CHECK(place("#one", inner) == "#/$defs/inner/items");
   CHECK(place("root", inner) == "#");
   const auto code = [&](const char* reference) {
@@ -70,7 +70,7 @@ TEST_CASE("Documents given beside the schema can be referred to") {
   const Json root = true;
   const std::map<std::string, Json> remotes{{"http://h/a.json", {{"definitions", {{"x", true}}}}}};
   const Document document(root, SchemaDraft::draft7, remotes);
-  CHECK(document.find("http://h/a.json#/definitions/x", 0, "#").pointer ==
+  CHECK(document.find("http://h/a.json#/definitions/x", {}, "#").pointer ==
         "http://h/a.json#/definitions/x");
 }
 
@@ -78,14 +78,14 @@ TEST_CASE("Up to draft 7 a reference has no siblings, and $id may be an anchor")
   const Json root = Json::parse(R"({"$schema": "http://json-schema.org/draft-07/schema#",
       "definitions": {"a": {"$id": "#here"}, "b": {"$id": "other", "$ref": "#here"}}})");
   const Document document(root);
-  CHECK(document[0].draft == SchemaDraft::draft7);
-  CHECK(document.find("#here", 0, "#").pointer == "#/definitions/a");
-  CHECK_THROWS_AS(document.find("other", 0, "#"), Error);
+  CHECK(document[{}].draft == SchemaDraft::draft7);
+  CHECK(document.find("#here", {}, "#").pointer == "#/definitions/a");
+  CHECK_THROWS_AS(document.find("other", {}, "#"), Error);
 }
 
 TEST_CASE("What looks like a name inside a constant is none") {
   const Json root = Json::parse(R"({"const": {"$anchor": "a"}, "x-own": {"$id": "b"}})");
   const Document document(root);
-  CHECK_THROWS_AS(document.find("#a", 0, "#"), Error);
-  CHECK_THROWS_AS(document.find("b", 0, "#"), Error);
+  CHECK_THROWS_AS(document.find("#a", {}, "#"), Error);
+  CHECK_THROWS_AS(document.find("b", {}, "#"), Error);
 }

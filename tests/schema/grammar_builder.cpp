@@ -48,8 +48,8 @@ TEST_CASE("Equal schemas in different places are one node") {
       ]})");
   const auto& grammar = values.grammar;
   int sets            = 0;
-  for (NodeId id = 0; id < grammar.size(); ++id) {
-    sets += grammar[id].kind == Grammar::Kind::keyed_set ? 1 : 0;
+  for (std::uint32_t i = 0; i < grammar.size(); ++i) {
+    sets += grammar[NodeId(i)].kind == Grammar::Kind::keyed_set ? 1 : 0;
   }
   CHECK(sets == 2);  // theirs, and that of any value
 }
@@ -190,7 +190,9 @@ TEST_CASE("Conditions on which keys are there hold for every set of keys, in eve
         ++refused;
         continue;
       }
-      for (NodeId id = 0; id < grammar.size(); ++id) conditions += grammar[id].together.size();
+      for (std::uint32_t i = 0; i < grammar.size(); ++i) {
+        conditions += grammar[NodeId(i)].together.size();
+      }
       for (const std::set<std::string>& some : sets) {
         std::vector<std::string> order(some.begin(), some.end());
         if (!documented) std::shuffle(order.begin(), order.end(), random);

@@ -56,7 +56,7 @@ class Compiled {
  private:
   Json schema_;
   Grammar grammar_;
-  NodeId root_ = 0;
+  NodeId root_{};
   std::optional<Automaton> automaton_;
 };
 

@@ -41,7 +41,7 @@ class Matcher {
   const Result& at(NodeId id, std::size_t start) {
     const auto key = std::pair{id, start};
     if (const auto known = known_.find(key); known != known_.end()) return known->second;
-    Result result = live_[id] ? compute(id, start) : Result{};
+    Result result = live_[id.index()] ? compute(id, start) : Result{};
     if (result.ends.count(text_.size()) != 0) result.is_prefix = true;
     return known_.emplace(key, std::move(result)).first->second;
   }
@@ -122,7 +122,7 @@ class Matcher {
         const Result& one = at(node.children[0], from);
         ends.insert(one.ends.begin(), one.ends.end());
         // An item may begin here; what is still missing can be written if a separator can.
-        const bool completes = count >= node.occurrences.min || live_[node.separator];
+        const bool completes = count >= node.occurrences.min || live_[node.separator.index()];
         result.is_prefix |= one.is_prefix && completes;
       }
       if (count >= node.occurrences.min) result.ends.insert(ends.begin(), ends.end());
@@ -130,7 +130,7 @@ class Matcher {
       if (count == node.occurrences.max) break;
       for (const std::size_t from : ends) {
         const Result& one = at(node.separator, from);
-        result.is_prefix |= one.is_prefix && live_[node.children[0]];
+        result.is_prefix |= one.is_prefix && live_[node.children[0].index()];
         starts.insert(one.ends.begin(), one.ends.end());
       }
       // Items are not empty, so a text has fewer of them than bytes.
@@ -221,7 +221,7 @@ class Matcher {
   // A literal, then a node.
   Result prefixed(std::string_view bytes, NodeId continuation, std::size_t start) {
     Result result;
-    if (!live_[continuation]) return result;
+    if (!live_[continuation.index()]) return result;
     const Result head = literal(bytes, start);
     for (const std::size_t from : head.ends) add(result, at(continuation, from));
     result.is_prefix |= head.is_prefix;
@@ -332,7 +332,7 @@ class Matcher {
                 std::size_t start) {
     if (!node.strings) return prefixed(literal, value, start);
     Result result;
-    if (!live_[value]) return result;
+    if (!live_[value.index()]) return result;
     const std::string wanted = name_of(node, literal).text;
     for (std::size_t end = start; end <= text_.size(); ++end) {
       const std::string_view key = text_.substr(start, end - start);
@@ -359,7 +359,7 @@ class Matcher {
                                                     std::size_t start,
                                                     const std::set<std::string>& written) {
     std::vector<std::pair<std::string, Result>> results;
-    if (!live_[others.value]) return results;
+    if (!live_[others.value.index()]) return results;
     std::set<std::string> shadows = written;
     for (const auto& [text, i] : literals(*node.literals)) shadows.insert(name_of(node, text).text);
     const text::Dfa& dfa   = *others.key;
@@ -447,7 +447,7 @@ class Matcher {
       std::size_t leading = 0;
       while (leading < node.leading && set.seen[leading]) ++leading;
       for (std::size_t i = 0; i < count; ++i) {
-        if (set.seen[i] || !live_[node.children[i]]) continue;
+        if (set.seen[i] || !live_[node.children[i].index()]) continue;
         if (leading < node.leading && i != leading) continue;
         if (node.documented_order && i < set.passed) continue;
         Set then     = set;
@@ -466,7 +466,7 @@ class Matcher {
     };
     const bool open =
         std::any_of(node.others.begin(), node.others.end(), [&](const KeyedSet::Others& others) {
-          if (others.key->empty() || !live_[others.value]) return false;
+          if (others.key->empty() || !live_[others.value.index()]) return false;
           std::set<std::string> shadows;
           for (const auto& [text, i] : keys) shadows.insert(name_of(node, text).text);
           return ends_elsewhere(node, *others.key, 0, "", shadows);

@@ -102,7 +102,7 @@ class GrammarConstraint {
 
   VocabularyIndex cache_;
   std::shared_ptr<constraint::SharedStates> states_;
-  NodeId root_;
+  grammar::StoredId root_;
   State initial_;
   std::shared_ptr<constraint::StatesRenewal> renewal_;
 };

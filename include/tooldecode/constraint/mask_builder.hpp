@@ -296,7 +296,7 @@ class MaskBuilder {
         if (state == text::Dfa::dead) continue;
         const grammar::StackFrame key = walk_.in_other_key(frame, k, state);
         grammar::StackFrame alike     = key;
-        alike.below                   = is_tracked ? key.below : 0;
+        alike.below                   = is_tracked ? key.below : grammar::empty_stack;
         others[{is_tracked, alike, std::move(apart[k])}].push_back(is_tracked ? frame : key);
       }
     }

@@ -38,7 +38,7 @@ class CompiledTools {
   struct Link {
     const Tool* tool     = nullptr;
     std::uint32_t number = 0;  ///< its tag in the automaton
-    NodeId node          = 0;
+    grammar::StoredId node{};
   };
 
   /// The tools for one machine, while no other is made. Forgets those that nobody else has any

@@ -47,7 +47,7 @@ TOOLDECODE_INLINE CompiledTools::Link CompiledTools::Lock::link(
   if (known == tools_.tools_.end()) {
     Grammar grammar;
     const NodeId root = grammar.tagged(tools_.next_number_, make(grammar));
-    const NodeId node = tools_.states_->automaton().compile(grammar, root);
+    const auto node   = tools_.states_->automaton().compile(grammar, root);
     known = tools_.tools_.emplace(tool, Link{tool.get(), tools_.next_number_++, node}).first;
   }
   return latest = known->second;

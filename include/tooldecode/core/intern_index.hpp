@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/id.hpp>
 
 namespace tooldecode::core {
 
@@ -20,6 +21,11 @@ namespace tooldecode::core {
   value ^= value >> 32;
   hash = (hash ^ value) * 0xD6E8FEB86659FD93ULL;
   return hash ^ hash >> 32;
+}
+/// The same of an id.
+template <class Owner>
+[[nodiscard]] constexpr std::uint64_t hash_combine(std::uint64_t hash, Id<Owner> id) noexcept {
+  return hash_combine(hash, id.number());
 }
 
 /// An open-addressing table of numbers whose values live elsewhere.

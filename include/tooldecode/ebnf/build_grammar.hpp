@@ -23,7 +23,7 @@ namespace tooldecode::ebnf {
 /// A grammar and the node that a whole text matches.
 struct RootedGrammar {
   Grammar grammar;
-  NodeId root = 0;
+  NodeId root{};
 };
 
 namespace detail {
@@ -101,7 +101,7 @@ class LeftCornerTransform {
   };
   using Key = std::array<std::uint32_t, 3>;
   struct Made {
-    NodeId node   = 0;
+    NodeId node{};
     bool is_open  = false;
     bool is_known = false;  // `node` may be referred to
     bool is_done  = false;
@@ -330,7 +330,7 @@ class LeftCornerTransform {
   std::vector<Key> pending_;
   std::size_t depth_ = 0;
   Grammar grammar_;
-  NodeId nothing_ = 0, empty_ = 0;
+  NodeId nothing_, empty_;
 };
 
 }  // namespace detail

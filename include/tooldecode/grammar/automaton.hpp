@@ -62,22 +62,22 @@ class Automaton {
   State add(const Grammar& grammar, NodeId root) { return begin(compile(grammar, root)); }
   /// Takes a grammar in and gives its number: for `begin`, and where no text of it is empty for
   /// Grammar::linked in later grammars.
-  NodeId compile(const Grammar& grammar, NodeId root) {
+  StoredId compile(const Grammar& grammar, NodeId root) {
     if (is_left_recursive(grammar)) {
       throw Error(Errc::limit_exceeded, "", "the grammar refers to itself without reading a byte");
     }
-    const NodeId node = positions_.nodes().add(grammar, root);
+    const StoredId node = positions_.nodes().add(grammar, root);
     if (node == NodeStore::nothing) {
       throw Error(Errc::unsatisfiable_schema, "", "no text satisfies the grammar");
     }
     return node;
   }
   /// The state at the beginning of the texts of a grammar that was taken in.
-  State begin(NodeId node) {
+  State begin(StoredId node) {
     const std::lock_guard lock(mutex_);
     Positions::Frames frames;
     positions_.begin_step();
-    positions_.enter(node, 0, frames);
+    positions_.enter(node, empty_stack, frames);
     positions_.merge(frames, 0);
     return intern(frames);
   }

@@ -18,6 +18,7 @@
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/id.hpp>
 #include <tooldecode/grammar/keys_together.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/occurrences.hpp>
@@ -26,7 +27,12 @@
 namespace tooldecode {
 
 /// Index of a node in its Grammar.
-using NodeId = std::uint32_t;
+using NodeId = core::Id<class Grammar>;
+
+namespace grammar {
+/// Number of a node in a NodeStore, where equal nodes of all grammars are one.
+using StoredId = core::Id<class NodeStore>;
+}  // namespace grammar
 
 /// Members in any order: an object's properties, a call's keyword arguments.
 ///
@@ -40,13 +46,13 @@ using NodeId = std::uint32_t;
 struct KeyedSet {
   struct Member {
     std::vector<std::string> spellings;  ///< the key as written, quotes included; one or more
-    NodeId value  = 0;                   ///< what follows the key: the colon and the value
+    NodeId value{};                      ///< what follows the key: the colon and the value
     bool required = false;
   };
   /// Further members: those whose key a lexeme accepts.
   struct Others {
-    text::DfaPointer key;                                      ///< quotes included
-    NodeId value                                         = 0;  ///< what follows the key
+    text::DfaPointer key;  ///< quotes included
+    NodeId value{};        ///< what follows the key
     friend bool operator==(const Others&, const Others&) = default;
   };
   /// Where one member is, another must be as well; by index.
@@ -54,7 +60,7 @@ struct KeyedSet {
 
   std::vector<Member> members;
   std::vector<Others> others;  ///< lexemes that exclude each other
-  NodeId separator = 0;        ///< between two members
+  NodeId separator{};          ///< between two members
   text::Occurrences count{};   ///< of members, in all
   std::vector<Dependence> dependent{};
   /// Which members may be there together, of those with no key in common; by index. With neither
@@ -99,7 +105,7 @@ class Grammar {
   /// Adds one part of a grammar, a tool's arguments say, to the grammar that it is given.
   using MakePart = std::function<NodeId(Grammar&)>;
   /// Gives the number, for `linked`, of a part that may have been compiled before.
-  using PartSource = std::function<NodeId(std::uint32_t part, const MakePart& make)>;
+  using PartSource = std::function<grammar::StoredId(std::uint32_t part, const MakePart& make)>;
 
   Grammar() = default;
   /// A grammar whose parts, about so many, come from elsewhere, see ToolLibrary.
@@ -117,8 +123,8 @@ class Grammar {
     text::DfaPointer dfa{};                  ///< lexeme
     text::Occurrences occurrences{};         ///< repeat: items; lexeme: units; keyed_set: members
     Literals literals{};                     ///< trie and keyed_set
-    NodeId separator  = 0;                   ///< repeat and keyed_set
-    std::uint32_t tag = 0;                   ///< tag
+    NodeId separator{};                      ///< repeat and keyed_set
+    std::uint32_t tag = 0;                   ///< tag; linked: the number
     std::vector<std::uint64_t> required{};   ///< keyed_set: bit set of the members
     std::vector<KeyedSet::Others> others{};  ///< keyed_set
     std::vector<KeyedSet::Dependence> dependent{};  ///< keyed_set
@@ -209,7 +215,9 @@ class Grammar {
     return add({.kind = Kind::tag, .children = {node}, .tag = tag});
   }
   /// What the automaton that this grammar is for has under this number, see Automaton::compile.
-  [[nodiscard]] NodeId linked(NodeId number) { return add({.kind = Kind::linked, .tag = number}); }
+  [[nodiscard]] NodeId linked(grammar::StoredId number) {
+    return add({.kind = Kind::linked, .tag = number.number()});
+  }
   /// A part under its number as a tag, from the grammar's source of parts if it has one.
   template <std::invocable<Grammar&> Make>
   [[nodiscard]] NodeId part(std::uint32_t number, const Make& make) {
@@ -218,8 +226,8 @@ class Grammar {
   /// A node to be given its meaning later by `define`; accepts nothing until then.
   [[nodiscard]] NodeId reserve() { return add({.kind = Kind::reference}); }
   void define(NodeId reserved, NodeId body) {
-    TOOLDECODE_ASSERT(nodes_[reserved].kind == Kind::reference);
-    nodes_[reserved].children = {body};
+    TOOLDECODE_ASSERT(nodes_[reserved.index()].kind == Kind::reference);
+    nodes_[reserved.index()].children = {body};
   }
 
   /// Leaves out the members that depend on members that are left out, themselves or by others.
@@ -263,19 +271,19 @@ class Grammar {
     return set.dependent.empty() || possible <= bounds.max;
   }
 
-  [[nodiscard]] const Node& operator[](NodeId id) const { return nodes_[id]; }
+  [[nodiscard]] const Node& operator[](NodeId id) const { return nodes_[id.index()]; }
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
 
   /// For each node, whether any text at all matches it; nodes before `first` are taken to be
   /// matched. O(nodes x depth of mutual recursion).
-  [[nodiscard]] std::vector<char> satisfiable(NodeId first = 0) const {
+  [[nodiscard]] std::vector<char> satisfiable(NodeId first = {}) const {
     std::vector<char> live(nodes_.size(), 0);
-    std::fill_n(live.begin(), first, 1);
+    std::fill_n(live.begin(), first.index(), 1);
     for (bool changed = true; changed;) {
       changed = false;
-      BuildBudget::spend(2 * (nodes_.size() - first));
-      for (NodeId id = first; id < nodes_.size(); ++id) {
-        if (!live[id] && satisfiable(nodes_[id], live)) live[id] = 1, changed = true;
+      BuildBudget::spend(2 * (nodes_.size() - first.index()));
+      for (std::size_t i = first.index(); i < nodes_.size(); ++i) {
+        if (!live[i] && satisfiable(nodes_[i], live)) live[i] = 1, changed = true;
       }
     }
     return live;
@@ -288,7 +296,7 @@ class Grammar {
                        2 * (sizeof(Node) + 4 * node.children.size() + node.text.size() +
                             8 * node.required.size() + 8 * node.dependent.size()));
     nodes_.push_back(std::move(node));
-    return static_cast<NodeId>(nodes_.size() - 1);
+    return NodeId(static_cast<std::uint32_t>(nodes_.size() - 1));
   }
 
   // A child whose every literal is an earlier one's cannot be reached.
@@ -330,7 +338,7 @@ class Grammar {
   }
 
   static bool satisfiable(const Node& node, const std::vector<char>& live) {
-    const auto is_live = [&](NodeId child) { return live[child] != 0; };
+    const auto is_live = [&](NodeId child) { return live[child.index()] != 0; };
     switch (node.kind) {
       case Kind::nothing:
         return false;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace tooldecode::grammar {
 namespace detail {
 
 inline bool is_nullable(const Grammar::Node& node, const std::vector<char>& nullable) {
-  const auto child = [&](NodeId id) { return nullable[id] != 0; };
+  const auto child = [&](NodeId id) { return nullable[id.index()] != 0; };
   switch (node.kind) {
     case Grammar::Kind::empty:
       return true;
@@ -43,7 +44,7 @@ inline std::vector<NodeId> left_children(const Grammar::Node& node,
   switch (node.kind) {
     case Grammar::Kind::sequence: {
       const auto last = std::find_if(node.children.begin(), node.children.end(),
-                                     [&](NodeId child) { return !nullable[child]; });
+                                     [&](NodeId child) { return !nullable[child.index()]; });
       return {node.children.begin(), last == node.children.end() ? last : last + 1};
     }
     case Grammar::Kind::choice:
@@ -52,7 +53,7 @@ inline std::vector<NodeId> left_children(const Grammar::Node& node,
       return node.children;
     case Grammar::Kind::repeat:
       // After an empty item comes the separator, and after that the item again.
-      if (nullable[node.children[0]]) return {node.children[0], node.separator};
+      if (nullable[node.children[0].index()]) return {node.children[0], node.separator};
       return node.children;
     default:
       return {};
@@ -70,37 +71,38 @@ inline std::vector<NodeId> left_children(const Grammar::Node& node,
   std::vector<char> nullable(grammar.size(), 0);
   for (bool changed = true; changed;) {
     changed = false;
-    for (NodeId id = 0; id < grammar.size(); ++id) {
-      if (nullable[id] || !detail::is_nullable(grammar[id], nullable)) continue;
-      nullable[id] = 1;
-      changed      = true;
+    for (std::uint32_t i = 0; i < grammar.size(); ++i) {
+      if (nullable[i] || !detail::is_nullable(grammar[NodeId(i)], nullable)) continue;
+      nullable[i] = 1;
+      changed     = true;
     }
   }
   enum Mark : char { unvisited, open, done };
   std::vector<Mark> marks(grammar.size(), unvisited);
   std::vector<std::pair<NodeId, std::vector<NodeId>>> path;
   const auto visit = [&](NodeId id) {
-    marks[id] = open;
+    marks[id.index()] = open;
     path.emplace_back(id, detail::left_children(grammar[id], nullable));
   };
-  for (NodeId root = 0; root < grammar.size(); ++root) {
+  for (std::uint32_t i = 0; i < grammar.size(); ++i) {
+    const NodeId root(i);
     const Grammar::Node& node = grammar[root];
-    if (node.kind == Grammar::Kind::repeat && nullable[node.children[0]] &&
-        nullable[node.separator]) {
+    if (node.kind == Grammar::Kind::repeat && nullable[node.children[0].index()] &&
+        nullable[node.separator.index()]) {
       return true;
     }
-    if (marks[root] == unvisited) visit(root);
+    if (marks[root.index()] == unvisited) visit(root);
     while (!path.empty()) {
       std::vector<NodeId>& children = path.back().second;
       if (children.empty()) {
-        marks[path.back().first] = done;
+        marks[path.back().first.index()] = done;
         path.pop_back();
         continue;
       }
       const NodeId child = children.back();
       children.pop_back();
-      if (marks[child] == open) return true;
-      if (marks[child] == unvisited) visit(child);
+      if (marks[child.index()] == open) return true;
+      if (marks[child.index()] == unvisited) visit(child);
     }
   }
   return false;

@@ -29,28 +29,30 @@ namespace tooldecode::grammar {
 class MembersSeen {
  public:
   using Node = NodeStore::Node;
-  using Set  = std::uint32_t;
+  using Set  = SeenId;
 
   /// Whether the text may have no further member.
   [[nodiscard]] bool is_complete(const Node& node, Set seen) const {
-    if (node.occurrences.min != 0 && count(node, pool_[seen]) < node.occurrences.min) return false;
+    if (node.occurrences.min != 0 && count(node, words_of(seen)) < node.occurrences.min)
+      return false;
     for (const KeyedSet::Together& together : node.together) {
-      if (!together.allows(part_of(together, pool_[seen]))) return false;
+      if (!together.allows(part_of(together, words_of(seen)))) return false;
     }
     if (is_simple(node)) {
       for (std::size_t w = 0; w < node.required.size(); ++w) {
-        if ((node.required[w] & ~word(pool_[seen], w)) != 0) return false;
+        if ((node.required[w] & ~word(words_of(seen), w)) != 0) return false;
       }
       return true;
     }
-    if (is_plain(node)) return !requires_any(node, passed(node, pool_[seen]), node.children.size());
-    return !first(missing(node, pool_[seen]));
+    if (is_plain(node))
+      return !requires_any(node, passed(node, words_of(seen)), node.children.size());
+    return !first(missing(node, words_of(seen)));
   }
 
   /// Whether a member may come next.
   [[nodiscard]] bool may_follow(const Node& node, Set seen, std::uint32_t member) const {
     if (node.children[member] == NodeStore::nothing) return false;
-    const Words& words = pool_[seen];
+    const Words& words = words_of(seen);
     if (node.documented_order ? member < passed(node, words) : has(words, member)) return false;
     if (const auto next = next_leading(node, words); next && *next != member) return false;
     for (const KeyedSet::Together& together : node.together) {
@@ -69,14 +71,14 @@ class MembersSeen {
     if (written + size(lacking) > node.occurrences.max) return false;
     if (!node.documented_order || !node.others.empty()) return true;
     const auto later = std::count_if(node.children.begin() + member + 1, node.children.end(),
-                                     [](NodeId child) { return child != NodeStore::nothing; });
+                                     [](StoredId child) { return child != NodeStore::nothing; });
     return written + static_cast<std::size_t>(later) >= node.occurrences.min;
   }
 
   /// Whether one of the other members may come next.
   [[nodiscard]] bool may_add(const Node& node, Set seen) const {
     if (node.others.empty()) return false;
-    const Words& words = pool_[seen];
+    const Words& words = words_of(seen);
     if (next_leading(node, words)) return false;
     if (is_simple(node)) return true;
     if (is_plain(node)) return !requires_any(node, passed(node, words), node.children.size());
@@ -86,17 +88,17 @@ class MembersSeen {
   }
 
   [[nodiscard]] Set after(const Node& node, Set seen, std::uint32_t member) {
-    return pool_.intern(with(node, pool_[seen], member));
+    return intern(with(node, words_of(seen), member));
   }
   /// \param key  the number of its text, see is_tracked; 0 where it does not matter
   [[nodiscard]] Set after_other(const Node& node, Set seen, std::uint32_t key = 0) {
     if (is_simple(node)) return seen;
-    Words words = widened(node, pool_[seen]);
+    Words words = widened(node, words_of(seen));
     if (node.documented_order) words[bits(node)] = node.children.size();
     add_one(node, words);
     if (key != 0) words.insert(std::upper_bound(texts(node, words), words.end(), key), key);
     forget(node, words);
-    return pool_.intern(std::move(words));
+    return intern(std::move(words));
   }
 
   /// Whether it matters which key one of the others has next: the least number asks for more keys
@@ -104,36 +106,39 @@ class MembersSeen {
   /// repeated.
   [[nodiscard]] bool is_tracked(const Node& node, Set seen) const {
     if (node.occurrences.min < 2) return false;
-    const std::uint32_t more = owed(node, pool_[seen]);
+    const std::uint32_t more = owed(node, words_of(seen));
     return more > 1 || (more == 1 && remembers(node, seen));
   }
   /// Whether keys of others have been written that may not be repeated.
   [[nodiscard]] bool remembers(const Node& node, Set seen) const {
-    return node.occurrences.min > 1 && pool_[seen].size() > bits(node) + 2;
+    return node.occurrences.min > 1 && words_of(seen).size() > bits(node) + 2;
   }
   /// The numbers of these keys, ascending.
   [[nodiscard]] std::span<const std::uint64_t> remembered(const Node& node, Set seen) const {
     if (!remembers(node, seen)) return {};
-    return std::span(pool_[seen]).subspan(bits(node) + 2);
+    return std::span(words_of(seen)).subspan(bits(node) + 2);
   }
 
   /// Another object's set, here; `renumber(key)` gives the number that the text of a key has here.
   template <class Renumber>
   [[nodiscard]] Set adopt(const MembersSeen& from, const Node& node, Set seen, Renumber renumber) {
-    Words words = from.pool_[seen];
+    Words words = from.words_of(seen);
     if (from.remembers(node, seen)) {
       for (auto key = texts(node, words); key != words.end(); ++key) {
         *key = renumber(static_cast<std::uint32_t>(*key));
       }
       std::sort(texts(node, words), words.end());
     }
-    return pool_.intern(std::move(words));
+    return intern(std::move(words));
   }
   /// About how much memory the sets take.
   [[nodiscard]] std::size_t bytes() const noexcept { return pool_.bytes(); }
 
  private:
   using Words = WordsPool<std::uint64_t>::Words;
+
+  [[nodiscard]] const Words& words_of(Set seen) const noexcept { return pool_[seen.number()]; }
+  [[nodiscard]] Set intern(Words words) { return Set(pool_.intern(std::move(words))); }
 
   // The members of a condition that are there, as its sets are numbered.
   static std::uint32_t part_of(const KeyedSet::Together& together, const Words& words) noexcept {

@@ -40,14 +40,14 @@ namespace tooldecode::grammar {
 ///                  others; reads of numbers already handed out need no lock
 class NodeStore {
  public:
-  using Kind                      = Grammar::Kind;
-  static constexpr NodeId nothing = 0, empty = 1;
+  using Kind = Grammar::Kind;
+  static constexpr StoredId nothing{0}, empty{1};
   static constexpr std::size_t max_at_once = 1024;
 
   /// Further members of a keyed set, see KeyedSet::Others.
   struct Others {
-    NodeId key   = 0;  ///< the lexeme
-    NodeId value = 0;
+    StoredId key{};  ///< the lexeme
+    StoredId value{};
     std::vector<text::Dfa::State>
         state{};                    ///< [positions of the members' trie]: the lexeme's there
     std::vector<char> completes{};  ///< [positions]: a key that is no member's begins so
@@ -55,12 +55,12 @@ class NodeStore {
 
   struct Node {
     Kind kind = Kind::nothing;
-    std::vector<NodeId> children{};
+    std::vector<StoredId> children{};
     std::string text{};
     text::DfaPointer dfa{};
     text::Occurrences occurrences{};
     Grammar::Literals literals{};
-    NodeId separator  = 0;
+    StoredId separator{};
     std::uint32_t tag = 0;
     std::vector<std::uint64_t> required{};
     std::vector<Others> others{};
@@ -77,7 +77,7 @@ class NodeStore {
     nodes_.emplace(Node{.kind = Kind::empty});
   }
 
-  [[nodiscard]] const Node& operator[](NodeId id) const noexcept { return nodes_[id]; }
+  [[nodiscard]] const Node& operator[](StoredId id) const noexcept { return nodes_[id.index()]; }
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
   /// About how much memory the nodes take.
   [[nodiscard]] std::size_t bytes() const noexcept {
@@ -85,14 +85,14 @@ class NodeStore {
   }
 
   /// The number of a grammar's node; 0 where no text matches it.
-  [[nodiscard]] NodeId add(const Grammar& grammar, NodeId root) {
+  [[nodiscard]] StoredId add(const Grammar& grammar, NodeId root) {
     return add(grammar, root, [] {  // or whoever waits for the lock would not have it
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     });
   }
   /// The same; what is done in the pauses, after each `max_at_once` nodes, may itself `add`.
   template <class Pause>
-  [[nodiscard]] NodeId add(const Grammar& grammar, NodeId root, const Pause& pause) {
+  [[nodiscard]] StoredId add(const Grammar& grammar, NodeId root, const Pause& pause) {
     std::unique_lock lock(mutex_);
     return Import(*this, grammar).run(root, [&] {
       lock.unlock();
@@ -102,7 +102,7 @@ class NodeStore {
   }
 
  private:
-  static constexpr NodeId unknown         = ~NodeId{0};
+  static constexpr StoredId unknown{~std::uint32_t{0}};
   static constexpr std::size_t max_merged = 256;  // bytes of neighbouring literals made one
 
   // Takes one grammar in, depth first, without recursion of its own.
@@ -116,32 +116,33 @@ class NodeStore {
           open_(grammar.size(), 0) {}
 
     template <class Pause>
-    NodeId run(NodeId root, const Pause& pause) {
+    StoredId run(NodeId root, const Pause& pause) {
       std::vector<std::pair<NodeId, std::size_t>> path{{root, 0}};
-      open_[root]      = 1;
-      std::size_t done = 0;
+      open_[root.index()] = 1;
+      std::size_t done    = 0;
       while (!path.empty()) {
         const NodeId id = path.back().first;
-        if (live_[id]) {
-          if (const NodeId next = unvisited_child(id, path.back().second); next != unknown) {
-            open_[next] = 1;
-            path.emplace_back(next, 0);
+        if (live_[id.index()]) {
+          if (const auto next = find_unvisited_child(id, path.back().second)) {
+            open_[next->index()] = 1;
+            path.emplace_back(*next, 0);
             continue;
           }
         }
         path.pop_back();
-        const NodeId made = live_[id] ? make(id) : nothing;
-        if (known_[id] != unknown) store_.nodes_[known_[id]].children = {made};
-        known_[id] = made;
+        const StoredId made = live_[id.index()] ? make(id) : nothing;
+        StoredId& known     = known_[id.index()];
+        if (known != unknown) store_.nodes_[known.index()].children = {made};
+        known = made;
         if (++done % max_at_once == 0) pause();
       }
-      return known_[root];
+      return known_[root.index()];
     }
 
    private:
     // The next child to visit; one that is still open is reached by recursion, and gets a number
     // now.
-    NodeId unvisited_child(NodeId id, std::size_t& from) {
+    std::optional<NodeId> find_unvisited_child(NodeId id, std::size_t& from) {
       const Grammar::Node& node = grammar_[id];
       const auto child          = [&](std::size_t i) {
         if (i < node.children.size()) return node.children[i];
@@ -152,14 +153,15 @@ class NodeStore {
       const std::size_t count = node.children.size() + node.others.size() + (separates ? 1 : 0);
       while (from < count) {
         const NodeId next = child(from++);
-        if (known_[next] != unknown) continue;
-        if (!open_[next]) return next;
-        known_[next] = static_cast<NodeId>(store_.nodes_.emplace(Node{.kind = Kind::reference}));
+        StoredId& known   = known_[next.index()];
+        if (known != unknown) continue;
+        if (!open_[next.index()]) return next;
+        known = store_.append(Node{.kind = Kind::reference});
       }
-      return unknown;
+      return std::nullopt;
     }
 
-    NodeId make(NodeId id) {
+    StoredId make(NodeId id) {
       const Grammar::Node& node = grammar_[id];
       Node made{.kind = node.kind, .occurrences = node.occurrences, .tag = node.tag};
       switch (node.kind) {
@@ -168,9 +170,9 @@ class NodeStore {
         case Kind::empty:
           return empty;
         case Kind::linked:
-          return node.tag;
+          return StoredId(node.tag);
         case Kind::reference:
-          return known_[node.children[0]];
+          return number_of(node.children[0]);
         case Kind::literal:
           made.text = node.text;
           break;
@@ -181,7 +183,7 @@ class NodeStore {
           return sequence(node);
         case Kind::choice:
           for (const NodeId child : node.children) {
-            const NodeId one = known_[child];
+            const StoredId one = number_of(child);
             if (one != nothing && is_first(one, made.children)) made.children.push_back(one);
           }
           seen_.clear();
@@ -189,12 +191,12 @@ class NodeStore {
           if (made.children.size() == 1) return made.children[0];
           break;
         case Kind::repeat:
-          made.separator = known_[node.separator];
-          made.children  = {known_[node.children[0]]};
+          made.separator = number_of(node.separator);
+          made.children  = {number_of(node.children[0])};
           if (made.children[0] == nothing) return node.occurrences.min == 0 ? empty : nothing;
           break;
         case Kind::tag:
-          made.children = {known_[node.children[0]]};
+          made.children = {number_of(node.children[0])};
           if (made.children[0] == nothing) return nothing;
           break;
         case Kind::trie:
@@ -208,14 +210,16 @@ class NodeStore {
       return store_.intern(std::move(made));
     }
 
+    [[nodiscard]] StoredId number_of(NodeId id) const { return known_[id.index()]; }
+
     // Whether a number is none of some; many are told by a table, which is to be cleared then.
-    bool is_first(NodeId id, const std::vector<NodeId>& others) {
+    bool is_first(StoredId id, const std::vector<StoredId>& others) {
       if (others.size() < 32) return std::find(others.begin(), others.end(), id) == others.end();
       if (seen_.empty()) seen_.insert(others.begin(), others.end());
       return seen_.insert(id).second;
     }
 
-    NodeId sequence(const Grammar::Node& node) {
+    StoredId sequence(const Grammar::Node& node) {
       Node made{.kind = Kind::sequence};
       std::string text;
       const auto end_text = [&] {
@@ -224,7 +228,7 @@ class NodeStore {
         text.clear();
       };
       for (const NodeId child : node.children) {
-        const NodeId one = known_[child];
+        const StoredId one = number_of(child);
         if (one == empty) continue;
         if (one == nothing) return nothing;
         if (store_[one].kind == Kind::literal &&
@@ -242,7 +246,7 @@ class NodeStore {
     }
 
     void trie(const Grammar::Node& node, Node& made) {
-      for (const NodeId child : node.children) made.children.push_back(known_[child]);
+      for (const NodeId child : node.children) made.children.push_back(number_of(child));
       made.literals   = node.literals;
       const auto dead = [&](std::uint32_t i) { return made.children[i] == nothing; };
       if (std::find(made.children.begin(), made.children.end(), nothing) != made.children.end()) {
@@ -252,9 +256,9 @@ class NodeStore {
 
     // Gives false where no text is left: members may have taken the place of all others.
     bool keyed_set(const Grammar::Node& node, Node& made) {
-      for (const NodeId child : node.children) made.children.push_back(known_[child]);
+      for (const NodeId child : node.children) made.children.push_back(number_of(child));
       std::vector<char> live;
-      for (const NodeId child : made.children) live.push_back(child != nothing ? 1 : 0);
+      for (const StoredId child : made.children) live.push_back(child != nothing ? 1 : 0);
       if (!node.dependent.empty()) {
         Grammar::remove_dependent(node.dependent, live);
         for (std::size_t i = 0; i < live.size(); ++i) {
@@ -262,7 +266,7 @@ class NodeStore {
         }
       }
       made.literals  = node.literals;
-      made.separator = known_[node.separator];
+      made.separator = number_of(node.separator);
       made.required  = node.required;
       made.dependent = node.dependent;
       made.together  = node.together;
@@ -278,8 +282,8 @@ class NodeStore {
       made.documented_order =
           node.documented_order && (node.dependent.empty() || node.occurrences.min == 0);
       for (const KeyedSet::Others& from : node.others) {
-        if (from.key->empty() || known_[from.value] == nothing) continue;
-        Others others{.value = known_[from.value]};
+        if (from.key->empty() || number_of(from.value) == nothing) continue;
+        Others others{.value = number_of(from.value)};
         others.key = store_.intern(Node{.kind = Kind::lexeme, .dfa = store_.shared(from.key)});
         follow(made, *store_[others.key].dfa, others);
         if (others.completes[0]) made.others.push_back(std::move(others));
@@ -349,9 +353,9 @@ class NodeStore {
     NodeStore& store_;
     const Grammar& grammar_;
     std::vector<char> live_;
-    std::vector<NodeId> known_;  // [nodes of the grammar]: the number here
+    std::vector<StoredId> known_;  // [nodes of the grammar]: the number here
     std::vector<char> open_;
-    std::unordered_set<NodeId> seen_;  // children of the choice at work, where they are many
+    std::unordered_set<StoredId> seen_;  // children of the choice at work, where they are many
   };
 
   // One pointer for equal lexemes, so that comparing them is comparing pointers.
@@ -365,18 +369,21 @@ class NodeStore {
     return dfa;
   }
 
-  NodeId intern(Node node) {
+  StoredId append(Node node) {
+    return StoredId(static_cast<std::uint32_t>(nodes_.emplace(std::move(node))));
+  }
+  StoredId intern(Node node) {
     const std::uint64_t hash = hash_of(node);
-    return index_.intern(
+    return StoredId(index_.intern(
         hash, [&](std::uint32_t id) { return equal(nodes_[id], node); },
         [&] {
           bytes_ += bytes_of(node);
-          return static_cast<NodeId>(nodes_.emplace(std::move(node)));
-        });
+          return append(std::move(node)).number();
+        }));
   }
   static std::size_t bytes_of(const Node& node) {
     std::size_t bytes = sizeof(Node) + core::InternIndex::bytes_each + node.text.size() +
-                        sizeof(NodeId) * node.children.size() +
+                        sizeof(StoredId) * node.children.size() +
                         sizeof(std::uint64_t) * (node.required.size() + node.dependent.size());
     if (node.literals) bytes += 16 * node.literals->size();
     for (const Others& others : node.others) bytes += sizeof(Others) + 5 * others.state.size();
@@ -386,15 +393,17 @@ class NodeStore {
   static std::uint64_t hash_of(const Node& node) {
     std::uint64_t hash = static_cast<std::uint64_t>(node.kind);
     const auto mix     = [&](std::uint64_t value) { hash = core::hash_combine(hash, value); };
-    for (const NodeId child : node.children) mix(child);
+    for (const StoredId child : node.children) mix(child.number());
     mix(std::hash<std::string>()(node.text));
     if (node.dfa) mix(node.dfa->hash());
     mix(node.occurrences.min), mix(node.occurrences.max);
     if (node.literals) mix(node.literals->hash());
-    mix(node.separator), mix(node.tag), mix(node.leading), mix(node.documented_order);
+    mix(node.separator.number()), mix(node.tag), mix(node.leading), mix(node.documented_order);
     mix(node.strings ? 1 + static_cast<std::uint64_t>(*node.strings) : 0);
     for (const std::uint64_t word : node.required) mix(word);
-    for (const Others& others : node.others) mix(others.key), mix(others.value);
+    for (const Others& others : node.others) {
+      mix(others.key.number()), mix(others.value.number());
+    }
     for (const auto& [member, other] : node.dependent) mix(member), mix(other);
     for (const auto& [keys, allowed] : node.together) {
       mix(allowed);

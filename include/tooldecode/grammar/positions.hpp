@@ -37,7 +37,7 @@ class Positions {
  public:
   using Frames = std::vector<StackFrame>;
   /// The node of the position at the end of the text.
-  static constexpr NodeId text_end = ~NodeId{0};
+  static constexpr StoredId text_end{~std::uint32_t{0}};
 
   /// \param nodes  of the grammars; other objects may share them
   explicit Positions(std::shared_ptr<NodeStore> nodes = std::make_shared<NodeStore>())
@@ -60,7 +60,7 @@ class Positions {
   [[nodiscard]] std::uint64_t work() const noexcept { return work_; }
 
   /// Adds the positions at the beginning of a node.
-  void enter(NodeId id, StackId below, Frames& out) {
+  void enter(StoredId id, StackId below, Frames& out) {
     ++work_;
     const NodeStore::Node& node = nodes_[id];
     switch (node.kind) {
@@ -80,14 +80,14 @@ class Positions {
       case Kind::sequence:
         return enter_part(id, 0, below, out);
       case Kind::choice:
-        for (const NodeId child : node.children) enter(child, below, out);
+        for (const StoredId child : node.children) enter(child, below, out);
         return;
       case Kind::repeat:
         if (node.occurrences.min == 0) leave(below, out);
         return enter_item(id, 0, below, out);
       case Kind::keyed_set:
-        if (keys_.seen().is_complete(node, 0)) leave(below, out);
-        return enter_member(id, 0, below, out);
+        if (keys_.seen().is_complete(node, SeenId{})) leave(below, out);
+        return enter_member(id, SeenId{}, below, out);
       case Kind::reference:
         return enter(node.children[0], below, out);
       case Kind::tag:
@@ -98,13 +98,13 @@ class Positions {
   /// Adds the positions behind what a stack is inside of.
   void leave(StackId id, Frames& out) {
     ++work_;
-    if (id == 0) {
-      out.push_back({text_end, 0, 0, 0});
+    if (id == empty_stack) {
+      out.push_back({text_end, 0, 0, empty_stack});
       return;
     }
-    if (id >= left_.size()) left_.resize(2 * std::size_t{id} + 1);
-    if (left_[id] == step_) return;
-    left_[id]              = step_;
+    if (id.index() >= left_.size()) left_.resize(2 * id.index() + 1);
+    if (left_[id.index()] == step_) return;
+    left_[id.index()]      = step_;
     const StackFrame frame = stacks_[id];
     if (frame.node == StackSets::bundle) {
       for (const StackId one : stacks_.united_ones(frame)) leave(one, out);
@@ -127,8 +127,8 @@ class Positions {
         if (frame.stage() >= in_other) return enter_other(frame, frame.stage() - in_other, 0, out);
         if (keys_.seen().is_complete(node, frame.seen())) leave(frame.below, out);
         if (has_key(node, frame.seen())) {
-          enter(node.separator, stacks_.push({frame.node, frame.seen(), in_separator, frame.below}),
-                out);
+          enter(node.separator,
+                stacks_.push({frame.node, frame.seen().number(), in_separator, frame.below}), out);
         }
         return;
       default:
@@ -188,7 +188,7 @@ class Positions {
   /// stack that has some.
   [[nodiscard]] std::vector<std::uint32_t> tags(StackId id) const {
     std::vector<std::uint32_t> result;
-    while (id != 0) {
+    while (id != empty_stack) {
       const StackFrame& frame = stacks_[id];
       if (frame.node == StackSets::bundle) {
         for (const StackId one : stacks_.ones(frame)) {
@@ -244,7 +244,7 @@ class Positions {
   }
   /// Whether a position is in a lexeme of a keyed set's others.
   [[nodiscard]] bool is_in_other_key(const StackFrame& frame) const {
-    if (frame.node == text_end || frame.below == 0) return false;
+    if (frame.node == text_end || frame.below == empty_stack) return false;
     StackFrame outer = stacks_[frame.below];
     if (outer.node == StackSets::bundle) outer = stacks_[stacks_.ones(outer).back()];
     return outer.node != StackSets::bundle && nodes_[outer.node].kind == Kind::keyed_set &&
@@ -255,7 +255,7 @@ class Positions {
                                         text::Dfa::State state) {
     const auto place = static_cast<std::uint32_t>(in_other + other);
     return {nodes_[frame.node].others[other].key, state, 0,
-            stacks_.push({frame.node, frame.seen(), place, frame.below})};
+            stacks_.push({frame.node, frame.seen().number(), place, frame.below})};
   }
 
   /// The same position with every counter that `horizon` bytes cannot bring to a bound moved to one
@@ -288,7 +288,7 @@ class Positions {
     StackFrame inner(StackFrame frame) {
       const Kind kind = to_.nodes_[frame.node].kind;
       if (kind == Kind::keyed_set) {
-        frame.a = to_.keys_.adopt(from_.keys_, to_.nodes_[frame.node], frame.seen());
+        frame.a = to_.keys_.adopt(from_.keys_, to_.nodes_[frame.node], frame.seen()).number();
         if (frame.key() < KeyReader::end_of_key_positions)
           frame.b = to_.keys_.adopt(from_.keys_, frame.key());
       }
@@ -331,7 +331,7 @@ class Positions {
 
     Positions& to_;
     const Positions& from_;
-    std::unordered_map<StackId, StackId> known_{{0, 0}};
+    std::unordered_map<StackId, StackId> known_{{empty_stack, empty_stack}};
   };
 
  private:
@@ -344,29 +344,30 @@ class Positions {
   static constexpr std::uint32_t in_other     = in_value + 2;
 
   // The last part of a sequence needs no frame: what follows it is what follows the sequence.
-  void enter_part(NodeId id, std::uint32_t part, StackId below, Frames& out) {
-    const std::vector<NodeId>& parts = nodes_[id].children;
+  void enter_part(StoredId id, std::uint32_t part, StackId below, Frames& out) {
+    const std::vector<StoredId>& parts = nodes_[id].children;
     if (part + 1 < parts.size()) below = stacks_.push({id, part + 1, 0, below});
     enter(parts[part], below, out);
   }
 
   // Frame of a repetition: `a` items so far, the current one included; `b` 1 inside a separator.
-  void enter_item(NodeId id, CountSets::Counts done, StackId below, Frames& out) {
+  void enter_item(StoredId id, CountSets::Counts done, StackId below, Frames& out) {
     const NodeStore::Node& node = nodes_[id];
     const auto counts           = stacks_.counts().next(done, node.occurrences);
     enter(node.children[0], stacks_.push({id, counts, 0, below}), out);
   }
 
-  [[nodiscard]] bool has_key(const NodeStore::Node& node, std::uint32_t seen) const {
+  [[nodiscard]] bool has_key(const NodeStore::Node& node, SeenId seen) const {
     return keys_.has_more(node, 0, seen) || keys_.seen().may_add(node, seen);
   }
-  void enter_member(NodeId id, std::uint32_t seen, StackId below, Frames& out) {
-    if (has_key(nodes_[id], seen)) out.push_back({id, seen, 0, below});
+  void enter_member(StoredId id, SeenId seen, StackId below, Frames& out) {
+    if (has_key(nodes_[id], seen)) out.push_back({id, seen.number(), 0, below});
   }
   void enter_other(const StackFrame& frame, std::size_t other, std::uint32_t key, Frames& out) {
     const NodeStore::Node& node = nodes_[frame.node];
-    const std::uint32_t seen    = keys_.seen().after_other(node, frame.seen(), key);
-    enter(node.others[other].value, stacks_.push({frame.node, seen, in_value, frame.below}), out);
+    const SeenId seen           = keys_.seen().after_other(node, frame.seen(), key);
+    enter(node.others[other].value,
+          stacks_.push({frame.node, seen.number(), in_value, frame.below}), out);
   }
 
   void move_key(const NodeStore::Node& node, const StackFrame& frame, std::uint8_t byte,
@@ -377,12 +378,12 @@ class Positions {
     for (const KeyReader::Step& step : key_steps_) {
       switch (step.kind) {
         case Step::inside:
-          out.push_back({frame.node, frame.seen(), step.at, frame.below});
+          out.push_back({frame.node, frame.seen().number(), step.at, frame.below});
           break;
         case Step::member: {
-          const std::uint32_t seen = keys_.seen().after(node, frame.seen(), step.index);
-          enter(node.children[step.index], stacks_.push({frame.node, seen, in_value, frame.below}),
-                out);
+          const SeenId seen = keys_.seen().after(node, frame.seen(), step.index);
+          enter(node.children[step.index],
+                stacks_.push({frame.node, seen.number(), in_value, frame.below}), out);
           break;
         }
         case Step::other: {

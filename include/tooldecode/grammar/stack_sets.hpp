@@ -30,7 +30,7 @@ class StackSets {
  public:
   using Ones = WordsPool<StackId>::Words;
   /// The node of a bundle's frame; of none in a NodeStore.
-  static constexpr NodeId bundle = ~NodeId{0} - 1;
+  static constexpr StoredId bundle{~std::uint32_t{0} - 1};
 
   explicit StackSets(const NodeStore& nodes) : nodes_(nodes) {}
 
@@ -56,7 +56,7 @@ class StackSets {
   [[nodiscard]] StackId joined(const std::vector<StackId>& ids) {
     WordsPool<StackId>::Words all;
     for (const StackId id : ids) {
-      if (id != 0 && pool_[id].node == bundle) {
+      if (id != empty_stack && pool_[id].node == bundle) {
         const auto& ones = bundles_[pool_[id].bundle()];
         all.insert(all.end(), ones.begin(), ones.end());
       } else {
@@ -68,7 +68,7 @@ class StackSets {
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     if (all.size() == 1) return all[0];
-    return pool_.push({bundle, bundles_.intern(std::move(all)), 0, 0});
+    return pool_.push({bundle, bundles_.intern(std::move(all)), 0, empty_stack});
   }
 
   /// The same stack with every count that `horizon` bytes cannot bring to a bound moved to one
@@ -77,14 +77,14 @@ class StackSets {
     std::vector<StackId> work{root};
     while (!work.empty()) {
       const StackId id = work.back();
-      if (id == 0 || known_normal(id) != 0) {
+      if (id == empty_stack || known_normal(id) != empty_stack) {
         work.pop_back();
         continue;
       }
       StackFrame frame  = pool_[id];
       const auto before = work.size();
       const auto want   = [&](StackId one) {
-        if (one != 0 && known_normal(one) == 0) work.push_back(one);
+        if (one != empty_stack && known_normal(one) == empty_stack) work.push_back(one);
       };
       if (frame.node == bundle) {
         for (const StackId one : bundles_[frame.bundle()]) want(one);
@@ -93,7 +93,7 @@ class StackSets {
       }
       if (work.size() != before) continue;
       work.pop_back();
-      StackId normal = 0;
+      StackId normal;
       if (frame.node == bundle) {
         std::vector<StackId> ids;
         for (const StackId one : bundles_[frame.bundle()]) ids.push_back(known_normal(one));
@@ -105,8 +105,8 @@ class StackSets {
         frame.below = known_normal(frame.below);
         normal      = pool_.push(frame);
       }
-      if (id >= normal_.size()) normal_.resize(2 * std::size_t{id} + 1);
-      normal_[id] = normal;
+      if (id.index() >= normal_.size()) normal_.resize(2 * id.index() + 1);
+      normal_[id.index()] = normal;
     }
     return known_normal(root);
   }
@@ -136,7 +136,8 @@ class StackSets {
     }
   }
   [[nodiscard]] bool is_repeat(StackId id) const {
-    return id != 0 && pool_[id].node != bundle && nodes_[pool_[id].node].kind == Kind::repeat;
+    return id != empty_stack && pool_[id].node != bundle &&
+           nodes_[pool_[id].node].kind == Kind::repeat;
   }
   // The same stacks with one for those that have a frame on top in common, over a bundle of what is
   // below it: else what follows the frame is added for each, and an ambiguous grammar doubles its
@@ -149,7 +150,7 @@ class StackSets {
     WordsPool<StackId>::Words ids = bundles_[number];
     const auto top                = [&](StackId id) {
       const StackFrame& frame = pool_[id];
-      return std::tuple(id != 0, frame.node, frame.a, frame.b);
+      return std::tuple(id != empty_stack, frame.node, frame.a, frame.b);
     };
     std::sort(ids.begin(), ids.end(), [&](StackId x, StackId y) { return top(x) < top(y); });
     std::size_t kept = 0;
@@ -170,15 +171,15 @@ class StackSets {
     return made;
   }
   [[nodiscard]] StackId known_normal(StackId id) const {
-    return id == 0 || id >= normal_.size() ? 0 : normal_[id];
+    return id.index() >= normal_.size() ? empty_stack : normal_[id.index()];
   }
 
   const NodeStore& nodes_;
   StackPool pool_;
   WordsPool<StackId> bundles_;
   CountSets counts_;
-  std::vector<StackId> normal_;        // [stacks], 0 where not yet known
-  std::vector<std::uint32_t> united_;  // [bundles], likewise
+  std::vector<StackId> normal_;        // [stacks], the empty one where not yet known
+  std::vector<std::uint32_t> united_;  // [bundles], 0 likewise
 };
 
 }  // namespace tooldecode::grammar

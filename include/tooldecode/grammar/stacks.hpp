@@ -10,21 +10,27 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/id.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/stable_vector.hpp>
+#include <tooldecode/grammar/grammar.hpp>
 
 namespace tooldecode::grammar {
 
-/// Number of a stack; 0 is the empty stack: the text is complete.
-using StackId = std::uint32_t;
+/// Number of a stack.
+using StackId = core::Id<class StackPool>;
+inline constexpr StackId empty_stack{};  ///< the text is complete
+
+/// Number of what a keyed set has written.
+using SeenId = core::Id<class MembersSeen>;
 
 /// The innermost frame of a stack and the stack below it: where a text is in a node. What the two
 /// words `a` and `b` hold depends on the node's kind, and is read by the names below.
 struct StackFrame {
-  std::uint32_t node                                            = 0;
-  std::uint32_t a                                               = 0;
-  std::uint32_t b                                               = 0;
-  StackId below                                                 = 0;
+  StoredId node{};
+  std::uint32_t a = 0;
+  std::uint32_t b = 0;
+  StackId below{};
   friend auto operator<=>(const StackFrame&, const StackFrame&) = default;
 
   /// A literal: the bytes that were read.
@@ -39,8 +45,8 @@ struct StackFrame {
   [[nodiscard]] std::uint32_t units() const noexcept { return b; }
   /// A repetition: the items that may have been read, a number of CountSets.
   [[nodiscard]] std::uint32_t counts() const noexcept { return a; }
-  /// A keyed set: what it has written, a number of MembersSeen.
-  [[nodiscard]] std::uint32_t seen() const noexcept { return a; }
+  /// A keyed set: what it has written.
+  [[nodiscard]] SeenId seen() const noexcept { return SeenId(a); }
   /// A keyed set whose key is read: where in it the text is, see KeyReader.
   [[nodiscard]] std::uint32_t key() const noexcept { return b; }
   /// A keyed set or a repetition with something read inside of it: what that is, see Positions.
@@ -55,7 +61,7 @@ struct StackFrame {
 
 /// A hash of a frame; the same on every machine.
 [[nodiscard]] inline std::uint64_t hash_of(const StackFrame& frame) noexcept {
-  const std::uint64_t hash = core::hash_combine(frame.node, frame.a);
+  const std::uint64_t hash = core::hash_combine(frame.node.number(), frame.a);
   return core::hash_combine(core::hash_combine(hash, frame.b), frame.below);
 }
 
@@ -75,12 +81,14 @@ class StackPool {
   StackPool() { frames_.emplace(StackFrame{}); }
 
   [[nodiscard]] StackId push(const StackFrame& frame) {
-    return index_.intern(
+    return StackId(index_.intern(
         hash_of(frame), [&](std::uint32_t id) { return id != 0 && frames_[id] == frame; },
-        [&] { return static_cast<std::uint32_t>(frames_.emplace(frame)); });
+        [&] { return static_cast<std::uint32_t>(frames_.emplace(frame)); }));
   }
   /// The top frame; requires a stack that is not empty.
-  [[nodiscard]] const StackFrame& operator[](StackId id) const noexcept { return frames_[id]; }
+  [[nodiscard]] const StackFrame& operator[](StackId id) const noexcept {
+    return frames_[id.index()];
+  }
   [[nodiscard]] std::size_t size() const noexcept { return frames_.size(); }
   /// About how much memory the stacks take.
   [[nodiscard]] std::size_t bytes() const noexcept {
@@ -108,7 +116,7 @@ class WordsPool {
     return words_[number];
   }
   [[nodiscard]] std::uint32_t intern(Words words) {
-    while (!words.empty() && words.back() == 0) words.pop_back();
+    while (!words.empty() && words.back() == Word{}) words.pop_back();
     std::uint64_t hash = 0;
     for (const Word word : words) hash = core::hash_combine(hash, word);
     return index_.intern(

@@ -16,6 +16,7 @@
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/id.hpp>
 #include <tooldecode/schema/document_rules.hpp>
 #include <tooldecode/schema/keywords.hpp>
 
@@ -91,9 +92,10 @@ namespace tooldecode::schema {
 /// \par Source      JSON Schema 2020-12, Core, sections 8 and 9; RFC 3986; RFC 6901
 class Document {
  public:
-  using Json       = nlohmann::ordered_json;
-  using ResourceId = std::uint32_t;
+  using Json = nlohmann::ordered_json;
 
+  struct Resource;
+  using ResourceId = core::Id<Resource>;
   /// A part of a document with a URI of its own.
   struct Resource {
     const Json* root;
@@ -121,7 +123,7 @@ class Document {
     for (const auto& [uri, document] : remotes) add(document, uri, uri + '#', draft, true);
   }
 
-  [[nodiscard]] const Resource& operator[](ResourceId id) const { return resources_[id]; }
+  [[nodiscard]] const Resource& operator[](ResourceId id) const { return resources_[id.index()]; }
   /// Whether some keyword asks what other keywords have evaluated.
   [[nodiscard]] bool has_unevaluated() const noexcept { return has_unevaluated_; }
   /// Whether some reference depends on the resources that led to it.
@@ -140,11 +142,11 @@ class Document {
   [[nodiscard]] Location find(std::string_view reference, ResourceId from,
                               const std::string& pointer) const {
     const std::size_t hash = std::min(reference.find('#'), reference.size());
-    const std::string uri  = resolve_uri(resources_[from].uri, reference.substr(0, hash));
+    const std::string uri  = resolve_uri(resources_[from.index()].uri, reference.substr(0, hash));
     const std::string fragment =
         unescape_uri(hash < reference.size() ? reference.substr(hash + 1) : std::string_view());
     ResourceId id = from;
-    if (hash != 0 && uri != resources_[from].uri) {
+    if (hash != 0 && uri != resources_[from.index()].uri) {
       const auto at = by_uri_.find(uri);
       if (at == by_uri_.end()) {
         throw Error(Errc::unsupported_keyword, pointer,
@@ -152,7 +154,7 @@ class Document {
       }
       id = at->second;
     }
-    const Resource& resource = resources_[id];
+    const Resource& resource = resources_[id.index()];
     if (fragment.empty()) return {resource.root, resource.pointer, id};
     if (fragment[0] == '/') return at_pointer(fragment, id, reference, pointer);
     const auto anchor = resource.anchors.find(fragment);
@@ -169,7 +171,7 @@ class Document {
 
   [[nodiscard]] Location at_pointer(std::string_view path, ResourceId id,
                                     std::string_view reference, const std::string& pointer) const {
-    Location place{resources_[id].root, resources_[id].pointer, id};
+    Location place{resources_[id.index()].root, resources_[id.index()].pointer, id};
     while (!path.empty()) {
       const std::size_t slash     = std::min(path.find('/', 1), path.size());
       const std::string_view part = path.substr(1, slash - 1);
@@ -220,13 +222,16 @@ class Document {
     return at == members.end() || at->first != name ? nullptr : at->second;
   }
 
+  [[nodiscard]] ResourceId next_id() const noexcept {
+    return ResourceId(static_cast<std::uint32_t>(resources_.size()));
+  }
   ResourceId add(const Json& root, const std::string& uri, std::string pointer, SchemaDraft draft,
                  bool asserts_format) {
-    const auto id = static_cast<ResourceId>(resources_.size());
+    const auto id = next_id();
     resources_.push_back({&root, uri, std::move(pointer), draft, asserts_format});
     by_root_.emplace(&root, id);
     by_uri_.emplace(uri, id);
-    walk(root, id, resources_[id].pointer, 0);
+    walk(root, id, resources_[id.index()].pointer, 0);
     return id;
   }
 
@@ -241,7 +246,7 @@ class Document {
     if (!schema.is_object()) return;
     if (depth > max_nested) throw Error(Errc::limit_exceeded, pointer, "schemas nest too deeply");
     BuildBudget::spend(5 + 2 * schema.size() + pointer.size() / 16);
-    const bool is_root = resources_[id].root == &schema;
+    const bool is_root = resources_[id.index()].root == &schema;
     if (is_root) read_dialect(schema, id);
     read_names(schema, id, pointer, is_root);
     id = resource_of(schema, id);
@@ -277,7 +282,7 @@ class Document {
   void read_dialect(const Json& schema, ResourceId id) {
     const auto dialect = text_at(schema, "$schema");
     if (!dialect) return;
-    Resource& resource = resources_[id];
+    Resource& resource = resources_[id.index()];
     const auto draft   = find_draft(*dialect);
     if (!draft) {
       throw Error(Errc::unsupported_keyword, resource.pointer + "/$schema",
@@ -288,7 +293,7 @@ class Document {
   }
 
   void read_names(const Json& schema, ResourceId id, const std::string& pointer, bool is_root) {
-    const SchemaDraft draft = resources_[id].draft;
+    const SchemaDraft draft = resources_[id.index()].draft;
     // Up to draft 7 a reference has no siblings that count.
     if (draft <= SchemaDraft::draft7 && schema.contains("$ref")) return;
     auto name = text_at(schema, "$id");
@@ -296,14 +301,14 @@ class Document {
     if (name) {
       const std::size_t hash     = std::min(name->find('#'), name->size());
       const std::string fragment = hash < name->size() ? name->substr(hash + 1) : "";
-      const std::string uri      = resolve_uri(resources_[id].uri, name->substr(0, hash));
+      const std::string uri      = resolve_uri(resources_[id.index()].uri, name->substr(0, hash));
       if (hash != 0 && is_root) {
         by_uri_.emplace(uri, id);
-        resources_[id].uri = uri;
+        resources_[id.index()].uri = uri;
       } else if (hash != 0) {
         BuildBudget::spend(100, 1000 + pointer.size() + 2 * uri.size());
-        const auto own = static_cast<ResourceId>(resources_.size());
-        resources_.push_back({&schema, uri, pointer, draft, resources_[id].asserts_format});
+        const auto own = next_id();
+        resources_.push_back({&schema, uri, pointer, draft, resources_[id.index()].asserts_format});
         by_root_.emplace(&schema, own);
         by_uri_.emplace(uri, own);
         id = own;
@@ -312,23 +317,23 @@ class Document {
       if (!fragment.empty() && draft <= SchemaDraft::draft7)
         add_anchor(fragment, schema, id, pointer);
     }
-    if (resources_[id].draft < SchemaDraft::draft2019) return;
+    if (resources_[id.index()].draft < SchemaDraft::draft2019) return;
     if (const auto anchor = text_at(schema, "$anchor")) add_anchor(*anchor, schema, id, pointer);
     if (const auto anchor = text_at(schema, "$dynamicAnchor")) {
       add_anchor(*anchor, schema, id, pointer);
-      resources_[id].dynamic.emplace(*anchor, &schema);
+      resources_[id.index()].dynamic.emplace(*anchor, &schema);
       has_dynamic_ = true;
     }
     const auto recursive = schema.find("$recursiveAnchor");
     if (recursive != schema.end() && *recursive == true) {
-      resources_[id].is_recursive = has_dynamic_ = true;
+      resources_[id.index()].is_recursive = has_dynamic_ = true;
     }
   }
   void add_anchor(const std::string& name, const Json& schema, ResourceId id,
                   const std::string& pointer) {
     BuildBudget::spend(20, 200 + pointer.size());
-    resources_[id].anchors.emplace(name, &schema);
-    resources_[id].pointers.emplace(&schema, pointer);
+    resources_[id.index()].anchors.emplace(name, &schema);
+    resources_[id.index()].pointers.emplace(&schema, pointer);
   }
 
   std::deque<Resource> resources_;

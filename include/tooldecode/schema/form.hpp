@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/id.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/keys_together.hpp>
 #include <tooldecode/schema/string_sets.hpp>
@@ -19,9 +20,9 @@
 namespace tooldecode::schema {
 
 /// Number of a form among its FormAlgebra.
-using FormId                         = std::uint32_t;
-inline constexpr FormId any_form     = 0;  ///< every value
-inline constexpr FormId nothing_form = 1;  ///< no value
+using FormId = core::Id<struct Form>;
+inline constexpr FormId any_form{0};      ///< every value
+inline constexpr FormId nothing_form{1};  ///< no value
 
 /// Numbers: of some kinds, between bounds, multiples of each of some numbers.
 struct NumberForm {

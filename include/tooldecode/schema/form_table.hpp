@@ -86,8 +86,8 @@ class FormTable {
     if (a == any_form || a == b) return b;
     if (b == any_form) return a;
     const auto parts = [&](FormId id) {
-      return nodes_[id].parts.empty() || nodes_[id].is_union ? std::vector<FormId>{id}
-                                                             : nodes_[id].parts;
+      const Node& node = nodes_[id.index()];
+      return node.parts.empty() || node.is_union ? std::vector<FormId>{id} : node.parts;
     };
     const std::vector<FormId> of_a = parts(a), of_b = parts(b);
     BuildBudget::spend(5 + of_a.size() + of_b.size());
@@ -133,7 +133,7 @@ class FormTable {
 
   /// A form, worked out.
   [[nodiscard]] const Form& operator[](FormId id) {
-    Node& node = nodes_[id];
+    Node& node = nodes_[id.index()];
     if (node.form) return *node.form;
     if (node.busy) {
       throw Error(Errc::malformed_schema, node.origin, "references go round in a circle");
@@ -155,7 +155,7 @@ class FormTable {
   }
 
   /// Where the keyword stands that a form comes from.
-  [[nodiscard]] const std::string& place_of(FormId id) const { return nodes_[id].origin; }
+  [[nodiscard]] const std::string& place_of(FormId id) const { return nodes_[id.index()].origin; }
 
  protected:
   /// The form of what another excludes.
@@ -165,9 +165,9 @@ class FormTable {
 
   /// What a form is the complement of, where it was made so.
   [[nodiscard]] std::optional<FormId> find_negated(FormId id) const {
-    return nodes_[id].complement_of;
+    return nodes_[id.index()].complement_of;
   }
-  [[nodiscard]] bool is_busy(FormId id) const { return nodes_[id].busy; }
+  [[nodiscard]] bool is_busy(FormId id) const { return nodes_[id.index()].busy; }
 
  private:
   struct Node {
@@ -208,7 +208,7 @@ class FormTable {
   FormId add(Node node) {
     BuildBudget::spend(20, sizeof(Node) + node.origin.size() + 8 * node.parts.size());
     nodes_.push_back(std::move(node));
-    return static_cast<FormId>(nodes_.size() - 1);
+    return FormId(static_cast<std::uint32_t>(nodes_.size() - 1));
   }
 
   FormSource* source_;

@@ -245,7 +245,8 @@ class GrammarBuilder {
           shared(made_literals_, words[0].first, [&] { return grammar_.literal(words[0].first); }));
     } else if (!words.empty()) {
       std::string key;
-      for (const auto& [text, node] : words) key += text + '\n' + std::to_string(node) + ' ';
+      for (const auto& [text, node] : words)
+        key += text + '\n' + std::to_string(node.number()) + ' ';
       choices.push_back(shared(made_literals_, key, [&] { return grammar_.trie(words); }));
     }
     std::vector<ArrayForm> plain;
@@ -282,11 +283,11 @@ class GrammarBuilder {
     put(set.strings.has_value()), put(set.every_spelling), put(set.documented_order),
         put(set.leading), put(set.count.min), put(set.count.max);
     for (const KeyedSet::Member& member : set.members) {
-      put(member.value), put(member.required);
+      put(member.value.number()), put(member.required);
       for (const std::string& text : member.spellings) key += text + '\n';
     }
     key += '|';
-    for (const auto& other : set.others) put(other.key->hash()), put(other.value);
+    for (const auto& other : set.others) put(other.key->hash()), put(other.value.number());
     key += '|';
     for (const auto& [a, b] : set.dependent) put(a), put(b);
     key += '|';

@@ -2,6 +2,7 @@
 /// What json_schema.hpp declares.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,7 +26,7 @@ class SchemaCompiler::Parts {
       : grammar_(grammar),
         root_(root),
         options_(std::move(options)),
-        first_(static_cast<NodeId>(grammar.size())),
+        first_(static_cast<std::uint32_t>(grammar.size())),
         reader_(root, options_.rules),
         text_(grammar, options_.syntax, options_.whitespace, options_.every_spelling),
         values_(grammar, reader_, text_, options_.documented_order,
@@ -60,7 +61,7 @@ class SchemaCompiler::Parts {
     const BuildBudget budget(options_.limits);
     try {
       const NodeId node = make();
-      if (grammar_.satisfiable(first_)[node]) return node;
+      if (grammar_.satisfiable(first_)[node.index()]) return node;
     } catch (const Error& error) {
       throw error.under(pointer);
     }

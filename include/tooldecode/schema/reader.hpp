@@ -16,6 +16,7 @@
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/id.hpp>
 #include <tooldecode/schema/assertions.hpp>
 #include <tooldecode/schema/constants.hpp>
 #include <tooldecode/schema/document.hpp>
@@ -55,7 +56,7 @@ class Reader final : private FormSource {
 
   /// The form of a schema of the document.
   [[nodiscard]] FormId form(const Json& schema, const std::string& pointer) {
-    return form_at({&schema, pointer, document_.resource_of(schema, 0)}, 0);
+    return form_at({&schema, pointer, document_.resource_of(schema, {})}, {});
   }
   /// What was left out so far.
   [[nodiscard]] const std::vector<Relaxation>& relaxations() const noexcept { return relaxations_; }
@@ -69,8 +70,9 @@ class Reader final : private FormSource {
   }
 
  private:
-  using ScopeId                           = std::uint32_t;
   using ResourceId                        = Document::ResourceId;
+  using Scope                             = std::vector<ResourceId>;
+  using ScopeId                           = core::Id<Scope>;
   static constexpr std::size_t max_scopes = 100, max_negations = 100;
   static constexpr std::size_t all_items = std::numeric_limits<std::uint32_t>::max();
 
@@ -92,17 +94,17 @@ class Reader final : private FormSource {
 
   // The dynamic scope inside a resource: which resources have been entered, outermost first.
   [[nodiscard]] ScopeId entered(ScopeId scope, ResourceId resource) {
-    if (!document_.has_dynamic()) return 0;
-    std::vector<ResourceId> inner = scopes_[scope];
+    if (!document_.has_dynamic()) return {};
+    Scope inner = scopes_[scope.index()];
     if (std::find(inner.begin(), inner.end(), resource) != inner.end()) return scope;
     inner.push_back(resource);
     const auto known = std::find(scopes_.begin(), scopes_.end(), inner);
-    if (known != scopes_.end()) return static_cast<ScopeId>(known - scopes_.begin());
+    if (known != scopes_.end()) return ScopeId(static_cast<std::uint32_t>(known - scopes_.begin()));
     if (scopes_.size() >= max_scopes) {
       throw Error(Errc::limit_exceeded, document_[resource].pointer, "too many dynamic scopes");
     }
     scopes_.push_back(std::move(inner));
-    return static_cast<ScopeId>(scopes_.size() - 1);
+    return ScopeId(static_cast<std::uint32_t>(scopes_.size() - 1));
   }
 
   [[nodiscard]] FormId form_at(Location place, ScopeId scope) {
@@ -137,7 +139,7 @@ class Reader final : private FormSource {
       }
       place = target(place, "$ref");
     }
-    const auto [known, fresh] = known_.try_emplace({place.schema, scope}, 0);
+    const auto [known, fresh] = known_.try_emplace({place.schema, scope});
     if (fresh) {
       BuildBudget::spend(20, 100 + place.pointer.size());
       known->second = forms.add_read(static_cast<std::uint32_t>(sites_.size()), place.pointer);
@@ -176,7 +178,7 @@ class Reader final : private FormSource {
       if (schema == found.schema && text.ends_with('#' + anchor)) name = anchor;
     }
     if (recursive ? !resource.is_recursive : name.empty()) return found;
-    for (const ResourceId outer : scopes_[scope]) {
+    for (const ResourceId outer : scopes_[scope.index()]) {
       const Document::Resource& other = document_[outer];
       if (recursive && other.is_recursive) return {other.root, other.pointer, outer};
       if (recursive) continue;
@@ -483,7 +485,7 @@ class Reader final : private FormSource {
 
   DocumentRules rules_;
   Document document_;
-  std::vector<std::vector<ResourceId>> scopes_;
+  std::vector<Scope> scopes_;
   std::map<std::pair<const Json*, ScopeId>, FormId> known_;
   Constants constants_{forms};
   std::deque<std::pair<Location, ScopeId>> sites_;

@@ -56,7 +56,7 @@ struct ChoiceOptions {
 struct CallGrammar {
   static constexpr std::uint32_t tool_mode = ~std::uint32_t{0};
   Grammar grammar;
-  NodeId root = 0;
+  NodeId root{};
   /// Where the text of an answer is a value of a schema: what opens calls in place of one.
   std::optional<std::vector<std::string>> openings{};
 };
@@ -64,7 +64,7 @@ struct CallGrammar {
 /// A way in which the calls of an answer begin.
 struct CallOpening {
   std::string delimiter;       ///< opens the calls: free text does not hold it
-  NodeId calls       = 0;      ///< what follows the delimiter, to the end of the answer
+  NodeId calls{};              ///< what follows the delimiter, to the end of the answer
   bool only_at_start = false;  ///< opens them only where the answer begins
   std::vector<std::string> longer =
       {};  ///< the delimiter with what must follow, or else it is text
@@ -72,8 +72,8 @@ struct CallOpening {
 
 /// The texts of an answer, where a format has something to say of them.
 struct AnswerTexts {
-  NodeId silent = 0;  ///< a whole answer without calls
-  NodeId before = 0;  ///< what may precede the first call
+  NodeId silent{};  ///< a whole answer without calls
+  NodeId before{};  ///< what may precede the first call
 };
 
 /// What a call format must offer: the delimiters that open calls, the usual one as its trigger,
@@ -223,7 +223,7 @@ template <CallFormat F>
                                              const ChoiceOptions& options = {},
                                              Grammar grammar_to_extend    = {}) {
   const std::vector<std::size_t> chosen = detail::chosen_tools(tools, options);
-  CallGrammar result{std::move(grammar_to_extend), 0};
+  CallGrammar result{std::move(grammar_to_extend)};
   ChoiceOptions single = options;
   if (options.choice == ToolChoice::named) {
     single.parallel = false;

@@ -72,7 +72,7 @@ class PlainText {
   /// The values of a form that is text or nullable; `pointer` is where its schema stands.
   [[nodiscard]] NodeId value(schema::Reader& reader, schema::FormId id,
                              const std::string& pointer) {
-    const auto first         = static_cast<NodeId>(grammar_.size());
+    const NodeId first(static_cast<std::uint32_t>(grammar_.size()));
     const schema::Form& form = reader.forms[id];
     std::vector<NodeId> choices;
     std::vector<std::pair<std::string, NodeId>> listed;
@@ -92,7 +92,7 @@ class PlainText {
     }
     choices.push_back(grammar_.trie(listed));
     const NodeId node = grammar_.choice(std::move(choices));
-    if (grammar_.satisfiable(first)[node]) return node;
+    if (grammar_.satisfiable(first)[node.index()]) return node;
     throw Error(Errc::unsatisfiable_schema, pointer, "no text without its closing mark conforms");
   }
 
