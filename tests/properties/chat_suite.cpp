@@ -12,8 +12,8 @@
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/tools/delimited_call.hpp>
-#include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/delimiter.hpp>
+#include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 

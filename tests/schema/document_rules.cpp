@@ -56,6 +56,7 @@ TEST_CASE("References leave a document for those that the rules bring") {
 TEST_CASE("The draft of the rules holds where a document names none") {
   const Json document =
       Json::parse(R"({"$ref": "#/$defs/x", "minimum": "none", "$defs": {"x": {"const": 1}}})");
-  CHECK(refusal(document, {.draft = schema::SchemaDraft::draft7}) == "taken");  // alone in its place
+  CHECK(refusal(document, {.draft = schema::SchemaDraft::draft7}) ==
+        "taken");  // alone in its place
   CHECK(refusal(document, {}) == "malformed_schema #/minimum");
 }

@@ -19,6 +19,8 @@ inline constexpr bool is_sanitized = false;
 
 /// All of them, which run.sh runs without a sanitizer; with one, where each takes several times as
 /// long and memory is what is looked at, the first fifth.
-constexpr std::uint32_t cases(std::uint32_t all) { return is_sanitized ? (all + 4) / 5 : all; }
+constexpr std::uint32_t cases(std::uint32_t all) {
+  return is_sanitized ? (all + 4) / 5 : all;
+}
 
 }  // namespace tooldecode::test

@@ -19,23 +19,23 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr const char* delimiter = "</p>";
+constexpr const char* closing = "</p>";
 
 // Texts of a schema, then what may stand before the delimiter, and the delimiter: as a call is
 // written.
 Automaton machine_of(const Json& schema) {
   Grammar grammar;
-  PlainText plain(grammar, delimiter);
+  PlainText plain(grammar, closing);
   Reader reader(schema);
   const NodeId value = plain.value(reader, reader.form(schema, "#"), "#");
-  const NodeId end   = grammar.literal(std::string("\n") + delimiter);
+  const NodeId end   = grammar.literal(std::string("\n") + closing);
   const NodeId root  = grammar.sequence({value, end});
   return Automaton(std::move(grammar), root);
 }
 
 bool accepts(const Automaton& machine, const std::string& text) {
   auto state = machine.initial();
-  for (const char c : text + "\n" + delimiter) {
+  for (const char c : text + "\n" + closing) {
     const auto next = machine.step(state, static_cast<std::uint8_t>(c));
     if (!next) return false;
     state = *next;
@@ -105,7 +105,7 @@ TEST_CASE("Texts are those that conform, are UTF-8 and do not hold the mark") {
       std::string text;
       for (auto n = random() % 6; n > 0; --n) text += pieces[random() % pieces.size()];
       CAPTURE(schemas[i].dump(), text, round);
-      const bool expected = is_utf8(text) && text.find(delimiter) == std::string::npos &&
+      const bool expected = is_utf8(text) && text.find(closing) == std::string::npos &&
                             slow::conforms(Json(text), schemas[i], schemas[i]);
       if (accepts(machine, text) != expected) FAIL("expected " << expected);
       accepted += expected ? 1 : 0;
