@@ -89,8 +89,13 @@ TEST_CASE("Ranks of nothing, and into nothing") {
   std::uint64_t number = 1;
   using td::cuda::fill_frequency_ranks;
   CHECK_THROWS_WITH(fill_frequency_ranks(thrust::device, &number, nullptr, -1, {}),
-                    td::test::contains("vocabulary"));
+                    "vocabulary -1: must be 0 or more");
   CHECK_THROWS_WITH(
       fill_frequency_ranks(thrust::device, &number, nullptr, 1, {.running_counts = &number}),
-      td::test::contains("ranks"));
+      "ranks: must not be null");
+  td::TokenId id     = 0;
+  std::uint32_t rank = 0;
+  CHECK_THROWS_WITH(fill_frequency_ranks(thrust::device, nullptr, nullptr, 1,
+                                         {.ids = &id, .ranks = &rank, .running_counts = &number}),
+                    "counts: must not be null");
 }

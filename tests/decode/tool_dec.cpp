@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,8 +16,11 @@
 #include <tooldecode/decode/sequential.hpp>
 #include <tooldecode/decode/tool_dec.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
+#include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/tools/xml_call.hpp>
 
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
@@ -29,6 +33,7 @@ using Machine = td::ToolDecMachine;
 namespace {
 
 using Tokens = std::vector<td::TokenId>;
+using Names  = std::vector<Tokens>;
 
 constexpr td::TokenId end = 256, mark = 257;
 
@@ -325,4 +330,230 @@ TEST_CASE("where only calls or only text are allowed, there is one mode") {
             plain.tokens);
     }
   }
+}
+
+namespace {
+
+/// Every way to write a text in the tokens of a vocabulary.
+std::vector<Tokens> spellings(const td::Vocabulary& of, std::string_view text) {
+  if (text.empty()) return {{}};
+  std::vector<Tokens> all;
+  for (std::size_t t = 0; t < of.size(); ++t) {
+    const auto token = static_cast<td::TokenId>(t);
+    if (!of.is_text(token) || !text.starts_with(of.bytes(token))) continue;
+    for (Tokens rest : spellings(of, text.substr(of.bytes(token).size()))) {
+      rest.insert(rest.begin(), token);
+      all.push_back(std::move(rest));
+    }
+  }
+  return all;
+}
+
+/// The answers of at most so many tokens that make calls and end with them, by `advance`; requires
+/// that masks are the same, and empty only where the ToolCallFSM's are.
+std::set<Tokens> answers(const Machine& machine, const td::ToolCallFSM& calls, Tokens begin,
+                         std::size_t most) {
+  auto state = std::optional(machine.initial());
+  for (const td::TokenId token : begin) state = machine.advance(*state, token);
+  std::vector<std::pair<Tokens, Machine::State>> work{{std::move(begin), *state}};
+  std::set<Tokens> all;
+  td::TokenMask mask(machine.vocabulary_size()), under(machine.vocabulary_size());
+  while (!work.empty()) {
+    const auto [tokens, at] = std::move(work.back());
+    work.pop_back();
+    machine.fill_mask(at, mask.words());
+    calls.fill_mask(at.calls, under.words());
+    const std::string forced = machine.forced(at);
+    bool agree               = (mask.count() == 0) == (under.count() == 0);
+    for (std::size_t t = 0; t < machine.vocabulary_size(); ++t) {
+      const auto token = static_cast<td::TokenId>(t);
+      const auto next  = machine.advance(at, token);
+      agree            = agree && mask.contains(token) == next.has_value();
+      if (!next) continue;
+      const std::string_view bytes = calls.vocabulary().bytes(token);
+      agree         = agree && (bytes.starts_with(forced) || forced.starts_with(bytes));
+      Tokens longer = tokens;
+      longer.push_back(token);
+      if (next->phase == Machine::Phase::text) {
+        all.insert(longer);
+      } else if (longer.size() < most) {
+        work.emplace_back(std::move(longer), *next);
+      }
+    }
+    REQUIRE(agree);
+  }
+  return all;
+}
+
+/// Whether the names in `[f(), g()]` are written in these tokens and no others.
+bool has_names_in(const td::Vocabulary& of, const Tokens& answer,
+                  const std::vector<std::pair<std::string, Tokens>>& names) {
+  const std::string text = of.decode(answer);
+  for (std::size_t open = text.find('('); open != std::string::npos;
+       open             = text.find('(', open + 1)) {
+    const std::size_t begin = text.find_last_of("[, ", open) + 1;
+    Tokens inside;
+    std::size_t at = 0;
+    for (const td::TokenId token : answer) {
+      const std::size_t after = at + of.bytes(token).size();
+      if (after > begin && at < open) inside.push_back(token);
+      at = after;
+    }
+    const auto name = std::find_if(names.begin(), names.end(), [&](const auto& one) {
+      return one.first == text.substr(begin, open - begin);
+    });
+    if (name == names.end() || inside != name->second) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+namespace {
+
+/// A few pieces of `[a(), ab()]` in every way that matters.
+const td::Vocabulary& pieces() {
+  static const td::Vocabulary all = [] {
+    std::vector<td::Vocabulary::Entry> entries{{"<end>", td::TokenType::control}};
+    for (const char* piece :
+         {"[",  "]",   "(",  ")",   ",",   " ",   "a",   "ab",  "b",   "c", "bc",
+          "b(", "ab(", "()", "()]", ", a", " ab", "(),", "),a", "c()", "[a"}) {
+      entries.push_back({piece, td::TokenType::normal});
+    }
+    return td::Vocabulary(entries, {.end_tokens = {0}});
+  }();
+  return all;
+}
+td::TokenId piece(std::string_view text) {
+  return *pieces().find(text);
+}
+const td::ToolSet& prefixes() {
+  static const td::ToolSet set = td::ToolSet::parse(R"([
+    {"name": "a", "parameters": {"type": "object"}},
+    {"name": "ab", "parameters": {"type": "object"}},
+    {"name": "abc", "parameters": {"type": "object"}}])");
+  return set;
+}
+
+}  // namespace
+
+TEST_CASE("with names, calls are those of the ToolCallFSM whose names are in the tokens given") {
+  const td::ToolCallFSM calls{pieces(), prefixes(), td::PythonCall{}, {.whitespace = 1}};
+  const Tokens begin{piece("[")}, a{piece("a")};
+  const std::set<Tokens> free = answers(Machine{calls}, calls, begin, 7);
+  std::size_t fewer           = 0;
+  for (const Tokens& b : spellings(pieces(), "ab")) {
+    for (const Tokens& c : spellings(pieces(), "abc")) {
+      INFO(b.size() << " and " << c.size() << " tokens");
+      const td::ToolNames names{calls, Names{a, b, c}};
+      std::set<Tokens> expected;
+      for (const Tokens& answer : free) {
+        if (has_names_in(pieces(), answer, {{"a", a}, {"ab", b}, {"abc", c}})) {
+          expected.insert(answer);
+        }
+      }
+      CHECK(answers(Machine{calls, {}, &names}, calls, begin, 7) == expected);
+      CHECK_FALSE(expected.empty());
+      fewer += expected.size() < free.size();
+    }
+  }
+  CHECK(fewer == 6);
+}
+
+TEST_CASE("with names, where only calls are allowed, a name begins behind the bracket") {
+  const td::ToolCallFSM calls{
+      pieces(), prefixes(), td::PythonCall{}, {.choice = td::ToolChoice::required}};
+  const td::ToolNames names{calls, Names{{piece("a")}, {piece("ab")}, {piece("ab"), piece("c")}}};
+  const Machine machine{calls, {}, &names};
+  CHECK(phase(machine, {}) == Machine::Phase::calls);
+  CHECK(phase(machine, {piece("[")}) == Machine::Phase::name);
+  CHECK_FALSE(phase(machine, {piece("[a")}));
+  CHECK_FALSE(phase(machine, {piece("["), piece("a"), piece("b")}));
+  CHECK(phase(machine, {piece("["), piece("ab"), piece("c"), piece("()]"), 0}) ==
+        Machine::Phase::calls);
+}
+
+TEST_CASE("with names, whole answers have each name in its tokens, in every format") {
+  const std::vector<std::pair<std::string, Tokens>> canonical{
+      {"get", {id("g"), id("e"), id("t")}},
+      {"get_time", {id("get"), id("_"), id("t"), id("i"), id("m"), id("e")}}};
+  const std::vector<Tokens> sequences{canonical[0].second, canonical[1].second};
+  const auto check = [&](const auto& format, std::string_view opening) {
+    const td::ToolCallFSM calls{masks(), tools(), format, {.whitespace = 1}};
+    const td::ToolNames names{calls, sequences};
+    const auto trigger = ids(opening);
+    const Machine machine{calls, {}, &names};
+    std::size_t made = 0, others = 0;
+    for (unsigned seed = 0; seed < 40; ++seed) {
+      INFO(opening << ", seed " << seed);
+      std::mt19937 random{seed};
+      for (const bool named : {true, false}) {
+        const Machine walked = named ? machine : Machine{calls};
+        auto state           = walked.initial();
+        Tokens written;
+        for (const td::TokenId token : trigger) {
+          state = *walked.advance(state, token);
+          written.push_back(token);
+        }
+        REQUIRE(state.phase != Machine::Phase::text);
+        for (int step = 0; step < 400 && state.phase != Machine::Phase::text; ++step) {
+          td::TokenMask mask(walked.vocabulary_size());
+          walked.fill_mask(state, mask.words());
+          Tokens allowed;
+          bool agree = true;
+          for (std::size_t t = 0; t < walked.vocabulary_size(); ++t) {
+            const auto token = static_cast<td::TokenId>(t);
+            agree = agree && mask.contains(token) == walked.advance(state, token).has_value();
+            if (mask.contains(token)) allowed.push_back(token);
+          }
+          REQUIRE(agree);
+          REQUIRE_FALSE(allowed.empty());
+          written.push_back(allowed[random() % allowed.size()]);
+          state = *walked.advance(state, written.back());
+        }
+        if (state.phase != Machine::Phase::text) continue;
+        auto at = written.begin();
+        for (const td::ToolCall& call : calls.parse(vocabulary().decode(written))) {
+          const Tokens& name = canonical[call.name == "get" ? 0 : 1].second;
+          at                 = std::search(at, written.end(), name.begin(), name.end());
+          if (named) REQUIRE(at != written.end());
+          if (at == written.end()) {
+            ++others;
+            break;
+          }
+          at += static_cast<std::ptrdiff_t>(name.size());
+          made += named;
+        }
+      }
+    }
+    CHECK(made > 10);
+    CHECK(others > 5);
+  };
+  check(td::PythonCall{}, "[");
+  check(td::JsonCall::hermes(), "<tool_call>");
+  check(td::PositionalCall::tool_dec(), "<T>");
+  check(td::DelimitedCall::deepseek_v3_1(), "<｜tool▁calls▁begin｜>");
+  check(td::XmlCall::qwen3_coder(), "<tool_call>");
+}
+
+TEST_CASE("ToolDec writes names in their tokens, and other names do not fit") {
+  const td::ToolCallFSM python{masks(), tools(), td::PythonCall{}};
+  const Tokens letters{id("g"), id("e"), id("t")};
+  Tokens longer = letters;
+  for (const char* letter : {"_", "t", "i", "m", "e"}) longer.push_back(id(letter));
+  const td::ToolDec canonical{.names = td::ToolNames{python, Names{letters, longer}}};
+  const RandomModel model{vocabulary().size(), {.seed = 3}};
+  td::DecodeOptions options{.max_tokens = 20};
+  options.bias    = {{id("["), 40.0F}, {id("get"), 30.0F}, {id("g"), 20.0F}};
+  const auto free = td::Decoder{model, python, td::ToolDec{}}(Tokens{1}, options);
+  const auto out  = td::Decoder{model, python, canonical}(Tokens{1}, options);
+  REQUIRE(std::min(free.tokens.size(), out.tokens.size()) >= 4);
+  CHECK(Tokens(free.tokens.begin(), free.tokens.begin() + 2) == Tokens{id("["), id("get")});
+  CHECK(out.tokens[0] == id("["));
+  CHECK(Tokens(out.tokens.begin() + 1, out.tokens.begin() + 4) == letters);
+
+  const td::ToolCallFSM other{td::test::byte_vocabulary(), tools(), td::PythonCall{}};
+  CHECK_THROWS_WITH((Machine{other, {}, &*canonical.names}),
+                    "names: " + std::to_string(vocabulary().size()) +
+                        " tokens: must be as many as those of the ToolCallFSM, 257");
 }

@@ -399,8 +399,9 @@ TEST_CASE("a turn that is asked to stop begins no tool") {
 
 TEST_CASE("generators that are empty") {
   ToolExecutor executor([](const ToolCall&, std::stop_token) { return ""; }, documents());
-  CHECK_THROWS_AS(Speculator({}, executor), Error);
-  CHECK_THROWS_AS(Speculator({says({}), {ClientModel<int>()}}, executor), Error);
+  CHECK_THROWS_WITH(Speculator({}, executor), "main: must not be empty");
+  CHECK_THROWS_WITH(Speculator({says({}), {ClientModel<int>()}}, executor),
+                    "speculators: none must be empty");
 }
 
 namespace {

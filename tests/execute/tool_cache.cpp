@@ -171,7 +171,8 @@ TEST_CASE("entries live as long as they are told, by the clock that is given") {
 TEST_CASE("what cannot be cached") {
   ToolCache cache({.max_bytes = ToolCache::entry_bytes});
   CHECK(cache.insert("r", cached("f", "a", done(""))) == 0);
-  CHECK_THROWS_AS(cache.insert("r", CachedCall{}), Error);
+  CHECK_THROWS_WITH(cache.insert("r", CachedCall{}),
+                    "a cached call must have the future of its result");
   std::promise<ToolResult> broken;
   broken.set_exception(std::make_exception_ptr(std::runtime_error("x")));
   ToolCache large;

@@ -76,5 +76,6 @@ TEST_CASE("A larger picture is not drawn") {
     FAIL("drawn");
   } catch (const Error& error) {
     CHECK(error.code() == Errc::limit_exceeded);
+    CHECK(std::string(error.what()) == "max_states 4: must be as many as texts reach, or more");
   }
 }

@@ -316,6 +316,40 @@ TEST_CASE("weights given by hand are checked too") {
   }
   CHECK(code([](td::EagleWeights& w) { w.layer.attention_norm = {1}; }) ==
         td::Errc::shape_mismatch);
+
+  const auto text = [&](auto change) {
+    auto weights = random_eagle_weights(target.config(), 16);
+    change(weights);
+    try {
+      td::EagleModel model{target, std::move(weights)};
+    } catch (const td::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  const auto number = [](std::size_t n) { return std::to_string(n); };
+  const auto right  = random_eagle_weights(target.config(), 16);
+  const auto width  = target.hidden_size();
+  CHECK(text([](td::EagleWeights& w) { w.bias = {1}; }) ==
+        "fc: " + number(2 * width * width) +
+            " numbers with a bias of 1: must be [H, 2 H] with a bias of [H] or none, where H is " +
+            number(width));
+  const auto one_less = [&](const char* name, auto part) {
+    const std::size_t size = (right.layer.*part).size();
+    CHECK(text([part](td::EagleWeights& w) { (w.layer.*part).pop_back(); }) ==
+          std::string("layers.0.") + name + ": " + number(size - 1) + " numbers: must be " +
+              (part == &Layer::gate ? "a multiple of H, " + number(width) : number(size)));
+  };
+  one_less("self_attn.q_proj", &Layer::query);
+  one_less("self_attn.k_proj", &Layer::key);
+  one_less("self_attn.v_proj", &Layer::value);
+  one_less("self_attn.o_proj", &Layer::output);
+  one_less("post_attention_layernorm", &Layer::feed_forward_norm);
+  one_less("mlp.gate_proj", &Layer::gate);
+  one_less("mlp.up_proj", &Layer::up);
+  one_less("mlp.down_proj", &Layer::down);
+  CHECK(text([](td::EagleWeights& w) { w.layer.attention_norm = {1}; }) ==
+        "layers.0.input_layernorm: 1 numbers: must be " + number(width));
 }
 
 TEST_CASE("the embedded model's draft states are PyTorch's") {

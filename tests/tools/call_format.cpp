@@ -289,7 +289,8 @@ TEST_CASE("a block of reasoning may precede an answer, and a trigger inside it m
     CHECK(rejected_at(opened, g));
     CHECK(rejected_at(opened, "Hello."));
   }
-  CHECK_THROWS_AS(automaton(hermes, tools, {.reasoning = ReasoningDelimiters{.end = ""}}), Error);
+  CHECK_THROWS_WITH(automaton(hermes, tools, {.reasoning = ReasoningDelimiters{.end = ""}}),
+                    "reasoning: what ends a block must not be empty");
 }
 
 TEST_CASE("tool choices that cannot be") {

@@ -206,18 +206,18 @@ TEST_CASE("Leading keys come first") {
   };
   CHECK(refused(qwen, write({{"limit", 1}, {"query", "x"}, {"after", nullptr}}), options) == -1);
   CHECK(refused(qwen, write({{"query", "x"}, {"limit", 1}}), options) > 0);
-  CHECK_THROWS_AS(
+  CHECK_THROWS_WITH(
       refused(qwen, "", {.choice = ToolChoice::named, .name = "search", .leading_keys = {"none"}}),
-      Error);
+      "none: must be a property, and lead once");
 }
 
 TEST_CASE("What XML cannot hold is an error") {
-  const auto cannot = [](const Json& value) {
-    CHECK_THROWS_AS(qwen.write(std::vector<ToolCall>{{"search", {{"after", value}}}}, documents()),
-                    Error);
+  const auto cannot = [](const Json& value, const std::string& why) {
+    CHECK_THROWS_WITH(
+        qwen.write(std::vector<ToolCall>{{"search", {{"after", value}}}}, documents()), why);
   };
-  cannot("a</parameter>b");
-  cannot("null");
+  cannot("a</parameter>b", "</parameter>: a string must not hold the delimiter that closes it");
+  cannot("null", "null: must not be a string where null may stand, too");
   CHECK(argument(glm, glm.write(std::vector<ToolCall>{{"search", {{"query", "a</parameter>b"}}}},
                                 documents())) == "a</parameter>b");
 }

@@ -107,10 +107,14 @@ TEST_CASE("a piece that is a token may go before its merges") {
 
 TEST_CASE("what the vocabulary lacks is an error") {
   const td::Vocabulary vocabulary({{"a"}, {"b"}, {"<e>", TokenType::control}});
-  CHECK_THROWS_AS(encode({vocabulary, {}, {}}, "ac"), td::Error);
-  CHECK_THROWS_AS(encode({vocabulary, {}, {.whole_first = true}}, "<e>"), td::Error);
-  CHECK_THROWS_AS(td::vocabulary::BytePairEncoding(vocabulary, Merges{{"a", "b"}}, {}), td::Error);
-  CHECK_THROWS_AS(td::vocabulary::BytePairEncoding(vocabulary, std::vector<float>{0}), td::Error);
+  CHECK_THROWS_WITH(encode({vocabulary, {}, {}}, "ac"),
+                    "byte 99: must have a token of the vocabulary that writes it");
+  CHECK_THROWS_WITH(encode({vocabulary, {}, {.whole_first = true}}, "<e>"),
+                    "byte 60: must have a token of the vocabulary that writes it");
+  CHECK_THROWS_WITH(td::vocabulary::BytePairEncoding(vocabulary, Merges{{"a", "b"}}, {}),
+                    "merge 0: must merge two tokens into a third");
+  CHECK_THROWS_WITH(td::vocabulary::BytePairEncoding(vocabulary, std::vector<float>{0}),
+                    "scores 1: must be one for each token: 3");
 }
 
 TEST_CASE("a long piece is merged in little more than linear time") {

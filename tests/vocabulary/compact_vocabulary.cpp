@@ -100,6 +100,47 @@ TEST_CASE("a compact vocabulary that contradicts itself is refused") {
   CHECK_THROWS_AS(td::vocabulary::parse_compact_vocabulary(R"({"type": 1e999})"), td::Error);
 }
 
+TEST_CASE("what is wrong with a compact vocabulary is said with its place, and what must be") {
+  const json good{{"type", "bpe-bytelevel"},
+                  {"tokens_b64", {"YQ==", "Yg==", "YWI=", "PGU+"}},
+                  {"token_types", {1, 1, 1, 3}},
+                  {"merges", {"a b"}},
+                  {"eos_id", 3}};
+  const auto text = [&](const char* pointer, json value) {
+    json changed                         = good;
+    changed[json::json_pointer(pointer)] = std::move(value);
+    try {
+      static_cast<void>(td::vocabulary::parse_compact_vocabulary(changed.dump()));
+    } catch (const td::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  CHECK(text("/tokens_b64", 3) == "#/tokens_b64: must be an array");
+  CHECK(text("/pre_tokenizer", 3) == "#/pre_tokenizer: must be an object");
+  CHECK(text("/eos_ie", 3) == "#/eos_ie: must not be there: this form has no such member");
+  CHECK(text("/eos_id", 3.5) == "#/eos_id: must be a whole number");
+  CHECK(text("/n_tokens", -4) == "#/n_tokens: must be a whole number, 0 or more");
+  CHECK(text("/merges", 3) == "#/merges: must be there, and of its type");
+  CHECK(text("/token_types", json::array({1})) ==
+        "#/token_types: 1 types: must be as long as tokens_b64, 4");
+  CHECK(text("/n_tokens", 5) == "#/n_tokens: 5: must be the number of tokens, 4");
+  CHECK(text("/tokens_b64/1", 3) ==
+        "#/tokens_b64/1: must be a string, and its type a whole number");
+  CHECK(text("/tokens_b64/1", "Y!==") == "#/tokens_b64/1: must be base64");
+  CHECK(text("/token_types/2", 7) == "#/tokens_b64/2: type 7: must be from 1 to 6");
+  CHECK(text("/tokens_b64/1", "YQ==") == "#/tokens_b64/1: must write other bytes than token 0");
+  CHECK(text("/eos_id", 9) == "#/eos_id: 9: must be a token's id, below 4");
+  CHECK(text("/model_vocab_size", 1'000'000) ==
+        "#/model_vocab_size: 1000000: must be at most 65536 more than twice the tokens, 4");
+  CHECK(text("/type", "unigram") == "#/type: \"unigram\": must be bpe-bytelevel or spm-bpe");
+  CHECK(text("/merges/0", "ab") ==
+        "merge 0: must be two texts in the byte alphabet with a space between them");
+  CHECK_THROWS_WITH(td::vocabulary::parse_compact_vocabulary("{"), "byte 2: is not JSON");
+  CHECK_THROWS_WITH(td::vocabulary::parse_compact_vocabulary(R"({"type": 1e999})"),
+                    "#: has a number out of range");
+}
+
 TEST_CASE("a compact vocabulary cut short or altered gives an Error or a tokenizer") {
   const std::string good = json{
       {"type", "bpe-bytelevel"},

@@ -66,6 +66,25 @@ std::string small(const std::string& model = "gpt2", std::uint32_t version = 3,
       .file(7, version);
 }
 
+/// With a token in place of the first one.
+std::string with_token(const std::string& token, std::int32_t type, const std::string& model) {
+  return Writer()
+      .text("tokenizer.ggml.model", model)
+      .text("tokenizer.ggml.pre", "gpt-2")
+      .texts("tokenizer.ggml.tokens", {token, "b"})
+      .types("tokenizer.ggml.token_type", {type, 1})
+      .file(4);
+}
+
+std::string what(const std::string& bytes) {
+  try {
+    static_cast<void>(td::vocabulary::parse_gguf(bytes));
+  } catch (const td::Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
 std::string where(const std::string& bytes) {
   try {
     static_cast<void>(td::vocabulary::parse_gguf(bytes));
@@ -118,7 +137,9 @@ TEST_CASE(
     } catch (const td::Error& error) {
       CHECK(error.code() == td::Errc::unknown_format);
       CHECK(error.where() == "tokenizer.ggml.pre");
-      CHECK(std::string(error.what()).find("\"tomorrow\" is not known") != std::string::npos);
+      CHECK(std::string(error.what()) ==
+            "tokenizer.ggml.pre: the pre-tokenizer \"tomorrow\" is not known: tokens and masks can "
+            "be used, text cannot be encoded");
     }
   }
 }
@@ -167,6 +188,33 @@ TEST_CASE("a broken GGUF file is refused at its place") {
   CHECK(where(Writer().put(huge).file(1)) == "byte 32");
   CHECK(where(Writer().key("k", 9).put<std::uint32_t>(8).put(huge).file(1)) == "byte 49");
   CHECK(where(Writer().file(huge)) == "byte 24");
+}
+
+TEST_CASE("what is wrong with a GGUF file is said, and what must be") {
+  CHECK(what("GGML") == "byte 0: must be \"GGUF\"");
+  CHECK(what(small("gpt2", 1)) == "byte 8: version 1: must be 2 or 3");
+  CHECK(what(small().substr(0, 30)) ==
+        "byte 24: must be followed by 8 bytes: the file is cut short");
+  CHECK(what(Writer().put(~std::uint64_t{0}).file(1)) ==
+        "byte 32: a string must not be longer than the file");
+  CHECK(what(Writer().key("k", 13).file(1)) == "byte 37: value type 13: must be from 0 to 12");
+  CHECK(what(Writer().key("k", 9).put<std::uint32_t>(9).put<std::uint64_t>(1).file(1)) ==
+        "byte 49: must not be an array of arrays");
+  CHECK(what(Writer().key("k", 9).put<std::uint32_t>(8).put(~std::uint64_t{0}).file(1)) ==
+        "byte 49: an array must not be longer than the file");
+  CHECK(what(Writer().file(0)) == "tokenizer.ggml.tokens: must be there, and of its type");
+  CHECK(what(Writer()
+                 .text("tokenizer.ggml.model", "gpt2")
+                 .texts("tokenizer.ggml.tokens", {"a"})
+                 .types("tokenizer.ggml.token_type", {1, 1})
+                 .file(3)) ==
+        "tokenizer.ggml.token_type: 2 types: must be as long as the tokens, 1");
+  CHECK(what(small("bert")) == "tokenizer.ggml.model \"bert\": must be gpt2 or llama");
+  CHECK(what(with_token("a", 7, "gpt2")) == "tokenizer.ggml.tokens/0 type 7: must be from 1 to 6");
+  CHECK(what(with_token("a", 6, "llama")) ==
+        "tokenizer.ggml.tokens/0: must be a byte's token, as <0x0A> is");
+  CHECK(what(with_token(" ", 1, "gpt2")) ==
+        "tokenizer.ggml.tokens/0: must be in the byte alphabet");
 }
 
 TEST_CASE("a GGUF file cut short or altered gives an Error or a tokenizer") {

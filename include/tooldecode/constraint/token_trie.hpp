@@ -25,7 +25,8 @@ namespace tooldecode {
 ///
 /// Where ToolCallFSM works on bytes and so admits every tokenisation of a name, this admits just
 /// the canonical ones, which is what a model has seen in training. A state is a node; a name that
-/// is a prefix of another ends where an end token is chosen.
+/// is a prefix of another ends where an end token is chosen. ToolNames walks one beside a
+/// ToolCallFSM, where a name ends with what follows it in a call.
 ///
 /// \par Shapes      masks [ceil(V / 32)]
 /// \par Complexity  advance O(log children), fill_mask O(V / 32 + children)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <string_view>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/tool_names.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
@@ -35,11 +37,18 @@ namespace tooldecode {
 /// behind it. Where the ToolCallFSM allows nothing but calls, all is tool mode and this machine is
 /// the ToolCallFSM; where it allows no call, all is text mode.
 ///
+/// With ToolNames, tool mode allows a name in their tokens only: at a place where a name may begin
+/// or one is complete, what the ToolCallFSM allows short of other tokens for a name, and within a
+/// name the trie's next tokens.
+///
 /// \par Shapes      masks [ceil(V / 32)]
-/// \par Complexity  text mode O(V / 32), tool mode as ToolCallFSM
-/// \par Threads     every const member may run concurrently; refers to the ToolCallFSM
-/// \par Errors      Error{unknown_token} from the constructor for a transition that does not exist
-/// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3
+/// \par Complexity  text mode O(V / 32), tool mode as ToolCallFSM; with names O(V / 32) more, and
+///                  as ToolNames for the tokens that may be part of one
+/// \par Threads     every const member may run concurrently; refers to the ToolCallFSM and to the
+///                  names
+/// \par Errors      from the constructor: Error{unknown_token} for a transition that does not exist,
+///                  Error{shape_mismatch} for names over another number of tokens
+/// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3; names, section 3.2
 class ToolDecMachine {
  public:
   /// Where an answer stands.
@@ -47,8 +56,10 @@ class ToolDecMachine {
     text,     ///< text mode
     trigger,  ///< tool mode, the trigger is being written
     calls,    ///< tool mode
+    name,     ///< tool mode with ToolNames, where a name may begin or has begun
   };
-  /// The phase, the ToolCallFSM's state, and the bytes of the trigger that are written.
+  /// The phase, the ToolCallFSM's state, and what is written: bytes of the trigger, or the node of
+  /// a name.
   struct State {
     ToolCallFSM::State calls                           = {};
     std::uint32_t written                              = 0;
@@ -56,21 +67,37 @@ class ToolDecMachine {
     friend bool operator==(const State&, const State&) = default;
   };
 
-  explicit ToolDecMachine(const ToolCallFSM& calls, std::optional<TokenId> transition = {})
-      : calls_(&calls), transition_(transition), only_calls_(!calls.is_accepting(calls.initial())) {
+  /// \param names  made for a ToolCallFSM of these tools and this format; null: written in any
+  ///               tokens
+  explicit ToolDecMachine(const ToolCallFSM& calls, std::optional<TokenId> transition = {},
+                          const ToolNames* names = nullptr)
+      : calls_(&calls),
+        names_(names),
+        transition_(transition),
+        only_calls_(!calls.is_accepting(calls.initial())) {
     if (transition && !contains(*transition)) {
       throw Error(Errc::unknown_token, "transition", *transition,
                   "must be the id of a token in the vocabulary, below " +
                       std::to_string(calls.vocabulary_size()));
     }
-    if (!only_calls_) find_trigger();
+    if (names != nullptr && names->vocabulary_size() != vocabulary_size()) {
+      throw Error(Errc::shape_mismatch, "names",
+                  std::to_string(names->vocabulary_size()) +
+                      " tokens: must be as many as those of the ToolCallFSM, " +
+                      std::to_string(vocabulary_size()));
+    }
+    if (only_calls_) {
+      initial_ = in_calls(calls.initial());
+    } else {
+      initial_ = {.calls = calls.initial()};
+      find_trigger();
+    }
   }
-  explicit ToolDecMachine(const ToolCallFSM&&, std::optional<TokenId> = {}) = delete;
+  explicit ToolDecMachine(const ToolCallFSM&&, std::optional<TokenId> = {},
+                          const ToolNames* = nullptr) = delete;
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return calls_->vocabulary_size(); }
-  [[nodiscard]] State initial() const noexcept {
-    return {.calls = calls_->initial(), .phase = only_calls_ ? Phase::calls : Phase::text};
-  }
+  [[nodiscard]] State initial() const noexcept { return initial_; }
   [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
     if (!contains(token)) return std::nullopt;
     if (state.phase == Phase::trigger) return advance_trigger(state, token);
@@ -80,14 +107,21 @@ class ToolDecMachine {
     }
     const auto next = calls_->advance(state.calls, token);
     if (!next) return std::nullopt;
-    if (state.phase == Phase::calls && !only_calls_ && calls_->is_accepting(*next)) {
-      return initial();
+    if (state.phase == Phase::text) return State{.calls = *next};
+    if (names_ != nullptr) {
+      if (!writes_names_well(state, token)) return std::nullopt;
+      const auto node = find_name_node(state, token);
+      if (node) return State{.calls = *next, .written = *node, .phase = Phase::name};
     }
-    return State{.calls = *next, .phase = state.phase};
+    if (!only_calls_ && calls_->is_accepting(*next)) return initial();
+    return in_calls(*next);
   }
   void fill_mask(State state, MaskView words) const {
-    if (state.phase == Phase::calls || is_finished(state)) {
+    if (is_finished(state)) {
       calls_->fill_mask(state.calls, words);
+    } else if (is_in_calls(state)) {
+      calls_->fill_mask(state.calls, words);
+      if (names_ != nullptr) erase_other_names(state, words);
     } else if (state.phase == Phase::text) {
       Unconstrained{vocabulary_size()}.fill_mask({}, words);
     } else {
@@ -98,14 +132,14 @@ class ToolDecMachine {
     }
   }
   [[nodiscard]] bool is_accepting(State state) const {
-    if (state.phase == Phase::calls) return calls_->is_accepting(state.calls);
+    if (is_in_calls(state)) return calls_->is_accepting(state.calls);
     return state.phase == Phase::text;
   }
   [[nodiscard]] bool is_finished(State state) const noexcept {
     return calls_->is_finished(state.calls);
   }
   [[nodiscard]] std::string forced(State state) const {
-    if (state.phase == Phase::calls) return calls_->forced(state.calls);
+    if (is_in_calls(state)) return calls_->forced(state.calls);
     return state.phase == Phase::text ? std::string() : trigger_.substr(state.written);
   }
 
@@ -127,6 +161,37 @@ class ToolDecMachine {
     }
   }
 
+  [[nodiscard]] static bool is_in_calls(State state) noexcept {
+    return state.phase == Phase::calls || state.phase == Phase::name;
+  }
+  [[nodiscard]] State in_calls(ToolCallFSM::State calls) const {
+    const bool is_name = names_ != nullptr && names_->begins(*calls_, calls);
+    return {.calls = calls, .phase = is_name ? Phase::name : Phase::calls};
+  }
+
+  [[nodiscard]] std::optional<ToolNames::Node> find_name_node(State state, TokenId token) const {
+    if (state.phase != Phase::name) return std::nullopt;
+    return names_->child(state.written, token);
+  }
+  // Whether a token that the ToolCallFSM allows is the names' own, or no part of a name.
+  [[nodiscard]] bool writes_names_well(State state, TokenId token) const {
+    if (find_name_node(state, token)) return true;
+    if (state.phase == Phase::name && !names_->may_leave(state.written, token)) return false;
+    return !names_->runs_into(*calls_, state.calls, token);
+  }
+  void erase_other_names(State state, MaskView words) const {
+    const ConstMaskView suspects = names_->suspects().words();
+    for (std::size_t w = 0; w < words.size(); ++w) {
+      std::uint32_t bits = words[w];
+      if (state.phase == Phase::calls) bits &= suspects[w];
+      for (; bits != 0; bits &= bits - 1) {
+        const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
+        if (writes_names_well(state, static_cast<TokenId>(32 * w + bit))) continue;
+        words[w] &= ~(std::uint32_t{1} << bit);
+      }
+    }
+  }
+
   [[nodiscard]] bool contains(TokenId token) const noexcept {
     return token >= 0 && static_cast<std::size_t>(token) < vocabulary_size();
   }
@@ -136,7 +201,7 @@ class ToolDecMachine {
     if (transition_) {
       if (token != *transition_ || trigger_.empty()) return state;
       if (!vocabulary.name(token).ends_with(trigger_)) return {.phase = Phase::trigger};
-      return {.calls = behind_trigger_, .phase = Phase::calls};
+      return in_calls(behind_trigger_);
     }
     const std::string_view bytes = vocabulary.bytes(token);
     if (bytes.empty()) return state;
@@ -144,8 +209,8 @@ class ToolDecMachine {
     if (!before || calls_->mode(*before) == ToolCallFSM::Mode::tool) return initial();
     const auto next = calls_->advance_bytes(*before, bytes.substr(bytes.size() - 1));
     if (!next) return initial();
-    const bool begins = calls_->mode(*next) == ToolCallFSM::Mode::tool;
-    return {.calls = *next, .phase = begins ? Phase::calls : Phase::text};
+    if (calls_->mode(*next) == ToolCallFSM::Mode::tool) return in_calls(*next);
+    return {.calls = *next};
   }
 
   [[nodiscard]] std::optional<State> advance_trigger(State state, TokenId token) const {
@@ -154,16 +219,18 @@ class ToolDecMachine {
     if (bytes.empty() || calls_->vocabulary().is_end(token) || !rest.starts_with(bytes)) {
       return std::nullopt;
     }
-    if (bytes.size() == rest.size()) return State{.calls = behind_trigger_, .phase = Phase::calls};
+    if (bytes.size() == rest.size()) return in_calls(behind_trigger_);
     state.written += static_cast<std::uint32_t>(bytes.size());
     return state;
   }
 
   const ToolCallFSM* calls_;
+  const ToolNames* names_;  // or null
   std::optional<TokenId> transition_;
   bool only_calls_;
   std::string trigger_;  // empty where no call is allowed
   ToolCallFSM::State behind_trigger_{};
+  State initial_{};
 };
 static_assert(Constraint<ToolDecMachine>);
 
@@ -173,21 +240,25 @@ static_assert(Constraint<ToolDecMachine>);
 /// It differs from Sequential under the same ToolCallFSM in what it lets through: text may follow a
 /// call, and a trigger whose token goes on past it is text, so that only what stands between a
 /// transition and the end of its call is sure to conform. The paper's machine knows an argument's
-/// type and no more: that is this one over `with_types_only(tools)`.
+/// type and no more: that is this one over `with_types_only(tools)`. It walks a trie of the names'
+/// tokens: that is `names`, as in `ToolDec{.names = ToolNames{calls, sequences}}`; without, a name
+/// may be written in any tokens.
 ///
 /// \par Shapes      prompt [L]
 /// \par Complexity  as Sequential
 /// \par Threads     a value; runs may be concurrent
-/// \par Errors      Error{unknown_token} for a transition that is not in the vocabulary
-/// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3
+/// \par Errors      Error{unknown_token} for a transition that is not in the vocabulary;
+///                  Error{shape_mismatch} for names over another number of tokens
+/// \par Source      Zhang et al., ToolDec, arXiv:2310.07075, section 3; names, section 3.2
 struct ToolDec {
   std::optional<TokenId> transition = {};  ///< begins a call; by default the format's trigger does
+  std::optional<ToolNames> names    = {};  ///< of the tools; their tokens are the only ones
 
   template <Model M>
   [[nodiscard]] Output operator()(const M& model, const ToolCallFSM& calls,
                                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
                                   const DecodeOptions& options) const {
-    const ToolDecMachine machine{calls, transition};
+    const ToolDecMachine machine{calls, transition, names ? &*names : nullptr};
     return Sequential{}(model, machine, prompt, pipeline, options);
   }
 };

@@ -47,8 +47,8 @@ inline std::string dot_string(const std::string& text) {
   std::string dot = "digraph automaton {\n  rankdir=LR;\n  begin [shape=point];\n  begin -> 0;\n";
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (order.size() > max_states) {
-      throw Error(Errc::limit_exceeded, "",
-                  "an automaton of more states than max_states, " + std::to_string(max_states));
+      throw Error(Errc::limit_exceeded, "max_states", max_states,
+                  "must be as many as texts reach, or more");
     }
     const std::string name = std::to_string(i);
     dot += "  " + name +

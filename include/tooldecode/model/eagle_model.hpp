@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -90,12 +91,20 @@ class EagleModel {
     const std::size_t queries = target.config().heads * target.config().head_size * width;
     const std::size_t keys    = layers_.key_width() * width;
     const std::size_t inner   = layer_.gate.size();
-    if (layer_.query.size() != queries || layer_.key.size() != keys ||
-        layer_.value.size() != keys || layer_.output.size() != queries ||
-        layer_.feed_forward_norm.size() != width || inner % width != 0 ||
-        layer_.up.size() != inner || layer_.down.size() != inner ||
-        !(layer_.attention_norm.empty() || layer_.attention_norm.size() == width)) {
-      throw Error(Errc::shape_mismatch, "layers.0", "must have the shapes of the target's layers");
+    require_size("self_attn.q_proj", layer_.query, queries);
+    require_size("self_attn.k_proj", layer_.key, keys);
+    require_size("self_attn.v_proj", layer_.value, keys);
+    require_size("self_attn.o_proj", layer_.output, queries);
+    require_size("post_attention_layernorm", layer_.feed_forward_norm, width);
+    if (inner % width != 0) {
+      throw Error(
+          Errc::shape_mismatch, "layers.0.mlp.gate_proj",
+          std::to_string(inner) + " numbers: must be a multiple of H, " + std::to_string(width));
+    }
+    require_size("mlp.up_proj", layer_.up, inner);
+    require_size("mlp.down_proj", layer_.down, inner);
+    if (!layer_.attention_norm.empty()) {
+      require_size("input_layernorm", layer_.attention_norm, width);
     }
   }
   EagleModel(const LlamaModel&&, EagleWeights) = delete;
@@ -137,6 +146,11 @@ class EagleModel {
   }
 
  private:
+  static void require_size(const char* name, std::span<const float> weights, std::size_t size) {
+    if (weights.size() == size) return;
+    throw Error(Errc::shape_mismatch, std::string("layers.0.") + name,
+                std::to_string(weights.size()) + " numbers: must be " + std::to_string(size));
+  }
   void run(std::span<const TokenId> tokens, std::span<const float> states,
            std::span<const model::LlamaRow> rows, std::span<float> guesses) const {
     const std::size_t width = hidden_size();

@@ -220,10 +220,11 @@ TOOLDECODE_INLINE void XmlCall::append_value(std::string& text, const Json& valu
   }
   const auto& string = value.get_ref<const std::string&>();
   if (string.find(after_value) != std::string::npos) {
-    throw Error(Errc::malformed_call, after_value, "a string holds the mark that closes it");
+    throw Error(Errc::malformed_call, after_value,
+                "a string must not hold the delimiter that closes it");
   }
   if (form == tools::PlainForm::nullable && string == "null") {
-    throw Error(Errc::malformed_call, "null", "a string that reads as null");
+    throw Error(Errc::malformed_call, "null", "must not be a string where null may stand, too");
   }
   text += string;
 }

@@ -186,7 +186,7 @@ class BytePairEncoding {
       if (token < 0) token = token_of({&c, 1});
       if (token < 0) {
         throw Error(Errc::unknown_token, "byte " + std::to_string(static_cast<std::uint8_t>(c)),
-                    "the vocabulary has no token that writes this byte");
+                    "must have a token of the vocabulary that writes it");
       }
       out.push_back(token);
     }

@@ -43,7 +43,7 @@ class JsonMembers {
   void allow(std::initializer_list<std::string_view> keys) const {
     for (const auto& member : object_.items()) {
       if (std::find(keys.begin(), keys.end(), member.key()) == keys.end()) {
-        fail(member.key(), "is no member of this form");
+        fail(member.key(), "must not be there: this form has no such member");
       }
     }
   }
@@ -54,11 +54,14 @@ class JsonMembers {
       if constexpr (std::integral<T> && !std::same_as<T, bool>) {  // get would convert any number
         const bool fits =
             std::is_signed_v<T> ? value.is_number_integer() : value.is_number_unsigned();
-        if (!fits) fail(key, "must be a whole number");
+        if (!fits) {
+          fail(key, std::is_signed_v<T> ? "must be a whole number"
+                                        : "must be a whole number, 0 or more");
+        }
       }
       return value.get<T>();
     } catch (const nlohmann::json::exception&) {
-      fail(key, "is missing or of another type");
+      fail(key, "must be there, and of its type");
     }
   }
   template <class T>
@@ -84,7 +87,7 @@ inline nlohmann::json parse_json_file(std::string_view text) {
 
 /// The bytes of a text in base64; `place` is named where it is none.
 inline std::string decode_base64(std::string_view text, const std::string& place) {
-  const auto refuse = [&] { throw Error(Errc::malformed_vocabulary, place, "is no base64"); };
+  const auto refuse = [&] { throw Error(Errc::malformed_vocabulary, place, "must be base64"); };
   if (text.size() % 4 != 0) refuse();
   for (int padding = 0; padding < 2 && text.ends_with('='); ++padding) text.remove_suffix(1);
   std::string bytes;
@@ -113,7 +116,7 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
       space == std::string_view::npos ? std::nullopt : find_alphabet_bytes(text.substr(space + 1));
   if (!left || !right) {
     throw Error(Errc::malformed_vocabulary, "merge " + std::to_string(rank),
-                "is no pair in the byte alphabet");
+                "must be two texts in the byte alphabet with a space between them");
   }
   return {*left, *right};
 }
@@ -150,7 +153,7 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
     const std::string place = "#/tokens_b64/" + std::to_string(i);
     if (!tokens[i].is_string() || !types[i].is_number_integer()) {
       throw Error(Errc::malformed_vocabulary, place,
-                  "a token must be a string and have an integer type");
+                  "must be a string, and its type a whole number");
     }
     const auto type = types[i].get<std::int64_t>();
     if (type < 1 || type > 6)
@@ -194,7 +197,7 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
     const auto [at, fresh] = known.emplace(entries[i].bytes, i);
     if (!fresh) {
       throw Error(Errc::malformed_vocabulary, "#/tokens_b64/" + std::to_string(i),
-                  "token " + std::to_string(at->second) + " writes the same bytes");
+                  "must write other bytes than token " + std::to_string(at->second));
     }
   }
   std::vector<BytePairEncoding::Merge> merges;

@@ -41,7 +41,7 @@ class GgufMetadata {
   using Value   = std::variant<double, std::string, Numbers, Strings>;
 
   explicit GgufMetadata(std::string_view bytes) : bytes_(bytes) {
-    if (!bytes.starts_with("GGUF")) fail("does not begin with GGUF");
+    if (!bytes.starts_with("GGUF")) fail("must be \"GGUF\"");
     at_                 = 4;
     const auto revision = read<std::uint32_t>();
     if (revision != 2 && revision != 3)
@@ -61,7 +61,7 @@ class GgufMetadata {
   [[nodiscard]] const T& value(const std::string& key) const {
     const auto found = values_.find(key);
     const T* value   = found == values_.end() ? nullptr : std::get_if<T>(&found->second);
-    if (value == nullptr) throw Error(Errc::malformed_file, key, "is missing or of another type");
+    if (value == nullptr) throw Error(Errc::malformed_file, key, "must be there, and of its type");
     return *value;
   }
 
@@ -88,7 +88,8 @@ class GgufMetadata {
   template <class T>
   T read() {
     static_assert(std::endian::native == std::endian::little);
-    if (bytes_.size() - at_ < sizeof(T)) fail("the file is cut short");
+    if (bytes_.size() - at_ < sizeof(T))
+      fail("must be followed by " + std::to_string(sizeof(T)) + " bytes: the file is cut short");
     T result;
     std::memcpy(&result, bytes_.data() + at_, sizeof(T));
     at_ += sizeof(T);
@@ -96,7 +97,7 @@ class GgufMetadata {
   }
   std::string string() {
     const auto size = read<std::uint64_t>();
-    if (size > bytes_.size() - at_) fail("a string is longer than the file");
+    if (size > bytes_.size() - at_) fail("a string must not be longer than the file");
     std::string result(bytes_.substr(at_, size));
     at_ += size;
     return result;
@@ -125,7 +126,7 @@ class GgufMetadata {
       case f64:
         return read<double>();
       default:
-        fail("an unknown value type " + std::to_string(type));
+        fail("value type " + std::to_string(type) + ": must be from 0 to 12");
     }
   }
   Value value(std::uint32_t type) {
@@ -133,8 +134,8 @@ class GgufMetadata {
     if (type != array) return number(type);
     const auto items = read<std::uint32_t>();
     const auto count = read<std::uint64_t>();
-    if (items == array) fail("arrays of arrays are not supported");
-    if (count > bytes_.size() - at_) fail("an array is longer than the file");
+    if (items == array) fail("must not be an array of arrays");
+    if (count > bytes_.size() - at_) fail("an array must not be longer than the file");
     if (items == text) {
       Strings result;
       for (std::uint64_t i = 0; i < count; ++i) result.push_back(string());
@@ -197,27 +198,26 @@ inline PreTokenizer gguf_pre_tokenizer(const std::string& name) {
                     std::to_string(tokens.size()));
   }
   if (model != "gpt2" && model != "llama") {
-    throw Error(Errc::malformed_vocabulary, prefix + "model",
-                '"' + model + "\" is not supported: must be gpt2 or llama");
+    throw Error(Errc::malformed_vocabulary, prefix + "model", model, "must be gpt2 or llama");
   }
   const bool byte_level = model == "gpt2";
   std::vector<Vocabulary::Entry> entries;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const std::string place = prefix + "tokens/" + std::to_string(i);
     if (!(types[i] >= 1 && types[i] <= 6)) {
-      throw Error(Errc::malformed_vocabulary, place, "its type must be from 1 to 6");
+      throw Error(Errc::malformed_vocabulary, place + " type", types[i], "must be from 1 to 6");
     }
     const auto type  = static_cast<TokenType>(static_cast<int>(types[i]));
     std::string text = tokens[i];
     if (type == TokenType::byte) {
       unsigned value = 0;
       if (text.size() != 6 || std::sscanf(text.c_str(), "<0x%2X>", &value) != 1) {
-        throw Error(Errc::malformed_vocabulary, place, "is no byte token");
+        throw Error(Errc::malformed_vocabulary, place, "must be a byte's token, as <0x0A> is");
       }
       text = std::string(1, static_cast<char>(value));
     } else if (byte_level && type == TokenType::normal) {
       const auto plain = find_alphabet_bytes(text);
-      if (!plain) throw Error(Errc::malformed_vocabulary, place, "is not in the byte alphabet");
+      if (!plain) throw Error(Errc::malformed_vocabulary, place, "must be in the byte alphabet");
       text = *plain;
     } else if (!byte_level) {
       text = replace_space_marks(text);
