@@ -139,7 +139,7 @@ std::vector<std::int64_t> chains(const C& constraint, const std::vector<Text>& t
 
 template <class C>
 Json forced(const C& constraint, const std::vector<Text>& texts, const Tokenizer& tokenizer) {
-  const ForcedTokens find(constraint.mask_cache(),
+  const ForcedTokens find(constraint.vocabulary_index(),
                           [&](std::string_view text) { return tokenizer.encode(text); });
   std::int64_t asked = 0, right = 0, wrong = 0;
   for (const Text& text : texts) {

@@ -98,7 +98,7 @@ class OrderConsistencySampler {
                                    OrderConsistencyOptions options = {})
       : decoder_(&decoder),
         options_(std::move(options)),
-        text_(calls().mask_cache().trie()),
+        text_(calls().vocabulary_index().trie()),
         known_(std::make_unique<Known>()) {
     if (options_.max_orders == 0) {
       throw Error(Errc::invalid_option, "max_orders", options_.max_orders, "must be 1 or more");

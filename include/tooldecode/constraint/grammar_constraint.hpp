@@ -70,7 +70,7 @@ class GrammarConstraint {
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return vocabulary().size(); }
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return cache_.vocabulary(); }
-  [[nodiscard]] const VocabularyIndex& mask_cache() const noexcept { return cache_; }
+  [[nodiscard]] const VocabularyIndex& vocabulary_index() const noexcept { return cache_; }
   [[nodiscard]] const grammar::Automaton& automaton() const noexcept;
 
   [[nodiscard]] State initial() const noexcept { return initial_; }

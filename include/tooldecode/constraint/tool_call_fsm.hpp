@@ -75,8 +75,8 @@ class ToolCallFSM {
     return constraint_.vocabulary_size();
   }
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return constraint_.vocabulary(); }
-  [[nodiscard]] const VocabularyIndex& mask_cache() const noexcept {
-    return constraint_.mask_cache();
+  [[nodiscard]] const VocabularyIndex& vocabulary_index() const noexcept {
+    return constraint_.vocabulary_index();
   }
   [[nodiscard]] const ToolSet& tools() const noexcept { return *shared_->tools; }
   /// The grammar of whole answers; its states are these.
@@ -178,7 +178,7 @@ class ToolCallFSM {
                     parts.grammar.root) {
     if (parts.grammar.openings) require_told_apart(*parts.grammar.openings, options);
     shared_ = std::make_shared<const Shared>(
-        constraint_.mask_cache(), tools, format,
+        constraint_.vocabulary_index(), tools, format,
         Reading{options.reasoning, std::move(parts.grammar.openings)}, std::move(parts.numbers));
   }
 

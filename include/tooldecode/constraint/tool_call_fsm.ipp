@@ -76,7 +76,7 @@ TOOLDECODE_INLINE ToolCallFSM ToolCallFSM::single_call(std::size_t tool,
 }
 
 TOOLDECODE_INLINE std::vector<TokenId> ToolCallFSM::structural_tokens() const {
-  const constraint::ForcedText text{mask_cache().trie()};
+  const constraint::ForcedText text{vocabulary_index().trie()};
   std::vector<TokenId> tokens;
   for (const char byte : std::string_view("\"'[]{}(),:-.0123456789")) {
     const auto single = text.encode(std::string_view(&byte, 1));
@@ -122,7 +122,7 @@ TOOLDECODE_INLINE nlohmann::ordered_json ToolCallFSM::parse_value(std::string_vi
 TOOLDECODE_INLINE void ToolCallFSM::require_told_apart(const std::vector<std::string>& openings,
                                                        const ChoiceOptions& options) const {
   if (openings.empty()) return;
-  const JsonSchemaConstraint values(mask_cache(), *options.text_schema,
+  const JsonSchemaConstraint values(vocabulary_index(), *options.text_schema,
                                     detail::text_schema_options(options));
   for (const std::string& opening : openings) {
     if (!values.advance_bytes(values.initial(), opening)) continue;

@@ -174,7 +174,7 @@ class ToolNames {
   static void check_endings(const ToolCallFSM& calls, const std::vector<std::string>& spelt,
                             const std::string& behind) {
     if (behind.empty()) return;
-    if (constraint::ForcedText(calls.mask_cache().trie()).count_prefixes(behind) == 0) {
+    if (constraint::ForcedText(calls.vocabulary_index().trie()).count_prefixes(behind) == 0) {
       throw Error(Errc::unknown_token, "names",
                   "the vocabulary must have a token for what follows a name, or for a beginning of "
                   "it, \"" +

@@ -62,12 +62,12 @@ class ToolCacheDrafter {
   void propose(Request& request, const DraftContext<ToolCallFSM>& context,
                DraftCandidates<ToolCallFSM>& candidates) const {
     const ToolCallFSM& calls = context.constraint;
-    const auto& vocabulary   = calls.mask_cache().vocabulary();
+    const auto& vocabulary   = calls.vocabulary_index().vocabulary();
     for (; request.tokens < context.generated.size(); ++request.tokens) {
       request.text += vocabulary.bytes(context.generated[request.tokens]);
     }
     if (calls.mode(context.state) != ToolCallFSM::Mode::tool) return;
-    const constraint::ForcedText tokens{calls.mask_cache().trie()};
+    const constraint::ForcedText tokens{calls.vocabulary_index().trie()};
     const auto tool      = calls.find_tool(context.state);
     std::size_t branches = 0;
     for (const ToolCall& call : cached(calls, tool)) {
