@@ -23,10 +23,10 @@ TEST_CASE("A form has a point where its bounds leave one number") {
 }
 
 TEST_CASE("Members are found by name, items by place") {
-  const ObjectForm object{.members = {{"a", 5}, {"b", 6}}};
-  CHECK(object.find("b")->value == 6);
+  const ObjectForm object{.members = {{"a", FormId(5)}, {"b", FormId(6)}}};
+  CHECK(object.find("b")->value == FormId(6));
   CHECK(object.find("c") == nullptr);
-  const ArrayForm array{.prefix = {4, 5}, .rest = 6};
-  CHECK(array.item(1) == 5);
-  CHECK(array.item(2) == 6);
+  const ArrayForm array{.prefix = {FormId(4), FormId(5)}, .rest = FormId(6)};
+  CHECK(array.item(1) == FormId(5));
+  CHECK(array.item(2) == FormId(6));
 }

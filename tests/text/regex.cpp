@@ -86,7 +86,7 @@ std::vector<std::string> texts(std::size_t length) {
 
 TEST_CASE("Random patterns match what std::regex_search finds", "[regex]") {
   const std::vector<std::string> all = texts(5);
-  for (std::uint32_t seed = 0; seed < test::cases(250); ++seed) {
+  for (std::uint32_t seed = 0; seed < tooldecode::test::cases(250); ++seed) {
     std::mt19937 random(seed);
     const std::string pattern = random_pattern(random, 3);
     if (error_of(pattern) == "unsupported_pattern") continue;  // a lookahead, again and again
@@ -106,7 +106,7 @@ TEST_CASE("Random patterns match what std::regex_search finds", "[regex]") {
 
 TEST_CASE("A pattern's length bounds are exact, and no state is a dead end", "[regex]") {
   const std::vector<std::string> all = texts(5);
-  for (std::uint32_t seed = 1000; seed < 1000 + test::cases(120); ++seed) {
+  for (std::uint32_t seed = 1000; seed < 1000 + tooldecode::test::cases(120); ++seed) {
     std::mt19937 random(seed);
     std::string pattern = random_pattern(random, 3);
     if (seed % 2) pattern = "^(?:" + pattern + ")$";
