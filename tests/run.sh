@@ -77,7 +77,7 @@ if [ $all = yes ]; then
   sanitizing=()
   if command -v clang++ > /dev/null; then
     step "clang++: every header, the program, the examples and the benchmarks" build clang compiled_with_clang
-    # It compiles sanitized code in half of g++'s time, and has libFuzzer: a minute for each reader of outside input.
+    # It compiles sanitized code in half of g++'s time, and has libFuzzer: half a minute for each reader of outside input.
     sanitizing=(-DCMAKE_CXX_COMPILER=clang++ -DTOOLDECODE_FUZZ=ON)
   else
     skip 1 "clang++ is not installed"

@@ -45,8 +45,8 @@ class TooldecodeRecipe(ConanFile):
         self.info.settings.clear()
 
     def package(self):
-        copy(self, "*.hpp", pathlib.Path(self.source_folder) / "include", pathlib.Path(self.package_folder) / "include")
-        copy(self, "*.cuh", pathlib.Path(self.source_folder) / "include", pathlib.Path(self.package_folder) / "include")
+        for pattern in ("*.hpp", "*.ipp", "*.cuh"):
+            copy(self, pattern, pathlib.Path(self.source_folder) / "include", pathlib.Path(self.package_folder) / "include")
         copy(self, "LICENSE", self.source_folder, pathlib.Path(self.package_folder) / "licenses")
 
     def package_info(self):
