@@ -51,8 +51,12 @@ build() {  # build <preset> <target> [<CMake arguments>...]
   configure "$1" -DTOOLDECODE_TESTS=ON -DTOOLDECODE_UNITY_TESTS=ON "${@:3}" &&
     cmake --build "build/$1" --target "$2" -j "$jobs"
 }
+# What failed is said once more, after what passed.
 run() {  # run <preset> [<ctest arguments>...]
-  ctest --test-dir "build/$1" --output-on-failure -j "$jobs" --no-tests=error "${@:2}"
+  ctest --test-dir "build/$1" --output-on-failure -j "$jobs" --no-tests=error "${@:2}" && return
+  grep -hE -A 12 'FAILED:|ERROR: |WARNING: ThreadSanitizer|runtime error:|CMake Error|Traceback' \
+    "build/$1/Testing/Temporary/LastTest.log" | head -150 >&2
+  return 1
 }
 
 packages=(g++ cmake make ninja-build ccache git pkg-config libeigen3-dev nlohmann-json3-dev catch2 libbenchmark-dev

@@ -249,8 +249,9 @@ TEST_CASE("an engine with cached results answers as a client that runs every too
     CHECK(counts.arrived == 0);
     missed += counts.missed_turns;
   }
-  CHECK(gone_on > 300);
-  CHECK(missed > 200);
+  // A third of the results come from a thread, which may be later than the turns that want them.
+  CHECK(gone_on > 150);
+  CHECK(missed > 100);
   CHECK(accepted > 300);
   CHECK(cancelled > 20);
 }
