@@ -182,7 +182,16 @@ def measured_table() -> str:
     ], left=2)
 
 
-TABLES = {"eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
+def compile_time_table() -> str:
+    rows = []
+    for unit, one in results("compile_time")["units"].items():
+        aim = f"{one['aim_s']} s, {one['aim_mb']} MB" if "aim_s" in one else ""
+        rows.append([unit, f"{one['processor_s']:.1f} s", f"{one['frontend_s']:.1f} s", f"{one['peak_mb']} MB",
+                     f"{one['times_nlohmann']:.2f}", aim])
+    return table(["unit", "processor time", "its front end", "peak memory", "times nlohmann's", "aim"], rows)
+
+
+TABLES = {"compile_time": compile_time_table, "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
           "constraint": constraint_table, "peers": peers_tables}
 
