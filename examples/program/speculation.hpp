@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -29,6 +30,10 @@
 #include <program/answer.hpp>
 
 namespace program {
+
+/// The names of drafters and of their combinations.
+inline constexpr std::array<std::string_view, 6> drafter_names{"forced", "lookup", "forced+lookup",
+                                                               "eagle",  "medusa", "all"};
 
 /// Ranks where nothing was counted: all tokens by id.
 inline tooldecode::FrequencyRanks uncounted_ranks(const tooldecode::Vocabulary& vocabulary) {
