@@ -329,16 +329,16 @@ TEST_CASE("weights given by hand are checked too") {
   };
   const auto number = [](std::size_t n) { return std::to_string(n); };
   const auto right  = random_eagle_weights(target.config(), 16);
-  const auto width  = target.hidden_size();
+  const auto hidden = target.hidden_size();
   CHECK(text([](td::EagleWeights& w) { w.bias = {1}; }) ==
-        "fc: " + number(2 * width * width) +
+        "fc: " + number(2 * hidden * hidden) +
             " numbers with a bias of 1: must be [H, 2 H] with a bias of [H] or none, where H is " +
-            number(width));
+            number(hidden));
   const auto one_less = [&](const char* name, auto part) {
     const std::size_t size = (right.layer.*part).size();
     CHECK(text([part](td::EagleWeights& w) { (w.layer.*part).pop_back(); }) ==
           std::string("layers.0.") + name + ": " + number(size - 1) + " numbers: must be " +
-              (part == &Layer::gate ? "a multiple of H, " + number(width) : number(size)));
+              (part == &Layer::gate ? "a multiple of H, " + number(hidden) : number(size)));
   };
   one_less("self_attn.q_proj", &Layer::query);
   one_less("self_attn.k_proj", &Layer::key);
@@ -349,7 +349,7 @@ TEST_CASE("weights given by hand are checked too") {
   one_less("mlp.up_proj", &Layer::up);
   one_less("mlp.down_proj", &Layer::down);
   CHECK(text([](td::EagleWeights& w) { w.layer.attention_norm = {1}; }) ==
-        "layers.0.input_layernorm: 1 numbers: must be " + number(width));
+        "layers.0.input_layernorm: 1 numbers: must be " + number(hidden));
 }
 
 TEST_CASE("the embedded model's draft states are PyTorch's") {
