@@ -6,8 +6,8 @@
 #
 # Both set <variable> to a generated file. The former puts each source in a namespace of its own, so that local names
 # do not meet: headers are included first and at global scope; the sources' own includes then find their guards
-# taken. A source's COMPILE_DEFINITIONS, of the form NAME=VALUE, hold for it alone. The latter includes the sources
-# as they are.
+# taken. A source's COMPILE_DEFINITIONS, of the form NAME=VALUE, hold for it alone. With sanitizers clang++ optimises
+# the headers and not the sources. The latter includes the sources as they are.
 include_guard()
 
 set(tooldecode_unity_directory ${PROJECT_BINARY_DIR}/unity)
@@ -51,6 +51,9 @@ function(tooldecode_unity_source variable name)
   endforeach()
   list(REMOVE_DUPLICATES includes)
   list(JOIN includes "\n" includes)
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    string(APPEND includes "\n#pragma clang optimize off")
+  endif()
   set(file ${tooldecode_unity_directory}/${name}.cpp)
   file(CONFIGURE OUTPUT ${file} CONTENT "@includes@\n@bodies@" @ONLY)
   set(${variable} ${file} PARENT_SCOPE)
