@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <queue>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -23,6 +24,7 @@ namespace tooldecode::vocabulary {
 struct BytePairOptions {
   bool characters  = false;  ///< starts from characters (SentencePiece) instead of bytes
   bool whole_first = false;  ///< a piece that is a token is that token, whatever the merges say
+  std::span<const TokenId> left_out = {};  ///< ids that no text is encoded as, in order
 };
 
 /// Byte-pair encoding over a vocabulary, by ranked merges or by the scores of the merged pieces.
@@ -42,7 +44,7 @@ class BytePairEncoding {
 
   BytePairEncoding(Vocabulary vocabulary, const std::vector<Merge>& merges, BytePairOptions options)
       : vocabulary_(std::move(vocabulary)), options_(options) {
-    index_tokens();
+    index_tokens(options.left_out);
     ranks_.reserve(merges.size());
     // Some files list a merged text once more, as a token to be matched before anything else.
     const auto any_token = [&](const std::string& text) {
@@ -60,15 +62,14 @@ class BytePairEncoding {
     }
   }
   /// \param scores  one per token; the pair whose text has the highest score is merged first
-  BytePairEncoding(Vocabulary vocabulary, std::vector<float> scores)
-      : vocabulary_(std::move(vocabulary)),
-        options_{.characters = true},
-        scores_(std::move(scores)) {
+  BytePairEncoding(Vocabulary vocabulary, std::vector<float> scores,
+                   BytePairOptions options = {.characters = true})
+      : vocabulary_(std::move(vocabulary)), options_(options), scores_(std::move(scores)) {
     if (scores_.size() != vocabulary_.token_count()) {
       throw Error(Errc::malformed_vocabulary, "scores", scores_.size(),
                   "must be one for each token: " + std::to_string(vocabulary_.token_count()));
     }
-    index_tokens();
+    index_tokens(options.left_out);
   }
 
   /// Appends the tokens of one piece.
@@ -137,11 +138,13 @@ class BytePairEncoding {
     return static_cast<std::uint64_t>(a) << 32 | static_cast<std::uint32_t>(b);
   }
 
-  void index_tokens() {
+  void index_tokens(std::span<const TokenId> left_out) {
+    options_.left_out = {};
     bytes_.fill(-1);
     for (std::size_t i = 0; i < vocabulary_.token_count(); ++i) {
       const auto id   = static_cast<TokenId>(i);
       const auto text = vocabulary_.name(id);
+      if (std::binary_search(left_out.begin(), left_out.end(), id)) continue;
       if (vocabulary_.type(id) == TokenType::normal && !text.empty()) tokens_.try_emplace(text, id);
       if (vocabulary_.type(id) == TokenType::byte && text.size() == 1) {
         bytes_[static_cast<std::uint8_t>(text[0])] = id;

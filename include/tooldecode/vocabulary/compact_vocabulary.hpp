@@ -121,6 +121,16 @@ inline BytePairEncoding::Merge split_merge(std::string_view text, std::size_t ra
   return {*left, *right};
 }
 
+/// "a b" with U+2581 for spaces in a and b.
+inline BytePairEncoding::Merge split_marked_merge(std::string_view text, std::size_t rank) {
+  const std::size_t space = text.find(' ', 1);
+  if (space == std::string_view::npos) {
+    throw Error(Errc::malformed_vocabulary, "merge " + std::to_string(rank),
+                "must be two texts with a space between them");
+  }
+  return {replace_space_marks(text.substr(0, space)), replace_space_marks(text.substr(space + 1))};
+}
+
 /// Reads the compact form: one JSON object with `type` (`bpe-bytelevel` or `spm-bpe`),
 /// `tokens_b64`, `token_types`, `merges` or `scores`, `pre_tokenizer`, `eos_id` and, where logits
 /// are longer than the list of tokens, `model_vocab_size`.

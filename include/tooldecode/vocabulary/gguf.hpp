@@ -21,8 +21,9 @@
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 #include <tooldecode/vocabulary/end_tokens.hpp>
+#include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
-#include <tooldecode/vocabulary/tokenizer_json.hpp>
+#include <tooldecode/vocabulary/unigram.hpp>
 
 namespace tooldecode::vocabulary {
 
@@ -153,116 +154,158 @@ class GgufMetadata {
 
 namespace detail {
 
-// What splits text by the patterns that a GGUF file names instead of holding them.
-inline PreTokenizer gguf_pre_tokenizer(const std::string& name) {
-  const std::string numbers =
-      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-  if (name == "gpt-2" || name == "mpt" || name == "olmo" || name == "phi-2") {
-    return PreTokenizer({gpt2_pattern});
-  }
-  if (name == "qwen2") {
-    std::string single = numbers;
-    return PreTokenizer({single.erase(single.find("{1,3}"), 5)});
-  }
-  if (name == "llama-bpe" || name == "llama3") return PreTokenizer({numbers});
-  if (name == "falcon") {
-    return PreTokenizer(
-        {R"([\p{P}\$\+<=>\^~\|`]+)",
-         R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))",
-         "[0-9][0-9][0-9]"});
-  }
-  return PreTokenizer::unknown("tokenizer.ggml.pre",
-                               "the pre-tokenizer \"" + name + "\" is not known");
-}
-
-}  // namespace detail
-
-/// Reads the tokenizer of a GGUF file: models `gpt2` (byte-level BPE) and `llama` (SentencePiece).
-///
-/// A text ends with the tokens that the file names as ends of a text, turn or message
-/// (`eos_token_id`, `eos_token_ids`, `eot_token_id`, `eom_token_id`) and with those of
-/// `find_named_ends`. A vocabulary whose pre-tokenizer is not known is read all the same; only
-/// `encode` needs it.
-///
-/// \par Complexity  O(size of the metadata)
-/// \par Errors      Error{malformed_file, malformed_vocabulary, malformed_pattern} with the place
-[[nodiscard]] inline Tokenizer parse_gguf(std::string_view bytes) {
-  const GgufMetadata file(bytes);
-  const std::string prefix = "tokenizer.ggml.";
-  const auto& tokens       = file.value<GgufMetadata::Strings>(prefix + "tokens");
-  const auto& types        = file.value<GgufMetadata::Numbers>(prefix + "token_type");
-  const auto& model        = file.value<std::string>(prefix + "model");
-  if (types.size() != tokens.size()) {
-    throw Error(Errc::malformed_vocabulary, prefix + "token_type",
-                std::to_string(types.size()) + " types: must be as long as the tokens, " +
-                    std::to_string(tokens.size()));
-  }
-  if (model != "gpt2" && model != "llama") {
-    throw Error(Errc::malformed_vocabulary, prefix + "model", model, "must be gpt2 or llama");
-  }
-  const bool byte_level = model == "gpt2";
-  std::vector<Vocabulary::Entry> entries;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const std::string place = prefix + "tokens/" + std::to_string(i);
-    if (!(types[i] >= 1 && types[i] <= 6)) {
-      throw Error(Errc::malformed_vocabulary, place + " type", types[i], "must be from 1 to 6");
+/// The tokenizer of a GGUF file, from its metadata.
+class GgufTokenizer {
+ public:
+  explicit GgufTokenizer(const GgufMetadata& file)
+      : file_(file),
+        model_(file.value<std::string>(key("model"))),
+        tokens_(file.value<GgufMetadata::Strings>(key("tokens"))) {
+    if (!is_byte_level() && model_ != "llama" && model_ != "gemma4" && model_ != "t5" &&
+        model_ != "bert") {
+      throw Error(Errc::malformed_vocabulary, key("model"), model_,
+                  "must be gpt2, llama, gemma4, t5 or bert");
     }
-    const auto type  = static_cast<TokenType>(static_cast<int>(types[i]));
-    std::string text = tokens[i];
+    read_entries();
+  }
+
+  [[nodiscard]] Tokenizer build() const {
+    const Vocabulary vocabulary(entries_, options());
+    if (model_ == "bert") {  // whose pieces are of words without accents, in lower case
+      return Tokenizer(vocabulary,
+                       BytePairEncoding(vocabulary, std::vector<BytePairEncoding::Merge>(), {}),
+                       PreTokenizer::unknown(key("model"), "word pieces cannot be made of a text"));
+    }
+    if (model_ == "llama") {
+      return Tokenizer(vocabulary, BytePairEncoding(vocabulary, scores()), {},
+                       flag("add_space_prefix", true));
+    }
+    if (model_ == "t5") {
+      return Tokenizer(vocabulary,
+                       Unigram(vocabulary, scores(),
+                               {.characters      = CharacterMap(character_map()),
+                                .collapse_spaces = flag("remove_extra_whitespaces", true)}),
+                       {}, flag("add_space_prefix", true));
+    }
+    const std::string name = model_ == "gemma4"      ? model_
+                             : file_.has(key("pre")) ? file_.value<std::string>(key("pre"))
+                                                     : std::string("gpt-2");
+    const auto pre         = find_pre_tokenizer(name);
+    return Tokenizer(
+        vocabulary,
+        BytePairEncoding(vocabulary, merges(),
+                         {.characters  = !is_byte_level(),
+                          .whole_first = pre && pre->whole_first,
+                          .left_out    = left_out_}),
+        pre ? PreTokenizer(pre->patterns)
+            : PreTokenizer::unknown(key("pre"), "the pre-tokenizer \"" + name + "\" is not known"));
+  }
+
+ private:
+  static std::string key(const std::string& name) { return "tokenizer.ggml." + name; }
+  [[nodiscard]] bool is_byte_level() const { return model_ == "gpt2"; }
+  [[nodiscard]] bool flag(const char* name, bool otherwise) const {
+    return file_.has(key(name)) ? file_.value<double>(key(name)) != 0 : otherwise;
+  }
+  [[nodiscard]] std::vector<float> scores() const {
+    const auto& listed = file_.value<GgufMetadata::Numbers>(key("scores"));
+    return {listed.begin(), listed.end()};
+  }
+  [[nodiscard]] std::string character_map() const {
+    std::string bytes;
+    if (!file_.has(key("precompiled_charsmap"))) return bytes;
+    for (const double byte : file_.value<GgufMetadata::Numbers>(key("precompiled_charsmap"))) {
+      bytes.push_back(static_cast<char>(static_cast<int>(byte)));
+    }
+    return bytes;
+  }
+  [[nodiscard]] std::vector<BytePairEncoding::Merge> merges() const {
+    std::vector<BytePairEncoding::Merge> result;
+    for (const std::string& merge : file_.value<GgufMetadata::Strings>(key("merges"))) {
+      result.push_back(is_byte_level() ? split_merge(merge, result.size())
+                                       : split_marked_merge(merge, result.size()));
+    }
+    return result;
+  }
+
+  void read_entries() {
+    const auto& types = file_.value<GgufMetadata::Numbers>(key("token_type"));
+    if (types.size() != tokens_.size()) {
+      throw Error(Errc::malformed_vocabulary, key("token_type"),
+                  std::to_string(types.size()) + " types: must be as long as the tokens, " +
+                      std::to_string(tokens_.size()));
+    }
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+      const std::string place = key("tokens/") + std::to_string(i);
+      if (!(types[i] >= 1 && types[i] <= 6)) {
+        throw Error(Errc::malformed_vocabulary, place + " type", types[i], "must be from 1 to 6");
+      }
+      const auto type = static_cast<TokenType>(static_cast<int>(types[i]));
+      entries_.push_back({text_of(i, type, place), type});
+    }
+  }
+  [[nodiscard]] std::string text_of(std::size_t i, TokenType type, const std::string& place) {
+    const std::string& text = tokens_[i];
     if (type == TokenType::byte) {
       unsigned value = 0;
       if (text.size() != 6 || std::sscanf(text.c_str(), "<0x%2X>", &value) != 1) {
         throw Error(Errc::malformed_vocabulary, place, "must be a byte's token, as <0x0A> is");
       }
-      text = std::string(1, static_cast<char>(value));
-    } else if (byte_level && type == TokenType::normal) {
-      const auto plain = find_alphabet_bytes(text);
-      if (!plain) throw Error(Errc::malformed_vocabulary, place, "must be in the byte alphabet");
-      text = *plain;
-    } else if (!byte_level) {
-      text = replace_space_marks(text);
+      return std::string(1, static_cast<char>(value));
     }
-    entries.push_back({std::move(text), type});
+    if (!is_byte_level()) return replace_space_marks(text);
+    if (type != TokenType::normal) return text;
+    if (auto bytes = find_alphabet_bytes(text)) return *std::move(bytes);
+    left_out_.push_back(static_cast<TokenId>(i));  // Command R has such: they write themselves
+    return text;
   }
-  const auto checked = [&](double number) -> std::optional<TokenId> {
-    if (!(number >= 0 && number < static_cast<double>(tokens.size()))) return std::nullopt;
+
+  [[nodiscard]] std::optional<TokenId> checked(double number) const {
+    if (!(number >= 0 && number < static_cast<double>(tokens_.size()))) return std::nullopt;
     return static_cast<TokenId>(number);
-  };
-  const auto id = [&](const char* key) -> std::optional<TokenId> {
-    return file.has(prefix + key) ? checked(file.value<double>(prefix + key)) : std::nullopt;
-  };
-  std::vector<TokenId> ends;
-  const auto add_end = [&](std::optional<TokenId> end) {
-    if (end) ends.push_back(*end);
-  };
-  add_end(id("eos_token_id"));
-  if (file.has(prefix + "eos_token_ids")) {
-    for (const double one : file.value<GgufMetadata::Numbers>(prefix + "eos_token_ids"))
-      add_end(checked(one));
   }
-  for (const char* key : {"eot_token_id", "eom_token_id"}) add_end(id(key));
-  for (const TokenId end : find_named_ends(entries)) ends.push_back(end);
-  VocabularyOptions options;
-  options.end_tokens  = without_message_ends(std::move(ends), entries);
-  options.begin_token = id("bos_token_id");
-  options.pad_token   = id("padding_token_id");
-  const Vocabulary vocabulary(entries, options);
-  if (!byte_level) {
-    const auto& scores = file.value<GgufMetadata::Numbers>(prefix + "scores");
-    const bool space   = !file.has(prefix + "add_space_prefix") ||
-                       file.value<double>(prefix + "add_space_prefix") != 0;
-    return Tokenizer(vocabulary,
-                     BytePairEncoding(vocabulary, std::vector<float>(scores.begin(), scores.end())),
-                     {}, space);
+  [[nodiscard]] std::optional<TokenId> id(const char* name) const {
+    return file_.has(key(name)) ? checked(file_.value<double>(key(name))) : std::nullopt;
   }
-  std::vector<BytePairEncoding::Merge> merges;
-  for (const std::string& merge : file.value<GgufMetadata::Strings>(prefix + "merges")) {
-    merges.push_back(split_merge(merge, merges.size()));
+  [[nodiscard]] VocabularyOptions options() const {
+    std::vector<TokenId> ends;
+    const auto add_end = [&](std::optional<TokenId> end) {
+      if (end) ends.push_back(*end);
+    };
+    add_end(id("eos_token_id"));
+    if (file_.has(key("eos_token_ids"))) {
+      for (const double one : file_.value<GgufMetadata::Numbers>(key("eos_token_ids")))
+        add_end(checked(one));
+    }
+    for (const char* name : {"eot_token_id", "eom_token_id"}) add_end(id(name));
+    for (const TokenId end : find_named_ends(entries_)) ends.push_back(end);
+    return {.end_tokens  = without_message_ends(std::move(ends), entries_),
+            .begin_token = id("bos_token_id"),
+            .pad_token   = id("padding_token_id")};
   }
-  const std::string pre =
-      file.has(prefix + "pre") ? file.value<std::string>(prefix + "pre") : "gpt-2";
-  return Tokenizer(vocabulary, BytePairEncoding(vocabulary, merges, {}),
-                   detail::gguf_pre_tokenizer(pre));
+
+  const GgufMetadata& file_;
+  std::string model_;
+  const std::vector<std::string>& tokens_;
+  std::vector<Vocabulary::Entry> entries_;
+  std::vector<TokenId> left_out_;  // tokens that bytes are never merged into
+};
+
+}  // namespace detail
+
+/// Reads the tokenizer of a GGUF file: models `gpt2` (byte-level BPE), `llama` (SentencePiece's BPE),
+/// `gemma4` (BPE over characters), `t5` (SentencePiece's unigrams) and `bert` (word pieces).
+///
+/// A text ends with the tokens that the file names as ends of a text, turn or message
+/// (`eos_token_id`, `eos_token_ids`, `eot_token_id`, `eom_token_id`) and with those of
+/// `find_named_ends`. A vocabulary whose pre-tokenizer is not known, or of word pieces, is read all
+/// the same; only `encode` needs it.
+///
+/// \par Complexity  O(size of the metadata)
+/// \par Errors      Error{malformed_file, malformed_vocabulary, malformed_pattern} with the place
+[[nodiscard]] inline Tokenizer parse_gguf(std::string_view bytes) {
+  const GgufMetadata file(bytes);
+  return detail::GgufTokenizer(file).build();
 }
 
 }  // namespace tooldecode::vocabulary

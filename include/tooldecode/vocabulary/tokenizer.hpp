@@ -11,11 +11,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/vocabulary/byte_pair_encoding.hpp>
 #include <tooldecode/vocabulary/pre_tokenizer.hpp>
+#include <tooldecode/vocabulary/unigram.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
@@ -38,9 +40,12 @@ struct EncodeOptions {
 ///                  pre-tokenizer that is not known
 class Tokenizer {
  public:
-  Tokenizer(Vocabulary vocabulary, vocabulary::BytePairEncoding pairs,
-            vocabulary::PreTokenizer pieces, bool prefixes_space = false)
-      : rules_(std::make_shared<const Rules>(std::move(vocabulary), std::move(pairs),
+  /// What turns a piece of text into its tokens.
+  using Encoding = std::variant<vocabulary::BytePairEncoding, vocabulary::Unigram>;
+
+  Tokenizer(Vocabulary vocabulary, Encoding encoding, vocabulary::PreTokenizer pieces,
+            bool prefixes_space = false)
+      : rules_(std::make_shared<const Rules>(std::move(vocabulary), std::move(encoding),
                                              std::move(pieces), prefixes_space)) {}
 
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return rules_->vocabulary; }
@@ -79,10 +84,9 @@ class Tokenizer {
     bool control;
   };
   struct Rules {
-    Rules(Vocabulary all, vocabulary::BytePairEncoding merges, vocabulary::PreTokenizer splits,
-          bool space)
+    Rules(Vocabulary all, Encoding coding, vocabulary::PreTokenizer splits, bool space)
         : vocabulary(std::move(all)),
-          pairs(std::move(merges)),
+          encoding(std::move(coding)),
           pieces(std::move(splits)),
           prefixes_space(space) {
       for (std::size_t i = 0; i < vocabulary.token_count(); ++i) {
@@ -100,7 +104,7 @@ class Tokenizer {
       }
     }
     Vocabulary vocabulary;
-    vocabulary::BytePairEncoding pairs;
+    Encoding encoding;
     vocabulary::PreTokenizer pieces;
     bool prefixes_space;
     std::array<std::vector<Special>, 256> specials;  // by first byte, longest first
@@ -114,7 +118,7 @@ class Tokenizer {
   }
   void encode_plain(std::string_view text, std::vector<TokenId>& tokens) const {
     for (const std::string_view piece : rules_->pieces.split(text)) {
-      rules_->pairs.encode(piece, tokens);
+      std::visit([&](const auto& encoding) { encoding.encode(piece, tokens); }, rules_->encoding);
     }
   }
 

@@ -15,6 +15,7 @@
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 #include <tooldecode/vocabulary/end_tokens.hpp>
+#include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
 #include <nlohmann/json.hpp>
@@ -28,10 +29,6 @@ struct TokenizerFiles {
 };
 
 namespace detail {
-
-// Splits as GPT-2 does, which is what a ByteLevel pre-tokenizer with `use_regex` means.
-inline constexpr const char* gpt2_pattern =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 class TokenizerJson {
  public:
