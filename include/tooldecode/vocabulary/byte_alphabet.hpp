@@ -1,5 +1,6 @@
 /// \file
-/// How tokenizer files write bytes: the GPT-2 byte alphabet, and SentencePiece's mark for a space.
+/// How tokenizer files write bytes: the GPT-2 byte alphabet, SentencePiece's mark for a space, and
+/// its tokens of bytes.
 #pragma once
 
 #include <array>
@@ -50,6 +51,18 @@ namespace tooldecode::vocabulary {
     at += is_mark ? mark.size() : 1;
   }
   return result;
+}
+
+/// The byte that a token such as `<0x0A>` stands for; nothing for other texts.
+[[nodiscard]] inline std::optional<char> find_byte(std::string_view text) {
+  if (text.size() != 6 || !text.starts_with("<0x") || text.back() != '>') return std::nullopt;
+  unsigned value = 0;
+  for (const char c : text.substr(3, 2)) {
+    const std::size_t digit = std::string_view("0123456789ABCDEF").find(c);
+    if (digit == std::string_view::npos) return std::nullopt;
+    value = 16 * value + static_cast<unsigned>(digit);
+  }
+  return static_cast<char>(value);
 }
 
 }  // namespace tooldecode::vocabulary

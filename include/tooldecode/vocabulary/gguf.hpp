@@ -6,7 +6,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -247,11 +246,10 @@ class GgufTokenizer {
   [[nodiscard]] std::string text_of(std::size_t i, TokenType type, const std::string& place) {
     const std::string& text = tokens_[i];
     if (type == TokenType::byte) {
-      unsigned value = 0;
-      if (text.size() != 6 || std::sscanf(text.c_str(), "<0x%2X>", &value) != 1) {
+      const auto byte = find_byte(text);
+      if (!byte)
         throw Error(Errc::malformed_vocabulary, place, "must be a byte's token, as <0x0A> is");
-      }
-      return std::string(1, static_cast<char>(value));
+      return std::string(1, *byte);
     }
     if (!is_byte_level()) return replace_space_marks(text);
     if (type != TokenType::normal) return text;

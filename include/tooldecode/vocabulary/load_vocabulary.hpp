@@ -11,6 +11,8 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 #include <tooldecode/vocabulary/gguf.hpp>
+#include <tooldecode/vocabulary/sentencepiece_model.hpp>
+#include <tooldecode/vocabulary/tiktoken.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/tokenizer_json.hpp>
 
@@ -28,9 +30,10 @@ inline std::string read_whole_file(const std::filesystem::path& path) {
 
 }  // namespace detail
 
-/// Reads a tokenizer from the content of a file: GGUF, tokenizer.json, or the compact JSON form.
+/// Reads a tokenizer from the content of a file: GGUF, tokenizer.json, SentencePiece's
+/// tokenizer.model, tiktoken's lines, tekken.json, or the compact JSON form.
 ///
-/// \param name  put before the place in errors
+/// \param name  the file's: put before the place in errors, and what tells a tiktoken's encoding
 /// \par Errors      as the parsers; Error{malformed_vocabulary} for gzip, which is to be inflated
 ///                  first
 [[nodiscard]] inline Tokenizer parse_tokenizer(std::string_view bytes, const std::string& name,
@@ -43,6 +46,13 @@ inline std::string read_whole_file(const std::filesystem::path& path) {
     // Looking for the key spares a second parse of a file that may be large.
     if (bytes.find("\"tokens_b64\"") != std::string_view::npos)
       return vocabulary::parse_compact_vocabulary(bytes);
+    if (bytes.find("\"token_bytes\"") != std::string_view::npos)
+      return vocabulary::parse_tekken(bytes);
+    const std::size_t first = bytes.find_first_not_of(" \t\r\n");
+    if (first != std::string_view::npos && bytes[first] != '{') {
+      if (bytes.starts_with('\n')) return vocabulary::parse_sentencepiece(bytes);
+      return vocabulary::parse_tiktoken(bytes, std::filesystem::path(name).stem().string());
+    }
     return vocabulary::parse_tokenizer_json(bytes, files);
   } catch (const Error& error) {
     throw error.within(name);

@@ -182,13 +182,9 @@ class TokenizerJson {
       return {*bytes, TokenType::normal};
     }
     if (text.size() == 6 && text.starts_with("<0x") && text.back() == '>') {
-      const auto digit = [&](char c) {
-        const std::size_t at = std::string_view("0123456789ABCDEF").find(c);
-        if (at == std::string_view::npos) refuse(pointer, "is no byte token");
-        return static_cast<unsigned>(at);
-      };
-      return {std::string(1, static_cast<char>(16 * digit(text[3]) + digit(text[4]))),
-              TokenType::byte};
+      const auto byte = find_byte(text);
+      if (!byte) refuse(pointer, "is no byte token");
+      return {std::string(1, *byte), TokenType::byte};
     }
     return {replace_space_marks(text), TokenType::normal};
   }
