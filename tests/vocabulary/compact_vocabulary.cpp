@@ -4,6 +4,7 @@
 
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 
+#include <support/cases.hpp>
 #include <support/data.hpp>
 
 namespace td = tooldecode;

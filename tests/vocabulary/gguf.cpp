@@ -41,6 +41,11 @@ class Writer {
     for (const std::int32_t value : values) put(value);
     return *this;
   }
+  Writer& floats(const std::string& name, const std::vector<float>& values) {
+    key(name, 9).put<std::uint32_t>(6).put<std::uint64_t>(values.size());
+    for (const float value : values) put(value);
+    return *this;
+  }
   std::string file(std::uint64_t keys, std::uint32_t version = 3) const {
     Writer head;
     head.bytes_ = "GGUF";
@@ -144,6 +149,49 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a token outside of the byte alphabet writes itself, and no text is encoded as it") {
+  const td::Tokenizer tokenizer = td::vocabulary::parse_gguf(
+      Writer()
+          .text("tokenizer.ggml.model", "gpt2")
+          .texts("tokenizer.ggml.tokens", {"\u203C", "\u00E2", "\u0122", "\u00BC", "\u00E2\u0122",
+                                           "\u00E2\u0122\u00BC"})  // the alphabet's E2 80 BC
+          .types("tokenizer.ggml.token_type", {1, 1, 1, 1, 1, 1})
+          .texts("tokenizer.ggml.merges", {"\u00E2 \u0122", "\u00E2\u0122 \u00BC"})
+          .file(4));
+  CHECK(tokenizer.vocabulary().bytes(0) == "\u203C");
+  CHECK(tokenizer.vocabulary().bytes(5) == "\u203C");
+  CHECK(tokenizer.encode("\u203C") == Ids{5});
+}
+
+TEST_CASE("models of other kinds than byte-level pairs are read") {
+  const auto file = [](const std::string& model, const std::vector<std::string>& tokens,
+                       const std::vector<std::int32_t>& types) {
+    return Writer()
+        .text("tokenizer.ggml.model", model)
+        .texts("tokenizer.ggml.tokens", tokens)
+        .types("tokenizer.ggml.token_type", types)
+        .texts("tokenizer.ggml.merges", {"\u2581 a", "\u2581a \u00E9"})
+        .floats("tokenizer.ggml.scores", std::vector<float>(tokens.size(), -1.0F))
+        .file(5);
+  };
+  // Pairs of characters, and lines that are one token each.
+  const td::Tokenizer pairs = td::vocabulary::parse_gguf(
+      file("gemma4", {"\u2581", "a", "\u00E9", "\u2581a", "\u2581a\u00E9", "\n", "<0x21>"},
+           {1, 1, 1, 1, 1, 1, 6}));
+  CHECK(pairs.encode("a a\u00E9\n!") == Ids{1, 4, 5, 6});
+  CHECK(pairs.decode(Ids{1, 4, 5, 6}) == "a a\u00E9\n!");
+  // Unigrams: of two cuts the one with fewer pieces, as all cost the same.
+  const td::Tokenizer unigrams = td::vocabulary::parse_gguf(
+      file("t5", {"\u2581", "a", "\u00E9", "\u2581a", "a\u00E9", "<unk>"}, {1, 1, 1, 1, 1, 2}));
+  CHECK(unigrams.encode("a\u00E9  a ") == Ids{4, 3});
+  // Word pieces are read, and no text is cut into them.
+  const td::Tokenizer words =
+      td::vocabulary::parse_gguf(file("bert", {"[UNK]", "\u2581word", "s"}, {3, 1, 1}));
+  CHECK(words.vocabulary().bytes(1) == " word");
+  CHECK(words.vocabulary().bytes(2) == "s");
+  CHECK_THROWS_WITH(words.encode("words"), td::test::contains("tokenizer.ggml.model"));
+}
+
 TEST_CASE("a text ends with the tokens that a GGUF file names, and with those whose names say so") {
   using Keys      = std::vector<std::pair<std::string, std::uint32_t>>;
   const auto ends = [](const Keys& keys, const std::vector<std::int32_t>& listed,
@@ -181,7 +229,7 @@ TEST_CASE("a text ends with the tokens that a GGUF file names, and with those wh
 TEST_CASE("a broken GGUF file is refused at its place") {
   CHECK(where("GGML") == "byte 0");
   CHECK(where(small("gpt2", 1)) == "byte 8");
-  CHECK(where(small("bert")) == "tokenizer.ggml.model");
+  CHECK(where(small("rwkv")) == "tokenizer.ggml.model");
   CHECK(where(small().substr(0, 30)) == "byte 24");
   // Counts that no file could hold are refused before anything is allocated for them.
   const auto huge = ~std::uint64_t{0};
@@ -209,12 +257,11 @@ TEST_CASE("what is wrong with a GGUF file is said, and what must be") {
                  .types("tokenizer.ggml.token_type", {1, 1})
                  .file(3)) ==
         "tokenizer.ggml.token_type: 2 types: must be as long as the tokens, 1");
-  CHECK(what(small("bert")) == "tokenizer.ggml.model \"bert\": must be gpt2 or llama");
+  CHECK(what(small("rwkv")) ==
+        "tokenizer.ggml.model \"rwkv\": must be gpt2, llama, gemma4, t5 or bert");
   CHECK(what(with_token("a", 7, "gpt2")) == "tokenizer.ggml.tokens/0 type 7: must be from 1 to 6");
   CHECK(what(with_token("a", 6, "llama")) ==
         "tokenizer.ggml.tokens/0: must be a byte's token, as <0x0A> is");
-  CHECK(what(with_token(" ", 1, "gpt2")) ==
-        "tokenizer.ggml.tokens/0: must be in the byte alphabet");
 }
 
 TEST_CASE("a GGUF file cut short or altered gives an Error or a tokenizer") {

@@ -33,6 +33,10 @@ TEST_CASE("the content decides the form") {
     }
     return std::string("accepted");
   };
+  CHECK(td::parse_tokenizer("YQ== 0\n", "folder/cl100k_base.tiktoken").encode("aa").size() == 2);
+  CHECK_THAT(message("\n\x7F"), td::test::contains("byte 2"));  // SentencePiece's
+  CHECK_THAT(message("YQ=="), td::test::contains("line 1"));
+  CHECK_THAT(message(R"({"vocab": [{"token_bytes": ""}]})"), td::test::contains("config"));
   CHECK_THAT(message("\x1F\x8B\x08"), td::test::contains("inflate"));
   CHECK_THAT(message("GGUF"), td::test::contains("byte 4"));
   CHECK_THAT(message("{"), td::test::contains("the file"));

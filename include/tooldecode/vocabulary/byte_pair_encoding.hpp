@@ -62,14 +62,14 @@ class BytePairEncoding {
     }
   }
   /// \param scores  one per token; the pair whose text has the highest score is merged first
-  BytePairEncoding(Vocabulary vocabulary, std::vector<float> scores,
-                   BytePairOptions options = {.characters = true})
-      : vocabulary_(std::move(vocabulary)), options_(options), scores_(std::move(scores)) {
-    if (scores_.size() != vocabulary_.token_count()) {
-      throw Error(Errc::malformed_vocabulary, "scores", scores_.size(),
-                  "must be one for each token: " + std::to_string(vocabulary_.token_count()));
-    }
-    index_tokens(options.left_out);
+  BytePairEncoding(Vocabulary vocabulary, std::vector<float> scores)
+      : BytePairEncoding(std::move(scores), std::move(vocabulary), {.characters = true}) {}
+  /// tiktoken's: the pair whose text is the token of the lowest id is merged first, and a piece that is a
+  /// token is that token.
+  [[nodiscard]] static BytePairEncoding by_ids(const Vocabulary& vocabulary) {
+    std::vector<float> scores(vocabulary.token_count());
+    for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = -static_cast<float>(i);
+    return {std::move(scores), vocabulary, {.whole_first = true}};
   }
 
   /// Appends the tokens of one piece.
@@ -116,6 +116,15 @@ class BytePairEncoding {
   }
 
  private:
+  BytePairEncoding(std::vector<float> scores, Vocabulary vocabulary, BytePairOptions options)
+      : vocabulary_(std::move(vocabulary)), options_(options), scores_(std::move(scores)) {
+    if (scores_.size() != vocabulary_.token_count()) {
+      throw Error(Errc::malformed_vocabulary, "scores", scores_.size(),
+                  "must be one for each token: " + std::to_string(vocabulary_.token_count()));
+    }
+    index_tokens({});
+  }
+
   static constexpr std::size_t none = ~std::size_t{0};
   struct Symbol {
     std::size_t begin, size, previous, next;

@@ -158,8 +158,8 @@ class GgufTokenizer {
  public:
   explicit GgufTokenizer(const GgufMetadata& file)
       : file_(file),
-        model_(file.value<std::string>(key("model"))),
-        tokens_(file.value<GgufMetadata::Strings>(key("tokens"))) {
+        tokens_(file.value<GgufMetadata::Strings>(key("tokens"))),
+        model_(file.value<std::string>(key("model"))) {
     if (!is_byte_level() && model_ != "llama" && model_ != "gemma4" && model_ != "t5" &&
         model_ != "bert") {
       throw Error(Errc::malformed_vocabulary, key("model"), model_,
@@ -283,8 +283,8 @@ class GgufTokenizer {
   }
 
   const GgufMetadata& file_;
-  std::string model_;
   const std::vector<std::string>& tokens_;
+  std::string model_;
   std::vector<Vocabulary::Entry> entries_;
   std::vector<TokenId> left_out_;  // tokens that bytes are never merged into
 };

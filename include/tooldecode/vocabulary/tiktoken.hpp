@@ -22,22 +22,6 @@
 
 namespace tooldecode::vocabulary {
 
-namespace detail {
-
-/// Byte pairs are merged in the order of the ranks of what they make, which are the tokens' ids less
-/// those of the special tokens before them.
-inline Tokenizer make_ranked_tokenizer(const std::vector<Vocabulary::Entry>& entries,
-                                       VocabularyOptions options, PreTokenizer pre) {
-  std::vector<float> scores(entries.size());
-  for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = -static_cast<float>(i);
-  const Vocabulary vocabulary(entries, std::move(options));
-  return Tokenizer(vocabulary,
-                   BytePairEncoding(vocabulary, std::move(scores), {.whole_first = true}),
-                   std::move(pre));
-}
-
-}  // namespace detail
-
 /// Reads a `.tiktoken` file. It holds neither patterns nor special tokens: those of the encoding that
 /// the file is named for are used (cl100k_base, o200k_base, p50k_base, r50k_base and qwen, with
 /// `<|endoftext|>` after the last token); of any other, nothing ends a text and nothing is encoded.
@@ -84,8 +68,9 @@ inline Tokenizer make_ranked_tokenizer(const std::vector<Vocabulary::Entry>& ent
   const auto found =
       std::find_if(known.begin(), known.end(), [&](const Known& one) { return one.name == name; });
   if (found == known.end()) {
-    return detail::make_ranked_tokenizer(
-        entries, {},
+    const Vocabulary vocabulary(entries);
+    return Tokenizer(
+        vocabulary, BytePairEncoding::by_ids(vocabulary),
         PreTokenizer::unknown("the encoding", '"' + std::string(name) + "\" is not known"));
   }
   while (entries.size() < found->end) entries.push_back({"", TokenType::unused});
@@ -94,8 +79,9 @@ inline Tokenizer make_ranked_tokenizer(const std::vector<Vocabulary::Entry>& ent
   } else {
     entries[found->end] = {"<|endoftext|>", TokenType::control};  // p50k_base has tokens after it
   }
-  return detail::make_ranked_tokenizer(entries, {.end_tokens = {static_cast<TokenId>(found->end)}},
-                                       PreTokenizer(find_pre_tokenizer(found->patterns)->patterns));
+  const Vocabulary vocabulary(entries, {.end_tokens = {static_cast<TokenId>(found->end)}});
+  return Tokenizer(vocabulary, BytePairEncoding::by_ids(vocabulary),
+                   PreTokenizer(find_pre_tokenizer(found->patterns)->patterns));
 }
 
 /// Reads a tekken.json: `config` with the pattern and the number of tokens, `vocab` with the tokens
@@ -161,8 +147,9 @@ inline Tokenizer make_ranked_tokenizer(const std::vector<Vocabulary::Entry>& ent
     if (entries[i].bytes == "<s>") options.begin_token = static_cast<TokenId>(i);
     if (entries[i].bytes == "<pad>") options.pad_token = static_cast<TokenId>(i);
   }
-  return detail::make_ranked_tokenizer(entries, std::move(options),
-                                       PreTokenizer({config.value<std::string>("pattern")}));
+  const Vocabulary vocabulary(entries, std::move(options));
+  return Tokenizer(vocabulary, BytePairEncoding::by_ids(vocabulary),
+                   PreTokenizer({config.value<std::string>("pattern")}));
 }
 
 }  // namespace tooldecode::vocabulary

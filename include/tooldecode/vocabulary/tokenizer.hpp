@@ -49,6 +49,10 @@ class Tokenizer {
                                              std::move(pieces), prefixes_space)) {}
 
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return rules_->vocabulary; }
+  /// Whether `encode` may change a text before it cuts it, so that `decode` gives another text back.
+  [[nodiscard]] bool normalizes() const noexcept {
+    return std::holds_alternative<vocabulary::Unigram>(rules_->encoding);
+  }
 
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text,
                                             EncodeOptions options = {}) const {

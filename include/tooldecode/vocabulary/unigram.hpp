@@ -146,8 +146,9 @@ class Unigram {
         ++end;
         const auto values = pieces_->values(node);
         if (values.empty()) continue;
-        const auto token = static_cast<TokenId>(values[0]);
-        improve(best[end], {best[at].score + scores_[values[0]], at, token});
+        for (const std::uint32_t token : values) {
+          improve(best[end], {best[at].score + scores_[token], at, static_cast<TokenId>(token)});
+        }
         has_one = has_one || end - at == character;
       }
       // SentencePiece's price of a character that has no piece.

@@ -1,0 +1,122 @@
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tooldecode/vocabulary/unigram.hpp>
+
+#include <support/catch.hpp>
+
+namespace td = tooldecode;
+using td::TokenType;
+using td::Vocabulary;
+using td::vocabulary::CharacterMap;
+using td::vocabulary::Unigram;
+using Ids = std::vector<td::TokenId>;
+
+namespace {
+
+Ids encode(const Unigram& unigram, std::string_view text) {
+  Ids ids;
+  unigram.encode(text, ids);
+  return ids;
+}
+
+/// The best sum of scores of any cut, by trying all of them.
+float best_of_all_cuts(const Vocabulary& vocabulary, const std::vector<float>& scores,
+                       std::string_view text) {
+  if (text.empty()) return 0;
+  float best = -std::numeric_limits<float>::infinity();
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const auto piece = vocabulary.name(static_cast<td::TokenId>(i));
+    if (text.starts_with(piece))
+      best = std::max(best,
+                      scores[i] + best_of_all_cuts(vocabulary, scores, text.substr(piece.size())));
+  }
+  return best;
+}
+
+/// A double array of Darts-clone with one text, of one byte, and its replacement.
+std::string map_of(char from, const std::string& to) {
+  std::vector<std::uint32_t> units(512, 0);
+  const auto byte    = static_cast<std::uint8_t>(from);
+  units[0]           = 256U << 10;                            // the root's children begin at 256
+  units[256U ^ byte] = byte | 1U << 8 | (512U ^ 256U) << 10;  // a text ends below it
+  units.resize(1024, 0);
+  units[(256U ^ byte) ^ (512U ^ 256U)] = 1U << 31;  // with the value 0
+  std::string bytes;
+  const auto size = static_cast<std::uint32_t>(4 * units.size());
+  bytes.append(reinterpret_cast<const char*>(&size), sizeof size);
+  bytes.append(reinterpret_cast<const char*>(units.data()), size);
+  return bytes + to + std::string(1, '\0');
+}
+
+}  // namespace
+
+TEST_CASE("the cut has the best sum of scores of all cuts, on random pieces and texts") {
+  for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    std::vector<Vocabulary::Entry> entries{{"a"}, {"b"}, {"c"}};
+    for (int i = 0; i < 8; ++i) {
+      std::string piece;
+      for (std::size_t size = 2 + random() % 3; piece.size() < size;)
+        piece.push_back(static_cast<char>('a' + random() % 3));
+      entries.push_back({piece});
+    }
+    std::vector<float> scores;
+    // Multiples of 1/16, whose sums are exact, so that the order of adding says nothing.
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      scores.push_back(-static_cast<float>(random() % 64) / 16.0F);
+    const Vocabulary vocabulary(entries);
+    const Unigram unigram(vocabulary, scores);
+    std::string text;
+    for (int i = 0; i < 10; ++i) text.push_back(static_cast<char>('a' + random() % 3));
+    const Ids ids = encode(unigram, text);
+    CHECK(vocabulary.decode(ids) == text);
+    float sum = 0;
+    for (const td::TokenId id : ids) sum += scores[static_cast<std::size_t>(id)];
+    CHECK(sum == best_of_all_cuts(vocabulary, scores, text));
+  }
+}
+
+TEST_CASE("spaces are collapsed, and a character without a piece is written as its bytes") {
+  const Vocabulary vocabulary(
+      {{" "}, {" a"}, {"a"}, {"\xC3", TokenType::byte}, {"\xA9", TokenType::byte}});
+  const std::vector<float> scores{-3, -1, -2, 0, 0};
+  const Unigram unigram(vocabulary, scores);
+  CHECK(encode(unigram, " a  a ") == Ids{1, 1});
+  CHECK(encode(unigram, "a\u00E9a") == Ids{2, 3, 4, 2});
+  CHECK(encode(unigram, "") == Ids{});
+  CHECK(encode(Unigram(vocabulary, scores, {.collapse_spaces = false}), " a  a ") ==
+        Ids{1, 0, 1, 0});
+  CHECK_THROWS_WITH(encode(unigram, "ax"), td::test::contains("byte 120"));
+}
+
+TEST_CASE("characters are replaced as the compiled map says") {
+  const CharacterMap map(map_of('x', " a"));
+  CHECK(map.apply("bxc\u00E9x") == "b ac\u00E9 a");
+  CHECK(CharacterMap().apply("x") == "x");
+  const Vocabulary vocabulary({{" a"}, {"b"}});
+  CHECK(encode(Unigram(vocabulary, {-1, -1}, {.characters = map}), "bx") == Ids{1, 0});
+}
+
+TEST_CASE("what is wrong with scores and maps is said") {
+  const Vocabulary vocabulary({{"a"}, {"b"}});
+  CHECK_THROWS_WITH(Unigram(vocabulary, {-1}), "scores 1: must be one for each token: 2");
+  for (const std::string& bytes : {std::string("\x08"), std::string("\x08\0\0\0abcd", 8),
+                                   std::string("\x03\0\0\0abc", 7), std::string(4, '\0')}) {
+    CHECK_THROWS_WITH(CharacterMap(bytes),
+                      "precompiled_charsmap: must begin with the length of its double array");
+  }
+  // Whatever its units say, nothing outside of them is read.
+  std::mt19937 random(3);
+  for (int round = 0; round < 200; ++round) {
+    std::string bytes = map_of('x', "y");
+    for (int i = 0; i < 40; ++i)
+      bytes[4 + random() % (bytes.size() - 4)] = static_cast<char>(random());
+    static_cast<void>(CharacterMap(bytes).apply("axb\u00E9x"));
+  }
+}
