@@ -205,9 +205,11 @@ inline Seeds tokenizer_seeds() {
   }
   model["vocab"]  = vocab;
   model["merges"] = merges;
-  return {tiny.dump(), small_gguf(true), small_gguf(false),
-          R"({"type": "bpe-bytelevel", "tokens_b64": ["YQ==", "Yg==", "YWI="], "eos_id": 0,
-              "token_types": [3, 1, 1], "merges": ["a b"], "pre_tokenizer": {"regex": ["\\p{L}+|."]}})"};
+  return with_corpus(
+      "tokenizer_files",
+      {tiny.dump(), small_gguf(true), small_gguf(false),
+       R"({"type": "bpe-bytelevel", "tokens_b64": ["YQ==", "Yg==", "YWI="], "eos_id": 0,
+           "token_types": [3, 1, 1], "merges": ["a b"], "pre_tokenizer": {"regex": ["\\p{L}+|."]}})"});
 }
 
 /// Bodies that a server of chats is sent.
