@@ -328,8 +328,9 @@ void add_check(CLI::App& app) {
       "check",
       "Walk texts through the constraint of their tools, schemas, grammars or expressions; one "
       "verdict per text on stdout");
-  sub->add_option("--vocabulary", options->vocabulary,
-                  "tokenizer.json, GGUF or .json.gz; or a directory with a tokenizer.json")
+  sub->add_option(
+         "--vocabulary", options->vocabulary,
+         "tokenizer.json, GGUF, tokenizer.model, .tiktoken, tekken.json or .json.gz; or a directory with a tokenizer.json")
       ->required();
   sub->add_option(
          "--format", options->format,

@@ -294,9 +294,10 @@ void add_ranks(CLI::App& app) {
   CLI::App* sub = app.add_subcommand(
       "ranks", "Rank the tokens of a vocabulary by how often they occur in texts");
   sub->add_option("--text", options->texts, "text files, plain or .gz")->required();
-  sub->add_option("--vocabulary", options->vocabulary,
-                  "tokenizer.json, GGUF or .json.gz; or a directory with a tokenizer.json; "
-                  "default: the embedded model's")
+  sub->add_option(
+         "--vocabulary", options->vocabulary,
+         "tokenizer.json, GGUF, tokenizer.model, .tiktoken, tekken.json or .json.gz; or a directory with a tokenizer.json; "
+         "default: the embedded model's")
       ->capture_default_str();
   sub->add_option("--out", options->out, "write ranks and counts to this JSON file");
   sub->add_option("--plot", options->plot,

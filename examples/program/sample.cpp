@@ -165,7 +165,8 @@ void add_sample(CLI::App& app) {
   CLI::App* sub = app.add_subcommand(
       "sample",
       "Draw calls from constraints by made-up logits; one JSON object per text on stdout");
-  sub->add_option("--vocabulary", options->vocabulary, "tokenizer.json, GGUF or .json.gz")
+  sub->add_option("--vocabulary", options->vocabulary,
+                  "tokenizer.json, GGUF, tokenizer.model, .tiktoken, tekken.json or .json.gz")
       ->required();
   sub->add_option("--format", options->format, "call format: " + format_names())
       ->capture_default_str();
