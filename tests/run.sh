@@ -9,12 +9,12 @@ bash tests/run.sh [--all] [--help]
 
 Builds and runs with g++ what shows that the library works here: unit and property tests, kernels in the emulator,
 the program with its scripts, what the examples print, what must not compile, the package, and checks of the tree.
-Ten minutes on two cores; much less with ccache, once it has seen the tree.
+A quarter of an hour on two cores; less with ccache, once it has seen the tree.
 
   --all   what must hold before a change lands as well: kernels with nvcc, where it is, and on a GPU, where there is
           one; every header, the program, the examples and the benchmarks with clang++ and warnings as errors; what
           threads share with the thread sanitizer; all unit tests with address and undefined-behaviour sanitizers;
-          libFuzzer on each reader of outside input; races in kernels; bugs planted in kernels. Twenty minutes.
+          libFuzzer on each reader of outside input; races in kernels; bugs planted in kernels. Three quarters of an hour.
   --help  this text
 
 The number of processes is that of the cores, or what TOOLDECODE_JOBS says: each needs up to 3 GB while compiling.

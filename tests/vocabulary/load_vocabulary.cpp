@@ -35,11 +35,12 @@ TEST_CASE("the content decides the form") {
   };
   CHECK(td::parse_tokenizer("YQ== 0\n", "folder/cl100k_base.tiktoken").encode("aa").size() == 2);
   CHECK_THAT(message("\n\x7F"), td::test::contains("byte 2"));  // SentencePiece's
-  CHECK_THAT(message("YQ=="), td::test::contains("line 1"));
+  CHECK_THAT(message("YQ= 0"), td::test::contains("line 1"));
   CHECK_THAT(message(R"({"vocab": [{"token_bytes": ""}]})"), td::test::contains("config"));
   CHECK_THAT(message("\x1F\x8B\x08"), td::test::contains("inflate"));
   CHECK_THAT(message("GGUF"), td::test::contains("byte 4"));
-  CHECK_THAT(message("{"), td::test::contains("the file"));
+  for (const char* text : {"{", "text", "YQ==", "YQ== x", "\n {"})  // none of the other forms
+    CHECK_THAT(message(text), td::test::contains("is not JSON"));
   CHECK_THAT(message(""), td::test::contains("the file"));
 }
 

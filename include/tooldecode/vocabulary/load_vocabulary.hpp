@@ -28,6 +28,14 @@ inline std::string read_whole_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+/// Whether the first line is a word and a number, as in tiktoken's files.
+inline bool begins_with_ranked_token(std::string_view text) {
+  const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
+  const std::size_t space     = line.find(' ');
+  if (space == 0 || space == std::string_view::npos || space + 1 == line.size()) return false;
+  return line.find_first_not_of("0123456789", space + 1) == std::string_view::npos;
+}
+
 }  // namespace detail
 
 /// Reads a tokenizer from the content of a file: GGUF, tokenizer.json, SentencePiece's
@@ -48,11 +56,11 @@ inline std::string read_whole_file(const std::filesystem::path& path) {
       return vocabulary::parse_compact_vocabulary(bytes);
     if (bytes.find("\"token_bytes\"") != std::string_view::npos)
       return vocabulary::parse_tekken(bytes);
-    const std::size_t first = bytes.find_first_not_of(" \t\r\n");
-    if (first != std::string_view::npos && bytes[first] != '{') {
-      if (bytes.starts_with('\n')) return vocabulary::parse_sentencepiece(bytes);
+    // The first field of a message; JSON may begin with the same byte, the end of a line.
+    if (bytes.starts_with('\n') && bytes.find_first_not_of(" \t\r\n") != bytes.find('{'))
+      return vocabulary::parse_sentencepiece(bytes);
+    if (detail::begins_with_ranked_token(bytes))
       return vocabulary::parse_tiktoken(bytes, std::filesystem::path(name).stem().string());
-    }
     return vocabulary::parse_tokenizer_json(bytes, files);
   } catch (const Error& error) {
     throw error.within(name);
