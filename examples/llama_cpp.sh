@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source cmake/install_packages.sh
+source cmake/fetch.sh
+
+usage() {
+  cat << 'END'
+bash examples/llama_cpp.sh
+
+Fetches the source of llama.cpp from PyPI (as llama-cpp-python has it), builds it for this machine's processor, unless
+that was done before, and prints the folder that CMake takes as -Dllama_DIR. It is kept in
+${XDG_CACHE_HOME:-~/.cache}/tooldecode, or in $TOOLDECODE_CACHE; four minutes on two cores.
+END
+}
+
+version=0.3.36
+sum=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
+case ${1-} in
+  '') ;;
+  --help | -h) usage; exit ;;
+  *) usage >&2; exit 2 ;;
+esac
+
+# -march=native makes code that some virtual machines cannot run; without it each extension is named by itself.
+extensions=()
+for name in AVX2 FMA F16C BMI2 AVX512 AVX512_VNNI; do
+  flag=$(tr '[:upper:]' '[:lower:]' <<< "$name")
+  [ "$flag" != avx512 ] || flag=avx512f
+  if grep -qwm 1 "$flag" /proc/cpuinfo 2> /dev/null; then extensions+=("-DGGML_$name=ON"); fi
+done
+installed=$cache/llama.cpp-$version-$(printf '%s' "$(uname -m) ${extensions[*]}" | sha256sum | cut -c 1-8)
+config=$installed/lib/cmake/llama
+
+if [ ! -e "$config/llama-config.cmake" ]; then
+  install_packages g++ cmake make ninja-build python3 python3-pip
+  work=$cache/llama.cpp-partial-$$
+  trap 'rm -rf "$work"' EXIT
+  fetch llama-cpp-python "$version" "$sum" "$work/archive" --no-binary llama-cpp-python
+  say "unpacking"
+  tar -xzf "$fetched" -C "$work" --strip-components=3 "llama_cpp_python-$version/vendor/llama.cpp"
+  generator=()
+  command -v ninja > /dev/null && generator=(-G Ninja)
+  say "building llama.cpp with ${extensions[*]:-no extensions}"
+  cmake -S "$work" -B "$work/build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$installed" \
+    -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_INSTALL_RPATH='$ORIGIN' -DGGML_NATIVE=OFF "${extensions[@]}" -DGGML_OPENMP=OFF \
+    -DGGML_CCACHE=OFF -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOOLS=OFF \
+    -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF > "$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+  cmake --build "$work/build" -j "$(nproc)" >&2
+  cmake --install "$work/build" > "$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+  # What renders models' chat templates, and their vocabularies, which tests read.
+  mkdir -p "$installed/share"
+  cp -r "$work/common" "$work/vendor/nlohmann" "$work/models" "$work/gguf-py" "$work/LICENSE" "$installed/share"
+fi
+echo "$config"
