@@ -1,0 +1,9 @@
+/// \file
+/// What there is for llama.cpp: its vocabularies, a sampler for its chains, and its models.
+#pragma once
+
+// IWYU pragma: begin_exports
+#include <tooldecode/adapters/llama_cpp_model.hpp>
+#include <tooldecode/adapters/llama_cpp_sampler.hpp>
+#include <tooldecode/adapters/llama_cpp_vocabulary.hpp>
+// IWYU pragma: end_exports

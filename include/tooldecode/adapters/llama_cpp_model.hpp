@@ -1,0 +1,454 @@
+/// \file
+/// LlamaCppModel: any decoder that llama.cpp runs, as a model of this library.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+
+#include <llama.h>
+
+namespace tooldecode {
+
+/// What a LlamaCppModel's context is made with.
+struct LlamaCppOptions {
+  std::uint32_t cells =
+      0;  ///< tokens that all caches hold together; 0: as many as one was trained for
+  std::uint32_t sequences = 64;   ///< caches at a time, and leaves of draft trees; at most 256
+  std::uint32_t batch     = 512;  ///< tokens in one pass
+  std::int32_t threads =
+      1;  ///< llama.cpp's barriers spin: more than idle cores are slower than one
+  std::int32_t gpu_layers =
+      0;  ///< layers on a GPU, where llama.cpp was built for one; below 0: all
+};
+
+/// A model of llama.cpp, with caches that share the cells of one context.
+///
+/// A cache is a sequence of the context; a fork shares its cells (`llama_memory_seq_cp`), and gives what
+/// it alone holds back at its end. A draft tree is one batch whose tokens carry the sequences of the
+/// leaves below them. Sums depend on the shape of a batch: a token's logits may differ in their last bits
+/// between a pass of one and a pass of several tokens.
+///
+/// \par Shapes      logits [V] of the last token, [N, V] of a tree, [B, V] of a batch; hidden [L, H]
+/// \par Complexity  as llama.cpp's; `fork` and `commit` O(cells)
+/// \par Threads     const members may run concurrently and take turns; a copy shares the context
+/// \par Errors      Error{file_unreadable} and Error{malformed_file} from `load`; running:
+///                  Error{limit_exceeded} where cells, sequences or the context's length do not suffice,
+///                  Error{unknown_token}, before a cache is changed; Error{device_failure} for what
+///                  llama.cpp itself reports
+class LlamaCppModel {
+  struct Context;
+
+ public:
+  /// A sequence of the context, and the nodes of a draft tree behind it.
+  class Cache {
+   public:
+    Cache(Cache&& other) noexcept { swap(other); }
+    Cache& operator=(Cache&& other) noexcept {
+      swap(other);
+      return *this;
+    }
+    ~Cache() {
+      if (context_) context_->give_back(*this);
+    }
+
+   private:
+    friend class LlamaCppModel;
+    struct Leaf {
+      llama_seq_id sequence;
+      std::uint64_t path;  // its nodes
+    };
+    Cache(std::shared_ptr<Context> context, llama_seq_id sequence)
+        : context_(std::move(context)), sequence_(sequence) {}
+    void swap(Cache& other) noexcept {
+      std::swap(context_, other.context_);
+      std::swap(sequence_, other.sequence_);
+      std::swap(length_, other.length_);
+      std::swap(leaves_, other.leaves_);
+    }
+
+    std::shared_ptr<Context> context_;
+    llama_seq_id sequence_ = -1;
+    std::size_t length_    = 0;
+    std::vector<Leaf> leaves_;  // of the tree that ran last
+  };
+
+  /// Reads a GGUF file.
+  [[nodiscard]] static LlamaCppModel load(const std::filesystem::path& file,
+                                          const LlamaCppOptions& options = {}) {
+    if (!std::filesystem::is_regular_file(file))
+      throw Error(Errc::file_unreadable, file.string(), "cannot be read");
+    static const bool is_ready = (llama_backend_init(), true);
+    static_cast<void>(is_ready);
+    llama_model_params parameters = llama_model_default_params();
+    parameters.n_gpu_layers       = options.gpu_layers;
+    std::shared_ptr<llama_model> model(
+        llama_model_load_from_file(file.string().c_str(), parameters), llama_model_free);
+    if (!model)
+      throw Error(Errc::malformed_file, file.string(), "must be a model that llama.cpp can load");
+    return LlamaCppModel(std::move(model), options);
+  }
+
+  /// A model that is loaded already.
+  explicit LlamaCppModel(std::shared_ptr<llama_model> model, const LlamaCppOptions& options = {})
+      : context_(std::make_shared<Context>(std::move(model), options)) {}
+
+  [[nodiscard]] std::size_t vocabulary_size() const noexcept { return context_->vocabulary_size; }
+  [[nodiscard]] std::size_t hidden_size() const noexcept { return context_->hidden_size; }
+  /// How many tokens one cache can hold.
+  [[nodiscard]] std::size_t context_length() const noexcept { return context_->length; }
+  [[nodiscard]] const llama_model* model() const noexcept { return context_->model.get(); }
+  [[nodiscard]] const llama_vocab* vocab() const noexcept { return llama_model_get_vocab(model()); }
+
+  [[nodiscard]] Cache make_cache() const {
+    const std::lock_guard lock(context_->mutex);
+    return {context_, context_->take_sequence()};
+  }
+  [[nodiscard]] std::size_t length(const Cache& cache) const noexcept { return cache.length_; }
+  [[nodiscard]] Cache fork(const Cache& cache) const {
+    const std::lock_guard lock(context_->mutex);
+    Cache result(context_, context_->take_sequence());
+    context_->share(cache.sequence_, result.sequence_, 0, cache.length_);
+    result.length_ = cache.length_;
+    return result;
+  }
+  void truncate(Cache& cache, std::size_t length) const {
+    const std::lock_guard lock(context_->mutex);
+    context_->forget_nodes(cache);
+    context_->cut(cache, length);
+  }
+
+  /// Appends L >= 1 tokens and writes the logits after the last one.
+  void forward(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits) const {
+    TOOLDECODE_ASSERT(!tokens.empty() && logits.size() == vocabulary_size());
+    const std::lock_guard lock(context_->mutex);
+    context_->append(cache, tokens, [&](std::size_t first, std::size_t count) {
+      if (first + count == tokens.size()) context_->copy_logits(count - 1, logits);
+    });
+  }
+
+  /// Appends L_i >= 1 tokens to each of B different sequences and writes the logits after the last token
+  /// of each.
+  void forward_batch(std::span<Cache* const> caches,
+                     std::span<const std::span<const TokenId>> tokens,
+                     std::span<float> logits) const {
+    TOOLDECODE_ASSERT(caches.size() == tokens.size());
+    TOOLDECODE_ASSERT(logits.size() == tokens.size() * vocabulary_size());
+    const std::lock_guard lock(context_->mutex);
+    std::vector<std::size_t> before;
+    for (std::size_t i = 0; i < caches.size(); ++i) {
+      context_->check(tokens[i], caches[i]->length_ + tokens[i].size());
+      context_->forget_nodes(*caches[i]);
+      before.push_back(caches[i]->length_);
+    }
+    try {
+      std::vector<std::pair<std::size_t, std::size_t>> ends;  // in the batch, of the sequence
+      const auto run = [&] {
+        context_->run();
+        for (const auto& [at, sequence] : ends) {
+          context_->copy_logits(at,
+                                logits.subspan(sequence * vocabulary_size(), vocabulary_size()));
+        }
+        ends.clear();
+      };
+      for (std::size_t i = 0; i < caches.size(); ++i) {
+        for (std::size_t j = 0; j < tokens[i].size(); ++j) {
+          const bool is_last = j + 1 == tokens[i].size();
+          if (is_last) ends.emplace_back(context_->pending(), i);
+          context_->add(tokens[i][j], caches[i]->length_++, {&caches[i]->sequence_, 1}, is_last);
+          if (context_->pending() == context_->batch_size) run();
+        }
+      }
+      if (context_->pending() > 0) run();
+    } catch (...) {
+      context_->clear();
+      for (std::size_t i = 0; i < caches.size(); ++i) context_->cut(*caches[i], before[i]);
+      throw;
+    }
+  }
+
+  /// Runs N <= 64 nodes of a draft tree, which stay in the cache until `commit` or any other call; writes
+  /// the logits after each.
+  void forward_tree(Cache& cache, std::span<const TokenId> tokens,
+                    std::span<const std::uint64_t> ancestors, std::span<float> logits) const {
+    TOOLDECODE_ASSERT(logits.size() == tokens.size() * vocabulary_size());
+    const std::lock_guard lock(context_->mutex);
+    context_->run_tree(cache, tokens, ancestors);
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      context_->copy_logits(i, logits.subspan(i * vocabulary_size(), vocabulary_size()));
+  }
+  /// Appends the nodes of one path from the root; O(cells).
+  void commit(Cache& cache, std::span<const std::size_t> path) const {
+    const std::lock_guard lock(context_->mutex);
+    if (!path.empty()) {
+      const auto leaf =
+          std::find_if(cache.leaves_.begin(), cache.leaves_.end(),
+                       [&](const Cache::Leaf& one) { return (one.path >> path.back() & 1) != 0; });
+      TOOLDECODE_ASSERT(leaf != cache.leaves_.end());
+      context_->share(leaf->sequence, cache.sequence_, cache.length_, cache.length_ + path.size());
+      cache.length_ += path.size();
+    }
+    context_->forget_nodes(cache);
+  }
+
+  /// Appends L tokens and writes their final hidden states.
+  void forward_hidden(Cache& cache, std::span<const TokenId> tokens,
+                      std::span<float> hidden) const {
+    TOOLDECODE_ASSERT(hidden.size() == tokens.size() * hidden_size());
+    const std::lock_guard lock(context_->mutex);
+    const WithStates on(*context_);
+    context_->append(cache, tokens, [&](std::size_t first, std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i)
+        context_->copy_state(i, hidden.subspan((first + i) * hidden_size(), hidden_size()));
+    });
+  }
+  /// As forward_tree, but writes the final hidden state of each node.
+  void forward_tree_hidden(Cache& cache, std::span<const TokenId> tokens,
+                           std::span<const std::uint64_t> ancestors,
+                           std::span<float> hidden) const {
+    TOOLDECODE_ASSERT(hidden.size() == tokens.size() * hidden_size());
+    const std::lock_guard lock(context_->mutex);
+    const WithStates on(*context_);
+    context_->run_tree(cache, tokens, ancestors);
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      context_->copy_state(i, hidden.subspan(i * hidden_size(), hidden_size()));
+  }
+
+ private:
+  struct FreeBatch {
+    void operator()(llama_batch* batch) const {
+      llama_batch_free(*batch);
+      delete batch;
+    }
+  };
+
+  // What all caches share; its members are called with the mutex held.
+  struct Context {
+    Context(std::shared_ptr<llama_model> loaded, const LlamaCppOptions& options)
+        : model(std::move(loaded)) {
+      const auto trained = static_cast<std::uint32_t>(llama_model_n_ctx_train(model.get()));
+      if (options.sequences < 1 || options.sequences > 256)
+        throw Error(Errc::invalid_option, "sequences", options.sequences, "must be from 1 to 256");
+      if (options.batch < 1)
+        throw Error(Errc::invalid_option, "batch", options.batch, "must be at least 1");
+      if (options.threads < 1)
+        throw Error(Errc::invalid_option, "threads", options.threads, "must be at least 1");
+      llama_context_params parameters = llama_context_default_params();
+      parameters.n_ctx                = options.cells == 0 ? trained : options.cells;
+      parameters.n_batch         = std::max<std::uint32_t>(options.batch, 64);  // a draft tree's
+      parameters.n_ubatch        = parameters.n_batch;
+      parameters.n_seq_max       = options.sequences;
+      parameters.n_threads       = options.threads;
+      parameters.n_threads_batch = options.threads;
+      parameters.kv_unified      = true;  // so that sequences share cells
+      parameters.no_perf         = true;
+      context.reset(llama_init_from_model(model.get(), parameters));
+      if (!context)
+        throw Error(
+            Errc::limit_exceeded, "cells",
+            "llama.cpp cannot make a context of " + std::to_string(parameters.n_ctx) + " cells");
+      const llama_vocab* vocab = llama_model_get_vocab(model.get());
+      vocabulary_size          = static_cast<std::size_t>(llama_vocab_n_tokens(vocab));
+      hidden_size              = static_cast<std::size_t>(llama_model_n_embd(model.get()));
+      cells                    = llama_n_ctx(context.get());
+      length                   = std::min<std::size_t>(trained, cells);
+      batch_size               = parameters.n_batch;
+      batch.reset(new llama_batch(llama_batch_init(static_cast<std::int32_t>(batch_size), 0,
+                                                   static_cast<std::int32_t>(options.sequences))));
+      for (auto i = static_cast<llama_seq_id>(options.sequences); i-- > 0;) free.push_back(i);
+    }
+
+    [[nodiscard]] llama_memory_t memory() const { return llama_get_memory(context.get()); }
+
+    llama_seq_id take_sequence() {
+      if (free.empty())
+        throw Error(Errc::limit_exceeded, "sequences",
+                    "all are in use: must be more than the caches and the leaves of draft trees");
+      const llama_seq_id result = free.back();
+      free.pop_back();
+      return result;
+    }
+    void return_sequence(llama_seq_id sequence) noexcept {
+      llama_memory_seq_rm(memory(), sequence, -1, -1);
+      free.push_back(sequence);
+    }
+    void give_back(Cache& cache) noexcept {
+      const std::lock_guard lock(mutex);
+      forget_nodes(cache);
+      return_sequence(cache.sequence_);
+    }
+    void share(llama_seq_id from, llama_seq_id to, std::size_t first, std::size_t last) {
+      if (first == last) return;
+      llama_memory_seq_cp(memory(), from, to, static_cast<llama_pos>(first),
+                          static_cast<llama_pos>(last));
+    }
+    void forget_nodes(Cache& cache) noexcept {
+      for (const auto& leaf : cache.leaves_) return_sequence(leaf.sequence);
+      cache.leaves_.clear();
+    }
+    void cut(Cache& cache, std::size_t to) {
+      TOOLDECODE_ASSERT(to <= cache.length_);
+      if (!llama_memory_seq_rm(memory(), cache.sequence_, static_cast<llama_pos>(to), -1))
+        throw Error(Errc::limit_exceeded, "truncate",
+                    "this kind of model cannot forget a part of a sequence");
+      cache.length_ = to;
+    }
+
+    void check(std::span<const TokenId> tokens, std::size_t new_length) const {
+      if (new_length > length) {
+        throw Error(
+            Errc::limit_exceeded, "context",
+            std::to_string(new_length) + " tokens: must be at most " + std::to_string(length));
+      }
+      for (const TokenId token : tokens) {
+        if (token < 0 || static_cast<std::size_t>(token) >= vocabulary_size) {
+          throw Error(
+              Errc::unknown_token, "token " + std::to_string(token),
+              "must be one of the model's vocabulary, below " + std::to_string(vocabulary_size));
+        }
+      }
+    }
+
+    [[nodiscard]] std::size_t pending() const { return static_cast<std::size_t>(batch->n_tokens); }
+    void clear() noexcept { batch->n_tokens = 0; }
+    void add(TokenId token, std::size_t position, std::span<const llama_seq_id> sequences,
+             bool output) {
+      const auto i       = pending();
+      batch->token[i]    = token;
+      batch->pos[i]      = static_cast<llama_pos>(position);
+      batch->n_seq_id[i] = static_cast<std::int32_t>(sequences.size());
+      std::copy(sequences.begin(), sequences.end(), batch->seq_id[i]);
+      batch->logits[i] = output || has_states ? 1 : 0;
+      ++batch->n_tokens;
+    }
+    void run() {
+      const std::int32_t code = llama_decode(context.get(), *batch);
+      clear();
+      if (code == 1) {
+        throw Error(
+            Errc::limit_exceeded, "cells",
+            "all " + std::to_string(cells) + " are in use: must hold the tokens of all caches");
+      }
+      if (code != 0)
+        throw Error(Errc::device_failure, "llama_decode", "code " + std::to_string(code));
+    }
+    void copy_logits(std::size_t i, std::span<float> logits) const {
+      const float* from = llama_get_logits_ith(context.get(), static_cast<std::int32_t>(i));
+      if (from == nullptr)
+        throw Error(Errc::device_failure, "llama_get_logits_ith", "gave nothing");
+      std::copy_n(from, vocabulary_size, logits.begin());
+    }
+    void copy_state(std::size_t i, std::span<float> hidden) const {
+      const float* from = llama_get_embeddings_ith(context.get(), static_cast<std::int32_t>(i));
+      if (from == nullptr)
+        throw Error(Errc::device_failure, "llama_get_embeddings_ith", "gave nothing");
+      std::copy_n(from, hidden_size, hidden.begin());
+    }
+
+    /// Appends tokens, and calls `visit(first, count)` after each pass.
+    template <class Visit>
+    void append(Cache& cache, std::span<const TokenId> tokens, const Visit& visit) {
+      check(tokens, cache.length_ + tokens.size());
+      forget_nodes(cache);
+      const std::size_t before = cache.length_;
+      try {
+        for (std::size_t first = 0; first < tokens.size(); first += batch_size) {
+          const std::size_t count = std::min(batch_size, tokens.size() - first);
+          for (std::size_t i = 0; i < count; ++i) {
+            add(tokens[first + i], cache.length_ + i, {&cache.sequence_, 1},
+                first + i + 1 == tokens.size());
+          }
+          run();
+          cache.length_ += count;
+          visit(first, count);
+        }
+      } catch (...) {
+        clear();
+        cut(cache, before);
+        throw;
+      }
+    }
+    void run_tree(Cache& cache, std::span<const TokenId> tokens,
+                  std::span<const std::uint64_t> ancestors) {
+      TOOLDECODE_ASSERT(tokens.size() <= 64 && ancestors.size() == tokens.size());
+      std::uint64_t inner = 0;
+      std::size_t depth   = 0;
+      for (std::size_t i = 0; i < tokens.size(); ++i) {
+        TOOLDECODE_ASSERT(ancestors[i] >> i == 1);
+        inner |= ancestors[i] & ~(std::uint64_t{1} << i);
+        depth = std::max(depth, static_cast<std::size_t>(std::popcount(ancestors[i])));
+      }
+      check(tokens, cache.length_ + depth);
+      forget_nodes(cache);
+      try {
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+          if ((inner >> i & 1) != 0) continue;
+          cache.leaves_.push_back({take_sequence(), ancestors[i]});
+          share(cache.sequence_, cache.leaves_.back().sequence, 0, cache.length_);
+        }
+        std::vector<llama_seq_id> below;
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+          below.clear();
+          for (const auto& leaf : cache.leaves_) {
+            if ((leaf.path >> i & 1) != 0) below.push_back(leaf.sequence);
+          }
+          const auto level = static_cast<std::size_t>(std::popcount(ancestors[i])) - 1;
+          add(tokens[i], cache.length_ + level, below, true);
+        }
+        run();
+      } catch (...) {
+        clear();
+        forget_nodes(cache);
+        throw;
+      }
+    }
+
+    std::shared_ptr<llama_model> model;
+    struct Free {
+      void operator()(llama_context* one) const { llama_free(one); }
+    };
+    std::unique_ptr<llama_context, Free> context;
+    std::unique_ptr<llama_batch, FreeBatch> batch;
+    std::vector<llama_seq_id> free;
+    std::size_t vocabulary_size = 0, hidden_size = 0, cells = 0, length = 0, batch_size = 0;
+    bool has_states = false;
+    std::mutex mutex;
+  };
+
+  // Has the context give hidden states while it lives.
+  class WithStates {
+   public:
+    explicit WithStates(Context& context) : context_(context) { set(true); }
+    ~WithStates() { set(false); }
+    WithStates(const WithStates&)            = delete;
+    WithStates& operator=(const WithStates&) = delete;
+
+   private:
+    void set(bool on) {
+      context_.has_states = on;
+      llama_set_embeddings(context_.context.get(), on);
+    }
+    Context& context_;
+  };
+
+  std::shared_ptr<Context> context_;
+};
+
+static_assert(TreeModel<LlamaCppModel> && BatchModel<LlamaCppModel>);
+
+}  // namespace tooldecode
