@@ -48,8 +48,15 @@ if [ ! -e "$config/llama-config.cmake" ]; then
     -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF > "$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
   cmake --build "$work/build" -j "$(nproc)" >&2
   cmake --install "$work/build" > "$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
-  # What renders models' chat templates, and their vocabularies, which tests read.
+  # What renders chat templates is no part of an installation, nor are vocabularies, which tests read, and gguf-py.
+  say "building what renders chat templates"
+  mkdir -p "$work/jinja"
+  for source in "$work"/common/jinja/*.cpp "$work"/common/{json,unicode}.cpp; do
+    echo "$source"
+  done | xargs -P "$(nproc)" -I {} sh -c "cd '$work/jinja' && c++ -std=c++17 -O2 -fPIC -I ../common -I ../include -I ../ggml/include \
+    -I ../vendor -c {} -o \$(basename {} .cpp).o" || exit 1
+  ar rcs "$installed/lib/libllama-jinja.a" "$work"/jinja/*.o
   mkdir -p "$installed/share"
-  cp -r "$work/common" "$work/vendor/nlohmann" "$work/models" "$work/gguf-py" "$work/LICENSE" "$installed/share"
+  cp -r "$work/common" "$work/models" "$work/gguf-py" "$work/LICENSE" "$installed/share"
 fi
 echo "$config"

@@ -20,13 +20,13 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
-#include <program/answer.hpp>
+#include <program/assistant.hpp>
 #include <program/files.hpp>
+#include <program/prefilled_model.hpp>
 #include <program/progress.hpp>
 #include <program/rows.hpp>
 #include <program/run_record.hpp>
 #include <program/speculation.hpp>
-#include <support/prefilled_model.hpp>
 
 namespace {
 
@@ -34,7 +34,7 @@ namespace td = tooldecode;
 using Json   = nlohmann::ordered_json;
 using program::DraftSettings;
 using program::Speculation;
-using td::test::PrefilledModel;
+using PrefilledModel = program::PrefilledModel<td::LlamaModel>;
 
 // One way to decode, and what all rows gave.
 struct Contender {
@@ -82,7 +82,7 @@ void run(std::vector<Contender>& contenders, bool constrained, const PrefilledMo
   }
 }
 
-void run_rows(const program::Assistant& assistant, const std::vector<program::Row>& rows,
+void run_rows(const program::EmbeddedAssistant& assistant, const std::vector<program::Row>& rows,
               std::vector<Contender>& contenders) {
   program::Progress progress(rows.size());
   const auto ends = assistant.tokenizer.vocabulary().end_tokens();
@@ -172,7 +172,7 @@ double round_bytes(const td::LlamaConfig& config, std::size_t levels, std::size_
 }
 
 void print_sweep(const std::vector<Contender>& contenders, bool constrained,
-                 const program::Assistant& assistant, Json& report) {
+                 const program::EmbeddedAssistant& assistant, Json& report) {
   std::cout << "\nEAGLE drafts by the share of the vocabulary, "
             << (constrained ? "constrained" : "free") << ", greedy: tokens per verifying pass\n\n";
   print_head({"ranks", "context", "K", "acceptance length", "retention", "break-even",
@@ -206,7 +206,7 @@ void print_sweep(const std::vector<Contender>& contenders, bool constrained,
 }
 
 // Text of another domain: books and documentation.
-std::optional<td::FrequencyRanks> count_prose(const program::Assistant& assistant) {
+std::optional<td::FrequencyRanks> count_prose(const program::EmbeddedAssistant& assistant) {
   const char* root = std::getenv("TOOLDECODE_SHARED_DATA");
   const auto path =
       std::filesystem::path(root != nullptr ? root : "../shared/data") / "corpus/prose.txt.gz";
@@ -222,7 +222,8 @@ std::optional<td::FrequencyRanks> count_prose(const program::Assistant& assistan
 
 int run_all(std::size_t limit, std::size_t sweep_rows, const std::string& ranks,
             const std::string& json) {
-  const program::Assistant assistant(program::example_data("tiny"));
+  const program::EmbeddedAssistant assistant =
+      program::load_embedded(program::example_data("tiny"));
   std::vector<program::Row> rows;
   program::LeftOut left_out;
   for (const char* file : {"tiny/heldout.jsonl", "tiny/heldout_many.jsonl"}) {
@@ -230,8 +231,7 @@ int run_all(std::size_t limit, std::size_t sweep_rows, const std::string& ranks,
   }
   std::erase_if(rows, [](const program::Row& row) { return row.expected.empty(); });
 
-  const auto directory = program::example_data("tiny");
-  const Speculation in_domain{assistant, directory, td::FrequencyRanks::load(ranks)};
+  const Speculation in_domain{assistant, td::FrequencyRanks::load(ranks)};
   const std::size_t all = assistant.model.vocabulary_size();
   Json report{{"rows", rows.size()}};
 
@@ -250,7 +250,7 @@ int run_all(std::size_t limit, std::size_t sweep_rows, const std::string& ranks,
     std::vector<program::Row> fewer;
     const std::size_t count = std::min(sweep_rows, rows.size());
     for (std::size_t i = 0; i < count; ++i) fewer.push_back(rows[i * rows.size() / count]);
-    if (const auto prose = count_prose(assistant)) off_domain.emplace(assistant, directory, *prose);
+    if (const auto prose = count_prose(assistant)) off_domain.emplace(assistant, *prose);
     const Speculation* other = off_domain ? &*off_domain : nullptr;
     for (const bool constrained : {false, true}) {
       sizes.push_back({.name = "plain", .constrained = constrained});

@@ -24,7 +24,7 @@
 #include <tooldecode/execute/tool_executor.hpp>
 
 #include <program/agent_report.hpp>
-#include <program/answer.hpp>
+#include <program/assistant.hpp>
 #include <program/chat_client.hpp>
 #include <program/command_tool.hpp>
 #include <program/commands.hpp>
@@ -150,8 +150,8 @@ std::vector<td::ClientModel<Json>> make_speculators(const AgentOptions& options,
         is_first ? options.temperature : std::max(options.temperature, options.guess_temperature);
     const std::int64_t seed = options.seed + static_cast<std::int64_t>(speculators.size());
     if (name == "embedded") {
-      static const Assistant assistant(example_data("tiny"));
-      const auto embedded = std::make_shared<EmbeddedSpeculator>(
+      static const EmbeddedAssistant assistant = load_embedded(example_data("tiny"));
+      const auto embedded                      = std::make_shared<EmbeddedSpeculator>(
           assistant, tools,
           GuessOptions{.temperature = temperature, .seed = static_cast<std::uint64_t>(seed)});
       speculators.push_back(named(name, [embedded](const Json& body, const std::stop_token& stop) {

@@ -1,5 +1,6 @@
 // tooldecode call: one question, answered plainly, under the constraint, and with speculation.
 #include <chrono>
+#include <concepts>
 #include <iomanip>
 #include <iostream>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <program/commands.hpp>
 #include <program/files.hpp>
 #include <program/json.hpp>
+#include <program/models.hpp>
 #include <program/speculation.hpp>
 
 namespace program {
@@ -19,7 +21,7 @@ namespace {
 namespace td = tooldecode;
 
 struct CallOptions {
-  std::string model      = example_data("tiny").string();
+  ModelOptions model;
   std::string tools      = example_data("tools.json").string();
   std::string format     = "python";
   std::string choice     = "auto";
@@ -167,30 +169,42 @@ void print_report(const CallOptions& options, const td::ToolSet& tools,
   }
 }
 
-td::FrequencyRanks read_ranks(const CallOptions& options, const Assistant& assistant) {
-  if (options.ranks == "none") return uncounted_ranks(assistant.tokenizer.vocabulary());
+td::FrequencyRanks read_ranks(const CallOptions& options, const td::Vocabulary& vocabulary) {
+  if (options.ranks == "none") return uncounted_ranks(vocabulary);
   return td::FrequencyRanks::load(options.ranks);
 }
 
-void run_call(const CallOptions& options) {
-  const Format& format    = format_named(options.format);
-  const td::ToolSet tools = [&] {
-    try {
-      return td::ToolSet::parse(read_file(options.tools));
-    } catch (const td::Error& error) {
-      if (error.code() == td::Errc::file_unreadable) throw;
-      throw td::Error(error.code(), options.tools, error.what());
+template <class M>
+td::Output speculate(const CallOptions& options, const Assistant<M>& assistant,
+                     const td::ToolCallFSM& calls, const std::vector<td::TokenId>& prompt,
+                     const td::DecodeOptions& decode) {
+  if constexpr (std::same_as<M, td::LlamaModel>) {
+    DraftSettings drafts = options.drafts;
+    if (options.ranks == "none") drafts.k = 0;
+    const Speculation speculation{assistant, read_ranks(options, assistant.tokenizer.vocabulary())};
+    return speculation(assistant.model, calls, prompt, decode, drafts);
+  } else {
+    const TextDrafters drafters(assistant);
+    auto output = drafters(assistant.model, calls, prompt, decode, options.drafts.drafter);
+    if (!output) {
+      throw td::Error(
+          td::Errc::invalid_option, options.drafts.drafter,
+          "must be forced, lookup or forced+lookup: there is no draft model for this one");
     }
-  }();
-  const Assistant assistant(options.model);
+    return *std::move(output);
+  }
+}
+
+template <class M>
+void run_call(const CallOptions& options, const td::ToolSet& tools, const Assistant<M>& assistant) {
+  const Format& format        = format_named(options.format);
   const auto start            = std::chrono::steady_clock::now();
   td::ChoiceOptions choice    = parse_choice(options.choice);
   choice.reasoning            = parse_reasoning(options.reasoning, format);
   choice.whitespace           = 0;  // as the model writes calls, which leaves more of them forced
   const td::ToolCallFSM calls = format.constrain(assistant.masks, tools, choice);
   const double build          = microseconds(std::chrono::steady_clock::now() - start);
-  const auto prompt =
-      make_prompt(assistant.tokenizer, tools, options.format, {{"user", options.question}});
+  const auto prompt           = assistant.prompt(tools, format, {{"user", options.question}});
   const td::DecodeOptions decode{
       .max_tokens = options.max_tokens, .temperature = options.temperature, .seed = options.seed};
   std::vector<Column> columns{
@@ -198,12 +212,9 @@ void run_call(const CallOptions& options) {
       {"constrained", "Constrained decoding",
        answer_constrained(assistant, calls, prompt, decode)}};
   if (options.drafts.drafter != "none") {
-    DraftSettings drafts = options.drafts;
-    if (options.ranks == "none") drafts.k = 0;
-    const Speculation speculate{assistant, options.model, read_ranks(options, assistant)};
-    columns.push_back(
-        {"speculative", "Speculative decoding, " + options.drafts.drafter,
-         read_answer(assistant, calls, speculate(assistant.model, calls, prompt, decode, drafts))});
+    columns.push_back({"speculative", "Speculative decoding, " + options.drafts.drafter,
+                       read_answer(assistant.tokenizer.vocabulary(), calls,
+                                   speculate(options, assistant, calls, prompt, decode))});
   }
   if (!options.json) return print_report(options, tools, columns, build);
   Json report{{"question", options.question}};
@@ -220,16 +231,27 @@ void run_call(const CallOptions& options) {
   std::cout << report.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 
+void run_call(const CallOptions& options) {
+  static_cast<void>(format_named(options.format));  // before a model is read
+  const td::ToolSet tools = [&] {
+    try {
+      return td::ToolSet::parse(read_file(options.tools));
+    } catch (const td::Error& error) {
+      if (error.code() == td::Errc::file_unreadable) throw;
+      throw td::Error(error.code(), options.tools, error.what());
+    }
+  }();
+  with_assistant(options.model,
+                 [&](const auto& assistant) { run_call(options, tools, assistant); });
+}
+
 }  // namespace
 
 void add_call(CLI::App& app) {
-  auto options  = std::make_shared<CallOptions>();
-  CLI::App* sub = app.add_subcommand(
-      "call", "Ask the embedded model one question: plainly, constrained, speculatively");
-  sub->add_option("--model", options->model,
-                  "directory with config.json, model.safetensors, "
-                  "tokenizer.json")
-      ->capture_default_str();
+  auto options = std::make_shared<CallOptions>();
+  CLI::App* sub =
+      app.add_subcommand("call", "Ask a model one question: plainly, constrained, speculatively");
+  add_model_options(*sub, options->model);
   sub->add_option("--tools", options->tools, "tool documents: OpenAI, MCP, BFCL or API-Bank JSON")
       ->capture_default_str();
   sub->add_option("--format", options->format, "call format: " + format_names())

@@ -19,7 +19,7 @@
 #include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <program/answer.hpp>
+#include <program/assistant.hpp>
 #include <program/dialogue.hpp>
 #include <program/fields.hpp>
 #include <program/formats.hpp>
@@ -48,7 +48,7 @@ struct GuessOptions {
 class EmbeddedSpeculator {
  public:
   /// \param assistant  outlives the speculator
-  EmbeddedSpeculator(const Assistant& assistant, tooldecode::ToolSet tools,
+  EmbeddedSpeculator(const EmbeddedAssistant& assistant, tooldecode::ToolSet tools,
                      const GuessOptions& options)
       : assistant_(&assistant),
         tools_(std::move(tools)),
@@ -124,7 +124,7 @@ class EmbeddedSpeculator {
     return output;
   }
 
-  const Assistant* assistant_;
+  const EmbeddedAssistant* assistant_;
   tooldecode::ToolSet tools_;
   GuessOptions options_;
   tooldecode::ToolCallFSM calls_;

@@ -1,4 +1,5 @@
 // tooldecode eval: decoding methods side by side on rows with known answers, and what goes wrong.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -19,9 +20,11 @@
 #include <tooldecode/tools/classify.hpp>
 
 #include <nlohmann/json.hpp>
-#include <program/answer.hpp>
+#include <program/assistant.hpp>
 #include <program/commands.hpp>
 #include <program/methods.hpp>
+#include <program/models.hpp>
+#include <program/prefilled_model.hpp>
 #include <program/progress.hpp>
 #include <program/reports.hpp>
 #include <program/rows.hpp>
@@ -35,29 +38,65 @@ namespace td = tooldecode;
 
 using Clock = std::chrono::steady_clock;
 
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 struct EvalOptions {
-  std::string model = example_data("tiny").string();
+  ModelOptions model;
   std::vector<std::string> data{example_data("tiny/heldout.jsonl").string()};
   std::vector<std::string> methods{"greedy",         "beam",        "self-consistency", "tooldec",
                                    "tooldec-schema", "constrained", "tool-decoding"};
   std::vector<std::size_t> orders{1, 4, 6, 9, 12};
   std::vector<std::string> only_orders;
-  std::string json, plot;
+  std::string json, plot, answers;
   std::size_t jobs       = 1;
   std::size_t limit      = 0;
   std::size_t max_tokens = 160;
   std::uint64_t seed     = 1;
 };
 
+// What each method wrote, for other judges: a line for each row and method, in a file that was
+// asked for.
+class AnswerFile {
+ public:
+  explicit AnswerFile(const std::string& path) {
+    if (path.empty()) return;
+    file_.open(path, std::ios::binary);
+    if (!file_) throw td::Error(td::Errc::file_unreadable, path, "cannot be written");
+  }
+  void add(const Row& row, const std::string& method, const std::string& text,
+           const td::Verdict& verdict) {
+    if (!file_.is_open()) return;
+    const Json line{{"id", row.id},
+                    {"method", method},
+                    {"text", text},
+                    {"class", td::name(verdict.error)},
+                    {"difference", verdict.difference}};
+    const std::lock_guard lock(mutex_);
+    file_ << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
+  }
+
+ private:
+  std::ofstream file_;
+  std::mutex mutex_;
+};
+
 // One row's answers, one for each method; none where the row cannot be used. The methods take
 // turns, another one first in each row. What a constrained method builds of the documents, it
-// builds anew for each row and in its own time.
-std::vector<Result> evaluate(const Assistant& assistant, const std::vector<Method>& methods,
-                             const Row& row, std::size_t index, const td::DecodeOptions& options) {
-  const auto prompt = make_prompt(assistant.tokenizer, row.tools, row.format->name, row.messages);
+// builds anew for each row and in its own time. The prompt is read once, and counted to each.
+template <class M>
+std::vector<Result> evaluate(const Assistant<M>& assistant,
+                             const std::vector<Method<PrefilledModel<M>>>& methods, const Row& row,
+                             std::size_t index, const td::DecodeOptions& options,
+                             AnswerFile& answers) {
+  const auto prompt = assistant.prompt(row.tools, *row.format, row.messages);
   if (prompt.size() >= td::decode::context_length_of(assistant.model)) {
     throw td::Error(td::Errc::limit_exceeded, "", "the prompt is longer than the model's context");
   }
+  const auto begin = Clock::now();
+  const PrefilledModel model{assistant.model, prompt};
+  const double reading = seconds_since(begin);
   std::vector<Result> results(methods.size());
   const auto constrain = [&](const td::ToolSet& tools) {
     return row.format->constrain(assistant.masks, tools, row.choice);
@@ -71,18 +110,21 @@ std::vector<Result> evaluate(const Assistant& assistant, const std::vector<Metho
     const auto calls                 = !methods[m].constrained ? judge
                                        : methods[m].types_only ? constrain(td::tools::with_types_only(row.tools))
                                                                : constrain(row.tools);
-    const td::Output output          = methods[m].prepare(assistant, calls)(prompt, method_options);
-    const double seconds             = std::chrono::duration<double>(Clock::now() - start).count();
-    const auto text                  = assistant.tokenizer.vocabulary().decode(output.tokens);
-    const auto verdict               = td::classify(row.expected, text, *row.format, row.tools);
+    const td::Output output =
+        methods[m].prepare(model, assistant.tokenizer, calls)(prompt, method_options);
+    const double seconds = reading + seconds_since(start);
+    const auto text      = assistant.tokenizer.vocabulary().decode(output.tokens);
+    const auto verdict   = td::classify(row.expected, text, *row.format, row.tools);
+    answers.add(row, methods[m].name, text, verdict);
     results[m] = {verdict.error, seconds, output.passes, output.tokens.size()};
   }
   return results;
 }
 
 // All rows, by `jobs` threads; what cannot be used is left out.
-std::vector<std::vector<Result>> evaluate_all(const Assistant& assistant,
-                                              const std::vector<Method>& methods,
+template <class M>
+std::vector<std::vector<Result>> evaluate_all(const Assistant<M>& assistant,
+                                              const std::vector<Method<PrefilledModel<M>>>& methods,
                                               const std::vector<Row>& rows,
                                               const EvalOptions& options, LeftOut& left_out) {
   std::vector<std::vector<Result>> results(rows.size());
@@ -90,11 +132,13 @@ std::vector<std::vector<Result>> evaluate_all(const Assistant& assistant,
   std::mutex mutex;
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
+  AnswerFile answers(options.answers);
   const auto work = [&] {
     for (std::size_t i = next++; i < rows.size(); i = next++) {
       try {
-        results[i] = evaluate(assistant, methods, rows[i], i,
-                              {.max_tokens = options.max_tokens, .seed = options.seed + 1000 * i});
+        results[i] =
+            evaluate(assistant, methods, rows[i], i,
+                     {.max_tokens = options.max_tokens, .seed = options.seed + 1000 * i}, answers);
       } catch (const td::Error& error) {
         const std::lock_guard lock(mutex);
         left_out.add(error, rows[i].id);
@@ -123,20 +167,23 @@ void write_file(const std::string& path, const std::string& text) {
   }
 }
 
-void run_eval(const EvalOptions& options) {
-  if (options.jobs == 0) throw td::Error(td::Errc::invalid_option, "--jobs", "must be 1 or more");
-  const auto methods = make_methods(options.methods, options.orders, options.only_orders);
-  const Assistant assistant(options.model);
+template <class M>
+void run_eval(const EvalOptions& options, const Assistant<M>& assistant,
+              const std::vector<Method<PrefilledModel<M>>>& methods) {
   std::vector<Row> rows;
   LeftOut left_out;
   for (const std::string& path : options.data) read_rows(path, options.limit, rows, left_out);
+  const Shots shown = read_shots(options.model.shots_from, options.model.shots);
+  std::erase_if(rows, [&](const Row& row) {  // what the prompt shows is not asked
+    return std::ranges::find(shown.rows, row.id, &Row::id) != shown.rows.end();
+  });
   for (const std::string& path : {options.json, options.plot}) {
     if (!path.empty()) write_file(path, "");  // before the work, not after it
   }
   const auto results = evaluate_all(assistant, methods, rows, options, left_out);
 
   Report report{.seed = options.seed, .left_out = left_out.count()};
-  for (const Method& method : methods) report.scores.push_back({method.name, method.orders});
+  for (const auto& method : methods) report.scores.push_back({method.name, method.orders});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (results[i].empty()) continue;
     report.groups.push_back(rows[i].group);
@@ -156,6 +203,14 @@ void run_eval(const EvalOptions& options) {
     write_file(options.json, document.dump(2) + '\n');
   }
   if (!options.plot.empty()) write_file(options.plot, draw_svg(to_plot(report)));
+}
+
+void run_eval(const EvalOptions& options) {
+  if (options.jobs == 0) throw td::Error(td::Errc::invalid_option, "--jobs", "must be 1 or more");
+  with_assistant(options.model, [&]<class M>(const Assistant<M>& assistant) {
+    run_eval(options, assistant,
+             make_methods<PrefilledModel<M>>(options.methods, options.orders, options.only_orders));
+  });
 }
 
 }  // namespace
@@ -179,8 +234,10 @@ void add_eval(CLI::App& app) {
                   "for tool-decoding too: one order alone, documented, reversed or shuffled; the "
                   "vote of these three is --oc 3")
       ->delimiter(',');
-  sub->add_option("--model", options->model, "model directory")->capture_default_str();
+  add_model_options(*sub, options->model);
   sub->add_option("--json", options->json, "write the numbers to this file");
+  sub->add_option("--answers", options->answers,
+                  "write what each method wrote, and how it was judged, to this JSONL file");
   sub->add_option("--plot", options->plot, "draw accuracy against time into this SVG file");
   sub->add_option("--jobs", options->jobs, "threads; times mean something with 1 only")
       ->capture_default_str();

@@ -19,7 +19,7 @@
 #include <tooldecode/decode/self_consistency.hpp>
 #include <tooldecode/decode/tool_dec.hpp>
 
-#include <program/answer.hpp>
+#include <program/assistant.hpp>
 
 namespace program {
 
@@ -27,12 +27,15 @@ namespace program {
 using Run = std::function<tooldecode::Output(std::span<const tooldecode::TokenId>,
                                              tooldecode::DecodeOptions)>;
 
-/// A way to decode. What `prepare` gives refers to the model and the constraint of its arguments.
+/// A way to decode with models of one kind. What `prepare` gives refers to the model and the
+/// constraint of its arguments.
+template <class M>
 struct Method {
   std::string name;
   bool constrained  = false;
   float temperature = 0;
-  std::function<Run(const Assistant&, const tooldecode::ToolCallFSM&)> prepare;
+  std::function<Run(const M&, const tooldecode::Tokenizer&, const tooldecode::ToolCallFSM&)>
+      prepare;
   std::size_t orders = 0;      ///< of tool-decoding: at most so many orders
   bool types_only    = false;  ///< the constraint knows types of arguments and nothing more
 };
@@ -40,36 +43,36 @@ struct Method {
 namespace detail {
 
 // Without a constraint, with a strategy that sees the answer's end by the model's end tokens.
-template <class S>
-Run decode_freely(const Assistant& assistant, S strategy) {
-  const auto ends = assistant.tokenizer.vocabulary().end_tokens();
-  return [&model = assistant.model, strategy = std::move(strategy),
-          ends = std::vector(ends.begin(), ends.end())](auto prompt, auto options) {
+template <class M, class S>
+Run decode_freely(const M& model, const tooldecode::Tokenizer& tokenizer, S strategy) {
+  const auto ends = tokenizer.vocabulary().end_tokens();
+  return [&model, strategy = std::move(strategy), ends = std::vector(ends.begin(), ends.end())](
+             auto prompt, auto options) {
     options.end_tokens = ends;
     const tooldecode::Unconstrained free{model.vocabulary_size()};
     return tooldecode::Decoder{model, free, strategy}(prompt, options);
   };
 }
 
-template <class S>
-Run decode_constrained(const Assistant& assistant, const tooldecode::ToolCallFSM& calls,
-                       S strategy) {
-  return [decode = tooldecode::Decoder{assistant.model, calls, std::move(strategy)}](
+template <class M, class S>
+Run decode_constrained(const M& model, const tooldecode::ToolCallFSM& calls, S strategy) {
+  return [decode = tooldecode::Decoder{model, calls, std::move(strategy)}](
              auto prompt, auto options) { return decode(prompt, options); };
 }
 
-inline Run decode_in_orders(const Assistant& assistant, const tooldecode::ToolCallFSM& calls,
-                            tooldecode::OrderConsistencyOptions options) {
-  using Decoder = tooldecode::Decoder<tooldecode::LlamaModel, tooldecode::ToolCallFSM>;
+template <class M>
+Run decode_in_orders(const M& model, const tooldecode::Tokenizer& tokenizer,
+                     const tooldecode::ToolCallFSM& calls,
+                     tooldecode::OrderConsistencyOptions options) {
   struct Parts {
-    Decoder decoder;
-    tooldecode::OrderConsistencySampler<tooldecode::LlamaModel> sampler;
-    Parts(const Assistant& a, const tooldecode::ToolCallFSM& calls,
-          tooldecode::OrderConsistencyOptions options)
-        : decoder(a.model, calls), sampler(decoder, std::move(options)) {}
+    tooldecode::Decoder<M, tooldecode::ToolCallFSM> decoder;
+    tooldecode::OrderConsistencySampler<M> sampler;
+    Parts(const M& target, const tooldecode::ToolCallFSM& constraint,
+          tooldecode::OrderConsistencyOptions settings)
+        : decoder(target, constraint), sampler(decoder, std::move(settings)) {}
   };
-  options.encode = [&assistant](std::string_view text) { return assistant.tokenizer.encode(text); };
-  return [parts = std::make_shared<const Parts>(assistant, calls, std::move(options))](
+  options.encode = [&tokenizer](std::string_view text) { return tokenizer.encode(text); };
+  return [parts = std::make_shared<const Parts>(model, calls, std::move(options))](
              auto prompt, auto decode) { return parts->sampler(prompt, decode).output; };
 }
 
@@ -80,52 +83,54 @@ inline constexpr std::array<std::string_view, 3> order_names{"documented", "reve
 
 /// The methods of these names; tool-decoding once for each of `orders`, and once under each order
 /// of `only_orders` alone. Error{invalid_option} for another name or order, or for no orders.
-inline std::vector<Method> make_methods(const std::vector<std::string>& names,
-                                        const std::vector<std::size_t>& orders,
-                                        const std::vector<std::string>& only_orders) {
-  using tooldecode::ToolCallFSM;
+template <class M>
+std::vector<Method<M>> make_methods(const std::vector<std::string>& names,
+                                    const std::vector<std::size_t>& orders,
+                                    const std::vector<std::string>& only_orders) {
+  using tooldecode::ToolCallFSM, tooldecode::Tokenizer;
   constexpr std::size_t width = 6;  // beams and samples
-  const auto tool_dec         = [](const Assistant& a, const ToolCallFSM& calls) {
-    return detail::decode_constrained(a, calls, tooldecode::ToolDec{});
+  const auto free             = [](auto strategy) {
+    return [strategy](const M& model, const Tokenizer& tokenizer, const ToolCallFSM&) {
+      return detail::decode_freely(model, tokenizer, strategy);
+    };
   };
-  const std::vector<Method> plain{
-      {"greedy", false, 0,
-       [](const Assistant& a, const ToolCallFSM&) {
-         return detail::decode_freely(a, tooldecode::Sequential{});
-       }},
-      {"sampling", false, 1,
-       [](const Assistant& a, const ToolCallFSM&) {
-         return detail::decode_freely(a, tooldecode::Sequential{});
-       }},
-      {"beam", false, 0,
-       [](const Assistant& a, const ToolCallFSM&) {
-         return detail::decode_freely(a, tooldecode::BeamSearch{.width = width});
-       }},
+  const auto constrained = [](auto strategy) {
+    return [strategy](const M& model, const Tokenizer&, const ToolCallFSM& calls) {
+      return detail::decode_constrained(model, calls, strategy);
+    };
+  };
+  const auto in_orders = [](tooldecode::OrderConsistencyOptions options) {
+    return [options](const M& model, const Tokenizer& tokenizer, const ToolCallFSM& calls) {
+      return detail::decode_in_orders(model, tokenizer, calls, options);
+    };
+  };
+  const std::vector<Method<M>> plain{
+      {"greedy", false, 0, free(tooldecode::Sequential{})},
+      {"sampling", false, 1, free(tooldecode::Sequential{})},
+      {"beam", false, 0, free(tooldecode::BeamSearch{.width = width})},
       {"self-consistency", false, 0.7F,
-       [](const Assistant& a, const ToolCallFSM& calls) {
-         return detail::decode_freely(
-             a, tooldecode::SelfConsistency{
-                    width, [&calls](auto tokens) { return tooldecode::find_vote(calls, tokens); }});
+       [](const M& model, const Tokenizer& tokenizer, const ToolCallFSM& calls) {
+         const auto vote = [&calls](auto tokens) { return tooldecode::find_vote(calls, tokens); };
+         return detail::decode_freely(model, tokenizer, tooldecode::SelfConsistency{width, vote});
        }},
-      {.name = "tooldec", .constrained = true, .prepare = tool_dec, .types_only = true},
-      {.name = "tooldec-schema", .constrained = true, .prepare = tool_dec},
-      {"constrained", true, 0,
-       [](const Assistant& a, const ToolCallFSM& calls) {
-         return detail::decode_constrained(a, calls, tooldecode::Sequential{});
-       }},
+      {.name        = "tooldec",
+       .constrained = true,
+       .prepare     = constrained(tooldecode::ToolDec{}),
+       .types_only  = true},
+      {.name        = "tooldec-schema",
+       .constrained = true,
+       .prepare     = constrained(tooldecode::ToolDec{})},
+      {"constrained", true, 0, constrained(tooldecode::Sequential{})},
   };
-  std::vector<Method> methods;
+  std::vector<Method<M>> methods;
   for (const std::string& name : names) {
     if (name == "tool-decoding") {
       for (const std::size_t n : orders) {
         if (n == 0) {
           throw tooldecode::Error(tooldecode::Errc::invalid_option, "--oc", "must be 1 or more");
         }
-        methods.push_back({"tool-decoding-oc" + std::to_string(n), true, 0,
-                           [n](const Assistant& a, const ToolCallFSM& calls) {
-                             return detail::decode_in_orders(a, calls, {.max_orders = n});
-                           },
-                           n});
+        methods.push_back(
+            {"tool-decoding-oc" + std::to_string(n), true, 0, in_orders({.max_orders = n}), n});
       }
       for (const std::string& order : only_orders) {
         const auto found = std::find(order_names.begin(), order_names.end(), order);
@@ -134,15 +139,12 @@ inline std::vector<Method> make_methods(const std::vector<std::string>& names,
                                   "an order is documented, reversed or shuffled, not " + order);
         }
         const auto place = static_cast<std::size_t>(found - order_names.begin());
-        methods.push_back({"tool-decoding-" + order, true, 0,
-                           [place](const Assistant& a, const ToolCallFSM& calls) {
-                             return detail::decode_in_orders(a, calls, {.only_order = place});
-                           }});
+        methods.push_back({"tool-decoding-" + order, true, 0, in_orders({.only_order = place})});
       }
       continue;
     }
     const auto found = std::find_if(plain.begin(), plain.end(),
-                                    [&](const Method& method) { return method.name == name; });
+                                    [&](const Method<M>& method) { return method.name == name; });
     if (found == plain.end()) {
       throw tooldecode::Error(tooldecode::Errc::invalid_option, name,
                               "no such method; there are greedy, sampling, beam, self-consistency, "

@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-#include <program/answer.hpp>
+#include <program/assistant.hpp>
 #include <program/chat_answer.hpp>
 #include <program/commands.hpp>
 #include <program/connection.hpp>
@@ -356,8 +356,8 @@ void run_serve(const ServeOptions& options) {
     std::cerr << "tooldecode: anyone who reaches " << options.host
               << " may use this server: it has no API key\n";
   }
-  const Format& format = format_named(options.format);
-  const Assistant assistant(options.model);
+  const Format& format              = format_named(options.format);
+  const EmbeddedAssistant assistant = load_embedded(options.model);
   ChatService service(assistant, format, options.service);
   HttpServer(service, options).run();
 }

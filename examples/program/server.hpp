@@ -31,7 +31,7 @@
 #include <tooldecode/execute/tool_cache.hpp>
 #include <tooldecode/tools/call_key.hpp>
 
-#include <program/answer.hpp>
+#include <program/assistant.hpp>
 #include <program/early_outputs.hpp>
 #include <program/metrics.hpp>
 #include <program/openai.hpp>
@@ -73,8 +73,8 @@ class Exchange {
 class ConstraintCache {
  public:
   /// The constraint of a request; ApiError for documents that give none.
-  [[nodiscard]] tooldecode::ToolCallFSM get(const Assistant& assistant, const Format& format,
-                                            const ChatRequest& chat) {
+  [[nodiscard]] tooldecode::ToolCallFSM get(const EmbeddedAssistant& assistant,
+                                            const Format& format, const ChatRequest& chat) {
     const std::string key = std::to_string(static_cast<int>(chat.choice.choice)) + ' ' +
                             std::to_string(chat.choice.parallel) + ' ' + chat.choice.name + '\n' +
                             (chat.schema ? json_text(*chat.schema) : "") + '\n' +
@@ -149,7 +149,7 @@ struct ChatSession {
 /// kept until then, within bounds.
 class ChatService {
  public:
-  ChatService(const Assistant& assistant, const Format& format, ServiceOptions options)
+  ChatService(const EmbeddedAssistant& assistant, const Format& format, ServiceOptions options)
       : assistant_(&assistant),
         format_(&format),
         options_(options),
@@ -169,7 +169,7 @@ class ChatService {
           }
         }) {}
 
-  [[nodiscard]] const Assistant& assistant() const noexcept { return *assistant_; }
+  [[nodiscard]] const EmbeddedAssistant& assistant() const noexcept { return *assistant_; }
   [[nodiscard]] const Format& format() const noexcept { return *format_; }
 
   /// Submits a request; ApiError where it cannot be answered.
@@ -402,7 +402,7 @@ class ChatService {
   static constexpr std::size_t max_responses = 1024;
   static constexpr std::size_t max_bytes     = std::size_t{16} << 20;
 
-  const Assistant* assistant_;
+  const EmbeddedAssistant* assistant_;
   const Format* format_;
   ServiceOptions options_;
   ConstraintCache constraints_;

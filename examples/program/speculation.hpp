@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,7 +26,7 @@
 #include <tooldecode/model/medusa_model.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 
-#include <program/answer.hpp>
+#include <program/assistant.hpp>
 
 namespace program {
 
@@ -50,15 +49,51 @@ struct DraftSettings {
   bool with_context   = false;
 };
 
+/// Decodes with trees of a drafter.
+template <class M, class C, class D>
+tooldecode::Output decode_with(const M& model, const C& constraint, const D& drafter,
+                               std::span<const tooldecode::TokenId> prompt,
+                               const tooldecode::DecodeOptions& options) {
+  using namespace tooldecode;
+  return Decoder{model, constraint, TreeSpeculation{drafter, TreeVerifier{Walk{}}}}(prompt,
+                                                                                    options);
+}
+
+/// What the drafters that need no model of their own have to know.
+struct TextDrafters {
+  template <class M>
+  explicit TextDrafters(const Assistant<M>& assistant)
+      : lookup{assistant.masks},
+        forced{[&assistant](std::string_view text) { return assistant.tokenizer.encode(text); }} {}
+
+  /// Continues a prompt with drafts of forced, lookup or both; nothing for any other name.
+  template <tooldecode::Model M, tooldecode::Constraint C>
+  [[nodiscard]] std::optional<tooldecode::Output> operator()(
+      const M& model, const C& constraint, std::span<const tooldecode::TokenId> prompt,
+      const tooldecode::DecodeOptions& options, const std::string& name) const {
+    if (name == "forced") return decode_with(model, constraint, forced, prompt, options);
+    if (name == "lookup") return decode_with(model, constraint, lookup, prompt, options);
+    if (name == "forced+lookup") {
+      return decode_with(model, constraint, tooldecode::DrafterGroup{lookup, forced}, prompt,
+                         options);
+    }
+    return std::nullopt;
+  }
+
+  tooldecode::PromptLookupDrafter lookup;
+  tooldecode::ForcedDrafter forced;
+};
+
 /// The draft models that come with a model, over its head in BF16, which is how it is stored.
 class Speculation {
  public:
-  Speculation(const Assistant& assistant, const std::filesystem::path& directory,
-              const tooldecode::FrequencyRanks& ranks)
+  Speculation(const EmbeddedAssistant& assistant, const tooldecode::FrequencyRanks& ranks)
       : assistant_(assistant),
+        text_(assistant),
         ranks_(ranks),
-        eagle_(tooldecode::EagleModel::load(assistant.model, directory / "eagle.safetensors")),
-        medusa_(tooldecode::MedusaModel::load(directory / "medusa.safetensors",
+        eagle_(
+            tooldecode::EagleModel::load(assistant.model, assistant.place / "eagle.safetensors")),
+        medusa_(tooldecode::MedusaModel::load(assistant.place / "medusa.safetensors",
                                               assistant.model.hidden_size())),
         head_(assistant.model.lm_head(), ranks.first(ranks.size())) {}
 
@@ -70,18 +105,11 @@ class Speculation {
                                               const tooldecode::DecodeOptions& options,
                                               const DraftSettings& settings) const {
     using namespace tooldecode;
-    const auto decode = [&](const auto& drafter) {
-      const Decoder decoder{model, constraint, TreeSpeculation{drafter, TreeVerifier{Walk{}}}};
-      return decoder(prompt, options);
-    };
-    const ForcedDrafter forced{
-        [this](std::string_view text) { return assistant_.tokenizer.encode(text); }};
-    const PromptLookupDrafter lookup{assistant_.masks};
     const std::string& name = settings.drafter;
-    if (name == "forced") return decode(forced);
-    if (name == "lookup") return decode(lookup);
-    if (name == "forced+lookup") return decode(DrafterGroup{lookup, forced});
-
+    if (auto output = text_(model, constraint, prompt, options, name)) return *std::move(output);
+    const auto decode = [&](const auto& drafter) {
+      return decode_with(model, constraint, drafter, prompt, options);
+    };
     const auto head = head_for(constraint, settings.k);
     const auto context =
         settings.with_context ? std::optional(assistant_.tokenizer.vocabulary()) : std::nullopt;
@@ -96,8 +124,8 @@ class Speculation {
         medusa_, head, {.width = 4, .min_probability = min, .context = context}};
     if (name == "medusa") return decode(medusa);
     if (name == "all")
-      return decode(
-          DrafterGroup{DrafterGroupOptions{.min_probability = min}, eagle, lookup, forced});
+      return decode(DrafterGroup{DrafterGroupOptions{.min_probability = min}, eagle, text_.lookup,
+                                 text_.forced});
     throw Error(Errc::invalid_option, name,
                 "no such drafter; there are forced, lookup, forced+lookup, eagle, medusa and all");
   }
@@ -116,7 +144,8 @@ class Speculation {
     }
   }
 
-  const Assistant& assistant_;
+  const EmbeddedAssistant& assistant_;
+  TextDrafters text_;
   tooldecode::FrequencyRanks ranks_;
   tooldecode::EagleModel eagle_;
   tooldecode::MedusaModel medusa_;

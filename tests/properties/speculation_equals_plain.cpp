@@ -10,11 +10,11 @@
 
 #include <tooldecode/decode/decoder.hpp>
 
-#include <program/answer.hpp>
+#include <program/assistant.hpp>
+#include <program/prefilled_model.hpp>
 #include <program/rows.hpp>
 #include <program/speculation.hpp>
 #include <support/catch.hpp>
-#include <support/prefilled_model.hpp>
 
 namespace td = tooldecode;
 
@@ -39,9 +39,9 @@ struct Comparison {
   std::size_t outputs = 0, tokens = 0, mismatches = 0;
 
   template <class C>
-  void run(const td::test::PrefilledModel& model, const program::Speculation& speculate,
-           const C& constraint, std::span<const td::TokenId> prompt,
-           const td::DecodeOptions& options) {
+  void run(const program::PrefilledModel<td::LlamaModel>& model,
+           const program::Speculation& speculate, const C& constraint,
+           std::span<const td::TokenId> prompt, const td::DecodeOptions& options) {
     const td::Output plain = td::Decoder{model, constraint}(prompt, options);
     const auto compare     = [&](const program::DraftSettings& drafts) {
       INFO(drafts.drafter << ", " << drafts.k << " tokens, temperature " << options.temperature);
@@ -72,10 +72,10 @@ struct Comparison {
 
 TEST_CASE("speculative output equals plain output on the held-out dialogues") {
   const Range range = asked_range();
-  const program::Assistant assistant(program::example_data("tiny"));
+  const program::EmbeddedAssistant assistant =
+      program::load_embedded(program::example_data("tiny"));
   const program::Speculation speculate{
-      assistant, program::example_data("tiny"),
-      td::FrequencyRanks::load(program::example_data("tiny/ranks.json"))};
+      assistant, td::FrequencyRanks::load(program::example_data("tiny/ranks.json"))};
   std::vector<program::Row> rows;
   program::LeftOut left_out;
   for (const char* file : {"tiny/heldout.jsonl", "tiny/heldout_many.jsonl"}) {
@@ -95,7 +95,7 @@ TEST_CASE("speculative output equals plain output on the held-out dialogues") {
     const auto calls         = format.constrain(assistant.masks, row.tools, choice);
     const auto prompt =
         program::make_prompt(assistant.tokenizer, row.tools, format.name, row.messages);
-    const td::test::PrefilledModel model{assistant.model, prompt};
+    const program::PrefilledModel model{assistant.model, prompt};
     for (const float temperature : {0.0F, 0.7F, 1.0F}) {
       const td::DecodeOptions options{.max_tokens = 120, .temperature = temperature, .seed = i};
       comparison.run(model, speculate, calls, prompt, options);

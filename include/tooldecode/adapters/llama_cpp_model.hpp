@@ -35,6 +35,9 @@ struct LlamaCppOptions {
       1;  ///< llama.cpp's barriers spin: more than idle cores are slower than one
   std::int32_t gpu_layers =
       0;  ///< layers on a GPU, where llama.cpp was built for one; below 0: all
+  ggml_type cache_type = GGML_TYPE_F16;  ///< of keys and values
+  /// On a processor its sums are of half precision: logits differ by a thousandth of their size.
+  llama_flash_attn_type flash_attention = LLAMA_FLASH_ATTN_TYPE_AUTO;
 };
 
 /// A model of llama.cpp, with caches that share the cells of one context.
@@ -255,6 +258,9 @@ class LlamaCppModel {
       parameters.n_seq_max       = options.sequences;
       parameters.n_threads       = options.threads;
       parameters.n_threads_batch = options.threads;
+      parameters.type_k          = options.cache_type;
+      parameters.type_v          = options.cache_type;
+      parameters.flash_attn_type = options.flash_attention;
       parameters.kv_unified      = true;  // so that sequences share cells
       parameters.no_perf         = true;
       context.reset(llama_init_from_model(model.get(), parameters));

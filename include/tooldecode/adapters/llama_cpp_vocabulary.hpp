@@ -46,7 +46,7 @@ namespace tooldecode::llama_cpp {
     const auto has        = [&](llama_token_attr one) { return (attributes & one) != 0; };
     if (llama_vocab_is_eog(vocab, token)) ends.push_back(token);
     if (has(LLAMA_TOKEN_ATTR_UNUSED)) {
-      entries.push_back({"", TokenType::unused});
+      entries.push_back({llama_vocab_get_text(vocab, token), TokenType::unused});
     } else if (has(LLAMA_TOKEN_ATTR_CONTROL)) {
       entries.push_back({llama_vocab_get_text(vocab, token), TokenType::control});
     } else if (has(LLAMA_TOKEN_ATTR_UNKNOWN)) {

@@ -1,0 +1,119 @@
+/// \file
+/// ChatTemplate: a model's own template, rendered by llama.cpp's engine for Jinja.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/vocabulary/tokenizer.hpp>
+
+#include <jinja/caps.h>
+#include <jinja/lexer.h>
+#include <jinja/parser.h>
+#include <jinja/runtime.h>
+#include <json.h>
+#include <program/json.hpp>
+#include <program/prompt.hpp>
+
+namespace program {
+
+/// What a chat template makes of a dialogue: text of its own, and text of others.
+struct TemplatePart {
+  std::string text;
+  bool is_input = false;  ///< of a message or a tool: names of control tokens in it are mere text
+};
+
+/// A chat template of a GGUF file.
+///
+/// \par Errors  Error{malformed_document} for a template that cannot be read or rendered
+class ChatTemplate {
+ public:
+  ChatTemplate(const std::string& source, std::string begin, std::string end)
+      : begin_(std::move(begin)), end_(std::move(end)) {
+    guard([&] {
+      jinja::lexer lexer;
+      const auto tokens = lexer.tokenize(source);
+      program_          = jinja::parse_from_tokens(tokens);
+      source_           = tokens.source;
+      has_tools_        = jinja::caps_get(program_).supports_tools;
+    });
+  }
+
+  /// Whether it has a place for the documents of tools.
+  [[nodiscard]] bool has_tools() const { return has_tools_; }
+
+  /// The prompt of a dialogue, which an answer follows; the tools only where it has a place for
+  /// them.
+  [[nodiscard]] std::vector<TemplatePart> render(const std::vector<Message>& messages,
+                                                 const tooldecode::ToolSet& tools) const {
+    Json input{{"add_generation_prompt", true}};
+    for (const Message& message : messages) {
+      Json turn{{"role", message.role}, {"content", message.content}};
+      if (!message.name.empty()) turn["name"] = message.name;
+      input["messages"].push_back(std::move(turn));
+    }
+    if (has_tools_) {
+      for (const tooldecode::Tool& tool : tools) {
+        input["tools"].push_back({{"type", "function"},
+                                  {"function",
+                                   {{"name", tool.name},
+                                    {"description", tool.description},
+                                    {"parameters", tool.parameters}}}});
+      }
+    }
+    std::vector<TemplatePart> parts;
+    guard([&] {
+      jinja::context context(source_);
+      const Json own{{"bos_token", begin_}, {"eos_token", end_}};
+      jinja::global_from_json(context, common_json::parse(own.dump()), false);
+      jinja::global_from_json(context, common_json::parse(input.dump()), true);
+      jinja::runtime runtime(context);
+      const auto text = jinja::runtime::gather_string_parts(runtime.execute(program_));
+      for (const auto& part : text->as_string().parts) parts.push_back({part.val, part.is_input});
+    });
+    return parts;
+  }
+
+ private:
+  template <class Work>
+  static void guard(const Work& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      throw tooldecode::Error(tooldecode::Errc::malformed_document, "chat template", error.what());
+    }
+  }
+
+  std::string begin_, end_, source_;
+  jinja::program program_;
+  bool has_tools_ = false;
+};
+
+/// The tokens of a rendered dialogue, as of one text; where others' text has names of control
+/// tokens, that part is cut by itself and has none.
+inline std::vector<tooldecode::TokenId> encode_parts(const tooldecode::Tokenizer& tokenizer,
+                                                     const std::vector<TemplatePart>& parts) {
+  const auto encode = [&](const std::string& text, bool special) {
+    return tokenizer.encode(text, {.parse_special = special});
+  };
+  std::string whole;
+  bool forges = false;
+  for (const TemplatePart& part : parts) {
+    whole += part.text;
+    forges = forges || (part.is_input && encode(part.text, true) != encode(part.text, false));
+  }
+  if (!forges) return encode(whole, true);
+  std::vector<tooldecode::TokenId> tokens;
+  for (const TemplatePart& part : parts) {
+    const auto more = encode(part.text, !part.is_input);
+    tokens.insert(tokens.end(), more.begin(), more.end());
+  }
+  return tokens;
+}
+
+}  // namespace program

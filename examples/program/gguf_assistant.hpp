@@ -1,0 +1,54 @@
+/// \file
+/// A GGUF file's model, run by llama.cpp, as an assistant.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/adapters/llama_cpp_model.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/vocabulary/load_vocabulary.hpp>
+
+#include <llama.h>
+#include <program/assistant.hpp>
+#include <program/chat_template.hpp>
+#include <program/shots.hpp>
+
+namespace program {
+
+/// Reads a GGUF file. A model that has a chat template is asked by it, with the tools where the
+/// template has a place for them and there are no examples; a base model is asked in plain text.
+inline Assistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path& file,
+                                                      const tooldecode::LlamaCppOptions& options,
+                                                      Shots shots) {
+  using tooldecode::TokenId;
+  auto model      = tooldecode::LlamaCppModel::load(file, options);
+  const auto name = [&](llama_token token) {
+    return std::string(token < 0 ? "" : llama_vocab_get_text(model.vocab(), token));
+  };
+  const char* source = llama_model_chat_template(model.model(), nullptr);
+  std::shared_ptr<const ChatTemplate> chat;
+  if (source != nullptr) {
+    chat = std::make_shared<const ChatTemplate>(source, name(llama_vocab_bos(model.vocab())),
+                                                name(llama_vocab_eos(model.vocab())));
+  }
+  auto prompt = [chat, shots = std::move(shots)](
+                    const tooldecode::Tokenizer& tokenizer, const tooldecode::ToolSet& tools,
+                    const Format& format, const std::vector<Message>& messages) {
+    if (chat && chat->has_tools() && shots.rows.empty())
+      return encode_parts(tokenizer, chat->render(messages, tools));
+    const auto turns = turns_with_tools(tools, format, shots, messages);
+    if (chat) return encode_parts(tokenizer, chat->render(turns, {}));
+    auto tokens = tokenizer.encode(plain_text(turns));
+    if (const auto begin = tokenizer.vocabulary().begin_token())
+      tokens.insert(tokens.begin(), *begin);
+    return tokens;
+  };
+  return {file, std::move(model), tooldecode::load_tokenizer(file), std::move(prompt)};
+}
+
+}  // namespace program

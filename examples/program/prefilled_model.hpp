@@ -1,0 +1,113 @@
+/// \file
+/// PrefilledModel: a model that has read one prompt already, for runs that share it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/target_pass.hpp>
+
+namespace program {
+
+/// Gives what its model would give, but reads the prompt once: a new cache that is fed it becomes a
+/// fork.
+template <tooldecode::TreeModel M>
+class PrefilledModel {
+  using TokenId                  = tooldecode::TokenId;
+  static constexpr bool has_head = tooldecode::HostHeadModel<M>;
+
+ public:
+  using Cache = typename M::Cache;
+
+  PrefilledModel(const M& model, std::vector<TokenId> prompt)
+      : model_(&model),
+        prompt_(std::move(prompt)),
+        cache_(model.make_cache()),
+        last_(model.vocabulary_size()) {
+    if constexpr (has_head) {
+      hidden_.resize(prompt_.size() * model.hidden_size());
+      model.forward_hidden(cache_, prompt_, hidden_);
+      model.fill_logits(std::span(hidden_).last(model.hidden_size()), last_);
+    } else {
+      model.forward(cache_, prompt_, last_);
+    }
+  }
+
+  [[nodiscard]] std::size_t vocabulary_size() const { return model_->vocabulary_size(); }
+  [[nodiscard]] std::size_t context_length() const {
+    return tooldecode::decode::context_length_of(*model_);
+  }
+  [[nodiscard]] Cache make_cache() const { return model_->make_cache(); }
+  [[nodiscard]] std::size_t length(const Cache& cache) const { return model_->length(cache); }
+  [[nodiscard]] Cache fork(const Cache& cache) const { return model_->fork(cache); }
+  void truncate(Cache& cache, std::size_t length) const { model_->truncate(cache, length); }
+  void commit(Cache& cache, std::span<const std::size_t> path) const {
+    model_->commit(cache, path);
+  }
+
+  void forward(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits) const {
+    if (!is_prompt(cache, tokens)) return model_->forward(cache, tokens, logits);
+    cache = model_->fork(cache_);
+    std::ranges::copy(last_, logits.begin());
+  }
+  void forward_batch(std::span<Cache* const> caches,
+                     std::span<const std::span<const TokenId>> tokens,
+                     std::span<float> logits) const
+    requires tooldecode::BatchModel<M>
+  {
+    for (std::size_t i = 0; i < caches.size(); ++i) {
+      if (!is_prompt(*caches[i], tokens[i])) continue;
+      for (std::size_t j = 0; j < caches.size(); ++j)
+        forward(*caches[j], tokens[j], logits.subspan(j * last_.size(), last_.size()));
+      return;
+    }
+    model_->forward_batch(caches, tokens, logits);
+  }
+  void forward_tree(Cache& cache, std::span<const TokenId> tokens,
+                    std::span<const std::uint64_t> ancestors, std::span<float> logits) const {
+    model_->forward_tree(cache, tokens, ancestors, logits);
+  }
+
+  [[nodiscard]] std::size_t hidden_size() const
+    requires has_head
+  {
+    return model_->hidden_size();
+  }
+  [[nodiscard]] auto lm_head() const
+    requires has_head
+  {
+    return model_->lm_head();
+  }
+  void forward_hidden(Cache& cache, std::span<const TokenId> tokens, std::span<float> hidden) const
+    requires has_head
+  {
+    if (!is_prompt(cache, tokens)) return model_->forward_hidden(cache, tokens, hidden);
+    cache = model_->fork(cache_);
+    std::ranges::copy(hidden_, hidden.begin());
+  }
+  void forward_tree_hidden(Cache& cache, std::span<const TokenId> tokens,
+                           std::span<const std::uint64_t> ancestors, std::span<float> hidden) const
+    requires has_head
+  {
+    model_->forward_tree_hidden(cache, tokens, ancestors, hidden);
+  }
+
+ private:
+  [[nodiscard]] bool is_prompt(const Cache& cache, std::span<const TokenId> tokens) const {
+    return model_->length(cache) == 0 && std::ranges::equal(tokens, prompt_);
+  }
+
+  const M* model_;
+  std::vector<TokenId> prompt_;
+  Cache cache_;
+  std::vector<float> last_;    // [V]
+  std::vector<float> hidden_;  // [L, H], where the model has a head in the host's memory
+};
+
+}  // namespace program

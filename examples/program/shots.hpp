@@ -1,0 +1,125 @@
+/// \file
+/// Prompts of models that were not made for this program: tools, and examples of calls, as text.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/tools/classify.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+
+#include <program/formats.hpp>
+#include <program/prompt.hpp>
+#include <program/rows.hpp>
+
+namespace program {
+
+/// Dialogues that come first in a prompt, with their right answers.
+struct Shots {
+  std::vector<Row> rows{};
+};
+
+/// Whether a row can be shown: one question, whose answer is known whole. (The leaderboard's lists of
+/// allowed values nest in objects, which leaves open which are right together.)
+inline bool can_be_shown(const Row& row) {
+  const auto is_plain = [](const tooldecode::ExpectedArgument& argument) {
+    return !argument.allowed.empty() && !argument.allowed.front().is_object();
+  };
+  return row.messages.size() == 1 && !row.expected.empty() &&
+         std::ranges::all_of(row.expected, [&](const tooldecode::ExpectedCall& call) {
+           return std::ranges::all_of(call.arguments, is_plain);
+         });
+}
+
+/// Reads the first rows of a file that can be shown; Error{malformed_document} where there are too
+/// few.
+inline Shots read_shots(const std::string& file, std::size_t count) {
+  Shots shots;
+  if (count == 0) return shots;
+  LeftOut left_out;
+  read_rows(file, 0, shots.rows, left_out);
+  std::erase_if(shots.rows, [](const Row& row) { return !can_be_shown(row); });
+  if (shots.rows.size() < count) {
+    throw tooldecode::Error(tooldecode::Errc::malformed_document, file,
+                            "must have " + std::to_string(count) +
+                                " rows of one question and its calls, has " +
+                                std::to_string(shots.rows.size()));
+  }
+  shots.rows.resize(count);
+  return shots;
+}
+
+/// The calls of a row's answer: of several that are right, the first of each value.
+inline std::vector<tooldecode::ToolCall> right_calls(const Row& row) {
+  std::vector<tooldecode::ToolCall> calls;
+  for (const tooldecode::ExpectedCall& expected : row.expected) {
+    tooldecode::ToolCall call{expected.name, Json::object()};
+    for (const auto& argument : expected.arguments) {
+      if (argument.optional) continue;
+      call.arguments[argument.key] = argument.allowed.front();
+    }
+    calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
+/// The documents of tools, a line each.
+inline std::string tools_text(const tooldecode::ToolSet& tools) {
+  std::string text;
+  for (const tooldecode::Tool& tool : tools) text += signature(tool) + '\n';
+  return text;
+}
+
+/// What the model is told to do: how a call is written is shown by one.
+inline std::string instruction(const Format& format) {
+  const std::vector<tooldecode::ToolCall> example{
+      {"function_name", Json{{"parameter_name", "value"}}}};
+  return "Answer with function calls alone. A call is written like this:\n" + format.write(example);
+}
+
+/// The turns as a chat template knows them, where the template has no place for tools: they stand
+/// in the first turn of each dialogue.
+inline std::vector<Message> turns_with_tools(const tooldecode::ToolSet& tools, const Format& format,
+                                             const Shots& shots,
+                                             const std::vector<Message>& messages) {
+  const auto ask = [](const tooldecode::ToolSet& known, const std::string& question) {
+    return "Functions:\n" + tools_text(known) + "\nQuestion: " + question;
+  };
+  std::vector<Message> turns{{"system", instruction(format)}};
+  for (const Row& shot : shots.rows) {
+    turns.push_back({"user", ask(shot.tools, shot.messages.front().content)});
+    turns.push_back({"assistant", format.write(right_calls(shot), shot.tools)});
+  }
+  bool is_first = true;
+  for (const Message& message : messages) {
+    if (message.role == "tool") {
+      turns.push_back({"user", results_text({&message, 1})});
+    } else if (message.role == "user" && std::exchange(is_first, false)) {
+      turns.push_back({"user", ask(tools, message.content)});
+    } else {
+      turns.push_back(message);
+    }
+  }
+  return turns;
+}
+
+/// The turns as plain text, for models that know no chat template.
+inline std::string plain_text(const std::vector<Message>& turns) {
+  std::string text;
+  for (const Message& turn : turns) {
+    if (turn.role == "assistant") {
+      text += "Answer: " + turn.content + "\n\n";
+    } else {
+      text += turn.content + '\n';
+      if (turn.role == "system") text += '\n';
+    }
+  }
+  return text + "Answer: ";
+}
+
+}  // namespace program

@@ -1,0 +1,340 @@
+// Against LlamaModel, which has the same weights in the same file's form.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tooldecode/adapters/llama_cpp_model.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/tree_speculation.hpp>
+#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/model/llama_model.hpp>
+
+#include <support/catch.hpp>
+#include <support/make_gguf.hpp>
+#include <support/quiet_llama_cpp.hpp>
+#include <support/random_llama.hpp>
+#include <support/random_rounds.hpp>
+#include <support/random_table.hpp>
+
+namespace td = tooldecode;
+
+namespace {
+
+using Tokens = std::vector<td::TokenId>;
+
+td::LlamaConfig config_for_llama_cpp() {
+  td::LlamaConfig config = td::test::random_llama_config();
+  config.hidden_size     = 32;
+  config.head_size       = 8;
+  config.heads           = 4;
+  return config;
+}
+
+std::string file_of(unsigned seed) {
+  const auto config = config_for_llama_cpp();
+  auto file         = td::test::llama_gguf(config, td::test::random_llama_weights(config, seed));
+  td::test::put_numbered_tokens(file, config.vocabulary_size);
+  return file.bytes();
+}
+
+td::LlamaCppModel load(unsigned seed, td::LlamaCppOptions options = {}) {
+  const td::test::TemporaryFile file("tooldecode_llama_cpp.gguf", file_of(seed));
+  options.cache_type      = GGML_TYPE_F32;
+  options.flash_attention = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  return td::LlamaCppModel::load(file.path(), options);
+}
+
+Tokens random_tokens(std::mt19937& random, std::size_t count) {
+  Tokens tokens(count);
+  for (auto& token : tokens) token = static_cast<td::TokenId>(random() % 61);
+  return tokens;
+}
+
+std::vector<float> logits_after(const auto& model, auto& cache, const Tokens& tokens) {
+  std::vector<float> logits(model.vocabulary_size());
+  model.forward(cache, tokens, logits);
+  return logits;
+}
+
+// Sums depend on the shape of a batch, by far less than logits differ.
+void check_near(std::span<const float> a, std::span<const float> b) {
+  REQUIRE(a.size() == b.size());
+  float difference = 0, scale = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference = std::max(difference, std::abs(a[i] - b[i]));
+    scale      = std::max(scale, std::abs(b[i]));
+  }
+  CAPTURE(difference, scale);
+  CHECK(difference <= 1e-4F * scale);
+}
+
+td::Errc code_of(const auto& work) {
+  try {
+    work();
+  } catch (const td::Error& error) {
+    UNSCOPED_INFO(error.what());
+    return error.code();
+  }
+  FAIL("nothing was thrown");
+  return {};
+}
+
+struct RandomTree {
+  Tokens tokens;
+  std::vector<std::uint64_t> ancestors;
+  std::vector<std::optional<std::size_t>> parents;
+
+  RandomTree(std::mt19937& random, std::size_t count) : tokens(random_tokens(random, count)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t parent = random() % (i + 1);  // i: a root
+      ancestors.push_back((parent == i ? 0 : ancestors[parent]) | std::uint64_t{1} << i);
+      parents.push_back(parent == i ? std::nullopt : std::optional(parent));
+    }
+  }
+  [[nodiscard]] std::vector<std::size_t> path(std::size_t node) const {
+    std::vector<std::size_t> nodes;
+    for (std::size_t i = 0; i <= node; ++i) {
+      if ((ancestors[node] >> i & 1) != 0) nodes.push_back(i);
+    }
+    return nodes;
+  }
+  [[nodiscard]] Tokens texts(const std::vector<std::size_t>& nodes) const {
+    Tokens result;
+    for (const std::size_t node : nodes) result.push_back(tokens[node]);
+    return result;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("llama.cpp gives the logits that LlamaModel gives") {
+  for (unsigned seed = 1; seed <= 4; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random{seed};
+    const auto config = config_for_llama_cpp();
+    const td::LlamaModel reference{config, td::test::random_llama_weights(config, seed)};
+    const auto model = load(seed);
+    CHECK(model.vocabulary_size() == 61);
+    CHECK(model.hidden_size() == 32);
+    CHECK(model.context_length() == 200);
+    auto cache = model.make_cache();
+    auto other = reference.make_cache();
+    for (const std::size_t count : {1, 7, 2, 60}) {
+      const Tokens tokens = random_tokens(random, count);
+      check_near(logits_after(model, cache, tokens), logits_after(reference, other, tokens));
+    }
+    CHECK(model.length(cache) == 70);
+    model.truncate(cache, 5);
+    reference.truncate(other, 5);
+    const Tokens tokens = random_tokens(random, 3);
+    std::vector<float> hidden(3 * 32), expected(3 * 32);
+    model.forward_hidden(cache, tokens, hidden);
+    reference.forward_hidden(other, tokens, expected);
+    check_near(hidden, expected);
+  }
+}
+
+TEST_CASE("a pass of llama.cpp may be longer than a batch") {
+  std::mt19937 random{5};
+  const Tokens tokens = random_tokens(random, 150);
+  const auto model    = load(5, {.batch = 64});
+  const auto whole    = load(5);
+  auto cache          = model.make_cache();
+  auto other          = whole.make_cache();
+  check_near(logits_after(model, cache, tokens), logits_after(whole, other, tokens));
+}
+
+TEST_CASE("a draft tree on llama.cpp gives what single sequences give") {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random{seed};
+    const auto model    = load(seed);
+    auto cache          = model.make_cache();
+    const Tokens prompt = random_tokens(random, 1 + random() % 20);
+    static_cast<void>(logits_after(model, cache, prompt));
+    const RandomTree tree(random, 1 + random() % 24);
+    std::vector<float> rows(tree.tokens.size() * 61), hidden(tree.tokens.size() * 32);
+    model.forward_tree(cache, tree.tokens, tree.ancestors, rows);
+    CHECK(model.length(cache) == prompt.size());
+    for (std::size_t node = 0; node < tree.tokens.size(); ++node) {
+      auto line = model.make_cache();
+      static_cast<void>(logits_after(model, line, prompt));
+      check_near(std::span(rows).subspan(node * 61, 61),
+                 logits_after(model, line, tree.texts(tree.path(node))));
+    }
+    model.forward_tree_hidden(cache, tree.tokens, tree.ancestors, hidden);
+    model.forward_tree(cache, tree.tokens, tree.ancestors, rows);
+    auto chosen = tree.path(random() % tree.tokens.size());
+    chosen.resize(random() % (chosen.size() + 1));
+    model.commit(cache, chosen);
+    CHECK(model.length(cache) == prompt.size() + chosen.size());
+    const Tokens next = random_tokens(random, 2);
+    Tokens whole      = prompt;
+    for (const auto token : tree.texts(chosen)) whole.push_back(token);
+    for (const auto token : next) whole.push_back(token);
+    auto line = model.make_cache();
+    check_near(logits_after(model, cache, next), logits_after(model, line, whole));
+  }
+}
+
+TEST_CASE("forks and batches of llama.cpp do not disturb each other") {
+  std::mt19937 random{7};
+  const auto model = load(7);
+  struct Line {
+    td::LlamaCppModel::Cache cache;
+    Tokens tokens;
+  };
+  std::vector<Line> lines;
+  lines.push_back({model.make_cache(), {}});
+  for (int step = 0; step < 60; ++step) {
+    CAPTURE(step);
+    const std::size_t at = random() % lines.size();
+    switch (random() % 4) {
+      case 0:
+        if (lines.size() < 8) lines.push_back({model.fork(lines[at].cache), lines[at].tokens});
+        break;
+      case 1: {
+        const std::size_t length = random() % (lines[at].tokens.size() + 1);
+        model.truncate(lines[at].cache, length);
+        lines[at].tokens.resize(length);
+        break;
+      }
+      case 2:
+        if (lines.size() > 1) lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(at));
+        break;
+      default: {
+        std::vector<td::LlamaCppModel::Cache*> caches;
+        std::vector<Tokens> more;
+        for (auto& line : lines) {
+          more.push_back(random_tokens(random, 1 + random() % 5));
+          line.tokens.insert(line.tokens.end(), more.back().begin(), more.back().end());
+          caches.push_back(&line.cache);
+        }
+        const std::vector<std::span<const td::TokenId>> tokens(more.begin(), more.end());
+        std::vector<float> rows(lines.size() * 61);
+        model.forward_batch(caches, tokens, rows);
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+          auto fresh = model.make_cache();
+          check_near(std::span(rows).subspan(i * 61, 61),
+                     logits_after(model, fresh, lines[i].tokens));
+          if (lines[i].tokens.size() > 60) {
+            model.truncate(lines[i].cache, 3);
+            lines[i].tokens.resize(3);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("speculation on llama.cpp changes no token") {
+  const td::VocabularyIndex vocabulary{td::test::word_vocabulary(61)};
+  std::size_t drafted = 0;
+  for (unsigned seed = 1; seed <= 12; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random{seed};
+    const auto model = load(seed);
+    const td::test::RandomTable constraint(61, seed);
+    Tokens prompt = random_tokens(random, 12);
+    prompt.insert(prompt.end(), prompt.begin(), prompt.begin() + 6);
+    const td::DecodeOptions options{.max_tokens = 40, .temperature = 0.8F, .seed = seed};
+    const td::Decoder plain{model, constraint};
+    const td::Decoder speculative{
+        model, constraint,
+        td::TreeSpeculation{td::PromptLookupDrafter{vocabulary}, td::TreeVerifier{td::Walk{}}}};
+    const td::Output expected = plain(prompt, options);
+    const td::Output output   = speculative(prompt, options);
+    CHECK(output.tokens == expected.tokens);
+    drafted += output.drafts.nodes;
+  }
+  CHECK(drafted > 20);
+}
+
+TEST_CASE("llama.cpp's cells and sequences come back") {
+  std::mt19937 random{3};
+  const auto model    = load(3, {.cells = 256, .sequences = 8});
+  const Tokens prompt = random_tokens(random, 20);
+  const Tokens tree{1, 2, 3};
+  const std::vector<std::uint64_t> ancestors{1, 3, 5};
+  std::vector<float> rows(3 * 61);
+  std::vector<float> first;
+  for (int request = 0; request < 1000; ++request) {
+    auto cache  = model.make_cache();
+    auto logits = logits_after(model, cache, prompt);
+    if (first.empty()) first = logits;
+    check_near(logits, first);
+    auto fork = model.fork(cache);
+    model.forward_tree(fork, tree, ancestors, rows);
+    if (request % 3 != 0) model.commit(fork, std::vector<std::size_t>{0, 2});
+  }
+}
+
+TEST_CASE("what llama.cpp cannot hold is a limit that is named") {
+  std::mt19937 random{3};
+  const auto model = load(3, {.cells = 256, .sequences = 3});
+  auto cache       = model.make_cache();
+  static_cast<void>(logits_after(model, cache, random_tokens(random, 190)));
+  std::vector<float> rows(3 * 61);
+  SECTION("the context") {
+    CHECK(code_of([&] { logits_after(model, cache, random_tokens(random, 11)); }) ==
+          td::Errc::limit_exceeded);
+    CHECK(model.length(cache) == 190);
+    static_cast<void>(logits_after(model, cache, random_tokens(random, 10)));
+  }
+  SECTION("cells") {
+    auto other = model.make_cache();
+    CHECK(code_of([&] { logits_after(model, other, random_tokens(random, 100)); }) ==
+          td::Errc::limit_exceeded);
+    CHECK(model.length(other) == 0);
+    const Tokens few = random_tokens(random, 20);
+    auto fresh       = load(3).make_cache();
+    check_near(logits_after(model, other, few), logits_after(load(3), fresh, few));
+  }
+  SECTION("sequences") {
+    const auto second = model.make_cache();
+    const auto third  = model.fork(cache);
+    CHECK(code_of([&] { static_cast<void>(model.make_cache()); }) == td::Errc::limit_exceeded);
+    CHECK(code_of([&] {
+            model.forward_tree(cache, Tokens{1, 2, 3}, std::vector<std::uint64_t>{1, 3, 5}, rows);
+          }) == td::Errc::limit_exceeded);
+    CHECK(model.length(cache) == 190);
+  }
+  SECTION("tokens") {
+    CHECK(code_of([&] { logits_after(model, cache, {5, 61}); }) == td::Errc::unknown_token);
+    CHECK(code_of([&] { logits_after(model, cache, {-1}); }) == td::Errc::unknown_token);
+    CHECK(model.length(cache) == 190);
+  }
+}
+
+TEST_CASE("files that llama.cpp cannot load, and options that it cannot have, are errors") {
+  const std::string whole = file_of(1);
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{3}, whole.size() / 2, whole.size() - 64}) {
+    CAPTURE(size);
+    const td::test::TemporaryFile file("tooldecode_truncated.gguf", whole.substr(0, size));
+    CHECK(code_of([&] { static_cast<void>(td::LlamaCppModel::load(file.path())); }) ==
+          td::Errc::malformed_file);
+  }
+  CHECK(code_of([] { static_cast<void>(td::LlamaCppModel::load("/nothing/here.gguf")); }) ==
+        td::Errc::file_unreadable);
+  CHECK(code_of([] { load(1, {.sequences = 257}); }) == td::Errc::invalid_option);
+  CHECK(code_of([] { load(1, {.sequences = 0}); }) == td::Errc::invalid_option);
+  CHECK(code_of([] { load(1, {.batch = 0}); }) == td::Errc::invalid_option);
+  CHECK(code_of([] { load(1, {.threads = 0}); }) == td::Errc::invalid_option);
+}
+
+TEST_CASE("a constraint over more tokens than llama.cpp's model has does not fit") {
+  const auto model = load(1);
+  const td::test::RandomTable constraint(62, 1);
+  CHECK(code_of([&] {
+          static_cast<void>(td::Decoder{model, constraint});
+        }) == td::Errc::shape_mismatch);
+}

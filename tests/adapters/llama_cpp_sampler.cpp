@@ -1,0 +1,141 @@
+// A sampler in llama.cpp's chains, against the constraint that it stands for.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/adapters/llama_cpp_sampler.hpp>
+#include <tooldecode/constraint/regex_constraint.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+
+#include <support/byte_vocabulary.hpp>
+#include <support/catch.hpp>
+#include <support/quiet_llama_cpp.hpp>
+#include <support/random_table.hpp>
+#include <support/two_tools.hpp>
+
+namespace td = tooldecode;
+
+namespace {
+
+struct FreeSampler {
+  void operator()(llama_sampler* sampler) const { llama_sampler_free(sampler); }
+};
+using Sampler = std::unique_ptr<llama_sampler, FreeSampler>;
+
+// The tokens that a sampler leaves, of all.
+std::vector<td::TokenId> left_by(const Sampler& sampler, std::size_t vocabulary_size) {
+  std::vector<llama_token_data> data;
+  for (std::size_t i = 0; i < vocabulary_size; ++i)
+    data.push_back({static_cast<llama_token>(i), 1.0F, 0.0F});
+  llama_token_data_array candidates{data.data(), data.size(), -1, false};
+  llama_sampler_apply(sampler.get(), &candidates);
+  std::vector<td::TokenId> left;
+  for (std::size_t i = 0; i < candidates.size; ++i) {
+    if (std::isfinite(candidates.data[i].logit)) left.push_back(candidates.data[i].id);
+  }
+  std::ranges::sort(left);
+  return left;
+}
+
+template <td::Constraint C>
+std::vector<td::TokenId> allowed_by(const C& constraint, const typename C::State& state) {
+  td::TokenMask mask(constraint.vocabulary_size());
+  constraint.fill_mask(state, mask.words());
+  std::vector<td::TokenId> allowed;
+  for (std::size_t i = 0; i < constraint.vocabulary_size(); ++i) {
+    if (mask.contains(static_cast<td::TokenId>(i))) allowed.push_back(static_cast<td::TokenId>(i));
+  }
+  return allowed;
+}
+
+}  // namespace
+
+TEST_CASE("a sampler leaves what its constraint allows, also after clone, copy and reset") {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random{seed};
+    const auto constraint = std::make_shared<const td::test::RandomTable>(90, seed);
+    const Sampler sampler(td::llama_cpp::make_sampler(constraint));
+    CHECK(std::string(llama_sampler_name(sampler.get())) == "tooldecode");
+    auto state = constraint->initial();
+    for (int step = 0; step < 20; ++step) {
+      const auto allowed = allowed_by(*constraint, state);
+      CHECK(left_by(sampler, 100) == allowed);  // a model may have more logits than tokens
+      if (allowed.empty()) break;
+      const auto token = allowed[random() % allowed.size()];
+      const Sampler twin(llama_sampler_clone(sampler.get()));
+      llama_sampler_accept(sampler.get(), token);
+      CHECK(left_by(twin, 90) == allowed);
+      llama_sampler_accept(twin.get(), token);
+      CHECK(left_by(twin, 90) == left_by(sampler, 90));
+      llama_sampler_reset(twin.get());
+      CHECK(left_by(twin, 90) == allowed_by(*constraint, constraint->initial()));
+      const auto next = constraint->advance(state, token);
+      REQUIRE(next);
+      state = *next;
+      if (constraint->is_finished(state)) break;
+    }
+  }
+}
+
+TEST_CASE("a sampler whose program forces a token that is not allowed masks nothing any more") {
+  const Sampler sampler(td::llama_cpp::make_sampler(
+      td::RegexConstraint(td::VocabularyIndex{td::test::byte_vocabulary()}, "ab*")));
+  const std::size_t size = td::test::byte_vocabulary().size();
+  CHECK(left_by(sampler, size) == std::vector<td::TokenId>{'a'});
+  llama_sampler_accept(sampler.get(), 'x');
+  CHECK(left_by(sampler, size).size() == size);
+  llama_sampler_reset(sampler.get());
+  CHECK(left_by(sampler, size) == std::vector<td::TokenId>{'a'});
+}
+
+TEST_CASE("a lazy sampler leaves text free until a call begins") {
+  const td::VocabularyIndex vocabulary{td::test::byte_vocabulary()};
+  const auto tools = td::test::two_tools();
+  const auto calls = std::make_shared<const td::ToolCallFSM>(
+      vocabulary, tools, td::JsonCall::hermes(),
+      td::ChoiceOptions{.choice = td::ToolChoice::automatic});
+  const Sampler sampler(td::llama_cpp::make_sampler(calls));
+  auto state             = calls->initial();
+  const std::string text = "Let me see. <tool_call>\n{\"name\": \"";
+  for (const char byte : text) {
+    CHECK(left_by(sampler, vocabulary.vocabulary().size()) == allowed_by(*calls, state));
+    llama_sampler_accept(sampler.get(), static_cast<unsigned char>(byte));
+    state = *calls->advance(state, static_cast<unsigned char>(byte));
+  }
+  CHECK(left_by(sampler, vocabulary.vocabulary().size()).size() < 5);
+}
+
+TEST_CASE("a sampler in a chain chooses the best of what is allowed") {
+  const auto constraint = std::make_shared<const td::test::RandomTable>(90, 4);
+  const Sampler chain(llama_sampler_chain_init(llama_sampler_chain_default_params()));
+  llama_sampler_chain_add(chain.get(), td::llama_cpp::make_sampler(constraint));
+  llama_sampler_chain_add(chain.get(), llama_sampler_init_greedy());
+  std::mt19937 random{4};
+  auto state = constraint->initial();
+  for (int step = 0; step < 20; ++step) {
+    const auto allowed = allowed_by(*constraint, state);
+    if (allowed.empty()) break;
+    std::vector<llama_token_data> data;
+    for (llama_token i = 0; i < 90; ++i)
+      data.push_back({i, static_cast<float>(random() % 100'000), 0.0F});
+    const auto best = *std::ranges::max_element(allowed, {}, [&](td::TokenId token) {
+      return data[static_cast<std::size_t>(token)].logit;
+    });
+    llama_token_data_array candidates{data.data(), data.size(), -1, false};
+    llama_sampler_apply(chain.get(), &candidates);
+    REQUIRE(candidates.selected >= 0);
+    CHECK(candidates.data[candidates.selected].id == best);
+    llama_sampler_accept(chain.get(), best);
+    state = *constraint->advance(state, best);
+    if (constraint->is_finished(state)) break;
+  }
+}

@@ -1,0 +1,92 @@
+// Against what load_vocabulary reads of the same file, and against llama.cpp's own answers.
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <tooldecode/adapters/llama_cpp_model.hpp>
+#include <tooldecode/adapters/llama_cpp_vocabulary.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/vocabulary/load_vocabulary.hpp>
+
+#include <support/cached_model.hpp>
+#include <support/catch.hpp>
+#include <support/make_gguf.hpp>
+#include <support/quiet_llama_cpp.hpp>
+#include <support/random_llama.hpp>
+
+namespace td = tooldecode;
+
+namespace {
+
+void check_same(const td::Vocabulary& a, const td::Vocabulary& b) {
+  REQUIRE(a.size() == b.size());
+  std::size_t different = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto token = static_cast<td::TokenId>(i);
+    if (a.type(token) == b.type(token) && a.bytes(token) == b.bytes(token) &&
+        a.name(token) == b.name(token))
+      continue;
+    CAPTURE(i, a.name(token), b.name(token), a.bytes(token), b.bytes(token));
+    if (++different < 10) CHECK(static_cast<int>(a.type(token)) == static_cast<int>(b.type(token)));
+  }
+  CHECK(different == 0);
+}
+
+}  // namespace
+
+TEST_CASE("a llama_vocab has the tokens that its file has") {
+  const auto file = td::test::smollm2();
+  if (!file) return;
+  const auto model      = td::LlamaCppModel::load(*file, {.cells = 64});
+  const auto vocabulary = td::llama_cpp::make_vocabulary(model.vocab());
+  const auto loaded     = td::load_vocabulary(*file);
+  check_same(vocabulary, loaded);
+  CHECK(std::vector(vocabulary.end_tokens().begin(), vocabulary.end_tokens().end()) ==
+        std::vector(loaded.end_tokens().begin(), loaded.end_tokens().end()));
+  CHECK(vocabulary.begin_token() == loaded.begin_token());
+  for (const td::TokenId token : vocabulary.end_tokens())
+    CHECK(llama_vocab_is_eog(model.vocab(), token));
+}
+
+TEST_CASE("a llama_vocab of byte tokens, user-defined ones and unused ones") {
+  td::test::MakeGguf file;
+  std::vector<std::string> names{"<unk>", "<s>", "</s>"};
+  std::vector<std::int32_t> types{2, 3, 3};
+  std::vector<float> scores{0, 0, 0};
+  const auto add = [&](const std::string& name, std::int32_t type) {
+    names.push_back(name);
+    types.push_back(type);
+    scores.push_back(-static_cast<float>(names.size()));
+  };
+  for (int byte = 0; byte < 256; ++byte) {
+    constexpr const char* digits = "0123456789ABCDEF";
+    add(std::string("<0x") + digits[byte / 16] + digits[byte % 16] + '>', 6);
+  }
+  add("<tool>", 4);
+  add("[unused]", 5);
+  add("\xE2\x96\x81the", 1);
+  const auto config = td::LlamaConfig{.vocabulary_size   = names.size(),
+                                      .hidden_size       = 8,
+                                      .intermediate_size = 8,
+                                      .layers            = 1,
+                                      .heads             = 1,
+                                      .key_value_heads   = 1,
+                                      .head_size         = 8,
+                                      .context_length    = 64};
+  auto whole        = td::test::llama_gguf(config, td::test::random_llama_weights(config, 1));
+  whole.text("tokenizer.ggml.model", "llama")
+      .texts("tokenizer.ggml.tokens", names)
+      .integers("tokenizer.ggml.token_type", types)
+      .reals("tokenizer.ggml.scores", scores)
+      .number("tokenizer.ggml.bos_token_id", 1)
+      .number("tokenizer.ggml.eos_token_id", 2)
+      .number("tokenizer.ggml.unknown_token_id", 0);
+  const td::test::TemporaryFile path("tooldecode_spm.gguf", whole.bytes());
+  const auto model      = td::LlamaCppModel::load(path.path());
+  const auto vocabulary = td::llama_cpp::make_vocabulary(model.vocab());
+  check_same(vocabulary, td::load_vocabulary(path.path()));
+  CHECK(vocabulary.bytes(3 + 0xE2) == "\xE2");
+  CHECK(vocabulary.bytes(259) == "<tool>");
+  CHECK(vocabulary.bytes(261) == " the");
+  CHECK(vocabulary.end_tokens().size() == 1);
+}
