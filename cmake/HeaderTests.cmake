@@ -12,6 +12,9 @@ function(tooldecode_add_header_tests target pattern)
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR}/include CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/include/tooldecode/${pattern})
   list(FILTER headers EXCLUDE REGEX cuda/frequency_ranks)  # needs the CUDA toolkit; its test includes it
+  if(NOT TARGET tooldecode_llama_cpp)
+    list(FILTER headers EXCLUDE REGEX "^tooldecode/adapters/llama_cpp")
+  endif()
   set(directory ${CMAKE_CURRENT_BINARY_DIR}/${target}_sources)
   set(includes)
   set(foreign)
@@ -68,7 +71,7 @@ function(tooldecode_add_header_tests target pattern)
   file(CONFIGURE OUTPUT ${directory}/all.cpp @ONLY
        CONTENT "@foreign@\n@traps@@includes@\nint main() {}\n")
   add_executable(${target} ${directory}/all.cpp ${sources})
-  target_link_libraries(${target} PRIVATE tooldecode_developer ${ARGN})
+  target_link_libraries(${target} PRIVATE tooldecode_developer ${ARGN} $<TARGET_NAME_IF_EXISTS:tooldecode_llama_cpp>)
   set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)  # run.sh builds it with clang++
 endfunction()
 

@@ -29,7 +29,7 @@ for name in AVX2 FMA F16C BMI2 AVX512 AVX512_VNNI; do
   [ "$flag" != avx512 ] || flag=avx512f
   if grep -qwm 1 "$flag" /proc/cpuinfo 2> /dev/null; then extensions+=("-DGGML_$name=ON"); fi
 done
-installed=$cache/llama.cpp-$version-$(printf '%s' "$(uname -m) ${extensions[*]}" | sha256sum | cut -c 1-8)
+installed=$cache/llama.cpp-$version-$({ uname -m; echo "${extensions[@]}"; cat examples/llama_cpp.sh; } | sha256sum | cut -c 1-8)
 config=$installed/lib/cmake/llama
 
 if [ ! -e "$config/llama-config.cmake" ]; then
@@ -42,21 +42,23 @@ if [ ! -e "$config/llama-config.cmake" ]; then
   generator=()
   command -v ninja > /dev/null && generator=(-G Ninja)
   say "building llama.cpp with ${extensions[*]:-no extensions}"
-  cmake -S "$work" -B "$work/build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$installed" \
+  cmake -S "$work" -B "$work/build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$work/installed" \
     -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_INSTALL_RPATH='$ORIGIN' -DGGML_NATIVE=OFF "${extensions[@]}" -DGGML_OPENMP=OFF \
     -DGGML_CCACHE=OFF -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOOLS=OFF \
     -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF > "$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
   cmake --build "$work/build" -j "$(nproc)" >&2
   cmake --install "$work/build" > "$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
-  # What renders chat templates is no part of an installation, nor are vocabularies, which tests read, and gguf-py.
+  # What renders chat templates and what makes grammars of schemas are no part of an installation, nor are
+  # vocabularies, which tests read, and gguf-py.
   say "building what renders chat templates"
-  mkdir -p "$work/jinja"
-  for source in "$work"/common/jinja/*.cpp "$work"/common/{json,unicode}.cpp; do
-    echo "$source"
-  done | xargs -P "$(nproc)" -I {} sh -c "cd '$work/jinja' && c++ -std=c++17 -O2 -fPIC -I ../common -I ../include -I ../ggml/include \
-    -I ../vendor -c {} -o \$(basename {} .cpp).o" || exit 1
-  ar rcs "$installed/lib/libllama-jinja.a" "$work"/jinja/*.o
-  mkdir -p "$installed/share"
-  cp -r "$work/common" "$work/models" "$work/gguf-py" "$work/LICENSE" "$installed/share"
+  mkdir -p "$work/chat"
+  printf '%s\n' "$work"/common/jinja/*.cpp "$work"/common/{json,unicode,trie,json-schema,json-schema-to-grammar}.cpp |
+    xargs -P "$(nproc)" -I {} sh -c "cd '$work/chat' && c++ -std=c++17 -O2 -fPIC -I ../common -I ../include \
+      -I ../ggml/include -I ../vendor -c '{}' -o \"\$(basename '{}' .cpp).o\"" || exit 1
+  ar rcs "$work/installed/lib/libllama-chat.a" "$work"/chat/*.o
+  mkdir -p "$work/installed/share"
+  cp -r "$work/common" "$work/models" "$work/gguf-py" "$work/LICENSE" "$work/installed/share"
+  rm -rf "$installed"
+  mv "$work/installed" "$installed"
 fi
 echo "$config"

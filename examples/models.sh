@@ -60,6 +60,7 @@ case ${1-} in
   *) usage >&2; exit 2 ;;
 esac
 if [ ! -e "$models/$file" ]; then
+  install_packages python3 python3-pip
   mkdir -p "$partial"
   "$1" "$file" "$sum"
 fi
