@@ -69,7 +69,7 @@ void widen_small_block(const std::uint8_t* block, float* weights) {
   for (std::size_t i = 0; i < 32; ++i) {
     const unsigned four  = i < 16 ? block[i] & 15U : block[i - 16] >> 4U;
     const unsigned fifth = (fifths >> i & 1U) << 4U;
-    weights[i]           = scale * static_cast<float>(static_cast<int>(four | fifth) - zero) + shift;
+    weights[i] = scale * static_cast<float>(static_cast<int>(four | fifth) - zero) + shift;
   }
 }
 
@@ -77,12 +77,10 @@ void widen_small_block(const std::uint8_t* block, float* weights) {
 
 /// The 6 bits of a part's scale, and those of its minimum four bytes further on.
 inline unsigned part_scale(const std::uint8_t* scales, std::size_t part) {
-  return part < 4 ? scales[part] & 63U
-                  : (scales[part + 4] & 15U) | (scales[part - 4] >> 6U) << 4U;
+  return part < 4 ? scales[part] & 63U : (scales[part + 4] & 15U) | (scales[part - 4] >> 6U) << 4U;
 }
 inline unsigned part_minimum(const std::uint8_t* scales, std::size_t part) {
-  return part < 4 ? scales[part + 4] & 63U
-                  : (scales[part + 4] >> 4U) | (scales[part] >> 6U) << 4U;
+  return part < 4 ? scales[part + 4] & 63U : (scales[part + 4] >> 4U) | (scales[part] >> 6U) << 4U;
 }
 
 template <int Bits>
@@ -96,8 +94,8 @@ void widen_large_block(const std::uint8_t* block, float* weights) {
     const float part_step  = scale * static_cast<float>(part_scale(scales, part));
     const float part_shift = minimum * static_cast<float>(part_minimum(scales, part));
     for (std::size_t i = 0; i < 32; ++i) {
-      const unsigned four  = fours[part / 2 * 32 + i] >> (part % 2 * 4) & 15U;
-      const unsigned fifth = Bits == 5 ? (fifths[i] >> part & 1U) << 4U : 0;
+      const unsigned four    = fours[part / 2 * 32 + i] >> (part % 2 * 4) & 15U;
+      const unsigned fifth   = Bits == 5 ? (fifths[i] >> part & 1U) << 4U : 0;
       weights[part * 32 + i] = part_step * static_cast<float>(four | fifth) - part_shift;
     }
   }
@@ -118,7 +116,8 @@ template <std::size_t Weights, std::size_t Bytes, auto WidenOne>
 constexpr BlockType block_type(std::uint32_t id, std::string_view name) {
   return {id, name, Weights, Bytes,
           [](const std::uint8_t* blocks, std::size_t count, float* weights) {
-            for (std::size_t i = 0; i < count; ++i) WidenOne(blocks + i * Bytes, weights + i * Weights);
+            for (std::size_t i = 0; i < count; ++i)
+              WidenOne(blocks + i * Bytes, weights + i * Weights);
           }};
 }
 

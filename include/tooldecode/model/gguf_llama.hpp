@@ -38,8 +38,7 @@ class GgufConfigReader {
     const double value = metadata_.value<double>(key(name));
     // The limit is past any model and keeps products of three sizes within 64 bits.
     if (!(value >= 1 && value <= limit && value == std::floor(value))) {
-      throw Error(Errc::malformed_file, key(name), value,
-                  "must be a whole number from 1 to 2^20");
+      throw Error(Errc::malformed_file, key(name), value, "must be a whole number from 1 to 2^20");
     }
     return static_cast<std::size_t>(value);
   }

@@ -80,10 +80,10 @@ class GgufTensors {
  private:
   // What ggml calls the types that are not read, by their numbers.
   static constexpr std::array<std::pair<std::uint32_t, std::string_view>, 22> other_types{
-      {{9, "Q8_1"},    {10, "Q2_K"},   {11, "Q3_K"},    {15, "Q8_K"},   {16, "IQ2_XXS"},
-       {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"},  {20, "IQ4_NL"}, {21, "IQ3_S"},
-       {22, "IQ2_S"},  {23, "IQ4_XS"}, {24, "I8"},      {25, "I16"},    {26, "I32"},
-       {27, "I64"},    {28, "F64"},    {29, "IQ1_M"},   {34, "TQ1_0"},  {35, "TQ2_0"},
+      {{9, "Q8_1"},    {10, "Q2_K"},    {11, "Q3_K"},  {15, "Q8_K"},   {16, "IQ2_XXS"},
+       {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"}, {21, "IQ3_S"},
+       {22, "IQ2_S"},  {23, "IQ4_XS"},  {24, "I8"},    {25, "I16"},    {26, "I32"},
+       {27, "I64"},    {28, "F64"},     {29, "IQ1_M"}, {34, "TQ1_0"},  {35, "TQ2_0"},
        {39, "MXFP4"},  {40, "NVFP4"}}};
 
   static std::string place_of(std::string_view tensor) {
@@ -91,7 +91,8 @@ class GgufTensors {
   }
   static std::string written(std::span<const std::size_t> shape) {
     std::string text;
-    for (const std::size_t extent : shape) text += (text.empty() ? "" : ",") + std::to_string(extent);
+    for (const std::size_t extent : shape)
+      text += (text.empty() ? "" : ",") + std::to_string(extent);
     return '[' + text + ']';
   }
   static std::string name_of_type(std::uint32_t id) {
@@ -103,20 +104,23 @@ class GgufTensors {
   static std::string known_types() {
     std::string text;
     for (const BlockType& type : detail::block_types) {
-      text += (text.empty() ? "" : &type == &detail::block_types.back() ? " or " : ", ") +
+      text += (text.empty()                           ? ""
+               : &type == &detail::block_types.back() ? " or "
+                                                      : ", ") +
               std::string(type.name);
     }
     return text;
   }
 
   void read_tensor(vocabulary::GgufCursor& cursor) {
-    std::string name  = cursor.string();
+    std::string name   = cursor.string();
     const auto extents = cursor.read<std::uint32_t>();
     if (extents < 1 || extents > 4) {
       cursor.fail(std::to_string(extents) + " dimensions: must be from 1 to 4");
     }
     Tensor tensor;
-    for (std::uint32_t i = 0; i < extents; ++i) tensor.shape.push_back(cursor.read<std::uint64_t>());
+    for (std::uint32_t i = 0; i < extents; ++i)
+      tensor.shape.push_back(cursor.read<std::uint64_t>());
     std::ranges::reverse(tensor.shape);
     tensor.type  = cursor.read<std::uint32_t>();
     tensor.begin = cursor.read<std::uint64_t>();
@@ -142,9 +146,9 @@ class GgufTensors {
     const auto require = [&](bool met, const std::string& what) {
       if (!met) throw Error(Errc::malformed_file, place_of(name), what);
     };
-    require(tensor.begin % alignment == 0,
-            "begins at byte " + std::to_string(tensor.begin) + " of the data, must at a multiple of " +
-                std::to_string(alignment));
+    require(tensor.begin % alignment == 0, "begins at byte " + std::to_string(tensor.begin) +
+                                               " of the data, must at a multiple of " +
+                                               std::to_string(alignment));
     const BlockType* type = find_block_type(tensor.type);
     if (type == nullptr) return;  // its size is not known; who asks for it gets an error
     require(tensor.shape.back() % type->weights == 0,

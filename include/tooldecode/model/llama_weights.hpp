@@ -82,7 +82,7 @@ struct LlamaWeights {
                                          NameInFile name_in_file = {}) {
     LlamaWeights weights;
     // A layer count that the file does not bear out must not be allocated.
-    std::size_t present  = 0;
+    std::size_t present = 0;
     const auto is_layer = [&](std::size_t i) {
       return file.contains(
           name_in_file("model.layers." + std::to_string(i) + ".input_layernorm.weight"));

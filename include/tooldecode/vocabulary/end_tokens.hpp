@@ -19,20 +19,20 @@ namespace detail {
 // What models write where their turn, or the text, ends; and, below, what stands between files that
 // were trained on as one text, where a completion of code ends.
 inline constexpr std::array<std::string_view, 33> end_names{
-    "<|eot_id|>",             // Llama 3: the turn
-    "<|eom_id|>",             // Llama 3: the message, before a tool's answer
-    "<|end_of_text|>",        // Llama 3, Granite
-    "<|im_end|>",             // ChatML: Qwen, Hermes
-    "<|endoftext|>",          // GPT-2, Qwen, Phi
-    "<|end|>",                // Phi 3
-    "<|return|>",             // gpt-oss
-    "<|call|>",               // gpt-oss: a tool is to answer
-    "<|flush|>",              // Solar
-    "<|calls|>",              // Solar: tools are to answer
-    "<end_of_turn>",          // Gemma
-    "<turn|>",                // Gemma 4
-    "<|tool_response>",       // Gemma 4: a tool is to answer
-    "<end_of_utterance>",     // SmolVLM
+    "<|eot_id|>",                               // Llama 3: the turn
+    "<|eom_id|>",                               // Llama 3: the message, before a tool's answer
+    "<|end_of_text|>",                          // Llama 3, Granite
+    "<|im_end|>",                               // ChatML: Qwen, Hermes
+    "<|endoftext|>",                            // GPT-2, Qwen, Phi
+    "<|end|>",                                  // Phi 3
+    "<|return|>",                               // gpt-oss
+    "<|call|>",                                 // gpt-oss: a tool is to answer
+    "<|flush|>",                                // Solar
+    "<|calls|>",                                // Solar: tools are to answer
+    "<end_of_turn>",                            // Gemma
+    "<turn|>",                                  // Gemma 4
+    "<|tool_response>",                         // Gemma 4: a tool is to answer
+    "<end_of_utterance>",                       // SmolVLM
     "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",  // DeepSeek
     "<EOT>",
     "_<EOT>",
@@ -81,10 +81,9 @@ inline bool has_special(const std::vector<Vocabulary::Entry>& entries, std::stri
   const auto has = [&](std::string_view wanted) {
     return std::any_of(ends.begin(), ends.end(), [&](TokenId id) { return name(id) == wanted; });
   };
-  const bool calls_end_messages = detail::has_special(entries, "<|channel|>");
-  const bool ends_are_of_messages =
-      calls_end_messages || (has("<|call|>") && (has("<|return|>") || has("<|flush|>"))) ||
-      (has("<|calls|>") && has("<|flush|>"));
+  const bool calls_end_messages    = detail::has_special(entries, "<|channel|>");
+  const bool ends_are_of_messages  = calls_end_messages || ((has("<|call|>") || has("<|calls|>")) &&
+                                                           (has("<|return|>") || has("<|flush|>")));
   const bool closing_tags_are_text = has("<|tool_response>") || has("<|plamo:eos|>");
   std::erase_if(ends, [&](TokenId id) {
     return (ends_are_of_messages && name(id) == "<|end|>") ||
