@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <numeric>
 #include <random>
@@ -16,6 +17,7 @@
 #include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 #include <support/data.hpp>
+#include <support/make_gguf.hpp>
 #include <support/random_llama.hpp>
 #include <support/slow_layer.hpp>
 
@@ -93,10 +95,12 @@ Tree random_tree(std::size_t size, std::mt19937& random) {
 TEST_CASE("logits equal a float64 reference") {
   std::mt19937 random{7};
   for (const bool tied : {false, true}) {
-    auto config       = td::test::random_llama_config();
-    config.tied_head  = tied;
-    config.rope_theta = 500.0F;
-    auto weights      = td::test::random_llama_weights(config, 7);
+    auto config             = td::test::random_llama_config();
+    config.tied_head        = tied;
+    config.attention_biases = tied;
+    config.rope_theta       = 500.0F;
+    if (tied) config.rope_factors = {1.0F, 1.0F, 1.7F, 4.0F, 8.0F};
+    auto weights = td::test::random_llama_weights(config, 7);
     const td::LlamaModel model{config, weights};
     for (const std::size_t length : {1U, 2U, 33U, 70U}) {
       const Tokens tokens = random_tokens(length, random);
@@ -330,4 +334,23 @@ TEST_CASE("tokens and lengths past the model's are refused and change nothing") 
 TEST_CASE("a directory without a model is named") {
   CHECK_THROWS_WITH(td::LlamaModel::load("/nowhere"),
                     "/nowhere/config.json: is not a file that can be read");
+}
+
+TEST_CASE("a GGUF file is a model, and its errors name it") {
+  const auto config   = td::test::random_llama_config();
+  const auto weights  = td::test::random_llama_weights(config, 15);
+  const auto path     = std::filesystem::temp_directory_path() / "tooldecode_llama_model.gguf";
+  const Tokens tokens = {5, 17, 3, 60};
+  const td::LlamaModel model{config, weights};
+  auto cache          = model.make_cache();
+  const auto expected = logits_after(model, cache, tokens);
+  for (const char* architecture : {"llama", "qwen2"}) {
+    std::ofstream(path, std::ios::binary) << td::test::make_gguf(config, weights, architecture);
+    const auto loaded = td::LlamaModel::load(path);
+    auto fresh        = loaded.make_cache();
+    CHECK(logits_after(loaded, fresh, tokens) == expected);
+  }
+  std::ofstream(path, std::ios::binary) << "GGML";
+  CHECK_THROWS_WITH(td::LlamaModel::load(path), path.string() + ": byte 0: must be \"GGUF\"");
+  std::filesystem::remove(path);
 }

@@ -45,6 +45,11 @@ class GgufWriter {
     for (const float value : values) put(value);
     return *this;
   }
+  /// The keys of another writer; of equal keys readers take the last.
+  GgufWriter& append_keys(const GgufWriter& other) {
+    bytes_ += other.bytes_;
+    return *this;
+  }
 
   /// A tensor of any type; the outermost extent is the first of `shape`, and the last in the file.
   GgufWriter& tensor(const std::string& name, const std::vector<std::size_t>& shape,

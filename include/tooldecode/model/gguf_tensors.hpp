@@ -147,7 +147,7 @@ class GgufTensors {
       if (!met) throw Error(Errc::malformed_file, place_of(name), what);
     };
     require(tensor.begin % alignment == 0, "begins at byte " + std::to_string(tensor.begin) +
-                                               " of the data, must at a multiple of " +
+                                               " of the data, must begin at a multiple of " +
                                                std::to_string(alignment));
     const BlockType* type = find_block_type(tensor.type);
     if (type == nullptr) return;  // its size is not known; who asks for it gets an error
