@@ -15,6 +15,7 @@
 #include <tooldecode/model/llama_model.hpp>
 
 #include <nlohmann/json.hpp>
+#include <support/cache.hpp>
 #include <support/catch.hpp>
 #include <support/data.hpp>
 #include <support/make_gguf.hpp>
@@ -149,6 +150,31 @@ TEST_CASE("the embedded model's logits and greedy continuations are PyTorch's") 
       REQUIRE(best == expected.get<std::ptrdiff_t>());
       logits = logits_after(model, cache, Tokens{static_cast<td::TokenId>(best)});
     }
+  }
+}
+
+// What llama.cpp (llama-cpp-python 0.3.36) computes with the same weights: as they are it rounds
+// activations to eight bits, so the logits are those of the file with its weights widened to F32;
+// the tokens are the same with both.
+TEST_CASE("SmolLM2's logits and greedy continuation are llama.cpp's", "[published]") {
+  const char* file = "SmolLM2-135M-Instruct.Q4_1.gguf";
+  const auto path  = td::test::cached_model(file);
+  if (!path) return td::test::report_skipped(file);
+  const auto model    = td::LlamaModel::load(*path);
+  const Tokens prompt = {1,   4093, 198,  14413, 2240, 314, 260, 3575, 282, 4649, 28,   284, 638,
+                         800, 701,  2330, 281,   357,  47,  2,   198,  1,   520,  9531, 198};
+  auto cache          = model.make_cache();
+  auto logits         = logits_after(model, cache, prompt);
+  const std::pair<std::size_t, float> expected[] = {
+      {504, 27.3331F}, {38634, 26.8678F}, {7026, 25.8747F}, {60, 25.8048F},  {0, 9.3945F},
+      {2, 7.5006F},    {1000, 10.3084F},  {20000, 3.5046F}, {49151, 1.6516F}};
+  for (const auto& [token, logit] : expected) CHECK(std::abs(logits[token] - logit) < 1e-3F);
+  for (const td::TokenId token :
+       {504, 3575, 282, 4649, 314,  7042, 30, 2,    198,  2,   1,    9690,
+        198, 2,    198, 1,    4093, 198,  57, 5248, 3946, 288, 7198, 253}) {
+    const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+    REQUIRE(best == token);
+    logits = logits_after(model, cache, Tokens{token});
   }
 }
 
