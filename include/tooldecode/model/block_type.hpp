@@ -77,10 +77,14 @@ void widen_small_block(const std::uint8_t* block, float* weights) {
 
 /// The 6 bits of a part's scale, and those of its minimum four bytes further on.
 inline unsigned part_scale(const std::uint8_t* scales, std::size_t part) {
-  return part < 4 ? scales[part] & 63U : (scales[part + 4] & 15U) | (scales[part - 4] >> 6U) << 4U;
+  if (part < 4) return scales[part] & 63U;
+  const unsigned upper = scales[part - 4];
+  return (scales[part + 4] & 15U) | upper >> 6U << 4U;
 }
 inline unsigned part_minimum(const std::uint8_t* scales, std::size_t part) {
-  return part < 4 ? scales[part + 4] & 63U : (scales[part + 4] >> 4U) | (scales[part] >> 6U) << 4U;
+  if (part < 4) return scales[part + 4] & 63U;
+  const unsigned lower = scales[part + 4], upper = scales[part];
+  return lower >> 4U | upper >> 6U << 4U;
 }
 
 template <int Bits>
