@@ -18,7 +18,7 @@
 #include <tooldecode/model/llama_model.hpp>
 
 #include <support/catch.hpp>
-#include <support/make_gguf.hpp>
+#include <support/numbered_gguf.hpp>
 #include <support/quiet_llama_cpp.hpp>
 #include <support/random_llama.hpp>
 #include <support/random_rounds.hpp>
@@ -40,9 +40,7 @@ td::LlamaConfig config_for_llama_cpp() {
 
 std::string file_of(unsigned seed) {
   const auto config = config_for_llama_cpp();
-  auto file         = td::test::llama_gguf(config, td::test::random_llama_weights(config, seed));
-  td::test::put_numbered_tokens(file, config.vocabulary_size);
-  return file.bytes();
+  return td::test::numbered_gguf(config, td::test::random_llama_weights(config, seed));
 }
 
 td::LlamaCppModel load(unsigned seed, td::LlamaCppOptions options = {}) {

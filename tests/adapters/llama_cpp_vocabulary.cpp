@@ -8,9 +8,9 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
-#include <support/cached_model.hpp>
+#include <support/cache.hpp>
 #include <support/catch.hpp>
-#include <support/make_gguf.hpp>
+#include <support/numbered_gguf.hpp>
 #include <support/quiet_llama_cpp.hpp>
 #include <support/random_llama.hpp>
 
@@ -35,8 +35,8 @@ void check_same(const td::Vocabulary& a, const td::Vocabulary& b) {
 }  // namespace
 
 TEST_CASE("a llama_vocab has the tokens that its file has") {
-  const auto file = td::test::smollm2();
-  if (!file) return;
+  const auto file = td::test::cached_model("SmolLM2-135M-Instruct.Q4_1.gguf");
+  if (!file) return td::test::report_skipped("SmolLM2, see examples/models.sh");
   const auto model      = td::LlamaCppModel::load(*file, {.cells = 64});
   const auto vocabulary = td::llama_cpp::make_vocabulary(model.vocab());
   const auto loaded     = td::load_vocabulary(*file);
@@ -76,12 +76,12 @@ TEST_CASE("a llama_vocab of byte tokens, user-defined ones and unused ones") {
   auto whole        = td::test::llama_gguf(config, td::test::random_llama_weights(config, 1));
   whole.text("tokenizer.ggml.model", "llama")
       .texts("tokenizer.ggml.tokens", names)
-      .integers("tokenizer.ggml.token_type", types)
-      .reals("tokenizer.ggml.scores", scores)
+      .types("tokenizer.ggml.token_type", types)
+      .floats("tokenizer.ggml.scores", scores)
       .number("tokenizer.ggml.bos_token_id", 1)
       .number("tokenizer.ggml.eos_token_id", 2)
       .number("tokenizer.ggml.unknown_token_id", 0);
-  const td::test::TemporaryFile path("tooldecode_spm.gguf", whole.bytes());
+  const td::test::TemporaryFile path("tooldecode_spm.gguf", whole.file(11 + 7));
   const auto model      = td::LlamaCppModel::load(path.path());
   const auto vocabulary = td::llama_cpp::make_vocabulary(model.vocab());
   check_same(vocabulary, td::load_vocabulary(path.path()));

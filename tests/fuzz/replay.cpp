@@ -59,6 +59,9 @@ TEST_CASE("Mutated calls and values give an Error or what reads back") {
 TEST_CASE("Mutated tokenizer files give an Error or a tokenizer") {
   replay("tokenizer_files", 400);
 }
+TEST_CASE("Mutated model files give an Error or a model") {
+  replay("model_files", 1000);
+}
 TEST_CASE("Mutated tool documents give an Error or tools") {
   replay("tool_documents", 300);
 }

@@ -12,8 +12,14 @@
 #include <string_view>
 #include <vector>
 
+#include <tooldecode/model/block_type.hpp>
+#include <tooldecode/model/llama_config.hpp>
+
 #include <nlohmann/json.hpp>
 #include <support/data.hpp>
+#include <support/gguf_writer.hpp>
+#include <support/make_gguf.hpp>
+#include <support/random_llama.hpp>
 
 namespace tooldecode::fuzz {
 
@@ -210,6 +216,51 @@ inline Seeds tokenizer_seeds() {
       {tiny.dump(), small_gguf(true), small_gguf(false),
        R"({"type": "bpe-bytelevel", "tokens_b64": ["YQ==", "Yg==", "YWI="], "eos_id": 0,
            "token_types": [3, 1, 1], "merges": ["a b"], "pre_tokenizer": {"regex": ["\\p{L}+|."]}})"});
+}
+
+/// A model of one layer with a tensor of every type.
+inline std::string mixed_gguf() {
+  LlamaConfig config;
+  config.vocabulary_size = config.head_size = 2;
+  config.layers = config.heads = config.key_value_heads = 1;
+  config.hidden_size                                    = 256;
+  config.intermediate_size                              = 32;
+  test::GgufWriter file;
+  test::put_config(file, config, "llama");
+  const auto tensor = [&](const char* name, std::vector<std::size_t> shape, std::uint32_t id) {
+    const auto* type        = model::find_block_type(id);
+    const std::size_t count = shape.size() == 1 ? shape[0] : shape[0] * shape[1];
+    file.tensor(name, shape, id, std::string(count / type->weights * type->bytes, '\x11'));
+  };
+  tensor("token_embd.weight", {2, 256}, 6);
+  tensor("blk.0.attn_norm.weight", {256}, 0);
+  tensor("blk.0.attn_q.weight", {2, 256}, 12);
+  tensor("blk.0.attn_k.weight", {2, 256}, 13);
+  tensor("blk.0.attn_v.weight", {2, 256}, 14);
+  tensor("blk.0.attn_output.weight", {256, 2}, 30);
+  tensor("blk.0.ffn_norm.weight", {256}, 0);
+  tensor("blk.0.ffn_gate.weight", {32, 256}, 3);
+  tensor("blk.0.ffn_up.weight", {32, 256}, 7);
+  tensor("blk.0.ffn_down.weight", {256, 32}, 8);
+  tensor("output_norm.weight", {256}, 1);
+  tensor("output.weight", {2, 256}, 2);
+  return file.file(11);
+}
+
+/// Small models in GGUF files.
+inline Seeds model_seeds() {
+  LlamaConfig config;
+  config.vocabulary_size = config.hidden_size = config.intermediate_size = 8;
+  config.layers = config.key_value_heads = 1;
+  config.heads                           = 2;
+  config.head_size                       = 4;
+  config.rope_factors                    = {1, 8};
+  Seeds seeds{mixed_gguf(),
+              test::make_gguf(config, test::random_llama_weights(config, 1), "llama")};
+  config.tied_head = config.attention_biases = true;
+  config.rope_factors.clear();
+  seeds.push_back(test::make_gguf(config, test::random_llama_weights(config, 2), "qwen2"));
+  return seeds;
 }
 
 /// Bodies that a server of chats is sent.

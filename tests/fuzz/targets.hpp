@@ -15,6 +15,7 @@ int fuzz_regex(const std::uint8_t* data, std::size_t size);
 int fuzz_grammar_text(const std::uint8_t* data, std::size_t size);
 int fuzz_call_text(const std::uint8_t* data, std::size_t size);
 int fuzz_tokenizer_files(const std::uint8_t* data, std::size_t size);
+int fuzz_model_files(const std::uint8_t* data, std::size_t size);
 int fuzz_tool_documents(const std::uint8_t* data, std::size_t size);
 int fuzz_chat_requests(const std::uint8_t* data, std::size_t size);
 }
@@ -32,6 +33,7 @@ inline constexpr Target targets[] = {
     {"grammar_text", fuzz_grammar_text, grammar_seeds},
     {"call_text", fuzz_call_text, call_seeds},
     {"tokenizer_files", fuzz_tokenizer_files, tokenizer_seeds},
+    {"model_files", fuzz_model_files, model_seeds},
     {"tool_documents", fuzz_tool_documents, document_seeds},
     {"chat_requests", fuzz_chat_requests, chat_seeds},
 };

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstddef>
 #include <random>
 #include <string>
@@ -76,17 +77,65 @@ TEST_CASE("both places of rope's parameters are understood") {
   CHECK(parsed({{"rope_parameters", {{"rope_theta", 2e4}, {"rope_type", "default"}}}}).rope_theta ==
         2e4F);
   CHECK(parsed({{"rope_scaling", {{"type", "default"}}}}).rope_theta == 1e4F);
-  CHECK(failure({{"rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}}}) ==
-        "unsupported_keyword config.json: #/rope_scaling/rope_type: \"llama3\" is not supported, "
-        "must be \"default\"");
   CHECK(
       failure({{"rope_scaling", {{"type", "linear"}, {"factor", 2.0}}}}) ==
       "unsupported_keyword config.json: #/rope_scaling/type: \"linear\" is not supported, must be "
-      "\"default\"");
+      "\"default\" or \"llama3\"");
   CHECK(failure({{"rope_scaling", {{"factor", 2.0}}}}) ==
         "unsupported_keyword config.json: #/rope_scaling/factor: 2.0 is not supported, must be 1");
   CHECK(failure({{"rope_parameters", 3}}) ==
         "malformed_file config.json: #/rope_parameters: 3: must be an object or null");
+}
+
+TEST_CASE("frequencies are scaled as Llama 3.1 scales them") {
+  const Json scaling{{"rope_type", "llama3"},
+                     {"factor", 8.0},
+                     {"low_freq_factor", 1.0},
+                     {"high_freq_factor", 4.0},
+                     {"original_max_position_embeddings", 8192}};
+  const auto config = parsed({{"rope_scaling", scaling}, {"rope_theta", 5e5}, {"head_dim", 128}});
+  REQUIRE(config.rope_factors.size() == 64);
+  bool between = false;
+  for (std::size_t i = 0; i < 64; ++i) {
+    // By the wave that a frequency makes, in three cases, as transformers computes it.
+    const double frequency  = std::pow(5e5, -2.0 * static_cast<double>(i) / 128);
+    const double wavelength = 2 * 3.14159265358979323846 / frequency;
+    double scaled           = frequency;
+    if (wavelength > 8192.0 / 1) {
+      scaled = frequency / 8;
+    } else if (wavelength > 8192.0 / 4) {
+      const double smooth = (8192 / wavelength - 1) / (4 - 1);
+      scaled              = (1 - smooth) * frequency / 8 + smooth * frequency;
+      between             = true;
+    }
+    CHECK(std::abs(frequency / static_cast<double>(config.rope_factors[i]) / scaled - 1) < 1e-6);
+  }
+  CHECK(between);
+  CHECK(config.rope_factors.front() == 1);
+  CHECK(config.rope_factors.back() == 8);
+  Json inside          = scaling;
+  inside["rope_theta"] = 5e5;
+  CHECK(parsed({{"rope_parameters", inside}, {"head_dim", 128}}).rope_factors ==
+        config.rope_factors);
+  for (const char* key :
+       {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
+    Json without = scaling;
+    without.erase(key);
+    CHECK(failure({{"rope_scaling", without}}) == std::string("malformed_file config.json: #/") +
+                                                      "rope_scaling/" + key +
+                                                      ": must be a positive number");
+  }
+  Json reversed                = scaling;
+  reversed["high_freq_factor"] = 1.0;
+  CHECK(failure({{"rope_scaling", reversed}}) ==
+        "malformed_file config.json: #/rope_scaling/high_freq_factor: 1.0: must be greater than "
+        "low_freq_factor");
+}
+
+TEST_CASE("Qwen2 is Llama with biases") {
+  CHECK(parsed({{"model_type", "qwen2"}, {"use_sliding_window", false}}).attention_biases);
+  CHECK_FALSE(parsed({{"model_type", "llama"}}).attention_biases);
+  CHECK_FALSE(parsed(Json::object()).attention_biases);
 }
 
 TEST_CASE("features that the model does not compute are refused, never ignored") {
@@ -98,8 +147,12 @@ TEST_CASE("features that the model does not compute are refused, never ignored")
       failure({{"hidden_act", "gelu"}}) ==
       "unsupported_keyword config.json: #/hidden_act: \"gelu\" is not supported, must be \"silu\"");
   CHECK(
-      failure({{"model_type", "qwen2"}}) ==
-      "unsupported_keyword config.json: #/model_type: \"qwen2\" is not supported, must be \"llama\"");
+      failure({{"model_type", "qwen3"}}) ==
+      "unsupported_keyword config.json: #/model_type: \"qwen3\" is not supported, must be \"llama\" or "
+      "\"qwen2\"");
+  CHECK(failure({{"model_type", "qwen2"}, {"use_sliding_window", true}}) ==
+        "unsupported_keyword config.json: #/use_sliding_window: true is not supported, must be "
+        "false");
   CHECK(
       failure({{"quantization_config", {{"bits", 4}}}}) ==
       "unsupported_keyword config.json: #/quantization_config: {\"bits\":4} is not supported, must be null");

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <numeric>
 #include <random>
@@ -14,8 +15,10 @@
 #include <tooldecode/model/llama_model.hpp>
 
 #include <nlohmann/json.hpp>
+#include <support/cache.hpp>
 #include <support/catch.hpp>
 #include <support/data.hpp>
+#include <support/make_gguf.hpp>
 #include <support/random_llama.hpp>
 #include <support/slow_layer.hpp>
 
@@ -93,10 +96,12 @@ Tree random_tree(std::size_t size, std::mt19937& random) {
 TEST_CASE("logits equal a float64 reference") {
   std::mt19937 random{7};
   for (const bool tied : {false, true}) {
-    auto config       = td::test::random_llama_config();
-    config.tied_head  = tied;
-    config.rope_theta = 500.0F;
-    auto weights      = td::test::random_llama_weights(config, 7);
+    auto config             = td::test::random_llama_config();
+    config.tied_head        = tied;
+    config.attention_biases = tied;
+    config.rope_theta       = 500.0F;
+    if (tied) config.rope_factors = {1.0F, 1.0F, 1.7F, 4.0F, 8.0F};
+    auto weights = td::test::random_llama_weights(config, 7);
     const td::LlamaModel model{config, weights};
     for (const std::size_t length : {1U, 2U, 33U, 70U}) {
       const Tokens tokens = random_tokens(length, random);
@@ -145,6 +150,31 @@ TEST_CASE("the embedded model's logits and greedy continuations are PyTorch's") 
       REQUIRE(best == expected.get<std::ptrdiff_t>());
       logits = logits_after(model, cache, Tokens{static_cast<td::TokenId>(best)});
     }
+  }
+}
+
+// What llama.cpp (llama-cpp-python 0.3.36) computes with the same weights: as they are it rounds
+// activations to eight bits, so the logits are those of the file with its weights widened to F32;
+// the tokens are the same with both.
+TEST_CASE("SmolLM2's logits and greedy continuation are llama.cpp's", "[published]") {
+  const char* file = "SmolLM2-135M-Instruct.Q4_1.gguf";
+  const auto path  = td::test::cached_model(file);
+  if (!path) return td::test::report_skipped(file);
+  const auto model    = td::LlamaModel::load(*path);
+  const Tokens prompt = {1,   4093, 198,  14413, 2240, 314, 260, 3575, 282, 4649, 28,   284, 638,
+                         800, 701,  2330, 281,   357,  47,  2,   198,  1,   520,  9531, 198};
+  auto cache          = model.make_cache();
+  auto logits         = logits_after(model, cache, prompt);
+  const std::pair<std::size_t, float> expected[] = {
+      {504, 27.3331F}, {38634, 26.8678F}, {7026, 25.8747F}, {60, 25.8048F},  {0, 9.3945F},
+      {2, 7.5006F},    {1000, 10.3084F},  {20000, 3.5046F}, {49151, 1.6516F}};
+  for (const auto& [token, logit] : expected) CHECK(std::abs(logits[token] - logit) < 1e-3F);
+  for (const td::TokenId token :
+       {504, 3575, 282, 4649, 314,  7042, 30, 2,    198,  2,   1,    9690,
+        198, 2,    198, 1,    4093, 198,  57, 5248, 3946, 288, 7198, 253}) {
+    const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+    REQUIRE(best == token);
+    logits = logits_after(model, cache, Tokens{token});
   }
 }
 
@@ -330,4 +360,23 @@ TEST_CASE("tokens and lengths past the model's are refused and change nothing") 
 TEST_CASE("a directory without a model is named") {
   CHECK_THROWS_WITH(td::LlamaModel::load("/nowhere"),
                     "/nowhere/config.json: is not a file that can be read");
+}
+
+TEST_CASE("a GGUF file is a model, and its errors name it") {
+  const auto config   = td::test::random_llama_config();
+  const auto weights  = td::test::random_llama_weights(config, 15);
+  const auto path     = std::filesystem::temp_directory_path() / "tooldecode_llama_model.gguf";
+  const Tokens tokens = {5, 17, 3, 60};
+  const td::LlamaModel model{config, weights};
+  auto cache          = model.make_cache();
+  const auto expected = logits_after(model, cache, tokens);
+  for (const char* architecture : {"llama", "qwen2"}) {
+    std::ofstream(path, std::ios::binary) << td::test::make_gguf(config, weights, architecture);
+    const auto loaded = td::LlamaModel::load(path);
+    auto fresh        = loaded.make_cache();
+    CHECK(logits_after(loaded, fresh, tokens) == expected);
+  }
+  std::ofstream(path, std::ios::binary) << "GGML";
+  CHECK_THROWS_WITH(td::LlamaModel::load(path), path.string() + ": byte 0: must be \"GGUF\"");
+  std::filesystem::remove(path);
 }

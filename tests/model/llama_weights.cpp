@@ -24,10 +24,9 @@ std::string file_of(td::model::LlamaWeights weights, const td::LlamaConfig& conf
     const std::size_t begin = data.size();
     data.resize(begin + weight.size() * sizeof(float));
     std::memcpy(data.data() + begin, weight.data(), weight.size() * sizeof(float));
-    header[name] = {
-        {"dtype", "F32"},
-        {"shape", name.find("norm") != std::string::npos ? Json{columns} : Json{rows, columns}},
-        {"data_offsets", {begin, data.size()}}};
+    header[name] = {{"dtype", "F32"},
+                    {"shape", rows == 1 ? Json{columns} : Json{rows, columns}},
+                    {"data_offsets", {begin, data.size()}}};
   });
   const std::string text   = header.dump();
   const std::uint64_t size = text.size();
@@ -40,9 +39,10 @@ std::string file_of(td::model::LlamaWeights weights, const td::LlamaConfig& conf
 
 TEST_CASE("every weight is read from the tensor of its name") {
   for (const bool tied : {false, true}) {
-    auto config      = td::test::random_llama_config();
-    config.tied_head = tied;
-    auto weights     = td::test::random_llama_weights(config, 1);
+    auto config             = td::test::random_llama_config();
+    config.tied_head        = tied;
+    config.attention_biases = tied;
+    auto weights            = td::test::random_llama_weights(config, 1);
     auto read =
         td::model::LlamaWeights::read(td::SafeTensors::parse(file_of(weights, config)), config);
     std::vector<std::vector<float>> expected;
@@ -55,7 +55,7 @@ TEST_CASE("every weight is read from the tensor of its name") {
       CHECK(weight == expected[index++]);
     });
     CHECK(index == expected.size());
-    CHECK(index == 2 + 9 * config.layers + (tied ? 0 : 1));
+    CHECK(index == (tied ? 2 + 12 * config.layers : 3 + 9 * config.layers));
     CHECK(read.head.empty() == tied);
     CHECK_NOTHROW(read.check(config));
   }
@@ -89,4 +89,8 @@ TEST_CASE("weights in memory are checked as well") {
                     "model.layers.1.mlp.down_proj.weight: 1799 elements: must be 1800");
   weights.layers.pop_back();
   CHECK_THROWS_WITH(weights.check(config), "layers: 1 elements: must be 2");
+  auto scaled = config;
+  scaled.rope_factors.assign(4, 1.0F);
+  CHECK_THROWS_WITH(td::test::random_llama_weights(config, 1).check(scaled),
+                    "rope_factors: 4 elements: must be 5");
 }

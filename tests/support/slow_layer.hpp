@@ -25,6 +25,14 @@ inline Vector times(const std::vector<float>& matrix, const Vector& x) {
   return y;
 }
 
+/// A matrix of floats times a vector, and a bias where there is one.
+inline Vector times(const std::vector<float>& matrix, const std::vector<float>& bias,
+                    const Vector& x) {
+  Vector y = times(matrix, x);
+  for (std::size_t i = 0; i < bias.size(); ++i) y[i] += static_cast<double>(bias[i]);
+  return y;
+}
+
 /// x / rms(x) weight.
 inline Vector normed(const Vector& x, const std::vector<float>& weight, float epsilon) {
   double squares = 0;
@@ -52,7 +60,9 @@ inline std::vector<Vector> slow_layer(const LlamaConfig& config,
   const auto rotated     = [&](Vector heads, std::size_t position) {
     for (std::size_t h = 0; h < heads.size(); h += size) {
       for (std::size_t i = 0; i < size / 2; ++i) {
-        const double angle = static_cast<double>(position) *
+        const double factor =
+            config.rope_factors.empty() ? 1 : static_cast<double>(config.rope_factors[i]);
+        const double angle = static_cast<double>(position) / factor *
                              std::pow(static_cast<double>(config.rope_theta),
                                           -2.0 * static_cast<double>(i) / static_cast<double>(size));
         const double a          = heads[h + i];
@@ -68,9 +78,9 @@ inline std::vector<Vector> slow_layer(const LlamaConfig& config,
     const Vector x = layer.attention_norm.empty()
                          ? row.state
                          : normed(row.state, layer.attention_norm, config.norm_epsilon);
-    queries.push_back(rotated(times(layer.query, x), row.position));
-    keys.push_back(rotated(times(layer.key, x), row.position));
-    values.push_back(times(layer.value, x));
+    queries.push_back(rotated(times(layer.query, layer.query_bias, x), row.position));
+    keys.push_back(rotated(times(layer.key, layer.key_bias, x), row.position));
+    values.push_back(times(layer.value, layer.value_bias, x));
   }
   for (std::size_t t = 0; t < rows.size(); ++t) {
     Vector mixed(config.heads * size, 0);

@@ -1,24 +1,25 @@
 /// \file
-/// LlamaConfig: the sizes and constants of a Llama model, from its config.json.
+/// LlamaConfig: the sizes and constants of a Llama model, as config.json has them.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <numbers>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
+#include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/read_file.hpp>
 
 #include <nlohmann/json.hpp>
 
 namespace tooldecode {
 
-/// Sizes and constants of a model of the Llama architecture.
+/// Sizes and constants of a model of the Llama architecture, or of Qwen2's: the same with biases.
 ///
 /// \par Complexity  O(file) to parse
 /// \par Errors      `parse` and `load`: Error{file_unreadable}, {malformed_json}; {malformed_file}
@@ -36,15 +37,13 @@ struct LlamaConfig {
   float norm_epsilon            = 1e-6F;
   float rope_theta              = 10'000.0F;
   bool tied_head                = false;  ///< the head is the embedding
+  bool attention_biases         = false;  ///< query, key and value have biases
+  /// [head_size / 2] that the rotary frequencies are divided by, as for Llama 3.1; empty: by 1.
+  std::vector<float> rope_factors;
 
   /// Reads a config.json file.
   [[nodiscard]] static LlamaConfig load(const std::filesystem::path& path) {
-    std::error_code failure;
-    std::ifstream file(path, std::ios::binary);
-    if (!std::filesystem::is_regular_file(path, failure) || !file) {
-      throw Error(Errc::file_unreadable, path.string(), "is not a file that can be read");
-    }
-    return parse(std::string(std::istreambuf_iterator<char>(file), {}), path.string());
+    return parse(core::read_file(path), path.string());
   }
 
   /// Reads the text of a config.json; `place` names it in errors.
@@ -103,10 +102,10 @@ class ConfigReader {
     }
     return value.is_boolean() && value.get<bool>();
   }
-  /// Requires a value, if there is one, to be what the model computes.
-  void require(const char* key, const Json& supported) const {
+  /// Requires a value, if there is one, to be what the model computes; `said` names it in errors.
+  void require(const char* key, const Json& supported, const std::string& said = {}) const {
     if (const Json& value = at(key); !value.is_null() && value != supported) {
-      unsupported(key, value, supported.dump());
+      unsupported(key, value, said.empty() ? supported.dump() : said);
     }
   }
   [[noreturn]] void unsupported(const std::string& key, const Json& value,
@@ -131,13 +130,43 @@ class ConfigReader {
   std::string place_;
 };
 
+/// The factors of `rope_scaling` of the type "llama3": waves that are long beside the context that
+/// the model was first trained with are stretched, short ones are not, and those between a little.
+inline std::vector<float> llama3_rope_factors(const ConfigReader& reader, const std::string& key,
+                                              const LlamaConfig& config) {
+  const auto number = [&](const char* name) {
+    const auto& rope        = reader.at(key.c_str());
+    const auto found        = rope.find(name);
+    const std::string place = key + '/' + name;
+    if (found == rope.end()) reader.fail(place, nullptr, "must be a positive number");
+    return static_cast<double>(reader.positive(*found, place, 0));
+  };
+  const double factor  = number("factor");
+  const double low     = number("low_freq_factor");
+  const double high    = number("high_freq_factor");
+  const double context = number("original_max_position_embeddings");
+  if (!(high > low)) {
+    reader.fail(key + "/high_freq_factor", high, "must be greater than low_freq_factor");
+  }
+  std::vector<float> factors;
+  for (std::size_t i = 0; i < config.head_size; i += 2) {
+    const double turn       = static_cast<double>(i) / static_cast<double>(config.head_size);
+    const double wavelength = 2 * std::numbers::pi * std::pow(config.rope_theta, turn);
+    const double kept       = std::clamp((context / wavelength - low) / (high - low), 0.0, 1.0);
+    factors.push_back(static_cast<float>(1 / ((1 - kept) / factor + kept)));
+  }
+  return factors;
+}
+
 }  // namespace detail
 
 /// Out of line, because it needs the reader above.
 inline LlamaConfig LlamaConfig::parse(std::string_view text, std::string place) {
   const detail::ConfigReader reader(text, std::move(place));
-  reader.require("model_type", "llama");
+  const bool is_qwen2 = reader.at("model_type") == "qwen2";
+  if (!is_qwen2) reader.require("model_type", "llama", "\"llama\" or \"qwen2\"");
   reader.require("hidden_act", "silu");
+  reader.require("use_sliding_window", false);
   reader.require("attention_bias", false);
   reader.require("mlp_bias", false);
   reader.require("quantization_config", nullptr);
@@ -152,7 +181,8 @@ inline LlamaConfig LlamaConfig::parse(std::string_view text, std::string place) 
   config.context_length    = reader.size("max_position_embeddings", config.context_length);
   config.norm_epsilon =
       reader.positive(reader.at("rms_norm_eps"), "rms_norm_eps", config.norm_epsilon);
-  config.tied_head = reader.flag("tie_word_embeddings");
+  config.tied_head        = reader.flag("tie_word_embeddings");
+  config.attention_biases = is_qwen2;
   if (reader.at("head_dim").is_null() && config.hidden_size % config.heads != 0) {
     reader.fail("num_attention_heads", config.heads,
                 "must divide hidden_size " + std::to_string(config.hidden_size));
@@ -170,17 +200,22 @@ inline LlamaConfig LlamaConfig::parse(std::string_view text, std::string place) 
     const auto& rope = reader.at(key);
     if (rope.is_null()) continue;
     if (!rope.is_object()) reader.fail(key, rope, "must be an object or null");
-    for (const char* type : {"rope_type", "type"}) {
-      const auto found = rope.find(type);
-      if (found != rope.end() && *found != "default") {
-        reader.unsupported(std::string(key) + "/" + type, *found, "\"default\"");
-      }
-    }
     if (const auto found = rope.find("rope_theta"); found != rope.end()) {
       config.rope_theta =
           reader.positive(*found, std::string(key) + "/rope_theta", config.rope_theta);
     }
-    if (const auto found = rope.find("factor"); found != rope.end() && *found != 1) {
+    bool is_llama3 = false;
+    for (const char* type : {"rope_type", "type"}) {
+      const auto found = rope.find(type);
+      if (found == rope.end() || *found == "default") continue;
+      if (*found != "llama3") {
+        reader.unsupported(std::string(key) + "/" + type, *found, "\"default\" or \"llama3\"");
+      }
+      is_llama3 = true;
+    }
+    if (is_llama3) {
+      config.rope_factors = detail::llama3_rope_factors(reader, key, config);
+    } else if (const auto found = rope.find("factor"); found != rope.end() && *found != 1) {
       reader.unsupported(std::string(key) + "/factor", *found, "1");
     }
   }

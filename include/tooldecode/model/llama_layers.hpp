@@ -41,8 +41,9 @@ class LlamaLayers {
   explicit LlamaLayers(const LlamaConfig& config) : config_(config) {
     const std::size_t half = config_.head_size / 2;
     for (std::size_t i = 0; i < half; ++i) {
+      const float factor = config_.rope_factors.empty() ? 1.0F : config_.rope_factors[i];
       frequencies_.push_back(
-          std::pow(config_.rope_theta, -static_cast<float>(i) / static_cast<float>(half)));
+          std::pow(config_.rope_theta, -static_cast<float>(i) / static_cast<float>(half)) / factor);
     }
   }
 
@@ -93,6 +94,9 @@ class LlamaLayers {
       multiply(normed, layer.query, n, query);
       multiply(normed, layer.key, n, key);
       multiply(normed, layer.value, n, value);
+      add_to_rows(layer.query_bias, query);
+      add_to_rows(layer.key_bias, key);
+      add_to_rows(layer.value_bias, value);
       for (std::size_t i = 0; i < n; ++i) {
         rotate(part(query, i, query_width), part(turns, i, config_.head_size));
         rotate(part(key, i, key_width), part(turns, i, config_.head_size));
@@ -134,6 +138,13 @@ class LlamaLayers {
 
   static void add(const std::vector<float>& x, std::span<float> y) {
     for (std::size_t i = 0; i < y.size(); ++i) y[i] += x[i];
+  }
+
+  /// Adds a bias to every row, where there is one.
+  static void add_to_rows(const std::vector<float>& bias, std::vector<float>& rows) {
+    for (std::size_t i = 0; !bias.empty() && i < rows.size(); i += bias.size()) {
+      add(bias, part(rows, i / bias.size(), bias.size()));
+    }
   }
 
   /// Cosines, then sines, of a position's angles; the angle is rounded as the models are trained.

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -18,8 +19,11 @@
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/read_file.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/model/fixed_order.hpp>
+#include <tooldecode/model/gguf_llama.hpp>
+#include <tooldecode/model/gguf_tensors.hpp>
 #include <tooldecode/model/kv_cache.hpp>
 #include <tooldecode/model/llama_config.hpp>
 #include <tooldecode/model/llama_layers.hpp>
@@ -28,7 +32,8 @@
 
 namespace tooldecode {
 
-/// A Llama model (RMSNorm, rotary positions, grouped-query attention, SwiGLU) in float arithmetic.
+/// A Llama model (RMSNorm, rotary positions, grouped-query attention, SwiGLU), or a Qwen2 model, in
+/// float arithmetic.
 ///
 /// A token's logits have the same bits however it is run: alone, in a prefill of any length, beside
 /// other sequences or as a node of a draft tree. Every sum has one order, given by its own length
@@ -38,7 +43,8 @@ namespace tooldecode {
 ///                  [L, H]
 /// \par Complexity  O(weights) per token, weights read once per 64 tokens; memory 4 bytes a weight
 /// \par Threads     immutable; const members may run concurrently on different caches
-/// \par Errors      `load` as SafeTensors and LlamaConfig; running: Error{limit_exceeded} past the
+/// \par Errors      `load` as SafeTensors and LlamaConfig, `parse_gguf` as GgufTensors and
+///                  read_llama_config; running: Error{limit_exceeded} past the
 ///                  context and Error{unknown_token}, before the cache is changed
 /// \par Source      Touvron et al., LLaMA, arXiv:2302.13971, section 2.2; Su et al., RoFormer,
 ///                  arXiv:2104.09864, in the rotate-half order of Hugging Face's weights
@@ -54,17 +60,24 @@ class LlamaModel {
     weights_.check(config_);
   }
 
-  /// Reads config.json and model.safetensors of a directory.
-  [[nodiscard]] static LlamaModel load(const std::filesystem::path& directory) {
-    const LlamaConfig config = LlamaConfig::load(directory / "config.json");
-    const auto weights       = directory / "model.safetensors";
-    const auto index         = directory / "model.safetensors.index.json";
-    std::error_code failure;
-    if (!std::filesystem::exists(weights, failure) && std::filesystem::exists(index, failure)) {
-      throw Error(Errc::unknown_format, index.string(),
-                  "a model in several files is not supported, merge it into model.safetensors");
+  /// Reads a GGUF file, or config.json and model.safetensors of a directory.
+  [[nodiscard]] static LlamaModel load(const std::filesystem::path& path) {
+    if (std::error_code failure; std::filesystem::is_regular_file(path, failure)) {
+      const std::string bytes = core::read_file(path);
+      try {
+        return parse_gguf(bytes);
+      } catch (const Error& error) {
+        throw error.within(path.string());
+      }
     }
-    return {config, model::LlamaWeights::read(SafeTensors::load(weights), config)};
+    return load_directory(path);
+  }
+
+  /// Reads the bytes of a GGUF file of the architecture "llama" or "qwen2".
+  [[nodiscard]] static LlamaModel parse_gguf(std::string_view bytes) {
+    const model::GgufTensors file(bytes);
+    const LlamaConfig config = model::read_llama_config(file);
+    return {config, model::read_llama_weights(file, config)};
   }
 
   [[nodiscard]] const LlamaConfig& config() const noexcept { return config_; }
@@ -200,6 +213,18 @@ class LlamaModel {
     TokenId token = 0;
     model::LlamaRow place;
   };
+
+  static LlamaModel load_directory(const std::filesystem::path& directory) {
+    const LlamaConfig config = LlamaConfig::load(directory / "config.json");
+    const auto weights       = directory / "model.safetensors";
+    const auto index         = directory / "model.safetensors.index.json";
+    std::error_code failure;
+    if (!std::filesystem::exists(weights, failure) && std::filesystem::exists(index, failure)) {
+      throw Error(Errc::unknown_format, index.string(),
+                  "a model in several files is not supported, merge it into model.safetensors");
+    }
+    return {config, model::LlamaWeights::read(SafeTensors::load(weights), config)};
+  }
 
   [[nodiscard]] model::RowsView<const float> head() const noexcept {
     const std::vector<float>& weights = config_.tied_head ? weights_.embedding : weights_.head;

@@ -4,25 +4,24 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/model/llama_config.hpp>
-#include <tooldecode/model/safetensors.hpp>
 
 namespace tooldecode::model {
 
-/// All weights of a model in row-major order, one row per output; F16 and BF16 are widened when
-/// read, which is exact.
+/// All weights of a model in row-major order, one row per output; other types are widened when read.
 ///
 /// With A = heads * head_size, G = key_value_heads * head_size and F = intermediate_size:
 ///
 /// \par Shapes      embedding and head [V, H]; query [A, H]; key, value [G, H]; output [H, A];
-///                  gate, up [F, H]; down [H, F]; every norm [H]
+///                  gate, up [F, H]; down [H, F]; every norm [H]; a bias as its matrix has rows
 /// \par Complexity  4 bytes per weight
-/// \par Errors      as SafeTensors::floats from `read`; Error{shape_mismatch} from `check`
+/// \par Errors      as the file's `floats` from `read`; Error{shape_mismatch} from `check`
 struct LlamaWeights {
   /// One decoder layer.
   struct Layer {
@@ -30,6 +29,9 @@ struct LlamaWeights {
     std::vector<float> query;
     std::vector<float> key;
     std::vector<float> value;
+    std::vector<float> query_bias;  ///< this and the next two: empty where there are none
+    std::vector<float> key_bias;
+    std::vector<float> value_bias;
     std::vector<float> output;
     std::vector<float> feed_forward_norm;
     std::vector<float> gate;
@@ -43,7 +45,7 @@ struct LlamaWeights {
   std::vector<float> head;  ///< empty where the config ties it to the embedding
 
   /// Calls `visit(weights, name, rows, columns)` for every matrix under the name that Hugging Face
-  /// gives it; norms have one row. `layers` must have its size already.
+  /// gives it; norms and biases have one row. `layers` must have its size already.
   template <class Visit>
   void for_each(const LlamaConfig& config, Visit visit) {
     const std::size_t hidden  = config.hidden_size;
@@ -58,6 +60,11 @@ struct LlamaWeights {
       visit(layer.query, prefix + "self_attn.q_proj.weight", queries, hidden);
       visit(layer.key, prefix + "self_attn.k_proj.weight", keys, hidden);
       visit(layer.value, prefix + "self_attn.v_proj.weight", keys, hidden);
+      if (config.attention_biases) {
+        visit(layer.query_bias, prefix + "self_attn.q_proj.bias", 1, queries);
+        visit(layer.key_bias, prefix + "self_attn.k_proj.bias", 1, keys);
+        visit(layer.value_bias, prefix + "self_attn.v_proj.bias", 1, keys);
+      }
       visit(layer.output, prefix + "self_attn.o_proj.weight", hidden, queries);
       visit(layer.feed_forward_norm, prefix + "post_attention_layernorm.weight", 1, hidden);
       visit(layer.gate, prefix + "mlp.gate_proj.weight", inner, hidden);
@@ -68,20 +75,24 @@ struct LlamaWeights {
     if (!config.tied_head) visit(head, "lm_head.weight", config.vocabulary_size, hidden);
   }
 
-  /// Reads every weight that a config asks for.
-  [[nodiscard]] static LlamaWeights read(const SafeTensors& file, const LlamaConfig& config) {
+  /// Reads every weight that a config asks for, from a SafeTensors or a GgufTensors; `name_in_file`
+  /// gives what the file calls a weight of Hugging Face's name.
+  template <class File, class NameInFile = std::identity>
+  [[nodiscard]] static LlamaWeights read(const File& file, const LlamaConfig& config,
+                                         NameInFile name_in_file = {}) {
     LlamaWeights weights;
     // A layer count that the file does not bear out must not be allocated.
     std::size_t present = 0;
-    while (present < config.layers &&
-           file.contains("model.layers." + std::to_string(present) + ".input_layernorm.weight")) {
-      ++present;
-    }
+    const auto is_layer = [&](std::size_t i) {
+      return file.contains(
+          name_in_file("model.layers." + std::to_string(i) + ".input_layernorm.weight"));
+    };
+    while (present < config.layers && is_layer(present)) ++present;
     weights.layers.resize(present < config.layers ? present + 1 : present);
     weights.for_each(config, [&](std::vector<float>& weight, const std::string& name,
                                  std::size_t rows, std::size_t columns) {
       const std::array<std::size_t, 2> shape{rows, columns};
-      weight = file.floats(name, std::span(shape).last(rows == 1 && is_norm(name) ? 1 : 2));
+      weight = file.floats(name_in_file(name), std::span(shape).last(is_vector(name) ? 1 : 2));
     });
     return weights;
   }
@@ -95,12 +106,17 @@ struct LlamaWeights {
       }
     };
     require(layers.size(), config.layers, "layers");
+    if (const auto& factors = config.rope_factors; !factors.empty()) {
+      require(factors.size(), config.head_size / 2, "rope_factors");
+    }
     for_each(config, [&](std::vector<float>& weight, const std::string& name, std::size_t rows,
                          std::size_t columns) { require(weight.size(), rows * columns, name); });
   }
 
  private:
-  static bool is_norm(const std::string& name) { return name.ends_with("norm.weight"); }
+  static bool is_vector(const std::string& name) {
+    return name.ends_with("norm.weight") || name.ends_with(".bias");
+  }
 };
 
 }  // namespace tooldecode::model

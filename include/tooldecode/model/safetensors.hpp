@@ -9,17 +9,16 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/read_file.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -67,17 +66,7 @@ class SafeTensors {
 
   /// Reads a file.
   [[nodiscard]] static SafeTensors load(const std::filesystem::path& path) {
-    std::error_code failure;
-    std::ifstream file(path, std::ios::binary);
-    if (!std::filesystem::is_regular_file(path, failure) || !file) {
-      throw Error(Errc::file_unreadable, path.string(), "is not a file that can be read");
-    }
-    const auto size = std::filesystem::file_size(path, failure);
-    std::string bytes(failure ? 0 : static_cast<std::size_t>(size), '\0');
-    if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
-      throw Error(Errc::file_unreadable, path.string(), "ended while it was read");
-    }
-    return parse(std::move(bytes), path.string());
+    return parse(core::read_file(path), path.string());
   }
 
   /// Takes the bytes of a file; `place` names it in errors.

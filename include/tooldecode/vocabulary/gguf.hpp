@@ -2,154 +2,23 @@
 /// GGUF: the tokenizer in a model file's metadata.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 #include <tooldecode/vocabulary/end_tokens.hpp>
+#include <tooldecode/vocabulary/gguf_metadata.hpp>
 #include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/unigram.hpp>
 
 namespace tooldecode::vocabulary {
-
-/// The key-value part of a GGUF file, versions 2 and 3, little-endian.
-///
-/// Numbers are kept as doubles, booleans too; arrays hold numbers or strings.
-///
-/// \par Complexity  O(size of the metadata)
-/// \par Threads     immutable after construction
-/// \par Errors      Error{malformed_file} from the constructor with the byte offset
-/// \par Source      ggml-org/ggml, docs/gguf.md
-class GgufMetadata {
- public:
-  using Numbers = std::vector<double>;
-  using Strings = std::vector<std::string>;
-  using Value   = std::variant<double, std::string, Numbers, Strings>;
-
-  explicit GgufMetadata(std::string_view bytes) : bytes_(bytes) {
-    if (!bytes.starts_with("GGUF")) fail("must be \"GGUF\"");
-    at_                 = 4;
-    const auto revision = read<std::uint32_t>();
-    if (revision != 2 && revision != 3)
-      fail("version " + std::to_string(revision) + ": must be 2 or 3");
-    (void)read<std::uint64_t>();  // tensors
-    const auto count = read<std::uint64_t>();
-    for (std::uint64_t i = 0; i < count; ++i) {
-      std::string key = string();
-      const auto type = read<std::uint32_t>();
-      values_.insert_or_assign(std::move(key), value(type));
-    }
-  }
-
-  [[nodiscard]] bool has(const std::string& key) const { return values_.count(key) != 0; }
-  /// The value of a key; Error{malformed_file} where it is missing or of another type.
-  template <class T>
-  [[nodiscard]] const T& value(const std::string& key) const {
-    const auto found = values_.find(key);
-    const T* value   = found == values_.end() ? nullptr : std::get_if<T>(&found->second);
-    if (value == nullptr) throw Error(Errc::malformed_file, key, "must be there, and of its type");
-    return *value;
-  }
-
- private:
-  enum Type : std::uint32_t {
-    u8,
-    i8,
-    u16,
-    i16,
-    u32,
-    i32,
-    f32,
-    boolean,
-    text,
-    array,
-    u64,
-    i64,
-    f64
-  };
-
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(Errc::malformed_file, "byte " + std::to_string(at_), what);
-  }
-  template <class T>
-  T read() {
-    static_assert(std::endian::native == std::endian::little);
-    if (bytes_.size() - at_ < sizeof(T))
-      fail("must be followed by " + std::to_string(sizeof(T)) + " bytes: the file is cut short");
-    T result;
-    std::memcpy(&result, bytes_.data() + at_, sizeof(T));
-    at_ += sizeof(T);
-    return result;
-  }
-  std::string string() {
-    const auto size = read<std::uint64_t>();
-    if (size > bytes_.size() - at_) fail("a string must not be longer than the file");
-    std::string result(bytes_.substr(at_, size));
-    at_ += size;
-    return result;
-  }
-  double number(std::uint32_t type) {
-    switch (type) {
-      case u8:
-      case boolean:
-        return read<std::uint8_t>();
-      case i8:
-        return read<std::int8_t>();
-      case u16:
-        return read<std::uint16_t>();
-      case i16:
-        return read<std::int16_t>();
-      case u32:
-        return read<std::uint32_t>();
-      case i32:
-        return read<std::int32_t>();
-      case f32:
-        return static_cast<double>(read<float>());
-      case u64:
-        return static_cast<double>(read<std::uint64_t>());
-      case i64:
-        return static_cast<double>(read<std::int64_t>());
-      case f64:
-        return read<double>();
-      default:
-        fail("value type " + std::to_string(type) + ": must be from 0 to 12");
-    }
-  }
-  Value value(std::uint32_t type) {
-    if (type == text) return string();
-    if (type != array) return number(type);
-    const auto items = read<std::uint32_t>();
-    const auto count = read<std::uint64_t>();
-    if (items == array) fail("must not be an array of arrays");
-    if (count > bytes_.size() - at_) fail("an array must not be longer than the file");
-    if (items == text) {
-      Strings result;
-      for (std::uint64_t i = 0; i < count; ++i) result.push_back(string());
-      return result;
-    }
-    Numbers result;
-    for (std::uint64_t i = 0; i < count; ++i) result.push_back(number(items));
-    return result;
-  }
-
-  std::string_view bytes_;
-  std::size_t at_ = 0;
-  std::map<std::string, Value> values_;
-};
 
 namespace detail {
 
@@ -275,9 +144,12 @@ class GgufTokenizer {
       for (const double one : file_.value<GgufMetadata::Numbers>(key("eos_token_ids")))
         add_end(checked(one));
     }
-    for (const char* name : {"eot_token_id", "eom_token_id"}) add_end(id(name));
+    for (const char* name : {"eot_token_id", "eom_token_id", "fim_pad_token_id", "fim_rep_token_id",
+                             "fim_sep_token_id"}) {
+      add_end(id(name));
+    }
     for (const TokenId end : find_named_ends(entries_)) ends.push_back(end);
-    return {.end_tokens  = without_message_ends(std::move(ends), entries_),
+    return {.end_tokens  = without_false_ends(std::move(ends), entries_),
             .begin_token = id("bos_token_id"),
             .pad_token   = id("padding_token_id")};
   }
@@ -295,8 +167,8 @@ class GgufTokenizer {
 /// `gemma4` (BPE over characters), `t5` (SentencePiece's unigrams) and `bert` (word pieces).
 ///
 /// A text ends with the tokens that the file names as ends of a text, turn or message
-/// (`eos_token_id`, `eos_token_ids`, `eot_token_id`, `eom_token_id`) and with those of
-/// `find_named_ends`. A vocabulary whose pre-tokenizer is not known, or of word pieces, is read all
+/// (`eos_token_id`, `eos_token_ids`, `eot_token_id`, `eom_token_id`) or of one file among several
+/// (`fim_pad_token_id`, `fim_rep_token_id`, `fim_sep_token_id`) and with those of `find_named_ends`. A vocabulary whose pre-tokenizer is not known, or of word pieces, is read all
 /// the same; only `encode` needs it.
 ///
 /// \par Complexity  O(size of the metadata)

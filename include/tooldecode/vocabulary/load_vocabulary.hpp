@@ -3,12 +3,11 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/read_file.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
 #include <tooldecode/vocabulary/gguf.hpp>
 #include <tooldecode/vocabulary/sentencepiece_model.hpp>
@@ -19,14 +18,6 @@
 namespace tooldecode {
 
 namespace detail {
-
-inline std::string read_whole_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file || !std::filesystem::is_regular_file(path)) {
-    throw Error(Errc::file_unreadable, path.string(), "cannot be read");
-  }
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 /// Whether the first line is a word and a number, as in tiktoken's files.
 inline bool begins_with_ranked_token(std::string_view text) {
@@ -75,9 +66,9 @@ inline bool begins_with_ranked_token(std::string_view text) {
   const auto file   = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
   const auto beside = [&](const char* name) {
     const auto other = file.parent_path() / name;
-    return std::filesystem::exists(other) ? detail::read_whole_file(other) : std::string();
+    return std::filesystem::exists(other) ? core::read_file(other) : std::string();
   };
-  const std::string bytes      = detail::read_whole_file(file);
+  const std::string bytes      = core::read_file(file);
   const std::string config     = beside("tokenizer_config.json");
   const std::string generation = beside("generation_config.json");
   return parse_tokenizer(bytes, file.string(), {config, generation});

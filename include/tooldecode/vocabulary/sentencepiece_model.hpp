@@ -191,7 +191,7 @@ class SentencePieceModel {
     std::vector<TokenId> ends;
     if (const auto end = checked(end_)) ends.push_back(*end);
     for (const TokenId end : find_named_ends(entries_)) ends.push_back(end);
-    return {.end_tokens  = without_message_ends(std::move(ends), entries_),
+    return {.end_tokens  = without_false_ends(std::move(ends), entries_),
             .begin_token = checked(begin_),
             .pad_token   = checked(pad_)};
   }

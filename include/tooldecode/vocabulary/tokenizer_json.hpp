@@ -256,7 +256,7 @@ class TokenizerJson {
     if (!are_listed) {
       for (const TokenId id : find_named_ends(entries_)) result.end_tokens.push_back(id);
     }
-    result.end_tokens = without_message_ends(std::move(result.end_tokens), entries_);
+    result.end_tokens = without_false_ends(std::move(result.end_tokens), entries_);
     return result;
   }
 

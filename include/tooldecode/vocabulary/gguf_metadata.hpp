@@ -1,0 +1,167 @@
+/// \file
+/// GgufMetadata: the key-value part of a GGUF file.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+
+namespace tooldecode::vocabulary {
+
+/// Reads the fields of a GGUF file one after another; the bytes must outlive it.
+///
+/// \par Errors      Error{malformed_file} with the byte offset, where the file is cut short
+class GgufCursor {
+ public:
+  explicit GgufCursor(std::string_view bytes, std::size_t position = 0)
+      : bytes_(bytes), at_(position) {}
+
+  [[nodiscard]] std::size_t position() const noexcept { return at_; }
+  [[nodiscard]] std::size_t size_left() const noexcept { return bytes_.size() - at_; }
+
+  template <class T>
+  T read() {
+    static_assert(std::endian::native == std::endian::little, "the format is little-endian");
+    if (size_left() < sizeof(T))
+      fail("must be followed by " + std::to_string(sizeof(T)) + " bytes: the file is cut short");
+    T result;
+    std::memcpy(&result, bytes_.data() + at_, sizeof(T));
+    at_ += sizeof(T);
+    return result;
+  }
+  std::string string() {
+    const auto size = read<std::uint64_t>();
+    if (size > size_left()) fail("a string must not be longer than the file");
+    std::string result(bytes_.substr(at_, size));
+    at_ += size;
+    return result;
+  }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(Errc::malformed_file, "byte " + std::to_string(at_), what);
+  }
+
+ private:
+  std::string_view bytes_;
+  std::size_t at_;
+};
+
+/// The key-value part of a GGUF file, versions 2 and 3, little-endian.
+///
+/// Numbers are kept as doubles, booleans too; arrays hold numbers or strings. What follows, a list
+/// of tensors and their data, is not looked at: a file may end here.
+///
+/// \par Complexity  O(size of the metadata)
+/// \par Threads     immutable after construction
+/// \par Errors      Error{malformed_file} from the constructor with the byte offset
+/// \par Source      ggml-org/ggml, docs/gguf.md
+class GgufMetadata {
+ public:
+  using Numbers = std::vector<double>;
+  using Strings = std::vector<std::string>;
+  using Value   = std::variant<double, std::string, Numbers, Strings>;
+
+  explicit GgufMetadata(std::string_view bytes) {
+    if (!bytes.starts_with("GGUF")) GgufCursor(bytes).fail("must be \"GGUF\"");
+    GgufCursor cursor(bytes, 4);
+    if (const auto version = cursor.read<std::uint32_t>(); version != 2 && version != 3)
+      cursor.fail("version " + std::to_string(version) + ": must be 2 or 3");
+    tensor_count_    = cursor.read<std::uint64_t>();
+    const auto count = cursor.read<std::uint64_t>();
+    for (std::uint64_t i = 0; i < count; ++i) {
+      std::string key = cursor.string();
+      const auto type = cursor.read<std::uint32_t>();
+      values_.insert_or_assign(std::move(key), read_value(cursor, type));
+    }
+    size_bytes_ = cursor.position();
+  }
+
+  [[nodiscard]] bool has(const std::string& key) const { return values_.count(key) != 0; }
+  /// The value of a key; Error{malformed_file} where it is missing or of another type.
+  template <class T>
+  [[nodiscard]] const T& value(const std::string& key) const {
+    const auto found = values_.find(key);
+    const T* value   = found == values_.end() ? nullptr : std::get_if<T>(&found->second);
+    if (value == nullptr) throw Error(Errc::malformed_file, key, "must be there, and of its type");
+    return *value;
+  }
+
+  /// How many tensors the file says that it lists after its metadata, which take so many bytes.
+  [[nodiscard]] std::uint64_t tensor_count() const noexcept { return tensor_count_; }
+  [[nodiscard]] std::size_t size_bytes() const noexcept { return size_bytes_; }
+
+ private:
+  enum Type : std::uint32_t {
+    u8,
+    i8,
+    u16,
+    i16,
+    u32,
+    i32,
+    f32,
+    boolean,
+    text,
+    array,
+    u64,
+    i64,
+    f64
+  };
+
+  static double read_number(GgufCursor& cursor, std::uint32_t type) {
+    switch (type) {
+      case u8:
+      case boolean:
+        return cursor.read<std::uint8_t>();
+      case i8:
+        return cursor.read<std::int8_t>();
+      case u16:
+        return cursor.read<std::uint16_t>();
+      case i16:
+        return cursor.read<std::int16_t>();
+      case u32:
+        return cursor.read<std::uint32_t>();
+      case i32:
+        return cursor.read<std::int32_t>();
+      case f32:
+        return static_cast<double>(cursor.read<float>());
+      case u64:
+        return static_cast<double>(cursor.read<std::uint64_t>());
+      case i64:
+        return static_cast<double>(cursor.read<std::int64_t>());
+      case f64:
+        return cursor.read<double>();
+      default:
+        cursor.fail("value type " + std::to_string(type) + ": must be from 0 to 12");
+    }
+  }
+  static Value read_value(GgufCursor& cursor, std::uint32_t type) {
+    if (type == text) return cursor.string();
+    if (type != array) return read_number(cursor, type);
+    const auto items = cursor.read<std::uint32_t>();
+    const auto count = cursor.read<std::uint64_t>();
+    if (items == array) cursor.fail("must not be an array of arrays");
+    if (count > cursor.size_left()) cursor.fail("an array must not be longer than the file");
+    if (items == text) {
+      Strings result;
+      for (std::uint64_t i = 0; i < count; ++i) result.push_back(cursor.string());
+      return result;
+    }
+    Numbers result;
+    for (std::uint64_t i = 0; i < count; ++i) result.push_back(read_number(cursor, items));
+    return result;
+  }
+
+  std::uint64_t tensor_count_ = 0;
+  std::size_t size_bytes_     = 0;
+  std::map<std::string, Value> values_;
+};
+
+}  // namespace tooldecode::vocabulary
