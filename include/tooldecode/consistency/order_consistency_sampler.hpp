@@ -113,7 +113,7 @@ class OrderConsistencySampler {
   [[nodiscard]] Consensus operator()(std::span<const TokenId> prompt,
                                      const DecodeOptions& options = {}) const {
     const LogitsPipeline pipeline{options.logits()};
-    decoder_->check(prompt);
+    decoder_->check(prompt, options);
     return Answer{*this, pipeline, options, prompt}.finish();
   }
 
