@@ -1,4 +1,5 @@
 #include <cstddef>
+#include <limits>
 #include <random>
 #include <span>
 #include <string>
@@ -142,7 +143,7 @@ TEST_CASE("drafts change nothing under a budget") {
     const ToolCase c(seed);
     const td::Output plain = td::Decoder{c.model, c.calls}(prompt, c.options);
     const td::DrafterGroup drafters{td::ForcedDrafter{call_tokens().trie()},
-                                    td::PromptLookupDrafter{}};
+                                    td::PromptLookupDrafter{call_tokens()}};
     const td::Output drafted =
         td::Decoder{c.model, c.calls, td::TreeSpeculation{drafters}}(prompt, c.options);
     c.require_whole(drafted);
@@ -183,7 +184,7 @@ TEST_CASE("answers of a batch end, each under its own budget") {
       batch.add({.prompt     = prompt,
                  .constraint = c.calls,
                  .options    = options,
-                 .drafter    = td::PromptLookupDrafter{},
+                 .drafter    = td::PromptLookupDrafter{call_tokens()},
                  .on_end     = [&outputs, i](const td::Output& out) -> td::AfterTurn {
                    outputs[i] = out;
                    return td::Leave{};
@@ -195,7 +196,7 @@ TEST_CASE("answers of a batch end, each under its own budget") {
       CHECK_THROWS_AS(batch.add({.prompt     = prompt,
                                  .constraint = c.calls,
                                  .options    = small,
-                                 .drafter    = td::PromptLookupDrafter{}}),
+                                 .drafter    = td::PromptLookupDrafter{call_tokens()}}),
                       td::Error);
     }
     while (batch.step()) {}

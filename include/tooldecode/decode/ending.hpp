@@ -85,8 +85,8 @@ class Ending {
     }
     if constexpr (is_of_grammar) {
       completions_->narrow(state, remaining, words);
-    } else if (remaining == 1 && !constraint_->is_finished(state)) {
-      constraint_->fill_mask(State{.finished = true}, words);
+    } else if constexpr (std::same_as<C, Unconstrained>) {
+      if (remaining == 1) constraint_->fill_mask({.finished = true}, words);
     }
     for (const TokenId token : stops) {
       words[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (token % 32);
