@@ -268,27 +268,37 @@ class TextLengths {
       length = sum(length, sum(between(node), member(id, index)));
     });
     const std::uint32_t owed = positions_.keys().seen().count_owed(node, seen);
-    if (owed == 0) return length;
-    std::uint32_t further = any_other(node);
+    return owed == 0 ? length : sum(length, product(owed, further(id, seen)));
+  }
+  // A member that is not needed by itself, behind a separator.
+  std::uint32_t further(StoredId id, SeenId seen) {
+    const NodeStore::Node& node = node_of(id);
+    std::uint32_t least         = any_other(node);
     for (std::uint32_t i = 0; i < node.children.size(); ++i) {
       if (positions_.keys().seen().may_follow(node, seen, i)) {
-        further = std::min(further, member(id, i));
+        least = std::min(least, member(id, i));
       }
     }
-    return sum(length, product(owed, sum(between(node), further)));
+    return sum(between(node), least);
   }
   // From a place in a key to the end of its set.
   std::uint32_t key(const StackFrame& frame) {
-    const NodeStore::Node& node  = node_of(frame.node);
-    const KeyReader& keys        = positions_.keys();
-    const std::uint32_t all      = missing(frame.node, frame.seen());
-    std::vector<char> is_missing = needed(node, frame.seen());
-    if (!KeyReader::is_in_trie(frame.key())) return sum(all, 1);
-    std::uint32_t least = none;
+    const NodeStore::Node& node = node_of(frame.node);
+    const KeyReader& keys       = positions_.keys();
+    const std::uint32_t all     = missing(frame.node, frame.seen());
+    // No shortest text has an escape in a key.
+    if (keys.is_in_escape(frame.key())) return sum(all, longest_escape);
+    if (!KeyReader::is_in_trie(frame.key())) return all;
+    const bool owes = keys.seen().count_owed(node, frame.seen()) != 0;
+    const std::uint32_t without_further =
+        owes ? all - std::min(all, further(frame.node, frame.seen())) : all;
+    const std::vector<char> is_missing = needed(node, frame.seen());
+    std::uint32_t least                = none;
     each_below(*node.literals, frame.key(), [&](std::uint32_t depth, std::uint32_t index) {
       if (!keys.seen().may_follow(node, frame.seen(), index)) return;
-      std::uint32_t others = all;
-      if (is_missing[index]) others -= std::min(all, sum(between(node), member(frame.node, index)));
+      const std::uint32_t others =
+          is_missing[index] ? all - std::min(all, sum(between(node), member(frame.node, index)))
+                            : without_further;
       least = std::min(least, sum(others, sum(depth, shortest_[node.children[index].index()])));
     });
     const bool adds = keys.seen().may_add(node, frame.seen());
@@ -297,8 +307,7 @@ class TextLengths {
       if (state == text::Dfa::dead) continue;
       const std::uint32_t one = sum(onward(*node_of(node.others[k].key).dfa)[state],
                                     shortest_[node.others[k].value.index()]);
-      const bool counts       = keys.seen().count_owed(node, frame.seen()) != 0;
-      least                   = std::min(least, sum(counts ? 0 : all, one));
+      least                   = std::min(least, sum(without_further, one));
     }
     return least;
   }
