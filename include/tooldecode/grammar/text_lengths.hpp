@@ -288,19 +288,19 @@ class TextLengths {
     const std::uint32_t all     = missing(frame.node, frame.seen());
     // No shortest text has an escape in a key.
     if (keys.is_in_escape(frame.key())) return sum(all, longest_escape);
-    if (!KeyReader::is_in_trie(frame.key())) return all;
     const bool owes = keys.seen().count_owed(node, frame.seen()) != 0;
     const std::uint32_t without_further =
         owes ? all - std::min(all, further(frame.node, frame.seen())) : all;
     const std::vector<char> is_missing = needed(node, frame.seen());
     std::uint32_t least                = none;
-    each_below(*node.literals, frame.key(), [&](std::uint32_t depth, std::uint32_t index) {
+    const auto becomes                 = [&](std::uint32_t depth, std::uint32_t index) {
       if (!keys.seen().may_follow(node, frame.seen(), index)) return;
       const std::uint32_t others =
           is_missing[index] ? all - std::min(all, sum(between(node), member(frame.node, index)))
-                            : without_further;
+                                            : without_further;
       least = std::min(least, sum(others, sum(depth, shortest_[node.children[index].index()])));
-    });
+    };
+    if (KeyReader::is_in_trie(frame.key())) each_below(*node.literals, frame.key(), becomes);
     const bool adds = keys.seen().may_add(node, frame.seen());
     for (std::size_t k = 0; adds && k < node.others.size(); ++k) {
       const text::Dfa::State state = keys.state_at(node, frame.key(), k);
