@@ -73,6 +73,12 @@ class Ending {
     }
   }
 
+  /// Whether an answer can end behind a state within so many tokens, the end token included.
+  [[nodiscard]] bool can_end(State state, std::size_t remaining) {
+    const auto least = shortest(state, remaining);
+    return least && *least <= remaining;
+  }
+
   /// Takes out of a state's mask what leaves no room for the end, where so many more tokens may be
   /// chosen, the end token included.
   void narrow(State state, std::size_t remaining, MaskView words) {

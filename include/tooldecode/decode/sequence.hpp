@@ -116,10 +116,7 @@ class Sequence {
         state_(run.constraint.initial()),
         mask_(run.constraint.vocabulary_size()),
         unread_(run.prompt.begin(), run.prompt.end()) {
-    if (run.ending) {
-      const auto least = run.ending->shortest(state_, run.max_tokens());
-      ends_in_time_    = least && *least <= run.max_tokens();
-    }
+    ends_in_time_ = run.ending && run.ending->can_end(state_, run.max_tokens());
     look_for_end();
   }
 
