@@ -61,7 +61,7 @@ struct CallVote {
   std::vector<ParameterVote> parameters{};
   std::vector<Candidate> candidates{};  ///< those that were finished, by order
   std::size_t orders = 0;               ///< that there were to try
-  /// False where the answer, which must end in time, had to leave the winners and end otherwise.
+  /// Whether the answer has it: one that is cut, or that must end before, may not.
   bool is_written = true;
 };
 
@@ -374,12 +374,13 @@ class OrderConsistencySampler<M, S>::Answer {
         std::all_of(orders.required().begin(), orders.required().end(),
                     [&](const std::string& key) { return decided.call.arguments.contains(key); });
     const consistency::OrderBranch& first = running.branches().front();
-    if (is_won &&
-        !(first.is_complete && call_of(decided.candidates.front(), name) == decided.call)) {
+    const bool is_first =
+        first.is_complete && call_of(decided.candidates.front(), name) == decided.call;
+    if (is_won && !is_first) {
       if (write(call_of_keys(required_first), orders, within)) return;
       if (write(decided.call, orders, within)) return;
     }
-    decided.is_written = adopt(first, *running.kept());
+    decided.is_written = adopt(first, *running.kept()) && is_first;
   }
   static ToolCall call_of(const Candidate& candidate, const std::string& name) {
     ToolCall call{name};
