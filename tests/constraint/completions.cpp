@@ -202,7 +202,7 @@ TEST_CASE("A search that is given up is counted, and the text ends nevertheless"
     }
     const GrammarConstraint constraint(random_tokens(maker.random), maker.grammar, root);
     BruteForce slow(constraint);
-    for (const std::uint64_t steps : {1, 10}) {
+    for (const std::uint64_t steps : {1U, 10U}) {
       Completions completions(constraint, {.max_steps = steps});
       const auto least = completions.shortest(constraint.initial(), 1000);
       if (!least) continue;

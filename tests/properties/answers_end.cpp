@@ -37,10 +37,10 @@ struct Ends {
     const Decoder decode{model, constraint};
     const std::vector<TokenId> prompt{static_cast<TokenId>(seed % constraint.vocabulary_size())};
     for (std::size_t more = 0; more < budgets; ++more) {
-      const DecodeOptions options{.max_tokens           = *least + more * (1 + seed % 4),
-                                  .temperature          = seed % 2 == 0 ? 1.0F : 0.0F,
-                                  .seed                 = seed,
-                                  .always_ends          = true,
+      const DecodeOptions options{.max_tokens  = *least + (more == 4 ? 60 : more * (1 + seed % 4)),
+                                  .temperature = seed % 2 == 0 ? 1.0F : 0.0F,
+                                  .seed        = seed,
+                                  .always_ends = true,
                                   .max_completion_steps = 2'000};
       INFO("seed " << seed << ", " << options.max_tokens << " tokens");
       const Output out = decode(prompt, options);

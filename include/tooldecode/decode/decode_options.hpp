@@ -46,7 +46,7 @@ struct DecodeOptions {
   /// one that nobody has asked for, and a text that is cut shows that it was too small; where calls
   /// are run as they come, say true. Needs a constraint of a grammar, or none.
   bool always_ends                   = false;
-  std::uint64_t max_completion_steps = 1'000'000;  ///< as CompletionOptions::max_steps
+  std::uint64_t max_completion_steps = 200'000;  ///< as CompletionOptions::max_steps
 
   /// The part that makes the distribution.
   [[nodiscard]] SamplingParameters logits() const {
