@@ -17,9 +17,9 @@ namespace tooldecode {
 
 /// What completions are looked for with.
 struct CompletionOptions {
-  std::uint64_t max_steps = 1'000'000;  ///< nodes of the vocabulary's trie that one mask may
-                                        ///< visit to tell whether a state can end in time
-  std::vector<TokenId> banned = {};     ///< tokens that are never chosen
+  std::uint64_t max_steps = 200'000;  ///< nodes of the vocabulary's trie that one mask may
+                                      ///< visit to tell whether a state can end in time
+  std::vector<TokenId> banned = {};   ///< tokens that are never chosen
 };
 
 /// What looking for completions has cost.
