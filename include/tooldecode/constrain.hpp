@@ -8,6 +8,7 @@
 #pragma once
 
 #include <tooldecode/constraint/choice_constraint.hpp>
+#include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/dlpack_mask.hpp>
 #include <tooldecode/constraint/ebnf_constraint.hpp>
 #include <tooldecode/constraint/explain.hpp>

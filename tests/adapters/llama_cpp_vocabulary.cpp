@@ -73,7 +73,9 @@ TEST_CASE("a llama_vocab of byte tokens, user-defined ones and unused ones") {
                                       .key_value_heads   = 1,
                                       .head_size         = 8,
                                       .context_length    = 64};
-  auto whole        = td::test::llama_gguf(config, td::test::random_llama_weights(config, 1));
+  td::test::GgufWriter whole;
+  td::test::put_config(whole, config, "llama");
+  td::test::put_weights(whole, config, td::test::random_llama_weights(config, 1), true);
   whole.text("tokenizer.ggml.model", "llama")
       .texts("tokenizer.ggml.tokens", names)
       .types("tokenizer.ggml.token_type", types)

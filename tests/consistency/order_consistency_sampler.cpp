@@ -292,3 +292,37 @@ TEST_CASE("No orders, and prompts that a decoder refuses, are errors") {
   CHECK_THROWS_AS(sample({}), Error);
   CHECK_THROWS_AS(sample(std::vector<TokenId>{100000}), Error);
 }
+
+TEST_CASE("Answers that must end do, whatever the orders would write") {
+  std::size_t calls = 0, written = 0, cut = 0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    INFO("seed " << seed);
+    Case c               = make_case(seed);
+    const auto least     = Completions{c.calls.grammar()}.shortest(c.calls.initial(), 1000);
+    c.options.max_tokens = *least + seed % 30;
+    c.options.max_completion_steps = 20'000;
+    const Decoder decode{c.model, c.calls};
+    const OrderConsistencySampler sampler{decode, {.max_orders = 6}};
+    cut += sampler(c.prompt, c.options).output.finish == Finish::length;
+    c.options.always_ends  = true;
+    const Consensus answer = sampler(c.prompt, c.options);
+    const std::string text = text_of(c.calls, answer);
+    INFO(text);
+    REQUIRE(answer.output.finish == Finish::end);
+    REQUIRE(answer.output.tokens.size() < c.options.max_tokens);
+    REQUIRE_FALSE(c.calls.find_refusal(text));
+    const auto made = c.calls.parse(text);
+    for (std::size_t i = 0; i < answer.calls.size(); ++i) {
+      ++calls;
+      if (!answer.calls[i].is_written) continue;
+      ++written;
+      CHECK(made.at(i) == answer.calls[i].call);
+    }
+    c.options.max_tokens = 1;
+    if (*least > 1) CHECK_THROWS_AS(sampler(c.prompt, c.options), Error);
+  }
+  INFO(calls << " calls, " << written << " as voted, " << cut << " cut without");
+  CHECK(written > 50);
+  CHECK(written < calls);
+  CHECK(cut > 50);
+}

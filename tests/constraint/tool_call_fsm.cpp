@@ -257,3 +257,37 @@ TEST_CASE("A schema of texts that cannot be told from calls, or cannot be enforc
   CHECK(refusal(PythonCall{}, R"({"properties": {"a": {"format": "regex"}}})", false) ==
         "unsupported_keyword text_schema/properties/a/format");
 }
+
+namespace {
+
+// A format's answer of some calls is refused where, and only where, it has more than are allowed.
+template <class F>
+void check_max_calls(const F& format) {
+  const ToolCallFSM any(bytes(), documents(), format, {.choice = ToolChoice::required});
+  for (std::uint32_t max = 1; max <= 3; ++max) {
+    const ToolCallFSM some(bytes(), documents(), format,
+                           {.choice = ToolChoice::required, .max_calls = max});
+    for (std::size_t count = 1; count <= 4; ++count) {
+      INFO("at most " << max << ", " << count << " calls");
+      const std::vector<ToolCall> calls(count, ToolCall{"get", {{"city", "Oslo"}}});
+      const std::string text = any.write(calls);
+      REQUIRE_FALSE(any.find_refusal(text));
+      CHECK(some.find_refusal(text).has_value() == (count > max));
+    }
+  }
+  CHECK_THROWS_WITH(
+      (ToolCallFSM(bytes(), documents(), format, {.max_calls = 0})),
+      test::contains("max_calls 0: must be 1 or more; for no call the choice is none"));
+}
+
+}  // namespace
+
+TEST_CASE("An answer has at most as many calls as are allowed") {
+  check_max_calls(PythonCall{});
+  check_max_calls(JsonCall::hermes());
+  check_max_calls(JsonCall::bare_list());
+  check_max_calls(JsonCall::mistral());
+  check_max_calls(DelimitedCall::deepseek_v3());
+  check_max_calls(XmlCall::qwen3_coder());
+  check_max_calls(HarmonyCall{});
+}

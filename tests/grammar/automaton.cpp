@@ -6,113 +6,18 @@
 #include <tooldecode/grammar/automaton.hpp>
 
 #include <support/catch.hpp>
+#include <support/random_grammar.hpp>
 #include <support/slow_matcher.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::grammar;
 using namespace tooldecode::text;
 
-namespace {
-
-const std::string alphabet = "ab,\"";
-
-// Quoted a's and b's, with their characters as counted units.
-DfaPointer quoted() {
-  std::vector<Dfa::Row> rows(3);
-  rows[0].next['"'] = 1;
-  rows[1].next['a'] = rows[1].next['b'] = 1;
-  rows[1].next['"']                     = 2;
-  rows[1].boundary                      = true;
-  rows[2].accepting = rows[2].closing = true;
-  return std::make_shared<const Dfa>(std::move(rows));
-}
-// One or more a's: acceptance that may go on.
-DfaPointer run() {
-  std::vector<Dfa::Row> rows(2);
-  rows[0].next['a'] = rows[1].next['a'] = 1;
-  rows[1].accepting                     = true;
-  return std::make_shared<const Dfa>(std::move(rows));
-}
-
-struct Maker {
-  std::mt19937 random;
-  Grammar grammar;
-  std::vector<NodeId> reserved;
-
-  std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); }
-  std::string text() {
-    std::string result;
-    for (std::uint32_t i = 1 + below(2); i > 0; --i) result += alphabet[below(3)];
-    return result;
-  }
-  Occurrences bounds() {
-    const std::uint32_t min = below(3);
-    return {min, below(3) == 0 ? Occurrences::unbounded : min + below(3)};
-  }
-  NodeId node(int depth) {
-    const std::uint32_t kind = depth == 0 ? below(4) : below(11);
-    switch (kind) {
-      case 0:
-      case 1:
-        return grammar.literal(text());
-      case 2:
-        return grammar.lexeme(below(2) ? quoted() : run(), {});
-      case 3:
-        return below(4) == 0 ? grammar.nothing() : grammar.lexeme(quoted(), bounds());
-      case 4:
-        return grammar.sequence({node(depth - 1), node(depth - 1)});
-      case 5:
-        return grammar.choice({node(depth - 1), node(depth - 1)});
-      case 6:
-        return grammar.repeat(grammar.sequence({grammar.literal(text()), node(depth - 1)}),
-                              bounds(), below(2) ? grammar.empty() : grammar.literal(","));
-      case 7: {
-        std::vector<std::pair<std::string, NodeId>> list;
-        for (std::uint32_t i = 0; i < 3; ++i) list.emplace_back(text(), node(depth - 1));
-        return grammar.trie(list);
-      }
-      case 8: {
-        KeyedSet set{.members          = {},
-                     .others           = {},
-                     .separator        = grammar.literal(","),
-                     .documented_order = below(2) == 0,
-                     .leading          = below(3) == 0 ? below(4) : 0};
-        std::vector<std::string> keys{"a", "b", "ab"};
-        for (std::uint32_t i = 0; i < 3; ++i) {
-          set.members.push_back({{keys[i]}, node(depth - 1), below(3) == 0});
-        }
-        if (below(3) == 0) set.others.push_back({quoted(), node(depth - 1)});
-        if (below(3) == 0)
-          set.others.push_back({run(), grammar.sequence({grammar.literal(","), node(depth - 1)})});
-        if (below(4) == 0) set.count = bounds();
-        if (below(4) == 0) {
-          // In the documented order a least number beside dependences is not followed to the end.
-          if (set.documented_order) set.count.min = 0;
-          set.dependent.emplace_back(below(3), below(3));
-          set.dependent.emplace_back(below(3), below(3));
-        }
-        return grammar.keyed_set(set);
-      }
-      case 9:
-        return grammar.tagged(below(5), node(depth - 1));
-      default: {
-        if (!reserved.empty()) return grammar.sequence({grammar.literal(text()), reserved[0]});
-        const NodeId self = grammar.reserve();
-        reserved.push_back(self);
-        grammar.define(self, grammar.choice({node(depth - 1), grammar.literal("b")}));
-        return self;
-      }
-    }
-  }
-};
-
-}  // namespace
-
 TEST_CASE("The automaton agrees with the slow matcher on random grammars") {
   std::size_t texts = 0, accepted = 0;
   for (unsigned seed = 1; seed <= 1500; ++seed) {
     INFO("seed " << seed);
-    Maker maker{std::mt19937(seed), {}, {}};
+    test::RandomGrammar maker{std::mt19937(seed)};
     const NodeId root     = maker.node(3);
     const Grammar grammar = maker.grammar;
     if (!grammar.satisfiable()[root.index()] || is_left_recursive(grammar)) continue;
@@ -126,7 +31,7 @@ TEST_CASE("The automaton agrees with the slow matcher on random grammars") {
         REQUIRE(automaton.is_accepting(state) == slow::matches(grammar, root, text));
         accepted += automaton.is_accepting(state);
         ByteSet expected;
-        for (const char c : alphabet) {
+        for (const char c : test::RandomGrammar::alphabet) {
           if (slow::is_prefix(grammar, root, text + c))
             expected.insert(static_cast<std::uint8_t>(c));
         }
@@ -152,8 +57,9 @@ TEST_CASE("The automaton agrees with the slow matcher on random grammars") {
 TEST_CASE("A representative allows the same texts up to the horizon") {
   for (const Occurrences bounds : {Occurrences{7, 12}, Occurrences{9}, Occurrences{0, 11}}) {
     Grammar grammar;
-    const NodeId item = grammar.sequence({grammar.literal("a"), grammar.lexeme(quoted(), bounds)});
-    const NodeId root = grammar.repeat(item, bounds, grammar.literal(","));
+    const NodeId item = grammar.sequence(
+        {grammar.literal("a"), grammar.lexeme(test::RandomGrammar::quoted(), bounds)});
+    const NodeId root           = grammar.repeat(item, bounds, grammar.literal(","));
     const std::uint32_t horizon = 3;
     const Automaton automaton(std::move(grammar), root, horizon);
     const auto texts = [&](Automaton::State from) {

@@ -21,6 +21,7 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/ending.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
@@ -53,6 +54,7 @@ class OrderBatch {
     constraint::ForcedText text;
     /// All of a text in tokens; none where there is no text, or where it cannot be written.
     std::function<std::vector<TokenId>(std::string_view)> encode;
+    decode::Ending<ToolCallFSM>* ending = nullptr;  ///< sees to it that the answer ends in time
   };
   /// The first branch's place in the model, for going on from it.
   struct Kept {
@@ -151,6 +153,7 @@ class OrderBatch {
         std::string_view rest = text;
         std::size_t settled   = 0;
         while (settled < tokens.size() && has_room(branch) &&
+               leaves_room(branch, tokens[settled]) &&
                !may_go_on(branch, rest, closes, settled + 1 == tokens.size())) {
           rest.remove_prefix(bytes(branch, tokens[settled]).size());
           take(branch, tokens[settled++], 0, true);
@@ -190,6 +193,9 @@ class OrderBatch {
     branch.calls.fill_mask(branch.state, mask_.words());
     if (!branch.outer) return;
     setting_.answer.fill_mask(*branch.outer, outer_mask_.words());
+    if (setting_.ending != nullptr) {
+      setting_.ending->narrow(*branch.outer, room(branch), outer_mask_.words());
+    }
     outer_mask_ &= mask_;
     if (outer_mask_.count() > 0) mask_ = outer_mask_;
   }
@@ -204,6 +210,19 @@ class OrderBatch {
     return mask_.count() > setting_.text.count_prefixes(rest);
   }
 
+  // Tokens that may yet be chosen, an end token included.
+  [[nodiscard]] std::size_t room(const OrderBranch& branch) const {
+    const std::size_t context = decode::context_length_of(setting_.model);
+    return std::min(setting_.options.max_tokens, context - setting_.prompt.size() + 1) -
+           setting_.generated.size() - branch.tokens.size();
+  }
+  // Whether the answer can end in time behind a token that is put in; where it takes another order,
+  // that is not for the branch to say.
+  [[nodiscard]] bool leaves_room(const OrderBranch& branch, TokenId token) const {
+    if (setting_.ending == nullptr || !branch.outer) return true;
+    const auto next = setting_.answer.advance(*branch.outer, token);
+    return !next || setting_.ending->can_end(*next, room(branch) - 1);
+  }
   // Whether another token may be written; ends the branch where not.
   bool has_room(OrderBranch& branch) const {
     const std::size_t length = setting_.generated.size() + branch.tokens.size();

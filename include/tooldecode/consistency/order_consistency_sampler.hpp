@@ -25,6 +25,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
@@ -60,6 +61,8 @@ struct CallVote {
   std::vector<ParameterVote> parameters{};
   std::vector<Candidate> candidates{};  ///< those that were finished, by order
   std::size_t orders = 0;               ///< that there were to try
+  /// Whether the answer has it: one that is cut, or that must end before, may not.
+  bool is_written = true;
 };
 
 /// An answer, and the votes on its calls.
@@ -113,7 +116,7 @@ class OrderConsistencySampler {
   [[nodiscard]] Consensus operator()(std::span<const TokenId> prompt,
                                      const DecodeOptions& options = {}) const {
     const LogitsPipeline pipeline{options.logits()};
-    decoder_->check(prompt);
+    decoder_->check(prompt, options);
     return Answer{*this, pipeline, options, prompt}.finish();
   }
 
@@ -192,9 +195,7 @@ class OrderConsistencySampler<M, S>::Answer {
   void step() {
     Output& out = sequence_.output();
     decode::Stopwatch watch;
-    auto next = sequence_.find_forced([this](MaskView mask) {
-      if (!pending_.empty()) sampler_.text_.keep_agreeing(pending_, mask);
-    });
+    auto next = sequence_.find_forced([this](MaskView mask) { keep_pending(mask); });
     watch.add_to(out.times.constraint);
     if (!next) {
       if (!row_is_current_) {
@@ -219,6 +220,35 @@ class OrderConsistencySampler<M, S>::Answer {
   void take(const TokenEvent& event) {
     sequence_.take(event);
     row_is_current_ = false;
+  }
+
+  // Of the allowed tokens those that write what is pending; an end in time comes before that.
+  void keep_pending(MaskView mask) {
+    if (pending_.empty()) return;
+    const std::vector<std::uint32_t> allowed(mask.begin(), mask.end());
+    sampler_.text_.keep_agreeing(pending_, mask);
+    if (!run_.ending || count_allowed(mask) > 0) return;
+    pending_.clear();
+    if (!result_.calls.empty()) result_.calls.back().is_written = false;
+    std::copy(allowed.begin(), allowed.end(), mask.begin());
+  }
+
+  // Whether the answer can still end in time behind tokens that are put in and a text.
+  [[nodiscard]] bool leaves_room(std::span<const TokenId> tokens, std::string_view text) const {
+    if (!run_.ending) return true;
+    std::vector<TokenId> all(tokens.begin(), tokens.end());
+    const std::vector<TokenId> more = sampler_.encode(text);
+    if (more.empty() != text.empty()) return false;
+    all.insert(all.end(), more.begin(), more.end());
+    const std::size_t length = sequence_.output().tokens.size() + all.size();
+    if (length >= run_.max_tokens()) return false;
+    State state = sequence_.state();
+    for (const TokenId token : all) {
+      const auto next = calls_.advance(state, token);
+      if (!next) return false;
+      state = *next;
+    }
+    return run_.ending->can_end(state, run_.max_tokens() - length);
   }
 
   // Where in a token, behind what is pending, the arguments of a call begin.
@@ -253,6 +283,7 @@ class OrderConsistencySampler<M, S>::Answer {
     std::vector<consistency::OrderBranch> branches = orders.begin(
         within, event.log_probability, *calls_.advance(sequence_.state(), event.token));
     if (branches.empty()) {
+      if (!leaves_room({}, bytes.substr(0, opening))) return take(event);
       within   = {};
       branches = orders.begin(within, event.log_probability, opened);
       if (!push_text(bytes.substr(0, opening))) return sequence_.stop(Finish::stuck);
@@ -264,7 +295,7 @@ class OrderConsistencySampler<M, S>::Answer {
     decode::Stopwatch watch;
     consistency::OrderBatch<M> running{
         {model_, calls_, run_.pipeline, run_.options, run_.prompt, out.tokens, sampler_.text_,
-         [this](std::string_view text) { return sampler_.encode(text); }},
+         [this](std::string_view text) { return sampler_.encode(text); }, run_.ending.get()},
         model_.fork(cache_),
         sequence_.unread(),
         std::move(branches)};
@@ -343,12 +374,13 @@ class OrderConsistencySampler<M, S>::Answer {
         std::all_of(orders.required().begin(), orders.required().end(),
                     [&](const std::string& key) { return decided.call.arguments.contains(key); });
     const consistency::OrderBranch& first = running.branches().front();
-    if (is_won &&
-        !(first.is_complete && call_of(decided.candidates.front(), name) == decided.call)) {
+    const bool is_first =
+        first.is_complete && call_of(decided.candidates.front(), name) == decided.call;
+    if (is_won && !is_first) {
       if (write(call_of_keys(required_first), orders, within)) return;
       if (write(decided.call, orders, within)) return;
     }
-    adopt(first, *running.kept());
+    decided.is_written = adopt(first, *running.kept()) && is_first;
   }
   static ToolCall call_of(const Candidate& candidate, const std::string& name) {
     ToolCall call{name};
@@ -357,15 +389,16 @@ class OrderConsistencySampler<M, S>::Answer {
   }
 
   // Goes on with a branch as it was decoded; its closing bytes are for the model to write.
-  void adopt(const consistency::OrderBranch& branch,
+  bool adopt(const consistency::OrderBranch& branch,
              typename consistency::OrderBatch<M>::Kept& kept) {
     State state = sequence_.state();
     for (const TokenId token : branch.tokens) {
       const auto next = calls_.advance(state, token);
-      if (!next) return;
+      if (!next) return false;
       state = *next;
     }
-    if (!calls_.advance_bytes(state, branch.closing)) return;
+    if (!calls_.advance_bytes(state, branch.closing)) return false;
+    if (!leaves_room(branch.tokens, branch.closing)) return false;
     for (std::size_t i = 0; i < branch.tokens.size(); ++i) {
       take({.token           = branch.tokens[i],
             .log_probability = branch.log_probabilities[i],
@@ -374,9 +407,10 @@ class OrderConsistencySampler<M, S>::Answer {
     pending_ = branch.closing;
     cache_   = std::move(kept.cache);
     sequence_.mark_read(kept.read);
-    if (kept.row.empty()) return;
+    if (kept.row.empty()) return true;
     row_            = std::move(kept.row);
     row_is_current_ = true;
+    return true;
   }
 
   // Goes on with a call as the format writes it, where the constraint takes it so.
@@ -391,7 +425,7 @@ class OrderConsistencySampler<M, S>::Answer {
       state = *next;
       if (!calls_.find_tool(state)) text.resize(i + 1);
     }
-    return push_text(text, true);
+    return leaves_room({}, text) && push_text(text, true);
   }
 
   // Writes a text; its end may be left for the model to write, inside a longer token or not.

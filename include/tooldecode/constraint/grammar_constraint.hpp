@@ -72,6 +72,8 @@ class GrammarConstraint {
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return cache_.vocabulary(); }
   [[nodiscard]] const VocabularyIndex& vocabulary_index() const noexcept { return cache_; }
   [[nodiscard]] const grammar::Automaton& automaton() const noexcept;
+  /// What whole texts match, among the automaton's nodes.
+  [[nodiscard]] grammar::StoredId root() const noexcept { return root_; }
 
   [[nodiscard]] State initial() const noexcept { return initial_; }
 

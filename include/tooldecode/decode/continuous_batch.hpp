@@ -102,7 +102,7 @@ class ContinuousBatch {
 
   /// A sequence that joins as soon as there is a place.
   Id add(Request request) {
-    Decoder{*model_, request.constraint}.check(request.prompt);
+    Decoder{*model_, request.constraint}.check(request.prompt, request.options);
     arrived_.push_back(std::make_unique<Slot>(++last_id_, std::move(request)));
     return last_id_;
   }

@@ -23,7 +23,7 @@ struct TokenEvent {
 
 /// Settings of one run; the defaults are greedy decoding of at most 256 tokens.
 struct DecodeOptions {
-  std::size_t max_tokens                      = 256;
+  std::size_t max_tokens                      = 256;   ///< that are chosen, an end token included
   float temperature                           = 0.0F;  ///< 0 is greedy
   std::size_t top_k                           = 0;     ///< as in SamplingParameters, and so on
   float top_p                                 = 1.0F;
@@ -40,6 +40,13 @@ struct DecodeOptions {
   /// Asked of each token of an answer, in order, as soon as it is chosen: true ends the answer
   /// behind it, as `stopped`. An answer's first token has the index 0.
   std::function<bool(const TokenEvent&)> ends_after = {};
+  /// No answer is cut: where `max_tokens`, or the model's context, comes near, tokens after which
+  /// the answer could not end in time are not allowed, until its end is forced; see Completions. A
+  /// budget below the shortest answer is an error. False by default, for the limit of 256 is then
+  /// one that nobody has asked for, and a text that is cut shows that it was too small; where calls
+  /// are run as they come, say true. Needs a constraint of a grammar, or none.
+  bool always_ends                   = false;
+  std::uint64_t max_completion_steps = 200'000;  ///< as CompletionOptions::max_steps
 
   /// The part that makes the distribution.
   [[nodiscard]] SamplingParameters logits() const {

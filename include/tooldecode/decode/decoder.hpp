@@ -85,7 +85,7 @@ class Decoder {
   [[nodiscard]] Output operator()(std::span<const TokenId> prompt,
                                   const DecodeOptions& options = {}) const {
     const LogitsPipeline pipeline{options.logits()};
-    check(prompt);
+    check(prompt, options);
     if constexpr (requires(C one) { one.renew(); }) {
       C of_this_text = constraint();
       of_this_text.renew();
@@ -95,7 +95,15 @@ class Decoder {
     }
   }
 
-  /// Throws what a call would throw for its prompt.
+  /// Throws what a call would throw for its prompt and its options.
+  void check(std::span<const TokenId> prompt, const DecodeOptions& options) const {
+    const LogitsPipeline pipeline{options.logits()};
+    check(prompt);
+    if (!options.always_ends) return;
+    decode::Run<C>{constraint(), prompt, pipeline, options, decode::context_length_of(model())}
+        .require_room();
+  }
+  /// The same for its prompt alone.
   void check(std::span<const TokenId> prompt) const {
     if (prompt.empty()) throw Error(Errc::invalid_option, "prompt", "must hold at least one token");
     if (const std::size_t context = decode::context_length_of(model()); prompt.size() > context) {

@@ -78,10 +78,11 @@ struct Output {
   std::vector<TokenId> tokens;
   std::vector<double>
       log_probabilities;  ///< of each token under the distribution it was chosen from
-  Finish finish             = Finish::end;
-  std::size_t passes        = 0;  ///< forward passes of the model
-  std::size_t forced_tokens = 0;  ///< chosen without a forward pass, as the only ones allowed
-  DraftCounts drafts;             ///< of a strategy that drafts
+  Finish finish                 = Finish::end;
+  std::size_t passes            = 0;  ///< forward passes of the model
+  std::size_t forced_tokens     = 0;  ///< chosen without a forward pass, as the only ones allowed
+  std::size_t searches_given_up = 0;  ///< of DecodeOptions::always_ends, see CompletionCounts
+  DraftCounts drafts;                 ///< of a strategy that drafts
   PhaseTimes times;
 };
 

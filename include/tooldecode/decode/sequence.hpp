@@ -9,15 +9,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/ending.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
@@ -70,10 +74,26 @@ struct Run {
   const LogitsPipeline& pipeline;
   const DecodeOptions& options;
   std::size_t context = std::numeric_limits<std::size_t>::max();  ///< tokens that a cache holds
+  /// What makes answers end in time, or null.
+  std::shared_ptr<Ending<C>> ending = Ending<C>::make(constraint, pipeline, options);
 
   /// The most tokens that can be chosen, an end token included.
   [[nodiscard]] std::size_t max_tokens() const noexcept {
     return std::min(options.max_tokens, context - prompt.size() + 1);
+  }
+
+  /// Throws where an answer that must end has no room for it.
+  void require_room() const {
+    if (!ending) return;
+    const std::size_t room = max_tokens();
+    const auto least       = ending->shortest(constraint.initial(), room);
+    if (least && *least <= room) return;
+    const std::string what =
+        least ? "must be at least " + std::to_string(*least) + ", which the shortest answer has"
+              : "must be more, or unlimited: no answer that ends was found";
+    if (room == options.max_tokens) throw Error(Errc::invalid_option, "max_tokens", room, what);
+    throw Error(Errc::limit_exceeded, "prompt",
+                "tokens left in the model's context " + std::to_string(room) + ": " + what);
   }
 };
 
@@ -96,6 +116,7 @@ class Sequence {
         state_(run.constraint.initial()),
         mask_(run.constraint.vocabulary_size()),
         unread_(run.prompt.begin(), run.prompt.end()) {
+    ends_in_time_ = run.ending && run.ending->can_end(state_, run.max_tokens());
     look_for_end();
   }
 
@@ -125,6 +146,10 @@ class Sequence {
   template <class Narrow>
   [[nodiscard]] std::optional<TokenEvent> find_forced(Narrow narrow) {
     run_->constraint.fill_mask(state_, mask_.words());
+    if (ends_in_time_) {
+      run_->ending->narrow(state_, run_->max_tokens() - output_.tokens.size(), mask_.words());
+      output_.searches_given_up = run_->ending->counts().searches_given_up;
+    }
     narrow(mask_.words());
     if (!run_->options.skip_forced) return std::nullopt;
     const auto token = find_only_token(mask_.words());
@@ -232,6 +257,7 @@ class Sequence {
   std::vector<bool> forced_;
   std::vector<TokenId> unread_;
   std::size_t reported_ = 0;
+  bool ends_in_time_    = false;  // the run sees to it
   bool finished_        = false;
   bool end_chosen_      = false;
 };

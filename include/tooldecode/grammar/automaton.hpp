@@ -23,6 +23,7 @@
 #include <tooldecode/grammar/left_recursion.hpp>
 #include <tooldecode/grammar/positions.hpp>
 #include <tooldecode/grammar/stacks.hpp>
+#include <tooldecode/grammar/text_lengths.hpp>
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/dfa.hpp>
 
@@ -226,6 +227,12 @@ class Automaton {
       }
       return only;
     }
+    /// Moves a position that a byte keeps inside its lexeme, see Positions.
+    [[nodiscard]] bool move_inside(StackFrame& frame, std::uint8_t byte) const {
+      return automaton_.positions_.move_inside(frame, byte);
+    }
+    /// How many bytes it takes to complete positions.
+    [[nodiscard]] TextLengths& lengths() { return automaton_.lengths_; }
     /// The position inside another member's key, see Positions.
     [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other,
                                           text::Dfa::State state) {
@@ -298,7 +305,7 @@ class Automaton {
   [[nodiscard]] std::size_t bytes() const {
     const std::lock_guard lock(mutex_);
     return records_.size() * (sizeof(Record) + core::InternIndex::bytes_each) +
-           sizeof(StackFrame) * frames_ + positions_.bytes();
+           sizeof(StackFrame) * frames_ + positions_.bytes() + lengths_.bytes();
   }
 
  private:
@@ -334,6 +341,7 @@ class Automaton {
 
   mutable std::mutex mutex_;  // guards growth of what follows
   mutable Positions positions_;
+  mutable TextLengths lengths_{positions_};
   mutable core::StableVector<Record> records_;
   mutable core::InternIndex index_;
   mutable std::size_t frames_ = 0;     // of all records

@@ -37,6 +37,10 @@ class CountSets {
   [[nodiscard]] bool may_go_on(Counts counts, const text::Occurrences& bounds) const {
     return bounds.max == text::Occurrences::unbounded || smallest(counts) < bounds.max;
   }
+  /// How many further items must follow at least.
+  [[nodiscard]] std::uint32_t count_owed(Counts counts, const text::Occurrences& bounds) const {
+    return may_end(counts, bounds) ? 0 : bounds.min - largest(counts);
+  }
   /// The counts once a further item has begun; requires `may_go_on`.
   [[nodiscard]] Counts next(Counts counts, const text::Occurrences& bounds) {
     if (!is_set(counts)) {

@@ -87,6 +87,19 @@ class MembersSeen {
     return count(node, words) + 1 + size(lacking) <= node.occurrences.max;
   }
 
+  /// Calls `visit(member)` for each member that must still come, ascending.
+  template <class Visit>
+  void for_each_missing(const Node& node, Set seen, Visit visit) const {
+    const Words lacking = missing(node, words_of(seen));
+    for (std::uint32_t i = 0; i < node.children.size(); ++i) {
+      if (has(lacking, i)) visit(i);
+    }
+  }
+  /// How many keys must come besides those of the members that must.
+  [[nodiscard]] std::uint32_t count_owed(const Node& node, Set seen) const {
+    return node.occurrences.min == 0 ? 0 : owed(node, words_of(seen));
+  }
+
   [[nodiscard]] Set after(const Node& node, Set seen, std::uint32_t member) {
     return intern(with(node, words_of(seen), member));
   }

@@ -236,6 +236,15 @@ class Positions {
     return keys_.plain_candidates(nodes_[frame.node], frame.key());
   }
 
+  /// What positions have below them.
+  [[nodiscard]] const StackSets& stacks() const noexcept { return stacks_; }
+
+  // Frame of a keyed set: `a` is the set of members seen, `b` says what the frame waits for: the
+  // rest of a key (its place there), a member's value, a separator, or another member's key.
+  static constexpr std::uint32_t in_value     = KeyReader::end_of_key_positions;
+  static constexpr std::uint32_t in_separator = in_value + 1;
+  static constexpr std::uint32_t in_other     = in_value + 2;
+
   /// What reads the keys of keyed sets: `b` of a position in a key is its place.
   [[nodiscard]] const KeyReader& keys() const noexcept { return keys_; }
   /// Whether a position is in the key of a keyed set, and not in a lexeme of its others.
@@ -336,12 +345,6 @@ class Positions {
 
  private:
   using Kind = Grammar::Kind;
-
-  // Frame of a keyed set: `a` is the set of members seen, `b` says what the frame waits for: the
-  // rest of a key (its place there), a member's value, a separator, or another member's key.
-  static constexpr std::uint32_t in_value     = KeyReader::end_of_key_positions;
-  static constexpr std::uint32_t in_separator = in_value + 1;
-  static constexpr std::uint32_t in_other     = in_value + 2;
 
   // The last part of a sequence needs no frame: what follows it is what follows the sequence.
   void enter_part(StoredId id, std::uint32_t part, StackId below, Frames& out) {

@@ -14,8 +14,10 @@
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/diagnose.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -36,8 +38,10 @@ enum class ToolChoice : std::uint8_t {
 /// How an answer may call tools.
 struct ChoiceOptions {
   ToolChoice choice = ToolChoice::automatic;
-  std::string name{};                       ///< of the tool, where the choice is `named`
-  bool parallel            = true;          ///< more than one call in an answer
+  std::string name{};    ///< of the tool, where the choice is `named`
+  bool parallel = true;  ///< more than one call in an answer
+  std::uint32_t max_calls =
+      text::Occurrences::unbounded;         ///< in an answer, where it may have several
   bool documented_order    = false;         ///< arguments in the document's order only
   std::uint32_t whitespace = 40;            ///< as in SchemaOptions
   std::vector<std::string> leading_keys{};  ///< arguments that come first, of a named tool only
@@ -49,6 +53,13 @@ struct ChoiceOptions {
   /// calls, and no text stands beside calls. See `JsonSchemaConstraint` for what is enforced.
   std::optional<nlohmann::ordered_json> text_schema{};
   BuildLimits limits{};  ///< what building may cost, unless an outer budget is charged
+
+  /// How many calls there may be, and how many behind the first.
+  [[nodiscard]] text::Occurrences calls() const noexcept { return {1, parallel ? max_calls : 1}; }
+  [[nodiscard]] text::Occurrences further_calls() const noexcept {
+    const std::uint32_t max = calls().max;
+    return {0, max == text::Occurrences::unbounded ? max : max - 1};
+  }
 };
 
 /// A grammar and the node of it that a whole answer matches. While a text is inside a call, the
@@ -222,6 +233,10 @@ template <CallFormat F>
 [[nodiscard]] CallGrammar build_call_grammar(const F& format, const ToolSet& tools,
                                              const ChoiceOptions& options = {},
                                              Grammar grammar_to_extend    = {}) {
+  if (options.max_calls == 0) {
+    throw Error(Errc::invalid_option, "max_calls", options.max_calls,
+                "must be 1 or more; for no call the choice is none");
+  }
   const std::vector<std::size_t> chosen = detail::chosen_tools(tools, options);
   CallGrammar result{std::move(grammar_to_extend)};
   ChoiceOptions single = options;

@@ -162,7 +162,7 @@ TOOLDECODE_INLINE std::vector<CallOpening> DelimitedCall::openings(
         exact ? grammar.sequence({close, tools::delimiter(grammar, *between), delimiter})
               : grammar.sequence({close, space, tools::delimiter(grammar, tools::trimmed(*between)),
                                   space, delimiter});
-    calls = grammar.repeat(name, {1, text::Occurrences::unbounded}, next);
+    calls = grammar.repeat(name, options.calls(), next);
   }
   std::vector<CallOpening> result{{std::string(opening), grammar.sequence({section, calls, last})}};
   if (is_loose) {

@@ -125,7 +125,8 @@ TOOLDECODE_INLINE std::vector<CallOpening> HarmonyCall::openings(
     const NodeId call = grammar.choice(
         {grammar.sequence({before_late, late_name}), grammar.sequence({to, early_name})});
     const NodeId role = tools::delimiter(grammar, "<|start|>assistant");
-    more              = grammar.repeat(grammar.sequence({close, role, call}), {}, grammar.empty());
+    more = grammar.repeat(grammar.sequence({close, role, call}), options.further_calls(),
+                          grammar.empty());
   }
   // Up to ` to=` a header may be a text's.
   const auto known = [&](NodeId name) {

@@ -75,8 +75,6 @@ struct JsonCall {
   [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
       Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
       const ChoiceOptions& options) const;
-  // The calls behind the first.
-  static NodeId more(Grammar& grammar, NodeId next, NodeId object, const text::Occurrences& count);
   [[nodiscard]] ToolCall parse_call(tools::ValueReader& reader) const;
   // Calls between one pair of delimiters, to the end of the text.
   void parse_all(tools::ValueReader& reader, std::vector<ToolCall>& calls) const;

@@ -104,8 +104,8 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
     const NodeId rest = grammar.lexeme(tools::any_text());
     return {{std::string(trigger()), grammar.sequence({first, rest}), only_at_start()}};
   }
-  const NodeId last = exact ? grammar.empty() : space;
-  const text::Occurrences count{1, options.parallel ? text::Occurrences::unbounded : 1};
+  const NodeId last             = exact ? grammar.empty() : space;
+  const text::Occurrences count = options.calls();
   if (!between) {
     const NodeId call = grammar.sequence({before, whole, gap, tools::delimiter(grammar, end)});
     const NodeId next = grammar.sequence({gap, tools::delimiter(grammar, begin)});
@@ -118,7 +118,9 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
   const NodeId close = list ? grammar.sequence({space, grammar.literal("]")}) : grammar.empty();
   const NodeId ended = grammar.sequence({close, tools::delimiter(grammar, end), last});
   const auto bare    = [&] {
-    return grammar.sequence({body, more(grammar, next, whole, count), ended});
+    const NodeId object = grammar.sequence({next, whole});
+    return grammar.sequence(
+        {body, grammar.repeat(object, options.further_calls(), grammar.empty()), ended});
   };
   const auto marked = [&] {
     return grammar.sequence({before, grammar.repeat(whole, count, next), ended});
@@ -156,12 +158,6 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> JsonCall::names(
     result.emplace_back(std::move(name), grammar.part(static_cast<std::uint32_t>(i), argument));
   }
   return result;
-}
-
-TOOLDECODE_INLINE NodeId JsonCall::more(Grammar& grammar, NodeId next, NodeId object,
-                                        const text::Occurrences& count) {
-  if (count.max == 1) return grammar.empty();
-  return grammar.repeat(grammar.sequence({next, object}), {}, grammar.empty());
 }
 
 TOOLDECODE_INLINE ToolCall JsonCall::parse_call(tools::ValueReader& reader) const {

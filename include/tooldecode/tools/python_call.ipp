@@ -93,8 +93,7 @@ TOOLDECODE_INLINE std::vector<CallOpening> PythonCall::openings(
     const NodeId rest = grammar.lexeme(tools::any_text());
     return {{"[", grammar.sequence({space, call, rest}), true}};
   }
-  const text::Occurrences count{1, options.parallel ? text::Occurrences::unbounded : 1};
-  const NodeId list = grammar.repeat(call, count, text.comma());
+  const NodeId list = grammar.repeat(call, options.calls(), text.comma());
   return {{"[", grammar.sequence({space, list, space, grammar.literal("]")}), true}};
 }
 

@@ -147,8 +147,7 @@ TOOLDECODE_INLINE std::vector<CallOpening> XmlCall::openings(Grammar& grammar, c
   const NodeId call  = grammar.sequence({name, close});
   if (exact || !bare) {
     const NodeId next = grammar.sequence({between, tools::delimiter(grammar, begin)});
-    const text::Occurrences count{1, options.parallel ? text::Occurrences::unbounded : 1};
-    return {{begin, grammar.sequence({grammar.repeat(call, count, next), last})}};
+    return {{begin, grammar.sequence({grammar.repeat(call, options.calls(), next), last})}};
   }
   const NodeId bare_call = grammar.sequence(
       {named, tools::delimiter(grammar, after_values),
@@ -158,7 +157,8 @@ TOOLDECODE_INLINE std::vector<CallOpening> XmlCall::openings(Grammar& grammar, c
     const NodeId next =
         grammar.choice({grammar.sequence({tools::delimiter(grammar, begin), call}),
                         grammar.sequence({tools::delimiter(grammar, before_name), bare_call})});
-    more = grammar.repeat(grammar.sequence({between, next}), {}, grammar.empty());
+    more =
+        grammar.repeat(grammar.sequence({between, next}), options.further_calls(), grammar.empty());
   }
   return {{begin, grammar.sequence({call, more, last})},
           {before_name, grammar.sequence({bare_call, more, last})}};

@@ -1,0 +1,491 @@
+/// \file
+/// What completions.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/completions.hpp>
+#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/positions.hpp>
+#include <tooldecode/grammar/stacks.hpp>
+#include <tooldecode/grammar/text_lengths.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+namespace tooldecode {
+
+/// States as places of a graph whose edges are tokens: bounds on how far each is from the end.
+class Completions::Search {
+ public:
+  Search(const GrammarConstraint& constraint, CompletionOptions options)
+      : constraint_(constraint),
+        options_(std::move(options)),
+        banned_(constraint.vocabulary_size()) {
+    for (const TokenId token : options_.banned) {
+      if (token >= 0 && static_cast<std::size_t>(token) < constraint.vocabulary_size()) {
+        banned_.insert(token);
+      }
+    }
+    const auto ends = constraint_.vocabulary().end_tokens();
+    can_end_        = std::any_of(ends.begin(), ends.end(),
+                                  [this](TokenId token) { return !banned_.contains(token); });
+  }
+
+  [[nodiscard]] std::optional<std::size_t> shortest(State state, std::size_t enough) {
+    if (constraint_.is_finished(state)) return 0;
+    const Number id = constraint_.automaton_state(state);
+    Known& known    = look_up(id);
+    find_text(id);
+    if (known.upper > enough && known.lower < known.upper) find_shortest(id);
+    return known.upper == none ? std::nullopt : std::optional<std::size_t>(known.upper);
+  }
+
+  void narrow(State state, std::size_t remaining, MaskView words) {
+    if (constraint_.is_finished(state)) return;
+    const Number id            = constraint_.automaton_state(state);
+    const std::size_t distance = remaining - 1;  // that may be left behind a token
+    if (is_far(id, distance)) return;
+    const auto left = static_cast<std::uint32_t>(std::min<std::size_t>(distance, none - 1));
+    if (left == 0) return keep(id, left, words);
+    Known& known = look_up(id);
+    if (known.worst <= left) return;
+    expand(id);
+    for (const Number next : known.next) find_text(next);
+    std::vector<Number> open;
+    for (const Number next : known.next) {
+      const Known& after = look_up(next);
+      if (after.upper > left && after.lower <= left) open.push_back(next);
+    }
+    if (!open.empty()) search(open, left);
+    known.worst = 0;
+    for (const Number next : known.next) known.worst = std::max(known.worst, look_up(next).upper);
+    if (known.worst > left) keep(id, left, words);
+  }
+
+  [[nodiscard]] const CompletionCounts& counts() const noexcept { return counts_; }
+
+ private:
+  using Automaton = grammar::Automaton;
+  using Number    = Automaton::State;
+  using Span      = Automaton::Cursor::Span;
+  using NodeIndex = core::ByteTrie::NodeIndex;
+
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  // Positions that a search for a shortest text may try.
+  static constexpr std::size_t max_positions = 20'000;
+
+  /// Of a state: how many tokens its shortest completion has, the end token included.
+  struct Known {
+    std::uint32_t lower = 1;
+    std::uint32_t upper = none;
+    std::uint32_t worst = none;  // upper of the states that follow
+    std::uint32_t rest  = 0;     // bytes
+    bool has_text       = false;
+    bool is_expanded    = false;
+    std::vector<Number> next{};  // after each token
+  };
+
+  [[nodiscard]] const core::ByteTrie& trie() const noexcept {
+    return constraint_.vocabulary_index().trie();
+  }
+
+  Known& look_up(Number id) {
+    const auto [at, is_new] = known_.try_emplace(id);
+    if (is_new) {
+      const bool ends = constraint_.automaton().is_accepting(id) && can_end_;
+      if (ends) at->second.upper = 1;
+      if (!ends) at->second.lower = 2;
+    }
+    return at->second;
+  }
+
+  // Whether no token can lead to where so many tokens are too few.
+  bool is_far(Number id, std::size_t distance) {
+    if (!far_) {
+      far_.emplace();
+      if (can_end_ && has_all_bytes()) {
+        Automaton::Cursor walk(constraint_.automaton());
+        *far_ = walk.lengths().worst(constraint_.root());
+      } else {
+        far_->bytes = grammar::TextLengths::none;
+      }
+    }
+    if (far_->bytes >= grammar::TextLengths::none || distance <= far_->bytes) return false;
+    if (far_->nested == 0) return true;
+    Known& known = look_up(id);
+    if (known.rest == 0) known.rest = 1 + bytes_left(id);
+    return distance > std::size_t{far_->bytes} + known.rest + trie().longest() * far_->nested;
+  }
+  [[nodiscard]] bool has_all_bytes() const {
+    for (unsigned byte = 0; byte < static_cast<std::uint8_t>(control_close); ++byte) {
+      const NodeIndex node = trie().find_child(0, static_cast<std::uint8_t>(byte));
+      if (node == 0 || !is_free(node)) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] std::uint32_t bytes_left(Number id) const {
+    Automaton::Cursor walk(constraint_.automaton());
+    std::uint32_t least = grammar::TextLengths::none;
+    for (const grammar::StackFrame& frame : constraint_.automaton().positions(id)) {
+      least = std::min(least, walk.lengths().rest(frame));
+    }
+    return least;
+  }
+  // Whether one of the tokens that end at a node may be chosen.
+  [[nodiscard]] bool is_free(NodeIndex node) const {
+    const auto tokens = trie().values(node);
+    return std::any_of(tokens.begin(), tokens.end(), [this](std::uint32_t token) {
+      return !banned_.contains(static_cast<TokenId>(token));
+    });
+  }
+
+  /// Follows all tokens from a state; calls `visit(node, next)` for each node of the trie that is a
+  /// token's and whose text may follow, with the state after it.
+  template <class Visit>
+  class Walk {
+   public:
+    Walk(Search& search, Visit& visit)
+        : search_(search),
+          trie_(search.trie()),
+          walk_(search.constraint_.automaton()),
+          visit_(visit) {}
+
+    void operator()(Number id) { follow(walk_.begin(id), 0); }
+    [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+
+   private:
+    void follow(Span place, NodeIndex node) {
+      if (const auto inside = find_lexeme(place)) return follow_lexeme(*inside, node);
+      const text::ByteSet candidates = walk_.candidates(place);
+      const auto [first, last]       = trie_.children(node);
+      for (auto child = first; child < last; ++child) {
+        if (candidates.contains(trie_.label(child))) step(place, child);
+      }
+    }
+    void step(Span place, NodeIndex child) {
+      ++steps_;
+      const Span next = walk_.step(place, trie_.label(child));
+      if (!next.empty()) {
+        if (search_.is_free(child)) visit_(child, walk_.settle(next));
+        const auto [first, last] = trie_.children(child);
+        if (first != last) follow(next, child);
+      }
+      walk_.drop(next);
+    }
+    [[nodiscard]] std::optional<grammar::StackFrame> find_lexeme(Span place) const {
+      const auto positions = walk_.positions(place);
+      if (positions.size() != 1 || positions[0].node == grammar::Positions::text_end) return {};
+      const auto& nodes = search_.constraint_.automaton().nodes();
+      if (nodes[positions[0].node].kind != Grammar::Kind::lexeme) return {};
+      return positions[0];
+    }
+    // Inside a lexeme most tokens lead to few places, and no step of the automaton is needed.
+    void follow_lexeme(const grammar::StackFrame& from, NodeIndex root) {
+      const text::Dfa& dfa = *search_.constraint_.automaton().nodes()[from.node].dfa;
+      std::unordered_map<std::uint64_t, Number> states;
+      const auto state_at = [&](const grammar::StackFrame& frame) {
+        const auto [at, is_new] = states.try_emplace(std::uint64_t{frame.a} << 32 | frame.b, 0);
+        if (is_new) {
+          const Span place = walk_.begin(frame);
+          at->second       = walk_.settle(place);
+          walk_.drop(place);
+        }
+        return at->second;
+      };
+      std::vector<std::pair<NodeIndex, grammar::StackFrame>> work{{root, from}};
+      while (!work.empty()) {
+        const auto [node, frame] = work.back();
+        work.pop_back();
+        const text::ByteSet& live = dfa.live(frame.dfa_state());
+        const auto [first, last]  = trie_.children(node);
+        for (auto child = first; child < last; ++child) {
+          if (!live.contains(trie_.label(child))) continue;
+          grammar::StackFrame next = frame;
+          if (!walk_.move_inside(next, trie_.label(child))) {
+            const Span place = walk_.begin(frame);
+            step(place, child);
+            walk_.drop(place);
+            continue;
+          }
+          ++steps_;
+          if (search_.is_free(child)) visit_(child, state_at(next));
+          const auto [below, end] = trie_.children(child);
+          if (below != end) work.emplace_back(child, next);
+        }
+      }
+    }
+
+    Search& search_;
+    const core::ByteTrie& trie_;
+    Automaton::Cursor walk_;
+    Visit& visit_;
+    std::uint64_t steps_ = 0;
+  };
+  template <class Visit>
+  std::uint64_t walk(Number id, Visit visit) {
+    Walk<Visit> tokens(*this, visit);
+    tokens(id);
+    return tokens.steps();
+  }
+
+  // Finds the states after each token.
+  std::uint64_t expand(Number id) {
+    Known& known = look_up(id);
+    if (std::exchange(known.is_expanded, true)) return 0;
+    ++counts_.walks;
+    const std::uint64_t steps =
+        walk(id, [&](NodeIndex, Number next) { known.next.push_back(next); });
+    std::sort(known.next.begin(), known.next.end());
+    known.next.erase(std::unique(known.next.begin(), known.next.end()), known.next.end());
+    return steps;
+  }
+
+  // Leaves the tokens after which so many are enough, and the end tokens.
+  void keep(Number id, std::uint32_t left, MaskView words) {
+    TokenMask kept(constraint_.vocabulary_size());
+    if (constraint_.automaton().is_accepting(id)) {
+      for (const TokenId token : constraint_.vocabulary().end_tokens()) kept.insert(token);
+    }
+    if (left > 0) {
+      walk(id, [&](NodeIndex node, Number next) {
+        if (look_up(next).upper > left) return;
+        for (const std::uint32_t token : trie().values(node)) {
+          kept.insert(static_cast<TokenId>(token));
+        }
+      });
+    }
+    for (std::size_t w = 0; w < words.size(); ++w) words[w] &= kept.words()[w];
+  }
+
+  // The shortest text that completes a state, in the fewest tokens that write it, bounds all states
+  // on its way.
+  void find_text(Number id) {
+    Known& known = look_up(id);
+    if (std::exchange(known.has_text, true) || known.upper == 1 || !can_end_) return;
+    const std::optional<std::string> text = shortest_text(id);
+    if (!text) return;
+    const std::vector<std::size_t> ends = cut(*text);
+    if (ends.empty()) return;
+    Automaton::Cursor walk(constraint_.automaton());
+    Span place       = walk.begin(id);
+    std::size_t from = 0;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      bound(from == 0 ? id : walk.settle(place), static_cast<std::uint32_t>(ends.size() - i + 1));
+      for (; from < ends[i]; ++from) {
+        place = walk.step(place, static_cast<std::uint8_t>((*text)[from]));
+      }
+    }
+  }
+  void bound(Number id, std::uint32_t upper) {
+    Known& known = look_up(id);
+    known.upper  = std::min(known.upper, upper);
+  }
+
+  [[nodiscard]] std::optional<std::string> shortest_text(Number id) const {
+    struct Place {
+      grammar::StackFrame frame;
+      std::size_t before;
+      char byte;
+      std::uint32_t length;
+    };
+    struct Open {
+      std::uint32_t whole, rest;
+      std::size_t place;
+      bool operator<(const Open& other) const noexcept {  // the one to be taken first is greatest
+        return whole != other.whole ? whole > other.whole
+               : rest != other.rest ? rest > other.rest
+                                    : place > other.place;
+      }
+    };
+    struct Hash {
+      std::size_t operator()(const grammar::StackFrame& frame) const noexcept {
+        return grammar::hash_of(frame);
+      }
+    };
+    Automaton::Cursor walk(constraint_.automaton());
+    std::vector<Place> places;
+    std::unordered_map<grammar::StackFrame, std::uint32_t, Hash> reached;
+    std::priority_queue<Open> open;
+    const auto reach = [&](const Place& place) {
+      const auto [at, is_new] = reached.try_emplace(place.frame, place.length);
+      if (!is_new && at->second <= place.length) return;
+      at->second               = place.length;
+      const std::uint32_t rest = walk.lengths().rest(place.frame);
+      open.push({place.length + rest, rest, places.size()});
+      places.push_back(place);
+    };
+    constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
+    for (const grammar::StackFrame& frame : constraint_.automaton().positions(id)) {
+      reach({frame, nowhere, 0, 0});
+    }
+    while (!open.empty() && places.size() < max_positions) {
+      const std::size_t at = open.top().place;
+      open.pop();
+      const Place place = places[at];
+      if (place.frame.node == grammar::Positions::text_end) {
+        std::string text;
+        for (std::size_t i = at; places[i].before != nowhere; i = places[i].before) {
+          text.push_back(places[i].byte);
+        }
+        std::reverse(text.begin(), text.end());
+        return text;
+      }
+      if (reached.at(place.frame) < place.length) continue;
+      const Span from = walk.begin(place.frame);
+      walk.candidates(from).for_each([&](std::uint8_t byte) {
+        const Span next = walk.step(from, byte);
+        for (std::uint32_t i = 0; i < next.last - next.first; ++i) {
+          reach({walk.positions(next)[i], at, static_cast<char>(byte), place.length + 1});
+        }
+        walk.drop(next);
+      });
+      walk.drop(from);
+    }
+    return std::nullopt;
+  }
+  // Where the tokens of a text end, in as few as write it; none where they cannot.
+  [[nodiscard]] std::vector<std::size_t> cut(std::string_view text) const {
+    std::vector<std::uint32_t> tokens(text.size() + 1, none);
+    std::vector<std::size_t> before(text.size() + 1);
+    tokens[0] = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (tokens[i] == none) continue;
+      NodeIndex node = 0;
+      for (std::size_t end = i; end < text.size();) {
+        node = trie().find_child(node, static_cast<std::uint8_t>(text[end++]));
+        if (node == 0) break;
+        if (!is_free(node) || tokens[end] <= tokens[i] + 1) continue;
+        tokens[end] = tokens[i] + 1;
+        before[end] = i;
+      }
+    }
+    std::vector<std::size_t> ends;
+    if (tokens.back() == none) return ends;
+    for (std::size_t end = text.size(); end > 0; end = before[end]) ends.push_back(end);
+    std::reverse(ends.begin(), ends.end());
+    return ends;
+  }
+
+  // States that a search has come to, breadth first, each once.
+  struct Visits {
+    struct Visit {
+      Number id;
+      std::uint32_t depth;  // tokens before it
+    };
+    std::vector<Visit> all{};
+    std::unordered_set<Number> known{};
+
+    void add(Number id, std::uint32_t depth) {
+      if (known.insert(id).second) all.push_back({id, depth});
+    }
+  };
+  // Visits what follows some states, but for those that `is_done(known, depth)`; whether it came to
+  // an end.
+  template <class IsDone>
+  bool visit(Visits& visits, IsDone is_done) {
+    ++counts_.searches;
+    std::uint64_t steps = 0;
+    for (std::size_t i = 0; i < visits.all.size(); ++i) {
+      const auto [id, depth] = visits.all[i];
+      const Known& known     = look_up(id);
+      if (is_done(known, depth) || known.lower == known.upper) continue;
+      if (steps >= options_.max_steps) {
+        ++counts_.searches_given_up;
+        return false;
+      }
+      steps += expand(id);
+      for (const Number next : known.next) visits.add(next, depth + 1);
+    }
+    return true;
+  }
+  // Bounds the states visited by those that follow them.
+  void relax(const Visits& visits) {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t i = visits.all.size(); i-- > 0;) {
+        Known& known = look_up(visits.all[i].id);
+        for (const Number next : known.next) {
+          const std::uint32_t upper = look_up(next).upper;
+          if (upper == none || upper + 1 >= known.upper) continue;
+          known.upper = upper + 1;
+          changed     = true;
+        }
+      }
+    }
+  }
+
+  // Tells of some states whether so many tokens are enough.
+  void search(const std::vector<Number>& from, std::uint32_t left) {
+    Visits visits;
+    for (const Number id : from) visits.add(id, 0);
+    const bool is_whole = visit(visits, [left](const Known& known, std::uint32_t depth) {
+      return depth + known.lower > left;
+    });
+    relax(visits);
+    if (!is_whole) return;
+    for (const auto& [id, depth] : visits.all) {
+      Known& known = look_up(id);
+      known.lower  = std::max(known.lower, std::min(known.upper, left - std::min(left, depth) + 1));
+    }
+  }
+  // Tells how many tokens a state needs.
+  void find_shortest(Number id) {
+    Visits visits;
+    visits.add(id, 0);
+    std::uint32_t best  = look_up(id).upper;
+    const bool is_whole = visit(visits, [&best](const Known& known, std::uint32_t depth) {
+      if (known.upper != none) best = std::min(best, depth + known.upper);
+      return depth + known.lower >= best;
+    });
+    relax(visits);
+    Known& known = look_up(id);
+    if (is_whole) known.lower = known.upper;
+  }
+
+  GrammarConstraint constraint_;
+  CompletionOptions options_;
+  TokenMask banned_;
+  bool can_end_ = false;
+  std::optional<grammar::TextLengths::Worst> far_;
+  std::unordered_map<Number, Known> known_;
+  CompletionCounts counts_;
+};
+
+TOOLDECODE_INLINE Completions::Completions(const GrammarConstraint& constraint,
+                                           CompletionOptions options)
+    : search_(std::make_unique<Search>(constraint, std::move(options))) {}
+TOOLDECODE_INLINE Completions::Completions(Completions&&) noexcept            = default;
+TOOLDECODE_INLINE Completions& Completions::operator=(Completions&&) noexcept = default;
+TOOLDECODE_INLINE Completions::~Completions()                                 = default;
+
+TOOLDECODE_INLINE std::optional<std::size_t> Completions::shortest(State state,
+                                                                   std::size_t enough) {
+  return search_->shortest(state, enough);
+}
+
+TOOLDECODE_INLINE void Completions::narrow(State state, std::size_t remaining, MaskView words) {
+  TOOLDECODE_ASSERT(remaining > 0);
+  search_->narrow(state, remaining, words);
+}
+
+TOOLDECODE_INLINE const CompletionCounts& Completions::counts() const noexcept {
+  return search_->counts();
+}
+
+}  // namespace tooldecode

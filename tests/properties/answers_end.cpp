@@ -1,0 +1,138 @@
+// Whatever the grammar, the model and the budget: an answer that must end does, and conforms.
+#include <cstddef>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tooldecode/constraint/completions.hpp>
+#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/grammar/left_recursion.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+
+#include <nlohmann/json.hpp>
+#include <support/catch.hpp>
+#include <support/random_grammar.hpp>
+#include <support/random_model.hpp>
+#include <support/random_tools.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+struct Ends {
+  std::size_t answers = 0, narrow = 0, given_up = 0;
+
+  template <class C>
+  void judge(const C& constraint, unsigned seed, std::size_t budgets) {
+    const auto least =
+        Completions{constraint_of(constraint)}.shortest(constraint.initial(), 10'000);
+    if (!least) return;  // the vocabulary cannot write it
+    const test::RandomModel model{constraint.vocabulary_size(),
+                                  {.seed = seed, .spread = 6, .peak = seed % 3 == 0 ? 8.0F : 0.0F}};
+    const Decoder decode{model, constraint};
+    const std::vector<TokenId> prompt{static_cast<TokenId>(seed % constraint.vocabulary_size())};
+    for (std::size_t more = 0; more < budgets; ++more) {
+      const DecodeOptions options{.max_tokens  = *least + (more == 4 ? 60 : more * (1 + seed % 4)),
+                                  .temperature = seed % 2 == 0 ? 1.0F : 0.0F,
+                                  .seed        = seed,
+                                  .always_ends = true,
+                                  .max_completion_steps = 2'000};
+      INFO("seed " << seed << ", " << options.max_tokens << " tokens");
+      const Output out = decode(prompt, options);
+      REQUIRE(out.finish == Finish::end);
+      REQUIRE(out.tokens.size() < options.max_tokens);
+      auto state = constraint.initial();
+      for (const TokenId token : out.tokens) state = *constraint.advance(state, token);
+      REQUIRE(constraint.is_accepting(state));
+      ++answers;
+      narrow += out.tokens.size() + 1 == options.max_tokens;
+      given_up += out.searches_given_up;
+    }
+  }
+
+ private:
+  static const GrammarConstraint& constraint_of(const GrammarConstraint& one) { return one; }
+  static const GrammarConstraint& constraint_of(const ToolCallFSM& one) { return one.grammar(); }
+};
+
+nlohmann::ordered_json random_schema(std::mt19937& random, int depth) {
+  using Json = nlohmann::ordered_json;
+  switch (depth == 0 ? random() % 5 : random() % 9) {
+    case 0:
+      return {{"type", "string"}, {"minLength", random() % 3}};
+    case 1:
+      return {{"type", "integer"}, {"minimum", 10}};
+    case 2:
+      return {{"enum", {"red", "green", 10, true}}};
+    case 3:
+      return {{"type", "string"}, {"pattern", "^[a-z]{2}-[0-9]+$"}};
+    case 4:
+      return Json::object();
+    case 5:
+      return {{"type", "array"},
+              {"items", random_schema(random, depth - 1)},
+              {"minItems", random() % 3}};
+    case 6:
+      return {{"anyOf", {random_schema(random, depth - 1), random_schema(random, depth - 1)}}};
+    default: {
+      Json properties = Json::object(), required = Json::array();
+      for (const char* key : {"a", "bb", "other"}) {
+        properties[key] = random_schema(random, depth - 1);
+        if (random() % 2 == 0) required.push_back(key);
+      }
+      Json schema{{"type", "object"}, {"properties", properties}, {"required", required}};
+      if (random() % 2 == 0) schema["additionalProperties"] = false;
+      if (random() % 16 == 0) schema["minProperties"] = 2;
+      return schema;
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Ten thousand answers with a budget, none of them cut") {
+  Ends ends;
+  for (unsigned seed = 1; ends.answers < 7000; ++seed) {
+    test::RandomGrammar maker{std::mt19937(seed)};
+    const NodeId root = maker.node(3);
+    if (!maker.grammar.satisfiable()[root.index()] || grammar::is_left_recursive(maker.grammar)) {
+      continue;
+    }
+    std::vector<Vocabulary::Entry> entries{{"<end>", TokenType::control}};
+    for (const char c : test::RandomGrammar::alphabet) entries.push_back({std::string(1, c)});
+    for (int i = 0; i < 20; ++i) entries.push_back({maker.letters() + maker.letters()});
+    const Vocabulary vocabulary(entries, {.end_tokens = {0}});
+    ends.judge(GrammarConstraint(vocabulary, maker.grammar, root), seed, 6);
+  }
+  const std::size_t of_grammars = ends.answers;
+  const VocabularyIndex cache(test::call_vocabulary());
+  for (unsigned seed = 1; ends.answers < of_grammars + 1500; ++seed) {
+    std::mt19937 random(seed);
+    const auto schema = random_schema(random, 3);
+    INFO(schema);
+    ends.judge(JsonSchemaConstraint(cache, schema, {.whitespace = random() % 2 == 0 ? 0U : 3U}),
+               seed, 5);
+  }
+  const std::size_t of_schemas = ends.answers;
+  for (unsigned seed = 1; ends.answers < of_schemas + 1500; ++seed) {
+    std::mt19937 random(seed);
+    const ToolSet tools = test::random_tools(random);
+    const ChoiceOptions options{
+        .choice     = random() % 4 == 0 ? ToolChoice::automatic : ToolChoice::required,
+        .whitespace = random() % 2 == 0 ? 0U : 40U};
+    if (seed % 2 == 0) {
+      ends.judge(ToolCallFSM(cache, tools, PythonCall{}, options), seed, 5);
+    } else {
+      ends.judge(ToolCallFSM(cache, tools, JsonCall::hermes(), options), seed, 5);
+    }
+  }
+  std::cout << ends.answers << " answers, " << ends.narrow << " to the last token, "
+            << ends.given_up << " searches given up\n";
+  CHECK(ends.answers >= 10'000);
+  CHECK(ends.narrow > 2'000);
+}
