@@ -205,10 +205,12 @@ void run_call(const CallOptions& options, const td::ToolSet& tools, const Assist
   const td::ToolCallFSM calls = format.constrain(assistant.masks, tools, choice);
   const double build          = microseconds(std::chrono::steady_clock::now() - start);
   const auto prompt           = assistant.prompt(tools, format, {{"user", options.question}});
-  const td::DecodeOptions decode{
+  td::DecodeOptions decode{
       .max_tokens = options.max_tokens, .temperature = options.temperature, .seed = options.seed};
+  const td::DecodeOptions free = decode;
+  decode.always_ends           = true;  // what is constrained is never cut
   std::vector<Column> columns{
-      {"plain", "Plain decoding", answer_plainly(assistant, calls, prompt, decode)},
+      {"plain", "Plain decoding", answer_plainly(assistant, calls, prompt, free)},
       {"constrained", "Constrained decoding",
        answer_constrained(assistant, calls, prompt, decode)}};
   if (options.drafts.drafter != "none") {

@@ -106,6 +106,7 @@ std::vector<Result> evaluate(const Assistant<M>& assistant,
     const std::size_t m              = (index + turn) % methods.size();
     td::DecodeOptions method_options = options;
     method_options.temperature       = methods[m].temperature;
+    method_options.always_ends       = methods[m].constrained;
     const auto start                 = Clock::now();
     const auto calls                 = !methods[m].constrained ? judge
                                        : methods[m].types_only ? constrain(td::tools::with_types_only(row.tools))

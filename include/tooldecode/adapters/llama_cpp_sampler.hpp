@@ -111,6 +111,7 @@ template <Constraint C>
 [[nodiscard]] llama_sampler* make_sampler(std::shared_ptr<const C> constraint) {
   return detail::Sampler<C>::make(detail::Sampler<C>(std::move(constraint)));
 }
+/// The same for a constraint of its own.
 template <Constraint C>
 [[nodiscard]] llama_sampler* make_sampler(C constraint) {
   return make_sampler(std::make_shared<const C>(std::move(constraint)));
