@@ -18,7 +18,7 @@
 namespace tooldecode::llama_cpp {
 
 /// The tokens of llama.cpp's vocabulary: what it writes for each, and what it ends a text with
-/// (`llama_vocab_is_eog`, less what ends a message only, see `without_message_ends`).
+/// (`llama_vocab_is_eog`, less what ends a message only, see `without_false_ends`).
 ///
 /// \par Complexity  O(bytes of the tokens)
 /// \par Errors      Error{malformed_vocabulary} for a vocabulary without tokens
@@ -59,7 +59,7 @@ namespace tooldecode::llama_cpp {
     }
   }
   VocabularyOptions options;
-  options.end_tokens = vocabulary::without_message_ends(std::move(ends), entries);
+  options.end_tokens = vocabulary::without_false_ends(std::move(ends), entries);
   if (const llama_token begin = llama_vocab_bos(vocab); begin >= 0) options.begin_token = begin;
   if (const llama_token pad = llama_vocab_pad(vocab); pad >= 0) options.pad_token = pad;
   return Vocabulary(entries, std::move(options));
