@@ -67,9 +67,11 @@ def test_classes():
             _, document, _ = run("--method", "constrained", data=[dialogue(choice, calls, form)] * 2)
             only(document, error)
             assert document["constrained"]["samples"] == 2
-    _, document, _ = run("--method", "constrained,tool-decoding", "--oc", "1", "--max-tokens", "1",
-                         data=[dialogue("f", [("f", {"a": "q"})])])
-    only(document, "format")
+    rows = [dialogue("f", [("f", {"a": "q"})])]
+    only(run("--method", "tooldec-schema", "--max-tokens", "1", data=rows)[1], "format", "tooldec-schema")
+    for method in ("constrained", "tool-decoding"):  # ends, or is refused where it cannot
+        said = run("--method", method, "--oc", "1", "--max-tokens", "1", data=rows, status=2)
+        assert "no row can be used" in said and "shortest" in said, said
 
 
 def test_shares():
@@ -144,6 +146,22 @@ def test_types_only():
     only(document, "correct", "tooldec-schema")
     only(document, "correct", "constrained")
     only(document, "value", "tooldec")
+
+
+def test_repairs():
+    """A name that no tool has becomes the one with its suffix; what each method wrote can be read."""
+    tools = [tool("Tisch_buchen_II", {}), tool("qwx_weather_table", {})]
+    row = dialogue("required", [("qwx_weather_table", {})], tools=tools)
+    row["messages"][0]["content"] = "Please book a table at Luigi's for four people, outdoors."
+    with tempfile.TemporaryDirectory() as folder:
+        answers = pathlib.Path(folder) / "answers.jsonl"
+        run("--method", "greedy,fuzzy-matching,backtrace", "--answers", str(answers), data=[row])
+        lines = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
+    texts = {line["method"]: line["text"] for line in lines}
+    assert set(texts) == {"greedy", "fuzzy-matching", "backtrace"} and {line["id"] for line in lines} == {"own"}, lines
+    name, arguments = texts["greedy"].split("(", 1)
+    assert name[1:] not in ("Tisch_buchen_II", "qwx_weather_table") and name.endswith("_table"), texts
+    assert texts["fuzzy-matching"] == "[qwx_weather_table(" + arguments, texts
 
 
 def test_orders():

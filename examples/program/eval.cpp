@@ -106,7 +106,7 @@ std::vector<Result> evaluate(const Assistant<M>& assistant,
     const std::size_t m              = (index + turn) % methods.size();
     td::DecodeOptions method_options = options;
     method_options.temperature       = methods[m].temperature;
-    method_options.always_ends       = methods[m].constrained;
+    method_options.always_ends       = methods[m].constrained && !methods[m].may_be_cut;
     const auto start                 = Clock::now();
     const auto calls                 = !methods[m].constrained ? judge
                                        : methods[m].types_only ? constrain(td::tools::with_types_only(row.tools))
@@ -225,7 +225,8 @@ void add_eval(CLI::App& app) {
                   "held-out dialogues");
   sub->add_option("--method", options->methods,
                   "greedy, sampling, beam, self-consistency, constrained, tool-decoding; tooldec, "
-                  "which knows the types of arguments only, tooldec-schema, which knows all")
+                  "which knows the types of arguments only, tooldec-schema, which knows all; "
+                  "fuzzy-matching and backtrace, greedy with names mended, in Python's syntax")
       ->delimiter(',')
       ->capture_default_str();
   sub->add_option("--oc", options->orders, "at most so many orders, for tool-decoding")

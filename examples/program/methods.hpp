@@ -20,6 +20,7 @@
 #include <tooldecode/decode/tool_dec.hpp>
 
 #include <program/assistant.hpp>
+#include <program/name_repairs.hpp>
 
 namespace program {
 
@@ -38,6 +39,7 @@ struct Method {
       prepare;
   std::size_t orders = 0;      ///< of tool-decoding: at most so many orders
   bool types_only    = false;  ///< the constraint knows types of arguments and nothing more
+  bool may_be_cut    = false;  ///< constrained, but not such that answers end within their tokens
 };
 
 namespace detail {
@@ -88,7 +90,7 @@ std::vector<Method<M>> make_methods(const std::vector<std::string>& names,
                                     const std::vector<std::size_t>& orders,
                                     const std::vector<std::string>& only_orders) {
   using tooldecode::ToolCallFSM, tooldecode::Tokenizer;
-  constexpr std::size_t width = 6;  // beams and samples
+  constexpr std::size_t width = 6;  // beams, samples, and tries of backtrace
   const auto free             = [](auto strategy) {
     return [strategy](const M& model, const Tokenizer& tokenizer, const ToolCallFSM&) {
       return detail::decode_freely(model, tokenizer, strategy);
@@ -113,13 +115,26 @@ std::vector<Method<M>> make_methods(const std::vector<std::string>& names,
          const auto vote = [&calls](auto tokens) { return tooldecode::find_vote(calls, tokens); };
          return detail::decode_freely(model, tokenizer, tooldecode::SelfConsistency{width, vote});
        }},
+      {"fuzzy-matching", false, 0,
+       [](const M& model, const Tokenizer& tokenizer, const ToolCallFSM& calls) {
+         const auto decode = detail::decode_freely(model, tokenizer, tooldecode::Sequential{});
+         return [decode, &tokenizer, &calls](auto prompt, auto options) {
+           return repair_by_suffix(decode(prompt, options), tokenizer, calls.tools());
+         };
+       }},
+      {"backtrace", false, 0,
+       [](const M& model, const Tokenizer& tokenizer, const ToolCallFSM& calls) {
+         return Backtrace{model, tokenizer, calls, width};
+       }},
       {.name        = "tooldec",
        .constrained = true,
        .prepare     = constrained(tooldecode::ToolDec{}),
-       .types_only  = true},
+       .types_only  = true,
+       .may_be_cut  = true},
       {.name        = "tooldec-schema",
        .constrained = true,
-       .prepare     = constrained(tooldecode::ToolDec{})},
+       .prepare     = constrained(tooldecode::ToolDec{}),
+       .may_be_cut  = true},
       {"constrained", true, 0, constrained(tooldecode::Sequential{})},
   };
   std::vector<Method<M>> methods;
@@ -146,9 +161,10 @@ std::vector<Method<M>> make_methods(const std::vector<std::string>& names,
     const auto found = std::find_if(plain.begin(), plain.end(),
                                     [&](const Method<M>& method) { return method.name == name; });
     if (found == plain.end()) {
-      throw tooldecode::Error(tooldecode::Errc::invalid_option, name,
-                              "no such method; there are greedy, sampling, beam, self-consistency, "
-                              "tooldec, tooldec-schema, constrained and tool-decoding");
+      throw tooldecode::Error(
+          tooldecode::Errc::invalid_option, name,
+          "no such method; there are greedy, sampling, beam, self-consistency, "
+          "fuzzy-matching, backtrace, tooldec, tooldec-schema, constrained and tool-decoding");
     }
     methods.push_back(*found);
   }

@@ -41,7 +41,7 @@ inline void add_model_options(CLI::App& sub, ModelOptions& options) {
   sub.add_option("--threads", options.threads, "of a GGUF file's model")
       ->capture_default_str()
       ->check(CLI::Range(1, 256));
-  sub.add_option("--context", options.context,
+  sub.add_option("--context-size", options.context,
                  "tokens that all sequences of a GGUF file's model hold together")
       ->capture_default_str()
       ->check(CLI::Range(64, 1 << 20));

@@ -15,8 +15,8 @@
 
 namespace program {
 
-/// Gives what its model would give, but reads the prompt once: a new cache that is fed it becomes a
-/// fork.
+/// Gives what its model would give, but reads the prompt once: a new cache that is fed it, or more
+/// that begins with it, starts as a fork.
 template <tooldecode::TreeModel M>
 class PrefilledModel {
   using TokenId                  = tooldecode::TokenId;
@@ -52,8 +52,8 @@ class PrefilledModel {
   }
 
   void forward(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits) const {
-    if (!is_prompt(cache, tokens)) return model_->forward(cache, tokens, logits);
-    cache = model_->fork(cache_);
+    const auto rest = behind_prompt(cache, tokens);
+    if (!rest.empty()) return model_->forward(cache, rest, logits);
     std::ranges::copy(last_, logits.begin());
   }
   void forward_batch(std::span<Cache* const> caches,
@@ -62,7 +62,7 @@ class PrefilledModel {
     requires tooldecode::BatchModel<M>
   {
     for (std::size_t i = 0; i < caches.size(); ++i) {
-      if (!is_prompt(*caches[i], tokens[i])) continue;
+      if (!begins_with_prompt(*caches[i], tokens[i])) continue;
       for (std::size_t j = 0; j < caches.size(); ++j)
         forward(*caches[j], tokens[j], logits.subspan(j * last_.size(), last_.size()));
       return;
@@ -87,9 +87,10 @@ class PrefilledModel {
   void forward_hidden(Cache& cache, std::span<const TokenId> tokens, std::span<float> hidden) const
     requires has_head
   {
-    if (!is_prompt(cache, tokens)) return model_->forward_hidden(cache, tokens, hidden);
-    cache = model_->fork(cache_);
-    std::ranges::copy(hidden_, hidden.begin());
+    const auto rest  = behind_prompt(cache, tokens);
+    const auto known = (tokens.size() - rest.size()) * hidden_size();
+    std::copy_n(hidden_.begin(), known, hidden.begin());
+    if (!rest.empty()) model_->forward_hidden(cache, rest, hidden.subspan(known));
   }
   void forward_tree_hidden(Cache& cache, std::span<const TokenId> tokens,
                            std::span<const std::uint64_t> ancestors, std::span<float> hidden) const
@@ -99,8 +100,16 @@ class PrefilledModel {
   }
 
  private:
-  [[nodiscard]] bool is_prompt(const Cache& cache, std::span<const TokenId> tokens) const {
-    return model_->length(cache) == 0 && std::ranges::equal(tokens, prompt_);
+  [[nodiscard]] bool begins_with_prompt(const Cache& cache, std::span<const TokenId> tokens) const {
+    return model_->length(cache) == 0 && tokens.size() >= prompt_.size() &&
+           std::ranges::equal(tokens.first(prompt_.size()), prompt_);
+  }
+  // What is left to be read of tokens; the cache holds those before it.
+  [[nodiscard]] std::span<const TokenId> behind_prompt(Cache& cache,
+                                                       std::span<const TokenId> tokens) const {
+    if (!begins_with_prompt(cache, tokens)) return tokens;
+    cache = model_->fork(cache_);
+    return tokens.subspan(prompt_.size());
   }
 
   const M* model_;
