@@ -49,7 +49,6 @@ TEST_CASE("a llama_vocab has the tokens that its file has") {
 }
 
 TEST_CASE("a llama_vocab of byte tokens, user-defined ones and unused ones") {
-  td::test::MakeGguf file;
   std::vector<std::string> names{"<unk>", "<s>", "</s>"};
   std::vector<std::int32_t> types{2, 3, 3};
   std::vector<float> scores{0, 0, 0};

@@ -39,7 +39,7 @@ struct LlamaConfig {
   bool tied_head                = false;  ///< the head is the embedding
   bool attention_biases         = false;  ///< query, key and value have biases
   /// [head_size / 2] that the rotary frequencies are divided by, as for Llama 3.1; empty: by 1.
-  std::vector<float> rope_factors;
+  std::vector<float> rope_factors{};
 
   /// Reads a config.json file.
   [[nodiscard]] static LlamaConfig load(const std::filesystem::path& path) {
