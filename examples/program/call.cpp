@@ -22,11 +22,11 @@ namespace td = tooldecode;
 
 struct CallOptions {
   ModelOptions model;
-  std::string tools      = example_data("tools.json").string();
-  std::string format     = "python";
-  std::string choice     = "auto";
-  std::string reasoning  = "no";
-  std::string question   = "Please book a table at Luigi's for four people, outdoors.";
+  std::string tools     = example_data("tools.json").string();
+  std::string format    = "python";
+  std::string choice    = "auto";
+  std::string reasoning = "no";
+  std::string question;
   float temperature      = 0;
   std::uint64_t seed     = 1;
   std::size_t max_tokens = 128;
@@ -195,8 +195,17 @@ td::Output speculate(const CallOptions& options, const Assistant<M>& assistant,
   }
 }
 
+// What a model is asked that is asked nothing.
 template <class M>
-void run_call(const CallOptions& options, const td::ToolSet& tools, const Assistant<M>& assistant) {
+std::string default_question() {
+  if (std::same_as<M, td::LlamaModel>)
+    return "Please book a table at Luigi's for four people, outdoors.";
+  return "What is the weather in Oslo?";
+}
+
+template <class M>
+void run_call(CallOptions options, const td::ToolSet& tools, const Assistant<M>& assistant) {
+  if (options.question.empty()) options.question = default_question<M>();
   const Format& format        = format_named(options.format);
   const auto start            = std::chrono::steady_clock::now();
   td::ChoiceOptions choice    = parse_choice(options.choice);
@@ -279,7 +288,8 @@ void add_call(CLI::App& app) {
   sub->add_flag("--context", options->drafts.with_context,
                 "draft with the prompt's tokens too, however rare");
   sub->add_flag("--json", options->json, "print one JSON object and nothing else");
-  sub->add_option("question", options->question, "what to ask")->capture_default_str();
+  sub->add_option("question", options->question,
+                  "what to ask; by default something about --tools' default");
   sub->callback([options] { run_call(*options); });
 }
 

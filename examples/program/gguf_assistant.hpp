@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,6 +27,11 @@ inline Assistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::pat
                                                       const tooldecode::LlamaCppOptions& options,
                                                       Shots shots) {
   using tooldecode::TokenId;
+  llama_log_set(
+      [](ggml_log_level level, const char* text, void*) {
+        if (level == GGML_LOG_LEVEL_ERROR) std::cerr << text;
+      },
+      nullptr);
   auto model      = tooldecode::LlamaCppModel::load(file, options);
   const auto name = [&](llama_token token) {
     return std::string(token < 0 ? "" : llama_vocab_get_text(model.vocab(), token));

@@ -29,8 +29,8 @@ struct ModelOptions {
   std::string name       = example_data("tiny").string();
   std::int32_t threads   = 1;
   std::size_t context    = 4096;  ///< most tokens of all sequences
-  std::size_t shots      = 0;
-  std::string shots_from = example_data("tiny/heldout.jsonl").string();
+  std::size_t shots      = 2;
+  std::string shots_from = example_data("shots.jsonl").string();
 };
 
 inline void add_model_options(CLI::App& sub, ModelOptions& options) {

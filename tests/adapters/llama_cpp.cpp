@@ -143,9 +143,11 @@ TEST_CASE("a chain of llama.cpp's own samplers writes what the decoder writes") 
   const td::Decoder decode{model, *calls};
   const auto expected = decode(prompt, {.max_tokens = 40, .skip_forced = false});
 
+  //! [chain]
   llama_sampler* chain = llama_sampler_chain_init(llama_sampler_chain_default_params());
   llama_sampler_chain_add(chain, td::llama_cpp::make_sampler(calls));
   llama_sampler_chain_add(chain, llama_sampler_init_greedy());
+  //! [chain]
   auto cache = model.make_cache();
   std::vector<float> logits(model.vocabulary_size());
   std::vector<td::TokenId> tokens;
