@@ -1,0 +1,128 @@
+/// \file
+/// Chain: a prompt continued by llama.cpp alone, with samplers of its chains.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/adapters/llama_cpp_model.hpp>
+#include <tooldecode/core/types.hpp>
+
+#include <llama.h>
+
+struct FreeLlama {
+  void operator()(llama_context* context) const { llama_free(context); }
+  void operator()(llama_sampler* sampler) const { llama_sampler_free(sampler); }
+};
+using Sampler = std::unique_ptr<llama_sampler, FreeLlama>;
+
+/// What was written, and how long choosing its tokens took.
+struct Written {
+  std::vector<tooldecode::TokenId> tokens;
+  bool is_cut        = false;
+  double choosing    = 0;  ///< seconds in samplers, of which a constraint is one
+  std::size_t passes = 0;
+};
+
+/// One sequence of a context of its own.
+class Chain {
+ public:
+  Chain(llama_model* model, const tooldecode::LlamaCppOptions& options) {
+    llama_context_params parameters = llama_context_default_params();
+    parameters.n_ctx                = options.cells;
+    parameters.n_batch              = options.batch;
+    parameters.n_ubatch             = options.batch;
+    parameters.n_threads            = options.threads;
+    parameters.n_threads_batch      = options.threads;
+    parameters.type_k               = options.cache_type;
+    parameters.type_v               = options.cache_type;
+    parameters.flash_attn_type      = options.flash_attention;
+    parameters.no_perf              = true;
+    context_.reset(llama_init_from_model(model, parameters));
+    if (!context_) throw std::runtime_error("llama.cpp makes no context");
+    vocab_ = llama_model_get_vocab(model);
+  }
+
+  [[nodiscard]] const llama_vocab* vocab() const { return vocab_; }
+
+  /// Reads all of a prompt but its last token, which each answer reads anew.
+  void read(const std::vector<tooldecode::TokenId>& prompt) {
+    llama_memory_clear(llama_get_memory(context_.get()), true);
+    prompt_          = prompt;
+    const auto batch = llama_n_batch(context_.get());
+    for (std::size_t at = 0; at + 1 < prompt_.size(); at += batch) {
+      decode(prompt_.data() + at, std::min<std::size_t>(batch, prompt_.size() - 1 - at));
+    }
+  }
+
+  /// Continues it by greedy choice among what a sampler leaves; none leaves all.
+  /// \param token_first  the best of all tokens is shown to the sampler alone, and the rest only where
+  ///                     it is refused: what llama.cpp's own programs do with a grammar
+  [[nodiscard]] Written write(llama_sampler* constraint, bool token_first, std::size_t max_tokens) {
+    llama_memory_seq_rm(llama_get_memory(context_.get()), 0,
+                        static_cast<llama_pos>(prompt_.size()) - 1, -1);
+    Written written;
+    llama_token token = prompt_.back();
+    while (true) {
+      decode(&token, 1);
+      ++written.passes;
+      const auto start = std::chrono::steady_clock::now();
+      token            = choose(constraint, token_first);
+      written.choosing +=
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      if (llama_vocab_is_eog(vocab_, token)) return written;
+      written.tokens.push_back(token);
+      if (written.tokens.size() == max_tokens) {
+        written.is_cut = true;
+        return written;
+      }
+    }
+  }
+
+ private:
+  void decode(llama_token* tokens, std::size_t count) {
+    if (llama_decode(context_.get(),
+                     llama_batch_get_one(tokens, static_cast<std::int32_t>(count))) != 0)
+      throw std::runtime_error("llama.cpp does not decode");
+  }
+
+  // As llama_sampler_sample, but that the first try may be of one token.
+  [[nodiscard]] llama_token choose(llama_sampler* constraint, bool token_first) {
+    const float* logits = llama_get_logits_ith(context_.get(), -1);
+    const auto size     = static_cast<std::size_t>(llama_vocab_n_tokens(vocab_));
+    if (token_first || constraint == nullptr) {
+      const auto best = static_cast<llama_token>(std::max_element(logits, logits + size) - logits);
+      llama_token_data one{best, logits[best], 0};
+      llama_token_data_array single{&one, 1, -1, false};
+      if (constraint == nullptr) return best;
+      llama_sampler_apply(constraint, &single);
+      if (std::isfinite(one.logit)) {
+        llama_sampler_accept(constraint, best);
+        return best;
+      }
+    }
+    candidates_.resize(size);
+    for (std::size_t i = 0; i < size; ++i)
+      candidates_[i] = {static_cast<llama_token>(i), logits[i], 0};
+    llama_token_data_array all{candidates_.data(), size, -1, false};
+    llama_sampler_apply(constraint, &all);
+    const auto best = std::max_element(
+        all.data, all.data + all.size,
+        [](const llama_token_data& a, const llama_token_data& b) { return a.logit < b.logit; });
+    const llama_token token = best->id;
+    llama_sampler_accept(constraint, token);
+    return token;
+  }
+
+  std::unique_ptr<llama_context, FreeLlama> context_;
+  const llama_vocab* vocab_ = nullptr;
+  std::vector<tooldecode::TokenId> prompt_;
+  std::vector<llama_token_data> candidates_;
+};

@@ -1,0 +1,316 @@
+// What a constraint costs inside llama.cpp: its own grammar, ours, and none, in one run with the same model, prompts
+// and threads.
+#include <algorithm>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/adapters/llama_cpp.hpp>
+#include <tooldecode/constraint/ebnf_constraint.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/tools/classify.hpp>
+
+#include <CLI/CLI.hpp>
+#include <llama_cpp/chain.hpp>
+#include <llama_cpp/json_grammar.hpp>
+#include <nlohmann/json.hpp>
+#include <program/models.hpp>
+#include <program/prefilled_model.hpp>
+#include <program/progress.hpp>
+#include <program/rows.hpp>
+#include <program/run_record.hpp>
+#include <program/speculation.hpp>
+
+namespace {
+
+namespace td    = tooldecode;
+using Json      = nlohmann::ordered_json;
+using Clock     = std::chrono::steady_clock;
+using Assistant = program::Assistant<td::LlamaCppModel>;
+using Prefilled = program::PrefilledModel<td::LlamaCppModel>;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// One row as the contenders see it.
+struct Task {
+  const Assistant& assistant;
+  const program::Row& row;
+  const td::ChoiceOptions& choice;
+  Chain& chain;            // has read the prompt but its last token
+  const Prefilled& model;  // the same
+  const std::vector<td::TokenId>& prompt;
+  std::size_t max_tokens;
+};
+
+struct Contender {
+  std::string name;
+  // Builds the constraint and gives what writes under it.
+  std::function<std::function<Written()>(const Task&)> prepare;
+
+  std::size_t calls = 0, tokens = 0, passes = 0, cut = 0, conforming = 0, right = 0, refused = 0;
+  double build = 0, choosing = 0, seconds = 0;
+  std::vector<std::string> texts{};
+
+  [[nodiscard]] double per_call(double total) const {
+    return 1000 * total / static_cast<double>(std::max<std::size_t>(1, calls));
+  }
+};
+
+std::function<Written()> through_chain(const Task& task, Sampler sampler, bool token_first) {
+  auto shared = std::shared_ptr<llama_sampler>(std::move(sampler));
+  return [&task, shared, token_first] {
+    return task.chain.write(shared.get(), token_first, task.max_tokens);
+  };
+}
+
+Sampler own_grammar(const Task& task) {
+  Sampler sampler(
+      llama_sampler_init_grammar(task.chain.vocab(), json_grammar(task.row.tools).c_str(), "root"));
+  if (!sampler) throw std::runtime_error("llama.cpp refuses its grammar");
+  return sampler;
+}
+
+td::ToolCallFSM constrain(const Task& task) {
+  return task.row.format->constrain(task.assistant.masks, task.row.tools, task.choice);
+}
+
+std::function<Written()> through_decoder(const Task& task, const std::string& drafter) {
+  const auto calls = std::make_shared<const td::ToolCallFSM>(constrain(task));
+  return [&task, calls, drafter] {
+    const td::DecodeOptions options{.max_tokens = task.max_tokens + 1, .always_ends = true};
+    const auto output = drafter.empty() ? td::Decoder{task.model, *calls}(task.prompt, options)
+                                        : *program::TextDrafters(task.assistant)(
+                                              task.model, *calls, task.prompt, options, drafter);
+    const auto& times = output.times;
+    return Written{.tokens   = output.tokens,
+                   .is_cut   = output.finish != td::Finish::end,
+                   .choosing = std::chrono::duration<double>(times.constraint + times.sampling +
+                                                             times.drafting)
+                                   .count(),
+                   .passes = output.passes};
+  };
+}
+
+std::vector<Contender> make_contenders() {
+  return {
+      {"no grammar",
+       [](const Task& task) -> std::function<Written()> {
+         return [&task] { return task.chain.write(nullptr, true, task.max_tokens); };
+       }},
+      {"llama.cpp, its grammar",
+       [](const Task& task) { return through_chain(task, own_grammar(task), false); }},
+      {"llama.cpp, its grammar, best token first",
+       [](const Task& task) { return through_chain(task, own_grammar(task), true); }},
+      {"llama.cpp, the same grammar by tooldecode",
+       [](const Task& task) {
+         td::EbnfConstraint grammar{task.assistant.masks, json_grammar(task.row.tools)};
+         return through_chain(task, Sampler(td::llama_cpp::make_sampler(std::move(grammar))),
+                              false);
+       }},
+      {"llama.cpp, sampler of tooldecode",
+       [](const Task& task) {
+         return through_chain(task, Sampler(td::llama_cpp::make_sampler(constrain(task))), false);
+       }},
+      {"tooldecode, forced tokens", [](const Task& task) { return through_decoder(task, ""); }},
+      {"tooldecode, forced tokens and lookup drafts",
+       [](const Task& task) { return through_decoder(task, "forced+lookup"); }},
+  };
+}
+
+void run(Contender& contender, const Task& task, const td::ToolCallFSM& judge) {
+  const auto start = Clock::now();
+  Written written;
+  double build = 0;
+  try {
+    const auto write = contender.prepare(task);
+    build            = seconds_since(start);
+    written          = write();
+  } catch (const std::exception& error) {
+    ++contender.refused;
+    contender.texts.emplace_back();
+    std::cerr << contender.name << ", " << task.row.id << ": " << error.what() << '\n';
+    return;
+  }
+  contender.seconds += seconds_since(start);
+  contender.build += build;
+  contender.choosing += written.choosing;
+  ++contender.calls;
+  contender.tokens += written.tokens.size();
+  contender.passes += written.passes;
+  contender.cut += written.is_cut;
+  const std::string text = task.assistant.tokenizer.vocabulary().decode(written.tokens);
+  contender.conforming += !judge.find_refusal(text);
+  contender.right +=
+      td::classify(task.row.expected, text, *task.row.format, task.row.tools).error ==
+      td::ErrorClass::correct;
+  contender.texts.push_back(text);
+}
+
+std::string fixed(double value, int digits) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(digits) << value;
+  return out.str();
+}
+
+struct Options {
+  program::ModelOptions model{.name = "smollm2"};
+  std::vector<std::string> data;
+  std::string json;
+  std::size_t limit      = 0;
+  std::size_t max_tokens = 96;
+};
+
+Json report_json(const std::vector<Contender>& contenders, double reading) {
+  const Contender& plain = contenders[0];
+  const double choice    = plain.choosing / static_cast<double>(plain.passes);
+  Json list              = Json::array();
+  for (const Contender& c : contenders) {
+    // What choosing costs beyond that of plain decoding, as many times as it was done.
+    const double constraint = c.build + c.choosing - choice * static_cast<double>(c.passes);
+    list.push_back(
+        {{"contender", c.name},
+         {"calls", c.calls},
+         {"refused", c.refused},
+         {"cut", c.cut},
+         {"conforming", c.conforming},
+         {"right", c.right},
+         {"tokens_per_call", static_cast<double>(c.tokens) / static_cast<double>(c.calls)},
+         {"passes_per_call", static_cast<double>(c.passes) / static_cast<double>(c.calls)},
+         {"build_ms", c.per_call(c.build)},
+         {"constraint_us_per_pass", 1e6 * (constraint - c.build) / static_cast<double>(c.passes)},
+         {"constraint_share", constraint / c.seconds},
+         {"constraint_share_with_prompt", constraint / (c.seconds + reading)},
+         {"ms_per_call", c.per_call(c.seconds)},
+         {"ms_per_call_with_prompt", c.per_call(c.seconds + reading)},
+         {"time_to_grammar", c.seconds / contenders[1].seconds},
+         {"time_to_token_first", c.seconds / contenders[2].seconds}});
+  }
+  return list;
+}
+
+void print(const Json& list) {
+  std::cout
+      << "| contender | calls | cut | conform | right | tokens | passes | build ms | constraint us/pass | "
+         "its share of a call | with the prompt | ms/call | time / grammar | time / best token first |\n"
+         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | "
+         "---: |\n";
+  const auto percent = [](const Json& share) { return fixed(100 * share.get<double>(), 1) + " %"; };
+  for (const Json& c : list) {
+    std::cout << "| " << c["contender"].get<std::string>() << " | " << c["calls"] << " | "
+              << c["cut"] << " | " << c["conforming"] << " | " << c["right"] << " | "
+              << fixed(c["tokens_per_call"], 1) << " | " << fixed(c["passes_per_call"], 1) << " | "
+              << fixed(c["build_ms"], 2) << " | " << fixed(c["constraint_us_per_pass"], 1) << " | "
+              << percent(c["constraint_share"]) << " | "
+              << percent(c["constraint_share_with_prompt"]) << " | " << fixed(c["ms_per_call"], 1)
+              << " | " << fixed(c["time_to_grammar"], 3) << " | "
+              << fixed(c["time_to_token_first"], 3) << " |\n";
+  }
+}
+
+void run_all(const Options& options, const Assistant& assistant) {
+  std::vector<program::Row> rows;
+  program::LeftOut left_out;
+  for (const std::string& path : options.data)
+    program::read_rows(path, options.limit, rows, left_out);
+  std::erase_if(rows, [](const program::Row& row) { return row.expected.size() != 1; });
+
+  const td::LlamaCppOptions settings{.cells   = static_cast<std::uint32_t>(options.model.context),
+                                     .threads = options.model.threads};
+  const std::unique_ptr<llama_model, decltype(&llama_model_free)> model(
+      llama_model_load_from_file(assistant.place.c_str(), llama_model_default_params()),
+      llama_model_free);
+  if (!model) throw std::runtime_error("llama.cpp does not load " + assistant.place.string());
+  Chain chain(model.get(), settings);
+
+  auto contenders = make_contenders();
+  double reading  = 0;
+  program::Progress progress(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    program::Row& row        = rows[i];
+    row.format               = &program::format_named("json");
+    td::ChoiceOptions choice = row.choice;
+    choice.choice            = td::ToolChoice::required;
+    choice.max_calls         = 1;          // the grammar of llama.cpp is of one
+    std::optional<td::ToolCallFSM> judge;  // of any white space, as llama.cpp's grammars have it
+    try {
+      judge.emplace(row.format->constrain(assistant.masks, row.tools, choice));
+    } catch (const td::Error& error) {
+      left_out.add(error, row.id);
+      continue;
+    }
+    choice.whitespace = 0;
+    const auto prompt = assistant.prompt(row.tools, *row.format, row.messages);
+    const auto start  = Clock::now();
+    chain.read(prompt);
+    reading += seconds_since(start);
+    const Prefilled prefilled{assistant.model, {prompt.begin(), prompt.end() - 1}};
+    const Task task{assistant, row, choice, chain, prefilled, prompt, options.max_tokens};
+    for (std::size_t turn = 0; turn < contenders.size(); ++turn)
+      run(contenders[(i + turn) % contenders.size()], task, *judge);
+    progress.advance();
+  }
+  progress.finish();
+  if (contenders[0].calls == 0)
+    throw std::runtime_error("no row can be used\n" + left_out.report());
+
+  const Json list  = report_json(contenders, reading);
+  std::size_t same = 0;
+  for (std::size_t i = 0; i < contenders[1].texts.size(); ++i)
+    same += !contenders[1].texts[i].empty() && contenders[1].texts[i] == contenders[3].texts[i];
+  print(list);
+  std::cout << "\nThe prompt takes " << fixed(contenders[0].per_call(reading), 0)
+            << " ms. Of the same grammar, " << same << " texts of " << contenders[1].calls
+            << " are the same by llama.cpp and by tooldecode.\n"
+            << left_out.report();
+  if (!options.json.empty()) {
+    const Json report{{"made_by", program::run_record()},
+                      {"prompt_ms", contenders[0].per_call(reading)},
+                      {"same_texts", same},
+                      {"left_out", left_out.count()},
+                      {"contenders", list}};
+    std::ofstream(options.json) << report.dump(2) << '\n';
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"What a constraint costs inside llama.cpp: its own grammar, tooldecode's, and none"};
+  Options options;
+  program::add_model_options(app, options.model);
+  app.add_option("--data", options.data,
+                 "JSONL (or .gz) rows as `tooldecode eval` reads; those of one call count")
+      ->required();
+  app.add_option("--limit", options.limit, "first rows of each file only; 0: all");
+  app.add_option("--max-tokens", options.max_tokens, "most tokens of an answer")
+      ->capture_default_str();
+  app.add_option("--json", options.json, "write the numbers to this file");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    program::with_assistant(options.model, [&]<class M>(const program::Assistant<M>& assistant) {
+      if constexpr (std::same_as<M, td::LlamaCppModel>) {
+        run_all(options, assistant);
+      } else {
+        throw td::Error(td::Errc::invalid_option, "--model", "must be one that llama.cpp runs");
+      }
+    });
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 2;
+  }
+}
