@@ -102,7 +102,7 @@ TEST_CASE("SmolLM2's speculative calls are its plain ones, but for near-ties") {
     const td::Decoder plain{model, calls};
     const td::DrafterGroup drafters{
         td::PromptLookupDrafter{masks},
-        td::ForcedDrafter{[&](std::string_view text) { return tokenizer.encode(text); }}};
+        td::ForcedDrafter{[](std::string_view text) { return world()->tokenizer.encode(text); }}};
     const td::Decoder speculative{model, calls,
                                   td::TreeSpeculation{drafters, td::TreeVerifier{td::Walk{}}}};
     const auto expected = plain(prompt, options);

@@ -125,7 +125,7 @@ TEST_CASE("llama.cpp gives the logits that LlamaModel gives") {
     CHECK(model.context_length() == 200);
     auto cache = model.make_cache();
     auto other = reference.make_cache();
-    for (const std::size_t count : {1, 7, 2, 60}) {
+    for (const std::size_t count : {1U, 7U, 2U, 60U}) {
       const Tokens tokens = random_tokens(random, count);
       check_near(logits_after(model, cache, tokens), logits_after(reference, other, tokens));
     }

@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -123,6 +126,62 @@ void require_as_alone(const M& model, const C& constraint, const std::vector<Scr
   }
 }
 
+/// A model whose caches hold so many tokens together, and are so many at most; a pass for which that
+/// is too little leaves some of its sequences longer, as one that runs them one by one does.
+struct CrowdedModel {
+  class Cache {
+   public:
+    Cache(td::test::RandomModel::Cache held, std::shared_ptr<std::vector<const Cache*>> all)
+        : inner(std::move(held)), all_(std::move(all)) {
+      all_->push_back(this);
+    }
+    Cache(Cache&& other) noexcept : Cache(std::move(other.inner), other.all_) {
+      other.inner.tokens.clear();
+      other.leave();
+    }
+    Cache& operator=(Cache&& other) noexcept {
+      std::swap(inner, other.inner);
+      return *this;
+    }
+    ~Cache() { leave(); }
+
+    td::test::RandomModel::Cache inner;
+
+   private:
+    void leave() { std::erase(*all_, this); }
+    std::shared_ptr<std::vector<const Cache*>> all_;
+  };
+
+  CrowdedModel(const td::test::RandomModel& model, std::size_t tokens, std::size_t caches)
+      : inner(&model), cells(tokens), most(caches) {}
+
+  [[nodiscard]] std::size_t vocabulary_size() const { return inner->vocabulary_size(); }
+  [[nodiscard]] Cache make_cache() const { return make(inner->make_cache()); }
+  [[nodiscard]] std::size_t length(const Cache& cache) const { return inner->length(cache.inner); }
+  [[nodiscard]] Cache fork(const Cache& cache) const { return make(inner->fork(cache.inner)); }
+  void truncate(Cache& cache, std::size_t length) const { inner->truncate(cache.inner, length); }
+  void forward(Cache& cache, std::span<const td::TokenId> tokens, std::span<float> logits) const {
+    std::size_t used = tokens.size();
+    for (const Cache* one : *all) used += inner->length(one->inner);
+    if (used > cells) refuse("cells");
+    inner->forward(cache.inner, tokens, logits);
+  }
+
+  [[nodiscard]] Cache make(td::test::RandomModel::Cache held) const {
+    if (all->size() >= most) refuse("sequences");
+    return {std::move(held), all};
+  }
+  [[noreturn]] void refuse(const char* what) const {
+    ++*refused;
+    throw td::Error(td::Errc::limit_exceeded, what, "all are in use");
+  }
+
+  const td::test::RandomModel* inner;
+  std::size_t cells, most;
+  std::shared_ptr<std::vector<const Cache*>> all = std::make_shared<std::vector<const Cache*>>();
+  std::shared_ptr<std::size_t> refused           = std::make_shared<std::size_t>(0);
+};
+
 }  // namespace
 
 TEST_CASE("each answer in a batch is that of a decoder alone") {
@@ -230,6 +289,45 @@ TEST_CASE("a sequence that is taken out is told nothing more, and its place is f
   CHECK(batch.present() == 1);  // the third waits, and keeps its place
   batch.leave(third);
   CHECK(batch.present() == 0);
+}
+
+TEST_CASE("caches that share too little room change nothing but the passes") {
+  constexpr std::size_t size = 50;
+  std::size_t preempted = 0, refused = 0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const td::test::RandomModel whole{size, {.seed = seed}};
+    const td::test::RandomTable table{size, seed};
+    std::vector<Script> scripts;
+    std::size_t longest = 0;
+    for (auto count = 2 + random() % 8; count > 0; --count) {
+      scripts.push_back(random_script(random, size));
+      std::size_t length = scripts.back().prompt.size();
+      for (std::size_t turn = 0; turn <= scripts.back().more.size(); ++turn) {
+        length += scripts.back().options.max_tokens;
+        if (turn < scripts.back().more.size()) length += scripts.back().more[turn].size();
+      }
+      longest = std::max(longest, length);
+    }
+    const CrowdedModel model{whole, longest + random() % 20, 2 + random() % 5};
+    const td::BatchOptions options{.max_batch    = 2 + random() % 4,
+                                   .prefix_cache = random() % 2 == 0 ? 0U : 200U};
+    preempted += run(model, table, td::DrafterGroup<>{}, options, scripts, random).preempted;
+    refused += *model.refused;
+    require_as_alone(whole, table, scripts);
+  }
+  CHECK(preempted > 100);
+  CHECK(refused > preempted);
+}
+
+TEST_CASE("a sequence that has all the room and needs more ends the step with an error") {
+  const td::test::RandomModel whole{20, {}};
+  const td::test::RandomTable table{20, 1};
+  const CrowdedModel model{whole, 3, 4};
+  td::ContinuousBatch<CrowdedModel, td::test::RandomTable, td::DrafterGroup<>> batch{model};
+  batch.add({.prompt = {1, 2, 3, 4}, .constraint = table, .drafter = td::DrafterGroup<>{}});
+  CHECK_THROWS_AS(batch.step(), td::Error);
 }
 
 TEST_CASE("wrong requests are refused before they join") {

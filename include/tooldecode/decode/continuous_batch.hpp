@@ -15,7 +15,9 @@
 #include <vector>
 
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/diagnose.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
@@ -68,6 +70,7 @@ struct BatchCounts {
   std::size_t generated_tokens = 0;
   std::size_t drafted_tokens   = 0;
   std::size_t accepted_tokens  = 0;  ///< of the drafted
+  std::size_t preempted        = 0;  ///< times that a sequence gave up its cache, to read all anew
 };
 
 /// Decodes sequences in one batch: a new one joins, and one that has ended leaves, between any two
@@ -78,10 +81,14 @@ struct BatchCounts {
 /// answer is that of a Decoder alone, token for token, where the model's rows do not depend on what
 /// else is in its batch.
 ///
+/// Caches may share a memory that is too small for all, as those of LlamaCppModel: where a pass
+/// throws Error{limit_exceeded} the prefix cache is emptied, and then the sequence that came last
+/// gives up its cache and waits until another one leaves; what it has written stays.
+///
 /// \par Shapes      at most `max_batch` rows of logits [V]
 /// \par Complexity  step: one pass for those without a draft, one for each with one
 /// \par Threads     one thread at a time; refers to the model
-/// \par Errors      as Decoder from `add`, nothing afterwards
+/// \par Errors      as Decoder from `add`; afterwards what a pass throws, but for what more room mends
 /// \par Source      Nichols et al., arXiv:2512.15834, the loops of Algorithms 3 and 5; Yu et al.,
 ///                  Orca, OSDI 2022, section 4.1
 template <class M, class C, class D>
@@ -120,10 +127,11 @@ class ContinuousBatch {
   /// One iteration; false where no sequence could be moved on.
   bool step() {
     admit();
+    unpark();
     bool moved = false;
     std::vector<Slot*> reading;
     for (const auto& slot : present_) {
-      if (slot->waits) continue;
+      if (slot->waits || slot->parked) continue;
       moved     = true;
       auto& now = *slot->now;
       while (!now.is_finished() && now.take_forced()) {}
@@ -161,6 +169,7 @@ class ContinuousBatch {
     std::optional<decode::Run<C>> run;
     std::optional<Running> now;
     bool waits   = false;
+    bool parked  = false;  // without a cache, until another leaves
     bool retired = false;
   };
 
@@ -172,13 +181,35 @@ class ContinuousBatch {
 
   void admit() {
     while (!arrived_.empty() && present_.size() < options_.max_batch) {
+      Slot& slot = *arrived_.front();
+      std::optional<typename M::Cache> cache;
+      const bool has_place = with_room([&] {
+        cache = prefixes_.find(slot.tokens);
+        if (!cache) cache.emplace(model_->make_cache());
+      });
+      if (!has_place) return;  // until another leaves
+      counts_.prompt_tokens += slot.tokens.size();
+      counts_.reused_tokens += model_->length(*cache);
       present_.push_back(std::move(arrived_.front()));
       arrived_.pop_front();
-      Slot& slot = *present_.back();
-      auto cache = prefixes_.find(slot.tokens);
-      counts_.prompt_tokens += slot.tokens.size();
-      if (cache) counts_.reused_tokens += model_->length(*cache);
-      begin(slot, cache ? std::move(*cache) : model_->make_cache());
+      begin(slot, std::move(*cache));
+    }
+  }
+
+  // Runs what may lack room, with what the prefix cache holds if need be; whether it went well.
+  // With nobody else to wait for, the error is the caller's.
+  template <class Work>
+  bool with_room(const Work& work) {
+    for (;;) {
+      try {
+        work();
+        return true;
+      } catch (const Error& error) {
+        if (error.code() != Errc::limit_exceeded) throw;
+        if (prefixes_.size() == 0 && present_.empty()) throw;
+        if (prefixes_.size() == 0) return false;
+        prefixes_.clear();
+      }
     }
   }
 
@@ -195,7 +226,7 @@ class ContinuousBatch {
       if (!now.can_draft()) return false;
       const DraftTree tree = now.draft();
       if (tree.size() == 1) return false;
-      now.verify(tree);
+      if (!with_room([&] { now.verify(tree); })) return false;
       ++counts_.passes;
       return true;
     } else {
@@ -203,21 +234,60 @@ class ContinuousBatch {
     }
   }
 
-  void read(std::span<Slot* const> slots) {
+  void read(std::vector<Slot*>& slots) {
     const std::size_t width = model_->vocabulary_size();
-    std::vector<typename M::Cache*> caches;
-    std::vector<std::span<const TokenId>> tokens;
-    for (Slot* slot : slots) {
-      caches.push_back(&slot->now->cache());
-      tokens.push_back(slot->now->unread());
+    while (!with_room([&] { run(slots); })) {
+      Slot* const last = find_last(slots);
+      if (last == nullptr) return run(slots);  // it has all the room there is: throws what it lacks
+      park(*last);
+      std::erase(slots, last);
+      if (slots.empty()) return;
     }
-    logits_.resize(slots.size() * width);
-    counts_.passes +=
-        model::forward_batch(*model_, std::span<typename M::Cache* const>(caches),
-                             std::span<const std::span<const TokenId>>(tokens), logits_);
     for (std::size_t i = 0; i < slots.size(); ++i) {
       slots[i]->now->take_row(std::span(logits_).subspan(i * width, width));
     }
+  }
+
+  // Who is to make room for those that read: the last that waits with a full cache, else the last of
+  // all; nobody where the only one that reads has all the room.
+  Slot* find_last(const std::vector<Slot*>& reading) {
+    Slot* last          = nullptr;
+    std::size_t holders = 0;
+    for (const auto& slot : present_) {
+      const bool holds = model_->length(slot->now->cache()) > 0;
+      holders += holds && slot.get() != reading.front();
+      if (slot->waits ? holds : !slot->parked && (last == nullptr || !last->waits)) {
+        last = slot.get();
+      }
+    }
+    return reading.size() == 1 && holders == 0 ? nullptr : last;
+  }
+
+  // One pass over what is to be read; where it throws, no cache has changed.
+  void run(std::span<Slot* const> slots) {
+    std::vector<typename M::Cache*> caches;
+    std::vector<std::span<const TokenId>> tokens;
+    std::vector<std::size_t> lengths;
+    for (Slot* slot : slots) {
+      caches.push_back(&slot->now->cache());
+      tokens.push_back(slot->now->unread());
+      lengths.push_back(model_->length(*caches.back()));
+    }
+    logits_.resize(slots.size() * model_->vocabulary_size());
+    try {
+      counts_.passes +=
+          model::forward_batch(*model_, std::span<typename M::Cache* const>(caches),
+                               std::span<const std::span<const TokenId>>(tokens), logits_);
+    } catch (const Error&) {
+      for (std::size_t i = 0; i < slots.size(); ++i) model_->truncate(*caches[i], lengths[i]);
+      throw;
+    }
+  }
+
+  void park(Slot& slot) {
+    slot.now->give_up_cache();
+    slot.parked = !slot.waits;
+    ++counts_.preempted;
   }
 
   void end(Slot& slot) {
@@ -248,8 +318,18 @@ class ContinuousBatch {
     prefixes_.insert(slot.tokens, std::move(slot.now->cache()));
     slot.retired = true;
   }
+  // Somebody goes on in any case.
+  void unpark() {
+    Slot* first = nullptr;
+    for (const auto& slot : present_) {
+      if (!slot->waits && !slot->parked) return;
+      if (slot->parked && first == nullptr) first = slot.get();
+    }
+    if (first != nullptr) first->parked = false;
+  }
   void erase_retired() {
-    std::erase_if(present_, [](const auto& slot) { return slot->retired; });
+    if (std::erase_if(present_, [](const auto& slot) { return slot->retired; }) == 0) return;
+    for (const auto& slot : present_) slot->parked = false;
   }
 
   const M* model_;

@@ -63,6 +63,10 @@ class PrefixCache {
     return cache;
   }
 
+  void clear() noexcept {
+    entries_.clear();
+    size_ = 0;
+  }
   /// Tokens of all entries.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 

@@ -136,6 +136,11 @@ class Sequence {
   void mark_read(std::size_t count) {
     unread_.erase(unread_.begin(), unread_.begin() + static_cast<std::ptrdiff_t>(count));
   }
+  /// Says that the model has forgotten all, the prompt too.
+  void mark_unread() {
+    unread_.assign(run_->prompt.begin(), run_->prompt.end());
+    unread_.insert(unread_.end(), output_.tokens.begin(), output_.tokens.end());
+  }
 
   /// The next token where it is the only one and the options spare its pass; fills the mask for
   /// `make_distribution` in any case.

@@ -57,6 +57,14 @@ class SpeculativeSequence {
   /// Tokens that the model has yet to read.
   [[nodiscard]] std::span<const TokenId> unread() const noexcept { return sequence_.unread(); }
 
+  /// Empties the cache, so that others have room; the model is to read all anew.
+  void give_up_cache()
+    requires(!D::reads_hidden)
+  {
+    model_->truncate(cache_, 0);
+    sequence_.mark_unread();
+  }
+
   /// Takes the next token if it needs no pass, and says whether it did. Only after it did not may
   /// one of the others be called.
   bool take_forced() {
