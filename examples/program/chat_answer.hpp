@@ -137,8 +137,7 @@ class ChatAnswer {
     for (const tooldecode::EngineTurn& turn : reply.turns) {
       usage.completion += turn.output.tokens.size();
       if (turn.results.empty()) continue;
-      const auto& tokenizer = service_->assistant().tokenizer;
-      usage.prompt += result_tokens(tokenizer, turn.calls, turn.results).size();
+      usage.prompt += service_->assistant().result_tokens(turn.calls, turn.results).size();
     }
     return usage;
   }

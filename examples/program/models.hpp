@@ -29,6 +29,7 @@ struct ModelOptions {
   std::string name       = example_data("tiny").string();
   std::int32_t threads   = 1;
   std::size_t context    = 4096;  ///< most tokens of all sequences
+  std::size_t sequences  = 64;    ///< at a time
   std::size_t shots      = 2;
   std::string shots_from = example_data("shots.jsonl").string();
 };
@@ -88,9 +89,12 @@ void with_assistant(const ModelOptions& options, const Use& use) {
   const std::filesystem::path place = detail::model_file(options.name);
   if (place.extension() != ".gguf") return use(load_embedded(place));
 #ifdef TOOLDECODE_PROGRAM_LLAMA_CPP
-  use(load_gguf(place,
-                {.cells = static_cast<std::uint32_t>(options.context), .threads = options.threads},
-                read_shots(options.shots_from, options.shots)));
+  use(load_gguf(
+      place,
+      {.cells     = static_cast<std::uint32_t>(options.context),
+       .sequences = static_cast<std::uint32_t>(std::min<std::size_t>(options.sequences, 256)),
+       .threads   = options.threads},
+      read_shots(options.shots_from, options.shots)));
 #else
   throw tooldecode::Error(tooldecode::Errc::invalid_option, place.string(),
                           "this program was built without llama.cpp: see examples/run.sh --help");

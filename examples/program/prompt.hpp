@@ -11,8 +11,6 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/execute/tool_result.hpp>
-#include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
@@ -138,19 +136,12 @@ inline std::vector<tooldecode::TokenId> make_prompt(const tooldecode::Tokenizer&
   return prompt.take();
 }
 
-/// The tokens between the last of a turn with calls and the first of the turn that reads their
-/// results: a turn's prompt, its tokens and these are the prompt of the dialogue with the results,
-/// where the turn's tokens are those of its text.
-inline std::vector<tooldecode::TokenId> result_tokens(
-    const tooldecode::Tokenizer& tokenizer, std::span<const tooldecode::ToolCall> calls,
-    std::span<const tooldecode::ToolResult> results) {
-  std::vector<Message> lines;
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    lines.push_back({"tool", results[i].output, calls[i].name});
-  }
+/// The tokens between a turn with calls and the one that reads their results.
+inline std::vector<tooldecode::TokenId> make_results_prompt(const tooldecode::Tokenizer& tokenizer,
+                                                            std::span<const Message> results) {
   PromptTokens tokens(tokenizer);
   tokens.control("<|end|>");
-  tokens.user_turn(results_text(lines));
+  tokens.user_turn(results_text(results));
   return tokens.take();
 }
 

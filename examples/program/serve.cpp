@@ -1,4 +1,4 @@
-// tooldecode serve: the embedded model behind OpenAI's chat completions.
+// tooldecode serve: a model behind OpenAI's chat completions.
 #include <atomic>
 #include <cctype>
 #include <chrono>
@@ -16,11 +16,11 @@
 #include <thread>
 #include <utility>
 
-#include <program/assistant.hpp>
 #include <program/chat_answer.hpp>
 #include <program/commands.hpp>
 #include <program/connection.hpp>
 #include <program/metrics.hpp>
+#include <program/models.hpp>
 #include <program/openai.hpp>
 #include <program/server.hpp>
 
@@ -30,7 +30,7 @@ namespace {
 namespace td = tooldecode;
 
 struct ServeOptions {
-  std::string model  = example_data("tiny").string();
+  ModelOptions model{.context = 16'384};
   std::string format = "python";
   std::string host   = "127.0.0.1";
   int port           = 8080;
@@ -41,6 +41,9 @@ struct ServeOptions {
   std::size_t connections = 256;
   ServiceOptions service;
 };
+
+// Of a GGUF file's model: for what is kept of earlier requests, and for drafts.
+constexpr std::size_t prefix_sequences = 96;
 
 struct Route {
   const char* method;
@@ -93,7 +96,7 @@ class HttpServer {
   HttpServer(ChatService& service, const ServeOptions& options)
       : service_(&service),
         options_(options),
-        model_(std::filesystem::weakly_canonical(options.model).filename().string()),
+        model_(name_of(options.model.name)),
         http_({.request_bytes = options.body_bytes + 64 * 1024,
                .read          = std::chrono::milliseconds(
                    static_cast<std::int64_t>(1000 * options.read_timeout))}) {
@@ -280,6 +283,10 @@ class HttpServer {
     });
   }
 
+  static std::string name_of(const std::filesystem::path& model) {
+    const auto path = std::filesystem::weakly_canonical(model);
+    return (path.extension() == ".gguf" ? path.stem() : path.filename()).string();
+  }
   [[nodiscard]] Json model_json() const {
     return {{"id", model_}, {"object", "model"}, {"created", started_}, {"owned_by", "tooldecode"}};
   }
@@ -356,19 +363,21 @@ void run_serve(const ServeOptions& options) {
     std::cerr << "tooldecode: anyone who reaches " << options.host
               << " may use this server: it has no API key\n";
   }
-  const Format& format              = format_named(options.format);
-  const EmbeddedAssistant assistant = load_embedded(options.model);
-  ChatService service(assistant, format, options.service);
-  HttpServer(service, options).run();
+  const Format& format = format_named(options.format);
+  ModelOptions model   = options.model;
+  model.sequences      = options.service.max_batch + prefix_sequences;
+  with_assistant(model, [&](const auto& assistant) {
+    ChatService service(assistant, format, options.service);
+    HttpServer(service, options).run();
+  });
 }
 
 }  // namespace
 
 void add_serve(CLI::App& app) {
   auto options  = std::make_shared<ServeOptions>();
-  CLI::App* sub = app.add_subcommand("serve", "Serve the embedded model over OpenAI's HTTP API");
-  sub->add_option("--model", options->model, "directory as for call; its name is the model's")
-      ->capture_default_str();
+  CLI::App* sub = app.add_subcommand("serve", "Serve a model over OpenAI's HTTP API");
+  add_model_options(*sub, options->model);
   sub->add_option("--format", options->format, "call format: " + format_names())
       ->capture_default_str();
   sub->add_option("--host", options->host, "address to listen at")->capture_default_str();

@@ -1,5 +1,5 @@
 /// \file
-/// ChatService: chat requests answered by one engine over the embedded model, without the HTTP.
+/// ChatService: chat requests answered by one engine over a model, without the HTTP.
 #pragma once
 
 #include <chrono>
@@ -73,8 +73,8 @@ class Exchange {
 class ConstraintCache {
  public:
   /// The constraint of a request; ApiError for documents that give none.
-  [[nodiscard]] tooldecode::ToolCallFSM get(const EmbeddedAssistant& assistant,
-                                            const Format& format, const ChatRequest& chat) {
+  [[nodiscard]] tooldecode::ToolCallFSM get(const AssistantBase& assistant, const Format& format,
+                                            const ChatRequest& chat) {
     const std::string key = std::to_string(static_cast<int>(chat.choice.choice)) + ' ' +
                             std::to_string(chat.choice.parallel) + ' ' + chat.choice.name + '\n' +
                             (chat.schema ? json_text(*chat.schema) : "") + '\n' +
@@ -123,6 +123,41 @@ class ConstraintCache {
   std::list<std::pair<std::string, tooldecode::ToolCallFSM>> entries_;
 };
 
+/// An EngineSpeculator over a model of any kind.
+class ChatEngine {
+ public:
+  virtual ~ChatEngine() = default;
+
+  virtual void submit(tooldecode::EngineRequest request, tooldecode::EngineListener listener) = 0;
+  virtual void cancel(std::string_view id)                                                    = 0;
+  virtual bool step()                                                                         = 0;
+  virtual void wait(const std::stop_token& stop)                                              = 0;
+  [[nodiscard]] virtual tooldecode::EngineCounts counts() const                               = 0;
+};
+
+/// The arguments are those of EngineSpeculator.
+template <class M>
+std::unique_ptr<ChatEngine> make_engine(const M& model, tooldecode::ToolCache* cache,
+                                        tooldecode::ResultTokens render,
+                                        tooldecode::EngineOptions options) {
+  struct EngineOfModel final : ChatEngine {
+    EngineOfModel(const M& used, tooldecode::ToolCache* outputs, tooldecode::ResultTokens results,
+                  tooldecode::EngineOptions settings)
+        : engine(used, outputs, std::move(results), settings) {}
+
+    void submit(tooldecode::EngineRequest request, tooldecode::EngineListener listener) override {
+      engine.submit(std::move(request), std::move(listener));
+    }
+    void cancel(std::string_view id) override { engine.cancel(id); }
+    bool step() override { return engine.step(); }
+    void wait(const std::stop_token& stop) override { engine.wait(stop); }
+    [[nodiscard]] tooldecode::EngineCounts counts() const override { return engine.counts(); }
+
+    tooldecode::EngineSpeculator<M> engine;
+  };
+  return std::make_unique<EngineOfModel>(model, cache, std::move(render), options);
+}
+
 /// Settings of a ChatService.
 struct ServiceOptions {
   std::size_t max_batch    = 32;      ///< requests decoded at once
@@ -149,40 +184,42 @@ struct ChatSession {
 /// kept until then, within bounds.
 class ChatService {
  public:
-  ChatService(const EmbeddedAssistant& assistant, const Format& format, ServiceOptions options)
+  template <class M>
+  ChatService(const Assistant<M>& assistant, const Format& format, ServiceOptions options)
       : assistant_(&assistant),
+        context_(tooldecode::decode::context_length_of(assistant.model)),
         format_(&format),
         options_(options),
         cache_({.max_bytes = options.cache_bytes, .keep_alive = duration(options.keep_alive)}),
-        engine_(assistant.model, &cache_,
-                [this](std::span<const tooldecode::ToolCall> calls,
-                       std::span<const tooldecode::ToolResult> results) {
-                  return result_tokens(assistant_->tokenizer, calls, results);
-                },
-                {.batch = {.max_batch = options.max_batch, .prefix_cache = options.prefix_cache}}),
+        engine_(make_engine(
+            assistant.model, &cache_,
+            [this](std::span<const tooldecode::ToolCall> calls,
+                   std::span<const tooldecode::ToolResult> results) {
+              return assistant_->result_tokens(calls, results);
+            },
+            {.batch = {.max_batch = options.max_batch, .prefix_cache = options.prefix_cache}})),
         early_(options.early),
         thread_([this](const std::stop_token& stop) {
           while (!stop.stop_requested()) {
-            const bool moved = engine_.step();
+            const bool moved = engine_->step();
             deliver();
-            if (!moved) engine_.wait(stop);
+            if (!moved) engine_->wait(stop);
           }
         }) {}
 
-  [[nodiscard]] const EmbeddedAssistant& assistant() const noexcept { return *assistant_; }
+  [[nodiscard]] const AssistantBase& assistant() const noexcept { return *assistant_; }
   [[nodiscard]] const Format& format() const noexcept { return *format_; }
 
   /// Submits a request; ApiError where it cannot be answered.
   [[nodiscard]] ChatSession start(const ChatRequest& chat) {
     ChatSession session{.unique = random_name(), .events = std::make_shared<Exchange>()};
     session.id  = chat.response_id.empty() ? "chatcmpl-" + session.unique : chat.response_id;
-    auto prompt = make_prompt(assistant_->tokenizer, chat.tools, format_->name, chat.messages);
-    session.prompt_tokens     = prompt.size();
-    const std::size_t context = tooldecode::decode::context_length_of(assistant_->model);
-    if (prompt.size() > context) {
+    auto prompt = assistant_->prompt(chat.tools, *format_, chat.messages);
+    session.prompt_tokens = prompt.size();
+    if (prompt.size() > context_) {
       throw ApiError(400, "context_length_exceeded", "messages",
                      "the prompt has " + std::to_string(prompt.size()) +
-                         " tokens, the model's context holds " + std::to_string(context));
+                         " tokens, the model's context holds " + std::to_string(context_));
     }
     tooldecode::EngineRequest request{
         .id       = session.id,
@@ -191,11 +228,11 @@ class ChatService {
         .options  = chat.decode,
         .max_wait = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * chat.tool_wait))};
     if (!chat.stops.empty()) request.options.ends_after = stop_of(chat);
-    request.options.max_tokens = chat.max_tokens.value_or(context);
+    request.options.max_tokens = chat.max_tokens.value_or(context_);
     request.options.seed       = chat.seed ? *chat.seed : random_number();
     open(session.id, chat);
     try {
-      engine_.submit(std::move(request), listener(session, chat.stream));
+      engine_->submit(std::move(request), listener(session, chat.stream));
     } catch (const tooldecode::Error& error) {
       close(session.id);
       throw ApiError(400, "invalid_value", error.where(), error.what());
@@ -203,7 +240,7 @@ class ChatService {
       close(session.id);
       throw;
     }
-    session.cancel = [this, id = session.id] { engine_.cancel(id); };
+    session.cancel = [this, id = session.id] { engine_->cancel(id); };
     return session;
   }
 
@@ -235,7 +272,7 @@ class ChatService {
     const auto value = [&page](const char* name, const char* help, std::size_t count) {
       page.value(name, help, static_cast<double>(count));
     };
-    const tooldecode::EngineCounts counts = engine_.counts();
+    const tooldecode::EngineCounts counts = engine_->counts();
     value("requests_running", "Chat requests with a place in the batch.", counts.present);
     value("requests_waiting", "Chat requests that wait for a place.", counts.arrived);
     value("replies_total", "Chat requests that ended, cancelled ones too.", counts.replies);
@@ -248,6 +285,8 @@ class ChatService {
           counts.batch.drafted_tokens);
     value("accepted_tokens_total", "Of the drafted tokens those that were right.",
           counts.batch.accepted_tokens);
+    value("preempted_total", "Times that a request gave up its cache, and was read anew later.",
+          counts.batch.preempted);
     value("cached_turns_total", "Turns whose calls had their outputs in the cache.",
           counts.cached_turns);
     value("missed_turns_total", "Turns whose calls were left to the client.", counts.missed_turns);
@@ -402,12 +441,13 @@ class ChatService {
   static constexpr std::size_t max_responses = 1024;
   static constexpr std::size_t max_bytes     = std::size_t{16} << 20;
 
-  const EmbeddedAssistant* assistant_;
+  const AssistantBase* assistant_;
+  std::size_t context_;  // of the model
   const Format* format_;
   ServiceOptions options_;
   ConstraintCache constraints_;
   tooldecode::ToolCache cache_;
-  tooldecode::EngineSpeculator<tooldecode::LlamaModel> engine_;
+  std::unique_ptr<ChatEngine> engine_;
   DurationHistogram first_token_seconds_;
   DurationHistogram request_seconds_;
   std::vector<Reply> replies_;  // of the engine's last step

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,13 +97,15 @@ inline std::vector<Message> turns_with_tools(const tooldecode::ToolSet& tools, c
     turns.push_back({"assistant", format.write(right_calls(shot), shot.tools)});
   }
   bool is_first = true;
-  for (const Message& message : messages) {
-    if (message.role == "tool") {
-      turns.push_back({"user", results_text({&message, 1})});
-    } else if (message.role == "user" && std::exchange(is_first, false)) {
-      turns.push_back({"user", ask(tools, message.content)});
+  for (std::size_t i = 0, end = 0; i < messages.size(); i = end) {
+    end = i + 1;
+    if (messages[i].role == "tool") {
+      while (end < messages.size() && messages[end].role == "tool") ++end;
+      turns.push_back({"user", results_text(std::span(messages).subspan(i, end - i))});
+    } else if (messages[i].role == "user" && std::exchange(is_first, false)) {
+      turns.push_back({"user", ask(tools, messages[i].content)});
     } else {
-      turns.push_back(message);
+      turns.push_back(messages[i]);
     }
   }
   return turns;

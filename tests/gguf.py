@@ -1,0 +1,126 @@
+"""The program over a real model: SmolLM2, run by llama.cpp.
+
+    python tests/gguf.py PROGRAM
+
+Skipped, loudly, where the program was built without llama.cpp or the model was not fetched (examples/models.sh).
+"""
+import argparse
+import concurrent.futures
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import serve
+
+MODEL = ("--model", "smollm2")
+QUESTION = "What is the weather in Oslo?"
+
+
+def run(*arguments, status=0):
+    done = subprocess.run([serve.ARGUMENTS.program, *arguments], capture_output=True, text=True, encoding="utf-8",
+                          timeout=600)
+    assert done.returncode == status, (arguments, done.returncode, done.stderr)
+    return done.stdout if status == 0 else done.stderr
+
+
+def request(question=QUESTION, **more):
+    return serve.request(question, **{"model": "smollm2", "tool_choice": "required", "max_tokens": 60, **more})
+
+
+def test_call():
+    """Free, the model writes what is no call; constrained, the call."""
+    answer = json.loads(run("call", *MODEL, "--json", "--speculation", "forced+lookup"))
+    assert answer["question"] == QUESTION and not answer["plain"]["valid"], answer
+    assert answer["constrained"]["valid"] and answer["speculative"]["valid"], answer
+    call, = answer["constrained"]["calls"]
+    assert call["name"] == "get_weather" and call["arguments"]["city"] == "Oslo", answer
+    assert answer["speculative"]["passes"] < answer["constrained"]["passes"] < answer["plain"]["tokens"] + 60, answer
+    assert "no draft model" in run("call", *MODEL, "--speculation", "eagle", status=2)
+
+
+def test_eval():
+    """Constrained answers are in the format, and have what they must, in as few tokens as there may be."""
+    row = {"id": "own", "format": "python", "choice": "required", "seen": True, "tools": [],
+           "messages": [{"role": "user", "content": QUESTION}],
+           "calls": [{"name": "get_weather", "arguments": {"city": "Oslo"}}]}
+    row["tools"] = [{"name": tool["name"], "parameters": tool["inputSchema"]} for tool in serve.DOCUMENTS]
+    with tempfile.TemporaryDirectory() as folder:
+        rows, result, answers = (pathlib.Path(folder) / name for name in ("rows.jsonl", "result.json", "answers.jsonl"))
+        rows.write_text(json.dumps(row) + "\n", encoding="utf-8")
+        run("eval", *MODEL, "--data", str(rows), "--method", "greedy,constrained,backtrace,beam,tool-decoding", "--oc",
+            "1,4", "--max-tokens", "36", "--json", str(result), "--answers", str(answers))
+        methods = json.loads(result.read_text(encoding="utf-8"))["methods"]
+        texts = {line["method"]: line["text"] for line in map(json.loads, answers.read_text("utf-8").splitlines())}
+    assert set(texts) == set(methods) and len(methods) == 6, texts
+    for name in ("constrained", "tool-decoding-oc1", "tool-decoding-oc4"):
+        errors = methods[name]["errors"]
+        assert errors["format"] == errors["key"] == 0 and "(city=" in texts[name].replace("[get_weather", ""), texts
+
+
+def test_refusals():
+    assert "no-such.gguf" in run("call", "--model", "no-such.gguf", status=2)
+    with tempfile.NamedTemporaryFile(suffix=".gguf") as file:
+        file.write(b"GGUF\3\0\0\0" + bytes(20))
+        file.flush()
+        assert file.name in run("call", "--model", file.name, status=2)
+    assert "--context-size" in run("call", *MODEL, "--context-size", "1", status=105)
+
+
+def test_serve():
+    """Whole and streamed answers are the same; what a tool is said to return is gone on from."""
+    with serve.Server(*MODEL, "--shots", "1") as server:
+        assert server.ask("GET", "/health")[1]["model"] == "smollm2"
+        choice, = server.chat(request())["choices"]
+        call, = choice["message"]["tool_calls"]
+        assert serve.function(call)["arguments"]["city"] == "Oslo", choice
+        streamed, finish, _, _ = serve.joined(server.events(request()))
+        assert finish == choice["finish_reason"] == "tool_calls"
+        assert serve.without_ids(streamed) == serve.without_ids(choice["message"]), streamed
+        told = {"name": "get_weather", "output": "Snow, -3 degrees."}
+        assert server.ask("POST", "/cache-tool-output/agent-1", told)[0] == 200
+        choice, = server.chat(request(tool_choice="auto", response_id="agent-1", max_tokens=30))["choices"]
+        cached = choice["message"].get("cached_tool_calls")
+        if cached:  # with auto the model may say something else
+            assert cached[0]["output"] == told["output"], choice
+        schema = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 12}}, "required": ["city"],
+                  "additionalProperties": False}
+        form = {"type": "json_schema", "json_schema": {"name": "place", "schema": schema, "strict": True}}
+        answer = server.chat(serve.request(QUESTION, tools=None, model="smollm2", max_tokens=30, response_format=form))
+        place = json.loads(answer["choices"][0]["message"]["content"])
+        assert list(place) == ["city"] and len(place["city"]) <= 12, answer
+
+
+def test_crowd():
+    """More requests than the context holds at a time: each is answered, some of them are read twice."""
+    with serve.Server(*MODEL, "--shots", "1", "--context-size", "768", "--timeout", "600") as server:
+        questions = [f"What is the weather in {city}?" for city in ("Oslo", "Rome", "Lima", "Bonn", "Kyiv", "Riga")]
+        with concurrent.futures.ThreadPoolExecutor(len(questions)) as pool:
+            answers = list(pool.map(lambda question: server.chat(request(question)), questions))
+        for answer in answers:
+            choice, = answer["choices"]
+            names = [call["function"]["name"] for call in choice["message"]["tool_calls"]]
+            assert names and set(names) <= {tool["name"] for tool in serve.DOCUMENTS}, answer
+        counts = serve.metrics(server)
+        assert counts["tooldecode_preempted_total"] > 0, counts
+        assert counts["tooldecode_replies_total"] == len(questions), counts
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.parse_args(namespace=serve.ARGUMENTS)
+    done = subprocess.run([serve.ARGUMENTS.program, "call", *MODEL, "--max-tokens", "1"], capture_output=True, text=True,
+                          encoding="utf-8", check=False)
+    if "built without llama.cpp" in done.stderr or "is not there" in done.stderr:
+        print("SKIPPED:", done.stderr.strip())
+        sys.exit(77)
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            test()
+            print(f"{name}: passed", flush=True)
+
+
+if __name__ == "__main__":
+    main()
