@@ -28,9 +28,10 @@
 #include <program/chat_client.hpp>
 #include <program/command_tool.hpp>
 #include <program/commands.hpp>
-#include <program/embedded_speculator.hpp>
 #include <program/files.hpp>
 #include <program/json.hpp>
+#include <program/model_speculator.hpp>
+#include <program/models.hpp>
 
 namespace program {
 namespace {
@@ -149,20 +150,19 @@ std::vector<td::ClientModel<Json>> make_speculators(const AgentOptions& options,
     const float temperature =
         is_first ? options.temperature : std::max(options.temperature, options.guess_temperature);
     const std::int64_t seed = options.seed + static_cast<std::int64_t>(speculators.size());
-    if (name == "embedded") {
-      static const EmbeddedAssistant assistant = load_embedded(example_data("tiny"));
-      const auto embedded                      = std::make_shared<EmbeddedSpeculator>(
-          assistant, tools,
-          GuessOptions{.temperature = temperature, .seed = static_cast<std::uint64_t>(seed)});
-      speculators.push_back(named(name, [embedded](const Json& body, const std::stop_token& stop) {
-        return (*embedded)(body, stop);
-      }));
-      continue;
-    }
-    const std::size_t split = name.find('=');  // MODEL=URL
+    const std::size_t split = name.find('=');
     if (split == name.npos) {
-      throw td::Error(td::Errc::invalid_option, name,
-                      "a speculator is embedded, none, or MODEL=URL");
+      ModelOptions model;
+      if (name != "embedded") model.name = name;
+      load_assistant(model, [&]<class M>(const std::shared_ptr<const Assistant<M>>& assistant) {
+        const GuessOptions guess{.temperature = temperature,
+                                 .seed        = static_cast<std::uint64_t>(seed)};
+        const auto own = std::make_shared<ModelSpeculator<M>>(assistant, tools, guess);
+        speculators.push_back(named(name, [own](const Json& body, const std::stop_token& stop) {
+          return (*own)(body, stop);
+        }));
+      });
+      continue;
     }
     const auto client =
         std::make_shared<const ChatClient>(name.substr(split + 1), name.substr(0, split), key);
@@ -280,7 +280,8 @@ void add_agent(CLI::App& app) {
   sub->add_option("--allow", options->allowed,
                   "tools that may run early, besides those whose documents say readOnlyHint");
   sub->add_option("--speculator", options->speculators,
-                  "who guesses the next call: embedded, MODEL=URL, any number of them, or none")
+                  "who guesses the next call: embedded, a model as for call, MODEL=URL, any number "
+                  "of them, or none")
       ->capture_default_str();
   sub->add_option("--guess-temperature", options->guess_temperature,
                   "of the second speculator of a model and further ones; the first has the main "

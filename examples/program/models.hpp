@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -83,22 +84,33 @@ inline std::filesystem::path model_file(const std::string& name) {
 
 }  // namespace detail
 
-/// Reads the model and calls `use(assistant)`.
+/// Reads the model and calls `use` with a `std::shared_ptr<const Assistant<M>>`.
 template <class Use>
-void with_assistant(const ModelOptions& options, const Use& use) {
+void load_assistant(const ModelOptions& options, const Use& use) {
   const std::filesystem::path place = detail::model_file(options.name);
-  if (place.extension() != ".gguf") return use(load_embedded(place));
+  if (place.extension() != ".gguf") {
+    return use(
+        std::shared_ptr<const EmbeddedAssistant>(new EmbeddedAssistant(load_embedded(place))));
+  }
 #ifdef TOOLDECODE_PROGRAM_LLAMA_CPP
-  use(load_gguf(
-      place,
-      {.cells     = static_cast<std::uint32_t>(options.context),
-       .sequences = static_cast<std::uint32_t>(std::min<std::size_t>(options.sequences, 256)),
-       .threads   = options.threads},
-      read_shots(options.shots_from, options.shots)));
+  const auto sequences = std::min<std::size_t>(options.sequences, 256);
+  use(std::shared_ptr<const Assistant<tooldecode::LlamaCppModel>>(
+      new Assistant<tooldecode::LlamaCppModel>(
+          load_gguf(place,
+                    {.cells     = static_cast<std::uint32_t>(options.context),
+                     .sequences = static_cast<std::uint32_t>(sequences),
+                     .threads   = options.threads},
+                    read_shots(options.shots_from, options.shots)))));
 #else
   throw tooldecode::Error(tooldecode::Errc::invalid_option, place.string(),
                           "this program was built without llama.cpp: see examples/run.sh --help");
 #endif
+}
+
+/// Reads the model and calls `use(assistant)`.
+template <class Use>
+void with_assistant(const ModelOptions& options, const Use& use) {
+  load_assistant(options, [&](const auto& assistant) { use(*assistant); });
 }
 
 }  // namespace program

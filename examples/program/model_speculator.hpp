@@ -1,9 +1,10 @@
 /// \file
-/// EmbeddedSpeculator: the embedded model as one that guesses what another model is going to call.
+/// ModelSpeculator: a model as one that guesses what another model is going to call.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stop_token>
 #include <string_view>
 #include <utility>
@@ -16,7 +17,6 @@
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/execute/client_speculator.hpp>
-#include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <program/assistant.hpp>
@@ -45,19 +45,19 @@ struct GuessOptions {
 /// \par Errors   from the constructor as ToolCallFSM; from a guess ApiError for messages that
 /// cannot
 ///               be read, Error for a prompt that the model cannot hold
-class EmbeddedSpeculator {
+template <class M>
+class ModelSpeculator {
  public:
-  /// \param assistant  outlives the speculator
-  EmbeddedSpeculator(const EmbeddedAssistant& assistant, tooldecode::ToolSet tools,
-                     const GuessOptions& options)
-      : assistant_(&assistant),
+  ModelSpeculator(std::shared_ptr<const Assistant<M>> assistant, tooldecode::ToolSet tools,
+                  const GuessOptions& options)
+      : assistant_(std::move(assistant)),
         tools_(std::move(tools)),
         options_(options),
-        calls_(format().constrain(assistant.masks, tools_,
+        calls_(format().constrain(assistant_->masks, tools_,
                                   {.choice     = tools_.empty() ? tooldecode::ToolChoice::none
                                                                 : tooldecode::ToolChoice::automatic,
                                    .whitespace = 0})),
-        batch_(assistant.model, {.max_batch = 1}) {
+        batch_(assistant_->model, {.max_batch = 1}) {
     static_cast<void>(decode(prompt({}), {.max_tokens = 1}));
   }
 
@@ -80,8 +80,7 @@ class EmbeddedSpeculator {
  private:
   using Drafter =
       tooldecode::DrafterGroup<tooldecode::PromptLookupDrafter, tooldecode::ForcedDrafter>;
-  using Batch =
-      tooldecode::ContinuousBatch<tooldecode::LlamaModel, tooldecode::ToolCallFSM, Drafter>;
+  using Batch = tooldecode::ContinuousBatch<M, tooldecode::ToolCallFSM, Drafter>;
 
   static const Format& format() { return format_named("python"); }
 
@@ -103,7 +102,7 @@ class EmbeddedSpeculator {
 
   [[nodiscard]] std::vector<tooldecode::TokenId> prompt(
       const std::vector<Message>& messages) const {
-    return make_prompt(assistant_->tokenizer, tools_, format().name, messages);
+    return assistant_->prompt(tools_, format(), messages);
   }
 
   tooldecode::Output decode(std::vector<tooldecode::TokenId> prompt,
@@ -124,7 +123,7 @@ class EmbeddedSpeculator {
     return output;
   }
 
-  const EmbeddedAssistant* assistant_;
+  std::shared_ptr<const Assistant<M>> assistant_;
   tooldecode::ToolSet tools_;
   GuessOptions options_;
   tooldecode::ToolCallFSM calls_;

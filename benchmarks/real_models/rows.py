@@ -1,0 +1,86 @@
+"""Rows for `tooldecode eval` in which a tool is to be chosen by its name: FuncQA's 13, and KAMEL's 234.
+
+python3 benchmarks/real_models/rows.py --shared DATA --out FOLDER [--steps 60]
+
+FuncQA: its tools' own examples, and steps of GSM8K's solutions with one operation of two numbers. KAMEL: its relations,
+all of them in each row, asked for by what Wikidata calls them; questions of its own are not among the data.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+
+LABELS = {
+    "P17": "country", "P19": "place of birth", "P20": "place of death", "P22": "father", "P25": "mother",
+    "P26": "spouse", "P27": "country of citizenship", "P30": "continent", "P36": "capital", "P37": "official language",
+    "P39": "position held", "P40": "child", "P50": "author", "P54": "member of sports team", "P57": "director",
+    "P69": "educated at", "P86": "composer", "P101": "field of work", "P103": "native language", "P106": "occupation",
+    "P108": "employer", "P112": "founded by", "P119": "place of burial", "P136": "genre", "P140": "religion",
+    "P159": "headquarters location", "P161": "cast member", "P166": "award received", "P176": "manufacturer",
+    "P178": "developer", "P264": "record label", "P276": "location", "P361": "part of", "P463": "member of",
+    "P495": "country of origin", "P569": "date of birth", "P570": "date of death", "P577": "publication date",
+    "P641": "sport", "P1303": "instrument"}
+SUBJECTS = ("Marie Curie", "the Danube", "Casablanca", "Iceland", "Nokia", "Madame Butterfly", "Pele", "Linux")
+OPERATIONS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
+
+
+def tool(name, description, parameters, required):
+    return {"name": name, "description": description,
+            "parameters": {"type": "object", "properties": parameters, "required": required}}
+
+
+def row(number, kind, tools, question, name, arguments):
+    return {"id": f"{kind}_{number}", "format": "python", "choice": "required", "seen": True, "tools": tools,
+            "messages": [{"role": "user", "content": question}], "calls": [{"name": name, "arguments": arguments}]}
+
+
+def funcqa(shared, steps):
+    source = [json.loads(line) for line in (shared / "funcqa/tools.jsonl").read_text(encoding="utf-8").splitlines()]
+    tools = []
+    for entry in source:
+        numbers = {"type": "array", "items": {"type": "number"}, "minItems": entry["min_args"]}
+        if entry["max_args"] is not None:
+            numbers["maxItems"] = entry["max_args"]
+        tools.append(tool(entry["name"], entry["description"], {"input": numbers}, ["input"]))
+    rows = []
+    for entry in source:
+        example = entry["example"]
+        question = "I want to " + example["Scenario"].removeprefix("if you want to ")
+        rows.append(row(len(rows), "funcqa", tools, question, entry["name"], example["Parameters"]))
+    for line in (shared / "gsm8k/test.jsonl").read_text(encoding="utf-8").splitlines():
+        if len(rows) >= len(source) + steps:
+            break
+        for expression, _ in json.loads(line)["calculations"][:1]:
+            found = re.fullmatch(r"(\d+(?:\.\d+)?)([-+*/])(\d+(?:\.\d+)?)", expression)
+            if found:
+                values = [float(found[i]) if "." in found[i] else int(found[i]) for i in (1, 3)]
+                rows.append(row(len(rows), "funcqa", tools, f"What is {found[1]} {found[2]} {found[3]}?",
+                                OPERATIONS[found[2]], {"input": values}))
+    return rows
+
+
+def kamel(shared):
+    subject = {"subject": {"type": "string"}}
+    names = (shared / "kamel/relations.txt").read_text(encoding="utf-8").split()
+    tools = [tool(name, LABELS.get(name, ""), subject, ["subject"]) for name in names]
+    return [row(i, "kamel", tools, f"{label} of {SUBJECTS[i % len(SUBJECTS)]}?", name,
+                {"subject": SUBJECTS[i % len(SUBJECTS)]})
+            for i, (name, label) in enumerate(LABELS.items()) if name in names]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--shared", type=pathlib.Path, required=True, help="folder with funcqa, gsm8k and kamel")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for funcqa.jsonl and kamel.jsonl")
+    parser.add_argument("--steps", type=int, default=60, help="steps of GSM8K's solutions")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name, rows in (("funcqa", funcqa(options.shared, options.steps)), ("kamel", kamel(options.shared))):
+        path = options.out / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in rows), encoding="utf-8")
+        print(f"{path}: {len(rows)} rows")
+
+
+if __name__ == "__main__":
+    main()
