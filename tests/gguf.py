@@ -65,7 +65,7 @@ def test_refusals():
         file.write(b"GGUF\3\0\0\0" + bytes(20))
         file.flush()
         assert file.name in run("call", "--model", file.name, status=2)
-    assert "--context-size" in run("call", *MODEL, "--context-size", "1", status=105)
+    assert "--context-size" in run("call", *MODEL, "--context-size", "1", status=2)
 
 
 def test_serve():
