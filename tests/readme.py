@@ -51,6 +51,35 @@ def eval_table(name: str) -> str:
                   "time / greedy"], rows)
 
 
+def real_table(name: str) -> str:
+    """A real model's answers, each collection of rows by itself; what the outside judge says, where it judged."""
+    found = results(name)
+    groups = list(next(iter(found["methods"].values()))["groups"])
+    judged = {(one["category"], one["method"]): one for one in found.get("judged", [])}
+    rows = []
+    for method, one in found["methods"].items():
+        cells = [f"{one['groups'][group]['samples']}: {percent(one['groups'][group]['accuracy'])}" for group in groups]
+        if judged:
+            right = sum(judged[group, method]["right"] for group in groups)
+            cells.append(percent(right / sum(judged[group, method]["rows"] for group in groups)))
+        low, high = one["ci95"]
+        rows.append([method, *cells, f"{points(low)} to {percent(high)}",
+                     *(percent(one["errors"][error]) for error in CLASSES), f"{one['tokens_per_sample']:.1f}",
+                     f"{one['seconds_per_sample']:.2f}", f"{one['time_to_greedy']:.3f}"])
+    return table(["method", *groups, *(["by bfcl-eval"] if judged else []), "95 % interval of all", *CLASSES,
+                  "tokens", "s/sample", "time / greedy"], rows)
+
+
+def llama_cpp_table() -> str:
+    rows = [[one["contender"], *(str(one[key]) for key in ("calls", "cut", "conforming", "right")),
+             f"{one['passes_per_call']:.1f}", f"{one['build_ms']:.2f}", f"{one['constraint_us_per_pass']:.0f}",
+             percent(one["constraint_share"]), percent(one["constraint_share_with_prompt"]), f"{one['ms_per_call']:.0f}",
+             f"{one['time_to_grammar']:.2f}", f"{one['time_to_token_first']:.2f}"]
+            for one in results("llama_cpp")["contenders"]]
+    return table(["contender", "calls", "cut", "conform", "right", "passes", "build ms", "constraint us/pass",
+                  "its share of a call", "with the prompt", "ms/call", "time / grammar", "time / best token first"], rows)
+
+
 def drafts_table() -> str:
     rows = []
     plain = results("end_to_end")["drafters"][0]

@@ -488,9 +488,12 @@ def test_refusals(server):
              {"messages": [*user, {"role": "assistant", "tool_calls": [call, call]}]}),
             ("invalid_value", "messages[1].tool_calls[0].function.arguments", {"messages": [
                 *user, {"role": "assistant", "tool_calls": [{**call, "function": {"name": "f", "arguments": "{"}}]}]}),
-            ("unsupported_value", "n", {"n": 2}),
-            ("unsupported_value", "logprobs", {"logprobs": True}),
-            ("unsupported_parameter", "top_logprobs", {"top_logprobs": 3}),
+            ("invalid_value", "n", {"n": 17}),
+            ("invalid_value", "n", {"n": 0}),
+            ("invalid_value", "n", {"n": 2, "response_id": "r"}),
+            ("invalid_type", "logprobs", {"logprobs": 1}),
+            ("unsupported_value", "top_logprobs", {"logprobs": True, "top_logprobs": 3}),
+            ("invalid_value", "max_tokens", {"tools": TOOLS, "tool_choice": "required", "max_tokens": 2}),
             ("invalid_type", "stop", {"stop": 3}),
             ("invalid_value", "stop", {"stop": ""}),
             ("invalid_value", "stop", {"stop": list("abcde")}),
@@ -614,6 +617,47 @@ def check_report(text):
     assert isinstance(report["degrees"], (int, float)) and -30 <= report["degrees"] <= 40, text
     assert 1 <= len(report["places"]) <= 2 and all(len(place) <= 4 for place in report["places"]), text
     assert json.dumps(report, ensure_ascii=False).count(" ") == text.count(" ") or "\\" in text, text
+
+
+def test_choices(server):
+    """Several answers of one request are those of requests with the seeds that follow one another."""
+    body = request(TABLE, temperature=1, seed=7, max_tokens=40)
+    alone = [server.chat(body, seed=7 + i)["choices"][0] for i in range(4)]
+    assert len({json.dumps(without_ids(one["message"])) for one in alone}) > 1, "seeds matter"
+    together = server.chat(body, n=4)
+    assert [choice["index"] for choice in together["choices"]] == [0, 1, 2, 3]
+    for one, choice in zip(alone, together["choices"]):
+        assert without_ids(one["message"]) == without_ids(choice["message"]), (one, choice)
+        assert one["finish_reason"] == choice["finish_reason"]
+    ids = [call["id"] for choice in together["choices"] for call in choice["message"].get("tool_calls", ())]
+    assert len(set(ids)) == len(ids), ids
+    streams = {}
+    for chunk in server.events(body, n=4, stream_options={"include_usage": True}):
+        for choice in chunk["choices"]:
+            streams.setdefault(choice["index"], []).append({**chunk, "choices": [choice]})
+        usage = chunk["usage"] or {}
+    assert usage == together["usage"], (usage, together["usage"])
+    for choice in together["choices"]:
+        message, finish, _, _ = joined(streams[choice["index"]])
+        assert without_ids(message) == without_ids(choice["message"]) and finish == choice["finish_reason"], message
+
+
+def test_log_probabilities(server):
+    """Each token comes with its own; a stream has the same ones, behind the text that they are of or with it."""
+    for body in (request(GOODBYE, tools=None, max_tokens=30), request(WEATHER), request(TABLE, temperature=1, seed=3)):
+        choice, = server.chat(body, logprobs=True)["choices"]
+        tokens = choice["logprobs"]["content"]
+        written = b"".join(bytes(token["bytes"]) for token in tokens).decode()
+        content = choice["message"]["content"]
+        assert content is None or content in written, (content, written)
+        assert all(token["logprob"] <= 0 and token["top_logprobs"] == [] for token in tokens), tokens
+        assert any(token["logprob"] < 0 for token in tokens), "nothing is sure of all its tokens"
+        streamed = []
+        for chunk in server.events(body, logprobs=True):
+            for part in chunk["choices"]:
+                streamed += (part["logprobs"] or {"content": []})["content"]
+        assert streamed == tokens, (streamed, tokens)
+        assert server.chat(body)["choices"][0]["logprobs"] is None
 
 
 def test_response_format(server):
@@ -1029,7 +1073,7 @@ def test_openai(server):
     parsed = client.chat.completions.parse(**request(GOODBYE, None), response_format=answer_type)
     answer = parsed.choices[0].message.parsed
     assert answer.sky in ("clear", "grey") and answer.windy in (True, False), parsed
-    for kind, change in ((openai.BadRequestError, {"n": 2}), (openai.NotFoundError, {"model": "gpt-4o"})):
+    for kind, change in ((openai.BadRequestError, {"n": 17}), (openai.NotFoundError, {"model": "gpt-4o"})):
         try:
             client.chat.completions.create(**{**body, **change})
         except kind as error:

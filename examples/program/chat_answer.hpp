@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <tooldecode/execute/engine_speculator.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
@@ -32,73 +33,103 @@ class ChatAnswer {
         deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                      std::chrono::duration<double>(timeout))),
         with_usage_(request.include_usage),
+        with_tokens_(request.log_probabilities),
         begin_(service.format(), request),
         session_(service.start(request)),
-        writer_(session_.id, session_.unique, request.model, std::time(nullptr)) {}
+        writer_(session_.id, session_.unique, request.model, std::time(nullptr)),
+        choices_(request.choices, Choice{.text = begin_}) {}
   ChatAnswer(const ChatAnswer&)            = delete;
   ChatAnswer& operator=(const ChatAnswer&) = delete;
   ~ChatAnswer() { abandon(); }
 
-  /// Cancels the request, unless it has ended.
+  /// Cancels what has not ended of the request.
   void abandon() {
-    if (!std::exchange(ended_, true)) session_.cancel();
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+      if (!std::exchange(choices_[i].ended, true)) session_.cancel[i]();
+    }
   }
 
   /// The response, once it is whole.
   [[nodiscard]] std::string whole() {
-    for (;;) {
-      const Exchange::Event event = next();
-      if (const auto* reply = std::get_if<tooldecode::EngineReply>(&event)) return whole(*reply);
+    std::vector<tooldecode::EngineReply> replies(choices_.size());
+    for (std::size_t left = choices_.size(); left > 0;) {
+      Exchange::Event event = next();
+      auto* reply           = std::get_if<tooldecode::EngineReply>(&event.what);
+      if (reply == nullptr) continue;
+      replies[event.choice] = std::move(*reply);
+      --left;
     }
+    Json choices = Json::array();
+    Usage used{.prompt = session_.prompt_tokens};
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      choices.push_back(choice_json(i, replies[i]));
+      add_usage(replies[i], used);
+    }
+    return writer_.response(std::move(choices), used);
   }
 
   /// The response as server-sent events, each as soon as it can be.
   template <class Send>
   void stream(Send send) {
-    const auto chunk = [&](const Json& delta, const char* finish = nullptr) {
-      send(writer_.chunk(delta, finish, with_usage_));
+    Usage used{.prompt = session_.prompt_tokens};
+    const auto chunk = [&](std::size_t i, const Json& delta, const char* finish = nullptr) {
+      send(writer_.chunk(i, delta, std::exchange(choices_[i].tokens, Json::array()), finish,
+                         with_usage_));
     };
-    const auto content = [&](const std::string& text) {
-      if (!text.empty()) chunk({{"content", text}});
+    const auto content = [&](std::size_t i, const std::string& text) {
+      if (!text.empty()) chunk(i, {{"content", text}});
     };
-    AnswerText text  = begin_;
-    std::size_t turn = 0;
-    chunk({{"role", "assistant"}, {"content", ""}});
-    for (;;) {
+    for (std::size_t i = 0; i < choices_.size(); ++i)
+      chunk(i, {{"role", "assistant"}, {"content", ""}});
+    for (std::size_t left = choices_.size(); left > 0;) {
       const Exchange::Event event = next();
-      if (const auto* token = std::get_if<tooldecode::TokenId>(&event)) {
-        content(text.push(service_->assistant().tokenizer.vocabulary().bytes(*token)));
-      } else if (const auto* calls = std::get_if<Exchange::Calls>(&event)) {
-        chunk({{"pending_tool_calls", writer_.calls(turn, *calls)}});
-      } else if (const auto* cached = std::get_if<tooldecode::EngineTurn>(&event)) {
-        content(text.finish());
-        chunk({{"cached_tool_calls", writer_.cached_calls(turn++, *cached)}});
-        text = begin_;
+      const std::size_t i         = event.choice;
+      Choice& choice              = choices_[i];
+      if (const auto* token = std::get_if<tooldecode::TokenEvent>(&event.what)) {
+        const auto bytes = service_->assistant().tokenizer.vocabulary().bytes(token->token);
+        if (with_tokens_) choice.tokens.push_back(token_json(bytes, token->log_probability));
+        content(i, choice.text.push(bytes));
+      } else if (const auto* calls = std::get_if<Exchange::Calls>(&event.what)) {
+        chunk(i, {{"pending_tool_calls", writer_.calls(i, choice.turn, *calls)}});
+      } else if (const auto* cached = std::get_if<tooldecode::EngineTurn>(&event.what)) {
+        content(i, choice.text.finish());
+        chunk(i, {{"cached_tool_calls", writer_.cached_calls(i, choice.turn++, *cached)}});
+        choice.text = begin_;
       } else {
-        content(text.finish());
-        const auto& reply = std::get<tooldecode::EngineReply>(event);
+        content(i, choice.text.finish());
+        const auto& reply = std::get<tooldecode::EngineReply>(event.what);
         const auto& last  = reply.turns.back();
-        const Json list   = writer_.calls(turn, last.calls);
-        for (std::size_t i = 0; i < list.size(); ++i) {
-          Json entry{{"index", i}};
-          entry.update(list[i]);
-          chunk({{"tool_calls", Json::array({entry})}});
+        const Json list   = writer_.calls(i, choice.turn, last.calls);
+        for (std::size_t c = 0; c < list.size(); ++c) {
+          Json entry{{"index", c}};
+          entry.update(list[c]);
+          chunk(i, {{"tool_calls", Json::array({entry})}});
         }
-        chunk(Json::object(), finish_reason(last, text));
-        if (with_usage_) send(writer_.usage_chunk(usage(reply)));
-        return send("data: [DONE]\n\n");
+        chunk(i, Json::object(), finish_reason(last, choice.text));
+        add_usage(reply, used);
+        --left;
       }
     }
+    if (with_usage_) send(writer_.usage_chunk(used));
+    send("data: [DONE]\n\n");
   }
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  // One of the answers that were asked for.
+  struct Choice {
+    AnswerText text;                   // of the present turn
+    std::size_t turn = 0;              // streamed so far
+    Json tokens      = Json::array();  // with their log-probabilities, not streamed yet
+    bool ended       = false;
+  };
+
   [[nodiscard]] Exchange::Event next() {
     for (;;) {
       if (auto event = session_.events->take(std::chrono::milliseconds(50))) {
-        if (const auto* reply = std::get_if<tooldecode::EngineReply>(&*event)) {
-          ended_ = true;
+        if (const auto* reply = std::get_if<tooldecode::EngineReply>(&event->what)) {
+          choices_[event->choice].ended = true;
           if (reply->cancelled) throw ApiError(503, "cancelled", "", "the request was cancelled");
         }
         return std::move(*event);
@@ -110,46 +141,53 @@ class ChatAnswer {
     }
   }
 
-  [[nodiscard]] std::string whole(const tooldecode::EngineReply& reply) const {
-    const auto& last = reply.turns.back();
-    Json cached      = Json::array();
+  [[nodiscard]] Json choice_json(std::size_t index, const tooldecode::EngineReply& reply) const {
+    const auto& tokenizer = service_->assistant().tokenizer;
+    const auto& last      = reply.turns.back();
+    Json cached = Json::array(), tokens = Json::array();
     std::string content;
     AnswerText text = begin_;
     for (std::size_t i = 0; i < reply.turns.size(); ++i) {
       const auto& turn = reply.turns[i];
       text             = begin_;
-      content += text.push(service_->assistant().tokenizer.decode(turn.output.tokens));
+      content += text.push(tokenizer.decode(turn.output.tokens));
       content += text.finish();
+      for (std::size_t t = 0; with_tokens_ && t < turn.output.tokens.size(); ++t) {
+        tokens.push_back(token_json(tokenizer.vocabulary().bytes(turn.output.tokens[t]),
+                                    turn.output.log_probabilities[t]));
+      }
       if (turn.results.empty()) continue;
-      for (const Json& call : writer_.cached_calls(i, turn)) cached.push_back(call);
+      for (const Json& call : writer_.cached_calls(index, i, turn)) cached.push_back(call);
     }
     const bool is_silent = content.empty() && !last.calls.empty();
     Json message{{"role", "assistant"}, {"content", is_silent ? Json(nullptr) : Json(content)}};
     if (!last.calls.empty()) {
-      message["tool_calls"] = writer_.calls(reply.turns.size() - 1, last.calls);
+      message["tool_calls"] = writer_.calls(index, reply.turns.size() - 1, last.calls);
     }
     if (!cached.empty()) message["cached_tool_calls"] = std::move(cached);
-    return writer_.response(message, finish_reason(last, text), usage(reply));
+    return {{"index", index},
+            {"message", std::move(message)},
+            {"logprobs", ReplyWriter::log_probabilities(tokens)},
+            {"finish_reason", finish_reason(last, text)}};
   }
 
-  [[nodiscard]] Usage usage(const tooldecode::EngineReply& reply) const {
-    Usage usage{.prompt = session_.prompt_tokens};
+  void add_usage(const tooldecode::EngineReply& reply, Usage& usage) const {
     for (const tooldecode::EngineTurn& turn : reply.turns) {
       usage.completion += turn.output.tokens.size();
       if (turn.results.empty()) continue;
       usage.prompt += service_->assistant().result_tokens(turn.calls, turn.results).size();
     }
-    return usage;
   }
 
   ChatService* service_;
   std::function<void()> watch_;
   Clock::time_point deadline_;
   bool with_usage_;
-  bool ended_ = false;
+  bool with_tokens_;  // with their log-probabilities
   AnswerText begin_;  // of each turn
   ChatSession session_;
   ReplyWriter writer_;
+  std::vector<Choice> choices_;
 };
 
 }  // namespace program

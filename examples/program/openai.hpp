@@ -44,10 +44,15 @@ struct ChatRequest {
   std::optional<std::uint64_t> seed;
   std::optional<Json> schema;      ///< that the text of an answer conforms to
   std::vector<std::string> stops;  ///< texts that end the text of an answer, before them
-  bool stream        = false;
-  bool include_usage = false;  ///< a stream's last chunk tells it
-  double tool_wait   = 0;      ///< seconds that outputs of its calls are waited for
+  std::size_t choices    = 1;      ///< answers, each with a seed of its own
+  bool log_probabilities = false;  ///< of each answer's tokens
+  bool stream            = false;
+  bool include_usage     = false;  ///< a stream's last chunk tells it
+  double tool_wait       = 0;      ///< seconds that outputs of its calls are waited for
 };
+
+/// The most answers of one request.
+inline constexpr std::int64_t max_choices = 16;
 
 /// A name that a client may give a response.
 inline bool is_response_id(std::string_view id) {
@@ -169,8 +174,7 @@ inline Json parse_body(std::string_view body) {
 /// is let through.
 inline ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocabulary_size) {
   const Fields request(body, "");
-  request.allow_only("n", 1);
-  request.allow_only("logprobs", false);
+  request.allow_only("top_logprobs", 0);
   request.allow_only("store", false);
   request.allow_only("modalities", Json::array({"text"}));
   request.allow({"model",
@@ -192,6 +196,7 @@ inline ChatRequest parse_chat(const Json& body, const Format& format, std::size_
                  "tool_wait",
                  "n",
                  "logprobs",
+                 "top_logprobs",
                  "store",
                  "response_format",
                  "modalities",
@@ -209,10 +214,17 @@ inline ChatRequest parse_chat(const Json& body, const Format& format, std::size_
       request.fail("response_id", "must be 1 to 128 letters, digits, '-', '_' and '.'");
     }
   }
-  chat.schema    = read_response_format(request);
-  chat.stops     = read_stop(request);
-  chat.tool_wait = request.find_number("tool_wait", 0, 3600).value_or(0);
-  chat.stream    = request.flag("stream");
+  const std::int64_t choices = request.find_integer("n", 1).value_or(1);
+  if (choices > max_choices) request.fail("n", "must be at most " + std::to_string(max_choices));
+  chat.choices = static_cast<std::size_t>(choices);
+  if (chat.choices > 1 && !chat.response_id.empty()) {
+    request.fail("n", "must be 1 where response_id names the one response");
+  }
+  chat.log_probabilities = request.flag("logprobs");
+  chat.schema            = read_response_format(request);
+  chat.stops             = read_stop(request);
+  chat.tool_wait         = request.find_number("tool_wait", 0, 3600).value_or(0);
+  chat.stream            = request.flag("stream");
   if (request.find("stream_options") != nullptr) {
     if (!chat.stream) request.fail("stream_options", "needs stream");
     const Fields options = request.object("stream_options");

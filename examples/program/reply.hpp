@@ -176,6 +176,19 @@ inline std::string sse_event(const Json& data) {
   return "data: " + json_text(data) + "\n\n";
 }
 
+/// A token with its log-probability, as OpenAI writes it; its bytes need not be whole characters.
+inline Json token_json(std::string_view bytes, double log_probability) {
+  Utf8Stream utf8;
+  std::string text = utf8.push(bytes);
+  text += utf8.finish();
+  Json numbers = Json::array();
+  for (const char byte : bytes) numbers.push_back(static_cast<unsigned char>(byte));
+  return {{"token", text},
+          {"logprob", log_probability},
+          {"bytes", std::move(numbers)},
+          {"top_logprobs", Json::array()}};
+}
+
 /// Writes one response: as an object, or as the chunks of a stream.
 class ReplyWriter {
  public:
@@ -186,20 +199,25 @@ class ReplyWriter {
         model_(std::move(model)),
         created_(created) {}
 
-  /// The calls of a turn that the client is to run.
-  [[nodiscard]] Json calls(std::size_t turn, std::span<const tooldecode::ToolCall> calls) const {
+  /// The calls of a choice's turn that the client is to run.
+  [[nodiscard]] Json calls(std::size_t choice, std::size_t turn,
+                           std::span<const tooldecode::ToolCall> calls) const {
+    const std::string begin = "call_" + unique_ + '_' +
+                              (choice == 0 ? "" : std::to_string(choice) + '.') +
+                              std::to_string(turn) + '_';
     Json list = Json::array();
     for (std::size_t i = 0; i < calls.size(); ++i) {
       list.push_back(
-          {{"id", "call_" + unique_ + '_' + std::to_string(turn) + '_' + std::to_string(i)},
+          {{"id", begin + std::to_string(i)},
            {"type", "function"},
            {"function", {{"name", calls[i].name}, {"arguments", json_text(calls[i].arguments)}}}});
     }
     return list;
   }
   /// The calls of a turn that were answered already.
-  [[nodiscard]] Json cached_calls(std::size_t turn, const tooldecode::EngineTurn& done) const {
-    Json list = calls(turn, done.calls);
+  [[nodiscard]] Json cached_calls(std::size_t choice, std::size_t turn,
+                                  const tooldecode::EngineTurn& done) const {
+    Json list = calls(choice, turn, done.calls);
     for (std::size_t i = 0; i < list.size(); ++i) {
       list[i]["output"] = done.results[i].output;
       list[i]["turn"]   = turn;
@@ -207,24 +225,27 @@ class ReplyWriter {
     return list;
   }
 
-  [[nodiscard]] std::string response(const Json& message, const char* finish,
-                                     const Usage& usage) const {
+  [[nodiscard]] std::string response(Json choices, const Usage& usage) const {
     Json object       = head("chat.completion");
-    object["choices"] = Json::array(
-        {{{"index", 0}, {"message", message}, {"logprobs", nullptr}, {"finish_reason", finish}}});
-    object["usage"] = usage.json();
+    object["choices"] = std::move(choices);
+    object["usage"]   = usage.json();
     return json_text(object);
   }
   /// One chunk. Where usage is asked for, chunks before the last have it as null.
-  [[nodiscard]] std::string chunk(const Json& delta, const char* finish, bool with_usage) const {
+  [[nodiscard]] std::string chunk(std::size_t choice, const Json& delta, const Json& tokens,
+                                  const char* finish, bool with_usage) const {
     Json object = head("chat.completion.chunk");
     object["choices"] =
-        Json::array({{{"index", 0},
+        Json::array({{{"index", choice},
                       {"delta", delta},
-                      {"logprobs", nullptr},
+                      {"logprobs", log_probabilities(tokens)},
                       {"finish_reason", finish == nullptr ? Json(nullptr) : Json(finish)}}});
     if (with_usage) object["usage"] = nullptr;
     return sse_event(object);
+  }
+  /// What stands as `logprobs`: null where no token's is told.
+  [[nodiscard]] static Json log_probabilities(const Json& tokens) {
+    return tokens.empty() ? Json(nullptr) : Json{{"content", tokens}};
   }
   [[nodiscard]] std::string usage_chunk(const Usage& usage) const {
     Json object       = head("chat.completion.chunk");

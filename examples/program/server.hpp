@@ -44,9 +44,12 @@ class Exchange {
  public:
   /// Calls that the client must run while the engine waits.
   using Calls = std::vector<tooldecode::ToolCall>;
-  /// A token, calls, a turn that was gone on from, or the end.
-  using Event =
-      std::variant<tooldecode::TokenId, Calls, tooldecode::EngineTurn, tooldecode::EngineReply>;
+  /// Of one of the request's choices: a token, calls, a turn that was gone on from, or the end.
+  struct Event {
+    std::size_t choice = 0;
+    std::variant<tooldecode::TokenEvent, Calls, tooldecode::EngineTurn, tooldecode::EngineReply>
+        what;
+  };
 
   void put(Event event) {
     const std::lock_guard lock(mutex_);
@@ -174,7 +177,7 @@ struct ChatSession {
   std::string unique;  ///< of this request alone
   std::size_t prompt_tokens = 0;
   std::shared_ptr<Exchange> events;
-  std::function<void()> cancel{};
+  std::vector<std::function<void()>> cancel{};  ///< each of its choices
 };
 
 /// Answers chat requests, several at once, and keeps the tool outputs that clients announce.
@@ -227,20 +230,22 @@ class ChatService {
         .calls    = constraints_.get(*assistant_, *format_, chat),
         .options  = chat.decode,
         .max_wait = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * chat.tool_wait))};
-    if (!chat.stops.empty()) request.options.ends_after = stop_of(chat);
-    request.options.max_tokens = chat.max_tokens.value_or(context_);
-    request.options.seed       = chat.seed ? *chat.seed : random_number();
-    open(session.id, chat);
+    request.options.max_tokens  = chat.max_tokens.value_or(context_);
+    request.options.always_ends = must_end(chat);
+    const std::uint64_t seed    = chat.seed ? *chat.seed : random_number();
     try {
-      engine_->submit(std::move(request), listener(session, chat.stream));
-    } catch (const tooldecode::Error& error) {
-      close(session.id);
-      throw ApiError(400, "invalid_value", error.where(), error.what());
+      for (std::size_t choice = 0; choice < chat.choices; ++choice) {
+        // Of one that is no id that a client may name, for all but the first.
+        if (choice > 0) request.id = session.id + '#' + std::to_string(choice);
+        request.options.seed = seed + choice;
+        if (!chat.stops.empty()) request.options.ends_after = stop_of(chat);
+        submit(chat, request, listener(session, request.id, choice, chat.stream));
+        session.cancel.push_back([this, id = request.id] { engine_->cancel(id); });
+      }
     } catch (...) {
-      close(session.id);
+      for (const auto& cancel : session.cancel) cancel();
       throw;
     }
-    session.cancel = [this, id = session.id] { engine_->cancel(id); };
     return session;
   }
 
@@ -325,12 +330,34 @@ class ChatService {
   };
   struct Reply {
     std::string id;
+    std::size_t choice;
     std::shared_ptr<Exchange> events;
     tooldecode::EngineReply reply;
   };
 
   static Clock::duration duration(double seconds) {
     return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
+
+  // An answer that is a call or a value is of no use when it is cut; a text is.
+  static bool must_end(const ChatRequest& chat) {
+    using tooldecode::ToolChoice;
+    return chat.choice.choice == ToolChoice::required || chat.choice.choice == ToolChoice::named ||
+           chat.schema.has_value();
+  }
+
+  void submit(const ChatRequest& chat, const tooldecode::EngineRequest& request,
+              tooldecode::EngineListener listener) {
+    open(request.id, chat);
+    try {
+      engine_->submit(request, std::move(listener));
+    } catch (const tooldecode::Error& error) {
+      close(request.id);
+      throw ApiError(400, "invalid_value", error.where(), error.what());
+    } catch (...) {
+      close(request.id);
+      throw;
+    }
   }
 
   // Ends an answer behind the token that completes one of the request's stops.
@@ -343,24 +370,28 @@ class ChatService {
     };
   }
 
-  tooldecode::EngineListener listener(const ChatSession& session, bool stream) {
+  tooldecode::EngineListener listener(const ChatSession& session, const std::string& id,
+                                      std::size_t choice, bool stream) {
     const auto asked = Clock::now();
-    return {
-        .on_token =
-            [this, events = session.events, stream, asked](std::size_t turn,
-                                                           const tooldecode::TokenEvent& event) {
-              if (turn == 0 && event.index == 0) first_token_seconds_.observe(since(asked));
-              if (stream) events->put(event.token);
-            },
-        .on_calls = [events = session.events](
-                        const tooldecode::EngineTurn& turn) { events->put(turn.calls); },
-        .on_cached_turn =
-            [events = session.events](const tooldecode::EngineTurn& turn) { events->put(turn); },
-        .on_reply =
-            [this, events = session.events, id = session.id, asked](tooldecode::EngineReply reply) {
-              request_seconds_.observe(since(asked));
-              replies_.push_back({id, events, std::move(reply)});
-            }};
+    return {.on_token =
+                [this, events = session.events, choice, stream, asked](
+                    std::size_t turn, const tooldecode::TokenEvent& event) {
+                  if (turn == 0 && event.index == 0) first_token_seconds_.observe(since(asked));
+                  if (stream) events->put({choice, event});
+                },
+            .on_calls =
+                [events = session.events, choice](const tooldecode::EngineTurn& turn) {
+                  events->put({choice, turn.calls});
+                },
+            .on_cached_turn =
+                [events = session.events, choice](const tooldecode::EngineTurn& turn) {
+                  events->put({choice, turn});
+                },
+            .on_reply =
+                [this, events = session.events, id, choice, asked](tooldecode::EngineReply reply) {
+                  request_seconds_.observe(since(asked));
+                  replies_.push_back({id, choice, events, std::move(reply)});
+                }};
   }
   static double since(Clock::time_point then) {
     return std::chrono::duration<double>(Clock::now() - then).count();
@@ -370,7 +401,7 @@ class ChatService {
   void deliver() {
     for (Reply& reply : replies_) {
       close(reply.id);
-      reply.events->put(std::move(reply.reply));
+      reply.events->put({reply.choice, std::move(reply.reply)});
     }
     replies_.clear();
   }

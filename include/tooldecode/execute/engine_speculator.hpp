@@ -128,7 +128,7 @@ class EngineSpeculator {
 
   /// Asks for a response.
   void submit(EngineRequest request, EngineListener listener = {}) {
-    Decoder{*model_, request.calls}.check(request.prompt);
+    Decoder{*model_, request.calls}.check(request.prompt, request.options);
     static_cast<void>(LogitsPipeline{request.options.logits()});
     const std::lock_guard lock(mutex_);
     if (!ids_.insert(request.id).second) {
