@@ -30,7 +30,7 @@ int main() {
     }
   }])");
   const td::ToolCallFSM calls{
-      vocabulary, tools, td::PythonCall{}, {.choice = td::ToolChoice::required, .whitespace = 0}};
+      vocabulary, tools, td::PythonCall{}, {.choice = td::ToolChoice::required}};
 
   std::mt19937 random(22);
   std::string text;

@@ -34,7 +34,7 @@ void run(const std::filesystem::path& directory) {
       "required": ["city", "nights", "breakfast"]
     }
   }])");
-  const td::ToolCallFSM calls{vocabulary, tools, td::PythonCall{}, {.whitespace = 0}};
+  const td::ToolCallFSM calls{vocabulary, tools, td::PythonCall{}};
   const auto prompt = tokenizer.encode(
       "<|begin|><|tools|>format: python\n"
       "book_hotel(city: string, nights: integer, breakfast: boolean): Book a hotel room.\n"

@@ -29,7 +29,7 @@ void run(const std::filesystem::path& directory) {
     {"name": "book_table", "description": "Reserve a table at a restaurant.",
      "inputSchema": {"type": "object", "properties": {"restaurant": {"type": "string"},
        "guests": {"type": "integer", "minimum": 1}}, "required": ["restaurant", "guests"]}}])");
-  const td::ToolCallFSM calls{tokenizer.vocabulary(), tools, td::PythonCall{}, {.whitespace = 0}};
+  const td::ToolCallFSM calls{tokenizer.vocabulary(), tools, td::PythonCall{}};
   const std::string head =
       "<|begin|><|tools|>format: python\nget_weather(city: string): Weather forecast for a city.\n"
       "book_table(restaurant: string, guests: integer): Reserve a table at a restaurant.\n<|user|>";

@@ -88,9 +88,7 @@ void run_rows(const program::EmbeddedAssistant& assistant, const std::vector<pro
   const auto ends = assistant.tokenizer.vocabulary().end_tokens();
   const td::Unconstrained any{assistant.model.vocabulary_size(), {ends.begin(), ends.end()}};
   for (const program::Row& row : rows) {
-    td::ChoiceOptions choice = row.choice;
-    choice.whitespace        = 0;
-    const auto calls         = row.format->constrain(assistant.masks, row.tools, choice);
+    const auto calls = row.format->constrain(assistant.masks, row.tools, row.choice);
     const auto prompt =
         program::make_prompt(assistant.tokenizer, row.tools, row.format->name, row.messages);
     const PrefilledModel model{assistant.model, prompt};

@@ -252,7 +252,8 @@ void run_all(const Options& options, const Assistant& assistant) {
     row.format               = &program::format_named("json");
     td::ChoiceOptions choice = row.choice;
     choice.choice            = td::ToolChoice::required;
-    choice.max_calls         = 1;          // the grammar of llama.cpp is of one
+    choice.max_calls         = 1;  // the grammar of llama.cpp is of one
+    choice.whitespace        = td::SchemaOptions{}.whitespace;
     std::optional<td::ToolCallFSM> judge;  // of any white space, as llama.cpp's grammars have it
     try {
       judge.emplace(row.format->constrain(assistant.masks, row.tools, choice));

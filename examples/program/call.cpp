@@ -210,7 +210,6 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant<M>&
   const auto start            = std::chrono::steady_clock::now();
   td::ChoiceOptions choice    = parse_choice(options.choice);
   choice.reasoning            = parse_reasoning(options.reasoning, format);
-  choice.whitespace           = 0;  // as the model writes calls, which leaves more of them forced
   const td::ToolCallFSM calls = format.constrain(assistant.masks, tools, choice);
   const double build          = microseconds(std::chrono::steady_clock::now() - start);
   const auto prompt           = assistant.prompt(tools, format, {{"user", options.question}});

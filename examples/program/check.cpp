@@ -169,6 +169,8 @@ class Check {
         parse_choice(row.contains("choice") ? row["choice"].get<std::string>() : options_.choice);
     choice.documented_order     = options_.documented_order;
     choice.reasoning            = parse_reasoning(options_.reasoning, format);
+    choice.whitespace           = td::SchemaOptions{}.whitespace;  // of whoever wrote the text
+    choice.max_calls            = td::text::Occurrences::unbounded;
     const auto start            = Clock::now();
     const td::ToolCallFSM calls = format.constrain(cache_, tools, choice);
     const double build          = built_since(start);

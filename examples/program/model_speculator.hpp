@@ -54,9 +54,8 @@ class ModelSpeculator {
         tools_(std::move(tools)),
         options_(options),
         calls_(format().constrain(assistant_->masks, tools_,
-                                  {.choice     = tools_.empty() ? tooldecode::ToolChoice::none
-                                                                : tooldecode::ToolChoice::automatic,
-                                   .whitespace = 0})),
+                                  {.choice = tools_.empty() ? tooldecode::ToolChoice::none
+                                                            : tooldecode::ToolChoice::automatic})),
         batch_(assistant_->model, {.max_batch = 1}) {
     static_cast<void>(decode(prompt({}), {.max_tokens = 1}));
   }

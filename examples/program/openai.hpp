@@ -65,9 +65,7 @@ namespace detail {
 
 inline tooldecode::ChoiceOptions read_choice(const Fields& request, bool has_tools) {
   using tooldecode::ToolChoice;
-  tooldecode::ChoiceOptions options{
-      .choice     = has_tools ? ToolChoice::automatic : ToolChoice::none,
-      .whitespace = 0};  // as the model writes calls, which leaves more of them forced
+  tooldecode::ChoiceOptions options{.choice = has_tools ? ToolChoice::automatic : ToolChoice::none};
   if (const Json* parallel = request.find("parallel_tool_calls"); parallel != nullptr) {
     options.parallel = request.flag("parallel_tool_calls");
   }

@@ -130,8 +130,10 @@ void run_sample(const SampleOptions& options) {
       throw td::Error(td::Errc::limit_exceeded, "", "texts do not end");
     const td::ToolSet& tools = sets[i % sets.size()];
     const auto distribution  = static_cast<Distribution>(i % 3);
-    const auto calls         = format.constrain(
-        cache, tools, {.choice = td::ToolChoice::required, .parallel = i % 2 == 0});
+    const auto calls         = format.constrain(cache, tools,
+                                                {.choice     = td::ToolChoice::required,
+                                                 .parallel   = i % 2 == 0,
+                                                 .whitespace = td::SchemaOptions{}.whitespace});
     const auto text =
         sample(calls, scores, distribution, options.seed + i, options.max_tokens, mask);
     if (!text) {

@@ -67,7 +67,7 @@ TEST_CASE("200 sampled calls of SmolLM2 all end and conform to their documents")
     const auto prompt = world()->prompt(question);
     const program::PrefilledModel read{model, prompt};
     for (const bool json : {false, true}) {
-      const td::ChoiceOptions choice{.choice = td::ToolChoice::required, .whitespace = 0};
+      const td::ChoiceOptions choice{.choice = td::ToolChoice::required};
       const td::ToolCallFSM calls =
           json ? td::ToolCallFSM(masks, tools, td::JsonCall::hermes(), choice)
                : td::ToolCallFSM(masks, tools, td::PythonCall{}, choice);
@@ -97,7 +97,7 @@ TEST_CASE("SmolLM2's speculative calls are its plain ones, but for near-ties") {
     const auto prompt = world()->prompt(question);
     const td::ToolCallFSM calls(
         masks, tools, td::PythonCall{},
-        td::ChoiceOptions{.choice = td::ToolChoice::required, .whitespace = 0});
+        td::ChoiceOptions{.choice = td::ToolChoice::required});
     const td::DecodeOptions options{.max_tokens = 48};
     const td::Decoder plain{model, calls};
     const td::DrafterGroup drafters{
@@ -138,7 +138,7 @@ TEST_CASE("a chain of llama.cpp's own samplers writes what the decoder writes") 
   const auto& [model, tokenizer, masks, tools] = *world();
   const auto calls                             = std::make_shared<const td::ToolCallFSM>(
       masks, tools, td::PythonCall{},
-      td::ChoiceOptions{.choice = td::ToolChoice::required, .whitespace = 0});
+      td::ChoiceOptions{.choice = td::ToolChoice::required});
   const auto prompt = world()->prompt("Book a table at Luigi's for four people, outdoors.");
   const td::Decoder decode{model, *calls};
   const auto expected = decode(prompt, {.max_tokens = 40, .skip_forced = false});

@@ -44,7 +44,7 @@ Case make_case(unsigned seed) {
   ChoiceOptions choice{.choice = ToolChoice::required};
   choice.parallel         = random() % 3 == 0;
   choice.documented_order = random() % 8 == 0;
-  if (random() % 4 == 0) choice.whitespace = 0;
+  if (random() % 4 != 0) choice.whitespace = 40;
   if (random() % 6 == 0) choice.choice = ToolChoice::automatic;
   ToolCallFSM calls = random() % 2 == 0 ? ToolCallFSM(masks(), tools, PythonCall{}, choice)
                                         : ToolCallFSM(masks(), tools, JsonCall::hermes(), choice);

@@ -165,7 +165,7 @@ TEST_CASE(
           "required": ["city"], "additionalProperties": false})");
   const ToolCall call{.name = "get", .arguments = {{"city", "Oslo"}}};
   const auto check = [&](const auto& format) {
-    const ToolCallFSM calls{bytes(), documents(), format, {.whitespace = 0, .text_schema = schema}};
+    const ToolCallFSM calls{bytes(), documents(), format, {.text_schema = schema}};
     INFO(calls.write(std::span(&call, 1)));
     const std::string written = calls.write(std::span(&call, 1));
     CHECK_FALSE(calls.find_refusal(written));
@@ -234,11 +234,10 @@ TEST_CASE(
 TEST_CASE("A schema of texts that cannot be told from calls, or cannot be enforced, is refused") {
   const auto refusal = [](const auto& format, const char* schema, bool with_tools = true) {
     try {
-      const ToolCallFSM calls{
-          bytes(),
-          with_tools ? documents() : ToolSet{},
-          format,
-          {.whitespace = 0, .text_schema = nlohmann::ordered_json::parse(schema)}};
+      const ToolCallFSM calls{bytes(),
+                              with_tools ? documents() : ToolSet{},
+                              format,
+                              {.text_schema = nlohmann::ordered_json::parse(schema)}};
       return std::string();
     } catch (const Error& error) {
       return std::string(name(error.code())) + ' ' + error.where();

@@ -220,7 +220,7 @@ TEST_CASE("drafts and a real cache change nothing in a batch") {
     const td::ToolCallFSM calls{masks,
                                 td::test::random_tools(random),
                                 td::PythonCall{},
-                                {.choice = td::ToolChoice::required, .whitespace = 0}};
+                                {.choice = td::ToolChoice::required}};
     std::vector<Script> scripts;
     for (int i = 0; i < 5; ++i) scripts.push_back(random_script(random, vocabulary.size()));
     for (Script& script : scripts) script.options.max_tokens += 20;

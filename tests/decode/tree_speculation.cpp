@@ -155,7 +155,7 @@ TEST_CASE("forced text and lookup change nothing either, over a model with a hea
     const td::LlamaModel model{config, td::test::random_llama_weights(config, seed)};
     const td::ToolSet tools = td::test::random_tools(random);
     const td::ToolCallFSM calls{
-        masks, tools, td::PythonCall{}, {.choice = td::ToolChoice::required, .whitespace = 0}};
+        masks, tools, td::PythonCall{}, {.choice = td::ToolChoice::required}};
     const Tokens prompt =
         td::constraint::ForcedText(masks.trie()).encode("f0(a=10, b='re') f1(c=True) [");
     auto options     = random_options(random);

@@ -36,7 +36,7 @@ td::ToolCallFSM calls(const auto& format) {
             "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
             "required": ["city", "days"]}}])"),
           format,
-          {.choice = td::ToolChoice::required, .documented_order = true, .whitespace = 0}};
+          {.choice = td::ToolChoice::required, .documented_order = true}};
 }
 
 /// One byte per token.
@@ -123,7 +123,7 @@ TEST_CASE("random tools: every chain is allowed and spells what is forced") {
     const td::ToolCallFSM constraint{masks(),
                                      td::test::random_tools(random),
                                      td::PythonCall{},
-                                     {.choice = td::ToolChoice::required, .whitespace = 0}};
+                                     {.choice = td::ToolChoice::required}};
     auto state = constraint.initial();
     for (int step = 0; step < 60 && !constraint.is_finished(state); ++step) {
       const auto candidates = drafted(drafter, constraint, state);

@@ -78,7 +78,7 @@ TEST_CASE("what is left of a cached call is drafted from any place inside it") {
   const td::ToolCall call{"find", {{"what", "red"}, {"top", 3}}};
   const auto check = [&](const auto& format, std::size_t begin) {
     const td::ToolCallFSM calls{
-        masks(), tools(), format, {.choice = td::ToolChoice::automatic, .whitespace = 0}};
+        masks(), tools(), format, {.choice = td::ToolChoice::automatic}};
     const std::string whole = calls.write(std::span(&call, 1));
     for (std::size_t at = begin; at < whole.size(); ++at) {
       const std::string text = whole.substr(0, at);
@@ -98,7 +98,7 @@ TEST_CASE("what is left of a cached call is drafted from any place inside it") {
 
 TEST_CASE("several cached calls are branches, the latest first") {
   const td::ToolCallFSM calls{
-      masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::required, .whitespace = 0}};
+      masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::required}};
   const std::vector<td::ToolCall> cached{
       {"find", {{"what", "red"}}}, {"find", {{"what", "blue"}}}, {"find_all", {{"what", "a"}}}};
   CHECK(drafts(calls, cached, "").size() == 3);
@@ -115,7 +115,7 @@ TEST_CASE("several cached calls are branches, the latest first") {
 
 TEST_CASE("a second call is drafted too, and the first one's text does not count for it") {
   const td::ToolCallFSM calls{
-      masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::required, .whitespace = 0}};
+      masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::required}};
   const std::vector<td::ToolCall> cached{{"find", {{"what", "blue"}}}};
   for (const char* text : {"[find(what='red'), ", "[find(what='red'), fin",
                            "[find(what='red'), find(", "[find(what='red'), find(what='bl"}) {
@@ -127,7 +127,7 @@ TEST_CASE("a second call is drafted too, and the first one's text does not count
 
 TEST_CASE("outside a call nothing is drafted") {
   const td::ToolCallFSM calls{
-      masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::automatic, .whitespace = 0}};
+      masks(), tools(), td::PythonCall{}, {.choice = td::ToolChoice::automatic}};
   const std::vector<td::ToolCall> cached{{"find", {{"what", "blue"}}}};
   CHECK(drafts(calls, cached, "").empty());
   CHECK(drafts(calls, cached, "let me find").empty());

@@ -84,7 +84,7 @@ void require_equal(const td::EngineTurn& a, const td::EngineTurn& b) {
 }
 
 td::EngineRequest random_request(std::string id, std::mt19937& random) {
-  const td::ChoiceOptions choice{.choice = td::ToolChoice::automatic, .whitespace = 0};
+  const td::ChoiceOptions choice{.choice = td::ToolChoice::automatic};
   const td::ToolSet tools = td::test::random_tools(random);
   const bool python       = random() % 2 == 0;
   const auto end          = static_cast<td::TokenId>(masks().vocabulary().size() - 1);
@@ -269,7 +269,7 @@ TEST_CASE(
           td::ToolCallFSM{masks(),
                           tools,
                           td::PythonCall{},
-                          {.choice = td::ToolChoice::required, .parallel = false, .whitespace = 0}},
+                          {.choice = td::ToolChoice::required, .parallel = false}},
       .options   = {.max_tokens = 80},
       .max_turns = 2};
   const auto expected = converse(model, request);

@@ -390,7 +390,7 @@ TEST_CASE("What is written of conforming calls is accepted and reads back") {
         const bool is_named = choice == ToolChoice::named;
         const bool thinks   = (seed + static_cast<unsigned>(choice)) % 2 == 0;
         ChoiceOptions options{.choice = choice, .name = is_named ? tool_at(seed).name : ""};
-        if (seed % 4 == 1) options.whitespace = 0;
+        if (seed % 4 != 1) options.whitespace = 40;
         if (thinks) options.reasoning = ReasoningDelimiters{};
         const ToolCallFSM fsm = format.constrain(cache(), tools, options);
         std::vector<ToolCall> calls;

@@ -77,7 +77,7 @@ inline ToolCallFSM constraint_of_round(std::size_t round, const VocabularyIndex&
   if (options.choice == ToolChoice::named) options.name = tools[tools.size() - 1].name;
   options.parallel         = round % 3 != 0;
   options.documented_order = round % 5 == 0;
-  if (round % 7 == 0) options.whitespace = 0;
+  if (round % 7 != 0) options.whitespace = 40;
   return round % 2 == 0 ? ToolCallFSM(cache, tools, PythonCall{}, options)
                         : ToolCallFSM(cache, tools, JsonCall::hermes(), options);
 }

@@ -90,9 +90,7 @@ TEST_CASE("speculative output equals plain output on the held-out dialogues") {
     const bool is_other = i >= rows.size();
     const program::Format& format =
         program::format_named(is_other == (row.format->name == "python") ? "hermes" : "python");
-    td::ChoiceOptions choice = row.choice;
-    choice.whitespace        = 0;
-    const auto calls         = format.constrain(assistant.masks, row.tools, choice);
+    const auto calls = format.constrain(assistant.masks, row.tools, row.choice);
     const auto prompt =
         program::make_prompt(assistant.tokenizer, row.tools, format.name, row.messages);
     const program::PrefilledModel model{assistant.model, prompt};

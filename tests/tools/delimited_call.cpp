@@ -87,7 +87,7 @@ TEST_CASE("DeepSeek R1 closes the block straight behind the arguments") {
       "{}```<｜tool▁call▁end｜><｜tool▁calls▁end｜>";
   CHECK(deepseek.parse(text, tools) == std::vector<ToolCall>{{"f"}});
   CHECK(test::refused(deepseek, tools, text) == -1);
-  CHECK(test::refused(deepseek, tools, text, {.whitespace = 0}) > 0);
+  CHECK(test::refused(deepseek, tools, text, {}) > 0);
 }
 
 TEST_CASE("Kimi K2 leaves out marks, not checks") {
@@ -118,7 +118,7 @@ TEST_CASE("Kimi K2 leaves out marks, not checks") {
   CHECK(at("\xff<|tool_call_begin|>\xfe-") == 21);
   CHECK(at(call, {.choice = ToolChoice::required}) == -1);
   CHECK(at("<|tool_call_begin|>", {.choice = ToolChoice::none}) == 18);
-  CHECK(at(call, {.choice = ToolChoice::required, .whitespace = 0}) != -1);
+  CHECK(at(call, {.choice = ToolChoice::required}) != -1);
   // A call ends a block of reasoning.
   for (const ToolChoice choice : {ToolChoice::automatic, ToolChoice::required, ToolChoice::none}) {
     const ChoiceOptions options{.choice = choice, .reasoning = ReasoningDelimiters{}};

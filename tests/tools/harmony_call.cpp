@@ -56,7 +56,7 @@ TEST_CASE("gpt-oss calls tools in its commentary") {
   CHECK(harmony.write({}).empty());
   CHECK(refused(thought + text) == -1);
   CHECK(refused(with_control_tokens(thought + text)) == -1);
-  CHECK(refused(text, {.choice = ToolChoice::required, .whitespace = 0}) == -1);
+  CHECK(refused(text, {.choice = ToolChoice::required}) == -1);
   CHECK(refused(text, {.parallel = false}) == static_cast<int>(text.find("<|start|>")));
   ChoiceOptions options{.choice = ToolChoice::required};
   CHECK(refused(thought + text, options) != -1);

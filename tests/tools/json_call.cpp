@@ -116,7 +116,7 @@ TEST_CASE("Llama's calls need no mark where an answer begins with them") {
   CHECK(test::refused(llama, tools, "\v {\"a\": 1}") == 2);
   CHECK(test::refused(llama, tools, call, {.choice = ToolChoice::required}) == -1);
   CHECK(test::refused(llama, tools, call, {.choice = ToolChoice::none}) == 0);
-  CHECK(test::refused(llama, tools, call, {.choice = ToolChoice::required, .whitespace = 0}) == 0);
+  CHECK(test::refused(llama, tools, call, {.choice = ToolChoice::required}) == 0);
 }
 
 TEST_CASE("Mistral Nemo's calls may have a name of their own") {

@@ -71,7 +71,7 @@ TEST_CASE("Text that only looks like a call is text, unless the mark is one by i
   CHECK(refused(toolken, "<square>(16)= 256") == 13);
   CHECK(refused(toolken, "<square>()=") == 9);
   CHECK(refused(toolken, "<square>(1, 2, \"m\", 4)=") == 18);
-  CHECK(refused(toolken, "<square>(1,2)=", {.whitespace = 0}) == 11);
+  CHECK(refused(toolken, "<square>(1,2)=", {}) == 11);
   CHECK(refused(tool_dec, "a < b <T") == -1);
   CHECK(refused(tool_dec, "so <T>square(16)") == -1);
   CHECK(refused(tool_dec, "so <T>cube(3)") == 6);

@@ -101,7 +101,7 @@ TEST_CASE("Qwen3-Coder may leave out what opens a call") {
   CHECK(refused(qwen, "<tool_call>" + call) == static_cast<int>(11 + call.size()));
   CHECK(refused(qwen, "<function=", {.choice = ToolChoice::none}) == 9);
   CHECK(refused(qwen, call, {.choice = ToolChoice::required}) == -1);
-  CHECK(refused(qwen, call, {.choice = ToolChoice::required, .whitespace = 0}) == 1);
+  CHECK(refused(qwen, call, {.choice = ToolChoice::required}) == 1);
   CHECK(refused(qwen, call + call, {.parallel = false}) == static_cast<int>(call.size()) + 1);
   CHECK(refused(glm, "<function=find>") == -1);
 }
@@ -194,7 +194,7 @@ TEST_CASE("A wrong XML call is refused where it first becomes impossible") {
   CHECK(refused(qwen, begin + query) == static_cast<int>((begin + query).size()));
   CHECK(refused(qwen, begin + query + end + begin, {.parallel = false}) ==
         static_cast<int>((begin + query + end).size()));
-  CHECK(refused(qwen, "<tool_call> <function=now>\n</function>\n</tool_call>", {.whitespace = 0}) ==
+  CHECK(refused(qwen, "<tool_call> <function=now>\n</function>\n</tool_call>", {}) ==
         11);
 }
 

@@ -40,10 +40,11 @@ struct ChoiceOptions {
   ToolChoice choice = ToolChoice::automatic;
   std::string name{};    ///< of the tool, where the choice is `named`
   bool parallel = true;  ///< more than one call in an answer
-  std::uint32_t max_calls =
-      text::Occurrences::unbounded;         ///< in an answer, where it may have several
-  bool documented_order    = false;         ///< arguments in the document's order only
-  std::uint32_t whitespace = 40;            ///< as in SchemaOptions
+  std::uint32_t max_calls  = 16;     ///< in an answer, where it may have several
+  bool documented_order    = false;  ///< arguments in the document's order only
+  /// As in SchemaOptions: 0 is the white space that the format itself writes and no other, so that
+  /// no model can lose itself in blanks, and more tokens are forced.
+  std::uint32_t whitespace = 0;
   std::vector<std::string> leading_keys{};  ///< arguments that come first, of a named tool only
   bool open_ended = false;  ///< anything may follow the arguments, of a named tool only
   std::optional<tools::ReasoningDelimiters> reasoning{};  ///< a block that may precede the answer;
