@@ -9,9 +9,11 @@
 #include <vector>
 
 #include <tooldecode/adapters/llama_cpp_sampler.hpp>
+#include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
@@ -112,6 +114,48 @@ TEST_CASE("a lazy sampler leaves text free until a call begins") {
     state = *calls->advance(state, static_cast<unsigned char>(byte));
   }
   CHECK(left_by(sampler, vocabulary.vocabulary().size()).size() < 5);
+}
+
+TEST_CASE("a sampler with a limit ends every text within it") {
+  const td::VocabularyIndex vocabulary{td::test::byte_vocabulary()};
+  const std::size_t size = vocabulary.vocabulary().size();
+  const auto calls       = std::make_shared<const td::ToolCallFSM>(
+      vocabulary, td::test::two_tools(), td::JsonCall::hermes(),
+      td::ChoiceOptions{.choice = td::ToolChoice::required});
+  const auto least = td::Completions{calls->grammar()}.shortest(calls->initial(), 1000);
+  REQUIRE(least);
+  CHECK_THROWS_AS(td::llama_cpp::make_sampler(calls, {.max_tokens = *least - 1}), td::Error);
+  CHECK_THROWS_AS(td::llama_cpp::make_sampler(std::make_shared<const td::test::RandomTable>(90, 1),
+                                              {.max_tokens = 50}),
+                  td::Error);
+  std::size_t at_the_limit = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random{seed};
+    const std::size_t limit = *least + seed % 20;
+    Sampler sampler(td::llama_cpp::make_sampler(calls, {.max_tokens = limit}));
+    auto state         = calls->initial();
+    std::size_t tokens = 0;
+    while (!calls->is_finished(state)) {
+      const auto left = left_by(sampler, size);
+      REQUIRE_FALSE(left.empty());
+      if (tokens % 7 == 3) {
+        sampler.reset(llama_sampler_clone(sampler.get()));
+        CHECK(left_by(sampler, size) == left);
+      }
+      const auto token = left[random() % left.size()];
+      llama_sampler_accept(sampler.get(), token);
+      ++tokens;
+      const auto next = calls->advance(state, token);
+      REQUIRE(next);
+      state = *next;
+      if (vocabulary.vocabulary().is_end(token)) break;
+    }
+    CHECK(calls->is_finished(state));
+    CHECK(tokens <= limit);
+    at_the_limit += tokens == limit;
+  }
+  CHECK(at_the_limit > 20);
 }
 
 TEST_CASE("a sampler in a chain chooses the best of what is allowed") {

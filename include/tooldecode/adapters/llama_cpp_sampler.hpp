@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -16,10 +18,20 @@
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/ending.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
 
 #include <llama.h>
 
 namespace tooldecode::llama_cpp {
+
+/// How a sampler's text ends.
+struct SamplerOptions {
+  /// No text is cut: where so many tokens come near, the one that ends it included, those after which
+  /// it could not end in time are not left; see Completions. Nothing: a text is as long as it likes.
+  std::optional<std::size_t> max_tokens = {};
+  std::uint64_t max_completion_steps    = 200'000;  ///< as CompletionOptions::max_steps
+};
 
 namespace detail {
 
@@ -27,10 +39,31 @@ namespace detail {
 /// program may force, nothing is masked any more.
 template <Constraint C>
 struct Sampler {
-  explicit Sampler(std::shared_ptr<const C> shared)
+  Sampler(std::shared_ptr<const C> shared, const SamplerOptions& settings)
       : constraint(std::move(shared)),
+        options(settings),
         state(constraint->initial()),
-        mask(constraint->vocabulary_size()) {}
+        mask(constraint->vocabulary_size()) {
+    if (!options.max_tokens) return;
+    ending           = make_ending();
+    const auto least = ending->shortest(*state, *options.max_tokens);
+    if (least && *least <= *options.max_tokens) return;
+    throw Error(Errc::invalid_option, "max_tokens", *options.max_tokens,
+                least
+                    ? "must be at least " + std::to_string(*least) + ", which the shortest text has"
+                    : "must be more, or none: no text that ends was found");
+  }
+  /// What is found of completions is each sampler's own.
+  [[nodiscard]] Sampler clone() const {
+    Sampler copy = *this;
+    if (ending) copy.ending = make_ending();
+    return copy;
+  }
+  [[nodiscard]] std::shared_ptr<decode::Ending<C>> make_ending() const {
+    return decode::Ending<C>::make(
+        *constraint, LogitsPipeline{},
+        {.always_ends = true, .max_completion_steps = options.max_completion_steps});
+  }
 
   static Sampler& of(const llama_sampler* sampler) { return *static_cast<Sampler*>(sampler->ctx); }
 
@@ -40,12 +73,15 @@ struct Sampler {
     if (!self.state || self.constraint->is_finished(*self.state)) return;
     self.state     = self.constraint->advance(*self.state, token);
     self.is_filled = false;
+    ++self.taken;
   }
   static void apply(llama_sampler* sampler, llama_token_data_array* candidates) {
     Sampler& self = of(sampler);
     if (!self.state) return;
     if (!self.is_filled) {
       self.constraint->fill_mask(*self.state, self.mask.words());
+      if (self.ending && self.taken < *self.options.max_tokens)
+        self.ending->narrow(*self.state, *self.options.max_tokens - self.taken, self.mask.words());
       self.is_filled = true;
     }
     for (std::size_t i = 0; i < candidates->size; ++i) {
@@ -59,11 +95,13 @@ struct Sampler {
     Sampler& self  = of(sampler);
     self.state     = self.constraint->initial();
     self.is_filled = false;
+    self.taken     = 0;
   }
-  static llama_sampler* clone(const llama_sampler* sampler) { return make(of(sampler)); }
+  static llama_sampler* clone(const llama_sampler* sampler) { return make(of(sampler).clone()); }
   static void free(llama_sampler* sampler) { delete &of(sampler); }
   static void copy_state(const llama_sampler* from, llama_sampler* to) {
     of(to).state     = of(from).state;
+    of(to).taken     = of(from).taken;
     of(to).is_filled = false;
   }
 
@@ -91,7 +129,10 @@ struct Sampler {
   }
 
   std::shared_ptr<const C> constraint;
-  std::optional<typename C::State> state;  // nothing: past a token that was not allowed
+  SamplerOptions options;
+  std::shared_ptr<decode::Ending<C>> ending{};  // where texts must end
+  std::optional<typename C::State> state;       // nothing: past a token that was not allowed
+  std::size_t taken = 0;
   TokenMask mask;
   bool is_filled = false;
 };
@@ -106,15 +147,18 @@ struct Sampler {
 /// `llama_sampler_reset` begins a new one. The constraint is shared, and may serve any number of samplers
 /// in any number of threads; a sampler itself is used by one at a time.
 ///
-/// \par Complexity  a mask of the constraint and O(candidates) per token
+/// \par Complexity  a mask of the constraint and O(candidates) per token, and as Completions
+/// \par Errors      Error{invalid_option} for fewer `max_tokens` than the shortest text has, or for
+///                  any under a constraint that is not of a grammar
 template <Constraint C>
-[[nodiscard]] llama_sampler* make_sampler(std::shared_ptr<const C> constraint) {
-  return detail::Sampler<C>::make(detail::Sampler<C>(std::move(constraint)));
+[[nodiscard]] llama_sampler* make_sampler(std::shared_ptr<const C> constraint,
+                                          const SamplerOptions& options = {}) {
+  return detail::Sampler<C>::make(detail::Sampler<C>(std::move(constraint), options));
 }
 /// The same for a constraint of its own.
 template <Constraint C>
-[[nodiscard]] llama_sampler* make_sampler(C constraint) {
-  return make_sampler(std::make_shared<const C>(std::move(constraint)));
+[[nodiscard]] llama_sampler* make_sampler(C constraint, const SamplerOptions& options = {}) {
+  return make_sampler(std::make_shared<const C>(std::move(constraint)), options);
 }
 
 }  // namespace tooldecode::llama_cpp
