@@ -51,6 +51,35 @@ def eval_table(name: str) -> str:
                   "time / greedy"], rows)
 
 
+def real_table(name: str) -> str:
+    """A real model's answers, each collection of rows by itself; what the outside judge says, where it judged."""
+    found = results(name)
+    groups = list(next(iter(found["methods"].values()))["groups"])
+    judged = {(one["category"], one["method"]): one for one in found.get("judged", [])}
+    rows = []
+    for method, one in found["methods"].items():
+        cells = [f"{one['groups'][group]['samples']}: {percent(one['groups'][group]['accuracy'])}" for group in groups]
+        if judged:
+            right = sum(judged[group, method]["right"] for group in groups)
+            cells.append(percent(right / sum(judged[group, method]["rows"] for group in groups)))
+        low, high = one["ci95"]
+        rows.append([method, *cells, f"{points(low)} to {percent(high)}",
+                     *(percent(one["errors"][error]) for error in CLASSES), f"{one['tokens_per_sample']:.1f}",
+                     f"{one['seconds_per_sample']:.2f}", f"{one['time_to_greedy']:.3f}"])
+    return table(["method", *groups, *(["by bfcl-eval"] if judged else []), "95 % interval of all", *CLASSES,
+                  "tokens", "s/sample", "time / greedy"], rows)
+
+
+def llama_cpp_table() -> str:
+    rows = [[one["contender"], *(str(one[key]) for key in ("calls", "cut", "conforming", "right")),
+             f"{one['passes_per_call']:.1f}", f"{one['build_ms']:.2f}", f"{one['constraint_us_per_pass']:.0f}",
+             percent(one["constraint_share"]), percent(one["constraint_share_with_prompt"]), f"{one['ms_per_call']:.0f}",
+             f"{one['time_to_grammar']:.2f}", f"{one['time_to_token_first']:.2f}"]
+            for one in results("llama_cpp")["contenders"]]
+    return table(["contender", "calls", "cut", "conform", "right", "passes", "build ms", "constraint us/pass",
+                  "its share of a call", "with the prompt", "ms/call", "time / grammar", "time / best token first"], rows)
+
+
 def drafts_table() -> str:
     rows = []
     plain = results("end_to_end")["drafters"][0]
@@ -193,7 +222,7 @@ def compile_time_table() -> str:
 
 TABLES = {"compile_time": compile_time_table, "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
-          "constraint": constraint_table, "peers": peers_tables}
+          "constraint": constraint_table, "peers": peers_tables, "llama_cpp": llama_cpp_table}
 
 
 def eval_sentences() -> list[str]:
@@ -281,6 +310,23 @@ def latency_sentences() -> list[str]:
     ]
 
 
+def llama_cpp_sentences() -> list[str]:
+    found = results("llama_cpp")
+    one = {row["contender"]: row for row in found["contenders"]}
+    plain, grammar = one["no grammar"], one["llama.cpp, its grammar"]
+    first, sampler = one["llama.cpp, its grammar, best token first"], one["llama.cpp, sampler of tooldecode"]
+    drafted, ends = one["tooldecode, forced text drafted"], one["the same, answers always end"]
+    assert all(row["conforming"] == row["calls"] for row in found["contenders"] if row is not plain)
+    return [f"llama.cpp's grammar takes {percent(grammar['constraint_share'], 0)} of a call without its prompt, with the best "
+            f"token first {percent(first['constraint_share'])}, the library's sampler {percent(sampler['constraint_share'])}",
+            f"with answers that always end {percent(ends['constraint_share'])}",
+            f"{drafted['passes_per_call']:.0f} passes for {grammar['passes_per_call']:.0f}, and "
+            f"{drafted['time_to_grammar']:.2f} of the time under llama.cpp's grammar, {drafted['time_to_token_first']:.2f} of that "
+            "with the best token first",
+            f"{plain['conforming']} of {plain['calls']} free answers conform",
+            f"all {found['same_texts']} texts of the one grammar are the same by both"]
+
+
 def constraint_sentences() -> list[str]:
     copy = results("constraint")["microseconds"]["copy_of_a_mask"]["mean"]
     return [f"The floor of a mask, copying its 19 KB, is {copy:.2f} us"]
@@ -363,7 +409,8 @@ def main() -> int:
         wrong += 1
         print("README.md is longer than 250 lines")
     flat = " ".join(texts["benchmarks/README.md"].split())
-    for make in (eval_sentences, draft_sentences, head_sentences, latency_sentences, constraint_sentences):
+    for make in (eval_sentences, draft_sentences, head_sentences, latency_sentences, constraint_sentences,
+                 llama_cpp_sentences):
         for sentence in make():
             if sentence not in flat:
                 wrong += 1

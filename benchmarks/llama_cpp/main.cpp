@@ -89,10 +89,12 @@ td::ToolCallFSM constrain(const Task& task) {
   return task.row.format->constrain(task.assistant.masks, task.row.tools, task.choice);
 }
 
-std::function<Written()> through_decoder(const Task& task, const std::string& drafter) {
+std::function<Written()> through_decoder(const Task& task, const std::string& drafter,
+                                         bool always_ends) {
   const auto calls = std::make_shared<const td::ToolCallFSM>(constrain(task));
-  return [&task, calls, drafter] {
-    const td::DecodeOptions options{.max_tokens = task.max_tokens + 1, .always_ends = true};
+  return [&task, calls, drafter, always_ends] {
+    const td::DecodeOptions options{.max_tokens  = task.max_tokens + (always_ends ? 1 : 0),
+                                    .always_ends = always_ends};
     const auto output = drafter.empty() ? td::Decoder{task.model, *calls}(task.prompt, options)
                                         : *program::TextDrafters(task.assistant)(
                                               task.model, *calls, task.prompt, options, drafter);
@@ -126,9 +128,14 @@ std::vector<Contender> make_contenders() {
        [](const Task& task) {
          return through_chain(task, Sampler(td::llama_cpp::make_sampler(constrain(task))), false);
        }},
-      {"tooldecode, forced tokens", [](const Task& task) { return through_decoder(task, ""); }},
-      {"tooldecode, forced tokens and lookup drafts",
-       [](const Task& task) { return through_decoder(task, "forced+lookup"); }},
+      {"tooldecode, forced tokens",
+       [](const Task& task) { return through_decoder(task, "", false); }},
+      {"tooldecode, forced text drafted",
+       [](const Task& task) { return through_decoder(task, "forced", false); }},
+      {"tooldecode, forced text and lookup drafted",
+       [](const Task& task) { return through_decoder(task, "forced+lookup", false); }},
+      {"the same, answers always end",
+       [](const Task& task) { return through_decoder(task, "forced+lookup", true); }},
   };
 }
 

@@ -1,6 +1,6 @@
 """What another judge says of answers: the AST checker of the Berkeley leaderboard's own package.
 
-python3 benchmarks/real_models/judge.py --checker FOLDER --data ROWS.jsonl [--data ...] [--json FILE] ANSWERS.jsonl
+python3 benchmarks/real_models/judge.py --checker FOLDER --data ROWS.jsonl [--data ...] [--into FILE] ANSWERS.jsonl
 
 ANSWERS.jsonl is what `tooldecode eval --answers` wrote for those rows; calls are read from its texts by Python's own
 `ast`. FOLDER holds the package `bfcl-eval`, unpacked or installed without its dependencies, none of which the checker
@@ -57,7 +57,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--checker", required=True, help="folder of the package bfcl-eval")
     parser.add_argument("--data", action="append", required=True, help="rows, as eval read them")
-    parser.add_argument("--json", help="write the counts to this file")
+    parser.add_argument("--into", type=pathlib.Path, help="file that eval wrote by --json, to which the counts are added")
     parser.add_argument("answers")
     arguments = parser.parse_args()
     check = load_checker(arguments.checker)
@@ -99,9 +99,11 @@ def main():
               f"{count['classify'] * share:.1f} % | {count['apart']} |")
     for why, ids in sorted(others.items(), key=lambda item: -len(item[1]))[:20]:
         print(f"judged differently, {len(ids)}: {why} ({ids[0]})")
-    if arguments.json:
-        table = [{"category": category, "method": method, **count} for (category, method), count in counts.items()]
-        pathlib.Path(arguments.json).write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    if arguments.into:
+        results = json.loads(arguments.into.read_text(encoding="utf-8"))
+        results["judged"] = [{"category": category, "method": method, **count}
+                             for (category, method), count in counts.items()]
+        arguments.into.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
