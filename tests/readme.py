@@ -227,22 +227,23 @@ TABLES = {"compile_time": compile_time_table, "eval_heldout": lambda: eval_table
 
 def eval_sentences() -> list[str]:
     first, many = results("eval_heldout")["methods"], results("eval_many")["methods"]
-    kept = ("format", "key")
-    assert all(first[method]["errors"][error] == 0 for method in ("tooldec-schema", "constrained", "tool-decoding-oc1")
-               for error in kept), "no format and no key errors among the first"
+    ends = [name for name in many if name == "constrained" or name.startswith("tool-decoding")]
+    assert all(table[method]["errors"][error] == 0 for table in (first, many) for method in ends if method in table
+               for error in ("format", "key")), "no format and no key errors"
     rows = many["constrained"]["samples"]
-    cut = round(many["constrained"]["errors"]["format"] * rows)
+    cut = round(many["tooldec"]["errors"]["format"] * rows)
     wrong = {orders: round(many[f"tool-decoding-oc{orders}"]["errors"]["value"] * rows) for orders in (1, 4, 6, 9, 12)}
     intervals = {orders: many[f"tool-decoding-oc{orders}"]["value_error_reduction"]["ci95"] for orders in (4, 12)}
     span = {orders: f"{100 * low:.0f} to {100 * high:.0f} %" for orders, (low, high) in intervals.items()}
     accuracy = {name: percent(many[f"tool-decoding-{name}"]["accuracy"]) for name in ("oc1", "oc3", "reversed", "shuffled")}
-    assert wrong[12] >= wrong[1], "the default oc gains here after all: write it so"
+    assert wrong[12] >= wrong[1] - 1, "the default oc gains here after all: write it so"
     assert all(low < 0 < high for low, high in intervals.values()), "an interval excludes none: write it so"
     numbers = {1: "one", 2: "two", 3: "three"}
     return [
-        f"the {numbers[cut]} format error of the second table is an answer that ran into its limit of 160 tokens",
+        f"the {numbers[cut]} format error of `tooldec` in the second table is an answer that ran into its limit of 160 tokens, "
+        "which the others never do",
         f"Against one order, {wrong[1]} wrong values of {rows} become {wrong[4]} with oc 4, {wrong[6]} with 6, {wrong[9]} "
-        f"with 9 and {wrong[12]} with the default, 12, which gains nothing here",
+        f"with 9 and {wrong[12]} with the default, 12, which gains next to nothing here",
         f"the 95 % intervals of the reduction, {span[4]} for oc 4 and {span[12]} for oc 12, include none",
         f"Alone, the documented order has {accuracy['oc1']}, the reversed {accuracy['reversed']}, a shuffled one "
         f"{accuracy['shuffled']}, the vote of these three {accuracy['oc3']}",
