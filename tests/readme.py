@@ -222,27 +222,29 @@ def compile_time_table() -> str:
 
 TABLES = {"compile_time": compile_time_table, "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
-          "constraint": constraint_table, "peers": peers_tables}
+          "constraint": constraint_table, "peers": peers_tables, "llama_cpp": llama_cpp_table,
+          "smollm2_bfcl": lambda: real_table("smollm2_bfcl")}
 
 
 def eval_sentences() -> list[str]:
     first, many = results("eval_heldout")["methods"], results("eval_many")["methods"]
-    kept = ("format", "key")
-    assert all(first[method]["errors"][error] == 0 for method in ("tooldec-schema", "constrained", "tool-decoding-oc1")
-               for error in kept), "no format and no key errors among the first"
+    ends = [name for name in many if name == "constrained" or name.startswith("tool-decoding")]
+    assert all(table[method]["errors"][error] == 0 for table in (first, many) for method in ends if method in table
+               for error in ("format", "key")), "no format and no key errors"
     rows = many["constrained"]["samples"]
-    cut = round(many["constrained"]["errors"]["format"] * rows)
+    cut = round(many["tooldec"]["errors"]["format"] * rows)
     wrong = {orders: round(many[f"tool-decoding-oc{orders}"]["errors"]["value"] * rows) for orders in (1, 4, 6, 9, 12)}
     intervals = {orders: many[f"tool-decoding-oc{orders}"]["value_error_reduction"]["ci95"] for orders in (4, 12)}
     span = {orders: f"{100 * low:.0f} to {100 * high:.0f} %" for orders, (low, high) in intervals.items()}
     accuracy = {name: percent(many[f"tool-decoding-{name}"]["accuracy"]) for name in ("oc1", "oc3", "reversed", "shuffled")}
-    assert wrong[12] >= wrong[1], "the default oc gains here after all: write it so"
+    assert wrong[12] >= wrong[1] - 1, "the default oc gains here after all: write it so"
     assert all(low < 0 < high for low, high in intervals.values()), "an interval excludes none: write it so"
     numbers = {1: "one", 2: "two", 3: "three"}
     return [
-        f"the {numbers[cut]} format error of the second table is an answer that ran into its limit of 160 tokens",
+        f"the {numbers[cut]} format error of `tooldec` in the second table is an answer that ran into its limit of 160 tokens, "
+        "which the others never do",
         f"Against one order, {wrong[1]} wrong values of {rows} become {wrong[4]} with oc 4, {wrong[6]} with 6, {wrong[9]} "
-        f"with 9 and {wrong[12]} with the default, 12, which gains nothing here",
+        f"with 9 and {wrong[12]} with the default, 12, which gains next to nothing here",
         f"the 95 % intervals of the reduction, {span[4]} for oc 4 and {span[12]} for oc 12, include none",
         f"Alone, the documented order has {accuracy['oc1']}, the reversed {accuracy['reversed']}, a shuffled one "
         f"{accuracy['shuffled']}, the vote of these three {accuracy['oc3']}",
@@ -308,6 +310,23 @@ def latency_sentences() -> list[str]:
         f"no simulated point is more than {gated.lstrip('-')} slower than no speculation, without it the worst is "
         f"{ungated.lstrip('-')} slower",
     ]
+
+
+def llama_cpp_sentences() -> list[str]:
+    found = results("llama_cpp")
+    one = {row["contender"]: row for row in found["contenders"]}
+    plain, grammar = one["no grammar"], one["llama.cpp, its grammar"]
+    first, sampler = one["llama.cpp, its grammar, best token first"], one["llama.cpp, sampler of tooldecode"]
+    drafted, ends = one["tooldecode, forced text drafted"], one["the same, answers always end"]
+    assert all(row["conforming"] == row["calls"] for row in found["contenders"] if row is not plain)
+    return [f"llama.cpp's grammar takes {percent(grammar['constraint_share'], 0)} of a call without its prompt, with the best "
+            f"token first {percent(first['constraint_share'])}, the library's sampler {percent(sampler['constraint_share'])}",
+            f"with answers that always end {percent(ends['constraint_share'])}",
+            f"{drafted['passes_per_call']:.0f} passes for {grammar['passes_per_call']:.0f}, and "
+            f"{drafted['time_to_grammar']:.2f} of the time under llama.cpp's grammar, {drafted['time_to_token_first']:.2f} of that "
+            "with the best token first",
+            f"{plain['conforming']} of {plain['calls']} free answers conform",
+            f"all {found['same_texts']} texts of the one grammar are the same by both"]
 
 
 def constraint_sentences() -> list[str]:
@@ -392,7 +411,8 @@ def main() -> int:
         wrong += 1
         print("README.md is longer than 250 lines")
     flat = " ".join(texts["benchmarks/README.md"].split())
-    for make in (eval_sentences, draft_sentences, head_sentences, latency_sentences, constraint_sentences):
+    for make in (eval_sentences, draft_sentences, head_sentences, latency_sentences, constraint_sentences,
+                 llama_cpp_sentences):
         for sentence in make():
             if sentence not in flat:
                 wrong += 1

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -18,6 +17,7 @@
 
 #include <CLI/CLI.hpp>
 #include <program/assistant.hpp>
+#include <program/cache_folder.hpp>
 #include <program/shots.hpp>
 #ifdef TOOLDECODE_PROGRAM_LLAMA_CPP
 #include <program/gguf_assistant.hpp>
@@ -64,17 +64,7 @@ inline std::filesystem::path model_file(const std::string& name) {
       {{"smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"}, {"gemma3", "gemma-3-270m.Q4_K_M.gguf"}}};
   const auto found = std::ranges::find(known, name, &Known::first);
   if (found == known.end()) return name;
-  const auto variable = [](const char* key) {
-    const char* value = std::getenv(key);
-    return std::filesystem::path(value == nullptr ? "" : value);
-  };
-  std::filesystem::path cache = variable("TOOLDECODE_CACHE");
-  if (cache.empty()) {
-    cache = variable("XDG_CACHE_HOME");
-    if (cache.empty()) cache = variable("HOME") / ".cache";
-    cache /= "tooldecode";
-  }
-  const std::filesystem::path file = cache / "models" / found->second;
+  const std::filesystem::path file = cache_folder() / "models" / found->second;
   if (!std::filesystem::exists(file)) {
     throw tooldecode::Error(tooldecode::Errc::file_unreadable, file.string(),
                             "is not there: bash examples/models.sh " + name + " fetches it");

@@ -70,6 +70,13 @@ inline std::string signature(const tooldecode::Tool& tool) {
   return text + "): " + tool.description;
 }
 
+/// The documents of tools, a line each.
+inline std::string tools_text(const tooldecode::ToolSet& tools) {
+  std::string text;
+  for (const tooldecode::Tool& tool : tools) text += signature(tool) + '\n';
+  return text;
+}
+
 /// Tokens of a prompt, piece by piece. Control tokens are put in by id: a user's text cannot forge
 /// them.
 class PromptTokens {
@@ -118,9 +125,7 @@ inline std::vector<tooldecode::TokenId> make_prompt(const tooldecode::Tokenizer&
   PromptTokens prompt(tokenizer);
   prompt.control("<|begin|>");
   prompt.control("<|tools|>");
-  std::string head = "format: " + std::string(format) + '\n';
-  for (const tooldecode::Tool& tool : tools) head += signature(tool) + '\n';
-  prompt.text(head);
+  prompt.text("format: " + std::string(format) + '\n' + tools_text(tools));
   for (std::size_t i = 0, end = 0; i < messages.size(); i = end) {
     end = i + 1;
     if (messages[i].role == "user") {

@@ -69,13 +69,6 @@ inline std::vector<tooldecode::ToolCall> right_calls(const Row& row) {
   return calls;
 }
 
-/// The documents of tools, a line each.
-inline std::string tools_text(const tooldecode::ToolSet& tools) {
-  std::string text;
-  for (const tooldecode::Tool& tool : tools) text += signature(tool) + '\n';
-  return text;
-}
-
 /// What the model is told to do: how a call is written is shown by one.
 inline std::string instruction(const Format& format) {
   const std::vector<tooldecode::ToolCall> example{

@@ -11,20 +11,10 @@
 #include <string_view>
 #include <system_error>
 
+#include <program/cache_folder.hpp>
 #include <support/catch.hpp>
 
 namespace tooldecode::test {
-
-/// The folder of all that is fetched.
-inline std::filesystem::path cache_folder() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::filesystem::path(value == nullptr ? "" : value);
-  };
-  if (const auto own = variable("TOOLDECODE_CACHE"); !own.empty()) return own;
-  if (const auto all = variable("XDG_CACHE_HOME"); !all.empty()) return all / "tooldecode";
-  return variable("HOME") / ".cache" / "tooldecode";
-}
 
 /// The path, where there is something.
 inline std::optional<std::filesystem::path> if_present(const std::filesystem::path& path) {
@@ -34,7 +24,7 @@ inline std::optional<std::filesystem::path> if_present(const std::filesystem::pa
 
 /// A model's file that was fetched.
 inline std::optional<std::filesystem::path> cached_model(std::string_view name) {
-  return if_present(cache_folder() / "models" / name);
+  return if_present(program::cache_folder() / "models" / name);
 }
 
 /// The folder `models` of llama.cpp, with vocabularies in GGUF files: what the environment variable
@@ -43,7 +33,7 @@ inline std::optional<std::filesystem::path> llama_cpp_models() {
   if (const char* named = std::getenv("TOOLDECODE_LLAMA_CPP")) return if_present(named);
   std::optional<std::filesystem::path> found;
   std::error_code failure;
-  for (const auto& entry : std::filesystem::directory_iterator(cache_folder(), failure)) {
+  for (const auto& entry : std::filesystem::directory_iterator(program::cache_folder(), failure)) {
     if (!entry.path().filename().string().starts_with("llama.cpp-")) continue;
     if (const auto models = if_present(entry.path() / "share" / "models"))
       found = std::max(found, models);
