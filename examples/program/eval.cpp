@@ -53,6 +53,7 @@ struct EvalOptions {
   std::size_t jobs       = 1;
   std::size_t limit      = 0;
   std::size_t max_tokens = 160;
+  bool keep_prefix       = false;
   std::uint64_t seed     = 1;
 };
 
@@ -84,9 +85,10 @@ class AnswerFile {
 
 // One row's answers, one for each method; none where the row cannot be used. The methods take
 // turns, another one first in each row. What a constrained method builds of the documents, it
-// builds anew for each row and in its own time. The prompt is read once, and counted to each.
+// builds anew for each row and in its own time. The model reads the prompt once, which counts to
+// each.
 template <class M>
-std::vector<Result> evaluate(const Assistant<M>& assistant,
+std::vector<Result> evaluate(const Assistant<M>& assistant, PrefilledModel<M>& model,
                              const std::vector<Method<PrefilledModel<M>>>& methods, const Row& row,
                              std::size_t index, const td::DecodeOptions& options,
                              AnswerFile& answers) {
@@ -95,7 +97,7 @@ std::vector<Result> evaluate(const Assistant<M>& assistant,
     throw td::Error(td::Errc::limit_exceeded, "", "the prompt is longer than the model's context");
   }
   const auto begin = Clock::now();
-  const PrefilledModel model{assistant.model, prompt};
+  model.read(prompt);
   const double reading = seconds_since(begin);
   std::vector<Result> results(methods.size());
   const auto constrain = [&](const td::ToolSet& tools) {
@@ -135,10 +137,12 @@ std::vector<std::vector<Result>> evaluate_all(const Assistant<M>& assistant,
   std::exception_ptr failure;
   AnswerFile answers(options.answers);
   const auto work = [&] {
+    PrefilledModel<M> model{assistant.model};
     for (std::size_t i = next++; i < rows.size(); i = next++) {
       try {
+        if (!options.keep_prefix) model = PrefilledModel<M>{assistant.model};
         results[i] =
-            evaluate(assistant, methods, rows[i], i,
+            evaluate(assistant, model, methods, rows[i], i,
                      {.max_tokens = options.max_tokens, .seed = options.seed + 1000 * i}, answers);
       } catch (const td::Error& error) {
         const std::lock_guard lock(mutex);
@@ -247,6 +251,10 @@ void add_eval(CLI::App& app) {
       ->capture_default_str();
   sub->add_option("--max-tokens", options->max_tokens, "most tokens of an answer")
       ->capture_default_str();
+  sub->add_flag(
+      "--keep-prefix", options->keep_prefix,
+      "do not read again what a row's prompt begins with as the last row's did; times are "
+      "then of what differs");
   sub->add_option("--seed", options->seed, "of sampling and of the intervals")
       ->capture_default_str();
   sub->callback([options] { run_eval(*options); });

@@ -16,7 +16,8 @@
 namespace program {
 
 /// Gives what its model would give, but reads the prompt once: a new cache that is fed it, or more
-/// that begins with it, starts as a fork.
+/// that begins with it, starts as a fork. Of the next prompt, what it begins with in common with
+/// the last is not read again.
 template <tooldecode::TreeModel M>
 class PrefilledModel {
   using TokenId                  = tooldecode::TokenId;
@@ -25,18 +26,30 @@ class PrefilledModel {
  public:
   using Cache = typename M::Cache;
 
-  PrefilledModel(const M& model, std::vector<TokenId> prompt)
-      : model_(&model),
-        prompt_(std::move(prompt)),
-        cache_(model.make_cache()),
-        last_(model.vocabulary_size()) {
+  explicit PrefilledModel(const M& model)
+      : model_(&model), cache_(model.make_cache()), last_(model.vocabulary_size()) {}
+  PrefilledModel(const M& model, std::vector<TokenId> prompt) : PrefilledModel(model) {
+    read(std::move(prompt));
+  }
+
+  /// Reads a prompt of one token or more.
+  void read(std::vector<TokenId> prompt) {
+    const auto differ       = std::ranges::mismatch(prompt, prompt_).in1;
+    const std::size_t known = std::min(static_cast<std::size_t>(differ - prompt.begin()),
+                                       prompt.size() - 1);  // the last token's logits are needed
+
+    prompt_.clear();  // nothing is used of a pass that fails
+    model_->truncate(cache_, known);
+    const auto rest = std::span<const TokenId>(prompt).subspan(known);
     if constexpr (has_head) {
-      hidden_.resize(prompt_.size() * model.hidden_size());
-      model.forward_hidden(cache_, prompt_, hidden_);
-      model.fill_logits(std::span(hidden_).last(model.hidden_size()), last_);
+      hidden_.resize(prompt.size() * model_->hidden_size());
+      model_->forward_hidden(cache_, rest,
+                             std::span(hidden_).subspan(known * model_->hidden_size()));
+      model_->fill_logits(std::span(hidden_).last(model_->hidden_size()), last_);
     } else {
-      model.forward(cache_, prompt_, last_);
+      model_->forward(cache_, rest, last_);
     }
+    prompt_ = std::move(prompt);
   }
 
   [[nodiscard]] std::size_t vocabulary_size() const { return model_->vocabulary_size(); }
@@ -101,7 +114,7 @@ class PrefilledModel {
 
  private:
   [[nodiscard]] bool begins_with_prompt(const Cache& cache, std::span<const TokenId> tokens) const {
-    return model_->length(cache) == 0 && tokens.size() >= prompt_.size() &&
+    return !prompt_.empty() && model_->length(cache) == 0 && tokens.size() >= prompt_.size() &&
            std::ranges::equal(tokens.first(prompt_.size()), prompt_);
   }
   // What is left to be read of tokens; the cache holds those before it.
@@ -114,7 +127,7 @@ class PrefilledModel {
 
   const M* model_;
   std::vector<TokenId> prompt_;
-  Cache cache_;
+  Cache cache_;                // holds prompt_, or more or less where a pass failed
   std::vector<float> last_;    // [V]
   std::vector<float> hidden_;  // [L, H], where the model has a head in the host's memory
 };
