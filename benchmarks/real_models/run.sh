@@ -9,13 +9,15 @@ usage() {
 bash benchmarks/real_models/run.sh [--rows N] [--methods LIST] PART...
 
 Fetches llama.cpp and SmolLM2, builds, and writes benchmarks/results/. DATA is $TOOLDECODE_SHARED_DATA, or ../shared/data.
-One thread; hours for all rows, since a call takes seconds.
+One thread; a call takes seconds, so a part takes an hour or more for all rows.
 
-  bfcl      BFCL: simple, multiple and parallel calls, judged by the AST checker of bfcl-eval as well
+  simple    BFCL's calls to one function, judged by the AST checker of bfcl-eval as well
+  many      BFCL's multiple and parallel calls, judged likewise
   apibank   API-Bank: levels 1 and 2
   names     names among FuncQA's 13 and KAMEL's 234 tools
   gemma     BFCL's simple calls by Gemma 3 270M, a base model
   llama_cpp llama.cpp's own grammar, the library's, and none: time of a call
+  equality  which answers are the same, token for token: two engines, plain and speculative
 
   --rows N        first rows of each file only
   --methods LIST  what `tooldecode eval --method` takes
@@ -23,14 +25,14 @@ END
 }
 
 rows=0
-methods=greedy,beam,self-consistency,fuzzy-matching,backtrace,tooldec,tooldec-schema,constrained,tool-decoding
+methods=greedy,fuzzy-matching,backtrace,tooldec,constrained,tool-decoding
 parts=()
 while [ $# -gt 0 ]; do
   case $1 in
     --rows) rows=$2; shift 2 ;;
     --methods) methods=$2; shift 2 ;;
     --help | -h) usage; exit ;;
-    bfcl | apibank | names | gemma | llama_cpp) parts+=("$1"); shift ;;
+    simple | many | apibank | names | gemma | llama_cpp | equality) parts+=("$1"); shift ;;
     *) usage >&2; exit 2 ;;
   esac
 done
@@ -46,36 +48,50 @@ config=$(bash examples/llama_cpp.sh)
 bash examples/models.sh smollm2 > /dev/null
 configure release -DTOOLDECODE_TESTS=ON -DTOOLDECODE_LLAMA_CPP=ON "-Dllama_DIR=$config"
 say "building"
-cmake --build build/release --target tooldecode_program benchmark_llama_cpp -j "$(nproc)" > "$made/build.log"
+cmake --build build/release --target tooldecode_program benchmark_llama_cpp benchmark_llama_cpp_equality -j "$(nproc)" > "$made/build.log"
 
 evaluate() {  # evaluate <name> <model> <arguments>...
-  build/release/examples/tooldecode eval --model "$2" --limit "$rows" --method "$methods" --max-tokens 96 \
+  build/release/examples/tooldecode eval --model "$2" --limit "$rows" --method "$methods" \
     --answers "$made/$1.jsonl" --json "$results/$1.json" "${@:3}"
+}
+judge() {  # judge <name> <--data FILE>...
+  python3 -m pip install --quiet --no-deps --target "$made/bfcl_eval" bfcl-eval==2026.3.23
+  python3 benchmarks/real_models/judge.py --checker "$made/bfcl_eval" "${@:2}" --into "$results/$1.json" "$made/$1.jsonl"
 }
 for part in "${parts[@]}"; do
   say "$part"
   case $part in
-    bfcl)
-      files=(--data "$data/bfcl/simple_python.jsonl" --data "$data/bfcl/multiple.jsonl" --data "$data/bfcl/parallel.jsonl")
-      evaluate smollm2_bfcl smollm2 "${files[@]}" --order reversed,shuffled
-      python3 -m pip install --quiet --no-deps --target "$made/bfcl_eval" bfcl-eval==2026.3.23
-      python3 benchmarks/real_models/judge.py --checker "$made/bfcl_eval" "${files[@]}" --into $results/smollm2_bfcl.json \
-        "$made/smollm2_bfcl.jsonl"
+    simple)
+      files=(--data "$data/bfcl/simple_python.jsonl")
+      evaluate smollm2_bfcl smollm2 "${files[@]}" --oc 1,4,6,12 --max-tokens 96
+      judge smollm2_bfcl "${files[@]}"
+      ;;
+    many)
+      files=(--data "$data/bfcl/multiple.jsonl" --data "$data/bfcl/parallel.jsonl")
+      evaluate smollm2_bfcl_many smollm2 --keep-prefix "${files[@]}" --oc 1,6 --max-tokens 160
+      judge smollm2_bfcl_many "${files[@]}"
       ;;
     apibank)
-      evaluate smollm2_apibank smollm2 --data "$data/apibank/level1.jsonl" --data "$data/apibank/level2.jsonl"
+      evaluate smollm2_apibank smollm2 --keep-prefix --data "$data/apibank/level1.jsonl" \
+        --data "$data/apibank/level2.jsonl" --oc 1,6 --max-tokens 96
       ;;
     names)
       python3 benchmarks/real_models/rows.py --shared "$data" --out "$made"
-      for name in funcqa kamel; do evaluate "smollm2_$name" smollm2 --data "$made/$name.jsonl" --oc 1 --context-size 8192; done
+      for name in funcqa kamel; do
+        evaluate "smollm2_$name" smollm2 --keep-prefix --data "$made/$name.jsonl" --oc 1 --max-tokens 96 --context-size 16384
+      done
       ;;
     gemma)
       bash examples/models.sh gemma3 > /dev/null
-      evaluate gemma3_bfcl gemma3 --data "$data/bfcl/simple_python.jsonl"
+      evaluate gemma3_bfcl gemma3 --keep-prefix --data "$data/bfcl/simple_python.jsonl" --oc 1,6 --max-tokens 96
       ;;
     llama_cpp)
       build/release/benchmarks/benchmark_llama_cpp --data "$data/bfcl/simple_python.jsonl" --limit "$rows" \
         --json $results/llama_cpp.json
+      ;;
+    equality)
+      build/release/benchmarks/benchmark_llama_cpp_equality --data "$data/bfcl/simple_python.jsonl" --limit "$rows" \
+        --json $results/llama_cpp_equality.json
       ;;
   esac
 done

@@ -95,9 +95,8 @@ TEST_CASE("SmolLM2's speculative calls are its plain ones, but for near-ties") {
        {"Book a table at Luigi's for four people, outdoors.", "Mail Ann that I am late.",
         "What is the weather in Oslo tomorrow?"}) {
     const auto prompt = world()->prompt(question);
-    const td::ToolCallFSM calls(
-        masks, tools, td::PythonCall{},
-        td::ChoiceOptions{.choice = td::ToolChoice::required});
+    const td::ToolCallFSM calls(masks, tools, td::PythonCall{},
+                                td::ChoiceOptions{.choice = td::ToolChoice::required});
     const td::DecodeOptions options{.max_tokens = 48};
     const td::Decoder plain{model, calls};
     const td::DrafterGroup drafters{
@@ -137,8 +136,7 @@ TEST_CASE("a chain of llama.cpp's own samplers writes what the decoder writes") 
   if (world() == nullptr) return td::test::report_skipped("SmolLM2, see examples/models.sh");
   const auto& [model, tokenizer, masks, tools] = *world();
   const auto calls                             = std::make_shared<const td::ToolCallFSM>(
-      masks, tools, td::PythonCall{},
-      td::ChoiceOptions{.choice = td::ToolChoice::required});
+      masks, tools, td::PythonCall{}, td::ChoiceOptions{.choice = td::ToolChoice::required});
   const auto prompt = world()->prompt("Book a table at Luigi's for four people, outdoors.");
   const td::Decoder decode{model, *calls};
   const auto expected = decode(prompt, {.max_tokens = 40, .skip_forced = false});

@@ -77,8 +77,7 @@ using Texts = std::vector<std::string>;
 TEST_CASE("what is left of a cached call is drafted from any place inside it") {
   const td::ToolCall call{"find", {{"what", "red"}, {"top", 3}}};
   const auto check = [&](const auto& format, std::size_t begin) {
-    const td::ToolCallFSM calls{
-        masks(), tools(), format, {.choice = td::ToolChoice::automatic}};
+    const td::ToolCallFSM calls{masks(), tools(), format, {.choice = td::ToolChoice::automatic}};
     const std::string whole = calls.write(std::span(&call, 1));
     for (std::size_t at = begin; at < whole.size(); ++at) {
       const std::string text = whole.substr(0, at);

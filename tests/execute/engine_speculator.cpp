@@ -263,13 +263,12 @@ TEST_CASE(
     "type": "object", "properties": {"what": {"enum": ["something rather long", "another"]},
     "top": {"type": "integer", "minimum": 5, "maximum": 6}}, "required": ["what", "top"]}}])");
   const td::EngineRequest request{
-      .id     = "one",
-      .prompt = Tokens(100, 5),
-      .calls =
-          td::ToolCallFSM{masks(),
-                          tools,
-                          td::PythonCall{},
-                          {.choice = td::ToolChoice::required, .parallel = false}},
+      .id        = "one",
+      .prompt    = Tokens(100, 5),
+      .calls     = td::ToolCallFSM{masks(),
+                               tools,
+                               td::PythonCall{},
+                                   {.choice = td::ToolChoice::required, .parallel = false}},
       .options   = {.max_tokens = 80},
       .max_turns = 2};
   const auto expected = converse(model, request);

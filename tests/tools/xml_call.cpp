@@ -194,8 +194,7 @@ TEST_CASE("A wrong XML call is refused where it first becomes impossible") {
   CHECK(refused(qwen, begin + query) == static_cast<int>((begin + query).size()));
   CHECK(refused(qwen, begin + query + end + begin, {.parallel = false}) ==
         static_cast<int>((begin + query + end).size()));
-  CHECK(refused(qwen, "<tool_call> <function=now>\n</function>\n</tool_call>", {}) ==
-        11);
+  CHECK(refused(qwen, "<tool_call> <function=now>\n</function>\n</tool_call>", {}) == 11);
 }
 
 TEST_CASE("Leading keys come first") {

@@ -5,20 +5,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/grammar/key_reader.hpp>
+#include <tooldecode/grammar/node_order.hpp>
 #include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/grammar/positions.hpp>
 #include <tooldecode/grammar/stack_sets.hpp>
 #include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/dfa_lengths.hpp>
 #include <tooldecode/text/occurrences.hpp>
 
 namespace tooldecode::grammar {
@@ -57,7 +57,8 @@ class TextLengths {
 
   /// About how much memory all of this takes.
   [[nodiscard]] std::size_t bytes() const noexcept {
-    return sizeof(std::uint32_t) * (shortest_.capacity() + behind_.capacity()) + table_bytes_;
+    return sizeof(std::uint32_t) * (shortest_.capacity() + behind_.capacity()) + table_bytes_ +
+           onward_.bytes();
   }
 
  private:
@@ -83,19 +84,19 @@ class TextLengths {
     return shortest_[id.index()];
   }
   void find_shortest(StoredId root) {
-    Order order = order_of(root, [&](StoredId id) {
+    const NodeOrder order(positions_.nodes(), root, [&](StoredId id) {
       return id.index() < shortest_.size() && shortest_[id.index()] != unknown;
     });
     shortest_.resize(std::max(shortest_.size(), positions_.nodes().size()), unknown);
-    for (const StoredId id : order.nodes) shortest_[id.index()] = none;
+    for (const StoredId id : order.nodes()) shortest_[id.index()] = none;
     for (bool changed = true; changed;) {
       changed = false;
-      for (const StoredId id : order.nodes) {
+      for (const StoredId id : order.nodes()) {
         const std::uint32_t length = shortest_of(id);
         changed |= length < shortest_[id.index()];
         shortest_[id.index()] = std::min(length, shortest_[id.index()]);
       }
-      changed &= order.is_recursive;
+      changed &= order.is_recursive();
     }
   }
   std::uint32_t shortest_of(StoredId id) {
@@ -171,47 +172,8 @@ class TextLengths {
                        bool is_start = false) {
     const std::uint32_t owed = node.occurrences.min > units ? node.occurrences.min - units : 0;
     if (is_start && node.dfa->accepting(state) && owed == 0) return 0;
-    return sum(onward(*node.dfa)[state], owed);
+    return sum(onward_.of(*node.dfa)[state], owed);
   }
-  // For each state, the fewest bytes, one at least, to one that accepts.
-  const Lengths& onward(const text::Dfa& dfa) {
-    Lengths& lengths = onward_[&dfa];
-    if (!lengths.empty()) return lengths;
-    const std::vector<std::uint8_t> bytes = one_of_each_column(dfa);
-    std::vector<std::vector<text::Dfa::State>> before(dfa.size());
-    std::vector<text::Dfa::State> reached;
-    lengths.resize(dfa.size(), none);
-    for (text::Dfa::State state = 0; state < dfa.size(); ++state) {
-      for (const std::uint8_t byte : bytes) {
-        const text::Dfa::State next = dfa.next(state, byte);
-        if (next == text::Dfa::dead) continue;
-        before[next].push_back(state);
-        if (dfa.accepting(next) && lengths[state] == none) {
-          lengths[state] = 1;
-          reached.push_back(state);
-        }
-      }
-    }
-    for (std::size_t i = 0; i < reached.size(); ++i) {
-      for (const text::Dfa::State state : before[reached[i]]) {
-        if (lengths[state] != none) continue;
-        lengths[state] = lengths[reached[i]] + 1;
-        reached.push_back(state);
-      }
-    }
-    table_bytes_ += 4 * lengths.size();
-    return lengths;
-  }
-  static std::vector<std::uint8_t> one_of_each_column(const text::Dfa& dfa) {
-    std::vector<std::uint8_t> bytes;
-    std::vector<char> known(256, 0);
-    for (unsigned b = 0; b < 256; ++b) {
-      const auto byte = static_cast<std::uint8_t>(b);
-      if (!std::exchange(known[dfa.column(byte)], 1)) bytes.push_back(byte);
-    }
-    return bytes;
-  }
-
   // From a position to the end of its own node.
   std::uint32_t inside(const StackFrame& frame) {
     (void)shortest(frame.node);
@@ -255,8 +217,8 @@ class TextLengths {
   std::uint32_t any_other(const NodeStore::Node& node) {
     std::uint32_t least = none;
     for (const NodeStore::Others& others : node.others) {
-      least = std::min(least,
-                       sum(onward(*node_of(others.key).dfa)[0], shortest_[others.value.index()]));
+      least = std::min(
+          least, sum(onward_.of(*node_of(others.key).dfa)[0], shortest_[others.value.index()]));
     }
     return least;
   }
@@ -305,7 +267,7 @@ class TextLengths {
     for (std::size_t k = 0; adds && k < node.others.size(); ++k) {
       const text::Dfa::State state = keys.state_at(node, frame.key(), k);
       if (state == text::Dfa::dead) continue;
-      const std::uint32_t one = sum(onward(*node_of(node.others[k].key).dfa)[state],
+      const std::uint32_t one = sum(onward_.of(*node_of(node.others[k].key).dfa)[state],
                                     shortest_[node.others[k].value.index()]);
       least                   = std::min(least, sum(without_further, one));
     }
@@ -399,56 +361,13 @@ class TextLengths {
     }
   }
 
-  // Nodes below one, each after those that it is made of, but for recursion.
-  struct Order {
-    std::vector<StoredId> nodes{};
-    std::vector<StoredId> entries{};  // where recursions come back to
-    bool is_recursive = false;
-  };
-  template <class IsDone>
-  [[nodiscard]] Order order_of(StoredId root, IsDone is_done) const {
-    Order order;
-    std::unordered_map<StoredId, char> open;  // 1 while it is on the path
-    std::vector<std::pair<StoredId, std::size_t>> path;
-    const auto visit = [&](StoredId id) {
-      if (is_done(id)) return;
-      const auto [at, is_new] = open.emplace(id, 1);
-      if (is_new) {
-        path.emplace_back(id, 0);
-      } else if (at->second == 1) {
-        order.is_recursive = true;
-        order.entries.push_back(id);
-      }
-    };
-    visit(root);
-    while (!path.empty()) {
-      const StoredId id = path.back().first;
-      if (const auto part = part_of(node_of(id), path.back().second)) {
-        ++path.back().second;
-        visit(*part);
-      } else {
-        open[id] = 0;
-        order.nodes.push_back(id);
-        path.pop_back();
-      }
-    }
-    return order;
-  }
-  [[nodiscard]] static std::optional<StoredId> part_of(const NodeStore::Node& node, std::size_t i) {
-    if (i < node.children.size()) return node.children[i];
-    i -= node.children.size();
-    if (i < node.others.size()) return node.others[i].value;
-    const bool separates = node.kind == Kind::repeat || node.kind == Kind::keyed_set;
-    return separates && i == node.others.size() ? std::optional(node.separator) : std::nullopt;
-  }
-
   Worst find_worst(StoredId root) {
     (void)shortest(root);
-    const Order order = order_of(root, [](StoredId) { return false; });
+    const NodeOrder order(positions_.nodes(), root);
     std::unordered_map<StoredId, std::uint32_t> worst;
-    for (const StoredId id : order.nodes) worst[id] = worst_of(id, worst);
+    for (const StoredId id : order.nodes()) worst[id] = worst_of(id, worst);
     Worst result{worst[root], 0};
-    for (const StoredId id : order.entries) result.nested = std::max(result.nested, worst[id]);
+    for (const StoredId id : order.entries()) result.nested = std::max(result.nested, worst[id]);
     return result;
   }
   std::uint32_t worst_of(StoredId id, const std::unordered_map<StoredId, std::uint32_t>& worst) {
@@ -486,9 +405,9 @@ class TextLengths {
   // Where units are counted, only such lexemes are known as can end behind each, and be filled up.
   std::uint32_t worst_lexeme(const NodeStore::Node& node) {
     const text::Dfa& dfa                  = *node.dfa;
-    const Lengths& lengths                = onward(dfa);
+    const Lengths& lengths                = onward_.of(dfa);
     const bool counts                     = node.occurrences != text::Occurrences{};
-    const std::vector<std::uint8_t> bytes = one_of_each_column(dfa);
+    const std::vector<std::uint8_t> bytes = text::one_of_each_column(dfa);
     std::uint32_t most                    = node.occurrences.min;
     for (text::Dfa::State state = 0; state < dfa.size(); ++state) {
       if (lengths[state] != none) most = std::max(most, sum(node.occurrences.min, lengths[state]));
@@ -539,7 +458,7 @@ class TextLengths {
   Lengths behind_;                                   // [stacks]
   std::unordered_map<StoredId, Lengths> spellings_;  // of keyed sets: [members]
   std::unordered_map<StoredId, Lengths> below_;      // of tries: [nodes of the trie]
-  std::unordered_map<const text::Dfa*, Lengths> onward_;
+  text::DfaLengths onward_;
   std::unordered_map<StoredId, Worst> worst_;
   std::size_t table_bytes_ = 0;
 };

@@ -38,10 +38,10 @@ enum class ToolChoice : std::uint8_t {
 /// How an answer may call tools.
 struct ChoiceOptions {
   ToolChoice choice = ToolChoice::automatic;
-  std::string name{};    ///< of the tool, where the choice is `named`
-  bool parallel = true;  ///< more than one call in an answer
-  std::uint32_t max_calls  = 16;     ///< in an answer, where it may have several
-  bool documented_order    = false;  ///< arguments in the document's order only
+  std::string name{};               ///< of the tool, where the choice is `named`
+  bool parallel           = true;   ///< more than one call in an answer
+  std::uint32_t max_calls = 16;     ///< in an answer, where it may have several
+  bool documented_order   = false;  ///< arguments in the document's order only
   /// As in SchemaOptions: 0 is the white space that the format itself writes and no other, so that
   /// no model can lose itself in blanks, and more tokens are forced.
   std::uint32_t whitespace = 0;

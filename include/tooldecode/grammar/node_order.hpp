@@ -1,0 +1,70 @@
+/// \file
+/// NodeOrder: the nodes that one is made of, in an order in which each can be worked out of others.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/node_store.hpp>
+
+namespace tooldecode::grammar {
+
+/// Each node behind those that it is made of, but for recursion; the node itself last.
+///
+/// \par Complexity  O(nodes and edges), without recursion of its own
+class NodeOrder {
+ public:
+  NodeOrder(const NodeStore& nodes, StoredId root)
+      : NodeOrder(nodes, root, [](StoredId) { return false; }) {}
+  /// Leaves out nodes that are done, and what only they are made of.
+  template <class IsDone>
+  NodeOrder(const NodeStore& nodes, StoredId root, IsDone is_done) {
+    std::unordered_map<StoredId, bool> open;  // while it is on the path
+    std::vector<std::pair<StoredId, std::size_t>> path;
+    const auto visit = [&](StoredId id) {
+      if (is_done(id)) return;
+      const auto [at, is_new] = open.emplace(id, true);
+      if (is_new) {
+        path.emplace_back(id, 0);
+      } else if (at->second) {
+        entries_.push_back(id);
+      }
+    };
+    visit(root);
+    while (!path.empty()) {
+      const StoredId id = path.back().first;
+      if (const auto part = part_of(nodes[id], path.back().second)) {
+        ++path.back().second;
+        visit(*part);
+      } else {
+        open[id] = false;
+        nodes_.push_back(id);
+        path.pop_back();
+      }
+    }
+  }
+
+  [[nodiscard]] const std::vector<StoredId>& nodes() const noexcept { return nodes_; }
+  /// Where recursions come back to, once for each way there.
+  [[nodiscard]] const std::vector<StoredId>& entries() const noexcept { return entries_; }
+  [[nodiscard]] bool is_recursive() const noexcept { return !entries_.empty(); }
+
+ private:
+  [[nodiscard]] static std::optional<StoredId> part_of(const NodeStore::Node& node, std::size_t i) {
+    if (i < node.children.size()) return node.children[i];
+    i -= node.children.size();
+    if (i < node.others.size()) return node.others[i].value;
+    const bool separates =
+        node.kind == Grammar::Kind::repeat || node.kind == Grammar::Kind::keyed_set;
+    return separates && i == node.others.size() ? std::optional(node.separator) : std::nullopt;
+  }
+
+  std::vector<StoredId> nodes_;
+  std::vector<StoredId> entries_;
+};
+
+}  // namespace tooldecode::grammar

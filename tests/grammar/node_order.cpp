@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <cstddef>
+#include <random>
+#include <set>
+#include <vector>
+
+#include <tooldecode/grammar/left_recursion.hpp>
+#include <tooldecode/grammar/node_order.hpp>
+
+#include <support/catch.hpp>
+#include <support/random_grammar.hpp>
+
+using namespace tooldecode;
+using grammar::NodeOrder;
+using grammar::NodeStore;
+using grammar::StoredId;
+
+namespace {
+
+std::vector<StoredId> parts_of(const NodeStore::Node& node) {
+  std::vector<StoredId> parts = node.children;
+  for (const NodeStore::Others& others : node.others) parts.push_back(others.value);
+  if (node.kind == Grammar::Kind::repeat || node.kind == Grammar::Kind::keyed_set)
+    parts.push_back(node.separator);
+  return parts;
+}
+
+// Whether a node is, in the end, made of itself.
+bool is_recursive(const NodeStore& nodes, StoredId root) {
+  std::vector<StoredId> work = parts_of(nodes[root]);
+  std::set<StoredId> seen;
+  while (!work.empty()) {
+    const StoredId id = work.back();
+    work.pop_back();
+    if (id == root) return true;
+    if (!seen.insert(id).second) continue;
+    std::ranges::copy(parts_of(nodes[id]), std::back_inserter(work));
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("Nodes come once each, behind their parts but where those come back to them") {
+  std::size_t recursive = 0, plain = 0;
+  for (unsigned seed = 1; seed <= 1500; ++seed) {
+    INFO("seed " << seed);
+    test::RandomGrammar maker{std::mt19937(seed)};
+    const NodeId root = maker.node(3);
+    if (!maker.grammar.satisfiable()[root.index()]) continue;
+    NodeStore nodes;
+    const StoredId stored = nodes.add(maker.grammar, root);
+    const NodeOrder order(nodes, stored);
+    REQUIRE(!order.nodes().empty());
+    CHECK(order.nodes().back() == stored);
+    std::set<StoredId> before;
+    bool any = false;
+    for (const StoredId id : order.nodes()) {
+      for (const StoredId part : parts_of(nodes[id])) {
+        if (!before.contains(part)) CHECK(is_recursive(nodes, part));
+      }
+      CHECK(before.insert(id).second);
+      any |= is_recursive(nodes, id);
+    }
+    for (const StoredId id : before) {
+      for (const StoredId part : parts_of(nodes[id])) CHECK(before.contains(part));
+    }
+    CHECK(order.is_recursive() == any);
+    for (const StoredId id : order.entries()) CHECK(is_recursive(nodes, id));
+    ++(any ? recursive : plain);
+  }
+  CHECK(recursive > 10);
+  CHECK(plain > 100);
+}
+
+TEST_CASE("What is done is left out of an order") {
+  test::RandomGrammar maker{std::mt19937(1)};
+  Grammar& all      = maker.grammar;
+  const NodeId part = all.choice({all.literal("a"), all.literal("b")});
+  NodeStore nodes;
+  const StoredId done  = nodes.add(all, part);
+  const StoredId whole = nodes.add(all, all.sequence({all.literal("c"), all.tagged(1, part)}));
+  const NodeOrder order(nodes, whole, [&](StoredId id) { return id == done; });
+  CHECK(!order.is_recursive());
+  CHECK(std::ranges::count(order.nodes(), done) == 0);
+  CHECK(order.nodes().back() == whole);
+  CHECK(order.nodes().size() < NodeOrder(nodes, whole).nodes().size());
+}

@@ -1,0 +1,78 @@
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <vector>
+
+#include <tooldecode/text/dfa_lengths.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+using text::Dfa;
+using text::DfaLengths;
+
+namespace {
+
+// Breadth first over all bytes.
+std::uint32_t slow_length(const Dfa& dfa, Dfa::State from) {
+  std::set<Dfa::State> seen, layer{from};
+  for (std::uint32_t length = 1; !layer.empty(); ++length) {
+    std::set<Dfa::State> next;
+    for (const Dfa::State state : layer) {
+      for (unsigned b = 0; b < 256; ++b) {
+        const Dfa::State after = dfa.next(state, static_cast<std::uint8_t>(b));
+        if (after == Dfa::dead) continue;
+        if (dfa.accepting(after)) return length;
+        if (seen.insert(after).second) next.insert(after);
+      }
+    }
+    layer = next;
+  }
+  return DfaLengths::none;
+}
+
+}  // namespace
+
+TEST_CASE("The fewest bytes from a state to one that accepts are those that a search finds") {
+  std::mt19937 random(3);
+  DfaLengths lengths;
+  std::size_t unreachable = 0, far = 0;
+  std::vector<Dfa> dfas;  // which are told apart by where they are
+  dfas.reserve(400);
+  for (int round = 0; round < 400; ++round) {
+    INFO("round " << round);
+    std::vector<Dfa::Row> rows(1 + random() % 8);
+    for (Dfa::Row& row : rows) {
+      row.accepting = random() % 5 == 0;
+      for (const char c : {'a', 'b', 'c'}) {
+        if (random() % 3 == 0)
+          row.next[static_cast<unsigned char>(c)] = static_cast<Dfa::State>(random() % rows.size());
+      }
+    }
+    const Dfa& dfa = dfas.emplace_back(rows);
+    REQUIRE(lengths.of(dfa).size() == dfa.size());
+    for (Dfa::State state = 0; state < dfa.size(); ++state) {
+      const std::uint32_t length = lengths.of(dfa)[state];
+      CHECK(length == slow_length(dfa, state));
+      unreachable += length == DfaLengths::none;
+      far += length > 1 && length < DfaLengths::none;
+    }
+  }
+  CHECK(unreachable > 50);
+  CHECK(far > 50);
+  CHECK(lengths.bytes() > 0);
+}
+
+TEST_CASE("The bytes of a DFA's columns stand for all others") {
+  std::vector<Dfa::Row> rows(2);
+  for (char c = 'a'; c <= 'z'; ++c) rows[0].next[static_cast<unsigned char>(c)] = 1;
+  rows[1].accepting = true;
+  const Dfa dfa(rows);
+  std::set<std::size_t> columns;
+  for (const std::uint8_t byte : text::one_of_each_column(dfa)) columns.insert(dfa.column(byte));
+  CHECK(columns.size() == text::one_of_each_column(dfa).size());
+  for (unsigned b = 0; b < 256; ++b) {
+    CHECK(columns.count(dfa.column(static_cast<std::uint8_t>(b))) == 1);
+  }
+}
