@@ -156,7 +156,7 @@ def test_repairs():
     with tempfile.TemporaryDirectory() as folder:
         answers = pathlib.Path(folder) / "answers.jsonl"
         run("--method", "greedy,fuzzy-matching,backtrace", "--answers", str(answers), data=[row])
-        lines = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
+        lines = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()[1:]]
     texts = {line["method"]: line["text"] for line in lines}
     assert set(texts) == {"greedy", "fuzzy-matching", "backtrace"} and {line["id"] for line in lines} == {"own"}, lines
     name, arguments = texts["greedy"].split("(", 1)
@@ -177,6 +177,37 @@ def test_orders():
     assert [one[key] for key in same] == [documented[key] for key in same], (one, documented)
     assert reverse["passes_per_sample"] != one["passes_per_sample"], "another order is another run"
     assert "| tool-decoding-shuffled | 12 |" in text, text
+
+
+def test_resume():
+    """A run that goes on asks what it has not, and ends as one that was never cut; a prefix changes no answer."""
+    costs = ("seconds_per_sample", "time_to_greedy")
+    def figures(document):
+        return {name: {key: value for key, value in result.items() if key not in costs} for name, result in document.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        path, kept = pathlib.Path(folder) / "answers.jsonl", pathlib.Path(folder) / "kept.jsonl"
+        def command(file, *more):
+            return ("--method", "greedy,constrained", "--max-tokens", "50", "--answers", str(file), *more)
+        whole = run(*command(kept, "--limit", "5"))[1]
+        run(*command(path, "--limit", "3"))
+        settings, *lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        assert json.loads(settings)["max_tokens"] == 50 and len(lines) == 6, settings
+        assert all(json.loads(line)["passes"] > 0 for line in lines), lines
+        path.write_text(settings + "".join(lines[:5]) + lines[5][:20], encoding="utf-8")  # cut in the last answer
+        assert figures(run(*command(path, "--limit", "5", "--resume"))[1]) == figures(whole)
+        same = {line["id"] + line["method"]: line["text"] for line in map(json.loads, kept.read_text("utf-8").splitlines()[1:])}
+        for file, more in ((path, ()), (pathlib.Path(folder) / "prefix.jsonl", ("--limit", "5", "--keep-prefix"))):
+            if more:
+                run(*command(file, *more))
+            lines = list(map(json.loads, file.read_text("utf-8").splitlines()[1:]))
+            assert {line["id"] + line["method"]: line["text"] for line in lines} == same and len(lines) == 10, lines
+        told = path.read_text(encoding="utf-8").replace('"passes":', '"passes":1000', 1)
+        path.write_text(told, encoding="utf-8")
+        assert sum(result["passes_per_sample"] for result in run(*command(path, "--limit", "5", "--resume"))[1].values()) > 200
+        assert "other settings" in run(*command(path, "--resume", "--seed", "2"), status=2)
+        path.write_text(told + "{}\n", encoding="utf-8")
+        assert "malformed_json" in run(*command(path, "--resume"), status=2)
+    assert "--answers" in run("--resume", status=2)
 
 
 def test_refusals():

@@ -52,7 +52,8 @@ def test_eval():
         run("eval", *MODEL, "--data", str(rows), "--method", "greedy,constrained,backtrace,beam,tool-decoding", "--oc",
             "1,4", "--max-tokens", "36", "--json", str(result), "--answers", str(answers))
         methods = json.loads(result.read_text(encoding="utf-8"))["methods"]
-        texts = {line["method"]: line["text"] for line in map(json.loads, answers.read_text("utf-8").splitlines())}
+        lines = answers.read_text("utf-8").splitlines()[1:]  # the first has the settings
+        texts = {line["method"]: line["text"] for line in map(json.loads, lines)}
     assert set(texts) == set(methods) and len(methods) == 6, texts
     for name in ("constrained", "tool-decoding-oc1", "tool-decoding-oc4"):
         errors = methods[name]["errors"]

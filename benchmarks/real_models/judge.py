@@ -71,7 +71,7 @@ def main():
     others = collections.defaultdict(list)
     for line in pathlib.Path(arguments.answers).read_text(encoding="utf-8").splitlines():
         answer = json.loads(line)
-        row = rows.get(answer["id"])
+        row = rows.get(answer.get("id"))  # the first line has the settings
         if row is None:
             continue
         key = (row["category"], answer["method"])

@@ -52,7 +52,7 @@ cmake --build build/release --target tooldecode_program benchmark_llama_cpp benc
 
 evaluate() {  # evaluate <name> <model> <arguments>...
   build/release/examples/tooldecode eval --model "$2" --limit "$rows" --method "$methods" \
-    --answers "$made/$1.jsonl" --json "$results/$1.json" "${@:3}"
+    --answers "$made/$1.jsonl" --resume --json "$results/$1.json" "${@:3}"
 }
 judge() {  # judge <name> <--data FILE>...
   python3 -m pip install --quiet --no-deps --target "$made/bfcl_eval" bfcl-eval==2026.3.23

@@ -20,6 +20,7 @@
 #include <tooldecode/tools/classify.hpp>
 
 #include <nlohmann/json.hpp>
+#include <program/answer_file.hpp>
 #include <program/assistant.hpp>
 #include <program/commands.hpp>
 #include <program/methods.hpp>
@@ -54,33 +55,8 @@ struct EvalOptions {
   std::size_t limit      = 0;
   std::size_t max_tokens = 160;
   bool keep_prefix       = false;
+  bool resume            = false;
   std::uint64_t seed     = 1;
-};
-
-// What each method wrote, for other judges: a line for each row and method, in a file that was
-// asked for.
-class AnswerFile {
- public:
-  explicit AnswerFile(const std::string& path) {
-    if (path.empty()) return;
-    file_.open(path, std::ios::binary);
-    if (!file_) throw td::Error(td::Errc::file_unreadable, path, "cannot be written");
-  }
-  void add(const Row& row, const std::string& method, const std::string& text,
-           const td::Verdict& verdict) {
-    if (!file_.is_open()) return;
-    const Json line{{"id", row.id},
-                    {"method", method},
-                    {"text", text},
-                    {"class", td::name(verdict.error)},
-                    {"difference", verdict.difference}};
-    const std::lock_guard lock(mutex_);
-    file_ << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
-  }
-
- private:
-  std::ofstream file_;
-  std::mutex mutex_;
 };
 
 // One row's answers, one for each method; none where the row cannot be used. The methods take
@@ -100,6 +76,8 @@ std::vector<Result> evaluate(const Assistant<M>& assistant, PrefilledModel<M>& m
   model.read(prompt);
   const double reading = seconds_since(begin);
   std::vector<Result> results(methods.size());
+  std::vector<std::string> texts(methods.size());
+  std::vector<td::Verdict> verdicts(methods.size());
   const auto constrain = [&](const td::ToolSet& tools) {
     return row.format->constrain(assistant.masks, tools, row.choice);
   };
@@ -116,11 +94,11 @@ std::vector<Result> evaluate(const Assistant<M>& assistant, PrefilledModel<M>& m
     const td::Output output =
         methods[m].prepare(model, assistant.tokenizer, calls)(prompt, method_options);
     const double seconds = reading + seconds_since(start);
-    const auto text      = assistant.tokenizer.vocabulary().decode(output.tokens);
-    const auto verdict   = td::classify(row.expected, text, *row.format, row.tools);
-    answers.add(row, methods[m].name, text, verdict);
-    results[m] = {verdict.error, seconds, output.passes, output.tokens.size()};
+    texts[m]             = assistant.tokenizer.vocabulary().decode(output.tokens);
+    verdicts[m]          = td::classify(row.expected, texts[m], *row.format, row.tools);
+    results[m]           = {verdicts[m].error, seconds, output.passes, output.tokens.size()};
   }
+  answers.add(row.id, texts, verdicts, results);
   return results;
 }
 
@@ -135,15 +113,28 @@ std::vector<std::vector<Result>> evaluate_all(const Assistant<M>& assistant,
   std::mutex mutex;
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
-  AnswerFile answers(options.answers);
+  std::vector<std::string> names;
+  for (const auto& method : methods) names.push_back(method.name);
+  AnswerFile answers(options.answers,
+                     {{"model", options.model.name},
+                      {"shots", options.model.shots},
+                      {"shots_from", options.model.shots_from},
+                      {"keep_prefix", options.keep_prefix},
+                      {"max_tokens", options.max_tokens},
+                      {"seed", options.seed}},
+                     std::move(names), options.resume);
   const auto work = [&] {
     PrefilledModel<M> model{assistant.model};
     for (std::size_t i = next++; i < rows.size(); i = next++) {
       try {
-        if (!options.keep_prefix) model = PrefilledModel<M>{assistant.model};
-        results[i] =
-            evaluate(assistant, model, methods, rows[i], i,
-                     {.max_tokens = options.max_tokens, .seed = options.seed + 1000 * i}, answers);
+        if (auto known = answers.find(rows[i].id)) {
+          results[i] = *std::move(known);
+        } else {
+          if (!options.keep_prefix) model = PrefilledModel<M>{assistant.model};
+          results[i] = evaluate(assistant, model, methods, rows[i], i,
+                                {.max_tokens = options.max_tokens, .seed = options.seed + 1000 * i},
+                                answers);
+        }
       } catch (const td::Error& error) {
         const std::lock_guard lock(mutex);
         left_out.add(error, rows[i].id);
@@ -211,6 +202,8 @@ void run_eval(const EvalOptions& options, const Assistant<M>& assistant,
 }
 
 void run_eval(const EvalOptions& options) {
+  if (options.resume && options.answers.empty())
+    throw td::Error(td::Errc::invalid_option, "--resume", "must come with --answers FILE");
   if (options.jobs == 0) throw td::Error(td::Errc::invalid_option, "--jobs", "must be 1 or more");
   with_assistant(options.model, [&]<class M>(const Assistant<M>& assistant) {
     run_eval(options, assistant,
@@ -244,6 +237,9 @@ void add_eval(CLI::App& app) {
   sub->add_option("--json", options->json, "write the numbers to this file");
   sub->add_option("--answers", options->answers,
                   "write what each method wrote, and how it was judged, to this JSONL file");
+  sub->add_flag(
+      "--resume", options->resume,
+      "go on where --answers FILE ends: rows that it has by all methods are not asked again");
   sub->add_option("--plot", options->plot, "draw accuracy against time into this SVG file");
   sub->add_option("--jobs", options->jobs, "threads; times mean something with 1 only")
       ->capture_default_str();
