@@ -71,6 +71,21 @@ TEST_CASE("Tool choice decides between text and calls") {
   CHECK(refused(PythonCall{}, "[1]") == 1);
 }
 
+TEST_CASE("Of a format in its strict form, no text is what its reader takes for calls") {
+  const auto check = [](const auto& format, const std::string& text, int at) {
+    CAPTURE(text);
+    CHECK(format.parse(text, documents()).size() == 1);
+    CHECK(refused(format, text) == at);
+    CHECK(refused(format, text, {.whitespace = 40}) == -1);
+    const ToolCallFSM calls{bytes(), documents(), format};
+    CHECK(!calls.find_refusal(calls.write(calls.parse(text))));
+  };
+  check(DelimitedCall::kimi_k2(),
+        "Hm. <|tool_call_begin|>functions.get_time:0<|tool_call_argument_begin|>{}", 22);
+  check(XmlCall::qwen3_coder(), "Hm. <function=get_time>\n</function>", 13);
+  check(JsonCall::llama(), R"({"name": "get_time", "parameters": {}})", 0);
+}
+
 TEST_CASE("Mode and tool follow the text, and calls are read back") {
   const ToolCallFSM calls{bytes(), documents(), JsonCall::hermes()};
   const auto at = [&](const std::string& text) {

@@ -80,6 +80,12 @@ struct CallOpening {
   bool only_at_start = false;  ///< opens them only where the answer begins
   std::vector<std::string> longer =
       {};  ///< the delimiter with what must follow, or else it is text
+
+  /// A way that the format's parser takes, and that no answer may: text does not hold it either.
+  [[nodiscard]] static CallOpening barred(Grammar& grammar, std::string delimiter,
+                                          bool only_at_start = false) {
+    return {std::move(delimiter), grammar.nothing(), only_at_start};
+  }
 };
 
 /// The texts of an answer, where a format has something to say of them.

@@ -168,6 +168,8 @@ TOOLDECODE_INLINE std::vector<CallOpening> DelimitedCall::openings(
   if (is_loose) {
     const NodeId rest = grammar.literal(std::string_view(begin).substr(call_delimiter().size()));
     result.push_back({std::string(call_delimiter()), grammar.sequence({rest, calls, last})});
+  } else if (lenient) {
+    result.push_back(CallOpening::barred(grammar, std::string(call_delimiter())));
   }
   return result;
 }

@@ -127,7 +127,10 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
   };
   std::vector<CallOpening> result{
       {std::string(trigger()), is_open ? bare() : marked(), only_at_start()}};
-  if (bare_at_start && !exact) result.push_back({"{", bare(), true});
+  if (bare_at_start) {
+    result.push_back(exact ? CallOpening::barred(grammar, "{", true)
+                           : CallOpening{"{", bare(), true});
+  }
   return result;
 }
 

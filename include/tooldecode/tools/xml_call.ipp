@@ -147,7 +147,10 @@ TOOLDECODE_INLINE std::vector<CallOpening> XmlCall::openings(Grammar& grammar, c
   const NodeId call  = grammar.sequence({name, close});
   if (exact || !bare) {
     const NodeId next = grammar.sequence({between, tools::delimiter(grammar, begin)});
-    return {{begin, grammar.sequence({grammar.repeat(call, options.calls(), next), last})}};
+    std::vector<CallOpening> result{
+        {begin, grammar.sequence({grammar.repeat(call, options.calls(), next), last})}};
+    if (bare) result.push_back(CallOpening::barred(grammar, before_name));
+    return result;
   }
   const NodeId bare_call = grammar.sequence(
       {named, tools::delimiter(grammar, after_values),
