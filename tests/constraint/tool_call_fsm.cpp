@@ -97,7 +97,9 @@ TEST_CASE("Mode and tool follow the text, and calls are read back") {
   CHECK_FALSE(calls.find_tool(at(begin)));
   CHECK(calls.find_tool(at(begin + "\", \"arguments\": {")) == std::optional<std::size_t>(0));
   CHECK(calls.find_tool(at(begin + "_time\", ")) == std::optional<std::size_t>(1));
-  CHECK(calls.forced(at(begin + "_")) == "time\"");
+  CHECK(calls.forced(at(begin + "_")) == "time\", \"arguments\": {}}\n</tool_call>");
+  const ToolCallFSM loose{bytes(), documents(), JsonCall::hermes(), {.whitespace = 40}};
+  CHECK(loose.forced(*loose.advance_bytes(loose.initial(), begin + "_")) == "time\"");
   const auto read = calls.parse(begin + "\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>");
   REQUIRE(read.size() == 1);
   CHECK(read[0] == ToolCall{"get", {{"city", "Oslo"}}});
