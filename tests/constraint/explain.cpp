@@ -95,12 +95,13 @@ TEST_CASE("Grammars are told by their characters") {
 }
 
 TEST_CASE("Within a call the tool and the argument are told") {
-  const ToolCallFSM calls{bytes(), documents(), PythonCall{}, {.choice = ToolChoice::required}};
+  const ToolCallFSM calls{
+      bytes(), documents(), PythonCall{}, {.choice = ToolChoice::required, .whitespace = 40}};
   CHECK(after(calls, "[") == R"(one of: "get(" or "get_time("; white space)");
   CHECK(after(calls, "[get(") ==
         R"(in a call of get: one of: the key "city" or "days"; white space)");
   CHECK(after(calls, "[get(city='O") == R"(in the argument "city" of get: inside a string)");
-  const ToolCallFSM answer{bytes(), documents(), JsonCall::hermes()};
+  const ToolCallFSM answer{bytes(), documents(), JsonCall::hermes(), {.whitespace = 40}};
   CHECK(after(answer, "Hm.") == "one of: any text; the end of the text");
   CHECK(after(answer, "<tool_call>{\"name\": \"get_t") == R"(the rest of "get_time")");
 }

@@ -49,6 +49,7 @@ Tokens bytes(std::string_view text) {
 template <class F>
 td::ToolCallFSM machine(const F& format, const std::vector<std::string>& names,
                         td::ChoiceOptions options = {}) {
+  options.whitespace = 40;
   return {index(), tools(names), format, std::move(options)};
 }
 

@@ -333,7 +333,7 @@ TEST_CASE("Whatever random tokens make of a format's marks is a checked call, or
   for (const Format& format : formats()) {
     std::size_t whole = 0, called = 0;
     for (const bool thinks : {false, true}) {
-      ChoiceOptions options;
+      ChoiceOptions options{.whitespace = 40};
       if (thinks) options.reasoning = format.reasoning;
       const ToolCallFSM fsm = format.constrain(cache(), tools, options);
       for (unsigned seed = 0; seed < 400; ++seed) {
@@ -372,7 +372,7 @@ TEST_CASE("Hostile names come back as they are, or no constraint is made of them
       CAPTURE(format.name, seed);
       std::optional<ToolCallFSM> fsm;
       try {
-        fsm = format.constrain(cache(), tools, {});
+        fsm = format.constrain(cache(), tools, {.whitespace = seed % 2 == 0 ? 40U : 0U});
       } catch (const Error& error) {
         CAPTURE(error.what());
         REQUIRE(error.code() == Errc::unsupported_name);

@@ -108,7 +108,7 @@ std::optional<std::string> difference(const Family& family, const Json& row,
   const auto start    = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   const bool closes   = text.find(marks.end) != std::string::npos;
   const bool begins   = std::string_view(text).substr(start).starts_with(marks.begin);
-  ChoiceOptions options;
+  ChoiceOptions options{.whitespace = 40};
   if (begins || closes) options.reasoning = marks;
   if (!begins && closes) options.reasoning->begin.clear();  // the prompt has opened it
   const ToolCallFSM fsm = family.constrain(cache, tools, options);

@@ -14,10 +14,16 @@
 
 namespace tooldecode::test {
 
+/// Options with white space wherever a format's readers skip it.
+inline ChoiceOptions loose(ChoiceOptions options = {}) {
+  options.whitespace = 40;
+  return options;
+}
+
 /// The first byte that is not allowed; the size where the text is no whole answer; else -1.
 template <CallFormat F>
 int refused(const F& format, const ToolSet& tools, const std::string& text,
-            const ChoiceOptions& options = {}) {
+            const ChoiceOptions& options = loose()) {
   CallGrammar built = build_call_grammar(format, tools, options);
   const grammar::Automaton machine(std::move(built.grammar), built.root);
   auto state = machine.initial();

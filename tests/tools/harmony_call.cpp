@@ -25,7 +25,7 @@ const ToolSet& documents() {
   return set;
 }
 
-int refused(const std::string& text, const ChoiceOptions& options = {}) {
+int refused(const std::string& text, const ChoiceOptions& options = test::loose()) {
   return test::refused(harmony, documents(), text, options);
 }
 
@@ -57,8 +57,9 @@ TEST_CASE("gpt-oss calls tools in its commentary") {
   CHECK(refused(thought + text) == -1);
   CHECK(refused(with_control_tokens(thought + text)) == -1);
   CHECK(refused(text, {.choice = ToolChoice::required}) == -1);
-  CHECK(refused(text, {.parallel = false}) == static_cast<int>(text.find("<|start|>")));
-  ChoiceOptions options{.choice = ToolChoice::required};
+  CHECK(refused(text, test::loose({.parallel = false})) ==
+        static_cast<int>(text.find("<|start|>")));
+  ChoiceOptions options = test::loose({.choice = ToolChoice::required});
   CHECK(refused(thought + text, options) != -1);
   options.reasoning = HarmonyCall::analysis();
   CHECK(refused(thought + text, options) == -1);
@@ -106,19 +107,21 @@ TEST_CASE("Every header of a message to a function is one of a call") {
       refused_at(std::string(text).replace(name, 11, "get_times"), name + 4);
       refused_at(std::string(text).replace(name - 10, 10, ""), name - 10);
     }
-    const ChoiceOptions required{.choice = ToolChoice::required};
+    const ChoiceOptions required = test::loose({.choice = ToolChoice::required});
     CHECK(refused(header + arguments, required) == -1);
     const std::string none = " to=";
-    CHECK(refused(header, {.choice = ToolChoice::none}) > static_cast<int>(header.find(none)));
+    CHECK(refused(header, test::loose({.choice = ToolChoice::none})) >
+          static_cast<int>(header.find(none)));
   }
 }
 
 TEST_CASE("Messages to nobody are text") {
-  const ChoiceOptions none{.choice = ToolChoice::none};
+  const ChoiceOptions none = test::loose({.choice = ToolChoice::none});
   for (const std::string text :
        {"", "Hello.", " to=functions.f", "a <| b |>", "<|channel|>final<|message|>Hello.",
         "<|channel|>final <|constrain|>json<|message|>{}", "Hello.<|end|>",
-        "<|channel|>analysis<|message|>Hm", "<|channel|>commentary<|message|>So<|end|>"}) {
+        "\n<|start|>assistant<|channel|>analysis<|message|>Hm", "<|channel|>analysis<|message|>Hm",
+        "<|channel|>commentary<|message|>So<|end|>"}) {
     INFO(text);
     CHECK(harmony.parse(text, documents()).empty());
     CHECK(refused(text, none) == -1);
@@ -158,8 +161,8 @@ TEST_CASE("gpt-oss's last call may end with the text's end") {
 }
 
 TEST_CASE("A block of analysis holds no other message") {
-  const ChoiceOptions options{.reasoning = HarmonyCall::analysis()};
-  const std::string begin = "<|channel|>analysis<|message|>a <|";
+  const ChoiceOptions options = test::loose({.reasoning = HarmonyCall::analysis()});
+  const std::string begin     = "<|channel|>analysis<|message|>a <|";
   CHECK(refused(begin + "|end|> b<|end|><|start|>assistant<|channel|>final<|message|>", options) ==
         -1);
   for (const std::string delimiter : {"message|>", "channel|>", "call|>", "constrain|>"}) {

@@ -55,6 +55,8 @@ TOOLDECODE_INLINE std::vector<ToolCall> HarmonyCall::parse(std::string_view text
   std::vector<ToolCall> calls;
   tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
   reader.allow_repeated_keys();
+  const std::size_t space = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  if (text.substr(space).starts_with("<|start|>")) reader.skip(space);
   for (bool is_first = true; !reader.at_end(); is_first = false) {
     const auto recipient = parse_header(reader, is_first);
     if (recipient && recipient->starts_with("functions.")) {
