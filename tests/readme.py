@@ -223,7 +223,8 @@ def compile_time_table() -> str:
 TABLES = {"compile_time": compile_time_table, "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
           "constraint": constraint_table, "peers": peers_tables, "llama_cpp": llama_cpp_table,
-          "smollm2_bfcl": lambda: real_table("smollm2_bfcl")}
+          "smollm2_bfcl": lambda: real_table("smollm2_bfcl"),
+          "smollm2_bfcl_many": lambda: real_table("smollm2_bfcl_many")}
 
 
 def eval_sentences() -> list[str]:
