@@ -26,16 +26,9 @@
 
 namespace program {
 
-/// What opens the calls of an answer.
-struct CallDelimiter {
-  std::string text;
-  bool only_at_start = false;  ///< as CallFormat has it
-};
-
 /// A call format behind functions.
 struct Format {
   std::string name;
-  std::vector<CallDelimiter> delimiters;             ///< any of them opens calls
   tooldecode::tools::ReasoningDelimiters reasoning;  ///< of the models that write it
   std::function<std::string(std::span<const tooldecode::ToolCall>, const tooldecode::ToolSet&)>
       write_for;  ///< as tooldecode::write_calls has it
@@ -55,12 +48,8 @@ struct Format {
 /// A format as functions.
 template <class F>
 Format make_format(std::string name, F format,
-                   tooldecode::tools::ReasoningDelimiters reasoning = {},
-                   std::vector<CallDelimiter> further_marks         = {}) {
-  further_marks.push_back({std::string(format.trigger()), format.only_at_start()});
-  return {std::move(name),
-          std::move(further_marks),
-          std::move(reasoning),
+                   tooldecode::tools::ReasoningDelimiters reasoning = {}) {
+  return {std::move(name), std::move(reasoning),
           [format](std::span<const tooldecode::ToolCall> calls, const tooldecode::ToolSet& tools) {
             return tooldecode::write_calls(format, calls, tools);
           },
@@ -80,17 +69,17 @@ inline const std::vector<Format>& formats() {
   static const std::vector<Format> all{
       make_format("python", PythonCall{}),
       make_format("hermes", JsonCall::hermes()),
-      make_format("llama", JsonCall::llama(), {}, {{"{", true}}),
+      make_format("llama", JsonCall::llama()),
       make_format("mistral", JsonCall::mistral()),
       make_format("json", JsonCall::bare()),
       make_format("json-list", JsonCall::bare_list()),
       make_format("mistral-args", DelimitedCall::mistral(), {"[THINK]", "[/THINK]"}),
       make_format("deepseek-v3", DelimitedCall::deepseek_v3()),
       make_format("deepseek-v3.1", DelimitedCall::deepseek_v3_1()),
-      make_format("kimi-k2", DelimitedCall::kimi_k2(), {}, {{"<|tool_call_begin|>"}}),
+      make_format("kimi-k2", DelimitedCall::kimi_k2()),
       make_format("harmony", HarmonyCall{}, HarmonyCall::analysis()),
       make_format("react", DelimitedCall::react()),
-      make_format("qwen3-coder", XmlCall::qwen3_coder(), {}, {{"<function="}}),
+      make_format("qwen3-coder", XmlCall::qwen3_coder()),
       make_format("glm", XmlCall::glm()),
       make_format("toolken", PositionalCall::toolken()),
       make_format("tooldec", PositionalCall::tool_dec()),

@@ -97,15 +97,15 @@ class CallStream {
 
   ToolCallFSM calls_;
   grammar::ByteLabels labels_;
-  std::size_t position_ = 0;     // bytes read
+  std::size_t position_ = 0;  // bytes read
   Part part_            = Part::none;
   text::StopFinder delimiters_;  // that end the part
   text::Utf8Stream characters_;  // of the part
   bool in_call_      = false;
   bool has_ended_    = false;
-  std::size_t tool_  = 0;        // that is called
-  std::size_t call_  = 0;        // its number
-  std::size_t given_ = 0;        // arguments of it that are complete
+  std::size_t tool_  = 0;  // that is called
+  std::size_t call_  = 0;  // its number
+  std::size_t given_ = 0;  // arguments of it that are complete
   std::string before_, argument_;
 };
 

@@ -68,8 +68,7 @@ TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::push(std::string_view byt
 TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::finish() {
   Events events;
   if (std::exchange(has_ended_, true)) return events;
-  const bool is_whole =
-      labels_.finish([&](char byte, Label label) { take(byte, label, events); });
+  const bool is_whole = labels_.finish([&](char byte, Label label) { take(byte, label, events); });
   if (in_call_ && is_whole) end_call(events);
   enter(Part::none, events);
   events.push_back({.kind = Kind::answer_end, .call = call_});
@@ -97,7 +96,7 @@ TOOLDECODE_INLINE void CallStream::take(char byte, Label label, Events& events) 
   if (is_in_call(label) && !in_call_) begin_call(tool_of(label), events);
   if (part_ == Part::argument && part != part_) end_argument(events);
   enter(part, events);
-  const bool is_mark = byte == control_open || byte == control_close;
+  if (byte == control_open || byte == control_close) return;
   switch (part) {
     case Part::none:
       break;
@@ -113,10 +112,10 @@ TOOLDECODE_INLINE void CallStream::take(char byte, Label label, Events& events) 
       add(Kind::arguments, characters_.push({&byte, 1}), events);
       break;
     case Part::call:
-      if (!is_mark) before_ += byte;
+      before_ += byte;
       break;
     case Part::argument:
-      if (!is_mark) argument_ += byte;
+      argument_ += byte;
       break;
   }
 }
@@ -127,8 +126,8 @@ TOOLDECODE_INLINE void CallStream::settle(Events& events) {
     end_argument(events);
     enter(Part::call, events);
   }
-  if (in_call_ &&
-      labels_.all_next([&](Label label) { return !is_in_call(label) || tool_of(label) != tool_; })) {
+  if (in_call_ && labels_.all_next(
+                      [&](Label label) { return !is_in_call(label) || tool_of(label) != tool_; })) {
     end_call(events);
   }
   Label next = 0;
@@ -162,8 +161,8 @@ TOOLDECODE_INLINE void CallStream::end_call(Events& events) {
 }
 
 TOOLDECODE_INLINE void CallStream::end_argument(Events& events) {
-  const auto [key, value] = calls_.shared_->format.read_argument(calls_.tools()[tool_], given_,
-                                                                 before_, argument_);
+  const auto [key, value] =
+      calls_.shared_->format.read_argument(calls_.tools()[tool_], given_, before_, argument_);
   std::string text = given_++ == 0 ? "{" : ", ";
   tools::append_json_string(text, key);
   text += ": " + tools::write_json(value);

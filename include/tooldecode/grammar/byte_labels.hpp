@@ -78,9 +78,8 @@ class ByteLabels {
   template <class Take>
   bool finish(const Take& take) {
     const auto ends = [](const Reading& reading) {
-      return std::any_of(reading.frames.begin(), reading.frames.end(), [](const StackFrame& frame) {
-        return frame.node == Positions::text_end;
-      });
+      return std::any_of(reading.frames.begin(), reading.frames.end(),
+                         [](const StackFrame& frame) { return frame.node == Positions::text_end; });
     };
     const auto found = std::find_if(readings_.begin(), readings_.end(), ends);
     const bool whole = found != readings_.end();
@@ -156,16 +155,19 @@ class ByteLabels {
     const std::vector<Label>& labels = readings_[0].labels;
     std::size_t count                = labels.size();
     for (const Reading& reading : readings_) {
-      const auto end = std::mismatch(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(count),
-                                     reading.labels.begin());
+      const auto end =
+          std::mismatch(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(count),
+                        reading.labels.begin());
       count = static_cast<std::size_t>(end.first - labels.begin());
     }
     if (count == 0) return;
-    const std::vector<Label> settled(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(count));
+    const std::vector<Label> settled(labels.begin(),
+                                     labels.begin() + static_cast<std::ptrdiff_t>(count));
     const std::string bytes = bytes_.substr(0, count);
     bytes_.erase(0, count);
     for (Reading& reading : readings_) {
-      reading.labels.erase(reading.labels.begin(), reading.labels.begin() + static_cast<std::ptrdiff_t>(count));
+      reading.labels.erase(reading.labels.begin(),
+                           reading.labels.begin() + static_cast<std::ptrdiff_t>(count));
     }
     for (std::size_t i = 0; i < count; ++i) take(bytes[i], settled[i]);
   }

@@ -37,10 +37,10 @@ class GrammarBuilder {
  public:
   /// How the members of an object are written.
   struct Members {
-    NodeId assign;                             ///< between a key and its value
-    bool plain            = false;             ///< keys are identifiers without quotes
-    bool documented_order = false;             ///< members in the order of the schema only
-    std::optional<std::uint32_t> first_tag{};  ///< of the documented values, in order
+    NodeId assign;                              ///< between a key and its value
+    bool plain            = false;              ///< keys are identifiers without quotes
+    bool documented_order = false;              ///< members in the order of the schema only
+    std::optional<std::uint32_t> first_tag{};   ///< of the documented values, in order
     std::optional<std::uint32_t> every_mark{};  ///< of all values, around the tag
     std::vector<std::string> leading_keys{};    ///< required, first, in this order
   };

@@ -14,8 +14,8 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
-#include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -82,7 +82,7 @@ class AnswerBuilder {
     auto ends                = calls_end_it;
     ends.push_back(delimiters.end);
     result_.reasoning_ends = tools::all_spellings(ends);
-    auto without             = calls_end_it;
+    auto without           = calls_end_it;
     without.insert(without.end(), parts_.never_in_text.begin(), parts_.never_in_text.end());
     std::vector<NodeId> ways{grammar_.sequence(
         {tools::reasoning_block(grammar_, delimiters.begin, std::span(&delimiters.end, 1), without),
@@ -122,10 +122,10 @@ class AnswerBuilder {
       throw Error(Errc::invalid_option, std::string(text_schema_place),
                   "must not be given: texts of this format have messages around them");
     }
-    value_ = grammar_.tagged(
-        tools::mark::text_value,
-        SchemaCompiler(grammar_, *options.text_schema, text_schema_options(options))
-            .value(*options.text_schema, std::string(text_schema_place)));
+    value_ =
+        grammar_.tagged(tools::mark::text_value,
+                        SchemaCompiler(grammar_, *options.text_schema, text_schema_options(options))
+                            .value(*options.text_schema, std::string(text_schema_place)));
     result_.openings.emplace();
     for (const CallOpening& opening : parts_.openings) {
       if (has_tools_) result_.openings->push_back(opening.delimiter);

@@ -148,10 +148,10 @@ TOOLDECODE_INLINE AnswerTexts HarmonyCall::texts(Grammar& grammar) {
   const NodeId channel = tools::delimiter(grammar, "<|channel|>");
   const NodeId type    = any_type(grammar);
   const NodeId shown   = grammar.choice({grammar.literal("commentary"), grammar.literal("final")});
-  const NodeId message = grammar.choice(
-      {grammar.sequence({channel, shown, type, content}),
-       grammar.sequence({channel, grammar.literal("analysis"), type,
-                         grammar.tagged(tools::mark::reasoning, any)})});
+  const NodeId message =
+      grammar.choice({grammar.sequence({channel, shown, type, content}),
+                      grammar.sequence({channel, grammar.literal("analysis"), type,
+                                        grammar.tagged(tools::mark::reasoning, any)})});
   const NodeId start =
       grammar.sequence({grammar.lexeme(text::any_whitespace(), {0, 2}), grammar.optional(role)});
   const NodeId first  = grammar.choice({content, grammar.sequence({start, message})});

@@ -141,9 +141,9 @@ TOOLDECODE_INLINE NodeId PositionalCall::arguments(Grammar& grammar, SchemaCompi
     const auto [schema, pointer] = tools::argument_schema(tool, names[i]);
     const bool is_required       = i < leading.size() || std::find(required.begin(), required.end(),
                                                                    names[i]) != required.end();
-    const NodeId value           = grammar.tagged(
-        tools::mark::argument, grammar.tagged(argument_tag + static_cast<std::uint32_t>(i),
-                                                        compiler.value(*schema, pointer)));
+    const NodeId value           = grammar.tagged(tools::mark::argument,
+                                                  grammar.tagged(argument_tag + static_cast<std::uint32_t>(i),
+                                                                 compiler.value(*schema, pointer)));
     const NodeId here =
         grammar.sequence({i == 0 ? grammar.empty() : compiler.comma(), value, tail});
     optional = optional && !is_required;

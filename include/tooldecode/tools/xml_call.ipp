@@ -166,7 +166,7 @@ TOOLDECODE_INLINE std::vector<CallOpening> XmlCall::openings(Grammar& grammar, c
     return result;
   }
   const NodeId bare_call = grammar.sequence({named, grammar.optional(close)});
-  NodeId more = grammar.empty();
+  NodeId more            = grammar.empty();
   if (options.parallel) {
     const NodeId next =
         grammar.choice({grammar.sequence({tools::delimiter(grammar, begin), call}),
@@ -298,15 +298,13 @@ TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, tools::PlainText& 
   tools::check_listed_arguments(compiler, tool);
   const auto required = required_names(tool);
   const NodeId pad    = grammar.literal(padding);
-  const NodeId assign =
-      before_value.empty()
-          ? grammar.empty()
-          : grammar.sequence({between, tools::delimiter(grammar, before_value)});
-  const NodeId close = tools::delimiter(grammar, after_value);
-  const auto element = [&](NodeId value) {
+  const NodeId assign = before_value.empty()
+                            ? grammar.empty()
+                            : grammar.sequence({between, tools::delimiter(grammar, before_value)});
+  const NodeId close  = tools::delimiter(grammar, after_value);
+  const auto element  = [&](NodeId value) {
     return grammar.sequence(
-        {assign,
-         grammar.tagged(tools::mark::argument, grammar.sequence({pad, value, pad, close})),
+        {assign, grammar.tagged(tools::mark::argument, grammar.sequence({pad, value, pad, close})),
          between});
   };
   KeyedSet set{.members          = {},
