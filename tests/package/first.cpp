@@ -61,7 +61,9 @@ bool renew() {
 }
 
 bool stream() {
-  const td::ToolCallFSM calls{bytes(), some_tools(), td::PythonCall{}};
+  const td::ToolSet tools = td::ToolSet::parse(R"([{"name": "first", "parameters": {
+      "type": "object", "properties": {"a": {"type": "integer"}}}}])");
+  const td::ToolCallFSM calls{bytes(), tools, td::PythonCall{}};
   const std::string text = "[first(a=1)]";
   const std::vector<td::TokenId> tokens(text.begin(), text.end());
   std::string shown;
