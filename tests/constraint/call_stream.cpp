@@ -265,5 +265,9 @@ TEST_CASE("Control tokens are delimiters, and other bytes than the constraint's 
   CHECK(error_of([&] { return stream.push("x"); }) == "malformed_call byte 70");
   CHECK(error_of([&] { return CallStream(calls).push("<tool_call>{"); }) ==
         "malformed_call byte 11");
+  CHECK(error_of([&] { return CallStream(calls).push("<tool_call>\n\xFF"); }) ==
+        "malformed_call byte 12");
+  CHECK(error_of([&] { return CallStream(calls).push("a\xFF<tool_call>\xFE"); }) ==
+        "malformed_call byte 1");
   CHECK(error_of([&] { return CallStream(calls).push(TokenId{259}); }) == "unknown_token 259");
 }

@@ -86,6 +86,7 @@ class CallStream {
 
   // The next bytes as the grammar has them, control tokens with their marks.
   void read(std::string_view bytes, Events& events);
+  [[noreturn]] void refuse(std::string_view why) const;
   void take(char byte, Label label, Events& events);
   // Begins what the next byte must be part of, and ends what it cannot be part of.
   void settle(Events& events);

@@ -60,8 +60,11 @@ TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::push(TokenId token) {
 }
 
 TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::push(std::string_view bytes) {
+  constexpr char marks[] = {control_open, control_close};
+  const std::size_t mark = bytes.find_first_of(std::string_view(marks, 2));
   Events events;
-  read(bytes, events);
+  read(bytes.substr(0, mark), events);
+  if (mark != std::string_view::npos) refuse("the constraint does not allow this byte");
   return events;
 }
 
@@ -77,17 +80,19 @@ TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::finish() {
 
 TOOLDECODE_INLINE void CallStream::read(std::string_view bytes, Events& events) {
   if (has_ended_ && !bytes.empty()) {
-    throw Error(Errc::malformed_call, "byte " + std::to_string(position_),
-                "nothing may follow the end of the answer");
+    refuse("nothing may follow the end of the answer");
   }
   for (const char byte : bytes) {
     if (!labels_.push(byte, [&](char one, Label label) { take(one, label, events); })) {
-      throw Error(Errc::malformed_call, "byte " + std::to_string(position_),
-                  "the constraint does not allow this byte");
+      refuse("the constraint does not allow this byte");
     }
     ++position_;
     settle(events);
   }
+}
+
+TOOLDECODE_INLINE void CallStream::refuse(std::string_view why) const {
+  throw Error(Errc::malformed_call, "byte " + std::to_string(position_), why);
 }
 
 TOOLDECODE_INLINE void CallStream::take(char byte, Label label, Events& events) {
