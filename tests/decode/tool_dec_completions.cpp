@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,7 +14,6 @@
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
-#include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/tool_dec_tokens.hpp>
 
