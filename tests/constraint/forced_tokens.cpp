@@ -8,8 +8,10 @@
 #include <vector>
 
 #include <tooldecode/constraint/choice_constraint.hpp>
+#include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/forced_tokens.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/value_writer.hpp>
@@ -205,4 +207,66 @@ TEST_CASE("On BFCL's calls every forced token is what the tokenizer writes", "[p
       CHECK(known * 100 > positions * (whitespace == 0 ? 44 : 19));
     }
   }
+}
+
+TEST_CASE("under a budget, forced tokens leave room for the end") {
+  std::size_t same = 0, too_many = 0, by_budget = 0, answers = 0;
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    const Tokenizer tokenizer = random_tokenizer(random, "abc", seed % 2 == 0);
+    const VocabularyIndex cache(tokenizer.vocabulary());
+    std::vector<std::string> texts;
+    for (int i = 0; i < 4; ++i) {
+      std::string text = i == 0 ? "ab" : texts[0].substr(0, 1 + random() % 8);
+      for (int j = 0; j < 6; ++j) text += "abc"[random() % 3];
+      texts.push_back(text);
+    }
+    const ChoiceConstraint choice(cache, texts);
+    const ForcedTokens forced(cache, [&](std::string_view text) { return tokenizer.encode(text); });
+    const std::size_t least = *Completions{choice}.shortest(choice.initial());
+    for (std::size_t budget = least; budget < least + 6; ++budget) {
+      INFO("budget " << budget);
+      Completions completions{choice};
+      std::string written;
+      auto state            = choice.initial();
+      std::size_t remaining = budget;
+      while (!choice.is_finished(state)) {
+        REQUIRE(remaining > 0);
+        const Tokens plain = forced(choice, state, written);
+        const Tokens put   = forced(choice, state, written, completions, remaining);
+        REQUIRE(put.size() < remaining);
+        const auto differs = std::mismatch(plain.begin(), plain.end(), put.begin(), put.end());
+        too_many += differs.first != plain.end();
+        by_budget += differs.second != put.end();
+        same += put == plain;
+        for (const TokenId token : put) {
+          state = *choice.advance(state, token);
+          written += tokenizer.vocabulary().bytes(token);
+          --remaining;
+        }
+        TokenMask mask(choice.vocabulary_size());
+        choice.fill_mask(state, mask.words());
+        completions.narrow(state, remaining, mask.words());
+        Tokens left;
+        mask.for_each([&](TokenId token) { left.push_back(token); });
+        REQUIRE_FALSE(left.empty());
+        const TokenId next = left[random() % left.size()];
+        state              = *choice.advance(state, next);
+        written += tokenizer.vocabulary().bytes(next);
+        --remaining;
+      }
+      CHECK(std::count(texts.begin(), texts.end(), written) > 0);
+      ++answers;
+    }
+    Completions completions{choice};
+    CHECK(forced(choice, choice.initial(), "", completions, 100) ==
+          forced(choice, choice.initial(), ""));
+    CHECK(forced(choice, choice.initial(), "", completions, least - 1).empty());
+  }
+  std::cout << answers << " answers: forced tokens as without a budget " << same
+            << " times, fewer for want of room " << too_many << ", more for it " << by_budget
+            << '\n';
+  CHECK(too_many > 20);
+  CHECK(by_budget > 20);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/choice_constraint.hpp>
+#include <tooldecode/constraint/token_trie.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/beam_search.hpp>
@@ -105,10 +106,20 @@ TEST_CASE("a budget below the shortest answer is an error that names both") {
         "limit_exceeded prompt: tokens left in the model's context 6: must be at least 7, which "
         "the shortest answer has");
 
-  const td::ToolCallFSM calls{cache, td::ToolSet::parse(R"([{"name": "f"}])"), td::PythonCall{}};
+  const td::TokenTrie trie{cache.vocabulary(), std::vector<Tokens>{{'a', 'b'}}};
   CHECK(
-      failure(td::Decoder{model, calls, td::ToolDec{}}, {.always_ends = true}) ==
+      failure(td::Decoder{model, trie}, {.always_ends = true}) ==
       "invalid_option always_ends true: must be false under a constraint that is not of a grammar");
+
+  const td::ToolCallFSM calls{cache,
+                              td::ToolSet::parse(R"([{"name": "f"}])"),
+                              td::PythonCall{},
+                              {.choice = td::ToolChoice::required}};
+  const td::Decoder modes{model, calls, td::ToolDec{}};
+  CHECK(failure(modes, {.max_tokens = 5, .always_ends = true}) ==
+        "invalid_option max_tokens 5: must be at least 6, which the shortest answer has");
+  CHECK(failure(modes, {.max_tokens = 6, .always_ends = true}) == "none");
+  CHECK(failure(td::Decoder{narrow, calls, td::ToolDec{}}, {.always_ends = true}) == "none");
 }
 
 TEST_CASE("under a budget an answer ends, without one it is cut") {

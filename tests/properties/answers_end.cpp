@@ -3,13 +3,16 @@
 #include <iostream>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/tool_names.hpp>
 #include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/tool_dec.hpp>
 #include <tooldecode/grammar/left_recursion.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
@@ -135,4 +138,112 @@ TEST_CASE("Ten thousand answers with a budget, none of them cut") {
             << ends.given_up << " searches given up\n";
   CHECK(ends.answers >= 10'000);
   CHECK(ends.narrow > 2'000);
+}
+
+namespace {
+
+/// Tokens of calls, and one that opens them.
+Vocabulary opening_vocabulary() {
+  const Vocabulary calls = test::call_vocabulary();
+  std::vector<Vocabulary::Entry> entries;
+  for (std::size_t t = 0; t < calls.size(); ++t) {
+    const auto token = static_cast<TokenId>(t);
+    entries.push_back({std::string(calls.name(token)), calls.type(token)});
+  }
+  entries.push_back({"<tool_call>", TokenType::normal});
+  return Vocabulary(entries, {.end_tokens = {calls.end_tokens()[0]}});
+}
+
+/// Answers of ToolDec with a budget, and what the same without an end in time are.
+struct ModesEnd {
+  std::size_t answers = 0, cut = 0, same = 0, begun = 0, to_the_last = 0;
+
+  void judge(const ToolCallFSM& calls, const ToolDec& strategy, std::string_view opening,
+             unsigned seed) {
+    const Vocabulary& vocabulary = calls.vocabulary();
+    const ToolDecMachine machine = strategy.machine(calls);
+    const auto least             = ToolDecCompletions{machine}.shortest(machine.initial(), 10'000);
+    ToolDecCompletions exactly{machine};
+    const auto exact = exactly.shortest(machine.initial());
+    REQUIRE(least);
+    REQUIRE(exact <= least);
+    const test::RandomModel model{vocabulary.size(),
+                                  {.seed = seed, .spread = 4, .peak = seed % 3 == 0 ? 6.0F : 0.0F}};
+    const Decoder decode{model, calls, strategy};
+    const std::vector<TokenId> prompt{static_cast<TokenId>(seed % vocabulary.size())};
+    DecodeOptions options{.temperature          = seed % 2 == 0 ? 1.0F : 0.0F,
+                          .seed                 = seed,
+                          .skip_forced          = seed % 5 != 0,
+                          .max_completion_steps = 20'000};
+    if (seed % 4 < 3) options.bias.emplace_back(*vocabulary.find(opening), 6.0F);
+    if (seed % 8 < 6) options.bias.emplace_back(vocabulary.end_tokens()[0], 3.0F);
+    options.max_tokens  = *exact - 1;
+    options.always_ends = true;
+    if (exactly.counts().searches_given_up == 0) CHECK_THROWS_AS(decode(prompt, options), Error);
+    for (std::size_t more = 0; more < 10; ++more) {
+      options.max_tokens = *least + more * (1 + seed % 9);
+      INFO("seed " << seed << ", " << options.max_tokens << " tokens");
+      options.always_ends = true;
+      const Output out    = decode(prompt, options);
+      REQUIRE(out.finish == Finish::end);
+      REQUIRE(out.tokens.size() < options.max_tokens);
+      auto state = machine.initial();
+      for (const TokenId token : out.tokens) {
+        const bool was_text = state.phase == ToolDecMachine::Phase::text;
+        state               = *machine.advance(state, token);
+        begun += was_text && state.phase != ToolDecMachine::Phase::text;
+      }
+      REQUIRE(machine.is_accepting(state));
+      options.always_ends = false;
+      const Output plain  = decode(prompt, options);
+      if (plain.finish == Finish::end && out.searches_given_up == 0) {
+        REQUIRE(out.tokens == plain.tokens);
+        ++same;
+      }
+      ++answers;
+      cut += plain.finish == Finish::length;
+      to_the_last += out.tokens.size() + 1 == options.max_tokens;
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("ToolDec's answers with a budget, none of them cut") {
+  ModesEnd ends;
+  const VocabularyIndex cache(opening_vocabulary());
+  const auto spell = [&](const std::string& name) {
+    std::vector<TokenId> tokens;
+    for (const char letter : name) tokens.push_back(*cache.vocabulary().find({&letter, 1}));
+    return tokens;
+  };
+  for (unsigned seed = 1; ends.answers < 5000; ++seed) {
+    std::mt19937 random(seed);
+    const ToolSet tools = test::random_tools(random);
+    const ChoiceOptions options{
+        .choice     = random() % 4 == 0 ? ToolChoice::required : ToolChoice::automatic,
+        .whitespace = random() % 2 == 0 ? 0U : 3U};
+    const auto judge = [&](const auto& format, std::string_view opening) {
+      const ToolCallFSM calls{cache, tools, format, options};
+      ToolDec strategy;
+      if (random() % 3 == 0) strategy.transition = *cache.vocabulary().find("!");
+      if (random() % 2 == 0) {
+        std::vector<std::vector<TokenId>> names;
+        for (const Tool& tool : tools) names.push_back(spell(tool.name));
+        strategy.names = ToolNames{calls, names};
+      }
+      ends.judge(calls, strategy, strategy.transition ? "!" : opening, seed);
+    };
+    if (seed % 2 == 0) {
+      judge(PythonCall{}, "[");
+    } else {
+      judge(JsonCall::hermes(), "<tool_call>");
+    }
+  }
+  std::cout << ends.answers << " answers of ToolDec with " << ends.begun << " calls, "
+            << ends.to_the_last << " to the last token, " << ends.cut << " cut without, as many as "
+            << ends.same << " the same\n";
+  CHECK(ends.cut > 1000);
+  CHECK(ends.same > 200);
+  CHECK(ends.begun > 800);
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
@@ -69,6 +70,14 @@ class Completions {
   /// Takes out of a state's mask the tokens after which the text cannot end within `remaining`
   /// tokens, this one and the end token included; requires 1 or more of them.
   void narrow(State state, std::size_t remaining, MaskView words);
+
+  /// Whether more tokens are left, this one and the end token included, than any state of the
+  /// grammar can need: `narrow` then changes nothing. O(1); false where that is not known. Requires 1 or more
+  /// tokens, and a state that is not finished, as the next does.
+  [[nodiscard]] bool is_far(State state, std::size_t remaining);
+
+  /// The shortest text that completes a state; nothing where none was found.
+  [[nodiscard]] std::optional<std::string> find_text(State state) const;
 
   [[nodiscard]] const CompletionCounts& counts() const noexcept;
 

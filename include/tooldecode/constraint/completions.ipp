@@ -78,6 +78,13 @@ class Completions::Search {
     if (known.worst > left) keep(id, left, words);
   }
 
+  bool is_far(State state, std::size_t remaining) {
+    return is_far(constraint_.automaton_state(state), remaining - 1);
+  }
+  [[nodiscard]] std::optional<std::string> find_text(State state) const {
+    return shortest_text(constraint_.automaton_state(state));
+  }
+
   [[nodiscard]] const CompletionCounts& counts() const noexcept { return counts_; }
 
  private:
@@ -107,12 +114,9 @@ class Completions::Search {
 
   Known& look_up(Number id) {
     const auto [at, is_new] = known_.try_emplace(id);
-    if (is_new) {
-      const bool ends = constraint_.automaton().is_accepting(id) && can_end_;
-      if (ends) at->second.upper = 1;
-      if (!ends) at->second.lower = 2;
-    }
-    return at->second;
+    if (!is_new) return at->second;
+    const bool ends   = constraint_.automaton().is_accepting(id) && can_end_;
+    return at->second = {.lower = ends ? 1U : 2U, .upper = ends ? 1U : none};
   }
 
   // Whether no token can lead to where so many tokens are too few.
@@ -279,22 +283,17 @@ class Completions::Search {
     Known& known = look_up(id);
     if (std::exchange(known.has_text, true) || known.upper == 1 || !can_end_) return;
     const std::optional<std::string> text = shortest_text(id);
-    if (!text) return;
-    const std::vector<std::size_t> ends = cut(*text);
-    if (ends.empty()) return;
+    const std::vector<std::size_t> ends   = text ? cut(*text) : std::vector<std::size_t>();
     Automaton::Cursor walk(constraint_.automaton());
     Span place       = walk.begin(id);
     std::size_t from = 0;
     for (std::size_t i = 0; i < ends.size(); ++i) {
-      bound(from == 0 ? id : walk.settle(place), static_cast<std::uint32_t>(ends.size() - i + 1));
+      std::uint32_t& upper = look_up(from == 0 ? id : walk.settle(place)).upper;
+      upper                = std::min(upper, static_cast<std::uint32_t>(ends.size() - i + 1));
       for (; from < ends[i]; ++from) {
         place = walk.step(place, static_cast<std::uint8_t>((*text)[from]));
       }
     }
-  }
-  void bound(Number id, std::uint32_t upper) {
-    Known& known = look_up(id);
-    known.upper  = std::min(known.upper, upper);
   }
 
   [[nodiscard]] std::optional<std::string> shortest_text(Number id) const {
@@ -482,6 +481,14 @@ TOOLDECODE_INLINE std::optional<std::size_t> Completions::shortest(State state,
 TOOLDECODE_INLINE void Completions::narrow(State state, std::size_t remaining, MaskView words) {
   TOOLDECODE_ASSERT(remaining > 0);
   search_->narrow(state, remaining, words);
+}
+
+TOOLDECODE_INLINE bool Completions::is_far(State state, std::size_t remaining) {
+  return search_->is_far(state, remaining);
+}
+
+TOOLDECODE_INLINE std::optional<std::string> Completions::find_text(State state) const {
+  return search_->find_text(state);
 }
 
 TOOLDECODE_INLINE const CompletionCounts& Completions::counts() const noexcept {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/forced_text.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
@@ -113,6 +114,44 @@ class ForcedTokens {
       if (common && common->empty()) return {};
     }
     return std::move(common).value_or(std::vector<TokenId>());
+  }
+
+  /// The same where only `remaining` more tokens may be chosen, an end token included: as many of
+  /// them as leave room for the end, and behind them those that the budget alone forces. The
+  /// tokenizer may take more tokens for a text than there is room for. Far from the limit they are
+  /// those above; none where no end is known that has room.
+  ///
+  /// \param completions  of the constraint, those of this answer
+  template <class C>
+  [[nodiscard]] std::vector<TokenId> operator()(const C& constraint, typename C::State state,
+                                                std::string_view before, Completions& completions,
+                                                std::size_t remaining) const {
+    const auto has_room = [&](typename C::State behind, std::size_t left) {
+      const auto least = completions.shortest(behind, left);
+      return least && *least <= left;
+    };
+    if (remaining == 0 || !has_room(state, remaining)) return {};
+    std::vector<TokenId> tokens = (*this)(constraint, state, before);
+    std::size_t fitting         = 0;
+    for (; fitting < tokens.size() && remaining > 1; ++fitting, --remaining) {
+      const auto next = constraint.advance(state, tokens[fitting]);
+      if (!next || !has_room(*next, remaining - 1)) break;
+      state = *next;
+    }
+    tokens.resize(fitting);
+    TokenMask mask(constraint.vocabulary_size());
+    for (; remaining > 1; --remaining) {
+      constraint.fill_mask(state, mask.words());
+      const std::size_t allowed = mask.count();
+      completions.narrow(state, remaining, mask.words());
+      if (mask.count() != 1 || allowed == 1) break;
+      TokenId only = 0;
+      mask.for_each([&only](TokenId token) { only = token; });
+      if (cache_.vocabulary().is_end(only)) break;
+      tokens.push_back(only);
+      state = *constraint.advance(state, only);
+    }
+    return tokens;
   }
 
  private:

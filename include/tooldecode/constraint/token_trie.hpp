@@ -85,6 +85,13 @@ class TokenTrie {
     }
     return bytes;
   }
+  /// The tokens of names that may follow, ascending.
+  [[nodiscard]] std::vector<TokenId> next(State state) const {
+    std::vector<TokenId> tokens;
+    if (state == finished) return tokens;
+    for (const auto& child : nodes_[state.node].next) tokens.push_back(child.first);
+    return tokens;
+  }
   /// The index of the name that is complete at a state.
   [[nodiscard]] std::optional<std::size_t> find_name(State state) const noexcept {
     return state == finished ? std::nullopt : nodes_[state.node].name;

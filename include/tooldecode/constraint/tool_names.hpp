@@ -65,6 +65,14 @@ class ToolNames {
     const auto next = trie_.advance({node}, token);
     return next ? std::optional(next->node) : std::nullopt;
   }
+  /// The tokens of names that may follow at a node.
+  [[nodiscard]] std::vector<TokenId> next(Node node) const { return trie_.next({node}); }
+  /// What chooses the tool behind its name; empty where no name is complete at a node.
+  [[nodiscard]] std::string_view behind(Node node) const noexcept {
+    return trie_.find_name({node}) ? std::string_view(call_).substr(behind_) : std::string_view();
+  }
+  /// Bytes of the longest name as calls spell it.
+  [[nodiscard]] std::size_t longest() const noexcept { return text_.longest(); }
   /// Whether a token may follow at a node that is none of a name: no name has begun or one is
   /// complete, and the token writes no part of another.
   [[nodiscard]] bool may_leave(Node node, TokenId token) const {
@@ -107,6 +115,7 @@ class ToolNames {
         text_(byte_trie(spelt_)),
         tool_(from.tool),
         call_(std::move(from.call)),
+        behind_(spelt_.empty() ? 0 : spelt_[0].size()),
         suspects_(vocabulary_.size()) {
     fill_suspects(from.last);
   }
@@ -243,6 +252,7 @@ class ToolNames {
   core::ByteTrie text_;             // of `spelt_`
   std::size_t tool_;
   std::string call_;
+  std::size_t behind_;  // where its name ends in that
   TokenMask suspects_;
 };
 

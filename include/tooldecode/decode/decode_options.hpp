@@ -44,7 +44,8 @@ struct DecodeOptions {
   /// the answer could not end in time are not allowed, until its end is forced; see Completions. A
   /// budget below the shortest answer is an error. False by default, for the limit of 256 is then
   /// one that nobody has asked for, and a text that is cut shows that it was too small; where calls
-  /// are run as they come, say true. Needs a constraint of a grammar, or none.
+  /// are run as they come, say true. Needs a constraint of a grammar, ToolDec's modes of
+  /// one, or none.
   bool always_ends                   = false;
   std::uint64_t max_completion_steps = 200'000;  ///< as CompletionOptions::max_steps
 

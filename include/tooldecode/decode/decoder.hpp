@@ -100,8 +100,14 @@ class Decoder {
     const LogitsPipeline pipeline{options.logits()};
     check(prompt);
     if (!options.always_ends) return;
-    decode::Run<C>{constraint(), prompt, pipeline, options, decode::context_length_of(model())}
-        .require_room();
+    if constexpr (requires {
+                    strategy_.require_room(model(), constraint(), prompt, pipeline, options);
+                  }) {
+      strategy_.require_room(model(), constraint(), prompt, pipeline, options);
+    } else {
+      decode::Run<C>{constraint(), prompt, pipeline, options, decode::context_length_of(model())}
+          .require_room();
+    }
   }
   /// The same for its prompt alone.
   void check(std::span<const TokenId> prompt) const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,8 @@ namespace tooldecode::decode {
 /// Narrows masks such that an answer under a constraint ends in time, see
 /// DecodeOptions::always_ends.
 ///
-/// Known are the completions of grammars, under whatever name, and of Unconstrained.
+/// Known are the completions of grammars, under whatever name, of Unconstrained, and of what has a
+/// function `make_completions(constraint, CompletionOptions)` beside it that gives the like.
 ///
 /// \par Complexity  as Completions
 /// \par Threads     one thread at a time
@@ -39,7 +41,9 @@ class Ending {
       std::derived_from<C, GrammarConstraint> || requires(const C& c) {
         { c.grammar() } -> std::same_as<const GrammarConstraint&>;
       };
-  static constexpr bool is_known = is_of_grammar || std::same_as<C, Unconstrained>;
+  static constexpr bool has_its_own =
+      requires(const C& c, CompletionOptions asked) { make_completions(c, asked); };
+  static constexpr bool is_known = is_of_grammar || has_its_own || std::same_as<C, Unconstrained>;
 
   /// Nothing where the options do not ask for one.
   [[nodiscard]] static std::shared_ptr<Ending> make(const C& constraint,
@@ -55,18 +59,20 @@ class Ending {
 
   Ending(const C& constraint, const LogitsPipeline& pipeline, const DecodeOptions& options)
       : constraint_(&constraint), end_tokens_(options.end_tokens) {
-    if constexpr (is_of_grammar) {
-      CompletionOptions asked{.max_steps = options.max_completion_steps};
-      for (const auto& [token, bias] : options.bias) {
-        if (pipeline.is_banned(token)) asked.banned.push_back(token);
-      }
+    CompletionOptions asked{.max_steps = options.max_completion_steps};
+    for (const auto& [token, bias] : options.bias) {
+      if (pipeline.is_banned(token)) asked.banned.push_back(token);
+    }
+    if constexpr (has_its_own) {
+      completions_.emplace(make_completions(constraint, std::move(asked)));
+    } else if constexpr (is_of_grammar) {
       completions_.emplace(grammar(), std::move(asked));
     }
   }
 
   /// Tokens that it takes to end behind a state, the end token included, as in Completions.
   [[nodiscard]] std::optional<std::size_t> shortest(State state, std::size_t enough) {
-    if constexpr (is_of_grammar) {
+    if constexpr (is_of_grammar || has_its_own) {
       return completions_->shortest(state, enough);
     } else {
       return constraint_->is_finished(state) ? 0 : 1;
@@ -89,7 +95,7 @@ class Ending {
           stops.push_back(token);
       }
     }
-    if constexpr (is_of_grammar) {
+    if constexpr (is_of_grammar || has_its_own) {
       completions_->narrow(state, remaining, words);
     } else if constexpr (std::same_as<C, Unconstrained>) {
       if (remaining == 1) constraint_->fill_mask({.finished = true}, words);
@@ -112,9 +118,19 @@ class Ending {
     }
   }
 
+  // A type of one's own, where there is one.
+  static auto kind() {
+    if constexpr (has_its_own) {
+      return std::type_identity<decltype(make_completions(std::declval<const C&>(),
+                                                          CompletionOptions{}))>{};
+    } else {
+      return std::type_identity<Completions>{};
+    }
+  }
+
   const C* constraint_;
   std::vector<TokenId> end_tokens_;
-  std::optional<Completions> completions_;  // of a grammar
+  std::optional<typename decltype(kind())::type> completions_;  // of a grammar, or its own
 };
 
 }  // namespace tooldecode::decode
