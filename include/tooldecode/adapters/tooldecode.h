@@ -1,23 +1,21 @@
 /** \file
  * The C interface: vocabularies, constraints and their masks, for programs in any language.
  *
- * \par Codes    a function that may fail gives a td_code: TD_OK, TD_NOT_ALLOWED or TD_PENDING, or an
- *               error, which is TD_ERROR or more. Where a `td_error** error` is given and is not null,
- *               an error leaves an object there, to be freed; all else leaves null there. No C++
- *               exception passes through a function.
- * \par Handles  are made by functions with an argument `out`, which is null after an error, and given
- *               back once by the function `_free` of their type, in any order: what is made of a
- *               handle keeps what it needs of it. Null is no handle, and an error where one is needed;
- *               only the functions `_free` take it and do nothing.
- * \par Threads  all functions may run at once, on one handle too, but for `_free` while another
- *               function has the handle. What a function writes to is its caller's.
- * \par Structs  that a caller fills begin with their size, `sizeof` of the type: fields are only ever
- *               added at the end, and those that a caller does not know are zero. Zero, or null, is
- *               every field's default.
- * \par Sizes    **V** is the number of tokens, **W** = ceil(V / 32) the words of a mask, **B** the
- *               states of a batch, **N** the nodes of a draft tree, **L** tokens. A mask is W words of
- *               32 bits: bit `t % 32` of word `t / 32` is 1 where token t is allowed, and bits at and
- *               past V are 0. Engines that have such words as int32_t cast the pointer.
+ * - **Codes**: a function that may fail gives a td_code: TD_OK, TD_NOT_ALLOWED or TD_PENDING, or an
+ *   error, which is TD_ERROR or more. Where `error` is given and is not null, an error leaves an
+ *   object there, to be freed, and all else leaves null. No C++ exception passes through a function.
+ * - **Handles** are made by functions with an argument `out`, which is null after an error, and given
+ *   back once to the function `_free` of their type, in any order: what is made of a handle keeps
+ *   what it needs of it. Null is an error where a handle is needed; `_free` does nothing with it.
+ * - **Threads**: all functions may run at once, on one handle too, but for `_free` while another
+ *   function has the handle. What a function writes to is its caller's.
+ * - **Structs** that a caller fills begin with their size, `sizeof` of the type. Zero, or null, is
+ *   every other field's default. A struct that gains a field has another size, and the interface
+ *   another TD_ABI_VERSION.
+ * - **Sizes**: V is the number of tokens, W = ceil(V / 32) the words of a mask, B the states of a
+ *   batch, N the nodes of a draft tree. A mask is W words of 32 bits: bit `t % 32` of word `t / 32`
+ *   is 1 where token t is allowed, and bits at and past V are 0. Engines that have such words as
+ *   int32_t cast the pointer.
  */
 #ifndef TOOLDECODE_H
 #define TOOLDECODE_H
