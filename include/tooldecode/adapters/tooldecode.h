@@ -105,6 +105,7 @@ TOOLDECODE_C_API td_code td_error_code(const td_error* error);
 TOOLDECODE_C_API const char* td_error_where(const td_error* error);
 /** One line, the place and a sentence; empty for null. */
 TOOLDECODE_C_API const char* td_error_text(const td_error* error);
+/** Gives the handle back; null does nothing. */
 TOOLDECODE_C_API void td_error_free(td_error* error);
 
 /** Some bytes, of which none ends them: any may be zero. Null is no bytes. */
@@ -158,6 +159,7 @@ TOOLDECODE_C_API td_code td_vocabulary_make(const char* bytes, const uint64_t* e
                                             const uint8_t* types, size_t count,
                                             const td_vocabulary_options* options,
                                             td_vocabulary** out, td_error** error);
+/** Gives the handle back; null does nothing. */
 TOOLDECODE_C_API void td_vocabulary_free(td_vocabulary* vocabulary);
 
 /** V; 0 for null. */
@@ -235,15 +237,14 @@ typedef struct td_specification {
   int32_t documented_order; /**< 1: properties and arguments in the order of their document only */
 
   /* TD_TOOLS alone */
-  const char* format;    /**< a name of td_format_name; there is no default */
-  int32_t calls;         /**< TD_CALLS_* */
-  const char* tool_name; /**< of TD_CALLS_NAMED */
-  uint32_t max_calls;    /**< in an answer; 0: 16 */
-  int32_t reasoning;     /**< TD_REASONING_* */
-  const char*
-      reasoning_begin;       /**< its delimiters; null: those of the models that write the format */
-  const char* reasoning_end; /**< the first one closes the block */
-  td_text text_schema;       /**< a JSON Schema for what an answer is where it makes no calls */
+  const char* format;          /**< a name of td_format_name; there is no default */
+  int32_t calls;               /**< TD_CALLS_* */
+  const char* tool_name;       /**< of TD_CALLS_NAMED */
+  uint32_t max_calls;          /**< in an answer; 0: 16 */
+  int32_t reasoning;           /**< TD_REASONING_* */
+  const char* reasoning_begin; /**< its delimiters; null: those of the format's models */
+  const char* reasoning_end;   /**< the first one closes the block */
+  td_text text_schema;         /**< a JSON Schema for what an answer is where it makes no calls */
 
   td_limits limits; /**< what building may cost */
 } td_specification;
@@ -264,6 +265,7 @@ TOOLDECODE_C_API size_t td_constraint_bytes(const td_constraint* constraint);
  * unknown. A server takes one per request, and so keeps to its bounds. */
 TOOLDECODE_C_API td_code td_constraint_renew(const td_constraint* constraint, td_constraint** out,
                                              td_error** error);
+/** Gives the handle back; null does nothing. */
 TOOLDECODE_C_API void td_constraint_free(td_constraint* constraint);
 
 /* ---- States ---- */
