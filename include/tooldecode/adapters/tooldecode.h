@@ -351,7 +351,8 @@ typedef struct td_mask_batch {
   size_t row_words;   /**< W or more; the words behind a mask are set to zero */
 } td_mask_batch;
 
-/** Writes the masks of a batch. All is checked before any is written.
+/** Writes the masks of a batch. All is checked before any is written. A pool pays where masks are
+ * new to the constraint, or many; the masks of a few known states are copied sooner without one.
  *
  * pool  shares the work with the calling thread, which does all of it where this is null */
 TOOLDECODE_C_API td_code td_fill_masks(td_pool* pool, const td_mask_batch* batch, td_error** error);
