@@ -128,14 +128,20 @@ def joined(chunks):
             delta = choice["delta"]
             message["content"] += delta.pop("content", "")
             for call in delta.pop("tool_calls", ()):
-                assert call.pop("index") == len(message.setdefault("tool_calls", []))
-                message["tool_calls"].append(call)
+                calls = message.setdefault("tool_calls", [])
+                if call.pop("index") == len(calls):
+                    calls.append(call)
+                else:
+                    assert call.keys() == {"function"} and call["function"].keys() == {"arguments"}, call
+                    calls[-1]["function"]["arguments"] += call["function"]["arguments"]
             for call in delta.pop("cached_tool_calls", ()):
                 message.setdefault("cached_tool_calls", []).append(call)
             pending += delta.pop("pending_tool_calls", ())
             message.update(delta)
             finish = choice["finish_reason"]
         usage = chunk.get("usage") or usage
+    if finish == "length":
+        drop_cut_call(message)
     if message["content"] == "" and "tool_calls" in message:
         message["content"] = None
     return message, finish, usage, pending
@@ -145,7 +151,13 @@ def without_ids(message):
     message = json.loads(json.dumps(message))
     for call in message.get("tool_calls", []) + message.get("cached_tool_calls", []):
         assert call.pop("id").startswith("call_") and call["type"] == "function", call
+        call["function"] = function(call)
     return message
+
+
+def drop_cut_call(message):
+    """A stream has what was written of calls when its answer was cut; a whole message has none of them."""
+    message.pop("tool_calls", None)
 
 
 def function(call):
@@ -225,6 +237,37 @@ def test_streams(server):
             assert [function(call)["name"] for call in message["tool_calls"]] == ["book_table"], message
     assert reasons == {"stop", "length", "tool_calls"}, reasons
     assert joined(server.events(bodies[0]))[2] is None, "usage that was not asked for"
+
+
+def test_streams_of_calls():
+    """Calls come while they are written, where their outputs cannot be announced."""
+    cuts = 0
+    for form in ("python", "hermes", "qwen3-coder", "harmony", "toolken"):
+        with Server("--format", form) as server:
+            for question, parallel in ((WEATHER, True), (TABLE, False)):
+                body = request(question, tool_choice="required", parallel_tool_calls=parallel, max_tokens=200)
+                whole = server.chat(body)["choices"][0]
+                chunks = list(server.events(body))
+                message, finish, *_ = joined(json.loads(json.dumps(chunks)))
+                deltas = [entry for chunk in chunks for choice in chunk["choices"]
+                          for entry in choice["delta"].get("tool_calls", ())]
+                if finish == "tool_calls":
+                    assert without_ids(message) == without_ids(whole["message"]), (form, message, whole)
+                assert deltas[0]["function"]["arguments"] == "" and deltas[0]["function"]["name"], deltas
+                pieces = sum(entry["index"] == 0 for entry in deltas)
+                assert pieces > 2, (form, deltas)
+                named = list(server.events(body, response_id="named"))
+                cut = list(server.events(body, tool_choice="auto", max_tokens=8))
+                if joined(json.loads(json.dumps(cut)))[1] == "length":
+                    cuts += any("tool_calls" in choice["delta"] for chunk in cut for choice in chunk["choices"])
+                told = [entry for chunk in named for choice in chunk["choices"]
+                        for entry in choice["delta"].get("tool_calls", ())]
+                calls = whole["message"].get("tool_calls", ())
+                assert [function(entry) for entry in told] == [function(call) for call in calls], (form, told)
+                server.refused(409, "response_streams_calls", "response_id",
+                               {"name": "get_weather", "params": {}, "output": "-"},
+                               f"/cache-tool-output/{chunks[0]['id']}")
+    assert cuts > 0, "no stream was cut inside a call"
 
 
 def test_sampling(server):

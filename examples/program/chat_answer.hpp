@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include <tooldecode/constraint/call_stream.hpp>
+#include <tooldecode/core/types.hpp>
 #include <tooldecode/execute/engine_speculator.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
@@ -34,10 +36,10 @@ class ChatAnswer {
                                      std::chrono::duration<double>(timeout))),
         with_usage_(request.include_usage),
         with_tokens_(request.log_probabilities),
-        begin_(service.format(), request),
+        streams_calls_(request.streams_calls()),
         session_(service.start(request)),
         writer_(session_.id, session_.unique, request.model, std::time(nullptr)),
-        choices_(request.choices, Choice{.text = begin_}) {}
+        choices_(request.choices, Choice{.text = session_.text}) {}
   ChatAnswer(const ChatAnswer&)            = delete;
   ChatAnswer& operator=(const ChatAnswer&) = delete;
   ~ChatAnswer() { abandon(); }
@@ -76,8 +78,14 @@ class ChatAnswer {
       send(writer_.chunk(i, delta, std::exchange(choices_[i].tokens, Json::array()), finish,
                          with_usage_));
     };
-    const auto content = [&](std::size_t i, const std::string& text) {
-      if (!text.empty()) chunk(i, {{"content", text}});
+    const auto show = [&](std::size_t i, const AnswerText::Events& events) {
+      for (const auto& event : events) {
+        if (event.kind == Kind::text) chunk(i, {{"content", event.text}});
+        if (event.kind == Kind::reasoning) chunk(i, {{"reasoning_content", event.text}});
+        if (!streams_calls_) continue;
+        const auto delta = writer_.calls_delta(i, choices_[i].turn, event);
+        if (delta) chunk(i, {{"tool_calls", *delta}});
+      }
     };
     for (std::size_t i = 0; i < choices_.size(); ++i)
       chunk(i, {{"role", "assistant"}, {"content", ""}});
@@ -88,19 +96,19 @@ class ChatAnswer {
       if (const auto* token = std::get_if<tooldecode::TokenEvent>(&event.what)) {
         const auto bytes = service_->assistant().tokenizer.vocabulary().bytes(token->token);
         if (with_tokens_) choice.tokens.push_back(token_json(bytes, token->log_probability));
-        content(i, choice.text.push(bytes));
+        show(i, choice.text.push(token->token));
       } else if (const auto* calls = std::get_if<Exchange::Calls>(&event.what)) {
         chunk(i, {{"pending_tool_calls", writer_.calls(i, choice.turn, *calls)}});
       } else if (const auto* cached = std::get_if<tooldecode::EngineTurn>(&event.what)) {
-        content(i, choice.text.finish());
+        show(i, choice.text.finish());
         chunk(i, {{"cached_tool_calls", writer_.cached_calls(i, choice.turn++, *cached)}});
-        choice.text = begin_;
+        choice.text = session_.text;
       } else {
-        content(i, choice.text.finish());
+        show(i, choice.text.finish());
         const auto& reply = std::get<tooldecode::EngineReply>(event.what);
         const auto& last  = reply.turns.back();
         const Json list   = writer_.calls(i, choice.turn, last.calls);
-        for (std::size_t c = 0; c < list.size(); ++c) {
+        for (std::size_t c = 0; !streams_calls_ && c < list.size(); ++c) {
           Json entry{{"index", c}};
           entry.update(list[c]);
           chunk(i, {{"tool_calls", Json::array({entry})}});
@@ -116,6 +124,7 @@ class ChatAnswer {
 
  private:
   using Clock = std::chrono::steady_clock;
+  using Kind  = tooldecode::StreamEvent::Kind;
 
   // One of the answers that were asked for.
   struct Choice {
@@ -145,13 +154,19 @@ class ChatAnswer {
     const auto& tokenizer = service_->assistant().tokenizer;
     const auto& last      = reply.turns.back();
     Json cached = Json::array(), tokens = Json::array();
-    std::string content;
-    AnswerText text = begin_;
+    std::string content, reasoning;
+    const auto read = [&](const AnswerText::Events& events) {
+      for (const auto& event : events) {
+        if (event.kind == Kind::text) content += event.text;
+        if (event.kind == Kind::reasoning) reasoning += event.text;
+      }
+    };
+    AnswerText text = session_.text;
     for (std::size_t i = 0; i < reply.turns.size(); ++i) {
       const auto& turn = reply.turns[i];
-      text             = begin_;
-      content += text.push(tokenizer.decode(turn.output.tokens));
-      content += text.finish();
+      text             = session_.text;
+      for (const tooldecode::TokenId token : turn.output.tokens) read(text.push(token));
+      read(text.finish());
       for (std::size_t t = 0; with_tokens_ && t < turn.output.tokens.size(); ++t) {
         tokens.push_back(token_json(tokenizer.vocabulary().bytes(turn.output.tokens[t]),
                                     turn.output.log_probabilities[t]));
@@ -164,6 +179,7 @@ class ChatAnswer {
     if (!last.calls.empty()) {
       message["tool_calls"] = writer_.calls(index, reply.turns.size() - 1, last.calls);
     }
+    if (!reasoning.empty()) message["reasoning_content"] = std::move(reasoning);
     if (!cached.empty()) message["cached_tool_calls"] = std::move(cached);
     return {{"index", index},
             {"message", std::move(message)},
@@ -184,7 +200,7 @@ class ChatAnswer {
   Clock::time_point deadline_;
   bool with_usage_;
   bool with_tokens_;  // with their log-probabilities
-  AnswerText begin_;  // of each turn
+  bool streams_calls_;
   ChatSession session_;
   ReplyWriter writer_;
   std::vector<Choice> choices_;

@@ -14,7 +14,6 @@ namespace program {
 
 /// A call format behind functions.
 using Format = tooldecode::NamedFormat;
-using tooldecode::CallDelimiter;
 using tooldecode::format_named;
 using tooldecode::format_names;
 

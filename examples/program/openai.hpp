@@ -49,6 +49,12 @@ struct ChatRequest {
   bool stream            = false;
   bool include_usage     = false;  ///< a stream's last chunk tells it
   double tool_wait       = 0;      ///< seconds that outputs of its calls are waited for
+
+  /// Whether calls are streamed while they are written: where no output of them can be in the
+  /// cache, for then the client has no use for them.
+  [[nodiscard]] bool streams_calls() const noexcept {
+    return stream && response_id.empty() && tool_wait == 0;
+  }
 };
 
 /// The most answers of one request.

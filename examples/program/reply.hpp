@@ -12,142 +12,67 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/constraint/call_stream.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/execute/engine_speculator.hpp>
-#include <tooldecode/text/utf8.hpp>
+#include <tooldecode/text/stop_finder.hpp>
+#include <tooldecode/text/utf8_stream.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
-#include <program/formats.hpp>
 #include <program/openai.hpp>
-#include <program/stop_finder.hpp>
 
 namespace program {
 
-/// Makes UTF-8 of bytes that come in any pieces: a character is given when it is complete, and each
-/// byte that is part of none becomes U+FFFD. The result does not depend on the pieces.
-class Utf8Stream {
- public:
-  [[nodiscard]] std::string push(std::string_view bytes) {
-    held_ += bytes;
-    return take(false);
-  }
-  [[nodiscard]] std::string finish() { return take(true); }
-
- private:
-  [[nodiscard]] std::string take(bool all) {
-    std::string text;
-    std::size_t at = 0;
-    while (at < held_.size()) {
-      const auto point = tooldecode::text::find_code_point(held_, at);
-      if (!point && !all && may_go_on(at)) break;
-      text += point ? std::string_view(held_).substr(at, point->bytes) : "\xEF\xBF\xBD";
-      at += point ? point->bytes : 1;
-    }
-    held_.erase(0, at);
-    return text;
-  }
-  // Whether the rest is a character without its last bytes.
-  [[nodiscard]] bool may_go_on(std::size_t at) const {
-    const std::string rest = held_.substr(at);
-    for (const std::string_view ends :
-         {"\x80", "\x80\x80", "\x80\x80\x80", "\xBF", "\xBF\x80", "\xBF\x80\x80"}) {
-      const auto point = tooldecode::text::find_code_point(rest + std::string(ends), 0);
-      if (point && point->bytes > rest.size()) return true;
-    }
-    return false;
-  }
-
-  std::string held_;
-};
-
-/// The part of a turn's text that is content, as soon as it is known to be: neither calls nor what
-/// may turn out to begin them, nor white space before them.
-class ContentStream {
- public:
-  /// \param delimiters  what opens calls; none where the turn cannot make any
-  explicit ContentStream(std::vector<CallDelimiter> delimiters)
-      : delimiters_(std::move(delimiters)) {}
-
-  [[nodiscard]] std::string push(std::string_view bytes) {
-    if (in_calls_) return {};
-    if (delimiters_.empty()) return utf8_.push(bytes);
-    held_ += bytes;
-    if (!begun_) {
-      const std::size_t first = held_.find_first_not_of(" \t\r\n");
-      if (first == std::string::npos) return {};
-      const std::string_view rest = std::string_view(held_).substr(first);
-      bool may_begin              = false;
-      for (const CallDelimiter& delimiter : delimiters_) {
-        if (rest.starts_with(delimiter.text)) return open_calls();
-        may_begin = may_begin || delimiter.text.starts_with(rest);
-      }
-      if (may_begin) return {};
-      begun_ = true;
-    }
-    std::size_t opening = std::string::npos, beginning = 0;
-    for (const CallDelimiter& delimiter : delimiters_) {
-      if (delimiter.only_at_start) continue;
-      opening            = std::min(opening, held_.find(delimiter.text));
-      std::size_t length = std::min(held_.size(), delimiter.text.size() - 1);
-      while (!held_.ends_with(std::string_view(delimiter.text).substr(0, length))) --length;
-      beginning = std::max(beginning, length);
-    }
-    if (opening != std::string::npos) {
-      held_.resize(opening);
-      return open_calls(std::exchange(held_, {}));
-    }
-    const std::string known = held_.substr(0, held_.size() - beginning);
-    held_.erase(0, known.size());
-    return utf8_.push(known);
-  }
-  /// The rest, when the turn has ended.
-  [[nodiscard]] std::string finish() {
-    return in_calls_ ? std::string() : utf8_.push(std::exchange(held_, {})) + utf8_.finish();
-  }
-
- private:
-  [[nodiscard]] std::string open_calls(std::string_view before = {}) {
-    in_calls_ = true;
-    return utf8_.push(before) + utf8_.finish();
-  }
-
-  std::vector<CallDelimiter> delimiters_;
-  Utf8Stream utf8_;
-  std::string held_;
-  bool begun_    = false;  // with what is no white space
-  bool in_calls_ = false;
-};
-
-/// The delimiters that open calls in a turn; none where it cannot make any.
-inline std::vector<CallDelimiter> marks_of(const Format& format, const ChatRequest& chat) {
-  if (chat.choice.choice == tooldecode::ToolChoice::none) return {};
-  std::vector<CallDelimiter> delimiters = format.delimiters;
-  // A value of a schema is the whole answer, or there is none.
-  for (CallDelimiter& delimiter : delimiters)
-    delimiter.only_at_start = delimiter.only_at_start || chat.schema.has_value();
-  return delimiters;
-}
-
-/// The part of a turn's text that is content, up to a text that ends it.
+/// What a turn says so far: its events, of whose text comes what is content as soon as that is
+/// known, up to a text that ends it. White space alone before calls is none.
 class AnswerText {
  public:
-  AnswerText(const Format& format, const ChatRequest& chat)
-      : content_(marks_of(format, chat)), stops_(chat.stops) {}
+  using Events = std::vector<tooldecode::StreamEvent>;
 
-  [[nodiscard]] std::string push(std::string_view bytes) {
-    return stops_.push(content_.push(bytes));
-  }
+  /// \param calls  the constraint of the turn
+  AnswerText(tooldecode::ToolCallFSM calls, std::vector<std::string> stops)
+      : stream_(std::move(calls)), stops_(std::move(stops)) {}
+
+  [[nodiscard]] Events push(tooldecode::TokenId token) { return shown(stream_.push(token)); }
   /// The rest, when the turn has ended.
-  [[nodiscard]] std::string finish() {
-    std::string rest = stops_.push(content_.finish());
-    return rest + stops_.finish();
+  [[nodiscard]] Events finish() {
+    Events events = shown(stream_.finish());
+    std::string rest;
+    if (!calls_ && !space_.empty()) rest = stops_.push(std::exchange(space_, {}));
+    rest += stops_.finish();
+    if (!rest.empty()) events.push_back({.kind = Kind::text, .text = std::move(rest)});
+    return events;
   }
   /// Whether one of the request's stops was there.
   [[nodiscard]] bool is_stopped() const noexcept { return stops_.found(); }
 
  private:
-  ContentStream content_;
-  StopFinder stops_;
+  using Kind = tooldecode::StreamEvent::Kind;
+
+  [[nodiscard]] Events shown(Events events) {
+    for (tooldecode::StreamEvent& event : events) {
+      calls_ = calls_ || event.kind == Kind::call_begin;
+      if (event.kind != Kind::text) continue;
+      if (!begun_) {
+        space_ += event.text;
+        begun_     = space_.find_first_not_of(" \t\r\n") != std::string::npos;
+        event.text = begun_ ? std::exchange(space_, {}) : std::string();
+      }
+      event.text = stops_.push(event.text);
+    }
+    std::erase_if(events, [](const tooldecode::StreamEvent& event) {
+      return event.kind == Kind::text && event.text.empty();
+    });
+    return events;
+  }
+
+  tooldecode::CallStream stream_;
+  tooldecode::text::StopFinder stops_;
+  std::string space_;   // that the text begins with
+  bool begun_ = false;  // with what is no white space
+  bool calls_ = false;  // were begun
 };
 
 /// Tokens that a request took.
@@ -178,7 +103,7 @@ inline std::string sse_event(const Json& data) {
 
 /// A token with its log-probability, as OpenAI writes it; its bytes need not be whole characters.
 inline Json token_json(std::string_view bytes, double log_probability) {
-  Utf8Stream utf8;
+  tooldecode::text::Utf8Stream utf8;
   std::string text = utf8.push(bytes);
   text += utf8.finish();
   Json numbers = Json::array();
@@ -202,17 +127,25 @@ class ReplyWriter {
   /// The calls of a choice's turn that the client is to run.
   [[nodiscard]] Json calls(std::size_t choice, std::size_t turn,
                            std::span<const tooldecode::ToolCall> calls) const {
-    const std::string begin = "call_" + unique_ + '_' +
-                              (choice == 0 ? "" : std::to_string(choice) + '.') +
-                              std::to_string(turn) + '_';
     Json list = Json::array();
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      list.push_back(
-          {{"id", begin + std::to_string(i)},
-           {"type", "function"},
-           {"function", {{"name", calls[i].name}, {"arguments", json_text(calls[i].arguments)}}}});
+      list.push_back(call(choice, turn, i, calls[i].name, json_text(calls[i].arguments)));
     }
     return list;
+  }
+  /// What an event adds to the calls of a choice's turn; nothing where it adds none.
+  [[nodiscard]] std::optional<Json> calls_delta(std::size_t choice, std::size_t turn,
+                                                const tooldecode::StreamEvent& event) const {
+    using Kind = tooldecode::StreamEvent::Kind;
+    Json entry{{"index", event.call}};
+    if (event.kind == Kind::call_begin) {
+      entry.update(call(choice, turn, event.call, event.text, ""));
+    } else if (event.kind == Kind::arguments) {
+      entry["function"] = {{"arguments", event.text}};
+    } else {
+      return std::nullopt;
+    }
+    return Json::array({std::move(entry)});
   }
   /// The calls of a turn that were answered already.
   [[nodiscard]] Json cached_calls(std::size_t choice, std::size_t turn,
@@ -255,6 +188,14 @@ class ReplyWriter {
   }
 
  private:
+  [[nodiscard]] Json call(std::size_t choice, std::size_t turn, std::size_t index,
+                          const std::string& name, const std::string& arguments) const {
+    const std::string id = "call_" + unique_ + '_' +
+                           (choice == 0 ? "" : std::to_string(choice) + '.') +
+                           std::to_string(turn) + '_' + std::to_string(index);
+    return {
+        {"id", id}, {"type", "function"}, {"function", {{"name", name}, {"arguments", arguments}}}};
+  }
   [[nodiscard]] Json head(const char* kind) const {
     return {{"id", id_}, {"object", kind}, {"created", created_}, {"model", model_}};
   }

@@ -175,6 +175,7 @@ struct ServiceOptions {
 struct ChatSession {
   std::string id{};    ///< of the response
   std::string unique;  ///< of this request alone
+  AnswerText text;     ///< as each turn begins
   std::size_t prompt_tokens = 0;
   std::shared_ptr<Exchange> events;
   std::vector<std::function<void()>> cancel{};  ///< each of its choices
@@ -215,7 +216,10 @@ class ChatService {
 
   /// Submits a request; ApiError where it cannot be answered.
   [[nodiscard]] ChatSession start(const ChatRequest& chat) {
-    ChatSession session{.unique = random_name(), .events = std::make_shared<Exchange>()};
+    auto calls = constraints_.get(*assistant_, *format_, chat);
+    ChatSession session{.unique = random_name(),
+                        .text   = AnswerText(calls, chat.stops),
+                        .events = std::make_shared<Exchange>()};
     session.id  = chat.response_id.empty() ? "chatcmpl-" + session.unique : chat.response_id;
     auto prompt = assistant_->prompt(chat.tools, *format_, chat.messages);
     session.prompt_tokens = prompt.size();
@@ -227,7 +231,7 @@ class ChatService {
     tooldecode::EngineRequest request{
         .id       = session.id,
         .prompt   = std::move(prompt),
-        .calls    = constraints_.get(*assistant_, *format_, chat),
+        .calls    = std::move(calls),
         .options  = chat.decode,
         .max_wait = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * chat.tool_wait))};
     request.options.max_tokens  = chat.max_tokens.value_or(context_);
@@ -238,7 +242,7 @@ class ChatService {
         // Of one that is no id that a client may name, for all but the first.
         if (choice > 0) request.id = session.id + '#' + std::to_string(choice);
         request.options.seed = seed + choice;
-        if (!chat.stops.empty()) request.options.ends_after = stop_of(chat);
+        if (!chat.stops.empty()) request.options.ends_after = stop_of(session.text);
         submit(chat, request, listener(session, request.id, choice, chat.stream));
         session.cancel.push_back([this, id = request.id] { engine_->cancel(id); });
       }
@@ -257,6 +261,11 @@ class ChatService {
     if (known == responses_.end()) {
       return early_.keep(response_id, std::move(outputs),
                          std::chrono::duration<double>(options_.keep_alive));
+    }
+    if (known->second.streams_calls) {
+      throw ApiError(
+          409, "response_streams_calls", "response_id",
+          "the response streams its calls: name it by response_id, or ask for tool_wait");
     }
     const tooldecode::ToolSet& tools = known->second.tools;
     for (const CachedOutput& output : outputs) {
@@ -325,8 +334,9 @@ class ChatService {
   // What is known of a response by its id.
   struct Response {
     tooldecode::ToolSet tools;
-    std::size_t bytes = 0;  // of the tools' documents
-    bool active       = true;
+    std::size_t bytes  = 0;  // of the tools' documents
+    bool streams_calls = false;
+    bool active        = true;
   };
   struct Reply {
     std::string id;
@@ -361,11 +371,10 @@ class ChatService {
   }
 
   // Ends an answer behind the token that completes one of the request's stops.
-  std::function<bool(const tooldecode::TokenEvent&)> stop_of(const ChatRequest& chat) const {
-    const AnswerText begin(*format_, chat);
-    return [this, begin, text = begin](const tooldecode::TokenEvent& event) mutable {
+  static std::function<bool(const tooldecode::TokenEvent&)> stop_of(const AnswerText& begin) {
+    return [begin, text = begin](const tooldecode::TokenEvent& event) mutable {
       if (event.index == 0) text = begin;
-      static_cast<void>(text.push(assistant_->tokenizer.vocabulary().bytes(event.token)));
+      static_cast<void>(text.push(event.token));
       return text.is_stopped();
     };
   }
@@ -422,7 +431,7 @@ class ChatService {
       std::erase(ended_, id);
     }
     const std::size_t bytes = json_text(chat.documents).size();
-    responses_[id]          = {chat.tools, bytes};
+    responses_[id]          = {chat.tools, bytes, chat.streams_calls()};
     bytes_ += bytes;
     ++active_;
     const auto now = Clock::now();

@@ -7,6 +7,7 @@
 /// Tokenizers are read by <tooldecode/vocabulary/load_vocabulary.hpp>, which needs PCRE2 too.
 #pragma once
 
+#include <tooldecode/constraint/call_stream.hpp>
 #include <tooldecode/constraint/choice_constraint.hpp>
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/dlpack_mask.hpp>

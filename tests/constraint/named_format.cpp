@@ -22,7 +22,6 @@ TEST_CASE("Every named format writes what it reads and what its constraint takes
     CAPTURE(format.name);
     CHECK(names.insert(format.name).second);
     CHECK(&format_named(format.name) == &format);
-    CHECK(!format.delimiters.empty());
     const std::vector calls{ToolCall{"get", {{"city", "Bern"}, {"days", 3}}}};
     const std::string text = format.write(calls, test::two_tools());
     CHECK(format.parse(text, test::two_tools()) == calls);

@@ -60,6 +60,26 @@ bool renew() {
   return text.advance_bytes(live[0], "[first(").has_value();
 }
 
+bool stream() {
+  const td::ToolSet tools = td::ToolSet::parse(R"([{"name": "first", "parameters": {
+      "type": "object", "properties": {"a": {"type": "integer"}}}}])");
+  const td::ToolCallFSM calls{bytes(), tools, td::PythonCall{}};
+  const std::string text = "[first(a=1)]";
+  const std::vector<td::TokenId> tokens(text.begin(), text.end());
+  std::string shown;
+  const auto show = [&](const std::string& part) { shown += part; };
+  //! [stream]
+  td::CallStream answer{calls};
+  for (const td::TokenId token : tokens) {  // as the model writes them
+    for (const td::StreamEvent& event : answer.push(token)) {
+      if (event.kind == td::StreamEvent::Kind::call_begin) show("call to " + event.text + ": ");
+      if (event.kind == td::StreamEvent::Kind::arguments) show(event.text);  // JSON
+    }
+  }
+  //! [stream]
+  return shown == "call to first: {\"a\": 1}";
+}
+
 bool batch() {
   const td::Vocabulary vocabulary = bytes();
   const td::ToolCallFSM calls{vocabulary, some_tools(), td::PythonCall{}};
@@ -85,5 +105,8 @@ bool batch() {
 
 int main() {
   std::cout << "tooldecode " << tooldecode::version << '\n';
-  return address_seen_by_second() == &tooldecode::version && link() && renew() && batch() ? 0 : 1;
+  return address_seen_by_second() == &tooldecode::version && link() && renew() && stream() &&
+                 batch()
+             ? 0
+             : 1;
 }

@@ -10,13 +10,16 @@
 #include <type_traits>
 #include <vector>
 
+#include <tooldecode/constraint/call_stream.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/positional_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 
 #include <support/catch.hpp>
@@ -291,10 +294,38 @@ std::size_t walk_marks(const ToolCallFSM& calls, const std::string& text) {
   return count;
 }
 
-// Whether a text is accepted; if it is, then it can be read, and all calls conform.
+// The calls of a text that comes in pieces.
+std::vector<ToolCall> streamed(const ToolCallFSM& calls, const std::string& text) {
+  CallStream stream(calls);
+  std::vector<ToolCall> result;
+  std::string arguments;
+  const auto take = [&](const std::vector<StreamEvent>& events) {
+    for (const StreamEvent& event : events) {
+      if (event.kind == StreamEvent::Kind::call_begin) result.push_back({.name = event.text});
+      if (event.kind == StreamEvent::Kind::arguments) arguments += event.text;
+      if (event.kind == StreamEvent::Kind::call_end) {
+        ValueReader reader(arguments, ValueReader::Language::json, Errc::malformed_call);
+        reader.allow_repeated_keys();
+        result.back().arguments = reader.value();
+        arguments.clear();
+      }
+    }
+  };
+  Random random(static_cast<Random::result_type>(text.size()));
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = 1 + below(random, 9);
+    take(stream.push(std::string_view(text).substr(at, size)));
+    at += size;
+  }
+  take(stream.finish());
+  return result;
+}
+
+// Whether a text is accepted; if it is, then it can be read, in pieces too, and all calls conform.
 bool is_accepted(const ToolCallFSM& calls, const std::string& text) {
   const auto state = calls.advance_bytes(calls.initial(), text);
   if (!state || !calls.is_accepting(*state)) return false;
+  if (streamed(calls, text) != calls.parse(text)) FAIL("in pieces the calls are others");
   for (const ToolCall& call : calls.parse(text)) {
     const auto tool = calls.tools().find(call.name);
     REQUIRE(tool);
@@ -409,6 +440,7 @@ TEST_CASE("What is written of conforming calls is accepted and reads back") {
         const auto refusal = fsm.find_refusal(text);
         if (refusal) FAIL("refused at byte " << refusal->at);
         REQUIRE(fsm.parse(text) == calls);
+        REQUIRE(streamed(fsm, text) == calls);
         if (seed < 3) {
           const auto marked = format.constrain(marked_cache(), tools, options);
           const auto marks  = static_cast<std::size_t>(format.marks) * calls.size();

@@ -8,6 +8,7 @@
 
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
@@ -258,7 +259,8 @@ TEST_CASE("a state inside a call knows it, and the tool") {
   constexpr auto mode = CallGrammar::tool_mode;
   CHECK(tags_after("[f") == std::vector<std::uint32_t>{mode});
   CHECK(tags_after("[f(") == std::vector<std::uint32_t>{0, mode});
-  CHECK(tags_after("[f(a=1, b='x") == std::vector<std::uint32_t>{0, argument_tag + 1, mode});
+  CHECK(tags_after("[f(a=1, b='x") ==
+        std::vector<std::uint32_t>{0, argument_tag + 1, mark::argument, mode});
   CHECK(tags_after("[f.g(") == std::vector<std::uint32_t>{1, mode});
 }
 

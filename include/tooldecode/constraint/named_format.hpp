@@ -26,20 +26,13 @@
 
 namespace tooldecode {
 
-/// What opens the calls of an answer.
-struct CallDelimiter {
-  std::string text;
-  bool only_at_start = false;  ///< as CallFormat has it
-};
-
 /// A call format behind functions: any of them has this type.
 ///
 /// \par Threads     the functions may run concurrently
 /// \par Errors      those of the format
 struct NamedFormat {
   std::string name;
-  std::vector<CallDelimiter> delimiters;  ///< any of them opens calls
-  tools::ReasoningDelimiters reasoning;   ///< of the models that write it
+  tools::ReasoningDelimiters reasoning;  ///< of the models that write it
   std::function<std::string(std::span<const ToolCall>, const ToolSet&)>
       write_for;  ///< as write_calls has it
   std::function<std::vector<ToolCall>(std::string_view, const ToolSet&)> parse;
@@ -54,17 +47,12 @@ struct NamedFormat {
 
 /// A format under a name.
 ///
-/// \param reasoning           of the models that write it
-/// \param further_delimiters  what opens calls beside its trigger
+/// \param reasoning  of the models that write it
 template <class F>
 [[nodiscard]] NamedFormat make_named_format(std::string name, F format,
-                                            tools::ReasoningDelimiters reasoning          = {},
-                                            std::vector<CallDelimiter> further_delimiters = {}) {
-  further_delimiters.push_back({std::string(format.trigger()), format.only_at_start()});
+                                            tools::ReasoningDelimiters reasoning = {}) {
   return {
-      std::move(name),
-      std::move(further_delimiters),
-      std::move(reasoning),
+      std::move(name), std::move(reasoning),
       [format](std::span<const ToolCall> calls, const ToolSet& tools) {
         return write_calls(format, calls, tools);
       },
@@ -79,17 +67,17 @@ template <class F>
   static const std::vector<NamedFormat> all{
       make_named_format("python", PythonCall{}),
       make_named_format("hermes", JsonCall::hermes()),
-      make_named_format("llama", JsonCall::llama(), {}, {{"{", true}}),
+      make_named_format("llama", JsonCall::llama()),
       make_named_format("mistral", JsonCall::mistral()),
       make_named_format("json", JsonCall::bare()),
       make_named_format("json-list", JsonCall::bare_list()),
       make_named_format("mistral-args", DelimitedCall::mistral(), {"[THINK]", "[/THINK]"}),
       make_named_format("deepseek-v3", DelimitedCall::deepseek_v3()),
       make_named_format("deepseek-v3.1", DelimitedCall::deepseek_v3_1()),
-      make_named_format("kimi-k2", DelimitedCall::kimi_k2(), {}, {{"<|tool_call_begin|>"}}),
+      make_named_format("kimi-k2", DelimitedCall::kimi_k2()),
       make_named_format("harmony", HarmonyCall{}, HarmonyCall::analysis()),
       make_named_format("react", DelimitedCall::react()),
-      make_named_format("qwen3-coder", XmlCall::qwen3_coder(), {}, {{"<function="}}),
+      make_named_format("qwen3-coder", XmlCall::qwen3_coder()),
       make_named_format("glm", XmlCall::glm()),
       make_named_format("toolken", PositionalCall::toolken()),
       make_named_format("tooldec", PositionalCall::tool_dec()),

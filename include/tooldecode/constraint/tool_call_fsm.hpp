@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -31,6 +32,8 @@
 #include <nlohmann/json.hpp>
 
 namespace tooldecode {
+
+class CallStream;
 
 /// Constrains a whole answer: free text where that is allowed, and calls in one format.
 ///
@@ -136,6 +139,7 @@ class ToolCallFSM {
  private:
   template <class>
   friend class ToolLibrary;
+  friend class CallStream;
 
   // The tools of tags, by the tags; empty: the tags themselves.
   using Numbers = std::vector<std::pair<std::uint32_t, std::size_t>>;
@@ -179,13 +183,16 @@ class ToolCallFSM {
     if (parts.grammar.openings) require_told_apart(*parts.grammar.openings, options);
     shared_ = std::make_shared<const Shared>(
         constraint_.vocabulary_index(), tools, format,
-        Reading{options.reasoning, std::move(parts.grammar.openings)}, std::move(parts.numbers));
+        Reading{options.reasoning, std::move(parts.grammar.openings),
+                std::move(parts.grammar.text_ends), std::move(parts.grammar.reasoning_ends)},
+        std::move(parts.numbers));
   }
 
   // How calls are found in a text.
   struct Reading {
     std::optional<tools::ReasoningDelimiters> reasoning;
     std::optional<std::vector<std::string>> openings;  // at the beginning, or there is no call
+    std::vector<std::string> text_ends, reasoning_ends;
 
     [[nodiscard]] bool may_have_calls(std::string_view answer) const {
       if (!openings) return true;
@@ -199,22 +206,43 @@ class ToolCallFSM {
   void require_told_apart(const std::vector<std::string>& openings,
                           const ChoiceOptions& options) const;
 
+  // The tool of marks that a text is inside of.
+  [[nodiscard]] std::optional<std::size_t> tool_of(std::span<const std::uint32_t> marks) const;
+
   // What is needed of a format, whichever it is.
   struct Format {
+    using Argument = std::pair<std::string, nlohmann::ordered_json>;
     tools::ValueReader::Language language;
     std::function<std::vector<ToolCall>(std::string_view)> parse;
     std::function<std::string(std::span<const ToolCall>)> write;
+    // None where arguments are a JSON object.
+    std::function<Argument(const Tool&, std::size_t, std::string_view, std::string_view)>
+        read_argument;
     std::function<ToolCallFSM(const ChoiceOptions&)> remake;
   };
+  template <class F>
+  static decltype(Format::read_argument) read_argument_of(const F& format) {
+    if constexpr (requires(const Tool& tool, std::string_view text) {
+                    { format.read_argument(tool, 0, text, text) } -> std::same_as<Format::Argument>;
+                  }) {
+      return [format](const Tool& tool, std::size_t given, std::string_view before,
+                      std::string_view text) {
+        return format.read_argument(tool, given, before, text);
+      };
+    } else {
+      return {};
+    }
+  }
   struct Shared {
     template <class F>
     Shared(const VocabularyIndex& cache, std::shared_ptr<const ToolSet> all, const F& from,
-           const Reading& reading, Numbers tags)
+           const Reading& given, Numbers tags)
         : tools(std::move(all)),
           numbers(std::move(tags)),
+          reading(given),
           format{.language = F::language,
                  .parse =
-                     [from, reading, this](std::string_view text) {
+                     [from, this](std::string_view text) {
                        std::string answer;
                        if (reading.reasoning) {
                          const auto ends = detail::ends_of_reasoning(from);
@@ -228,6 +256,7 @@ class ToolCallFSM {
                      [from, this](std::span<const ToolCall> calls) {
                        return write_calls(from, calls, *tools);
                      },
+                 .read_argument = read_argument_of(from),
                  .remake =
                      [from, this, cache](const ChoiceOptions& other) {
                        return ToolCallFSM(cache, tools, from, other);
@@ -240,6 +269,7 @@ class ToolCallFSM {
 
     std::shared_ptr<const ToolSet> tools;
     Numbers numbers;
+    Reading reading;
     Format format;
   };
 

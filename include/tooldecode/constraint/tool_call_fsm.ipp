@@ -22,6 +22,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -40,7 +41,12 @@ TOOLDECODE_INLINE ToolCallFSM::Mode ToolCallFSM::mode(State state) const {
 
 TOOLDECODE_INLINE std::optional<std::size_t> ToolCallFSM::find_tool(State state) const {
   if (is_finished(state)) return std::nullopt;
-  for (const std::uint32_t tag : constraint_.automaton().tags(constraint_.automaton_state(state))) {
+  return tool_of(constraint_.automaton().tags(constraint_.automaton_state(state)));
+}
+
+TOOLDECODE_INLINE std::optional<std::size_t> ToolCallFSM::tool_of(
+    std::span<const std::uint32_t> marks) const {
+  for (const std::uint32_t tag : marks) {
     if (tag >= argument_tag) continue;
     const auto& numbers = shared_->numbers;
     if (numbers.empty()) return tag;
@@ -58,7 +64,7 @@ TOOLDECODE_INLINE std::optional<std::size_t> ToolCallFSM::find_argument(State st
        automaton.positions(constraint_.automaton_state(state))) {
     std::optional<std::size_t> outermost;
     for (const std::uint32_t tag : automaton.tags_at(position)) {
-      if (tag >= argument_tag && tag != CallGrammar::tool_mode) outermost = tag - argument_tag;
+      if (tag >= argument_tag && tag < tools::mark::first) outermost = tag - argument_tag;
     }
     if (outermost) return outermost;
   }

@@ -37,11 +37,12 @@ class GrammarBuilder {
  public:
   /// How the members of an object are written.
   struct Members {
-    NodeId assign;                             ///< between a key and its value
-    bool plain            = false;             ///< keys are identifiers without quotes
-    bool documented_order = false;             ///< members in the order of the schema only
-    std::optional<std::uint32_t> first_tag{};  ///< of the documented values, in order
-    std::vector<std::string> leading_keys{};   ///< required, first, in this order
+    NodeId assign;                              ///< between a key and its value
+    bool plain            = false;              ///< keys are identifiers without quotes
+    bool documented_order = false;              ///< members in the order of the schema only
+    std::optional<std::uint32_t> first_tag{};   ///< of the documented values, in order
+    std::optional<std::uint32_t> every_mark{};  ///< of all values, around the tag
+    std::vector<std::string> leading_keys{};    ///< required, first, in this order
   };
 
   GrammarBuilder(Grammar& grammar, Reader& reader, Spellings& text, bool documented_order,
@@ -127,6 +128,7 @@ class GrammarBuilder {
       const auto& [name, id, required] = form.members[i];
       NodeId content                   = value(id);
       if (written.first_tag) content = grammar_.tagged(*written.first_tag + documented[i], content);
+      if (written.every_mark) content = grammar_.tagged(*written.every_mark, content);
       auto spellings = written.plain ? std::vector{name} : text_.key(name);
       set.members.push_back({std::move(spellings), sequence({written.assign, content}), required});
     }
@@ -142,7 +144,9 @@ class GrammarBuilder {
       set.together.push_back(with_places(together, std::move(keys)));
     }
     for (const ObjectForm::Others& other : form.others) {
-      const NodeId content = sequence({written.assign, value(other.value)});
+      NodeId any = value(other.value);
+      if (written.every_mark) any = grammar_.tagged(*written.every_mark, any);
+      const NodeId content = sequence({written.assign, any});
       for (const text::DfaPointer& key : keys(other.keys, written.plain)) {
         if (!key->empty()) set.others.push_back({key, content});
       }

@@ -87,7 +87,10 @@ class SchemaCompiler {
   [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer);
 
   /// The properties of an object schema as a call's keyword arguments: `a=1, b='x'`.
-  [[nodiscard]] NodeId keyword_arguments(const Json& schema, const std::string& pointer);
+  ///
+  /// \param mark  of each value, around that of an argument
+  [[nodiscard]] NodeId keyword_arguments(const Json& schema, const std::string& pointer,
+                                         std::optional<std::uint32_t> mark = {});
 
   /// What a relaxed reading has left out, see DocumentRules.
   [[nodiscard]] const std::vector<schema::Relaxation>& relaxations() const noexcept;

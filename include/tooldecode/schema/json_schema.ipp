@@ -39,14 +39,17 @@ class SchemaCompiler::Parts {
                                : values_.value(form);
     });
   }
-  [[nodiscard]] NodeId keyword_arguments(const Json& schema, const std::string& pointer) {
+  [[nodiscard]] NodeId keyword_arguments(const Json& schema, const std::string& pointer,
+                                         std::optional<std::uint32_t> mark) {
     return built(pointer, "no arguments conform to this schema", [&] {
       const NodeId equals =
           grammar_.sequence({text_.space(), grammar_.literal("="), text_.space()});
       std::vector<NodeId> choices;
       for (const schema::ObjectForm& object :
            reader_.forms[reader_.form(schema, pointer)].objects) {
-        choices.push_back(values_.members(object, members(equals, true)));
+        auto written       = members(equals, true);
+        written.every_mark = mark;
+        choices.push_back(values_.members(object, written));
       }
       return grammar_.choice(std::move(choices));
     });
@@ -69,7 +72,11 @@ class SchemaCompiler::Parts {
   }
   // How the root object's members are written.
   [[nodiscard]] schema::GrammarBuilder::Members members(NodeId assign, bool plain) const {
-    return {assign, plain, options_.documented_order, argument_tag, options_.leading_keys};
+    return {.assign           = assign,
+            .plain            = plain,
+            .documented_order = options_.documented_order,
+            .first_tag        = argument_tag,
+            .leading_keys     = options_.leading_keys};
   }
 
   Grammar& grammar_;
@@ -90,8 +97,9 @@ TOOLDECODE_INLINE NodeId SchemaCompiler::value(const Json& schema, const std::st
   return parts_->value(schema, pointer);
 }
 TOOLDECODE_INLINE NodeId SchemaCompiler::keyword_arguments(const Json& schema,
-                                                           const std::string& pointer) {
-  return parts_->keyword_arguments(schema, pointer);
+                                                           const std::string& pointer,
+                                                           std::optional<std::uint32_t> mark) {
+  return parts_->keyword_arguments(schema, pointer, mark);
 }
 TOOLDECODE_INLINE const std::vector<schema::Relaxation>& SchemaCompiler::relaxations()
     const noexcept {

@@ -18,6 +18,7 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/occurrences.hpp>
+#include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -64,13 +65,16 @@ struct ChoiceOptions {
 };
 
 /// A grammar and the node of it that a whole answer matches. While a text is inside a call, the
-/// automaton's tags hold `tool_mode`; from the tool's name on also the tool's index.
+/// automaton's tags hold `tool_mode`; from the tool's name on also the tool's index; and what the
+/// text is made of is marked, see call_marks.hpp.
 struct CallGrammar {
-  static constexpr std::uint32_t tool_mode = ~std::uint32_t{0};
+  static constexpr std::uint32_t tool_mode = tools::mark::calls;
   Grammar grammar;
   NodeId root{};
   /// Where the text of an answer is a value of a schema: what opens calls in place of one.
   std::optional<std::vector<std::string>> openings{};
+  std::vector<std::string> text_ends{};       ///< delimiters that marked text ends with
+  std::vector<std::string> reasoning_ends{};  ///< delimiters that marked reasoning ends with
 };
 
 /// A way in which the calls of an answer begin.
@@ -97,6 +101,11 @@ struct AnswerTexts {
 /// What a call format must offer: the delimiters that open calls, the usual one as its trigger,
 /// with the grammar of the calls behind each, and text to and from values. Whatever of these its
 /// own parser reads as a call the grammar must make one, or leave out.
+///
+/// For CallStream the grammar has the arguments under `tools::mark::arguments`, if they are a JSON
+/// object; else each under `tools::mark::argument`, and the format offers `read_argument(tool,
+/// given, before, text)`, the key and value of one: how many are given before it, the text between
+/// it and them, and its own.
 ///
 /// It may offer `barred()`, a pattern whose matches other readers take for a call, and that free
 /// text does not hold; `ends_reasoning()`, delimiters that end a block of reasoning;

@@ -15,6 +15,7 @@
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -78,7 +79,10 @@ class AnswerBuilder {
   /// A block of reasoning, and what follows it; where a call ends one, that call.
   [[nodiscard]] NodeId reasoned_answer(const tools::ReasoningDelimiters& delimiters) {
     const auto& calls_end_it = parts_.ends_reasoning;
-    auto without             = calls_end_it;
+    auto ends                = calls_end_it;
+    ends.push_back(delimiters.end);
+    result_.reasoning_ends = tools::all_spellings(ends);
+    auto without           = calls_end_it;
     without.insert(without.end(), parts_.never_in_text.begin(), parts_.never_in_text.end());
     std::vector<NodeId> ways{grammar_.sequence(
         {tools::reasoning_block(grammar_, delimiters.begin, std::span(&delimiters.end, 1), without),
@@ -118,14 +122,19 @@ class AnswerBuilder {
       throw Error(Errc::invalid_option, std::string(text_schema_place),
                   "must not be given: texts of this format have messages around them");
     }
-    value_ = SchemaCompiler(grammar_, *options.text_schema, text_schema_options(options))
-                 .value(*options.text_schema, std::string(text_schema_place));
+    value_ =
+        grammar_.tagged(tools::mark::text_value,
+                        SchemaCompiler(grammar_, *options.text_schema, text_schema_options(options))
+                            .value(*options.text_schema, std::string(text_schema_place)));
     result_.openings.emplace();
     for (const CallOpening& opening : parts_.openings) {
       if (has_tools_) result_.openings->push_back(opening.delimiter);
     }
   }
 
+  [[nodiscard]] NodeId free_text(const tools::FreeText& text) {
+    return grammar_.tagged(tools::mark::text, grammar_.lexeme(tools::free_text(text)));
+  }
   [[nodiscard]] NodeId in_calls(NodeId calls) {
     return grammar_.tagged(CallGrammar::tool_mode, calls);
   }
@@ -150,7 +159,7 @@ class AnswerBuilder {
   void append_text(std::vector<NodeId>& ways, const std::string& not_first) {
     tools::FreeText text = beside_;
     if (!not_first.empty()) text.not_first.push_back(not_first);
-    const NodeId silent = grammar_.lexeme(tools::free_text(text));
+    const NodeId silent = free_text(text);
     ways.push_back(silent);
     if (!has_tools_) return;
     for (const CallOpening& opening : parts_.openings) {
@@ -164,8 +173,8 @@ class AnswerBuilder {
         tools::FreeText before = text;
         before.until           = tools::delimiter_spellings(opening.delimiter);
         for (const std::string& delimiter : before.until) std::erase(before.without, delimiter);
-        ways.push_back(grammar_.sequence(
-            {grammar_.lexeme(tools::free_text(before)), in_calls(opening.calls)}));
+        result_.text_ends.insert(result_.text_ends.end(), before.until.begin(), before.until.end());
+        ways.push_back(grammar_.sequence({free_text(before), in_calls(opening.calls)}));
       }
     }
   }

@@ -19,6 +19,7 @@
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/delimiter.hpp>
@@ -200,7 +201,8 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> DelimitedCall::nam
       const NodeId opening =
           numbered ? part.sequence({number(part), tools::delimiter(part, middle)}) : part.empty();
       return part.sequence({opening, compiler.whitespace(),
-                            compiler.value(tool.parameters, tool.parameters_pointer),
+                            part.tagged(tools::mark::arguments,
+                                        compiler.value(tool.parameters, tool.parameters_pointer)),
                             compiler.whitespace()});
     };
     const NodeId after_name = grammar.part(static_cast<std::uint32_t>(i), arguments);

@@ -20,6 +20,7 @@
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/utf8_lexeme.hpp>
+#include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
@@ -157,7 +158,8 @@ TOOLDECODE_INLINE NodeId reasoning_block(Grammar& grammar, std::string_view begi
                                          std::span<const std::string> without) {
   const FreeText block{.until = all_spellings(ends), .without = all_spellings(without)};
   return grammar.sequence({grammar.lexeme(text::any_whitespace(), {0, 2}),
-                           delimiter(grammar, begin), grammar.lexeme(free_text(block))});
+                           delimiter(grammar, begin),
+                           grammar.tagged(mark::reasoning, grammar.lexeme(free_text(block)))});
 }
 
 TOOLDECODE_INLINE std::string without_reasoning(std::string_view text,

@@ -17,6 +17,7 @@
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/free_text.hpp>
@@ -105,7 +106,8 @@ TOOLDECODE_INLINE std::vector<CallOpening> HarmonyCall::openings(
                               {text::ValueSyntax::json, options.documented_order,
                                options.whitespace, options.leading_keys});
       return part.sequence({compiler.whitespace(),
-                            compiler.value(tool.parameters, tool.parameters_pointer),
+                            part.tagged(tools::mark::arguments,
+                                        compiler.value(tool.parameters, tool.parameters_pointer)),
                             compiler.whitespace()});
     });
     late.emplace_back(tool.name, grammar.sequence({type, arguments}));
@@ -139,10 +141,17 @@ TOOLDECODE_INLINE std::vector<CallOpening> HarmonyCall::openings(
 }
 
 TOOLDECODE_INLINE AnswerTexts HarmonyCall::texts(Grammar& grammar) {
-  const NodeId content = grammar.lexeme(tools::free_text({.without = text_of_delimiters()}));
+  const NodeId any     = grammar.lexeme(tools::free_text({.without = text_of_delimiters()}));
+  const NodeId content = grammar.tagged(tools::mark::text, any);
   const NodeId role    = tools::delimiter(grammar, "<|start|>assistant");
   const NodeId end     = tools::delimiter(grammar, "<|end|>");
-  const NodeId message = grammar.sequence({any_channel(grammar), any_type(grammar), content});
+  const NodeId channel = tools::delimiter(grammar, "<|channel|>");
+  const NodeId type    = any_type(grammar);
+  const NodeId shown   = grammar.choice({grammar.literal("commentary"), grammar.literal("final")});
+  const NodeId message =
+      grammar.choice({grammar.sequence({channel, shown, type, content}),
+                      grammar.sequence({channel, grammar.literal("analysis"), type,
+                                        grammar.tagged(tools::mark::reasoning, any)})});
   const NodeId start =
       grammar.sequence({grammar.lexeme(text::any_whitespace(), {0, 2}), grammar.optional(role)});
   const NodeId first  = grammar.choice({content, grammar.sequence({start, message})});

@@ -17,6 +17,7 @@
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/tool_call.hpp>
@@ -145,7 +146,8 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> JsonCall::names(
     const Tool& tool    = tools[i];
     const auto argument = [&](Grammar& part) {
       SchemaCompiler compiler(part, tool.parameters, written);
-      const NodeId value = compiler.value(tool.parameters, tool.parameters_pointer);
+      const NodeId value = part.tagged(tools::mark::arguments,
+                                       compiler.value(tool.parameters, tool.parameters_pointer));
       NodeId id          = part.empty();
       if (!call_id.empty() && options.whitespace != 0) {
         id = part.optional(part.sequence(

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/grammar/grammar.hpp>
@@ -14,6 +15,8 @@
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
+
+#include <nlohmann/json.hpp>
 
 namespace tooldecode {
 
@@ -50,6 +53,10 @@ struct PositionalCall {
 
   /// The call of an answer; none where no tool's name stands in its delimiters.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const;
+
+  /// An argument as it stands in a call, see CallFormat.
+  [[nodiscard]] static std::pair<std::string, nlohmann::ordered_json> read_argument(
+      const Tool& tool, std::size_t given, std::string_view before, std::string_view text);
 
   /// `square>(16)=`, behind the opening delimiter.
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,

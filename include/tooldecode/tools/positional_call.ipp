@@ -15,6 +15,7 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
@@ -86,6 +87,15 @@ TOOLDECODE_INLINE std::vector<ToolCall> PositionalCall::parse(std::string_view t
   return {std::move(call)};
 }
 
+TOOLDECODE_INLINE std::pair<std::string, nlohmann::ordered_json> PositionalCall::read_argument(
+    const Tool& tool, std::size_t given, std::string_view /*before*/, std::string_view text) {
+  tools::ValueReader value(text, tools::ValueReader::Language::json, Errc::malformed_call);
+  value.allow_repeated_keys();
+  const auto names = argument_names(tool);
+  if (given >= names.size()) value.fail("more arguments than documented parameters");
+  return {names[given], value.value()};
+}
+
 TOOLDECODE_INLINE std::vector<CallOpening> PositionalCall::openings(
     Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
     const ChoiceOptions& options) const {
@@ -131,8 +141,9 @@ TOOLDECODE_INLINE NodeId PositionalCall::arguments(Grammar& grammar, SchemaCompi
     const auto [schema, pointer] = tools::argument_schema(tool, names[i]);
     const bool is_required       = i < leading.size() || std::find(required.begin(), required.end(),
                                                                    names[i]) != required.end();
-    const NodeId value           = grammar.tagged(argument_tag + static_cast<std::uint32_t>(i),
-                                                  compiler.value(*schema, pointer));
+    const NodeId value           = grammar.tagged(tools::mark::argument,
+                                                  grammar.tagged(argument_tag + static_cast<std::uint32_t>(i),
+                                                                 compiler.value(*schema, pointer)));
     const NodeId here =
         grammar.sequence({i == 0 ? grammar.empty() : compiler.comma(), value, tail});
     optional = optional && !is_required;

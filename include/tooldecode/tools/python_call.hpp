@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/grammar/grammar.hpp>
@@ -14,6 +15,8 @@
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
+
+#include <nlohmann/json.hpp>
 
 namespace tooldecode {
 
@@ -39,6 +42,10 @@ struct PythonCall {
 
   /// The calls of an answer; none where it does not begin with a call list.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const;
+
+  /// An argument as it stands in a call, see CallFormat.
+  [[nodiscard]] static std::pair<std::string, nlohmann::ordered_json> read_argument(
+      const Tool& tool, std::size_t given, std::string_view before, std::string_view text);
 
   /// `f(a=1), g()]`, behind the opening bracket.
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,

@@ -21,6 +21,7 @@
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
 #include <tooldecode/tools/python_call.hpp>
@@ -68,6 +69,19 @@ TOOLDECODE_INLINE std::vector<ToolCall> PythonCall::parse(std::string_view text,
   return calls;
 }
 
+TOOLDECODE_INLINE std::pair<std::string, nlohmann::ordered_json> PythonCall::read_argument(
+    const Tool& tool, std::size_t /*given*/, std::string_view before, std::string_view text) {
+  tools::ValueReader key(before, tools::ValueReader::Language::python, Errc::malformed_call);
+  key.skip_space();
+  key.accept(",");
+  key.skip_space();
+  auto name = keyword(key, argument_names(tool));
+  if (!name) key.fail("expected the name of an argument");
+  tools::ValueReader value(text, tools::ValueReader::Language::python, Errc::malformed_call);
+  value.allow_repeated_keys();
+  return {std::move(*name), value.value()};
+}
+
 TOOLDECODE_INLINE std::vector<CallOpening> PythonCall::openings(
     Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
     const ChoiceOptions& options) const {
@@ -83,7 +97,8 @@ TOOLDECODE_INLINE std::vector<CallOpening> PythonCall::openings(
       check_arguments(tool);
       SchemaCompiler compiler(part, tool.parameters, written);
       return part.sequence({compiler.whitespace(),
-                            compiler.keyword_arguments(tool.parameters, tool.parameters_pointer),
+                            compiler.keyword_arguments(tool.parameters, tool.parameters_pointer,
+                                                       tools::mark::argument),
                             compiler.whitespace(), part.literal(")")});
     };
     names.emplace_back(tool.name + '(', grammar.part(static_cast<std::uint32_t>(i), arguments));

@@ -54,6 +54,8 @@ struct XmlCall {
   std::string end;           ///< closes a call
   bool bare = false;         ///< `begin` may be missing, and `end` where it is
 
+  using Json = nlohmann::ordered_json;
+
   /// What values are written in, unless they are strings.
   static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::json;
   /// Between elements.
@@ -74,6 +76,11 @@ struct XmlCall {
   /// The calls of an answer; none where it has no opening delimiter.
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const;
 
+  /// An argument as it stands in a call, see CallFormat.
+  [[nodiscard]] std::pair<std::string, Json> read_argument(const Tool& tool, std::size_t given,
+                                                           std::string_view before,
+                                                           std::string_view text) const;
+
   /// The first call, its closing delimiter and further calls, behind the delimiter that opens the
   /// first.
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,
@@ -81,8 +88,10 @@ struct XmlCall {
                                                   const ChoiceOptions& options) const;
 
  private:
-  using Json = nlohmann::ordered_json;
-
+  // What closes the arguments.
+  [[nodiscard]] const std::string& after_arguments() const {
+    return after_values.empty() ? end : after_values;
+  }
   // What may stand between elements.
   static NodeId gap_in(Grammar& grammar, const ChoiceOptions& options);
   // The tools' names, each with its arguments.

@@ -20,6 +20,7 @@
 #include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
@@ -92,7 +93,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> XmlCall::parse(std::string_view text,
   if (bare) first = std::min(first, text.find(before_name));
   if (first == std::string_view::npos) return calls;
   tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
-  const std::string_view next = after_values.empty() ? end : after_values;
+  const std::string_view next = after_arguments();
   const std::vector<std::string_view> name_ends =
       after_name.empty() ? std::vector<std::string_view>{next, before_key}
                          : std::vector<std::string_view>{after_name};
@@ -128,6 +129,20 @@ TOOLDECODE_INLINE std::vector<ToolCall> XmlCall::parse(std::string_view text,
   return calls;
 }
 
+TOOLDECODE_INLINE std::pair<std::string, XmlCall::Json> XmlCall::read_argument(
+    const Tool& tool, std::size_t /*given*/, std::string_view before, std::string_view text) const {
+  tools::ValueReader key(before, tools::ValueReader::Language::json, Errc::malformed_call);
+  key.skip_space();
+  key.expect(before_key);
+  const auto known = argument_names(tool);
+  std::string name = detail::name_up_to(key, {after_key}, [&](const std::string& exact) {
+    return std::find(known.begin(), known.end(), exact) != known.end();
+  });
+  tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
+  Json read = value(reader, form_of(&tool, name));
+  return {std::move(name), std::move(read)};
+}
+
 TOOLDECODE_INLINE std::vector<CallOpening> XmlCall::openings(Grammar& grammar, const ToolSet& tools,
                                                              std::span<const std::size_t> chosen,
                                                              const ChoiceOptions& options) const {
@@ -141,10 +156,8 @@ TOOLDECODE_INLINE std::vector<CallOpening> XmlCall::openings(Grammar& grammar, c
     return {{begin, grammar.sequence({name, grammar.lexeme(tools::any_text())})}};
   }
   const NodeId last  = exact ? grammar.empty() : between;
-  const NodeId close = grammar.sequence({tools::delimiter(grammar, after_values),
-                                         after_values.empty() ? grammar.empty() : between,
-                                         tools::delimiter(grammar, end)});
-  const NodeId call  = grammar.sequence({name, close});
+  const NodeId close = grammar.sequence({between, tools::delimiter(grammar, end)});
+  const NodeId call  = after_values.empty() ? name : grammar.sequence({name, close});
   if (exact || !bare) {
     const NodeId next = grammar.sequence({between, tools::delimiter(grammar, begin)});
     std::vector<CallOpening> result{
@@ -152,10 +165,8 @@ TOOLDECODE_INLINE std::vector<CallOpening> XmlCall::openings(Grammar& grammar, c
     if (bare) result.push_back(CallOpening::barred(grammar, before_name));
     return result;
   }
-  const NodeId bare_call = grammar.sequence(
-      {named, tools::delimiter(grammar, after_values),
-       grammar.optional(grammar.sequence({between, tools::delimiter(grammar, end)}))});
-  NodeId more = grammar.empty();
+  const NodeId bare_call = grammar.sequence({named, grammar.optional(close)});
+  NodeId more            = grammar.empty();
   if (options.parallel) {
     const NodeId next =
         grammar.choice({grammar.sequence({tools::delimiter(grammar, begin), call}),
@@ -185,7 +196,9 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> XmlCall::names(
     const auto content = [&](Grammar& part) {
       tools::PlainText plain(part, after_value);
       const NodeId space = gap_in(part, options);
-      return part.sequence({space, arguments(part, plain, tool, space, options)});
+      const NodeId close =
+          options.open_ended ? part.empty() : tools::delimiter(part, after_arguments());
+      return part.sequence({space, arguments(part, plain, tool, space, options), close});
     };
     const NodeId after_tool = grammar.part(static_cast<std::uint32_t>(i), content);
     for (const std::string& after : tools::delimiter_spellings(after_name)) {
@@ -285,11 +298,15 @@ TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, tools::PlainText& 
   tools::check_listed_arguments(compiler, tool);
   const auto required = required_names(tool);
   const NodeId pad    = grammar.literal(padding);
-  const NodeId assign =
-      before_value.empty()
-          ? pad
-          : grammar.sequence({between, tools::delimiter(grammar, before_value), pad});
-  const NodeId close = grammar.sequence({pad, tools::delimiter(grammar, after_value), between});
+  const NodeId assign = before_value.empty()
+                            ? grammar.empty()
+                            : grammar.sequence({between, tools::delimiter(grammar, before_value)});
+  const NodeId close  = tools::delimiter(grammar, after_value);
+  const auto element  = [&](NodeId value) {
+    return grammar.sequence(
+        {assign, grammar.tagged(tools::mark::argument, grammar.sequence({pad, value, pad, close})),
+         between});
+  };
   KeyedSet set{.members          = {},
                .others           = {},
                .separator        = grammar.empty(),
@@ -308,7 +325,7 @@ TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, tools::PlainText& 
     tools::refuse_argument(tool, keys[i], tools::why_not_carried(keys[i], delimiters(), after_key));
     const bool is_required = std::find(required.begin(), required.end(), keys[i]) != required.end();
     const NodeId value     = grammar.tagged(argument_tag + i, value_of(keys[i]));
-    KeyedSet::Member member{{}, grammar.sequence({assign, value, close}), is_required};
+    KeyedSet::Member member{{}, element(value), is_required};
     for (const std::string& before : tools::delimiter_spellings(before_key)) {
       for (const std::string& after : tools::delimiter_spellings(after_key)) {
         member.spellings.push_back(before + keys[i] + after);
@@ -317,7 +334,7 @@ TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, tools::PlainText& 
     set.members.push_back(std::move(member));
   }
   if (root.value("additionalProperties", Json(true)) != false) {
-    const NodeId value = grammar.sequence({assign, value_of(""), close});
+    const NodeId value = element(value_of(""));
     for (const std::string& before : tools::delimiter_spellings(before_key)) {
       for (const std::string& after : tools::delimiter_spellings(after_key)) {
         set.others.push_back({schema::Spellings::identifier(before, after), value});

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace program {
+namespace tooldecode::text {
 
 /// Looks for texts that end an answer. Of a text that comes in any pieces it gives what may be
 /// shown so far: not what may turn out to begin one of them. The first of them to be complete ends
@@ -17,6 +17,7 @@ namespace program {
 /// on the pieces.
 ///
 /// \par Complexity  O(bytes x bytes of the stops) at worst, in all
+/// \par Threads     a value; one thread at a time
 class StopFinder {
  public:
   /// \param stops  none of them empty
@@ -57,4 +58,4 @@ class StopFinder {
   bool found_ = false;
 };
 
-}  // namespace program
+}  // namespace tooldecode::text

@@ -1,0 +1,209 @@
+/// \file
+/// What call_stream.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/call_stream.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/grammar/byte_labels.hpp>
+#include <tooldecode/text/stop_finder.hpp>
+#include <tooldecode/text/utf8_stream.hpp>
+#include <tooldecode/tools/call_marks.hpp>
+#include <tooldecode/tools/value_writer.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE CallStream::CallStream(ToolCallFSM calls)
+    : calls_(std::move(calls)), labels_(labels_of(calls_)) {}
+
+TOOLDECODE_INLINE grammar::ByteLabels CallStream::labels_of(const ToolCallFSM& calls) {
+  const auto label_of = [calls](std::span<const std::uint32_t> marks) {
+    const auto has = [marks](std::uint32_t mark) {
+      return std::find(marks.begin(), marks.end(), mark) != marks.end();
+    };
+    if (const auto tool = calls.tool_of(marks)) {
+      const Part part = has(tools::mark::arguments)  ? Part::arguments
+                        : has(tools::mark::argument) ? Part::argument
+                                                     : Part::call;
+      return label(part, *tool);
+    }
+    return label(has(tools::mark::text)         ? Part::text
+                 : has(tools::mark::text_value) ? Part::text_value
+                 : has(tools::mark::reasoning)  ? Part::reasoning
+                                                : Part::none);
+  };
+  const GrammarConstraint& grammar = calls.grammar();
+  return {grammar.automaton(), grammar.automaton_state(calls.initial()), label_of};
+}
+
+TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::push(TokenId token) {
+  const Vocabulary& vocabulary = calls_.vocabulary();
+  if (token < 0 || static_cast<std::size_t>(token) >= vocabulary.size()) {
+    throw Error(Errc::unknown_token, std::to_string(token),
+                "must be an id of the vocabulary, below " + std::to_string(vocabulary.size()));
+  }
+  if (vocabulary.is_end(token)) return finish();
+  Events events;
+  read(vocabulary.grammar_bytes(token), events);
+  return events;
+}
+
+TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::push(std::string_view bytes) {
+  Events events;
+  read(bytes, events);
+  return events;
+}
+
+TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::finish() {
+  Events events;
+  if (std::exchange(has_ended_, true)) return events;
+  const bool is_whole = labels_.finish([&](char byte, Label label) { take(byte, label, events); });
+  if (in_call_ && is_whole) end_call(events);
+  enter(Part::none, events);
+  events.push_back({.kind = Kind::answer_end, .call = call_});
+  return events;
+}
+
+TOOLDECODE_INLINE void CallStream::read(std::string_view bytes, Events& events) {
+  if (has_ended_ && !bytes.empty()) {
+    throw Error(Errc::malformed_call, "byte " + std::to_string(position_),
+                "nothing may follow the end of the answer");
+  }
+  for (const char byte : bytes) {
+    if (!labels_.push(byte, [&](char one, Label label) { take(one, label, events); })) {
+      throw Error(Errc::malformed_call, "byte " + std::to_string(position_),
+                  "the constraint does not allow this byte");
+    }
+    ++position_;
+    settle(events);
+  }
+}
+
+TOOLDECODE_INLINE void CallStream::take(char byte, Label label, Events& events) {
+  const Part part = part_of(label);
+  if (in_call_ && !(is_in_call(label) && tool_of(label) == tool_)) end_call(events);
+  if (is_in_call(label) && !in_call_) begin_call(tool_of(label), events);
+  if (part_ == Part::argument && part != part_) end_argument(events);
+  enter(part, events);
+  if (byte == control_open || byte == control_close) return;
+  switch (part) {
+    case Part::none:
+      break;
+    case Part::text:
+    case Part::reasoning:
+      add(part == Part::text ? Kind::text : Kind::reasoning,
+          characters_.push(delimiters_.push({&byte, 1})), events);
+      break;
+    case Part::text_value:
+      add(Kind::text, characters_.push({&byte, 1}), events);
+      break;
+    case Part::arguments:
+      add(Kind::arguments, characters_.push({&byte, 1}), events);
+      break;
+    case Part::call:
+      before_ += byte;
+      break;
+    case Part::argument:
+      argument_ += byte;
+      break;
+  }
+}
+
+TOOLDECODE_INLINE void CallStream::settle(Events& events) {
+  if (part_ == Part::argument &&
+      labels_.all_next([](Label label) { return part_of(label) != Part::argument; })) {
+    end_argument(events);
+    enter(Part::call, events);
+  }
+  if (in_call_ && labels_.all_next(
+                      [&](Label label) { return !is_in_call(label) || tool_of(label) != tool_; })) {
+    end_call(events);
+  }
+  Label next = 0;
+  if (!in_call_ && labels_.all_next([&](Label label) {
+        const bool is_same = next == 0 || tool_of(next) == tool_of(label);
+        next               = label;
+        return is_in_call(label) && is_same;
+      })) {
+    begin_call(tool_of(next), events);
+  }
+}
+
+TOOLDECODE_INLINE void CallStream::begin_call(std::size_t tool, Events& events) {
+  enter(Part::call, events);
+  in_call_ = true;
+  tool_    = tool;
+  events.push_back({.kind = Kind::call_begin, .call = call_, .text = calls_.tools()[tool].name});
+}
+
+TOOLDECODE_INLINE void CallStream::end_call(Events& events) {
+  if (part_ == Part::argument) end_argument(events);
+  enter(Part::none, events);
+  if (calls_.shared_->format.read_argument) {
+    add(Kind::arguments, given_ == 0 ? "{}" : "}", events);
+  }
+  events.push_back({.kind = Kind::call_end, .call = call_});
+  in_call_ = false;
+  given_   = 0;
+  before_.clear();
+  ++call_;
+}
+
+TOOLDECODE_INLINE void CallStream::end_argument(Events& events) {
+  const auto [key, value] =
+      calls_.shared_->format.read_argument(calls_.tools()[tool_], given_, before_, argument_);
+  std::string text = given_++ == 0 ? "{" : ", ";
+  tools::append_json_string(text, key);
+  text += ": " + tools::write_json(value);
+  add(Kind::arguments, text, events);
+  before_.clear();
+  argument_.clear();
+}
+
+TOOLDECODE_INLINE void CallStream::enter(Part part, Events& events) {
+  if (part == part_) return;
+  switch (part_) {
+    case Part::text:
+    case Part::reasoning: {
+      std::string rest = characters_.push(delimiters_.finish());
+      rest += characters_.finish();
+      add(part_ == Part::text ? Kind::text : Kind::reasoning, rest, events);
+      break;
+    }
+    case Part::text_value:
+      add(Kind::text, characters_.finish(), events);
+      break;
+    case Part::arguments:
+      add(Kind::arguments, characters_.finish(), events);
+      break;
+    default:
+      break;
+  }
+  part_            = part;
+  const auto& ends = calls_.shared_->reading;
+  if (part == Part::text) delimiters_ = text::StopFinder(ends.text_ends);
+  if (part == Part::reasoning) delimiters_ = text::StopFinder(ends.reasoning_ends);
+}
+
+TOOLDECODE_INLINE void CallStream::add(Kind kind, std::string_view text, Events& events) const {
+  if (text.empty()) return;
+  const std::size_t call = kind == Kind::arguments ? call_ : 0;
+  if (!events.empty() && events.back().kind == kind && events.back().call == call) {
+    events.back().text += text;
+  } else {
+    events.push_back({.kind = kind, .call = call, .text = std::string(text)});
+  }
+}
+
+}  // namespace tooldecode

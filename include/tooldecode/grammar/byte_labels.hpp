@@ -1,0 +1,184 @@
+/// \file
+/// ByteLabels: which marks of a grammar the bytes of a text are inside of.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/stacks.hpp>
+
+namespace tooldecode::grammar {
+
+/// Reads a text byte by byte and labels each byte by the marks (Grammar::tagged) around the node
+/// that read it. A byte that may be read in several ways is labelled when all that are left agree.
+///
+/// The text of a grammar that is unambiguous as far as its labels go is labelled within the longest
+/// text that two labels have in common: a delimiter's beginning, say.
+///
+/// \par Complexity  O(positions + bytes without a label) per byte
+/// \par Threads     a value; one thread at a time, beside any other use of the automaton
+/// \par Source      sets of readings in step: Thompson 1968
+class ByteLabels {
+ public:
+  /// Marks, innermost first, as the caller tells them apart.
+  using Label   = std::uint64_t;
+  using LabelOf = std::function<Label(std::span<const std::uint32_t> tags)>;
+
+  /// \param automaton  outlives this
+  ByteLabels(const Automaton& automaton, Automaton::State initial, LabelOf label_of)
+      : automaton_(&automaton), label_of_(std::move(label_of)) {
+    const auto positions = automaton.positions(initial);
+    readings_.push_back({{}, {positions.begin(), positions.end()}});
+  }
+
+  /// Reads a byte, and gives `take` those that have a label now, in order; false, and nothing is
+  /// changed, where the byte may not follow.
+  template <class Take>
+  bool push(char byte, const Take& take) {
+    std::vector<Reading> next;
+    {
+      Automaton::Cursor walk(*automaton_);
+      std::vector<std::pair<Label, Frames>> parts;
+      for (const Reading& reading : readings_) {
+        parts.clear();
+        for (const StackFrame& frame : reading.frames) {
+          at(parts, label(frame)).push_back(frame);
+        }
+        for (const auto& [label, frames] : parts) {
+          const auto begin = walk.begin(frames);
+          const auto after = walk.step(begin, static_cast<std::uint8_t>(byte));
+          if (!after.empty()) {
+            std::vector<Label> labels = reading.labels;
+            labels.push_back(label);
+            const auto positions = walk.positions(after);
+            Frames& all          = at(next, labels);
+            all.insert(all.end(), positions.begin(), positions.end());
+          }
+          walk.drop(begin);
+        }
+      }
+    }
+    if (next.empty()) return false;
+    readings_ = std::move(next);
+    forget_repeated();
+    bytes_ += byte;
+    settle(take);
+    return true;
+  }
+
+  /// Labels the rest as one of the readings has it: one that may end here, if there is one. Gives
+  /// whether there is. Nothing may follow.
+  template <class Take>
+  bool finish(const Take& take) {
+    const auto ends = [](const Reading& reading) {
+      return std::any_of(reading.frames.begin(), reading.frames.end(),
+                         [](const StackFrame& frame) { return frame.node == Positions::text_end; });
+    };
+    const auto found = std::find_if(readings_.begin(), readings_.end(), ends);
+    const bool whole = found != readings_.end();
+    if (!whole) {
+      readings_.resize(1);
+    } else {
+      readings_ = {Reading(*found)};
+    }
+    settle(take);
+    return whole;
+  }
+
+  /// Whether all bytes have their labels, and the next one may have only labels of a kind.
+  template <class IsOfKind>
+  [[nodiscard]] bool all_next(const IsOfKind& is_of_kind) {
+    if (!bytes_.empty()) return false;
+    for (const Reading& reading : readings_) {
+      for (const StackFrame& frame : reading.frames) {
+        if (!is_of_kind(label(frame))) return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  using Frames = std::vector<StackFrame>;
+  // Positions that have the same labels for the bytes that have none yet.
+  struct Reading {
+    std::vector<Label> labels;
+    Frames frames;
+  };
+
+  static Frames& at(std::vector<std::pair<Label, Frames>>& parts, Label label) {
+    for (auto& [known, frames] : parts) {
+      if (known == label) return frames;
+    }
+    return parts.emplace_back(label, Frames()).second;
+  }
+  static Frames& at(std::vector<Reading>& readings, const std::vector<Label>& labels) {
+    for (Reading& reading : readings) {
+      if (reading.labels == labels) return reading.frames;
+    }
+    return readings.emplace_back(Reading{labels, {}}).frames;
+  }
+
+  // Of readings that have come to the same position the first one counts: they differ no more.
+  void forget_repeated() {
+    for (std::size_t i = readings_.size(); i-- > 1;) {
+      std::erase_if(readings_[i].frames, [&](const StackFrame& frame) {
+        return std::any_of(readings_.begin(), readings_.begin() + static_cast<std::ptrdiff_t>(i),
+                           [&](const Reading& before) {
+                             return std::find(before.frames.begin(), before.frames.end(), frame) !=
+                                    before.frames.end();
+                           });
+      });
+    }
+    std::erase_if(readings_, [](const Reading& reading) { return reading.frames.empty(); });
+  }
+
+  // Most positions are inside of the same marks as the one before.
+  [[nodiscard]] Label label(const StackFrame& frame) {
+    if (!has_last_ || frame.below != last_below_) {
+      last_label_ = label_of_(automaton_->tags_at(frame));
+      last_below_ = frame.below;
+      has_last_   = true;
+    }
+    return last_label_;
+  }
+
+  // Gives the bytes whose labels all readings agree on.
+  template <class Take>
+  void settle(const Take& take) {
+    const std::vector<Label>& labels = readings_[0].labels;
+    std::size_t count                = labels.size();
+    for (const Reading& reading : readings_) {
+      const auto end =
+          std::mismatch(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(count),
+                        reading.labels.begin());
+      count = static_cast<std::size_t>(end.first - labels.begin());
+    }
+    if (count == 0) return;
+    const std::vector<Label> settled(labels.begin(),
+                                     labels.begin() + static_cast<std::ptrdiff_t>(count));
+    const std::string bytes = bytes_.substr(0, count);
+    bytes_.erase(0, count);
+    for (Reading& reading : readings_) {
+      reading.labels.erase(reading.labels.begin(),
+                           reading.labels.begin() + static_cast<std::ptrdiff_t>(count));
+    }
+    for (std::size_t i = 0; i < count; ++i) take(bytes[i], settled[i]);
+  }
+
+  const Automaton* automaton_;
+  LabelOf label_of_;
+  std::vector<Reading> readings_;
+  std::string bytes_;  // without a label
+  bool has_last_ = false;
+  StackId last_below_{};
+  Label last_label_ = 0;
+};
+
+}  // namespace tooldecode::grammar

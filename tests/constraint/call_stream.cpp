@@ -1,0 +1,269 @@
+#include <algorithm>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tooldecode/constraint/call_stream.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/tools/delimited_call.hpp>
+#include <tooldecode/tools/harmony_call.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/positional_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/tools/xml_call.hpp>
+
+#include <support/byte_vocabulary.hpp>
+#include <support/catch.hpp>
+#include <support/two_tools.hpp>
+
+using namespace tooldecode;
+using Kind = StreamEvent::Kind;
+
+namespace {
+
+/// What events say in all.
+struct Joined {
+  std::string text, reasoning;
+  std::vector<ToolCall> calls;
+  std::vector<std::string> arguments;
+  std::size_t ended = 0;  // calls
+  bool whole        = false;
+};
+
+void join(const std::vector<StreamEvent>& events, Joined& all) {
+  for (const StreamEvent& event : events) {
+    CHECK_FALSE(all.whole);
+    switch (event.kind) {
+      case Kind::text:
+        all.text += event.text;
+        break;
+      case Kind::reasoning:
+        all.reasoning += event.text;
+        break;
+      case Kind::call_begin:
+        CHECK(event.call == all.calls.size());
+        CHECK(all.ended == all.calls.size());
+        all.calls.push_back({event.text});
+        all.arguments.emplace_back();
+        break;
+      case Kind::arguments:
+        REQUIRE(event.call + 1 == all.calls.size());
+        CHECK(all.ended == event.call);
+        CHECK_FALSE(event.text.empty());
+        all.arguments.back() += event.text;
+        break;
+      case Kind::call_end:
+        REQUIRE(event.call + 1 == all.calls.size());
+        all.calls.back().arguments = tools::parse_json(all.arguments.back());
+        ++all.ended;
+        break;
+      case Kind::answer_end:
+        CHECK(event.call == all.ended);
+        all.whole = true;
+        break;
+    }
+  }
+}
+
+// A text in pieces that end at some places.
+Joined stream(const ToolCallFSM& calls, std::string_view text,
+              const std::vector<std::size_t>& ends = {}) {
+  CallStream stream(calls);
+  Joined all;
+  std::size_t at = 0;
+  for (const std::size_t end : ends) {
+    join(stream.push(text.substr(at, end - at)), all);
+    at = end;
+  }
+  join(stream.push(text.substr(at)), all);
+  join(stream.finish(), all);
+  return all;
+}
+
+std::vector<std::size_t> single_bytes(std::string_view text) {
+  std::vector<std::size_t> ends;
+  for (std::size_t i = 1; i < text.size(); ++i) ends.push_back(i);
+  return ends;
+}
+
+const ToolSet& documents() {
+  return test::two_tools();
+}
+
+const std::vector<ToolCall>& two_calls() {
+  static const std::vector<ToolCall> calls{{"get", {{"city", "Åre \"x\" <y>"}, {"days", 2}}},
+                                           {"get_time"}};
+  return calls;
+}
+
+template <class Use>
+void for_each_format(const Use& use) {
+  use("python", PythonCall{});
+  use("hermes", JsonCall::hermes());
+  use("llama", JsonCall::llama());
+  use("mistral", JsonCall::mistral());
+  use("json", JsonCall::bare());
+  use("json-list", JsonCall::bare_list());
+  use("mistral-args", DelimitedCall::mistral());
+  use("deepseek-v3", DelimitedCall::deepseek_v3());
+  use("deepseek-v3.1", DelimitedCall::deepseek_v3_1());
+  use("kimi-k2", DelimitedCall::kimi_k2());
+  use("harmony", HarmonyCall{});
+  use("react", DelimitedCall::react());
+  use("qwen3-coder", XmlCall::qwen3_coder());
+  use("glm", XmlCall::glm());
+  use("toolken", PositionalCall::toolken());
+  use("tooldec", PositionalCall::tool_dec());
+}
+
+}  // namespace
+
+TEST_CASE("Calls of every format come as its parser reads them, however the text is cut") {
+  for_each_format([](const char* name, const auto& format) {
+    CAPTURE(name);
+    for (const std::uint32_t whitespace : {0u, 3u}) {
+      CAPTURE(whitespace);
+      const ToolCallFSM calls{test::byte_vocabulary(), documents(), format,
+                              ChoiceOptions{.whitespace = whitespace}};
+      for (std::size_t first = 0; first < 2; ++first) {
+        for (std::size_t last = first + 1; last <= 2; ++last) {
+          std::vector<ToolCall> some(two_calls().begin() + static_cast<std::ptrdiff_t>(first),
+                                     two_calls().begin() + static_cast<std::ptrdiff_t>(last));
+          std::string text;
+          try {
+            text = calls.write(some);
+          } catch (const Error&) {
+            continue;  // one call an answer
+          }
+          CAPTURE(text);
+          REQUIRE_FALSE(calls.find_refusal(text));
+          const auto parsed = calls.parse(text);
+          REQUIRE(parsed == some);
+          const Joined whole = stream(calls, text);
+          CHECK(whole.calls == parsed);
+          CHECK(whole.ended == parsed.size());
+          CHECK(whole.text.empty());
+          CHECK(whole.whole);
+          for (std::size_t i = 1; i < text.size(); ++i) {
+            const Joined cut = stream(calls, text, {i});
+            if (cut.arguments != whole.arguments || cut.calls != parsed) FAIL("cut at " << i);
+          }
+          CHECK(stream(calls, text, single_bytes(text)).arguments == whole.arguments);
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("Text and reasoning come without delimiters, and what may begin one waits") {
+  const JsonCall format = JsonCall::hermes();
+  const ToolCallFSM calls{test::byte_vocabulary(), documents(), format,
+                          ChoiceOptions{.reasoning = tools::ReasoningDelimiters{}}};
+  const std::string call = "<tool_call>\n{\"name\": \"get_time\", \"arguments\": {}}\n</tool_call>";
+  const std::string text = "<think>\nIs <tool_call> </thin\n</think>\n\nA <tool_ca moment. ";
+  for (const auto& ends : {std::vector<std::size_t>{}, single_bytes(text + call)}) {
+    const Joined all = stream(calls, text + call, ends);
+    CHECK(all.reasoning == "\nIs <tool_call> </thin\n");
+    CHECK(all.text == "\n\nA <tool_ca moment. ");
+    CHECK(all.calls == std::vector<ToolCall>{{"get_time"}});
+    CHECK(all.whole);
+  }
+  CHECK(stream(calls, "  <think").text == "  <think");
+  CHECK(stream(calls, "no block").text == "no block");
+
+  CallStream one(calls);
+  CHECK(one.push("A <") == std::vector<StreamEvent>{{Kind::text, 0, "A "}});
+  CHECK(one.push("tool").empty());
+  CHECK(one.push("<") == std::vector<StreamEvent>{{Kind::text, 0, "<tool"}});
+  CHECK(one.push("tool_call>\n{\"name\": \"get").empty());
+  CHECK(one.push("\"") == std::vector<StreamEvent>{{Kind::call_begin, 0, "get"}});
+  CHECK(one.push(", \"arguments\": {\"city").back() == StreamEvent{Kind::arguments, 0, "{\"city"});
+  CHECK(one.push("\": \"\xC3").back() == StreamEvent{Kind::arguments, 0, "\": \""});
+  CHECK(one.push("\x85re\"").back() == StreamEvent{Kind::arguments, 0, "Åre\""});
+  const std::vector<StreamEvent> last{{Kind::arguments, 0, "}"}, {Kind::call_end, 0, ""}};
+  CHECK(one.push("}}") == last);
+  CHECK(one.push("\n</tool_call>").empty());
+  CHECK(one.finish() == std::vector<StreamEvent>{{Kind::answer_end, 1, ""}});
+}
+
+TEST_CASE("An argument that is not JSON comes as JSON when it is complete") {
+  const ToolCallFSM python{test::byte_vocabulary(), documents(), PythonCall{}};
+  CallStream stream(python);
+  CHECK(stream.push("[get(") == std::vector<StreamEvent>{{Kind::call_begin, 0, "get"}});
+  CHECK(stream.push("days=1").empty());
+  CHECK(stream.push("2, city='O") ==
+        std::vector<StreamEvent>{{Kind::arguments, 0, "{\"days\": 12"}});
+  CHECK(stream.push("slo'") ==
+        std::vector<StreamEvent>{{Kind::arguments, 0, ", \"city\": \"Oslo\""}});
+  const std::vector<StreamEvent> end{{Kind::arguments, 0, "}"}, {Kind::call_end, 0, ""}};
+  CHECK(stream.push(")") == end);
+  const std::vector<StreamEvent> second{
+      {Kind::call_begin, 1, "get_time"}, {Kind::arguments, 1, "{}"}, {Kind::call_end, 1, ""}};
+  CHECK(stream.push(", get_time()]") == second);
+}
+
+TEST_CASE("A cut answer gives what was written of it") {
+  const ToolCallFSM hermes{test::byte_vocabulary(), documents(), JsonCall::hermes()};
+  const std::string text = "See:<tool_call>\n{\"name\": \"get\", \"arguments\": {\"city\": \"Oslo";
+  Joined all             = stream(hermes, text);
+  CHECK(all.text == "See:");
+  CHECK(all.calls.size() == 1);
+  CHECK(all.arguments == std::vector<std::string>{"{\"city\": \"Oslo"});
+  CHECK(all.ended == 0);
+  CHECK(stream(hermes, "See:<tool").text == "See:<tool");
+}
+
+TEST_CASE("Messages of Harmony are text or reasoning by their channel") {
+  const ToolCallFSM calls{test::byte_vocabulary(), documents(), HarmonyCall{}};
+  const std::string text =
+      "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary<|message|>"
+      "Wait < a bit.<|end|><|start|>assistant<|channel|>commentary to=functions.get_time "
+      "<|constrain|>json<|message|>{}<|call|>";
+  for (const auto& ends : {std::vector<std::size_t>{}, single_bytes(text)}) {
+    const Joined all = stream(calls, text, ends);
+    CHECK(all.reasoning == "Hm.");
+    CHECK(all.text == "Wait < a bit.");
+    CHECK(all.calls == std::vector<ToolCall>{{"get_time"}});
+  }
+  CHECK(stream(calls, "Hello").text == "Hello");
+}
+
+TEST_CASE("An answer that is a value of a schema is its text") {
+  const ToolCallFSM calls{
+      test::byte_vocabulary(), documents(), JsonCall::hermes(),
+      ChoiceOptions{.text_schema = nlohmann::ordered_json::parse(R"({"type": "object"})")}};
+  const std::string value = R"({"a": "<tool_call>"})";
+  CHECK(stream(calls, value, single_bytes(value)).text == value);
+}
+
+TEST_CASE("Control tokens are delimiters, and other bytes than the constraint's an error") {
+  const Vocabulary vocabulary = test::byte_vocabulary(
+      {{"<tool_call>", TokenType::control}, {"</tool_call>", TokenType::control}});
+  const ToolCallFSM calls{vocabulary, documents(), JsonCall::hermes()};
+  CallStream stream(calls);
+  Joined all;
+  join(stream.push("Hm. "), all);
+  join(stream.push(TokenId{257}), all);
+  join(stream.push("\n{\"name\": \"get_time\", \"arguments\": {}}\n"), all);
+  join(stream.push(TokenId{258}), all);
+  join(stream.push(TokenId{256}), all);
+  CHECK(all.text == "Hm. ");
+  CHECK(all.calls == std::vector<ToolCall>{{"get_time"}});
+  CHECK(all.whole);
+  CHECK(stream.finish().empty());
+  const auto error_of = [](const auto& run) {
+    try {
+      static_cast<void>(run());
+    } catch (const Error& e) {
+      return std::string(name(e.code())) + " " + e.where();
+    }
+    return std::string("none");
+  };
+  CHECK(error_of([&] { return stream.push("x"); }) == "malformed_call byte 70");
+  CHECK(error_of([&] { return CallStream(calls).push("<tool_call>{"); }) ==
+        "malformed_call byte 11");
+  CHECK(error_of([&] { return CallStream(calls).push(TokenId{259}); }) == "unknown_token 259");
+}

@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tooldecode/text/stop_finder.hpp>
+
+#include <support/catch.hpp>
+
+using tooldecode::text::StopFinder;
+
+TEST_CASE("A text is shown up to the first stop, and what may begin one waits") {
+  StopFinder stops({"<end>", "\n\n"});
+  CHECK(stops.push("a <e") == "a ");
+  CHECK(stops.push("n") == "");
+  CHECK(stops.push("t>") == "<ent>");
+  CHECK(stops.push("\n") == "");
+  CHECK_FALSE(stops.found());
+  CHECK(stops.push("\nb") == "");
+  CHECK(stops.found());
+  CHECK(stops.push("more") == "");
+  CHECK(stops.finish() == "");
+  StopFinder other({"ab"});
+  CHECK(other.push("xa") == "x");
+  CHECK(other.finish() == "a");
+  CHECK(StopFinder().push("all") == "all");
+}
+
+TEST_CASE("The stop that is complete first ends a text, however it is cut") {
+  const std::uint32_t seed = 20261123;
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  const auto letters = [&](std::size_t max) {
+    std::string text;
+    for (std::size_t n = 1 + random() % max; n > 0; --n)
+      text += static_cast<char>('a' + random() % 2);
+    return text;
+  };
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<std::string> stops;
+    for (std::size_t n = random() % 3; n > 0; --n) stops.push_back(letters(4));
+    const std::string text = letters(20);
+    // Brute force: the shortest beginning that ends with a stop, without the longest such one.
+    std::string expected = text;
+    for (std::size_t end = 1; end <= text.size() && expected == text; ++end) {
+      std::size_t longest = 0;
+      for (const std::string& stop : stops) {
+        if (std::string_view(text).substr(0, end).ends_with(stop))
+          longest = std::max(longest, stop.size());
+      }
+      if (longest > 0) {
+        expected = text.substr(0, end - longest);
+        break;
+      }
+    }
+    StopFinder finder(stops);
+    std::string shown;
+    for (std::size_t i = 0; i < text.size();) {
+      const std::size_t size = 1 + random() % 5;
+      shown += finder.push(text.substr(i, size));
+      i += size;
+    }
+    shown += finder.finish();
+    if (shown != expected) FAIL("round " << round << ": " << text);
+  }
+}

@@ -1,0 +1,53 @@
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/call_marks.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/xml_call.hpp>
+
+#include <support/catch.hpp>
+#include <support/two_tools.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+// The marks that some position behind a text is inside of, without those of tools.
+template <class F>
+std::vector<std::uint32_t> marks_after(const F& format, std::string_view text) {
+  CallGrammar built =
+      build_call_grammar(format, test::two_tools(), {.reasoning = tools::ReasoningDelimiters{}});
+  const grammar::Automaton machine(std::move(built.grammar), built.root);
+  const auto state = machine.advance(machine.initial(), text);
+  REQUIRE(state);
+  std::vector<std::uint32_t> marks;
+  for (const auto& position : machine.positions(*state)) {
+    for (const std::uint32_t mark : machine.tags_at(position)) {
+      if (mark >= argument_tag) marks.push_back(mark);
+    }
+  }
+  std::sort(marks.begin(), marks.end());
+  marks.erase(std::unique(marks.begin(), marks.end()), marks.end());
+  return marks;
+}
+
+}  // namespace
+
+TEST_CASE("Parts of an answer are inside of their marks") {
+  namespace mark = tools::mark;
+  using Marks    = std::vector<std::uint32_t>;
+  CHECK(marks_after(JsonCall::hermes(), "Hm") == Marks{mark::text});
+  CHECK(marks_after(JsonCall::hermes(), "<think>Hm") == Marks{mark::reasoning});
+  CHECK(marks_after(JsonCall::hermes(), "<tool_call>\n{") == Marks{mark::calls});
+  CHECK(marks_after(JsonCall::hermes(),
+                    "<tool_call>\n{\"name\": \"get\", \"arguments\": {\"city\"") ==
+        Marks{mark::arguments, mark::calls});
+  CHECK(marks_after(XmlCall::glm(), "<tool_call>get\n<arg_key>days</arg_key>\n<arg_value>1") ==
+        Marks{argument_tag + 1, mark::argument, mark::calls});
+}
