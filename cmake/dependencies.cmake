@@ -78,6 +78,7 @@ if(TOOLDECODE_DEVELOPER)
   endif()
 else()
   find_package(PCRE2 QUIET)
+  find_package(Threads QUIET)
 endif()
 
 # Who adds this folder to a project links what the library links. (find_package(... GLOBAL) needs CMake 3.24.)

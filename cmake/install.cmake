@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/tooldecode)
 install(DIRECTORY include/tooldecode DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.ipp" PATTERN "*.cuh")
+        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.ipp" PATTERN "*.cuh" PATTERN "*.h")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(TARGETS tooldecode EXPORT tooldecode)
 install(EXPORT tooldecode NAMESPACE tooldecode:: FILE tooldecodeTargets.cmake
@@ -14,7 +14,7 @@ write_basic_package_version_file(tooldecodeConfigVersion.cmake COMPATIBILITY Sam
                                  ARCH_INDEPENDENT)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tooldecodeConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/tooldecodeConfigVersion.cmake
-              cmake/FindPCRE2.cmake cmake/compiled.cmake
+              cmake/FindPCRE2.cmake cmake/compiled.cmake cmake/c_interface.cmake cmake/tooldecode_c.map
         DESTINATION ${package_dir})
 
 # Relative to where they lie, so that what is installed may be moved.

@@ -11,6 +11,7 @@
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/thread_pool.hpp>
 #include <tooldecode/core/types.hpp>
 
 #include <support/catch.hpp>
@@ -118,6 +119,11 @@ TEST_CASE("The masks of a batch are those of its states") {
       other.join();
     });
     CHECK(shared == expected);
+
+    ThreadPool pool(2);
+    std::vector<std::uint32_t> pooled(expected.size(), 0xDEADBEEF);
+    fill_masks(constraint, states, pooled, pool);
+    CHECK(pooled == expected);
   }
 }
 

@@ -1,4 +1,6 @@
+#include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -77,4 +79,30 @@ TEST_CASE("What is built once for the whole process is charged to nobody") {
   CHECK(budget.spent() == BuildLimits{0, 0});
   CHECK(refusal_of(10, 10).empty());
   CHECK(refusal_of(1, 0) != "");
+}
+
+TEST_CASE(
+    "Building ends at the next charge once it is cancelled, whoever's budget is the inner one") {
+  std::atomic<bool> cancelled = false;
+  const BuildBudget budget({.steps = 10, .bytes = 10}, &cancelled);
+  const auto code_of = [](const auto& charge) -> std::optional<Errc> {
+    try {
+      charge();
+    } catch (const Error& error) {
+      CHECK(error.where().empty());
+      return error.code();
+    }
+    return std::nullopt;
+  };
+  CHECK(!code_of([] { BuildBudget::spend(1, 1); }));
+  cancelled = true;
+  CHECK(code_of([] { BuildBudget::spend(1, 1); }) == Errc::cancelled);
+  CHECK(code_of([] { BuildBudget::require_room(1); }) == Errc::cancelled);
+  {
+    const BuildBudget inner;
+    CHECK(code_of([] { BuildBudget::spend(0); }) == Errc::cancelled);
+    const BuildBudget::Pause once;
+    CHECK(!code_of([] { BuildBudget::spend(1, 1); }));
+  }
+  CHECK(budget.spent() == BuildLimits{1, 1});  // nothing is charged for what is not done
 }

@@ -53,10 +53,10 @@ TEST_CASE("Whoever knows what an error's place is under completes it, once") {
 
 TEST_CASE("Every code has a name of its own") {
   std::set<std::string> names;
-  for (int code = 0; code <= static_cast<int>(Errc::device_failure); ++code) {
+  for (int code = 0; code <= static_cast<int>(Errc::cancelled); ++code) {
     names.insert(std::string(name(static_cast<Errc>(code))));
   }
-  CHECK(names.size() == static_cast<std::size_t>(Errc::device_failure) + 1);
+  CHECK(names.size() == static_cast<std::size_t>(Errc::cancelled) + 1);
   CHECK(names.count("unknown") == 0);
   CHECK(name(static_cast<Errc>(1000)) == "unknown");
 }

@@ -45,7 +45,7 @@ class TooldecodeRecipe(ConanFile):
         self.info.settings.clear()
 
     def package(self):
-        for pattern in ("*.hpp", "*.ipp", "*.cuh"):
+        for pattern in ("*.hpp", "*.ipp", "*.cuh", "*.h"):
             copy(self, pattern, pathlib.Path(self.source_folder) / "include", pathlib.Path(self.package_folder) / "include")
         copy(self, "LICENSE", self.source_folder, pathlib.Path(self.package_folder) / "licenses")
 

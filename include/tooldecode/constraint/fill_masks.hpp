@@ -19,8 +19,8 @@ namespace tooldecode {
 
 /// The executor that runs `task(0)` to `task(count - 1)` one after another on this thread.
 ///
-/// Any other is called in the same way: it runs each index once, in whatever order and on whatever
-/// threads, and returns when all are done.
+/// Any other, such as a ThreadPool, is called in the same way: it runs each index once, in whatever
+/// order and on whatever threads, and returns when all are done.
 struct InOrder {
   template <class Task>
   void operator()(std::size_t count, const Task& task) const {

@@ -2,6 +2,7 @@
 /// BuildBudget: what building a constraint may cost, counted and not timed.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -30,11 +31,14 @@ struct BuildLimits {
 /// bounded here.
 ///
 /// \par Complexity  O(1) per charge
-/// \par Threads     of the thread that made it
-/// \par Errors      Error{limit_exceeded} from `spend`, without a place: whoever knows it adds it
+/// \par Threads     of the thread that made it; `cancelled` may be set by any
+/// \par Errors      Error{limit_exceeded, cancelled} from `spend`, without a place: whoever knows it
+///                  adds it
 class BuildBudget {
  public:
-  explicit BuildBudget(BuildLimits limits = {}) : limits_(limits), outer_(current_) {
+  /// \param cancelled  ends the building at the next charge once it is true; null: nothing does
+  explicit BuildBudget(BuildLimits limits = {}, const std::atomic<bool>* cancelled = nullptr)
+      : limits_(limits), cancelled_(cancelled), outer_(current_) {
     if (outer_ == nullptr) current_ = this;
   }
   ~BuildBudget() {
@@ -76,6 +80,7 @@ class BuildBudget {
   /// Asks for room for something that is being made and may not be kept: it is not charged.
   static void require_room(std::uint64_t bytes) {
     if (current_ == nullptr) return;
+    current_->require_wanted();
     const BuildLimits& limits = current_->limits_;
     if (bytes > limits.bytes || current_->spent_.bytes > limits.bytes - bytes) {
       exceeded("bytes", limits.bytes);
@@ -84,11 +89,16 @@ class BuildBudget {
 
  private:
   void take(std::uint64_t steps, std::uint64_t bytes) {
+    require_wanted();
     // Once it is exceeded it stays so, whoever catches the error: sums saturate.
     spent_.steps = steps > ~spent_.steps ? ~std::uint64_t{0} : spent_.steps + steps;
     spent_.bytes = bytes > ~spent_.bytes ? ~std::uint64_t{0} : spent_.bytes + bytes;
     if (spent_.steps > limits_.steps) exceeded("steps", limits_.steps);
     if (spent_.bytes > limits_.bytes) exceeded("bytes", limits_.bytes);
+  }
+  void require_wanted() const {
+    if (cancelled_ == nullptr || !cancelled_->load(std::memory_order_relaxed)) return;
+    throw Error(Errc::cancelled, "", "building this was cancelled");
   }
   [[noreturn]] static void exceeded(const char* what, std::uint64_t limit) {
     throw Error(Errc::limit_exceeded, "",
@@ -100,6 +110,7 @@ class BuildBudget {
 
   BuildLimits limits_;
   BuildLimits spent_{0, 0};
+  const std::atomic<bool>* cancelled_;
   BuildBudget* outer_;
 };
 

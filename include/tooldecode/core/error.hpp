@@ -38,6 +38,7 @@ enum class Errc {
   shape_mismatch,        ///< a tensor or a buffer of another shape than required
   invalid_option,        ///< an option outside its range
   device_failure,        ///< a CUDA call that failed; the place is its line
+  cancelled,             ///< building that was no longer wanted, see BuildBudget
 };
 
 /// The code's name, as written in messages and in machine-readable output.
@@ -87,6 +88,8 @@ enum class Errc {
       return "invalid_option";
     case Errc::device_failure:
       return "device_failure";
+    case Errc::cancelled:
+      return "cancelled";
   }
   return "unknown";
 }

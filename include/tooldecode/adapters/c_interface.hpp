@@ -1,0 +1,658 @@
+/// \file
+/// The functions of tooldecode.h. Exactly one file of a program or library includes this: that of
+/// the CMake target tooldecode::c, unless there is reason for another.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/adapters/c_handles.hpp>
+#include <tooldecode/adapters/tooldecode.h>
+#include <tooldecode/constraint/named_format.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/intern_index.hpp>
+#include <tooldecode/core/mask_view.hpp>
+#include <tooldecode/core/thread_pool.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/version.hpp>
+#include <tooldecode/vocabulary/load_vocabulary.hpp>
+#include <tooldecode/vocabulary/tokenizer.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+namespace tooldecode::c_interface {
+
+/// What is built in the background, for the handle and for the thread that builds it.
+///
+/// \par Threads  every member may run concurrently; `run` once
+class Compilation {
+ public:
+  Compilation(std::shared_ptr<const Tokens> tokens, const td_specification* specification)
+      : tokens_(std::move(tokens)), specification_(specification) {}
+
+  void run() noexcept {
+    std::optional<Constrained> built;
+    Failure failure;
+    try {
+      built.emplace(tokens_, specification_.build(tokens_->index, &is_cancelled_));
+    } catch (...) {
+      try {
+        failure = current_failure();
+      } catch (...) {
+        failure.code = TD_ERROR_OUT_OF_MEMORY;
+      }
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      built_     = std::move(built);
+      failure_   = std::move(failure);
+      has_ended_ = true;
+    }
+    ended_.notify_all();
+  }
+  void cancel() noexcept { is_cancelled_ = true; }
+
+  /// The constraint, or nothing after so many milliseconds; throws what building threw.
+  [[nodiscard]] const Constrained* wait(std::int64_t milliseconds) const {
+    constexpr std::int64_t year = std::int64_t{365} * 24 * 3600 * 1000;
+    std::unique_lock lock(mutex_);
+    const auto is_over = [this] { return has_ended_; };
+    if (milliseconds < 0) {
+      ended_.wait(lock, is_over);
+    } else if (!ended_.wait_for(lock, std::chrono::milliseconds(std::min(milliseconds, year)),
+                                is_over)) {
+      return nullptr;
+    }
+    if (!built_) throw failure_;
+    return &*built_;
+  }
+
+ private:
+  std::shared_ptr<const Tokens> tokens_;
+  Specification specification_;
+  std::atomic<bool> is_cancelled_ = false;
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::condition_variable ended_;
+  bool has_ended_ = false;
+  std::optional<Constrained> built_;
+  Failure failure_;
+};
+
+/// A pool's threads, and what compiles on them.
+class Pool {
+ public:
+  explicit Pool(std::size_t threads)
+      : threads_(threads == 0 ? ThreadPool::usual_threads() : threads) {}
+  ~Pool() {
+    for (const auto& one : compilations_) {
+      if (const auto running = one.lock()) running->cancel();
+    }
+  }
+  Pool(const Pool&)            = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  [[nodiscard]] ThreadPool& threads() noexcept { return threads_; }
+
+  void start(const std::shared_ptr<Compilation>& compilation) {
+    {
+      const std::lock_guard lock(mutex_);
+      std::erase_if(compilations_, [](const auto& one) { return one.expired(); });
+      compilations_.push_back(compilation);
+    }
+    threads_.submit([compilation] { compilation->run(); });
+  }
+
+ private:
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::weak_ptr<Compilation>> compilations_;
+  ThreadPool threads_;  // ends first
+};
+
+}  // namespace tooldecode::c_interface
+
+/// See tooldecode.h.
+struct td_error {
+  tooldecode::c_interface::Failure failure;
+};
+/// See tooldecode.h.
+struct td_vocabulary {
+  std::shared_ptr<const tooldecode::c_interface::Tokens> tokens;
+};
+/// See tooldecode.h.
+struct td_constraint {
+  tooldecode::c_interface::Constrained shared;
+};
+/// See tooldecode.h.
+struct td_pool {
+  tooldecode::c_interface::Pool shared;
+};
+/// See tooldecode.h.
+struct td_compilation {
+  std::shared_ptr<tooldecode::c_interface::Compilation> shared;
+};
+
+namespace tooldecode::c_interface {
+
+/// Calls what may throw; gives its code, or that of what it throws.
+template <class Body>
+td_code call(td_error** error, const Body& body) noexcept {
+  if (error != nullptr) *error = nullptr;
+  Failure failure;
+  try {
+    try {
+      return body();
+    } catch (const Failure& known) {
+      failure = known;
+    } catch (...) {
+      failure = current_failure();
+    }
+  } catch (...) {  // there is no memory to say more
+    failure.code = TD_ERROR_OUT_OF_MEMORY;
+  }
+  const td_code code = failure.code;
+  if (error != nullptr) *error = new (std::nothrow) td_error{std::move(failure)};
+  return code;
+}
+/// The same for what makes a handle.
+template <class Handle, class Make>
+td_code make(Handle** out, td_error** error, const Make& make_handle) noexcept {
+  if (out != nullptr) *out = nullptr;
+  return call(error, [&] {
+    require(out, "out");
+    *out = make_handle();
+    return TD_OK;
+  });
+}
+
+/// The constraint of a handle.
+inline const Constrained& shared_of(const td_constraint* constraint) {
+  require(constraint, "constraint");
+  return constraint->shared;
+}
+/// The vocabulary of a handle.
+inline const Tokens& tokens_of(const td_vocabulary* vocabulary) {
+  require(vocabulary, "vocabulary");
+  return *vocabulary->tokens;
+}
+/// A caller's state.
+inline Constrained::State state_of(const Constrained& constraint, const td_state* state) {
+  require(state, "state");
+  return constraint.take(*state);
+}
+
+/// Writes what fits and counts all.
+template <class T>
+td_code give_all(std::span<const T> all, T* to, std::size_t capacity, std::size_t* count) {
+  require(count, "count");
+  *count = all.size();
+  require_array(to, capacity, "buffer");
+  std::copy_n(all.begin(), std::min(all.size(), capacity), to);
+  if (all.size() <= capacity) return TD_OK;
+  throw Refusal(TD_ERROR_BUFFER_TOO_SMALL, "capacity", "must be " + std::to_string(all.size()));
+}
+
+/// The state after tokens, and how many of them are allowed.
+inline std::pair<Constrained::State, std::size_t> follow(const Constrained& constraint,
+                                                         Constrained::State state,
+                                                         std::span<const std::int32_t> tokens) {
+  std::size_t allowed = 0;
+  for (; allowed < tokens.size(); ++allowed) {
+    const auto next = constraint.advance(state, tokens[allowed]);
+    if (!next) break;
+    state = *next;
+  }
+  return {state, allowed};
+}
+/// Tokens that a caller gives.
+inline std::span<const std::int32_t> tokens_from(const std::int32_t* tokens, std::size_t count) {
+  require_array(tokens, count, "tokens");
+  return {tokens, count};
+}
+
+/// The tokens that are the only one allowed in their place.
+inline std::vector<TokenId> only_tokens(const Constrained& constraint, Constrained::State state) {
+  constexpr std::size_t most = 256;
+  std::vector<TokenId> tokens;
+  TokenMask mask(constraint.constraint().vocabulary_size());
+  while (tokens.size() < most && !constraint.constraint().is_accepting(state)) {
+    constraint.constraint().fill_mask(state, mask.words());
+    if (mask.count() != 1) break;
+    mask.for_each([&](TokenId token) { tokens.push_back(token); });
+    state = *constraint.advance(state, tokens.back());
+  }
+  return tokens;
+}
+
+/// Rows for masks.
+struct Rows {
+  std::uint32_t* words = nullptr;
+  std::size_t width    = 0;
+
+  /// Requires room for a constraint's masks.
+  void require_width(const Constrained& constraint) const {
+    if (width >= constraint.words()) return;
+    throw Refusal(TD_ERROR_SHAPE_MISMATCH, "row_words",
+                  "must be " + std::to_string(constraint.words()) + " or more");
+  }
+  /// Writes the mask of a state, or of none.
+  void fill(std::size_t row, const Constrained& constraint,
+            const std::optional<Constrained::State>& state) const {
+    const std::span<std::uint32_t> all(words + row * width, width);
+    const std::size_t used = state ? constraint.words() : 0;
+    if (state) constraint.constraint().fill_mask(*state, MaskView(all.first(used)));
+    std::fill(all.begin() + static_cast<std::ptrdiff_t>(used), all.end(), 0U);
+  }
+};
+
+/// Runs a job on a pool, or here.
+template <class Task>
+void run(td_pool* pool, std::size_t count, const Task& task) {
+  if (pool != nullptr) {
+    pool->shared.threads()(count, task);
+  } else {
+    for (std::size_t i = 0; i < count; ++i) task(i);
+  }
+}
+
+}  // namespace tooldecode::c_interface
+
+extern "C" {
+
+int32_t td_abi_version(void) {
+  return TD_ABI_VERSION;
+}
+const char* td_version(void) {
+  return tooldecode::version.data();
+}
+
+const char* td_code_name(td_code code) {
+  return tooldecode::c_interface::name_of(code);
+}
+td_code td_error_code(const td_error* error) {
+  return error == nullptr ? TD_OK : error->failure.code;
+}
+const char* td_error_where(const td_error* error) {
+  return error == nullptr ? "" : error->failure.where.c_str();
+}
+const char* td_error_text(const td_error* error) {
+  return error == nullptr ? "" : error->failure.text.c_str();
+}
+void td_error_free(td_error* error) {
+  delete error;
+}
+
+td_code td_vocabulary_load(const char* path, const td_vocabulary_options* options,
+                           td_vocabulary** out, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return make(out, error, [&] {
+    require(path, "path");
+    const auto file = tooldecode::load_tokenizer(std::filesystem::path(path));
+    return new td_vocabulary{make_tokens(file.vocabulary(), &file, options)};
+  });
+}
+td_code td_vocabulary_parse(td_text content, const char* name, const td_vocabulary_options* options,
+                            td_vocabulary** out, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return make(out, error, [&] {
+    const auto file =
+        tooldecode::parse_tokenizer(view(content, "content"), name != nullptr ? name : "content");
+    return new td_vocabulary{make_tokens(file.vocabulary(), &file, options)};
+  });
+}
+td_code td_vocabulary_make(const char* bytes, const uint64_t* ends, const uint8_t* types,
+                           size_t count, const td_vocabulary_options* options, td_vocabulary** out,
+                           td_error** error) {
+  using namespace tooldecode::c_interface;
+  using tooldecode::Vocabulary;
+  return make(out, error, [&] {
+    require_array(ends, count, "ends");
+    require_array(bytes, count > 0 && ends[count - 1] > 0, "bytes");
+    std::vector<Vocabulary::Entry> entries(count);
+    for (std::size_t i = 0, begin = 0; i < count; begin = ends[i], ++i) {
+      if (ends[i] < begin) {
+        throw Refusal(TD_ERROR_INVALID_ARGUMENT, "ends/" + std::to_string(i), "must be ascending");
+      }
+      entries[i].bytes.assign(bytes == nullptr ? "" : bytes + begin, ends[i] - begin);
+      if (types != nullptr) entries[i].type = static_cast<tooldecode::TokenType>(types[i]);
+    }
+    return new td_vocabulary{make_tokens(Vocabulary(entries), nullptr, options)};
+  });
+}
+void td_vocabulary_free(td_vocabulary* vocabulary) {
+  delete vocabulary;
+}
+size_t td_vocabulary_size(const td_vocabulary* vocabulary) {
+  return vocabulary == nullptr ? 0 : vocabulary->tokens->index.vocabulary().size();
+}
+size_t td_vocabulary_mask_words(const td_vocabulary* vocabulary) {
+  return tooldecode::mask_word_count(td_vocabulary_size(vocabulary));
+}
+uint64_t td_vocabulary_hash(const td_vocabulary* vocabulary) {
+  return vocabulary == nullptr ? 0 : vocabulary->tokens->index.vocabulary().hash();
+}
+td_code td_vocabulary_bytes(const td_vocabulary* vocabulary, int32_t token, td_text* bytes,
+                            td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    const tooldecode::Vocabulary& tokens = tokens_of(vocabulary).index.vocabulary();
+    require(bytes, "bytes");
+    if (token < 0 || static_cast<std::size_t>(token) >= tokens.size()) {
+      throw tooldecode::Error(tooldecode::Errc::unknown_token, "token", token,
+                              "must be an id of the vocabulary");
+    }
+    const std::string_view text = tokens.bytes(token);
+    *bytes                      = {text.data(), text.size()};
+    return TD_OK;
+  });
+}
+td_code td_vocabulary_end_tokens(const td_vocabulary* vocabulary, const int32_t** tokens,
+                                 size_t* count, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    const auto ends = tokens_of(vocabulary).index.vocabulary().end_tokens();
+    require(tokens, "tokens");
+    require(count, "count");
+    *tokens = ends.data();
+    *count  = ends.size();
+    return TD_OK;
+  });
+}
+td_code td_vocabulary_encode(const td_vocabulary* vocabulary, td_text text, int32_t* tokens,
+                             size_t capacity, size_t* count, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    const auto& tokenizer = tokens_of(vocabulary).tokenizer;
+    if (!tokenizer) {
+      throw Refusal(TD_ERROR_INVALID_ARGUMENT, "vocabulary", "must be of a file, with a tokenizer");
+    }
+    const auto all = tokenizer->encode(view(text, "text"), {.parse_special = true});
+    return give_all(std::span<const std::int32_t>(all), tokens, capacity, count);
+  });
+}
+
+const char* td_format_name(size_t index) {
+  try {
+    const auto& all = tooldecode::named_formats();
+    return index < all.size() ? all[index].name.c_str() : nullptr;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+td_code td_constraint_make(const td_vocabulary* vocabulary, const td_specification* specification,
+                           td_constraint** out, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return make(out, error, [&] {
+    const Tokens& tokens = tokens_of(vocabulary);
+    const Specification copy(specification);
+    return new td_constraint{{vocabulary->tokens, copy.build(tokens.index, nullptr)}};
+  });
+}
+size_t td_constraint_bytes(const td_constraint* constraint) {
+  try {
+    return constraint == nullptr ? 0 : constraint->shared.constraint().bytes();
+  } catch (...) {
+    return 0;
+  }
+}
+td_code td_constraint_renew(const td_constraint* constraint, td_constraint** out,
+                            td_error** error) {
+  using namespace tooldecode::c_interface;
+  return make(out, error, [&] { return new td_constraint{shared_of(constraint).renewed()}; });
+}
+void td_constraint_free(td_constraint* constraint) {
+  delete constraint;
+}
+
+int32_t td_state_equal(const td_state* one, const td_state* other) {
+  if (one == nullptr || other == nullptr) return one == other;
+  return one->words[0] == other->words[0] && one->words[1] == other->words[1];
+}
+uint64_t td_state_hash(const td_state* state) {
+  if (state == nullptr) return 0;
+  return tooldecode::core::hash_combine(state->words[0], state->words[1]);
+}
+
+td_code td_initial(const td_constraint* constraint, td_state* state, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    const Constrained& shared = shared_of(constraint);
+    require(state, "state");
+    *state = Constrained::give(shared.initial());
+    return TD_OK;
+  });
+}
+td_code td_advance(const td_constraint* constraint, const td_state* state, int32_t token,
+                   td_state* next, td_error** error) {
+  return td_advance_tokens(constraint, state, &token, 1, next, error);
+}
+td_code td_advance_tokens(const td_constraint* constraint, const td_state* state,
+                          const int32_t* tokens, size_t count, td_state* next, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    const Constrained& shared = shared_of(constraint);
+    const auto from           = state_of(shared, state);
+    const auto all            = tokens_from(tokens, count);
+    require(next, "next");
+    const auto [last, allowed] = follow(shared, from, all);
+    if (allowed < count) return TD_NOT_ALLOWED;
+    *next = Constrained::give(last);
+    return TD_OK;
+  });
+}
+td_code td_advance_bytes(const td_constraint* constraint, const td_state* state, td_text bytes,
+                         td_state* next, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    const Constrained& shared   = shared_of(constraint);
+    const auto from             = state_of(shared, state);
+    const std::string_view text = view(bytes, "bytes");
+    require(next, "next");
+    const auto last = shared.advance_bytes(from, text);
+    if (!last) return TD_NOT_ALLOWED;
+    *next = Constrained::give(*last);
+    return TD_OK;
+  });
+}
+td_code td_validate(const td_constraint* constraint, const td_state* state, const int32_t* tokens,
+                    size_t count, size_t* allowed, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    const Constrained& shared = shared_of(constraint);
+    const auto from           = state_of(shared, state);
+    const auto all            = tokens_from(tokens, count);
+    require(allowed, "allowed");
+    *allowed = follow(shared, from, all).second;
+    return TD_OK;
+  });
+}
+td_code td_is_accepting(const td_constraint* constraint, const td_state* state, int32_t* accepting,
+                        td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    const Constrained& shared = shared_of(constraint);
+    const auto from           = state_of(shared, state);
+    require(accepting, "accepting");
+    *accepting = shared.constraint().is_accepting(from) ? 1 : 0;
+    return TD_OK;
+  });
+}
+td_code td_is_finished(const td_constraint* constraint, const td_state* state, int32_t* finished,
+                       td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    const Constrained& shared = shared_of(constraint);
+    const auto from           = state_of(shared, state);
+    require(finished, "finished");
+    *finished = shared.constraint().is_finished(from) ? 1 : 0;
+    return TD_OK;
+  });
+}
+td_code td_forced_bytes(const td_constraint* constraint, const td_state* state, char* bytes,
+                        size_t capacity, size_t* count, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    const Constrained& shared = shared_of(constraint);
+    const std::string forced  = shared.constraint().forced(state_of(shared, state));
+    return give_all(std::span<const char>(forced), bytes, capacity, count);
+  });
+}
+td_code td_forced_tokens(const td_constraint* constraint, const td_state* state, td_text before,
+                         int32_t* tokens, size_t capacity, size_t* count, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    const Constrained& shared   = shared_of(constraint);
+    const auto from             = state_of(shared, state);
+    const std::string_view text = view(before, "before");
+    const auto& forced          = shared.tokens().forced;
+    const auto all =
+        forced ? (*forced)(shared.constraint(), from, text) : only_tokens(shared, from);
+    return give_all(std::span<const std::int32_t>(all), tokens, capacity, count);
+  });
+}
+
+td_code td_fill_mask(const td_constraint* constraint, const td_state* state, uint32_t* words,
+                     size_t word_count, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    const Constrained& shared = shared_of(constraint);
+    const auto from           = state_of(shared, state);
+    require_array(words, word_count, "words");
+    if (word_count != shared.words()) {
+      throw Refusal(TD_ERROR_SHAPE_MISMATCH, "word_count",
+                    "must be " + std::to_string(shared.words()));
+    }
+    shared.constraint().fill_mask(from, tooldecode::MaskView(std::span(words, word_count)));
+    return TD_OK;
+  });
+}
+
+td_code td_pool_make(size_t threads, td_pool** out, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return make(out, error, [&] {
+    constexpr std::size_t most = 4096;
+    if (threads > most) {
+      throw tooldecode::Error(tooldecode::Errc::invalid_option, "threads", threads,
+                              "must be at most " + std::to_string(most));
+    }
+    return new td_pool{Pool(threads)};
+  });
+}
+void td_pool_free(td_pool* pool) {
+  delete pool;
+}
+
+td_code td_fill_masks(td_pool* pool, const td_mask_batch* batch, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    const td_mask_batch all = fields_of(batch, "batch");
+    require_array(all.constraints, all.count, "constraints");
+    require_array(all.states, all.count, "states");
+    require_array(all.words, all.count, "words");
+    const Rows rows{all.words, all.row_words};
+    std::vector<Constrained::State> states(all.count);
+    std::vector<bool> is_taken(all.count == 0 ? 0 : all.row_count);
+    for (std::size_t i = 0; i < all.count; ++i) {
+      const Constrained& shared = shared_of(all.constraints[i]);
+      rows.require_width(shared);
+      states[i]             = shared.take(all.states[i]);
+      const std::size_t row = all.rows == nullptr ? i : all.rows[i];
+      if (row >= all.row_count || is_taken[row]) {
+        throw Refusal(TD_ERROR_SHAPE_MISMATCH, "rows/" + std::to_string(i),
+                      "must be less than row_count, and no other's");
+      }
+      is_taken[row] = true;
+    }
+    run(pool, all.count, [&](std::size_t i) {
+      rows.fill(all.rows == nullptr ? i : all.rows[i], all.constraints[i]->shared, states[i]);
+    });
+    return TD_OK;
+  });
+}
+td_code td_fill_tree_masks(td_pool* pool, const td_mask_tree* tree, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    const td_mask_tree all    = fields_of(tree, "tree");
+    const Constrained& shared = shared_of(all.constraint);
+    require_array(all.parents, all.count, "parents");
+    require_array(all.tokens, all.count, "tokens");
+    require_array(all.words, all.count, "words");
+    const Rows rows{all.words, all.row_words};
+    if (all.count > 0) rows.require_width(shared);
+    std::vector<std::optional<Constrained::State>> states(all.count);  // [N]
+    if (all.count > 0) states[0] = shared.take(all.root);
+    for (std::size_t i = 1; i < all.count; ++i) {
+      if (all.parents[i] >= i) {
+        throw Refusal(TD_ERROR_SHAPE_MISMATCH, "parents/" + std::to_string(i),
+                      "must be less than the node's own index");
+      }
+      const auto& parent = states[all.parents[i]];
+      if (parent) states[i] = shared.advance(*parent, all.tokens[i]);
+    }
+    run(pool, all.count, [&](std::size_t i) { rows.fill(i, shared, states[i]); });
+    for (std::size_t i = 0; i < all.count; ++i) {
+      if (all.states != nullptr) {
+        all.states[i] = states[i] ? Constrained::give(*states[i]) : td_state{};
+      }
+      if (all.allowed != nullptr) all.allowed[i] = states[i] ? 1 : 0;
+    }
+    return TD_OK;
+  });
+}
+
+td_code td_compilation_start(td_pool* pool, const td_vocabulary* vocabulary,
+                             const td_specification* specification, td_compilation** out,
+                             td_error** error) {
+  using namespace tooldecode::c_interface;
+  return make(out, error, [&] {
+    require(pool, "pool");
+    require(vocabulary, "vocabulary");
+    auto handle    = std::make_unique<td_compilation>();
+    handle->shared = std::make_shared<Compilation>(vocabulary->tokens, specification);
+    pool->shared.start(handle->shared);
+    return handle.release();
+  });
+}
+td_code td_compilation_poll(const td_compilation* compilation, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return call(error, [&] {
+    require(compilation, "compilation");
+    return compilation->shared->wait(0) != nullptr ? TD_OK : TD_PENDING;
+  });
+}
+td_code td_compilation_wait(const td_compilation* compilation, int64_t milliseconds,
+                            td_constraint** out, td_error** error) {
+  using namespace tooldecode::c_interface;
+  if (out != nullptr) *out = nullptr;
+  return call(error, [&] {
+    require(compilation, "compilation");
+    require(out, "out");
+    const Constrained* built = compilation->shared->wait(milliseconds);
+    if (built == nullptr) return TD_PENDING;
+    *out = new td_constraint{*built};
+    return TD_OK;
+  });
+}
+void td_compilation_cancel(td_compilation* compilation) {
+  if (compilation != nullptr) compilation->shared->cancel();
+}
+void td_compilation_free(td_compilation* compilation) {
+  td_compilation_cancel(compilation);
+  delete compilation;
+}
+
+}  // extern "C"

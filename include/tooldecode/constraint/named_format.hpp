@@ -1,0 +1,107 @@
+/// \file
+/// NamedFormat: the call formats by name, as values, for who chooses one at run time.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/delimited_call.hpp>
+#include <tooldecode/tools/free_text.hpp>
+#include <tooldecode/tools/harmony_call.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/positional_call.hpp>
+#include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/tools/xml_call.hpp>
+
+namespace tooldecode {
+
+/// A call format behind functions: any of them has this type.
+///
+/// \par Threads     the functions may run concurrently
+/// \par Errors      those of the format
+struct NamedFormat {
+  std::string name;
+  tools::ReasoningDelimiters reasoning;  ///< of the models that write it
+  std::function<std::string(std::span<const ToolCall>, const ToolSet&)>
+      write_for;  ///< as write_calls has it
+  std::function<std::vector<ToolCall>(std::string_view, const ToolSet&)> parse;
+  std::function<ToolCallFSM(const VocabularyIndex&, const ToolSet&, const ChoiceOptions&)>
+      constrain;
+
+  [[nodiscard]] std::string write(std::span<const ToolCall> calls,
+                                  const ToolSet& tools = {}) const {
+    return write_for(calls, tools);
+  }
+};
+
+/// A format under a name.
+///
+/// \param reasoning  of the models that write it
+template <class F>
+[[nodiscard]] NamedFormat make_named_format(std::string name, F format,
+                                            tools::ReasoningDelimiters reasoning = {}) {
+  return {
+      std::move(name), std::move(reasoning),
+      [format](std::span<const ToolCall> calls, const ToolSet& tools) {
+        return write_calls(format, calls, tools);
+      },
+      [format](std::string_view text, const ToolSet& tools) { return format.parse(text, tools); },
+      [format](const VocabularyIndex& cache, const ToolSet& tools, const ChoiceOptions& choice) {
+        return ToolCallFSM(cache, tools, format, choice);
+      }};
+}
+
+/// Every format of the library.
+[[nodiscard]] inline const std::vector<NamedFormat>& named_formats() {
+  static const std::vector<NamedFormat> all{
+      make_named_format("python", PythonCall{}),
+      make_named_format("hermes", JsonCall::hermes()),
+      make_named_format("llama", JsonCall::llama()),
+      make_named_format("mistral", JsonCall::mistral()),
+      make_named_format("json", JsonCall::bare()),
+      make_named_format("json-list", JsonCall::bare_list()),
+      make_named_format("mistral-args", DelimitedCall::mistral(), {"[THINK]", "[/THINK]"}),
+      make_named_format("deepseek-v3", DelimitedCall::deepseek_v3()),
+      make_named_format("deepseek-v3.1", DelimitedCall::deepseek_v3_1()),
+      make_named_format("kimi-k2", DelimitedCall::kimi_k2()),
+      make_named_format("harmony", HarmonyCall{}, HarmonyCall::analysis()),
+      make_named_format("react", DelimitedCall::react()),
+      make_named_format("qwen3-coder", XmlCall::qwen3_coder()),
+      make_named_format("glm", XmlCall::glm()),
+      make_named_format("toolken", PositionalCall::toolken()),
+      make_named_format("tooldec", PositionalCall::tool_dec()),
+  };
+  return all;
+}
+
+/// The names of all formats, for a sentence.
+[[nodiscard]] inline std::string format_names() {
+  const auto& all = named_formats();
+  std::string names;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    names += (i == 0 ? "" : i + 1 == all.size() ? " or " : ", ") + all[i].name;
+  }
+  return names;
+}
+
+/// The format of a name; Error{unknown_format} lists the names.
+[[nodiscard]] inline const NamedFormat& format_named(std::string_view name) {
+  for (const NamedFormat& format : named_formats()) {
+    if (format.name == name) return format;
+  }
+  throw Error(Errc::unknown_format, std::string(name),
+              "no such call format; there is " + format_names());
+}
+
+}  // namespace tooldecode

@@ -1,0 +1,1065 @@
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/adapters/tooldecode.h>
+#include <tooldecode/constraint/choice_constraint.hpp>
+#include <tooldecode/constraint/ebnf_constraint.hpp>
+#include <tooldecode/constraint/forced_tokens.hpp>
+#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/named_format.hpp>
+#include <tooldecode/constraint/regex_constraint.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/core/mask_view.hpp>
+#include <tooldecode/tools/json_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/version.hpp>
+#include <tooldecode/vocabulary/load_vocabulary.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+#include <support/catch.hpp>
+#include <support/data.hpp>
+#include <support/random_vocabulary.hpp>
+
+extern "C" const char* check_c_interface_from_c(void);
+
+namespace td = tooldecode;
+
+namespace {
+
+template <auto free>
+struct Free {
+  template <class Handle>
+  void operator()(Handle* handle) const {
+    free(handle);
+  }
+};
+using Error       = std::unique_ptr<td_error, Free<td_error_free>>;
+using Vocabulary  = std::unique_ptr<td_vocabulary, Free<td_vocabulary_free>>;
+using Constraint  = std::unique_ptr<td_constraint, Free<td_constraint_free>>;
+using Pool        = std::unique_ptr<td_pool, Free<td_pool_free>>;
+using Compilation = std::unique_ptr<td_compilation, Free<td_compilation_free>>;
+using Words       = std::vector<std::uint32_t>;
+
+td_text text(std::string_view from) {
+  return {from.data(), from.size()};
+}
+
+// What a call gives: its code, and the error's place and text where there is one.
+struct Told {
+  td_code code = TD_OK;
+  std::string where{};
+  std::string what{};
+};
+template <class Call>
+Told told(const Call& call) {
+  td_error* raw      = nullptr;
+  const td_code code = call(&raw);
+  const Error error(raw);
+  CHECK((code >= TD_ERROR) == (error != nullptr));
+  CHECK(td_error_code(raw) == (code >= TD_ERROR ? code : TD_OK));
+  return {code, td_error_where(raw), td_error_text(raw)};
+}
+template <class Call>
+void require_ok(const Call& call) {
+  const Told result = told(call);
+  INFO(result.what);
+  REQUIRE(result.code == TD_OK);
+}
+
+Vocabulary make_vocabulary(const td::Vocabulary& from) {
+  std::string bytes;
+  std::vector<std::uint64_t> ends;
+  std::vector<std::uint8_t> types;
+  for (std::size_t t = 0; t < from.token_count(); ++t) {
+    const auto token = static_cast<td::TokenId>(t);
+    bytes += from.name(token);
+    ends.push_back(bytes.size());
+    types.push_back(static_cast<std::uint8_t>(from.type(token)));
+  }
+  td_vocabulary_options options{};
+  options.struct_size     = sizeof options;
+  options.end_tokens      = from.end_tokens().data();
+  options.end_token_count = from.end_tokens().size();
+  options.size            = from.size();
+  td_vocabulary* made     = nullptr;
+  require_ok([&](td_error** error) {
+    return td_vocabulary_make(bytes.data(), ends.data(), types.data(), ends.size(), &options, &made,
+                              error);
+  });
+  return Vocabulary(made);
+}
+
+td_specification specification_of(std::int32_t kind, std::string_view from = {}) {
+  td_specification specification{};
+  specification.struct_size = sizeof specification;
+  specification.kind        = kind;
+  specification.text        = text(from);
+  return specification;
+}
+
+Constraint make_constraint(const td_vocabulary* vocabulary, const td_specification& from) {
+  td_constraint* made = nullptr;
+  require_ok([&](td_error** error) { return td_constraint_make(vocabulary, &from, &made, error); });
+  return Constraint(made);
+}
+td_state initial(const td_constraint* constraint) {
+  td_state state{};
+  REQUIRE(td_initial(constraint, &state, nullptr) == TD_OK);
+  return state;
+}
+Words mask_of(const td_constraint* constraint, const td_state& state, std::size_t width) {
+  Words words(width, ~0U);
+  REQUIRE(td_fill_mask(constraint, &state, words.data(), width, nullptr) == TD_OK);
+  return words;
+}
+
+constexpr std::string_view tool_documents = R"([
+  {"name": "abc", "parameters": {"type": "object", "properties": {
+    "a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}},
+  {"name": "abcd", "parameters": {"type": "object", "properties": {}}}])";
+constexpr std::string_view schema =
+    R"({"type": "object", "properties": {"a": {"enum": ["ab", 1, null]}, "b": {"type": "number"}}})";
+constexpr std::string_view pattern = "[a-e]{2,5}(: [0-9]+)?";
+constexpr std::string_view grammar = R"(start ::= "[" item ("," item)* "]"
+item ::= [a-c]+ | start)";
+const td_text labels[]             = {{"abc", 3}, {"abd", 3}, {"cab 1", 5}};
+
+// Each kind of constraint, by the C interface and by the library itself.
+struct Kind {
+  std::string name;
+  td_specification specification;
+  td::GrammarConstraint expected;
+};
+std::vector<Kind> kinds(const td::VocabularyIndex& index) {
+  auto tools          = specification_of(TD_TOOLS, tool_documents);
+  tools.format        = "hermes";
+  tools.calls         = TD_CALLS_REQUIRED;
+  auto named          = specification_of(TD_TOOLS, tool_documents);
+  named.format        = "python";
+  named.calls         = TD_CALLS_NAMED;
+  named.tool_name     = "abcd";
+  named.reasoning     = TD_REASONING_OPEN;
+  auto ebnf           = specification_of(TD_EBNF, grammar);
+  ebnf.root           = "start";
+  auto choice         = specification_of(TD_CHOICE);
+  choice.choices      = labels;
+  choice.choice_count = 3;
+  auto values         = specification_of(TD_JSON_SCHEMA, schema);
+  values.whitespace   = TD_NO_WHITESPACE;
+  const auto set      = td::ToolSet::parse(tool_documents);
+  td::SchemaOptions tight;
+  tight.whitespace = 0;
+  return {
+      {"tools", tools,
+       td::ToolCallFSM(index, set, td::JsonCall::hermes(), {.choice = td::ToolChoice::required})
+           .grammar()},
+      {"named tool", named,
+       td::format_named("python")
+           .constrain(index, set,
+                      {.choice    = td::ToolChoice::named,
+                       .name      = "abcd",
+                       .reasoning = td::tools::ReasoningDelimiters{"", "</think>"}})
+           .grammar()},
+      {"schema", specification_of(TD_JSON_SCHEMA, schema),
+       td::JsonSchemaConstraint::parse(index, schema)},
+      {"schema without white space", values, td::JsonSchemaConstraint::parse(index, schema, tight)},
+      {"regex", specification_of(TD_REGEX, pattern), td::RegexConstraint(index, pattern)},
+      {"grammar", ebnf, td::EbnfConstraint(index, grammar, "start")},
+      {"choice", choice, td::ChoiceConstraint(index, {"abc", "abd", "cab 1"})}};
+}
+
+// A pattern whose automaton has as many states as a budget lets it have.
+td_specification endless() {
+  auto specification         = specification_of(TD_REGEX, "(a|b)*a(a|b){17}");
+  specification.limits.steps = ~std::uint64_t{0};
+  specification.limits.bytes = ~std::uint64_t{0};
+  return specification;
+}
+
+}  // namespace
+
+TEST_CASE("The C interface is of the library's version, and runs from C") {
+  CHECK(td_abi_version() == TD_ABI_VERSION);
+  CHECK(td_version() == td::version);
+  CHECK(td_code_name(TD_ERROR_MALFORMED_SCHEMA) == std::string("malformed_schema"));
+  const char* wrong = check_c_interface_from_c();
+  CHECK((wrong == nullptr ? "" : wrong) == std::string());
+  std::vector<std::string> names;
+  for (std::size_t i = 0; td_format_name(i) != nullptr; ++i) names.emplace_back(td_format_name(i));
+  REQUIRE(names.size() == td::named_formats().size());
+  CHECK(std::count(names.begin(), names.end(), "hermes") == 1);
+}
+
+TEST_CASE("A vocabulary of bytes is that of the library") {
+  const td::Vocabulary expected = td::test::random_vocabulary(1);
+  const Vocabulary made         = make_vocabulary(expected);
+  CHECK(td_vocabulary_hash(made.get()) == expected.hash());
+  CHECK(td_vocabulary_size(made.get()) == expected.size());
+  CHECK(td_vocabulary_mask_words(made.get()) == td::mask_word_count(expected.size()));
+  const std::int32_t* ends = nullptr;
+  std::size_t count        = 0;
+  REQUIRE(td_vocabulary_end_tokens(made.get(), &ends, &count, nullptr) == TD_OK);
+  CHECK(std::vector(ends, ends + count) == std::vector{0, 1});
+  for (std::size_t t = 0; t < expected.size(); t += 7) {
+    td_text bytes{};
+    REQUIRE(td_vocabulary_bytes(made.get(), static_cast<std::int32_t>(t), &bytes, nullptr) ==
+            TD_OK);
+    CHECK(std::string_view(bytes.data, bytes.size) == expected.bytes(static_cast<td::TokenId>(t)));
+  }
+  td_text bytes{};
+  const auto past = told([&](td_error** error) {
+    return td_vocabulary_bytes(made.get(), static_cast<std::int32_t>(expected.size()), &bytes,
+                               error);
+  });
+  CHECK(past.code == TD_ERROR_UNKNOWN_TOKEN);
+  const auto encoded = told([&](td_error** error) {
+    return td_vocabulary_encode(made.get(), text("a"), nullptr, 0, &count, error);
+  });
+  CHECK(encoded.code == TD_ERROR_INVALID_ARGUMENT);
+  CHECK(td_vocabulary_size(nullptr) + td_vocabulary_mask_words(nullptr) == 0);
+}
+
+TEST_CASE("A file's vocabulary and tokenizer are those of load_tokenizer") {
+  const auto path      = td::test::example_data("tiny/tokenizer.json").string();
+  const auto tokenizer = td::load_tokenizer(path);
+  td_vocabulary* raw   = nullptr;
+  require_ok(
+      [&](td_error** error) { return td_vocabulary_load(path.c_str(), nullptr, &raw, error); });
+  const Vocabulary loaded(raw);
+  CHECK(td_vocabulary_hash(raw) == tokenizer.vocabulary().hash());
+
+  const std::string content = td::test::read_text(path);
+  const std::int32_t end    = 5;
+  td_vocabulary_options options{};
+  options.struct_size     = sizeof options;
+  options.end_tokens      = &end;
+  options.end_token_count = 1;
+  options.size            = tokenizer.vocabulary().size() + 40;
+  require_ok([&](td_error** error) {
+    return td_vocabulary_parse(text(content), nullptr, &options, &raw, error);
+  });
+  const Vocabulary parsed(raw);
+  CHECK(td_vocabulary_hash(raw) ==
+        tokenizer.vocabulary().with_end_tokens({5}).with_size(options.size).hash());
+
+  const std::string_view question = "What is the weather in Bern?";
+  const auto expected             = tokenizer.encode(question, {.parse_special = true});
+  std::vector<std::int32_t> tokens(expected.size());
+  std::size_t count = 0;
+  const auto encode = [&](std::size_t capacity) {
+    return told([&](td_error** error) {
+      return td_vocabulary_encode(loaded.get(), text(question), tokens.data(), capacity, &count,
+                                  error);
+    });
+  };
+  CHECK(encode(2).code == TD_ERROR_BUFFER_TOO_SMALL);
+  CHECK(count == expected.size());
+  CHECK(tokens[0] == expected[0]);
+  CHECK(tokens[2] == 0);
+  CHECK(encode(tokens.size()).code == TD_OK);
+  CHECK(tokens == expected);
+
+  const auto missing = told(
+      [&](td_error** error) { return td_vocabulary_load("no/such/file", nullptr, &raw, error); });
+  CHECK(missing.code == TD_ERROR_FILE_UNREADABLE);
+  CHECK(missing.where == "no/such/file");
+  CHECK(raw == nullptr);
+  const auto broken = told([&](td_error** error) {
+    return td_vocabulary_parse(text("{\"a\""), "my.json", nullptr, &raw, error);
+  });
+  CHECK(broken.code == TD_ERROR_MALFORMED_JSON);
+  CHECK(broken.where == "my.json");
+}
+
+TEST_CASE("Masks, advances and ends are those of the library's own constraints, for every kind") {
+  const td::Vocabulary tokens = td::test::random_vocabulary(2);
+  const td::VocabularyIndex index(tokens);
+  const Vocabulary vocabulary = make_vocabulary(tokens);
+  const std::size_t width     = td_vocabulary_mask_words(vocabulary.get());
+  std::mt19937 random(3);
+  for (const Kind& kind : kinds(index)) {
+    CAPTURE(kind.name);
+    const Constraint made = make_constraint(vocabulary.get(), kind.specification);
+    for (int round = 0; round < 5; ++round) {
+      auto expected  = kind.expected.initial();
+      td_state state = initial(made.get());
+      for (int step = 0; step < 40; ++step) {
+        td::TokenMask mask(tokens.size());
+        kind.expected.fill_mask(expected, mask.words());
+        const Words words = mask_of(made.get(), state, width);
+        REQUIRE(std::equal(words.begin(), words.end(), mask.words().begin(), mask.words().end()));
+        std::int32_t flag = -1;
+        REQUIRE(td_is_accepting(made.get(), &state, &flag, nullptr) == TD_OK);
+        CHECK(flag == (kind.expected.is_accepting(expected) ? 1 : 0));
+        REQUIRE(td_is_finished(made.get(), &state, &flag, nullptr) == TD_OK);
+        CHECK(flag == (kind.expected.is_finished(expected) ? 1 : 0));
+        std::string forced(256, '\0');
+        std::size_t count = 0;
+        REQUIRE(td_forced_bytes(made.get(), &state, forced.data(), forced.size(), &count,
+                                nullptr) == TD_OK);
+        CHECK(forced.substr(0, count) == kind.expected.forced(expected));
+        if (flag == 1) break;
+        for (int i = 0; i < 10; ++i) {  // tokens past both ends among them
+          const auto token = static_cast<std::int32_t>(random() % (tokens.size() + 20)) - 10;
+          td_state next{};
+          const bool allowed = token >= 0 && mask.contains(token);
+          CHECK(td_advance(made.get(), &state, token, &next, nullptr) ==
+                (allowed ? TD_OK : TD_NOT_ALLOWED));
+        }
+        std::vector<td::TokenId> all;
+        mask.for_each([&](td::TokenId token) { all.push_back(token); });
+        REQUIRE(!all.empty());
+        const td::TokenId token = all[random() % all.size()];
+        if (!tokens.is_end(token) && tokens.type(token) != td::TokenType::control) {
+          td_state by_bytes{};
+          REQUIRE(td_advance_bytes(made.get(), &state, text(tokens.bytes(token)), &by_bytes,
+                                   nullptr) == TD_OK);
+          REQUIRE(td_advance(made.get(), &state, token, &state, nullptr) == TD_OK);
+          CHECK(td_state_equal(&state, &by_bytes) == 1);
+          CHECK(td_state_hash(&state) == td_state_hash(&by_bytes));
+        } else {
+          REQUIRE(td_advance(made.get(), &state, token, &state, nullptr) == TD_OK);
+        }
+        expected = *kind.expected.advance(expected, token);
+      }
+    }
+  }
+}
+
+TEST_CASE("A draft is allowed up to its first token that is not, and advances as a whole") {
+  const Vocabulary vocabulary = make_vocabulary(td::test::random_vocabulary(4));
+  const auto letters          = td::test::random_vocabulary(4);
+  const Constraint made = make_constraint(vocabulary.get(), specification_of(TD_REGEX, "abcab"));
+  const auto token      = [&](const char* bytes) { return *letters.find(bytes); };
+  const td_state begin  = initial(made.get());
+  std::vector<std::int32_t> draft{token("a"), token("b"), token("c"), token("c"), token("b")};
+  std::size_t allowed = 9;
+  REQUIRE(td_validate(made.get(), &begin, draft.data(), draft.size(), &allowed, nullptr) == TD_OK);
+  CHECK(allowed == 3);
+  td_state next = begin;
+  CHECK(td_advance_tokens(made.get(), &begin, draft.data(), draft.size(), &next, nullptr) ==
+        TD_NOT_ALLOWED);
+  CHECK(td_state_equal(&next, &begin) == 1);
+  CHECK(td_advance_tokens(made.get(), &begin, draft.data(), 3, &next, nullptr) == TD_OK);
+  CHECK(td_state_equal(&next, &begin) == 0);
+  td_state by_bytes{};
+  CHECK(td_advance_bytes(made.get(), &begin, text("abc"), &by_bytes, nullptr) == TD_OK);
+  CHECK(td_state_equal(&next, &by_bytes) == 1);
+  CHECK(td_advance_bytes(made.get(), &begin, text("ac"), &by_bytes, nullptr) == TD_NOT_ALLOWED);
+  REQUIRE(td_validate(made.get(), &begin, nullptr, 0, &allowed, nullptr) == TD_OK);
+  CHECK(allowed == 0);
+  CHECK(td_state_equal(nullptr, nullptr) == 1);
+  CHECK(td_state_equal(&begin, nullptr) == 0);
+}
+
+TEST_CASE("Forced tokens are the tokenizer's, and without one those that alone are allowed") {
+  const auto path      = td::test::example_data("tiny/tokenizer.json").string();
+  const auto tokenizer = td::load_tokenizer(path);
+  td_vocabulary* raw   = nullptr;
+  REQUIRE(td_vocabulary_load(path.c_str(), nullptr, &raw, nullptr) == TD_OK);
+  const Vocabulary loaded(raw);
+  const td::VocabularyIndex index(tokenizer.vocabulary());
+  const td::ForcedTokens forced(index, [&](std::string_view from) {
+    return tokenizer.encode(from, {.parse_special = true});
+  });
+  const std::string_view sentence = "(What is the weather in Bern\\?)|(What is the time)";
+  const td::RegexConstraint expected(index, sentence);
+  const Constraint made = make_constraint(raw, specification_of(TD_REGEX, sentence));
+  const td_state begin  = initial(made.get());
+  const auto tokens     = forced(expected, expected.initial(), "");
+  REQUIRE(!tokens.empty());
+  std::vector<std::int32_t> given(100);
+  std::size_t count = 0;
+  REQUIRE(td_forced_tokens(made.get(), &begin, text(""), given.data(), given.size(), &count,
+                           nullptr) == TD_OK);
+  given.resize(count);
+  CHECK(given == tokens);
+  CHECK(td_forced_tokens(made.get(), &begin, text(""), nullptr, 0, &count, nullptr) ==
+        TD_ERROR_BUFFER_TOO_SMALL);
+  CHECK(count == tokens.size());
+
+  td_vocabulary_options options{};
+  const std::int32_t end     = 2;
+  options.struct_size        = sizeof options;
+  options.end_tokens         = &end;
+  options.end_token_count    = 1;
+  const std::uint64_t ends[] = {1, 2, 7};
+  REQUIRE(td_vocabulary_make("ab<end>", ends, nullptr, 3, &options, &raw, nullptr) == TD_OK);
+  const Vocabulary two(raw);
+  const Constraint alone = make_constraint(raw, specification_of(TD_REGEX, "aab?"));
+  const td_state first   = initial(alone.get());
+  std::vector<std::int32_t> only(9);
+  REQUIRE(td_forced_tokens(alone.get(), &first, text(""), only.data(), only.size(), &count,
+                           nullptr) == TD_OK);
+  only.resize(count);
+  CHECK(only == std::vector{0, 0});  // then it may end
+}
+
+TEST_CASE("A batch's and a tree's masks are those of its states, on any number of threads") {
+  const td::Vocabulary tokens = td::test::random_vocabulary(5);
+  const td::VocabularyIndex index(tokens);
+  const Vocabulary vocabulary = make_vocabulary(tokens);
+  const std::size_t width     = td_vocabulary_mask_words(vocabulary.get());
+  const std::size_t stride    = width + 3;
+  std::vector<Constraint> all;
+  for (const Kind& kind : kinds(index)) {
+    all.push_back(make_constraint(vocabulary.get(), kind.specification));
+  }
+  std::vector<const td_constraint*> constraints;
+  std::vector<td_state> states;
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < 40; ++i) {
+    constraints.push_back(all[i % all.size()].get());
+    states.push_back(initial(constraints.back()));
+    rows.push_back(i < 20 ? 2 * i : 2 * i - 39);
+  }
+  for (const std::size_t threads : {0U, 1U, 3U}) {
+    td_pool* raw = nullptr;
+    if (threads > 0) REQUIRE(td_pool_make(threads, &raw, nullptr) == TD_OK);
+    const Pool pool(raw);
+    Words words(40 * stride, 7);
+    td_mask_batch batch{};
+    batch.struct_size = sizeof batch;
+    batch.constraints = constraints.data();
+    batch.states      = states.data();
+    batch.count       = states.size();
+    batch.rows        = rows.data();
+    batch.words       = words.data();
+    batch.row_count   = 40;
+    batch.row_words   = stride;
+    require_ok([&](td_error** error) { return td_fill_masks(raw, &batch, error); });
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      Words expected = mask_of(constraints[i], states[i], width);
+      expected.resize(stride);
+      const auto row = words.begin() + static_cast<std::ptrdiff_t>(rows[i] * stride);
+      CHECK(std::equal(expected.begin(), expected.end(), row));
+    }
+    const auto refused = [&](auto change) {
+      td_mask_batch wrong = batch;
+      change(wrong);
+      return told([&](td_error** error) { return td_fill_masks(raw, &wrong, error); });
+    };
+    std::vector<std::size_t> twice = rows;
+    twice[3]                       = twice[2];
+    CHECK(refused([&](auto& b) { b.rows = twice.data(); }).where == "rows/3");
+    CHECK(refused([&](auto& b) { b.row_count = 39; }).code == TD_ERROR_SHAPE_MISMATCH);
+    CHECK(refused([&](auto& b) { b.row_words = width - 1; }).where == "row_words");
+    CHECK(refused([&](auto& b) { b.states = nullptr; }).where == "states");
+    CHECK(refused([&](auto& b) { b.struct_size = 8; }).where == "batch.struct_size");
+    CHECK(refused([&](auto& b) { b = {sizeof b, {}, {}, 0, {}, {}, 0, 0}; }).code == TD_OK);
+
+    const td_constraint* regex = all[4].get();
+    const auto token           = [&](const char* bytes) { return *tokens.find(bytes); };
+    const std::vector<std::size_t> parents{0, 0, 1, 1, 3, 0};
+    const std::vector<std::int32_t> drafted{-7,         token("a"), token("b"),
+                                            token("0"), token("a"), 1'000'000};
+    Words tree_words(parents.size() * stride, 7);
+    std::vector<td_state> nodes(parents.size());
+    std::vector<std::uint8_t> allowed(parents.size(), 9);
+    td_mask_tree tree{};
+    tree.struct_size = sizeof tree;
+    tree.constraint  = regex;
+    tree.root        = initial(regex);
+    tree.parents     = parents.data();
+    tree.tokens      = drafted.data();
+    tree.count       = parents.size();
+    tree.words       = tree_words.data();
+    tree.row_words   = stride;
+    tree.states      = nodes.data();
+    tree.allowed     = allowed.data();
+    require_ok([&](td_error** error) { return td_fill_tree_masks(raw, &tree, error); });
+    CHECK(allowed == std::vector<std::uint8_t>{1, 1, 1, 0, 0, 0});
+    for (std::size_t i = 0; i < parents.size(); ++i) {
+      Words expected = allowed[i] == 1 ? mask_of(regex, nodes[i], width) : Words(width);
+      expected.resize(stride);
+      const auto row = tree_words.begin() + static_cast<std::ptrdiff_t>(i * stride);
+      CHECK(std::equal(expected.begin(), expected.end(), row));
+    }
+    const std::vector<std::size_t> cycle{0, 0, 2, 1, 3, 0};
+    tree.parents      = cycle.data();
+    const auto cyclic = told([&](td_error** e) { return td_fill_tree_masks(raw, &tree, e); });
+    CHECK(cyclic.code == TD_ERROR_SHAPE_MISMATCH);
+    CHECK(cyclic.where == "parents/2");
+  }
+}
+
+TEST_CASE("What is wrong with a specification has its code and its place") {
+  const Vocabulary vocabulary = make_vocabulary(td::test::random_vocabulary(6));
+  const auto refused          = [&](const td_specification& specification) {
+    td_constraint* made = nullptr;
+    const Told result   = told([&](td_error** error) {
+      return td_constraint_make(vocabulary.get(), &specification, &made, error);
+    });
+    CHECK(made == nullptr);
+    return std::pair(result.code, result.where);
+  };
+  using Refused = std::pair<td_code, std::string>;
+  CHECK(refused(specification_of(TD_JSON_SCHEMA, R"({"properties": {"a": {"type": "strin"}}})")) ==
+        Refused(TD_ERROR_MALFORMED_SCHEMA, "#/properties/a/type"));
+  CHECK(refused(specification_of(TD_JSON_SCHEMA, "{")).first == TD_ERROR_MALFORMED_JSON);
+  CHECK(refused(specification_of(TD_REGEX, "a(")).first == TD_ERROR_MALFORMED_PATTERN);
+  CHECK(refused(specification_of(TD_EBNF, "root ::= other")).first == TD_ERROR_MALFORMED_GRAMMAR);
+  CHECK(refused(specification_of(TD_CHOICE)).first == TD_ERROR_INVALID_OPTION);
+  CHECK(refused(specification_of(77, "a")) == Refused(TD_ERROR_INVALID_OPTION, "kind"));
+  auto tools = specification_of(TD_TOOLS, tool_documents);
+  CHECK(refused(tools) == Refused(TD_ERROR_INVALID_ARGUMENT, "format"));
+  tools.format = "yaml";
+  CHECK(refused(tools) == Refused(TD_ERROR_UNKNOWN_FORMAT, "yaml"));
+  tools.format = "hermes";
+  tools.calls  = TD_CALLS_NAMED;
+  CHECK(refused(tools) == Refused(TD_ERROR_INVALID_ARGUMENT, "tool_name"));
+  tools.tool_name = "abd";
+  CHECK(refused(tools).first == TD_ERROR_UNKNOWN_TOOL);
+  tools.calls = 4;
+  CHECK(refused(tools) == Refused(TD_ERROR_INVALID_OPTION, "calls"));
+  tools.calls     = TD_CALLS_AUTOMATIC;
+  tools.reasoning = -1;
+  CHECK(refused(tools) == Refused(TD_ERROR_INVALID_OPTION, "reasoning"));
+  tools.reasoning   = TD_REASONING_BLOCK;
+  tools.text_schema = text("{");
+  CHECK(refused(tools) == Refused(TD_ERROR_MALFORMED_JSON, "text_schema"));
+  tools.text_schema = {nullptr, 4};
+  CHECK(refused(tools) == Refused(TD_ERROR_INVALID_ARGUMENT, "text_schema"));
+  tools.text_schema = {};
+  tools.whitespace  = -2;
+  CHECK(refused(tools) == Refused(TD_ERROR_INVALID_OPTION, "whitespace"));
+  auto sized = specification_of(TD_REGEX, "a");
+  sized.struct_size -= 1;
+  CHECK(refused(sized) == Refused(TD_ERROR_INVALID_ARGUMENT, "specification.struct_size"));
+  auto dear         = specification_of(TD_REGEX, "(a|b)*a(a|b){17}");
+  dear.limits.steps = 1000;
+  CHECK(refused(dear).first == TD_ERROR_LIMIT_EXCEEDED);
+}
+
+TEST_CASE("Null gets a code everywhere, and is freed by doing nothing") {
+  const Vocabulary vocabulary = make_vocabulary(td::test::random_vocabulary(7));
+  const Constraint made       = make_constraint(vocabulary.get(), specification_of(TD_REGEX, "ab"));
+  const td_state begin        = initial(made.get());
+  const auto spec             = specification_of(TD_REGEX, "ab");
+  td_state state              = begin;
+  std::size_t count           = 0;
+  std::int32_t flag           = 0;
+  std::int32_t token          = 0;
+  std::uint32_t word          = 0;
+  td_text bytes               = {nullptr, 1};
+  td_vocabulary* tokens       = nullptr;
+  td_constraint* another      = nullptr;
+  td_pool* pool               = nullptr;
+  td_compilation* build       = nullptr;
+  using Call                  = std::function<td_code(td_error**)>;
+  const Call calls[]          = {
+      [&](td_error** e) { return td_vocabulary_load(nullptr, nullptr, &tokens, e); },
+      [&](td_error** e) { return td_vocabulary_load("a", nullptr, nullptr, e); },
+      [&](td_error** e) { return td_vocabulary_parse(bytes, nullptr, nullptr, &tokens, e); },
+      [&](td_error** e) {
+        return td_vocabulary_make(nullptr, nullptr, nullptr, 1, nullptr, &tokens, e);
+      },
+      [&](td_error** e) { return td_vocabulary_bytes(nullptr, 0, &bytes, e); },
+      [&](td_error** e) { return td_vocabulary_bytes(vocabulary.get(), 0, nullptr, e); },
+      [&](td_error** e) { return td_vocabulary_end_tokens(nullptr, nullptr, &count, e); },
+      [&](td_error** e) { return td_vocabulary_encode(nullptr, bytes, &token, 1, &count, e); },
+      [&](td_error** e) { return td_constraint_make(nullptr, &spec, &another, e); },
+      [&](td_error** e) { return td_constraint_make(vocabulary.get(), nullptr, &another, e); },
+      [&](td_error** e) { return td_constraint_make(vocabulary.get(), &spec, nullptr, e); },
+      [&](td_error** e) { return td_constraint_renew(nullptr, &another, e); },
+      [&](td_error** e) { return td_initial(nullptr, &state, e); },
+      [&](td_error** e) { return td_initial(made.get(), nullptr, e); },
+      [&](td_error** e) { return td_advance(nullptr, &state, 0, &state, e); },
+      [&](td_error** e) { return td_advance(made.get(), nullptr, 0, &state, e); },
+      [&](td_error** e) { return td_advance(made.get(), &state, 0, nullptr, e); },
+      [&](td_error** e) { return td_advance_tokens(made.get(), &state, nullptr, 1, &state, e); },
+      [&](td_error** e) { return td_advance_bytes(made.get(), &state, bytes, &state, e); },
+      [&](td_error** e) { return td_validate(made.get(), &state, nullptr, 1, &count, e); },
+      [&](td_error** e) { return td_validate(made.get(), &state, &token, 1, nullptr, e); },
+      [&](td_error** e) { return td_is_accepting(made.get(), &state, nullptr, e); },
+      [&](td_error** e) { return td_is_finished(nullptr, &state, &flag, e); },
+      [&](td_error** e) { return td_forced_bytes(made.get(), &state, nullptr, 1, &count, e); },
+      [&](td_error** e) { return td_forced_bytes(made.get(), &state, nullptr, 0, nullptr, e); },
+      [&](td_error** e) {
+        return td_forced_tokens(made.get(), &state, bytes, &token, 1, &count, e);
+      },
+      [&](td_error** e) { return td_fill_mask(made.get(), nullptr, &word, 1, e); },
+      [&](td_error** e) { return td_fill_mask(made.get(), &state, nullptr, 1, e); },
+      [&](td_error** e) { return td_pool_make(1, nullptr, e); },
+      [&](td_error** e) { return td_fill_masks(nullptr, nullptr, e); },
+      [&](td_error** e) { return td_fill_tree_masks(nullptr, nullptr, e); },
+      [&](td_error** e) {
+        return td_compilation_start(nullptr, vocabulary.get(), &spec, &build, e);
+      },
+      [&](td_error** e) { return td_compilation_poll(nullptr, e); },
+      [&](td_error** e) { return td_compilation_wait(nullptr, 0, &another, e); },
+  };
+  for (const Call& call : calls) {
+    const Told result = told(call);
+    CHECK(result.code == TD_ERROR_INVALID_ARGUMENT);
+    CHECK(!result.where.empty());
+    CHECK(call(nullptr) == TD_ERROR_INVALID_ARGUMENT);
+  }
+  CHECK(td_fill_mask(made.get(), &state, &word, 1, nullptr) == TD_ERROR_SHAPE_MISMATCH);
+  CHECK(td_state_equal(&state, &begin) == 1);
+  CHECK((tokens == nullptr && another == nullptr && pool == nullptr && build == nullptr));
+  td_error_free(nullptr);
+  td_vocabulary_free(nullptr);
+  td_constraint_free(nullptr);
+  td_pool_free(nullptr);
+  td_compilation_cancel(nullptr);
+  td_compilation_free(nullptr);
+}
+
+TEST_CASE("Handles may be freed in any order; a renewed one has other memory past the budget") {
+  const td::Vocabulary tokens = td::test::random_vocabulary(8);
+  Vocabulary vocabulary       = make_vocabulary(tokens);
+  Constraint made = make_constraint(vocabulary.get(), specification_of(TD_JSON_SCHEMA, schema));
+  vocabulary.reset();
+  CHECK(td_constraint_bytes(made.get()) > 0);
+  CHECK(td_constraint_bytes(nullptr) == 0);
+  const td_state begin = initial(made.get());
+  td_constraint* raw   = nullptr;
+  REQUIRE(td_constraint_renew(made.get(), &raw, nullptr) == TD_OK);
+  Constraint same(raw);
+  made.reset();
+  const td_state again = initial(same.get());
+  CHECK(td_state_equal(&begin, &again) == 1);  // there was room left
+  (void)mask_of(same.get(), begin, td::mask_word_count(tokens.size()));
+
+  td_vocabulary_options options{};
+  const std::int32_t end     = 1;
+  const std::uint64_t ends[] = {1, 6};
+  options.struct_size        = sizeof options;
+  options.end_tokens         = &end;
+  options.end_token_count    = 1;
+  options.memory_bytes       = 1;
+  td_vocabulary* small       = nullptr;
+  REQUIRE(td_vocabulary_make("a<end>", ends, nullptr, 2, &options, &small, nullptr) == TD_OK);
+  vocabulary.reset(small);
+  made                 = make_constraint(small, specification_of(TD_REGEX, "aa"));
+  const td_state known = initial(made.get());
+  REQUIRE(td_constraint_renew(made.get(), &raw, nullptr) == TD_OK);
+  const Constraint other(raw);
+  td_state state{};
+  CHECK(td_advance(other.get(), &known, 0, &state, nullptr) == TD_ERROR_UNKNOWN_STATE);
+  CHECK(td_advance(made.get(), &known, 0, &state, nullptr) == TD_OK);
+}
+
+TEST_CASE("A compilation is polled, waited for, and cancelled before and while it runs") {
+  const td::Vocabulary tokens = td::test::random_vocabulary(9);
+  Vocabulary vocabulary       = make_vocabulary(tokens);
+  td_pool* raw                = nullptr;
+  REQUIRE(td_pool_make(1, &raw, nullptr) == TD_OK);
+  Pool pool(raw);
+  const auto start = [&](const td_specification& specification) {
+    td_compilation* made = nullptr;
+    require_ok([&](td_error** error) {
+      return td_compilation_start(pool.get(), vocabulary.get(), &specification, &made, error);
+    });
+    return Compilation(made);
+  };
+  td_constraint* built = nullptr;
+  const auto wait      = [&](const Compilation& one, std::int64_t milliseconds) {
+    return told([&](td_error** error) {
+      return td_compilation_wait(one.get(), milliseconds, &built, error);
+    });
+  };
+  {
+    std::string copied(pattern);
+    const Compilation one = start(specification_of(TD_REGEX, copied));
+    copied.assign(copied.size(), '(');
+    REQUIRE(wait(one, -1).code == TD_OK);
+    const Constraint first(built);
+    REQUIRE(wait(one, 0).code == TD_OK);
+    const Constraint second(built);
+    CHECK(first != second);
+    CHECK(td_compilation_poll(one.get(), nullptr) == TD_OK);
+    const Constraint here = make_constraint(vocabulary.get(), specification_of(TD_REGEX, pattern));
+    const std::size_t width = td::mask_word_count(tokens.size());
+    CHECK(mask_of(first.get(), initial(second.get()), width) ==
+          mask_of(here.get(), initial(here.get()), width));
+    td_compilation_cancel(one.get());
+    CHECK(td_compilation_poll(one.get(), nullptr) == TD_OK);
+  }
+  const Compilation wrong = start(specification_of(TD_REGEX, "("));
+  CHECK(wait(wrong, -1).code == TD_ERROR_MALFORMED_PATTERN);
+  CHECK(built == nullptr);
+
+  const Compilation running = start(endless());
+  const Compilation queued  = start(endless());
+  CHECK(wait(running, 20).code == TD_PENDING);
+  CHECK(td_compilation_poll(queued.get(), nullptr) == TD_PENDING);
+  td_compilation_cancel(queued.get());
+  td_compilation_cancel(running.get());
+  CHECK(wait(running, -1).code == TD_ERROR_CANCELLED);
+  CHECK(wait(queued, -1).code == TD_ERROR_CANCELLED);
+
+  const Compilation left = start(endless());
+  start(endless()).reset();  // given up, not waited for
+  vocabulary.reset();
+  pool.reset();  // ends all
+  CHECK(wait(left, 0).code == TD_ERROR_CANCELLED);
+}
+
+TEST_CASE("Threads may use one constraint, one pool and one compilation at once") {
+  const td::Vocabulary tokens = td::test::random_vocabulary(10);
+  const Vocabulary vocabulary = make_vocabulary(tokens);
+  const std::size_t width     = td_vocabulary_mask_words(vocabulary.get());
+  td_pool* pool               = nullptr;
+  REQUIRE(td_pool_make(2, &pool, nullptr) == TD_OK);
+  const Pool kept(pool);
+  const auto specification   = specification_of(TD_JSON_SCHEMA, schema);
+  td_compilation* background = nullptr;
+  REQUIRE(td_compilation_start(pool, vocabulary.get(), &specification, &background, nullptr) ==
+          TD_OK);
+  const Compilation compilation(background);
+  std::atomic<int> failed{0};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      td_constraint* made = nullptr;
+      if (td_compilation_wait(background, -1, &made, nullptr) != TD_OK) {
+        ++failed;
+        return;
+      }
+      const Constraint constraint(made);
+      std::mt19937 random(t);
+      for (int round = 0; round < 20; ++round) {
+        std::vector<td_state> states(1);
+        std::vector<const td_constraint*> constraints{made};
+        if (td_initial(made, states.data(), nullptr) != TD_OK) ++failed;
+        Words words(width);
+        for (int step = 0; step < 10; ++step) {
+          td_mask_batch batch{
+              sizeof batch, constraints.data(), states.data(), 1, nullptr, words.data(), 1, width};
+          if (td_fill_masks(pool, &batch, nullptr) != TD_OK) ++failed;
+          std::vector<td::TokenId> all;
+          td::for_each_allowed(words, [&](td::TokenId token) { all.push_back(token); });
+          if (all.empty()) break;
+          if (td_advance(made, states.data(), all[random() % all.size()], states.data(), nullptr) !=
+              TD_OK) {
+            ++failed;
+          }
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(failed == 0);
+}
+
+namespace {
+
+// Calls of the interface at random, with arguments that are right, wrong and missing.
+class RandomCalls {
+ public:
+  explicit RandomCalls(unsigned seed) : random_(seed) {
+    pool_ = nullptr;
+    REQUIRE(td_pool_make(2, &pool_, nullptr) == TD_OK);
+    kept_.reset(pool_);
+    for (unsigned i = 0; i < 2; ++i) {
+      tokens_.push_back(td::test::random_vocabulary(20 + i));
+      vocabularies_.push_back(make_vocabulary(tokens_.back()));
+    }
+  }
+
+  // One call; what holds whatever the arguments are is checked.
+  void step() {
+    td_error* raw      = nullptr;
+    const td_code code = call(one_of(30) ? nullptr : &raw);
+    const Error error(raw);
+    ++codes_[code];
+    if (code >= TD_ERROR && td_code_name(code) == std::string("unknown")) FAIL("unknown code");
+    if (code < TD_ERROR && raw != nullptr) FAIL("an error without its code");
+    if (raw != nullptr && td_error_code(raw) != code) FAIL("another code than the error's");
+    if (code == TD_ERROR) FAIL(td_error_text(raw));
+  }
+  [[nodiscard]] const std::map<td_code, std::size_t>& codes() const { return codes_; }
+
+ private:
+  std::size_t below(std::size_t count) { return random_() % count; }
+  bool one_of(std::size_t count) { return below(count) == 0; }
+  template <class T>
+  T* seldom_null(T* pointer) {
+    return one_of(60) ? nullptr : pointer;
+  }
+
+  const td_vocabulary* vocabulary() {
+    return seldom_null(vocabularies_[below(vocabularies_.size())].get());
+  }
+  const td_constraint* constraint() {
+    if (constraints_.empty()) return nullptr;
+    current_ = below(constraints_.size());
+    return seldom_null(constraints_[current_].made.get());
+  }
+  // A state that the chosen constraint has made, mostly.
+  const td_state* state() {
+    if (one_of(60)) return nullptr;
+    scratch_ = {};
+    if (!constraints_.empty()) {
+      const auto& states = constraints_[one_of(40) ? below(constraints_.size()) : current_].states;
+      if (!states.empty()) scratch_ = states[below(states.size())];
+    }
+    if (one_of(40)) scratch_.words[below(2)] ^= std::uint64_t{1} << below(64);
+    if (one_of(100)) scratch_ = {{random_(), one_of(2) ? random_() : 0}};
+    return &scratch_;
+  }
+  void keep(const td_state& state) {
+    if (constraints_.empty()) return;
+    auto& states = constraints_[current_].states;
+    if (states.size() < 64) {
+      states.push_back(state);
+    } else {
+      states[below(states.size())] = state;
+    }
+  }
+  std::int32_t token() {
+    if (one_of(20)) return static_cast<std::int32_t>(random_());
+    return static_cast<std::int32_t>(below(4500));
+  }
+  std::string mutated(std::string_view from) {
+    std::string made(from);
+    while (one_of(4) && !made.empty()) {
+      made[below(made.size())] = "\"{}[](),:ab0\\\xFF"[below(14)];
+    }
+    return made;
+  }
+
+  td_code make_constraint(td_error** error) {
+    td_specification from = specification_of(static_cast<std::int32_t>(below(7)));
+    const std::string document =
+        mutated(std::array{tool_documents, schema, pattern, grammar}[below(4)]);
+    const std::string fitting =
+        mutated(std::array{pattern, tool_documents, schema, pattern, grammar, grammar,
+                           grammar}[static_cast<std::size_t>(from.kind)]);
+    from.text             = text(one_of(8) ? document : fitting);
+    from.choices          = seldom_null(static_cast<const td_text*>(labels));
+    from.choice_count     = below(4);
+    from.root             = one_of(3) ? nullptr : "start";
+    from.whitespace       = static_cast<std::int32_t>(below(5)) - 2 + (one_of(9) ? 0 : 1);
+    from.documented_order = one_of(2) ? 1 : 0;
+    from.format           = one_of(9) ? "none" : td_format_name(below(16));
+    from.calls            = static_cast<std::int32_t>(below(4)) + (one_of(20) ? 1 : 0);
+    from.tool_name        = one_of(3) ? nullptr : "abc";
+    from.max_calls        = static_cast<std::uint32_t>(below(3));
+    from.reasoning        = static_cast<std::int32_t>(below(3));
+    if (one_of(10)) from.text_schema = text(schema);
+    from.limits.steps = one_of(10) ? below(20000) : 5'000'000;
+    if (one_of(30)) from.struct_size = below(200);
+    td_constraint* made = nullptr;
+    td_code code        = TD_OK;
+    if (one_of(2)) {
+      code = td_constraint_make(vocabulary(), seldom_null(&from), &made, error);
+    } else {
+      td_compilation* raw = nullptr;
+      code =
+          td_compilation_start(seldom_null(pool_), vocabulary(), seldom_null(&from), &raw, error);
+      const Compilation compilation(raw);
+      if (code != TD_OK || one_of(8)) return code;
+      if (one_of(4)) td_compilation_cancel(raw);
+      if (one_of(2)) (void)td_compilation_poll(raw, nullptr);
+      code = td_compilation_wait(raw, one_of(5) ? 0 : -1, &made, error);
+    }
+    if (made == nullptr) return code;
+    if (constraints_.size() < 12) {
+      constraints_.push_back({Constraint(made), {}});
+      current_ = constraints_.size() - 1;
+    } else {
+      current_               = below(constraints_.size());
+      constraints_[current_] = {Constraint(made), {}};
+    }
+    keep(initial(made));
+    return code;
+  }
+
+  td_code call(td_error** error) {
+    td_state next{};
+    std::size_t count = 0;
+    std::int32_t flag = 0;
+    switch (below(constraints_.empty() ? 2 : 40)) {
+      case 0:
+        return make_constraint(error);
+      case 1: {
+        td_text bytes{};
+        return td_vocabulary_bytes(vocabulary(), token(), seldom_null(&bytes), error);
+      }
+      case 2: {
+        const td_constraint* from = constraint();
+        td_constraint* made       = nullptr;
+        const td_code code        = td_constraint_renew(from, seldom_null(&made), error);
+        if (made != nullptr) constraints_[current_].made.reset(made);
+        return code;
+      }
+      case 3:
+        if (one_of(20)) constraints_.pop_back();
+        return TD_OK;
+      case 4: {
+        const td_constraint* from = constraint();
+        std::vector<char> bytes(below(300));
+        return td_forced_bytes(from, state(), bytes.data(), bytes.size(), seldom_null(&count),
+                               error);
+      }
+      case 5: {
+        const td_constraint* from = constraint();
+        std::vector<std::int32_t> tokens(below(20));
+        return td_forced_tokens(from, state(), text("ab"), tokens.data(), tokens.size(),
+                                seldom_null(&count), error);
+      }
+      case 6: {
+        const td_constraint* from = constraint();
+        return td_is_accepting(from, state(), seldom_null(&flag), error);
+      }
+      case 7: {
+        const td_constraint* from = constraint();
+        return td_is_finished(from, state(), seldom_null(&flag), error);
+      }
+      case 8: {
+        const td_constraint* from = constraint();
+        const std::string bytes   = mutated("{\"name\": \"abc\"");
+        const td_code code =
+            td_advance_bytes(from, state(), text(std::string_view(bytes).substr(0, below(8))),
+                             seldom_null(&next), error);
+        if (code == TD_OK) keep(next);
+        return code;
+      }
+      case 9:
+      case 10:
+        return batch(error);
+      case 11:
+      case 12:
+        return tree(error);
+      default:
+        return walk(error);
+    }
+  }
+
+  // A mask, a token of it or any other, and the states that follow.
+  td_code walk(td_error** error) {
+    const td_constraint* from = constraint();
+    const td_state* at        = state();
+    const std::size_t width   = td_vocabulary_mask_words(vocabularies_[0].get());
+    Words words(width);
+    const td_code code =
+        td_fill_mask(from, at, seldom_null(words.data()), one_of(50) ? width - 1 : width, error);
+    if (code != TD_OK) return code;
+    const td_state here = *at;
+    std::vector<td::TokenId> all;
+    td::for_each_allowed(words, [&](td::TokenId token) { all.push_back(token); });
+    std::vector<std::int32_t> tokens;
+    for (std::size_t i = 1 + below(3); i > 0; --i) {
+      tokens.push_back(all.empty() || one_of(4) ? token() : all[below(all.size())]);
+    }
+    td_state next{};
+    const td_code advanced = td_advance(from, &here, tokens[0], &next, nullptr);
+    const bool is_in = tokens[0] >= 0 && td::is_allowed(words, static_cast<std::size_t>(tokens[0]));
+    if (advanced != (is_in ? TD_OK : TD_NOT_ALLOWED)) FAIL("a mask that its advance contradicts");
+    if (advanced == TD_OK) keep(next);
+    std::size_t allowed = 0;
+    if (td_validate(from, &here, tokens.data(), tokens.size(), &allowed, nullptr) != TD_OK ||
+        allowed > tokens.size() || (allowed > 0) != is_in) {
+      FAIL("a draft that its first token contradicts");
+    }
+    td_state last{};
+    const td_code together = td_advance_tokens(from, &here, tokens.data(), allowed, &last, nullptr);
+    if (together != TD_OK) FAIL("tokens that were allowed");
+    keep(last);
+    return code;
+  }
+
+  td_code batch(td_error** error) {
+    const std::size_t rows = below(5), width = 140 + below(4);
+    std::vector<const td_constraint*> constraints;
+    std::vector<td_state> states;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < rows; ++i) {
+      constraints.push_back(constraint());
+      const td_state* at = state();
+      states.push_back(at == nullptr ? td_state{} : *at);
+      order.push_back(one_of(20) ? below(9) : rows - 1 - i);
+    }
+    Words words(9 * width);
+    td_mask_batch all{sizeof all,
+                      constraints.data(),
+                      states.data(),
+                      rows,
+                      one_of(2) ? nullptr : order.data(),
+                      seldom_null(words.data()),
+                      one_of(20) ? rows / 2 : rows,
+                      width};
+    if (one_of(40)) all.struct_size = below(99);
+    return td_fill_masks(one_of(2) ? nullptr : pool_, seldom_null(&all), error);
+  }
+
+  td_code tree(td_error** error) {
+    const std::size_t nodes = below(6), width = 140 + below(4);
+    std::vector<std::size_t> parents;
+    std::vector<std::int32_t> tokens;
+    for (std::size_t i = 0; i < nodes; ++i) {
+      parents.push_back(one_of(40) ? below(9) : i == 0 ? 0 : below(i));
+      tokens.push_back(token());
+    }
+    Words words(nodes * width);
+    std::vector<td_state> states(nodes);
+    std::vector<std::uint8_t> allowed(nodes);
+    td_mask_tree all{};
+    all.struct_size    = one_of(40) ? below(99) : sizeof all;
+    all.constraint     = constraint();
+    const td_state* at = state();
+    if (at != nullptr) all.root = *at;
+    all.parents        = seldom_null(parents.data());
+    all.tokens         = seldom_null(tokens.data());
+    all.count          = nodes;
+    all.words          = seldom_null(words.data());
+    all.row_words      = width;
+    all.states         = seldom_null(states.data());
+    all.allowed        = seldom_null(allowed.data());
+    const td_code code = td_fill_tree_masks(one_of(2) ? nullptr : pool_, seldom_null(&all), error);
+    for (std::size_t i = 0; code == TD_OK && i < nodes; ++i) {
+      if (all.states != nullptr && all.allowed != nullptr && allowed[i] == 1) keep(states[i]);
+    }
+    return code;
+  }
+
+  struct Made {
+    Constraint made;
+    std::vector<td_state> states;
+  };
+
+  std::mt19937_64 random_;
+  td_pool* pool_;
+  Pool kept_;
+  std::vector<td::Vocabulary> tokens_;
+  std::vector<Vocabulary> vocabularies_;
+  std::vector<Made> constraints_;
+  std::size_t current_ = 0;
+  td_state scratch_{};
+  std::map<td_code, std::size_t> codes_;
+};
+
+}  // namespace
+
+// TOOLDECODE_C_CALLS says how many calls: a million takes seconds, with sanitizers minutes.
+TEST_CASE("Calls at random, with whatever arguments, give codes and never end the program") {
+  const char* given      = std::getenv("TOOLDECODE_C_CALLS");
+  const std::size_t most = given != nullptr ? std::stoul(given) : 20'000;
+  RandomCalls calls(11);
+  for (std::size_t i = 0; i < most; ++i) calls.step();
+  const auto& codes = calls.codes();
+  CHECK(codes.at(TD_OK) > most / 4);
+  CHECK(codes.at(TD_ERROR_INVALID_ARGUMENT) > most / 100);
+  CHECK(codes.at(TD_ERROR_UNKNOWN_STATE) > most / 100);
+  CHECK(codes.size() > 8);
+}
