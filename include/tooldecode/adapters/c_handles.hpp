@@ -209,6 +209,12 @@ struct Tokens {
   return tokens;
 }
 
+/// What a specification describes.
+struct Built {
+  GrammarConstraint constraint;
+  std::optional<ToolCallFSM> calls{};  // of answers that may call tools
+};
+
 /// A specification with texts of its own.
 ///
 /// \par Errors  Refusal for null where there must be something
@@ -235,8 +241,8 @@ class Specification {
   /// The constraint, at a cost that the specification bounds.
   ///
   /// \param cancelled  see BuildBudget; may be null
-  [[nodiscard]] GrammarConstraint build(const VocabularyIndex& index,
-                                        const std::atomic<bool>* cancelled) const {
+  [[nodiscard]] Built build(const VocabularyIndex& index,
+                            const std::atomic<bool>* cancelled) const {
     const BuildBudget budget(limits(), cancelled);
     BuildBudget::spend(0);
     const std::string_view text = view(fields_.text, "text");
@@ -244,13 +250,13 @@ class Specification {
       case TD_TOOLS:
         return tools(index, text);
       case TD_JSON_SCHEMA:
-        return JsonSchemaConstraint::parse(index, text, schema_options());
+        return {JsonSchemaConstraint::parse(index, text, schema_options())};
       case TD_REGEX:
-        return RegexConstraint(index, text, limits());
+        return {RegexConstraint(index, text, limits())};
       case TD_EBNF:
-        return EbnfConstraint(index, text, or_else(fields_.root, "root"), limits());
+        return {EbnfConstraint(index, text, or_else(fields_.root, "root"), limits())};
       case TD_CHOICE:
-        return ChoiceConstraint(index, choices_);
+        return {ChoiceConstraint(index, choices_)};
       default:
         throw Error(Errc::invalid_option, "kind", fields_.kind, "must be a kind of constraint");
     }
@@ -318,11 +324,12 @@ class Specification {
     }
     return options;
   }
-  [[nodiscard]] GrammarConstraint tools(const VocabularyIndex& index, std::string_view text) const {
+  [[nodiscard]] Built tools(const VocabularyIndex& index, std::string_view text) const {
     require(fields_.format, "format");
     const NamedFormat& format = format_named(fields_.format);
-    return format.constrain(index, ToolSet::parse(text, limits()), choice_options(format))
-        .grammar();
+    ToolCallFSM calls =
+        format.constrain(index, ToolSet::parse(text, limits()), choice_options(format));
+    return {calls.grammar(), std::move(calls)};
   }
 
   td_specification fields_;
@@ -337,20 +344,29 @@ class Constrained {
  public:
   using State = GrammarConstraint::State;
 
-  Constrained(std::shared_ptr<const Tokens> tokens, GrammarConstraint constraint)
-      : tokens_(std::move(tokens)), constraint_(std::move(constraint)) {}
+  Constrained(std::shared_ptr<const Tokens> tokens, Built built)
+      : tokens_(std::move(tokens)),
+        constraint_(std::move(built.constraint)),
+        calls_(std::move(built.calls)) {}
 
   [[nodiscard]] const Tokens& tokens() const noexcept { return *tokens_; }
   [[nodiscard]] const GrammarConstraint& constraint() const noexcept { return constraint_; }
+  /// The constraint again, where its answers may call tools.
+  [[nodiscard]] const std::optional<ToolCallFSM>& calls() const noexcept { return calls_; }
   [[nodiscard]] std::size_t words() const noexcept {
     return mask_word_count(constraint_.vocabulary_size());
   }
 
   /// The same constraint in other memory, once this one's has grown too large.
   [[nodiscard]] Constrained renewed() const {
+    if (calls_) {
+      ToolCallFSM copy = *calls_;
+      copy.renew();
+      return {tokens_, {copy.grammar(), std::move(copy)}};
+    }
     GrammarConstraint copy = constraint_;
     copy.renew();
-    return {tokens_, std::move(copy)};
+    return {tokens_, {std::move(copy)}};
   }
 
   [[nodiscard]] State initial() const noexcept { return made(constraint_.initial()); }
@@ -407,6 +423,7 @@ class Constrained {
 
   std::shared_ptr<const Tokens> tokens_;
   GrammarConstraint constraint_;
+  std::optional<ToolCallFSM> calls_;
   // States below it are known to have been made, so that few checks ask the automaton, whose lock
   // is held while masks are made. Whoever raises it has seen the last of them.
   std::shared_ptr<std::atomic<std::size_t>> made_ = std::make_shared<std::atomic<std::size_t>>(0);

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -22,8 +23,10 @@
 
 #include <tooldecode/adapters/c_handles.hpp>
 #include <tooldecode/adapters/tooldecode.h>
+#include <tooldecode/constraint/call_stream.hpp>
 #include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/mask_view.hpp>
@@ -122,6 +125,38 @@ class Pool {
   ThreadPool threads_;  // ends first
 };
 
+/// A stream, and the events that its caller has.
+class Events {
+ public:
+  explicit Events(const ToolCallFSM& calls) : stream_(calls) {}
+
+  [[nodiscard]] CallStream& stream() noexcept { return stream_; }
+  /// Gives up what the caller had.
+  void clear() noexcept {
+    kept_.clear();
+    shown_.clear();
+  }
+  void add(std::vector<StreamEvent> events) {
+    for (StreamEvent& event : events) kept_.push_back(std::move(event));
+  }
+  /// All that were added since.
+  [[nodiscard]] std::span<const td_event> show() {
+    for (const StreamEvent& event : kept_) {
+      shown_.push_back({static_cast<std::int32_t>(event.kind) + TD_EVENT_TEXT,
+                        event.call,
+                        {event.text.data(), event.text.size()}});
+    }
+    return shown_;
+  }
+
+ private:
+  CallStream stream_;
+  std::deque<StreamEvent> kept_;  // whose texts stay where they are
+  std::vector<td_event> shown_;
+};
+static_assert(static_cast<int>(StreamEvent::Kind::answer_end) + TD_EVENT_TEXT ==
+              TD_EVENT_ANSWER_END);
+
 }  // namespace tooldecode::c_interface
 
 /// See tooldecode.h.
@@ -139,6 +174,10 @@ struct td_constraint {
 /// See tooldecode.h.
 struct td_pool {
   tooldecode::c_interface::Pool shared;
+};
+/// See tooldecode.h.
+struct td_call_stream {
+  tooldecode::c_interface::Events shared;
 };
 /// See tooldecode.h.
 struct td_compilation {
@@ -257,6 +296,25 @@ struct Rows {
     std::fill(all.begin() + static_cast<std::ptrdiff_t>(used), all.end(), 0U);
   }
 };
+
+/// Gives the events that a stream's reading brings.
+template <class Read>
+td_code give_events(td_call_stream* stream, const td_event** events, std::size_t* count,
+                    td_error** error, const Read& read) noexcept {
+  return call(error, [&] {
+    require(stream, "stream");
+    require(events, "events");
+    require(count, "event_count");
+    *events = nullptr;
+    *count  = 0;
+    stream->shared.clear();
+    read(stream->shared);
+    const auto all = stream->shared.show();
+    *events        = all.data();
+    *count         = all.size();
+    return TD_OK;
+  });
+}
 
 /// Runs a job on a pool, or here.
 template <class Task>
@@ -523,6 +581,40 @@ td_code td_forced_tokens(const td_constraint* constraint, const td_state* state,
         forced ? (*forced)(shared.constraint(), from, text) : only_tokens(shared, from);
     return give_all(std::span<const std::int32_t>(all), tokens, capacity, count);
   });
+}
+
+td_code td_call_stream_make(const td_constraint* constraint, td_call_stream** out,
+                            td_error** error) {
+  using namespace tooldecode::c_interface;
+  return make(out, error, [&] {
+    const auto& calls = shared_of(constraint).calls();
+    if (!calls) {
+      throw Refusal(TD_ERROR_INVALID_ARGUMENT, "constraint", "must be of the kind TD_TOOLS");
+    }
+    return new td_call_stream{Events(*calls)};
+  });
+}
+td_code td_call_stream_push(td_call_stream* stream, const int32_t* tokens, size_t count,
+                            const td_event** events, size_t* event_count, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return give_events(stream, events, event_count, error, [&](Events& all) {
+    for (const std::int32_t token : tokens_from(tokens, count)) all.add(all.stream().push(token));
+  });
+}
+td_code td_call_stream_push_bytes(td_call_stream* stream, td_text bytes, const td_event** events,
+                                  size_t* event_count, td_error** error) {
+  using namespace tooldecode::c_interface;
+  return give_events(stream, events, event_count, error,
+                     [&](Events& all) { all.add(all.stream().push(view(bytes, "bytes"))); });
+}
+td_code td_call_stream_finish(td_call_stream* stream, const td_event** events, size_t* event_count,
+                              td_error** error) {
+  using namespace tooldecode::c_interface;
+  return give_events(stream, events, event_count, error,
+                     [](Events& all) { all.add(all.stream().finish()); });
+}
+void td_call_stream_free(td_call_stream* stream) {
+  delete stream;
 }
 
 td_code td_fill_mask(const td_constraint* constraint, const td_state* state, uint32_t* words,

@@ -324,6 +324,49 @@ TOOLDECODE_C_API td_code td_forced_tokens(const td_constraint* constraint, const
                                           td_text before, int32_t* tokens, size_t capacity,
                                           size_t* count, td_error** error);
 
+/* ---- Answers while they are written ---- */
+
+/** Text, reasoning and calls out of one answer of a constraint of TD_TOOLS, see
+ * tooldecode::CallStream. One thread at a time. */
+typedef struct td_call_stream td_call_stream;
+
+/** What an answer has brought. */
+enum {
+  TD_EVENT_TEXT       = 1, /**< more of the text beside calls */
+  TD_EVENT_REASONING  = 2, /**< more of the block of reasoning, its delimiters left out */
+  TD_EVENT_CALL_BEGIN = 3, /**< a call to the tool of this name */
+  TD_EVENT_ARGUMENTS  = 4, /**< more of the JSON text of the call's arguments */
+  TD_EVENT_CALL_END   = 5, /**< the arguments are whole */
+  TD_EVENT_ANSWER_END = 6  /**< nothing follows */
+};
+
+/** One of the events of an answer. */
+typedef struct td_event {
+  int32_t kind; /**< TD_EVENT_* */
+  size_t call;  /**< which call of the answer, from 0; of its end, how many there were */
+  td_text text; /**< whole characters of UTF-8 */
+} td_event;
+
+/** The stream of an answer that begins; TD_ERROR_INVALID_ARGUMENT where `constraint` is not of
+ * TD_TOOLS. */
+TOOLDECODE_C_API td_code td_call_stream_make(const td_constraint* constraint, td_call_stream** out,
+                                             td_error** error);
+/** What the next tokens [count] bring: events [*event_count], which live until the next function gets
+ * the stream. An end token ends it. TD_ERROR_MALFORMED_CALL, with the byte, for what the constraint
+ * does not allow; nothing may follow. */
+TOOLDECODE_C_API td_code td_call_stream_push(td_call_stream* stream, const int32_t* tokens,
+                                             size_t count, const td_event** events,
+                                             size_t* event_count, td_error** error);
+/** The same for bytes, wherever tokens or characters begin and end. */
+TOOLDECODE_C_API td_code td_call_stream_push_bytes(td_call_stream* stream, td_text bytes,
+                                                   const td_event** events, size_t* event_count,
+                                                   td_error** error);
+/** The rest of an answer that has ended, wherever that is. */
+TOOLDECODE_C_API td_code td_call_stream_finish(td_call_stream* stream, const td_event** events,
+                                               size_t* event_count, td_error** error);
+/** Gives the handle back; null does nothing. */
+TOOLDECODE_C_API void td_call_stream_free(td_call_stream* stream);
+
 /* ---- Masks ---- */
 
 /** Writes the tokens that td_advance allows: words [word_count], which must be W. O(W) for a state
