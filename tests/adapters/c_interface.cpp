@@ -187,9 +187,18 @@ std::vector<Kind> kinds(const td::VocabularyIndex& index) {
       {"choice", choice, td::ChoiceConstraint(index, {"abc", "abd", "cab 1"})}};
 }
 
-// A pattern whose automaton has as many states as a budget lets it have.
+// A schema of so many patterns that nobody waits for it.
 td_specification endless() {
-  auto specification         = specification_of(TD_REGEX, "(a|b)*a(a|b){17}");
+  static const std::string patterns = [] {
+    std::string made = R"({"properties": {)";
+    for (int i = 0; i < 20'000; ++i) {
+      const std::string number = std::to_string(i);
+      made += (i == 0 ? "\"" : ", \"") + number + R"(": {"pattern": "^(a|b)*a(a|b){10}c)" + number +
+              R"($"})";
+    }
+    return made + "}}";
+  }();
+  auto specification         = specification_of(TD_JSON_SCHEMA, patterns);
   specification.limits.steps = ~std::uint64_t{0};
   specification.limits.bytes = ~std::uint64_t{0};
   return specification;
