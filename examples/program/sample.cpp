@@ -73,7 +73,7 @@ class Scores {
 };
 
 // One text; empty where it did not end in time.
-std::optional<std::string> sample(const td::ToolCallFSM& calls, const Scores& scores,
+std::optional<std::string> sample(const td::GrammarConstraint& calls, const Scores& scores,
                                   Distribution distribution, std::uint64_t seed,
                                   std::size_t max_tokens, td::TokenMask& mask) {
   std::string text;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <tooldecode/core/config.hpp>
 #include <tooldecode/tools/element_style.hpp>
 
 namespace tooldecode::tools {

@@ -255,7 +255,7 @@ class TagReader {
     Ends ends;
     const NodeId end  = read_end(fields, ends);
     const Json& inner = fields.get("content");
-    if (ends.texts.empty() && ends.controls.empty() && is_unlimited(inner)) {
+    if (ends.texts.empty() && ends.controls.empty() && ends_nowhere(inner)) {
       fields.fail("end", "must not be empty behind content that ends nowhere");
     }
     read.after = grammar_.sequence({content(fields, ends), end});
@@ -286,25 +286,6 @@ class TagReader {
     }
     return grammar_.choice(std::move(choices));
   }
-  // Whether a format has texts that nothing in it ends.
-  static bool is_unlimited(const Json& format) {
-    static constexpr std::string_view unlimited[]{
-        "any_text",       "any_tokens", "triggered_tags", "token_triggered_tags", "dispatch",
-        "token_dispatch", "star",       "plus",           "tags_with_separator"};
-    if (!format.is_object() || !format.contains("type") || !format["type"].is_string())
-      return false;
-    const auto type = format["type"].get<std::string>();
-    if (std::find(std::begin(unlimited), std::end(unlimited), type) != std::end(unlimited)) {
-      return true;
-    }
-    if (type == "optional" || type == "repeat") {
-      return format.contains("content") && is_unlimited(format["content"]);
-    }
-    if ((type != "sequence" && type != "or") || !format.contains("elements")) return false;
-    const Json& all = format["elements"];
-    return std::any_of(all.begin(), all.end(), is_unlimited);
-  }
-
   std::vector<ReadTag> read_tags(TagFields& fields) {
     std::vector<ReadTag> tags;
     for (const Json& one : fields.list("tags")) {
@@ -335,10 +316,10 @@ class TagReader {
     return grammar_.repeat(item, count, separator);
   }
   NodeId triggered_tags(TagFields& fields, const Ends& ends) {
-    return triggered(fields, read_tags(fields), ends, "tags", "begin");
+    return triggered(fields, read_tags(fields), ends, "tags");
   }
   NodeId triggered(TagFields& fields, const std::vector<ReadTag>& tags, const Ends& ends,
-                   std::string_view list, const std::string& begin) {
+                   std::string_view list) {
     (void)fields.list("triggers");
     const std::vector<std::string> triggers = fields.texts("triggers");
     const bool at_least_one                 = fields.flag("at_least_one", false);
@@ -348,7 +329,7 @@ class TagReader {
     std::vector<TextTurn> turns;
     std::vector<char> is_used(triggers.size(), 0);
     for (std::size_t i = 0; i < tags.size(); ++i) {
-      const std::string place = fields.pointer(list) + '/' + std::to_string(i) + '/' + begin;
+      const std::string place = fields.pointer(list) + '/' + std::to_string(i) + "/begin";
       if (tags[i].is_token) throw Error(Errc::malformed_document, place, "must be a string");
       std::optional<std::size_t> found;
       for (std::size_t k = 0; k < triggers.size(); ++k) {
@@ -363,16 +344,19 @@ class TagReader {
       const auto ways = turns_into(grammar_, triggers[*found], tags[i].begin, tags[i].after);
       turns.insert(turns.end(), ways.begin(), ways.end());
     }
-    for (std::size_t k = 0; k < triggers.size(); ++k) {
-      if (!is_used[k]) {
-        throw Error(Errc::malformed_document, fields.pointer("triggers") + '/' + std::to_string(k),
-                    "begins no tag");
-      }
-    }
+    require_used(fields, "triggers", is_used);
     if (at_least_one && once) return any_of(tags);
     const NodeId text =
         turning_text(grammar_, turns, without, once ? TurnCount::once : TurnCount::again);
     return at_least_one ? grammar_.sequence({any_of(tags), text}) : text;
+  }
+  static void require_used(const TagFields& fields, std::string_view field,
+                           const std::vector<char>& is_used) {
+    const auto unused = std::find(is_used.begin(), is_used.end(), 0);
+    if (unused == is_used.end()) return;
+    throw Error(Errc::malformed_document,
+                fields.pointer(field) + '/' + std::to_string(unused - is_used.begin()),
+                "begins no tag");
   }
   // The older form.
   NodeId structures(TagFields& fields) {
@@ -389,13 +373,13 @@ class TagReader {
                                          delimiter(grammar_, end)})});
       inner.finish();
     }
-    const NodeId node = triggered(fields, tags, {}, "structures", "begin");
+    const NodeId node = triggered(fields, tags, {}, "structures");
     fields.finish();
     return node;
   }
-  NodeId dispatch(TagFields& fields, const Ends& /*ends*/) {
+  NodeId dispatch(TagFields& fields, const Ends& ends) {
     std::vector<TextTurn> turns;
-    each_rule(fields, [&](const Json& pattern, const std::string& place, NodeId after) {
+    each_rule(fields, ends, [&](const Json& pattern, const std::string& place, NodeId after) {
       if (!pattern.is_string() || pattern.get_ref<const std::string&>().empty()) {
         throw Error(Errc::malformed_document, place, "must be a string that is not empty");
       }
@@ -408,14 +392,14 @@ class TagReader {
                         fields.flag("loop", true) ? TurnCount::again : TurnCount::once);
   }
   template <class Take>
-  void each_rule(TagFields& fields, const Take& take) {
+  void each_rule(TagFields& fields, const Ends& ends, const Take& take) {
     std::size_t number = 0;
     for (const Json& rule : fields.list("rules")) {
       const std::string place = fields.pointer("rules") + '/' + std::to_string(number++);
       if (!rule.is_array() || rule.size() != 2) {
         throw Error(Errc::malformed_document, place, "must be a pattern and a format");
       }
-      take(rule[0], place + "/0", format(rule[1], place + "/1", {}));
+      take(rule[0], place + "/0", format(rule[1], place + "/1", ends));
     }
   }
 
@@ -471,39 +455,26 @@ class TagReader {
                     "must be one of the trigger tokens");
       }
     }
-    for (std::size_t k = 0; k < triggers.size(); ++k) {
-      if (!is_used[k]) {
-        throw Error(Errc::malformed_document,
-                    fields.pointer("trigger_tokens") + '/' + std::to_string(k), "begins no tag");
-      }
-    }
-    const bool once      = fields.flag("stop_after_first", false);
+    require_used(fields, "trigger_tokens", is_used);
+    const TurnCount count =
+        fields.flag("stop_after_first", false) ? TurnCount::once : TurnCount::again;
     const NodeId first   = any_of(tags);
     const bool is_needed = fields.flag("at_least_one", false);
-    if (is_needed && once) return first;
-    const NodeId text = turning_tokens(triggers, without, first, once);
+    if (is_needed && count == TurnCount::once) return first;
+    const NodeId text = turning_tokens(grammar_, triggers, without, first, count);
     return is_needed ? grammar_.sequence({first, text}) : text;
   }
-  NodeId token_dispatch(TagFields& fields, const Ends& /*ends*/) {
+  NodeId token_dispatch(TagFields& fields, const Ends& ends) {
     std::vector<std::string> triggers;
     std::vector<NodeId> ways;
-    each_rule(fields, [&](const Json& pattern, const std::string& place, NodeId after) {
+    each_rule(fields, ends, [&](const Json& pattern, const std::string& place, NodeId after) {
       triggers.push_back(tokens_.control_name(pattern, place));
       ways.push_back(grammar_.sequence({grammar_.literal(tokens_.bytes(pattern, place)), after}));
     });
-    return turning_tokens(triggers, control_names(fields, "exclude_tokens"),
-                          grammar_.choice(std::move(ways)), !fields.flag("loop", true));
+    return turning_tokens(grammar_, triggers, control_names(fields, "exclude_tokens"),
+                          grammar_.choice(std::move(ways)),
+                          fields.flag("loop", true) ? TurnCount::again : TurnCount::once);
   }
-  // Any tokens but some, and some only where what they begin follows.
-  NodeId turning_tokens(const std::vector<std::string>& triggers, std::vector<std::string> without,
-                        NodeId turn, bool once) {
-    without.insert(without.end(), triggers.begin(), triggers.end());
-    const NodeId text = grammar_.lexeme(tools::any_tokens(without));
-    if (once) return grammar_.sequence({text, grammar_.optional(turn)});
-    return grammar_.sequence(
-        {grammar_.repeat(grammar_.sequence({text, turn}), {}, grammar_.empty()), text});
-  }
-
   Grammar& grammar_;
   TagTokens tokens_;
   const StructuralTagOptions& options_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string>
@@ -118,5 +119,21 @@ class TagFields {
   std::string pointer_;
   std::vector<std::string> asked_;
 };
+
+/// Whether a format has texts that nothing in it ends, so that what ends them must stand around it.
+[[nodiscard]] inline bool ends_nowhere(const nlohmann::ordered_json& format) {
+  static constexpr std::string_view open[]{
+      "any_text",       "any_tokens", "triggered_tags", "token_triggered_tags", "dispatch",
+      "token_dispatch", "star",       "plus",           "tags_with_separator"};
+  if (!format.is_object() || !format.contains("type") || !format["type"].is_string()) return false;
+  const auto& type = format["type"].get_ref<const std::string&>();
+  if (std::find(std::begin(open), std::end(open), type) != std::end(open)) return true;
+  if (type == "optional" || type == "repeat") {
+    return format.contains("content") && ends_nowhere(format["content"]);
+  }
+  if ((type != "sequence" && type != "or") || !format.contains("elements")) return false;
+  const auto& all = format["elements"];
+  return std::any_of(all.begin(), all.end(), ends_nowhere);
+}
 
 }  // namespace tooldecode::tools

@@ -4,17 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/text/dfa.hpp>
+#include <tooldecode/tools/turning_text.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <nlohmann/json.hpp>
@@ -55,6 +54,21 @@ namespace tooldecode::tools {
   rows[0].next[open] = 2;
   rows[0].accepting  = true;
   return std::make_shared<const text::Dfa>(rows);
+}
+
+/// Any tokens but some, and each trigger only where it turns into something else.
+///
+/// \param triggers  names of control tokens
+/// \param turn      a trigger and what follows it
+[[nodiscard]] inline NodeId turning_tokens(Grammar& grammar,
+                                           const std::vector<std::string>& triggers,
+                                           std::vector<std::string> without, NodeId turn,
+                                           TurnCount count) {
+  without.insert(without.end(), triggers.begin(), triggers.end());
+  const NodeId text = grammar.lexeme(any_tokens(without));
+  if (count == TurnCount::once) return grammar.sequence({text, grammar.optional(turn)});
+  return grammar.sequence(
+      {grammar.repeat(grammar.sequence({text, turn}), {}, grammar.empty()), text});
 }
 
 /// Looks tokens up in a vocabulary.
