@@ -189,7 +189,8 @@ class Check {
     }
     if (options_.format == "structural-tag") {
       const td::StructuralTagOptions options{.every_spelling = true};
-      if (!row["spec"].is_string()) return td::StructuralTagConstraint(cache_, row["spec"], options);
+      if (!row["spec"].is_string())
+        return td::StructuralTagConstraint(cache_, row["spec"], options);
       return td::StructuralTagConstraint::parse(cache_, row["spec"].get<std::string>(), options);
     }
     const auto spec = row["spec"].get<std::string>();
@@ -199,9 +200,9 @@ class Check {
 
   std::vector<Json> check_specified(const Json& row, const Json& id) {
     const bool is_document = options_.format == "structural-tag";  // in place of its text
-    if (options_.format == "json-schema" ? !row.contains("schema")
-                                         : !find_text(row, "spec") &&
-                                               !(is_document && row.contains("spec"))) {
+    if (options_.format == "json-schema"
+            ? !row.contains("schema")
+            : !find_text(row, "spec") && !(is_document && row.contains("spec"))) {
       throw td::Error(td::Errc::malformed_document, "",
                       options_.format == "json-schema" ? "a row has a schema" : "a row has a spec");
     }
@@ -370,15 +371,16 @@ void add_check(CLI::App& app) {
                 "vocabularies");
   sub->add_flag("--timing", options->timing,
                 "add microseconds per build and per mask, and the most memory so far");
-  sub->add_option("rows", options->rows,
-                  "JSONL (or .gz) with id, functions or tools, text and, if wanted, choice; "
-                  "without text, call_json or call_python is written in the format. With "
-                  "json-schema: id, schema and text; with ebnf: id, spec, text, and root where "
-                  "the first rule is not named so; with regex: id, spec and text; with structural-tag: id, "
-                  "spec, as JSON or as its text, and text; or in place of "
-                  "text, tests: a list of objects with text or data, and perhaps valid, each told "
-                  "as \"id#k\", k from 0. complete: false beside a text makes it the beginning "
-                  "of one")
+  sub->add_option(
+         "rows", options->rows,
+         "JSONL (or .gz) with id, functions or tools, text and, if wanted, choice; "
+         "without text, call_json or call_python is written in the format. With "
+         "json-schema: id, schema and text; with ebnf: id, spec, text, and root where "
+         "the first rule is not named so; with regex: id, spec and text; with structural-tag: id, "
+         "spec, as JSON or as its text, and text; or in place of "
+         "text, tests: a list of objects with text or data, and perhaps valid, each told "
+         "as \"id#k\", k from 0. complete: false beside a text makes it the beginning "
+         "of one")
       ->required();
   sub->add_option("--max-inflated", options->max_inflated,
                   "most bytes that a compressed file may inflate to")

@@ -13,6 +13,7 @@ namespace tooldecode::tools {
 
 /// What a value is, to styles that write it beside the value.
 enum class ElementKind : std::uint8_t { text, number, integer, truth, null, array, object };
+/// How many kinds there are.
 inline constexpr std::size_t element_kinds = 7;
 
 /// What may stand between an element's delimiters and its value, and is no part of it.
