@@ -149,7 +149,7 @@ TEST_CASE("Styles that nest write lists and objects as elements") {
   const Elements cohere("cohere_xml", kinds);
   CHECK(
       cohere.accepts("<cofl:value name=\"list\" type=\"list\"><cofl:value type=\"raw\">a"
-                     "</cofl:value>\n<cofl:value type=\"raw\"></cofl:value></cofl:value>"));
+                     "</cofl:value><cofl:value type=\"raw\"></cofl:value>\n</cofl:value>"));
   CHECK(cohere.accepts("<cofl:value name=\"list\" type=\"list\"></cofl:value>"));
   CHECK_FALSE(cohere.accepts("<cofl:value name=\"list\" type=\"json\">[]</cofl:value>"));
   CHECK(
@@ -173,7 +173,9 @@ TEST_CASE("Styles that nest write lists and objects as elements") {
   CHECK(m3.accepts(element("points", element("item", "a"))));
   CHECK(m3.accepts(element(
       "points", element("item", "]") + element("item", element("points", element("item", "b"))))));
+  CHECK(m3.accepts(element("points", "\n" + element("item", "a") + "\n")));
   CHECK_FALSE(m3.accepts(element("points", "")));
+  CHECK_FALSE(m3.accepts(element("points", "\n")));
   CHECK_FALSE(m3.accepts(
       element("points", element("item", "a") + element("item", "") + element("item", ""))));
   CHECK_FALSE(m3.accepts(element("points", element("item", "]<]minimax[>["))));

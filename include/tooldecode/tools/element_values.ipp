@@ -247,25 +247,33 @@ TOOLDECODE_INLINE NodeId ElementValues::items(const schema::ArrayForm& array,
     throw Error(Errc::unsupported_keyword, place,
                 "items as elements cannot be counted or kept apart");
   }
-  const auto count = static_cast<std::uint32_t>(array.prefix.size());
-  const auto left  = [&](std::uint32_t bound) {
+  if (array.length.max == 0) return array.length.min == 0 ? grammar_.empty() : grammar_.nothing();
+  const std::uint32_t least = std::max(1U, array.length.min);
+  const auto count          = static_cast<std::uint32_t>(array.prefix.size());
+  const auto left           = [&](std::uint32_t bound) {
     return bound == text::Occurrences::unbounded ? bound : bound > count ? bound - count : 0;
   };
-  NodeId rest = grammar_.repeat(item(array.rest), {left(array.length.min), left(array.length.max)},
-                                grammar_.empty());
+  NodeId some =
+      grammar_.repeat(item(array.rest), {left(least), left(array.length.max)}, grammar_.empty());
   for (std::uint32_t i = count; i-- > 0;) {
     std::vector<NodeId> then;
-    if (array.length.min <= i) then.push_back(grammar_.empty());
-    if (i < array.length.max) then.push_back(grammar_.sequence({item(array.prefix[i]), rest}));
-    rest = grammar_.choice(std::move(then));
+    if (least <= i) then.push_back(grammar_.empty());
+    if (i < array.length.max) then.push_back(grammar_.sequence({item(array.prefix[i]), some}));
+    some = grammar_.choice(std::move(then));
   }
-  return grammar_.sequence({rest, spellings_.space()});
+  // White space that is not around a list's value is around its items.
+  if (style_.padding == ElementPadding::none) {
+    some = grammar_.sequence({spellings_.space(), some});
+  }
+  return array.length.min == 0 ? grammar_.optional(some) : some;
 }
 
 TOOLDECODE_INLINE NodeId ElementValues::item(schema::FormId id) {
   const std::string& end = style_.after_item.empty() ? style_.after_value : style_.after_item;
-  return grammar_.sequence({spellings_.space(), delimiter(grammar_, style_.before_item),
-                            content(id), delimiter(grammar_, end)});
+  std::vector<NodeId> parts{delimiter(grammar_, style_.before_item), content(id),
+                            delimiter(grammar_, end)};
+  if (style_.padding == ElementPadding::none) parts.push_back(spellings_.space());
+  return grammar_.sequence(std::move(parts));
 }
 
 TOOLDECODE_INLINE NodeId ElementValues::padded(NodeId node) {
