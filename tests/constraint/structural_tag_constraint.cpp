@@ -1,7 +1,10 @@
+#include <cstddef>
 #include <string>
 
 #include <tooldecode/constraint/structural_tag_constraint.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
 
 #include <support/catch.hpp>
 #include <support/finite_language.hpp>
@@ -32,6 +35,21 @@ TEST_CASE("Masks of a structural tag are those of its texts written out") {
   CHECK(slow::accepts(whole, "xy<f>1, <f>2</f>, <f>1."));
   CHECK_FALSE(slow::accepts(whole, "xyz<f>1."));
   CHECK_FALSE(slow::accepts(whole, "xy."));
+}
+
+TEST_CASE("A token may reach past a text whose characters are counted") {
+  const Vocabulary vocabulary = slow::pieces_of({"bbaz"}, 1);
+  const auto constraint       = StructuralTagConstraint::parse(
+      vocabulary,
+      R"({"format": {"type": "sequence", "elements": [{"type": "any_text", "max_chars": 2},
+                                 {"type": "const_string", "value": "a"}]}})");
+  TokenMask mask(vocabulary.size());
+  constraint.fill_mask(constraint.initial(), mask.words());
+  for (std::size_t i = 0; i < vocabulary.size(); ++i) {
+    const auto token = static_cast<TokenId>(i);
+    CHECK(mask.contains(token) == constraint.advance(constraint.initial(), token).has_value());
+  }
+  CHECK(slow::accepts(constraint, "bba"));
 }
 
 TEST_CASE("A long text of turns has few states") {
