@@ -128,6 +128,23 @@ def test_expressions(folder):
     assert verdicts["refused"]["refused"].endswith(": malformed_pattern"), verdicts
 
 
+def test_structural_tags(folder):
+    tag = {"format": {"type": "triggered_tags", "triggers": ["<f"], "at_least_one": True, "tags": [
+        {"begin": "<f>", "content": {"type": "regex", "pattern": "[0-9]+"}, "end": "</f>"}]}}
+    texts = {"<f>12</f>": None, "<f>1</f> <f>2</f>": None, "<f></f>": 3, "1": 0, "<f>1</f><f": 10}
+    for spec in (tag, json.dumps(tag)):
+        verdicts, _ = run(folder, [{"id": text, "spec": spec, "text": text} for text in texts], format="structural-tag")
+        assert {text: verdicts[text]["error_at"] for text in texts} == texts, verdicts
+    refused = {"unknown": ({"format": {"type": "text"}}, "#/format/type: type"),
+               "tokens": ({"format": {"type": "any_text", "max_tokens": 2}}, "#/format/max_tokens: max_tokens"),
+               "text": ("{", "byte 1: malformed_json")}
+    verdicts, report = run(folder, [{"id": id, "spec": spec, "text": "a"} for id, (spec, _) in refused.items()],
+                           format="structural-tag")
+    assert {id: verdict["refused"] for id, verdict in verdicts.items()} == \
+        {id: said for id, (_, said) in refused.items()}, verdicts
+    assert "3 under specifications that are refused" in report, report
+
+
 def write_vocabulary(folder, *pieces):
     """A tokenizer of the printable bytes of ASCII, and of more tokens."""
     vocabulary = {chr(byte): byte - 33 for byte in range(33, 127)} | {"\u0120": 94}

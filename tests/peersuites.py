@@ -2,7 +2,7 @@
 
     python tests/peersuites.py PROGRAM [--all] [--show CLASS]
 
-Runs the cases of the kinds schema, ebnf, regex and chat through `tooldecode check` and counts, by suite and kind,
+Runs the cases of the kinds schema, ebnf, regex, stag (structural tags) and chat through `tooldecode check` and counts, by suite and kind,
 what is
 
     right       as the suite expects, a specification that is to be refused included
@@ -29,7 +29,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-KINDS = {"schema": "json-schema", "ebnf": "ebnf", "regex": "regex"}
+KINDS = {"schema": "json-schema", "ebnf": "ebnf", "regex": "regex", "stag": "structural-tag"}
 # What the models of a template write, by a part of the template's name.
 TEMPLATES = {
     "Qwen2.5": "hermes", "QwQ": "hermes", "Hermes-2": "hermes", "Hermes-3": "hermes", "MiMo-VL": "hermes",
@@ -43,7 +43,8 @@ COLUMNS = ("right", "refused", "convention", "wrong")
 
 # Errors by which a schema or an expression may be refused though the suite builds it.
 REFUSALS = {
-    "unsupported_keyword": "a combination of keywords that has no grammar",
+    "unsupported_keyword": "a combination of keywords that has no grammar, or a number of tokens or tokens without a "
+                           "text, of which grammars know nothing",
     "unsupported_pattern": "an expression that is not regular",
     "limit_exceeded": "past a limit",
     "unsatisfiable_schema": "no value conforms, and none of the suite's texts is one by its judges",
@@ -272,7 +273,7 @@ CONVENTIONS = {
         is_sound_schema),
     "repeated keys": (
         "a repeated key, about which JSON Schema says nothing",
-        lambda case: case["kind"] == "schema" and case.get("complete") is True and opens_twice(case["text"])),
+        lambda case: case["kind"] in ("schema", "stag") and case.get("complete") is True and opens_twice(case["text"])),
     "closed objects": (
         "conforms, and is refused by a library that closes objects and arrays of its own accord",
         is_closed_out),
@@ -330,12 +331,22 @@ def read_cases(path: pathlib.Path) -> list:
                 case = chat_of(case)
             elif case["kind"] not in KINDS:
                 continue
+            if case["kind"] == "stag":
+                case["spec"] = tag_of(case["spec"])
             try:
                 case["text"] = bytes.fromhex(case["text"]).decode() if "text" in case else ""
             except UnicodeDecodeError:
                 case["text"] = None
             cases.append(case)
     return cases
+
+
+def tag_of(arguments: list) -> str:
+    """The text of a structural tag, which the suite has as its text, as a value, or as two lists."""
+    if len(arguments) == 2:
+        structures = [{name.rstrip("_"): value for name, value in one.items()} for one in arguments[0]]
+        return json.dumps({"structures": structures, "triggers": arguments[1]})
+    return arguments[0] if isinstance(arguments[0], str) else json.dumps(arguments[0])
 
 
 def row_of(kind: str, number: int, texts: list) -> str:

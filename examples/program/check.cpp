@@ -14,6 +14,7 @@
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/regex_constraint.hpp>
+#include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/concepts.hpp>
@@ -52,9 +53,11 @@ struct CheckOptions {
   std::size_t max_inflated = max_inflated_bytes;
 };
 
-// Whether texts are of a schema, a grammar or an expression, each in its row, and not calls.
+// Whether texts are of a schema, a grammar, an expression or a structural tag, each in its row, and
+// not calls.
 bool is_specified(const std::string& format) {
-  return format == "json-schema" || format == "ebnf" || format == "regex";
+  return format == "json-schema" || format == "ebnf" || format == "regex" ||
+         format == "structural-tag";
 }
 
 td::Tokenizer open_tokenizer(const std::string& path, std::size_t max_inflated) {
@@ -184,13 +187,22 @@ class Check {
           cache_, row["schema"],
           td::SchemaOptions{.documented_order = options_.documented_order, .every_spelling = true});
     }
+    if (options_.format == "structural-tag") {
+      const td::StructuralTagOptions options{.every_spelling = true};
+      if (!row["spec"].is_string())
+        return td::StructuralTagConstraint(cache_, row["spec"], options);
+      return td::StructuralTagConstraint::parse(cache_, row["spec"].get<std::string>(), options);
+    }
     const auto spec = row["spec"].get<std::string>();
     if (options_.format == "regex") return td::RegexConstraint(cache_, spec);
     return td::EbnfConstraint(cache_, spec, find_text(row, "root").value_or("root"));
   }
 
   std::vector<Json> check_specified(const Json& row, const Json& id) {
-    if (options_.format == "json-schema" ? !row.contains("schema") : !find_text(row, "spec")) {
+    const bool is_document = options_.format == "structural-tag";  // in place of its text
+    if (options_.format == "json-schema"
+            ? !row.contains("schema")
+            : !find_text(row, "spec") && !(is_document && row.contains("spec"))) {
       throw td::Error(td::Errc::malformed_document, "",
                       options_.format == "json-schema" ? "a row has a schema" : "a row has a spec");
     }
@@ -328,8 +340,8 @@ void add_check(CLI::App& app) {
   auto options  = std::make_shared<CheckOptions>();
   CLI::App* sub = app.add_subcommand(
       "check",
-      "Walk texts through the constraint of their tools, schemas, grammars or expressions; one "
-      "verdict per text on stdout");
+      "Walk texts through the constraint of their tools, schemas, grammars, expressions or "
+      "structural tags; one verdict per text on stdout");
   sub->add_option(
          "--vocabulary", options->vocabulary,
          "tokenizer.json, GGUF, tokenizer.model, .tiktoken, tekken.json or .json.gz; or a directory with a tokenizer.json")
@@ -338,7 +350,8 @@ void add_check(CLI::App& app) {
          "--format", options->format,
          "call format, python or hermes; or json-schema: one JSON value, spaced freely, of the "
          "row's schema; ebnf: a text of the row's grammar, in GBNF or EBNF; regex: a text that the "
-         "row's expression, of ECMA-262, matches as a whole. A schema, grammar or expression that "
+         "row's expression, of ECMA-262, matches as a whole; structural-tag: a text of the row's "
+         "structural tag, XGrammar's. A schema, grammar, expression or tag that "
          "is refused gives \"refused\": \"<place>: <keyword or error>\" in place of "
          "\"accepted\"")
       ->required();
@@ -358,14 +371,16 @@ void add_check(CLI::App& app) {
                 "vocabularies");
   sub->add_flag("--timing", options->timing,
                 "add microseconds per build and per mask, and the most memory so far");
-  sub->add_option("rows", options->rows,
-                  "JSONL (or .gz) with id, functions or tools, text and, if wanted, choice; "
-                  "without text, call_json or call_python is written in the format. With "
-                  "json-schema: id, schema and text; with ebnf: id, spec, text, and root where "
-                  "the first rule is not named so; with regex: id, spec and text; or in place of "
-                  "text, tests: a list of objects with text or data, and perhaps valid, each told "
-                  "as \"id#k\", k from 0. complete: false beside a text makes it the beginning "
-                  "of one")
+  sub->add_option(
+         "rows", options->rows,
+         "JSONL (or .gz) with id, functions or tools, text and, if wanted, choice; "
+         "without text, call_json or call_python is written in the format. With "
+         "json-schema: id, schema and text; with ebnf: id, spec, text, and root where "
+         "the first rule is not named so; with regex: id, spec and text; with structural-tag: id, "
+         "spec, as JSON or as its text, and text; or in place of "
+         "text, tests: a list of objects with text or data, and perhaps valid, each told "
+         "as \"id#k\", k from 0. complete: false beside a text makes it the beginning "
+         "of one")
       ->required();
   sub->add_option("--max-inflated", options->max_inflated,
                   "most bytes that a compressed file may inflate to")

@@ -10,9 +10,12 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/philox.hpp>
+#include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
@@ -73,13 +76,16 @@ class Scores {
 };
 
 // One text; empty where it did not end in time.
-std::optional<std::string> sample(const td::ToolCallFSM& calls, const Scores& scores,
+//
+// C is any constraint with a vocabulary.
+template <td::Constraint C>
+std::optional<std::string> sample(const C& constraint, const Scores& scores,
                                   Distribution distribution, std::uint64_t seed,
                                   std::size_t max_tokens, td::TokenMask& mask) {
   std::string text;
-  auto state = calls.initial();
+  auto state = constraint.initial();
   for (std::size_t position = 0; position < max_tokens; ++position) {
-    calls.fill_mask(state, mask.words());
+    constraint.fill_mask(state, mask.words());
     const bool closing = position >= 24;
     td::TokenId best   = -1;
     double best_score  = -1e300;
@@ -95,69 +101,114 @@ std::optional<std::string> sample(const td::ToolCallFSM& calls, const Scores& sc
       }
     }
     if (best < 0) throw td::Error(td::Errc::invalid_option, text, "no token is allowed here");
-    const auto next = calls.advance(state, best);
+    const auto next = constraint.advance(state, best);
     if (!next) throw td::Error(td::Errc::invalid_option, text, "the mask allowed a wrong token");
-    if (calls.is_finished(*next)) return text;
-    text += calls.vocabulary().bytes(best);
+    if (constraint.is_finished(*next)) return text;
+    text += constraint.vocabulary().name(best);  // of a control token too: judges read texts
     state = *next;
   }
   return std::nullopt;
 }
 
+// Rows of files.
+std::vector<Json> read_rows(const SampleOptions& options) {
+  std::vector<Json> rows;
+  for (const std::string& path : options.rows) {
+    std::istringstream lines(read_file(path, options.max_inflated));
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.empty()) rows.push_back(td::tools::parse_exact_json(line));
+    }
+  }
+  return rows;
+}
+
+// Draws until there are texts enough.
+//
+// \param draw  gives a row of the output for its number, or nothing where a text did not end
+template <class Draw>
+void draw_all(const SampleOptions& options, const Draw& draw) {
+  std::size_t done = 0, unfinished = 0;
+  for (std::uint64_t i = 0; done < options.count; ++i) {
+    if (unfinished > options.count)
+      throw td::Error(td::Errc::limit_exceeded, "", "texts do not end");
+    const std::optional<Json> row = draw(i);
+    if (!row) {
+      ++unfinished;
+      continue;
+    }
+    ++done;
+    std::cout << row->dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    if (done % 1000 == 0) std::cerr << "  " << done << " of " << options.count << " ...\n";
+  }
+  std::cerr << done << " texts, " << unfinished << " more did not end in " << options.max_tokens
+            << " tokens\n";
+}
+
 void run_sample(const SampleOptions& options) {
-  const Format& format = format_named(options.format);
+  const bool is_tag    = options.format == "structural-tag";
+  const Format* format = is_tag ? nullptr : &format_named(options.format);
   const td::Tokenizer tokenizer =
       td::parse_tokenizer(read_file(options.vocabulary, options.max_inflated), options.vocabulary);
   const td::VocabularyIndex cache{tokenizer.vocabulary()};
   const Scores scores(tokenizer.vocabulary());
   td::TokenMask mask(tokenizer.vocabulary().size());
-  std::vector<td::ToolSet> sets;
-  for (const std::string& path : options.rows) {
-    std::istringstream lines(read_file(path, options.max_inflated));
-    for (std::string line; std::getline(lines, line);) {
-      if (line.empty()) continue;
-      const Json row  = td::tools::parse_exact_json(line);
-      const char* key = row.contains("functions") ? "functions"
-                        : row.contains("tools")   ? "tools"
-                                                  : "apis";
-      if (row.contains(key) && !row[key].empty()) sets.push_back(td::ToolSet::from_json(row[key]));
+  const auto distribution = [](std::uint64_t i) { return static_cast<Distribution>(i % 3); };
+  const auto described    = [&](std::uint64_t i, const std::string& text) {
+    return Json{{"distribution", static_cast<int>(distribution(i))},
+                   {"seed", options.seed + i},
+                   {"text", text}};
+  };
+  if (is_tag) {
+    std::vector<Json> specs;
+    for (const Json& row : read_rows(options)) {
+      if (!row.contains("spec")) {
+        throw td::Error(td::Errc::malformed_document, "rows", "a row has a spec");
+      }
+      specs.push_back(row["spec"].is_string()
+                          ? td::tools::parse_exact_json(row["spec"].get<std::string>())
+                          : row["spec"]);
     }
+    if (specs.empty()) throw td::Error(td::Errc::malformed_document, "rows", "no row has a spec");
+    draw_all(options, [&](std::uint64_t i) -> std::optional<Json> {
+      const Json& spec = specs[i % specs.size()];
+      const td::StructuralTagConstraint constraint(cache, spec);
+      const auto text =
+          sample(constraint, scores, distribution(i), options.seed + i, options.max_tokens, mask);
+      if (!text) return std::nullopt;
+      Json row    = described(i, *text);
+      row["spec"] = td::text::ExactNumber::rounded(spec);
+      return row;
+    });
+    return;
+  }
+  std::vector<td::ToolSet> sets;
+  for (const Json& row : read_rows(options)) {
+    const char* key = row.contains("functions") ? "functions"
+                      : row.contains("tools")   ? "tools"
+                                                : "apis";
+    if (row.contains(key) && !row[key].empty()) sets.push_back(td::ToolSet::from_json(row[key]));
   }
   if (sets.empty()) throw td::Error(td::Errc::malformed_document, "rows", "no row has tools");
-  std::size_t done = 0, unfinished = 0;
-  for (std::uint64_t i = 0; done < options.count; ++i) {
-    if (unfinished > options.count)
-      throw td::Error(td::Errc::limit_exceeded, "", "texts do not end");
+  draw_all(options, [&](std::uint64_t i) -> std::optional<Json> {
     const td::ToolSet& tools = sets[i % sets.size()];
-    const auto distribution  = static_cast<Distribution>(i % 3);
-    const auto calls         = format.constrain(cache, tools,
-                                                {.choice     = td::ToolChoice::required,
-                                                 .parallel   = i % 2 == 0,
-                                                 .whitespace = td::SchemaOptions{}.whitespace});
+    const auto calls         = format->constrain(cache, tools,
+                                                 {.choice     = td::ToolChoice::required,
+                                                  .parallel   = i % 2 == 0,
+                                                  .whitespace = td::SchemaOptions{}.whitespace});
     const auto text =
-        sample(calls, scores, distribution, options.seed + i, options.max_tokens, mask);
-    if (!text) {
-      ++unfinished;
-      continue;
-    }
-    ++done;
+        sample(calls, scores, distribution(i), options.seed + i, options.max_tokens, mask);
+    if (!text) return std::nullopt;
     Json parameters = Json::object();
     for (const td::Tool& tool : tools) parameters[tool.name] = tool.parameters;
     Json made = Json::array();
     for (const td::ToolCall& call : calls.parse(*text)) {
       made.push_back({{"name", call.name}, {"arguments", call.arguments}});
     }
-    std::cout << Json{{"distribution", static_cast<int>(distribution)},
-                      {"seed", options.seed + i},
-                      {"text", *text},
-                      {"calls", made},
-                      {"parameters", parameters}}
-                     .dump(-1, ' ', false, Json::error_handler_t::replace)
-              << '\n';
-    if (done % 1000 == 0) std::cerr << "  " << done << " of " << options.count << " ...\n";
-  }
-  std::cerr << done << " texts, " << unfinished << " more did not end in " << options.max_tokens
-            << " tokens\n";
+    Json row          = described(i, *text);
+    row["calls"]      = made;
+    row["parameters"] = parameters;
+    return row;
+  });
 }
 
 }  // namespace
@@ -166,17 +217,21 @@ void add_sample(CLI::App& app) {
   auto options  = std::make_shared<SampleOptions>();
   CLI::App* sub = app.add_subcommand(
       "sample",
-      "Draw calls from constraints by made-up logits; one JSON object per text on stdout");
+      "Draw calls, or texts of structural tags, from constraints by made-up logits; one JSON object "
+      "per text on stdout");
   sub->add_option("--vocabulary", options->vocabulary,
                   "tokenizer.json, GGUF, tokenizer.model, .tiktoken, tekken.json or .json.gz")
       ->required();
-  sub->add_option("--format", options->format, "call format: " + format_names())
+  sub->add_option("--format", options->format,
+                  "call format: " + format_names() + "; or structural-tag")
       ->capture_default_str();
   sub->add_option("--count", options->count, "how many texts")->capture_default_str();
   sub->add_option("--max-tokens", options->max_tokens, "most tokens of a text")
       ->capture_default_str();
   sub->add_option("--seed", options->seed, "of the made-up logits")->capture_default_str();
-  sub->add_option("rows", options->rows, "JSONL (or .gz) with functions or tools")->required();
+  sub->add_option("rows", options->rows,
+                  "JSONL (or .gz) with functions or tools; of structural tags, with spec")
+      ->required();
   sub->add_option("--max-inflated", options->max_inflated,
                   "most bytes that a compressed file may inflate to")
       ->capture_default_str();

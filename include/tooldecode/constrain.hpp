@@ -18,6 +18,7 @@
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/regex_constraint.hpp>
+#include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/token_trie.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>

@@ -53,6 +53,33 @@ inline Seeds grammar_seeds() {
   return with_corpus("grammar_text");
 }
 
+/// Structural tags: one for each group of formats, and the older form.
+inline Seeds structural_tag_seeds() {
+  return {
+      R"({"type": "structural_tag", "format": {"type": "sequence", "elements": [
+          {"type": "const_string", "value": "a"}, {"type": "regex", "pattern": "[ab]*c?"},
+          {"type": "optional", "content": {"type": "grammar", "grammar": "root ::= \"(\" root? \")\""}},
+          {"type": "any_text", "max_chars": 3, "excludes": ["x"]}]}})",
+      R"({"format": {"type": "triggered_tags", "triggers": ["<f"], "excludes": ["</"], "at_least_one": true,
+          "tags": [{"begin": "<f=a>", "content": {"type": "json_schema", "json_schema":
+            {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}}, "end": "</f>"},
+            {"begin": "<f=b>", "content": {"type": "any_text"}, "end": ["</f>", ""]}]}})",
+      R"({"format": {"type": "tags_with_separator", "separator": ",", "stop_after_first": false, "tags": [
+          {"begin": {"type": "token", "token": 1}, "content": {"type": "any_tokens"},
+           "end": {"type": "token", "token": "<tool_call>"}}]}})",
+      R"({"format": {"type": "or", "elements": [
+          {"type": "token_triggered_tags", "trigger_tokens": [1], "stop_after_first": true, "tags": [
+            {"begin": {"type": "token", "token": 1}, "content": {"type": "token", "token": "aa"}, "end": "b"}]},
+          {"type": "token_dispatch", "rules": [[1, {"type": "const_string", "value": "b"}]], "loop": false},
+          {"type": "dispatch", "rules": [["ab", {"type": "star", "content": {"type": "any_text"}}]]}]}})",
+      R"({"format": {"type": "json_schema", "style": "cohere_xml", "any_order": true, "max_whitespace_cnt": 3,
+          "json_schema": {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}},
+            "b": {"anyOf": [{"type": "string"}, {"$ref": "#"}]}}}}})",
+      R"({"format": {"type": "repeat", "min": 1, "max": -1, "content": {"type": "tag", "begin": "<p>", "end": "</p>",
+          "content": {"type": "qwen_xml_parameter", "json_schema": {"properties": {"a": {"type": "integer"}}}}}}})",
+      R"({"structures": [{"begin": "<f>", "schema": {"type": "string"}, "end": "</f>"}], "triggers": ["<"]})"};
+}
+
 /// Schemas: one for each group of keywords, those of tools, and the official suite's.
 inline Seeds schema_seeds() {
   Seeds seeds{

@@ -68,3 +68,25 @@ TEST_CASE(
   CHECK_FALSE(live(set(true, a)));
   CHECK_FALSE(live(set(false, never)));
 }
+
+TEST_CASE("A grammar takes in another's nodes, wherever they refer to") {
+  Grammar other, g;
+  const NodeId a = other.literal("a"), loop = other.reserve();
+  other.define(loop, other.choice({a, other.sequence({a, loop})}));
+  const NodeId set = other.keyed_set(
+      {.members = {{{"k"}, loop, true}}, .others = {}, .separator = other.literal(",")});
+  const NodeId list = other.repeat(set, {1, 2}, a);
+  const NodeId own = g.literal("b"), moved = g.append(other, list);
+  REQUIRE(g.size() == other.size() + 1);
+  CHECK(g[own].text == "b");
+  CHECK(g[g[moved].separator].text == "a");
+  const Grammar::Node& members = g[g[moved].children[0]];
+  REQUIRE(members.kind == Grammar::Kind::keyed_set);
+  CHECK(g[members.separator].text == ",");
+  const Grammar::Node& recursive = g[members.children[0]];
+  REQUIRE(recursive.kind == Grammar::Kind::reference);
+  const Grammar::Node& choice = g[recursive.children[0]];
+  CHECK(g[choice.children[0]].text == "a");
+  CHECK(g[choice.children[1]].children[1] == members.children[0]);
+  for (const char live : g.satisfiable()) CHECK(live != 0);
+}

@@ -230,6 +230,21 @@ class Grammar {
     nodes_[reserved.index()].children = {body};
   }
 
+  /// Takes in all nodes of another grammar, which has no parts of its own, and gives the node here
+  /// that one of them has become.
+  [[nodiscard]] NodeId append(const Grammar& other, NodeId node) {
+    const auto first = static_cast<std::uint32_t>(nodes_.size());
+    const auto moved = [&](NodeId id) { return NodeId(first + id.number()); };
+    nodes_.reserve(nodes_.size() + other.nodes_.size());
+    for (Node copy : other.nodes_) {
+      for (NodeId& child : copy.children) child = moved(child);
+      for (KeyedSet::Others& one : copy.others) one.value = moved(one.value);
+      copy.separator = moved(copy.separator);
+      (void)add(std::move(copy));
+    }
+    return moved(node);
+  }
+
   /// Leaves out the members that depend on members that are left out, themselves or by others.
   static void remove_dependent(const std::vector<KeyedSet::Dependence>& dependent,
                                std::vector<char>& live) {

@@ -63,7 +63,7 @@ enum class PlainForm : std::uint8_t {
 ///                  that holds the delimiter; Error{unsatisfiable_schema}
 class PlainText {
  public:
-  /// \param delimiter  ASCII, not empty
+  /// \param delimiter  UTF-8, not empty
   PlainText(Grammar& grammar, std::string delimiter)
       : grammar_(grammar),
         delimiter_(std::move(delimiter)),

@@ -17,12 +17,12 @@
 #include <tooldecode/schema/form.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/schema/reader.hpp>
-#include <tooldecode/schema/spellings.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/delimiter.hpp>
+#include <tooldecode/tools/keyed_elements.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
 #include <tooldecode/tools/plain_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
@@ -311,6 +311,7 @@ TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, tools::PlainText& 
                .others           = {},
                .separator        = grammar.empty(),
                .documented_order = options.documented_order};
+  tools::KeyedElements elements(set, before_key, after_key);
   schema::Reader reader(root);
   const auto value_of = [&](const std::string& key) {
     const auto [schema, pointer] = tools::argument_schema(tool, key);
@@ -325,21 +326,10 @@ TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, tools::PlainText& 
     tools::refuse_argument(tool, keys[i], tools::why_not_carried(keys[i], delimiters(), after_key));
     const bool is_required = std::find(required.begin(), required.end(), keys[i]) != required.end();
     const NodeId value     = grammar.tagged(argument_tag + i, value_of(keys[i]));
-    KeyedSet::Member member{{}, element(value), is_required};
-    for (const std::string& before : tools::delimiter_spellings(before_key)) {
-      for (const std::string& after : tools::delimiter_spellings(after_key)) {
-        member.spellings.push_back(before + keys[i] + after);
-      }
-    }
-    set.members.push_back(std::move(member));
+    elements.add(keys[i], element(value), is_required);
   }
   if (root.value("additionalProperties", Json(true)) != false) {
-    const NodeId value = element(value_of(""));
-    for (const std::string& before : tools::delimiter_spellings(before_key)) {
-      for (const std::string& after : tools::delimiter_spellings(after_key)) {
-        set.others.push_back({schema::Spellings::identifier(before, after), value});
-      }
-    }
+    elements.add_others(element(value_of("")));
   }
   for (const std::string& name : options.leading_keys) {
     const auto from = static_cast<std::ptrdiff_t>(set.leading);

@@ -1,0 +1,83 @@
+/// \file
+/// What element_style.hpp declares.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/tools/element_style.hpp>
+
+namespace tooldecode::tools {
+
+TOOLDECODE_INLINE std::span<const ElementStyle> element_styles() {
+  static const std::vector<ElementStyle> all = [] {
+    const auto deep_seek = [](const char* name, const char* gap) {
+      const std::string mark = "\uFF5CDSML\uFF5C" + std::string(gap) + "parameter";
+      return ElementStyle{
+          .name        = name,
+          .before_key  = '<' + mark + " name=\"",
+          .after_key   = "\"",
+          .before_kind = " string=\"",
+          .kinds       = {"true", "false", "", "false", "false", "false", "false"},
+          .after_kind  = "\">",
+          .after_value = "</" + mark + '>',
+          .padding     = ElementPadding::values,
+      };
+    };
+    return std::vector<ElementStyle>{
+        {.name        = "qwen_xml",
+         .before_key  = "<parameter=",
+         .after_key   = ">",
+         .after_value = "</parameter>"},
+        {.name        = "minimax_xml",
+         .before_key  = "<parameter name=\"",
+         .after_key   = "\">",
+         .after_value = "</parameter>"},
+        {.name         = "glm_xml",
+         .before_key   = "<arg_key>",
+         .after_key    = "</arg_key>",
+         .before_value = "<arg_value>",
+         .after_value  = "</arg_value>"},
+        deep_seek("deepseek_xml", ""),
+        deep_seek("deepseek_v4_1_xml", " "),
+        {.name        = "kimi_k3_xml",
+         .before_key  = "<|open|>argument key=\"",
+         .after_key   = "\"",
+         .before_kind = " type=\"",
+         .kinds       = {"string", "number", "integer", "boolean", "null", "array", "object"},
+         .after_kind  = "\"<|sep|>",
+         .after_value = "<|close|>argument<|sep|>"},
+        {.name        = "cohere_xml",
+         .before_key  = "<cofl:value name=\"",
+         .after_key   = "\"",
+         .before_kind = " type=\"",
+         .kinds       = {"raw", "json", "", "json", "json", "list", "dict"},
+         .after_kind  = "\">",
+         .after_value = "</cofl:value>",
+         .before_item = "<cofl:value",
+         .escapes     = true},
+        {.name          = "minimax_m3_xml",
+         .before_key    = "]<]minimax[>[<",
+         .after_key     = ">",
+         .after_value   = "]<]minimax[>[</",
+         .after_end_key = ">",
+         .padding       = ElementPadding::none,
+         .before_item   = "]<]minimax[>[<item>",
+         .after_item    = "]<]minimax[>[</item>",
+         .never_in_text = "]<]minimax[>["},
+    };
+  }();
+  return all;
+}
+
+TOOLDECODE_INLINE const ElementStyle* find_element_style(std::string_view name) {
+  for (const ElementStyle& style : element_styles()) {
+    if (style.name == name) return &style;
+  }
+  return nullptr;
+}
+
+}  // namespace tooldecode::tools

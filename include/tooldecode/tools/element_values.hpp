@@ -1,0 +1,86 @@
+/// \file
+/// ElementValues: the objects of a schema as elements, in one of the styles of models.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/grammar_builder.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/schema/reader.hpp>
+#include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/tools/element_style.hpp>
+#include <tooldecode/tools/keyed_elements.hpp>
+#include <tooldecode/tools/plain_text.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode::tools {
+
+/// Adds the objects of a schema to a Grammar, a property an element.
+///
+/// Strings are written as they are, up to the delimiter that closes them, any other value as JSON,
+/// and where a value may be either, both are texts of it; in styles that nest, lists and objects are
+/// elements again. A key that the schema does not name is an identifier, in a style with entities
+/// any text; in one that repeats the key behind the value there is none.
+///
+/// \par Complexity  as SchemaCompiler
+/// \par Threads     one at a time per Grammar
+/// \par Errors      those of Reader and GrammarBuilder; Error{unsupported_keyword} for a schema that
+///                  has no object, for keywords that make members depend on each other or on the
+///                  texts of their keys, and for values that the style cannot tell;
+///                  Error{unsupported_name}; Error{unsatisfiable_schema}
+/// \par Source      see element_styles
+class ElementValues {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  /// \param schema  the document that references point into; it outlives this
+  ElementValues(Grammar& grammar, const Json& schema, const ElementStyle& style,
+                const SchemaOptions& options);
+
+  /// The elements of an object that conforms.
+  [[nodiscard]] NodeId objects();
+
+ private:
+  [[nodiscard]] NodeId elements(const std::vector<schema::ObjectForm>& objects,
+                                const std::string& place);
+  [[nodiscard]] NodeId elements(const schema::ObjectForm& object, const std::string& place);
+  void add_others(KeyedSet& set, KeyedElements& elements, const schema::ObjectForm& object,
+                  const std::string& place);
+  // A key as it is written.
+  [[nodiscard]] std::string key(const std::string& name, const std::string& place) const;
+  // What follows a key up to the end of its value.
+  [[nodiscard]] NodeId content(schema::FormId id);
+  [[nodiscard]] NodeId make_content(schema::FormId id);
+  [[nodiscard]] NodeId text(const schema::Form& form, const std::string& place);
+  [[nodiscard]] NodeId json(schema::Form form, const std::string& place);
+  [[nodiscard]] NodeId lists(const std::vector<schema::ArrayForm>& arrays,
+                             const std::string& place);
+  [[nodiscard]] NodeId items(const schema::ArrayForm& array, const std::string& place);
+  [[nodiscard]] NodeId item(schema::FormId id);
+  [[nodiscard]] NodeId padded(NodeId node);
+
+  Grammar& grammar_;
+  const Json& schema_;
+  const ElementStyle& style_;
+  bool documented_order_;
+  NodeId first_;  // of the grammar's nodes that are made here
+  schema::Reader reader_;
+  schema::Spellings spellings_;
+  schema::GrammarBuilder json_;
+  PlainText plain_;
+  std::size_t depth_ = 0;
+  std::map<schema::FormId, std::optional<NodeId>> contents_;  // nothing while one is being made
+};
+
+}  // namespace tooldecode::tools
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/tools/element_values.ipp>
+#endif

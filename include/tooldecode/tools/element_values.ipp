@@ -1,0 +1,284 @@
+/// \file
+/// What element_values.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/schema/keywords.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/number_bounds.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/utf8_lexeme.hpp>
+#include <tooldecode/tools/carried_name.hpp>
+#include <tooldecode/tools/delimiter.hpp>
+#include <tooldecode/tools/element_style.hpp>
+#include <tooldecode/tools/element_values.hpp>
+#include <tooldecode/tools/keyed_elements.hpp>
+
+namespace tooldecode::tools {
+
+TOOLDECODE_INLINE ElementValues::ElementValues(Grammar& grammar, const Json& schema,
+                                               const ElementStyle& style,
+                                               const SchemaOptions& options)
+    : grammar_(grammar),
+      schema_(schema),
+      style_(style),
+      documented_order_(options.documented_order),
+      first_(static_cast<std::uint32_t>(grammar.size())),
+      reader_(schema, options.rules),
+      spellings_(grammar, text::ValueSyntax::json, options.whitespace, options.every_spelling),
+      json_(grammar, reader_, spellings_, options.documented_order,
+            options.every_spelling ? options.numbers : options.numbers.as_written()),
+      plain_(grammar, style.never_in_text.empty() ? style.after_value : style.never_in_text) {}
+
+TOOLDECODE_INLINE NodeId ElementValues::objects() {
+  const schema::FormId id = reader_.form(schema_, "#");
+  const auto objects      = reader_.forms[id].objects;
+  if (objects.empty()) {
+    throw Error(Errc::unsupported_keyword, "#", "elements are written of objects alone");
+  }
+  const NodeId node = elements(objects, "#");
+  if (grammar_.satisfiable(first_)[node.index()]) return node;
+  throw Error(Errc::unsatisfiable_schema, "#", "no object conforms to this schema");
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::elements(const std::vector<schema::ObjectForm>& objects,
+                                                 const std::string& place) {
+  std::vector<NodeId> all;
+  for (const schema::ObjectForm& object : objects) all.push_back(elements(object, place));
+  return grammar_.choice(std::move(all));
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::elements(const schema::ObjectForm& object,
+                                                 const std::string& place) {
+  if (!object.dependent.empty() || !object.together.empty()) {
+    throw Error(Errc::unsupported_keyword, place,
+                "elements that depend on each other are not supported");
+  }
+  KeyedSet set{.members          = {},
+               .others           = {},
+               .separator        = grammar_.empty(),
+               .count            = object.count,
+               .documented_order = documented_order_};
+  KeyedElements elements(set, style_.before_key, style_.after_key);
+  for (const schema::ObjectForm::Member& member : object.members) {
+    const std::string written = key(member.name, place);
+    std::vector<NodeId> value{content(member.value), delimiter(grammar_, style_.after_value)};
+    if (style_.repeats_key()) value.push_back(grammar_.literal(written + style_.after_end_key));
+    value.push_back(spellings_.space());
+    elements.add(written, grammar_.sequence(std::move(value)), member.required);
+  }
+  add_others(set, elements, object, place);
+  return grammar_.sequence({spellings_.space(), grammar_.keyed_set(set)});
+}
+
+TOOLDECODE_INLINE void ElementValues::add_others(KeyedSet& set, KeyedElements& elements,
+                                                 const schema::ObjectForm& object,
+                                                 const std::string& place) {
+  for (const schema::ObjectForm::Others& others : object.others) {
+    if (others.value == schema::nothing_form) continue;
+    if (!others.keys.empty()) {
+      throw Error(Errc::unsupported_keyword, place,
+                  "keys of elements are listed or any, and no pattern's");
+    }
+    if (style_.repeats_key()) {
+      // What is said of no key in particular does not ask for one.
+      if (others.value == schema::any_form) continue;
+      throw Error(Errc::unsupported_keyword, place,
+                  "keys that are not listed cannot be repeated behind their values");
+    }
+    const NodeId value = grammar_.sequence(
+        {content(others.value), delimiter(grammar_, style_.after_value), spellings_.space()});
+    if (!style_.escapes) {
+      elements.add_others(value);
+      continue;
+    }
+    const text::TextDfa keys = text::compile_whole_pattern(
+        pattern_of(style_.before_key) + "(?:[^\\u0000\"&<>]|&amp;|&lt;|&gt;|&quot;)+" +
+        pattern_of(style_.after_key));
+    set.others.push_back({std::make_shared<const text::Dfa>(text::utf8_lexeme(keys)), value});
+  }
+}
+
+TOOLDECODE_INLINE std::string ElementValues::key(const std::string& name,
+                                                 const std::string& place) const {
+  const auto refuse = [&](const std::string& why) {
+    refuse_name(place + "/properties/" + schema::escape_pointer(name), name, why);
+  };
+  if (!style_.escapes) {
+    const std::vector<std::string_view> delimiters{style_.before_key, style_.after_value};
+    if (const auto why = why_not_carried(name, delimiters, style_.after_key)) refuse(*why);
+    return name;
+  }
+  if (name.empty() || name.find('\0') != std::string::npos) refuse("it is empty or holds a zero");
+  std::string written;
+  for (const char c : name) {
+    const std::size_t known = std::string_view("&<>\"").find(c);
+    constexpr std::string_view entities[]{"&amp;", "&lt;", "&gt;", "&quot;"};
+    if (known == std::string_view::npos) {
+      written += c;
+    } else {
+      written += entities[known];
+    }
+  }
+  return written;
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::content(schema::FormId id) {
+  static constexpr std::size_t max_nested = 250;
+  const auto [at, fresh]                  = contents_.try_emplace(id);
+  std::optional<NodeId>& made             = at->second;  // references into a map stay
+  if (!fresh) {
+    if (!made) made = grammar_.reserve();
+    return *made;
+  }
+  if (++depth_ > max_nested) {
+    throw Error(Errc::limit_exceeded, reader_.forms.place_of(id), "schemas nest too deeply");
+  }
+  const NodeId node = make_content(id);
+  --depth_;
+  if (made) {
+    grammar_.define(*made, node);
+  } else {
+    made = node;
+  }
+  return *made;
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::make_content(schema::FormId id) {
+  const std::string place = reader_.forms.place_of(id);
+  const schema::Form form = reader_.forms[id];
+  if (style_.nests() && !style_.has_kinds() && id == schema::any_form) {
+    throw Error(Errc::unsupported_keyword, place, "this style has no elements of any value");
+  }
+  std::vector<std::pair<ElementKind, NodeId>> values;
+  if (!form.texts.empty()) values.emplace_back(ElementKind::text, text(form, place));
+  const auto add_json = [&](ElementKind kind, schema::Form part) {
+    if (!part.empty()) values.emplace_back(kind, padded(json(std::move(part), place)));
+  };
+  if (!style_.has_kinds() && !style_.nests()) {
+    schema::Form rest = form;
+    rest.texts.clear();
+    add_json(ElementKind::object, std::move(rest));
+  } else {
+    const std::size_t kinds = !form.texts.empty() + !form.numbers.empty() + form.null +
+                              (form.truth || form.falsehood) + !form.arrays.empty() +
+                              !form.objects.empty();
+    add_json(ElementKind::number, {.numbers = form.numbers});
+    // A lone number is a number; beside other kinds an integer may be called one.
+    if (kinds > 1 && !style_.kinds[static_cast<std::size_t>(ElementKind::integer)].empty()) {
+      schema::Form integers{.numbers = form.numbers};
+      for (schema::NumberForm& one : integers.numbers) {
+        one.kinds = one.kinds & text::NumberKinds::integers;
+      }
+      std::erase_if(integers.numbers, [](const schema::NumberForm& one) {
+        return one.kinds == text::NumberKinds::none;
+      });
+      add_json(ElementKind::integer, std::move(integers));
+    }
+    add_json(ElementKind::truth, {.truth = form.truth, .falsehood = form.falsehood});
+    add_json(ElementKind::null, {.null = form.null});
+    if (!style_.nests()) {
+      add_json(ElementKind::array, {.arrays = form.arrays});
+      add_json(ElementKind::object, {.objects = form.objects});
+    } else {
+      if (!form.arrays.empty()) {
+        values.emplace_back(ElementKind::array, padded(lists(form.arrays, place)));
+      }
+      if (!form.objects.empty()) {
+        values.emplace_back(ElementKind::object, elements(form.objects, place));
+      }
+    }
+  }
+  std::vector<NodeId> choices;
+  for (const auto& [kind, value] : values) {
+    if (!style_.has_kinds()) {
+      choices.push_back(value);
+      continue;
+    }
+    const std::string& name = style_.kinds[static_cast<std::size_t>(kind)];
+    choices.push_back(grammar_.sequence(
+        {delimiter(grammar_, style_.before_kind + name + style_.after_kind), value}));
+  }
+  const NodeId value = grammar_.choice(std::move(choices));
+  if (style_.before_value.empty()) return value;
+  return grammar_.sequence({spellings_.space(), delimiter(grammar_, style_.before_value), value});
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::text(const schema::Form& form, const std::string& place) {
+  const bool is_open =
+      std::find(form.texts.begin(), form.texts.end(), schema::StringForm{}) != form.texts.end();
+  schema::Form texts;
+  texts.texts       = is_open ? std::vector<schema::StringForm>{{}} : form.texts;
+  const NodeId node = plain_.value(reader_, reader_.forms.add(std::move(texts)), place);
+  return is_open || style_.padding != ElementPadding::any ? node : padded(node);
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::json(schema::Form form, const std::string& place) {
+  try {
+    return json_.value(reader_.forms.add(std::move(form)));
+  } catch (const Error& error) {
+    throw error.under(place);
+  }
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::lists(const std::vector<schema::ArrayForm>& arrays,
+                                              const std::string& place) {
+  std::vector<NodeId> all;
+  for (const schema::ArrayForm& array : arrays) all.push_back(items(array, place));
+  return grammar_.choice(std::move(all));
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::items(const schema::ArrayForm& array,
+                                              const std::string& place) {
+  if (array.unique || !array.contains.empty()) {
+    throw Error(Errc::unsupported_keyword, place,
+                "items as elements cannot be counted or kept apart");
+  }
+  if (array.length.max == 0) return array.length.min == 0 ? grammar_.empty() : grammar_.nothing();
+  const std::uint32_t least = std::max(1U, array.length.min);
+  const auto count          = static_cast<std::uint32_t>(array.prefix.size());
+  const auto left           = [&](std::uint32_t bound) {
+    return bound == text::Occurrences::unbounded ? bound : bound > count ? bound - count : 0;
+  };
+  NodeId some =
+      grammar_.repeat(item(array.rest), {left(least), left(array.length.max)}, grammar_.empty());
+  for (std::uint32_t i = count; i-- > 0;) {
+    std::vector<NodeId> then;
+    if (least <= i) then.push_back(grammar_.empty());
+    if (i < array.length.max) then.push_back(grammar_.sequence({item(array.prefix[i]), some}));
+    some = grammar_.choice(std::move(then));
+  }
+  // White space that is not around a list's value is around its items.
+  if (style_.padding == ElementPadding::none) {
+    some = grammar_.sequence({spellings_.space(), some});
+  }
+  return array.length.min == 0 ? grammar_.optional(some) : some;
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::item(schema::FormId id) {
+  const std::string& end = style_.after_item.empty() ? style_.after_value : style_.after_item;
+  std::vector<NodeId> parts{delimiter(grammar_, style_.before_item), content(id),
+                            delimiter(grammar_, end)};
+  if (style_.padding == ElementPadding::none) parts.push_back(spellings_.space());
+  return grammar_.sequence(std::move(parts));
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::padded(NodeId node) {
+  if (style_.padding == ElementPadding::none) return node;
+  return grammar_.sequence({spellings_.space(), node, spellings_.space()});
+}
+
+}  // namespace tooldecode::tools

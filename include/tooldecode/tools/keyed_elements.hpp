@@ -1,0 +1,52 @@
+/// \file
+/// KeyedElements: members that are written as elements, each between delimiters of its own.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/tools/delimiter.hpp>
+
+namespace tooldecode::tools {
+
+/// Collects the members of a KeyedSet whose keys stand between two delimiters, in every spelling of
+/// these.
+///
+/// \par Complexity  O(spellings of the delimiters x bytes of the key) per member
+/// \par Threads     one at a time
+class KeyedElements {
+ public:
+  /// \param set  what members are added to
+  KeyedElements(KeyedSet& set, std::string_view before_key, std::string_view after_key)
+      : set_(set),
+        before_(delimiter_spellings(before_key)),
+        after_(delimiter_spellings(after_key)) {}
+
+  /// \param value  what follows the key's end
+  void add(const std::string& key, NodeId value, bool required) {
+    KeyedSet::Member member{{}, value, required};
+    for (const std::string& before : before_) {
+      for (const std::string& after : after_) member.spellings.push_back(before + key + after);
+    }
+    set_.members.push_back(std::move(member));
+  }
+  /// Members of any other key that is an identifier.
+  void add_others(NodeId value) {
+    for (const std::string& before : before_) {
+      for (const std::string& after : after_) {
+        set_.others.push_back({schema::Spellings::identifier(before, after), value});
+      }
+    }
+  }
+
+ private:
+  KeyedSet& set_;
+  std::vector<std::string> before_, after_;
+};
+
+}  // namespace tooldecode::tools

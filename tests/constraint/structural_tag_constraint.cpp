@@ -1,0 +1,81 @@
+#include <cstddef>
+#include <string>
+
+#include <tooldecode/constraint/structural_tag_constraint.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+
+#include <support/catch.hpp>
+#include <support/finite_language.hpp>
+
+using namespace tooldecode;
+
+TEST_CASE("Masks of a structural tag are those of its texts written out") {
+  const char* tag = R"({"type": "structural_tag", "format": {"type": "sequence", "elements": [
+    {"type": "any_text", "max_chars": 2, "excludes": ["é", "a", "<"]},
+    {"type": "tags_with_separator", "separator": ", ", "stop_after_first": false, "at_least_one": true,
+     "tags": [{"begin": "<f>", "content": {"type": "regex", "pattern": "[12]"}, "end": ["</f>", ""]}]},
+    {"type": "const_string", "value": "."}]}})";
+  // The same without what has too many texts to be written out.
+  nlohmann::ordered_json few                       = nlohmann::ordered_json::parse(tag);
+  few["format"]["elements"][0]                     = {{"type", "regex"}, {"pattern", "b?"}};
+  few["format"]["elements"][1]["stop_after_first"] = true;
+  slow::Language texts;
+  for (const char* before : {"", "b"}) {
+    for (const char* inner : {"1", "2"}) {
+      for (const char* end : {"</f>", ""}) {
+        texts.insert(std::string(before) + "<f>" + inner + end + ".");
+      }
+    }
+  }
+  const StructuralTagConstraint constraint(slow::pieces_of(texts, 7), few);
+  CHECK(slow::check_masks(constraint, texts, 7, 40, control_open) > 100);
+  const auto whole = StructuralTagConstraint::parse(slow::pieces_of(texts, 7), tag);
+  CHECK(slow::accepts(whole, "xy<f>1, <f>2</f>, <f>1."));
+  CHECK_FALSE(slow::accepts(whole, "xyz<f>1."));
+  CHECK_FALSE(slow::accepts(whole, "xy."));
+}
+
+TEST_CASE("A token may reach past a text whose characters are counted") {
+  const Vocabulary vocabulary = slow::pieces_of({"bbaz"}, 1);
+  const auto constraint       = StructuralTagConstraint::parse(
+      vocabulary,
+      R"({"format": {"type": "sequence", "elements": [{"type": "any_text", "max_chars": 2},
+                                 {"type": "const_string", "value": "a"}]}})");
+  TokenMask mask(vocabulary.size());
+  constraint.fill_mask(constraint.initial(), mask.words());
+  for (std::size_t i = 0; i < vocabulary.size(); ++i) {
+    const auto token = static_cast<TokenId>(i);
+    CHECK(mask.contains(token) == constraint.advance(constraint.initial(), token).has_value());
+  }
+  CHECK(slow::accepts(constraint, "bba"));
+}
+
+TEST_CASE("A long text of turns has few states") {
+  const auto constraint = StructuralTagConstraint::parse(
+      slow::pieces_of({"ab"}, 1),
+      R"({"format": {"type": "triggered_tags", "triggers": ["<f"], "tags": [
+         {"begin": "<f>", "content": {"type": "any_text"}, "end": "</f>"}]}})");
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += "a <f>b</f>";
+  CHECK(slow::accepts(constraint, text));
+  CHECK_FALSE(slow::accepts(constraint, text + "<f"));
+  CHECK(constraint.automaton().size() < 40);
+}
+
+TEST_CASE("A tag's text that is no JSON, or too much, is refused") {
+  const Vocabulary vocabulary = slow::pieces_of({"a"}, 1);
+  const auto error_of         = [&](const char* tag, const StructuralTagOptions& options = {}) {
+    try {
+      (void)StructuralTagConstraint::parse(vocabulary, tag, options);
+    } catch (const Error& error) {
+      return std::string(name(error.code())) + ' ' + error.where();
+    }
+    return std::string("none");
+  };
+  CHECK(error_of("{").starts_with("malformed_json"));
+  CHECK(error_of(R"({"format": {"type": "tag"}})") == "malformed_document #/format");
+  CHECK(error_of(R"({"format": {"type": "regex", "pattern": "[a-z]{1,200}"}})",
+                 {.limits = {.steps = 1000}}) == "limit_exceeded #/format/pattern");
+}
