@@ -23,6 +23,7 @@
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/regex_constraint.hpp>
+#include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
@@ -141,7 +142,10 @@ constexpr std::string_view schema =
 constexpr std::string_view pattern = "[a-e]{2,5}(: [0-9]+)?";
 constexpr std::string_view grammar = R"(start ::= "[" item ("," item)* "]"
 item ::= [a-c]+ | start)";
-const td_text labels[]             = {{"abc", 3}, {"abd", 3}, {"cab 1", 5}};
+constexpr std::string_view tag =
+    R"({"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": ["<a"], "tags": [
+      {"begin": "<ab>", "content": {"type": "regex", "pattern": "[0-9]{1,3}"}, "end": "</a>"}]}})";
+const td_text labels[] = {{"abc", 3}, {"abd", 3}, {"cab 1", 5}};
 
 // Each kind of constraint, by the C interface and by the library itself.
 struct Kind {
@@ -184,7 +188,9 @@ std::vector<Kind> kinds(const td::VocabularyIndex& index) {
       {"schema without white space", values, td::JsonSchemaConstraint::parse(index, schema, tight)},
       {"regex", specification_of(TD_REGEX, pattern), td::RegexConstraint(index, pattern)},
       {"grammar", ebnf, td::EbnfConstraint(index, grammar, "start")},
-      {"choice", choice, td::ChoiceConstraint(index, {"abc", "abd", "cab 1"})}};
+      {"choice", choice, td::ChoiceConstraint(index, {"abc", "abd", "cab 1"})},
+      {"structural tag", specification_of(TD_STRUCTURAL_TAG, tag),
+       td::StructuralTagConstraint::parse(index, tag)}};
 }
 
 // A schema of so many patterns that nobody waits for it.

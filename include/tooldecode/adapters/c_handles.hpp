@@ -27,6 +27,7 @@
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/regex_constraint.hpp>
+#include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
@@ -257,6 +258,8 @@ class Specification {
         return {EbnfConstraint(index, text, or_else(fields_.root, "root"), limits())};
       case TD_CHOICE:
         return {ChoiceConstraint(index, choices_)};
+      case TD_STRUCTURAL_TAG:
+        return {StructuralTagConstraint::parse(index, text, {.limits = limits()})};
       default:
         throw Error(Errc::invalid_option, "kind", fields_.kind, "must be a kind of constraint");
     }

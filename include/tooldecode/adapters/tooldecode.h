@@ -191,11 +191,12 @@ typedef struct td_constraint td_constraint;
 
 /** What a constraint is made of; later versions may add kinds. */
 enum {
-  TD_TOOLS       = 1, /**< an answer that may call tools, see tooldecode::ToolCallFSM */
-  TD_JSON_SCHEMA = 2, /**< one value of a JSON Schema */
-  TD_REGEX       = 3, /**< a text that an ECMA-262 pattern matches as a whole */
-  TD_EBNF        = 4, /**< a text of a grammar in GBNF, EBNF or Lark's form */
-  TD_CHOICE      = 5  /**< one of some texts */
+  TD_TOOLS          = 1, /**< an answer that may call tools, see tooldecode::ToolCallFSM */
+  TD_JSON_SCHEMA    = 2, /**< one value of a JSON Schema */
+  TD_REGEX          = 3, /**< a text that an ECMA-262 pattern matches as a whole */
+  TD_EBNF           = 4, /**< a text of a grammar in GBNF, EBNF or Lark's form */
+  TD_CHOICE         = 5, /**< one of some texts */
+  TD_STRUCTURAL_TAG = 6  /**< the JSON that XGrammar, vLLM and SGLang take under this name */
 };
 
 /** Whether an answer makes calls. */
@@ -227,7 +228,7 @@ typedef struct td_specification {
   size_t struct_size; /**< sizeof(td_specification) */
   int32_t kind;       /**< TD_TOOLS, TD_JSON_SCHEMA, ... */
 
-  td_text text; /**< the tool documents as JSON, the schema, the pattern, or the grammar */
+  td_text text;           /**< the tool documents as JSON, the schema, pattern, grammar, or tag */
   const td_text* choices; /**< [choice_count] TD_CHOICE: the texts, of any bytes */
   size_t choice_count;    /**< one or more, of TD_CHOICE */
   const char* root;       /**< TD_EBNF: the rule that whole texts match; null: "root" */
