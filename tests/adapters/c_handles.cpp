@@ -29,7 +29,7 @@ Failure failure_of(const Exception& exception) {
 
 Constrained constrained(const std::string& pattern) {
   const auto tokens = make_tokens(test::byte_vocabulary(), nullptr, nullptr);
-  return {tokens, RegexConstraint(tokens->index, pattern)};
+  return {tokens, {RegexConstraint(tokens->index, pattern)}};
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class Distances {
  public:
   static constexpr std::size_t never = 1'000'000;
 
-  Distances(const Machine& machine, const Tokens& banned) : machine_(machine) {
+  Distances(const Machine& machine, const Tokens& banned) {
     find(machine.initial());
     std::vector<std::vector<std::size_t>> next;
     for (std::size_t i = 0; i < states.size(); ++i) {
@@ -68,9 +68,6 @@ class Distances {
 
   std::vector<Machine::State> states;
   std::vector<std::size_t> distances;
-
- private:
-  const Machine& machine_;
 };
 
 struct Seen {
@@ -186,7 +183,7 @@ TEST_CASE("a search that is given up is counted, and a token is left") {
   const Machine machine{calls, {}, &names};
   Distances all{machine, {}};
   std::size_t given_up = 0;
-  for (const std::uint64_t steps : {0, 30, 60}) {
+  for (const std::uint64_t steps : {0U, 30U, 60U}) {
     for (std::size_t i = 0; i < all.states.size(); ++i) {
       for (std::size_t remaining = all.distances[i]; remaining < 12; ++remaining) {
         td::ToolDecCompletions completions{machine, {.max_steps = steps}};

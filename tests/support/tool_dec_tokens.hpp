@@ -52,7 +52,7 @@ inline TokenId id(std::string_view text) {
 inline Tokens ids(std::string_view text) {
   Tokens tokens;
   while (!text.empty()) {
-    ssize_t length = text.size();
+    std::size_t length = text.size();
     while (!vocabulary().find(text.substr(0, length))) --length;
     tokens.push_back(id(text.substr(0, length)));
     text.remove_prefix(length);

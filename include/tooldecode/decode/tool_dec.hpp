@@ -13,6 +13,7 @@
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/sequential.hpp>
+#include <tooldecode/decode/tool_dec_completions.hpp>  // how answers end, for Ending
 #include <tooldecode/decode/tool_dec_machine.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 

@@ -237,6 +237,3 @@ class ToolDecMachine {
 static_assert(Constraint<ToolDecMachine>);
 
 }  // namespace tooldecode
-
-// Which makes a Decoder over this machine know how answers of it end.
-#include <tooldecode/decode/tool_dec_completions.hpp>
