@@ -12,6 +12,8 @@
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/string_escape.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/text/utf8_lexeme.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 #include <support/catch.hpp>
 #include <support/random_vocabulary.hpp>
@@ -234,6 +236,34 @@ TEST_CASE("A mask inside strings of any pattern and length does") {
                                          length);
       const NodeId root = grammar.sequence({text, grammar.literal(random() % 2 ? "}" : ", 1")});
       if (!grammar.satisfiable()[root.index()]) continue;
+      judge(vocabulary, shared, shared.automaton().add(grammar, root), random, judged);
+    }
+  }
+  CHECK(judged.states > 500);
+  CHECK(judged.large > 100);
+}
+
+TEST_CASE("A mask inside counted text that no mark closes holds the tokens that reach past it") {
+  const char* patterns[] = {"^[^<]*$", "^[\\w .-]*$", "^[^]*$", "^\\S*$"};
+  Judged judged;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    std::mt19937 random(seed);
+    const Vocabulary vocabulary = test::random_vocabulary(seed % 4);
+    const ByteTrie trie         = make_trie(vocabulary);
+    const TokenClasses classes(trie, vocabulary.size());
+    SharedStates shared(vocabulary, trie, classes);
+    for (int i = 0; i < 3; ++i) {
+      const char* pattern = patterns[random() % std::size(patterns)];
+      Occurrences length{static_cast<std::uint32_t>(random() % 3), 0};
+      length.max = length.min + static_cast<std::uint32_t>(random() % 9);
+      INFO("seed " << seed << ", pattern " << pattern << ", " << length.min << " to "
+                   << length.max);
+      Grammar grammar;
+      const NodeId text = grammar.lexeme(
+          std::make_shared<const Dfa>(utf8_lexeme(compile_pattern(pattern))), length);
+      const NodeId end =
+          grammar.literal(std::vector<std::string>{"a", "\n<", "1b", ""}[random() % 4]);
+      const NodeId root = grammar.sequence({text, end, grammar.optional(grammar.literal("12"))});
       judge(vocabulary, shared, shared.automaton().add(grammar, root), random, judged);
     }
   }

@@ -43,7 +43,8 @@ class LexemeSlice {
               const text::Dfa& dfa, text::Dfa::State state, core::ByteTrie::NodeIndex node)
       : vocabulary_size_(vocabulary.size()), classes_(&classes) {
     if (node == 0) plain_ = classes.find(dfa, state);
-    past_ = build(vocabulary, trie, dfa, state, node);
+    past_             = build(vocabulary, trie, dfa, state, node);
+    may_end_in_class_ = plain_ && plain_->counts && dfa.may_end_inside();
     if (plain_ && plain_->counts) {
       staying_.resize(std::max(staying_.size(), classes.by_characters(plain_->k).size()));
     }
@@ -108,7 +109,10 @@ class LexemeSlice {
   /// The tokens that end with the lexeme's closing.
   [[nodiscard]] const std::vector<Closing>& closing() const noexcept { return closing_; }
   /// Whether the lexeme may end where it may also go on; `past` lacks the tokens that end it there.
-  [[nodiscard]] bool may_end_inside() const noexcept { return may_end_inside_; }
+  /// Those that add at most `limit` units may stay inside, and need not.
+  [[nodiscard]] bool may_end_inside(std::uint32_t limit) const noexcept {
+    return may_end_inside_ || (may_end_in_class_ && limit < max_units());
+  }
   /// The bytes of tokens past the lexeme's end; the trie's values index `past_end`.
   [[nodiscard]] const core::ByteTrie& past() const noexcept { return past_; }
   [[nodiscard]] const std::vector<Closing>& past_end() const noexcept { return past_end_; }
@@ -184,7 +188,8 @@ class LexemeSlice {
   std::vector<Closing> closing_;
   std::vector<Closing> past_end_;  // indexed by the values of past_
   core::ByteTrie past_{std::vector<core::ByteTrie::Entry>()};
-  bool may_end_inside_ = false;
+  bool may_end_inside_   = false;  // inside tokens that are walked
+  bool may_end_in_class_ = false;  // inside those that are not
   TokenMask inside_;
   std::size_t count_ = 0;
 

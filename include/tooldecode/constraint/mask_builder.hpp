@@ -167,12 +167,17 @@ class MaskBuilder {
       if (is_large && is_sliced(*node_of(frame)->dfa, frame.dfa_state())) {
         slice = states_.slice(node_of(frame)->dfa, frame.dfa_state(), node);
       }
-      if (slice != nullptr && !(slice->may_end_inside() && goes_on(group))) {
+      if (slice != nullptr && !(slice->may_end_inside(units_left(frame)) && goes_on(group))) {
         collect_slice(group, *slice);
       } else {
         walk_lexeme(group, node);
       }
     }
+  }
+  // The units that a lexeme may still have.
+  [[nodiscard]] std::uint32_t units_left(const grammar::StackFrame& frame) const {
+    const text::Occurrences& bounds = node_of(frame)->occurrences;
+    return bounds.max == text::Occurrences::unbounded ? bounds.max : bounds.max - frame.units();
   }
   // Whether anything may follow the lexemes that positions are in.
   [[nodiscard]] bool goes_on(const std::vector<grammar::StackFrame>& group) {
@@ -198,9 +203,10 @@ class MaskBuilder {
     if (root == 0 && dfa.live(group[0].dfa_state()).size() >= 48)
       plain = classes.find(dfa, group[0].dfa_state());
     if (plain) {
-      auto left_out = classes.left_out(*plain, bounds.max - group[0].units());
+      auto left_out = classes.left_out(*plain, units_left(group[0]));
       if (left_out) {
         add_base(classes.mask(plain->k), classes.size(plain->k), std::move(*left_out));
+        if (plain->counts && dfa.may_end_inside()) add_too_long(group, *plain);
       } else {
         plain.reset();
       }
@@ -236,14 +242,36 @@ class MaskBuilder {
     if (after) walk_.drop(*after);
   }
 
+  // Tokens of a class that have more units than the lexeme may have may yet reach past its end.
+  void add_too_long(const std::vector<grammar::StackFrame>& group,
+                    const TokenClasses::Taken& plain) {
+    const TokenClasses& classes = states_.classes();
+    const Span place            = walk_.begin(group);
+    for (std::size_t units = std::size_t{units_left(group[0])} + 1;
+         units < classes.by_characters(plain.k).size(); ++units) {
+      classes.for_each(plain.k, units, [&](TokenId token) {
+        if (reads(place, token)) parts_.add(token);
+      });
+    }
+    walk_.drop(place);
+  }
+  // Whether a token may follow.
+  [[nodiscard]] bool reads(Span place, TokenId token) {
+    Span next = place;
+    for (const char c : states_.vocabulary().grammar_bytes(token)) {
+      next = walk_.step(next, static_cast<std::uint8_t>(c));
+      if (next.empty()) break;
+    }
+    walk_.drop({place.last, place.last});
+    return !next.empty();
+  }
+
   void collect_slice(const std::vector<grammar::StackFrame>& group, const LexemeSlice& slice) {
-    const grammar::NodeStore::Node& lexeme = *node_of(group[0]);
-    const text::Occurrences& bounds        = lexeme.occurrences;
-    const std::uint32_t count              = group[0].units();
-    const std::uint32_t min                = bounds.min > count ? bounds.min - count : 0;
-    const std::uint32_t max =
-        bounds.max == text::Occurrences::unbounded ? bounds.max : bounds.max - count;
-    const auto fits = [&](const LexemeSlice::Closing& token) {
+    const std::uint32_t least = node_of(group[0])->occurrences.min;
+    const std::uint32_t count = group[0].units();
+    const std::uint32_t min   = least > count ? least - count : 0;
+    const std::uint32_t max   = units_left(group[0]);
+    const auto fits           = [&](const LexemeSlice::Closing& token) {
       return token.units >= min && token.units <= max && !is_apart(token.token);
     };
     if (auto removed = slice.not_fitting(min, max, MaskParts::max_listed)) {
@@ -327,7 +355,7 @@ class MaskBuilder {
       }
       const LexemeSlice* slice =
           is_sliced(*dfa, key.dfa_state()) ? states_.slice(dfa, key.dfa_state(), node) : nullptr;
-      if (slice != nullptr && !slice->may_end_inside()) {
+      if (slice != nullptr && !slice->may_end_inside(text::Occurrences::unbounded)) {
         collect_slice(group, *slice);
       } else {
         walk_apart([&] { walk_lexeme(group, node); });
@@ -341,18 +369,12 @@ class MaskBuilder {
     const LexemeSlice* slice =
         node == 0 && is_sliced(*dfa, state) ? &states_.ready_slice(dfa, state, node) : nullptr;
     const Span place = walk_.begin(frame);
-    if (slice == nullptr || slice->may_end_inside()) {
+    if (slice == nullptr || slice->may_end_inside(text::Occurrences::unbounded)) {
       walk_apart([&] { walk(place, node); });
     } else {
       add_base(slice->inside(), slice->count(), {});
       for (const LexemeSlice::Closing& past : slice->past_end()) {
-        Span next = place;
-        for (const char c : states_.vocabulary().grammar_bytes(past.token)) {
-          next = walk_.step(next, static_cast<std::uint8_t>(c));
-          if (next.empty()) break;
-        }
-        if (!next.empty()) parts_.add(past.token);
-        walk_.drop({place.last, place.last});
+        if (reads(place, past.token)) parts_.add(past.token);
       }
     }
     walk_.drop(place);

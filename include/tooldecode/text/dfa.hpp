@@ -145,6 +145,13 @@ class Dfa {
   /// The column of a byte: no state tells bytes of one column apart.
   [[nodiscard]] std::uint8_t column(std::uint8_t byte) const noexcept { return column_[byte]; }
   [[nodiscard]] bool accepting(State state) const noexcept { return has(state, 1); }
+  /// Whether some text may both end and go on; O(states).
+  [[nodiscard]] bool may_end_inside() const noexcept {
+    for (State state = 0; state < states_; ++state) {
+      if (accepting(state) && !live(state).empty()) return true;
+    }
+    return false;
+  }
   [[nodiscard]] bool boundary(State state) const noexcept { return has(state, 2); }
   [[nodiscard]] bool closing(State state) const noexcept { return has(state, 4); }
   /// The bytes that have a transition.

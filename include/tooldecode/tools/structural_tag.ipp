@@ -142,10 +142,7 @@ class TagReader {
     for (const std::string& one : without) {
       text = difference(text, text::compile_pattern(pattern_of(one)));
     }
-    // States for the count, and no counter: of a counted text without a closing mark, masks lack
-    // tokens that reach past it.
-    text = text.bounded({0, *max});
-    return grammar_.lexeme(std::make_shared<const text::Dfa>(text::utf8_lexeme(text)));
+    return grammar_.lexeme(std::make_shared<const text::Dfa>(text::utf8_lexeme(text)), {0, *max});
   }
   NodeId regex(TagFields& fields, const Ends& /*ends*/) {
     const std::string pattern = fields.text("pattern");
