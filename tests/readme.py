@@ -224,7 +224,8 @@ TABLES = {"compile_time": compile_time_table, "eval_heldout": lambda: eval_table
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
           "constraint": constraint_table, "peers": peers_tables, "llama_cpp": llama_cpp_table,
           "smollm2_bfcl": lambda: real_table("smollm2_bfcl"),
-          "smollm2_bfcl_many": lambda: real_table("smollm2_bfcl_many")}
+          "smollm2_bfcl_many": lambda: real_table("smollm2_bfcl_many"),
+          "smollm2_funcqa": lambda: real_table("smollm2_funcqa"), "smollm2_kamel": lambda: real_table("smollm2_kamel")}
 
 
 def eval_sentences() -> list[str]:
