@@ -206,7 +206,9 @@ class MaskBuilder {
       auto left_out = classes.left_out(*plain, units_left(group[0]));
       if (left_out) {
         add_base(classes.mask(plain->k), classes.size(plain->k), std::move(*left_out));
-        if (plain->counts && dfa.may_end_inside()) add_too_long(group, *plain);
+        const bool are_too_long = plain->counts && std::size_t{units_left(group[0])} + 1 <
+                                                       classes.by_characters(plain->k).size();
+        if (are_too_long && dfa.may_end_inside()) add_too_long(group, *plain);
       } else {
         plain.reset();
       }
