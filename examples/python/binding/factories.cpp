@@ -1,0 +1,201 @@
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/choice_constraint.hpp>
+#include <tooldecode/constraint/ebnf_constraint.hpp>
+#include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/named_format.hpp>
+#include <tooldecode/constraint/regex_constraint.hpp>
+#include <tooldecode/constraint/structural_tag_constraint.hpp>
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+
+#include "handles.hpp"
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+namespace tooldecode::python {
+namespace {
+
+using namespace nb::literals;
+using c_interface::Built;
+
+// What building may cost; 0: as the library has it.
+BuildLimits limits_of(std::uint64_t steps, std::uint64_t bytes) {
+  BuildLimits limits;
+  if (steps != 0) limits.steps = steps;
+  if (bytes != 0) limits.bytes = bytes;
+  return limits;
+}
+
+// Builds while other Python threads run.
+template <class Build>
+ConstraintHandle make(const VocabularyHandle& vocabulary, const BuildLimits& limits, Build build) {
+  const nb::gil_scoped_release release;
+  const BuildBudget budget(limits);
+  BuildBudget::spend(0);
+  return ConstraintHandle({vocabulary.tokens, build(vocabulary.tokens->index)});
+}
+
+using Reasoning = std::variant<bool, std::pair<std::string, std::string>>;
+
+ToolChoice choice_of(const std::string& name) {
+  constexpr std::pair<std::string_view, ToolChoice> known[] = {{"auto", ToolChoice::automatic},
+                                                               {"none", ToolChoice::none},
+                                                               {"required", ToolChoice::required},
+                                                               {"named", ToolChoice::named}};
+  for (const auto& [word, choice] : known) {
+    if (word == name) return choice;
+  }
+  throw Error(Errc::invalid_option, "choice", name, "must be auto, none, required or named");
+}
+
+CallsHandle tool_calls(const VocabularyHandle& vocabulary, nb::handle documents,
+                       const std::string& format_name, const std::string& choice,
+                       const std::string& name, const Reasoning& reasoning, bool parallel,
+                       std::uint32_t max_calls, bool documented_order, std::uint32_t whitespace,
+                       nb::handle text_schema, std::uint64_t max_steps, std::uint64_t max_bytes) {
+  const NamedFormat& format = format_named(format_name);
+  const BuildLimits limits  = limits_of(max_steps, max_bytes);
+  const std::string text    = json_text(documents);
+  ChoiceOptions options{.choice           = choice_of(choice),
+                        .name             = name,
+                        .parallel         = parallel,
+                        .max_calls        = max_calls,
+                        .documented_order = documented_order,
+                        .whitespace       = whitespace,
+                        .limits           = limits};
+  if (max_calls == 0)
+    throw Error(Errc::invalid_option, "max_calls", max_calls, "must be 1 or more");
+  if (const auto* delimiters = std::get_if<1>(&reasoning)) {
+    options.reasoning = tools::ReasoningDelimiters{delimiters->first, delimiters->second};
+  } else if (std::get<bool>(reasoning)) {
+    options.reasoning = format.reasoning;
+  }
+  if (!text_schema.is_none()) {
+    try {
+      options.text_schema = tools::parse_exact_json(json_text(text_schema));
+    } catch (const Error& error) {
+      throw error.within("text_schema");
+    }
+  }
+  return CallsHandle(make(vocabulary, limits, [&](const VocabularyIndex& index) {
+    ToolCallFSM calls = format.constrain(index, ToolSet::parse(text, limits), options);
+    return Built{calls.grammar(), std::move(calls)};
+  }));
+}
+
+ConstraintHandle json_schema(const VocabularyHandle& vocabulary, nb::handle schema,
+                             bool documented_order, std::uint32_t whitespace,
+                             std::uint64_t max_steps, std::uint64_t max_bytes) {
+  const BuildLimits limits = limits_of(max_steps, max_bytes);
+  const std::string text   = json_text(schema);
+  return make(vocabulary, limits, [&](const VocabularyIndex& index) {
+    return Built{JsonSchemaConstraint::parse(
+        index, text,
+        {.documented_order = documented_order, .whitespace = whitespace, .limits = limits})};
+  });
+}
+
+ConstraintHandle regex(const VocabularyHandle& vocabulary, const std::string& pattern,
+                       std::uint64_t max_steps, std::uint64_t max_bytes) {
+  const BuildLimits limits = limits_of(max_steps, max_bytes);
+  return make(vocabulary, limits, [&](const VocabularyIndex& index) {
+    return Built{RegexConstraint(index, pattern, limits)};
+  });
+}
+
+ConstraintHandle ebnf(const VocabularyHandle& vocabulary, const std::string& grammar,
+                      const std::string& root, std::uint64_t max_steps, std::uint64_t max_bytes) {
+  const BuildLimits limits = limits_of(max_steps, max_bytes);
+  return make(vocabulary, limits, [&](const VocabularyIndex& index) {
+    return Built{EbnfConstraint(index, grammar, root, limits)};
+  });
+}
+
+ConstraintHandle structural_tag(const VocabularyHandle& vocabulary, nb::handle tag,
+                                std::uint32_t whitespace, std::uint64_t max_steps,
+                                std::uint64_t max_bytes) {
+  const BuildLimits limits = limits_of(max_steps, max_bytes);
+  const std::string text   = json_text(tag);
+  return make(vocabulary, limits, [&](const VocabularyIndex& index) {
+    return Built{
+        StructuralTagConstraint::parse(index, text, {.whitespace = whitespace, .limits = limits})};
+  });
+}
+
+ConstraintHandle choice(const VocabularyHandle& vocabulary, const nb::sequence& texts,
+                        std::uint64_t max_steps, std::uint64_t max_bytes) {
+  std::vector<std::string> all;
+  for (const nb::handle text : texts) {
+    if (!nb::isinstance<nb::str>(text) && !nb::isinstance<nb::bytes>(text)) {
+      throw Error(Errc::invalid_option, "texts/" + std::to_string(all.size()),
+                  "must be str or bytes");
+    }
+    all.push_back(json_text(text));
+  }
+  return make(vocabulary, limits_of(max_steps, max_bytes),
+              [&](const VocabularyIndex& index) { return Built{ChoiceConstraint(index, all)}; });
+}
+
+std::vector<std::string> formats() {
+  std::vector<std::string> names;
+  for (const NamedFormat& format : named_formats()) names.push_back(format.name);
+  return names;
+}
+
+constexpr const char* limits_text =
+    "max_steps, max_bytes: what building may cost, counted and not timed (0: 50,000,000 and 256 MiB);\n"
+    "past it Error limit_exceeded. Other threads run while it builds, so that an executor of\n"
+    "concurrent.futures builds in the background.";
+
+}  // namespace
+
+void bind_factories(nb::module_& module) {
+  const std::string ends = std::string("\n\n") + limits_text;
+  const auto add = [&](const char* name, auto make, const std::string& text, const auto&... extra) {
+    module.def(name, make, "vocabulary"_a, extra..., "max_steps"_a = 0, "max_bytes"_a = 0,
+               (text + ends).c_str());
+  };
+  module.def("formats", &formats, "The names of the call formats.");
+  add("tool_calls", &tool_calls,
+      "The constraint of answers that may call tools.\n\n"
+      "tools: documents as OpenAI, MCP or JSON Schema have them, a list or its JSON text.\n"
+      "format: a name of formats(). choice: auto, none, required or named, with the tool's `name`.\n"
+      "reasoning: whether a block of reasoning may precede the answer, between the delimiters of the\n"
+      "format's models or the pair given; a first one that is empty: the prompt has opened the block.\n"
+      "whitespace: most bytes of optional white space (0: what the format writes).\n"
+      "text_schema: a JSON Schema for what an answer is where it makes no calls.\n\n"
+      "Errors have the JSON pointer of what a document gets wrong.",
+      nb::arg("tools"), nb::arg("format"), nb::kw_only(), nb::arg("choice") = "auto",
+      nb::arg("name") = "", nb::arg("reasoning") = false, nb::arg("parallel") = true,
+      nb::arg("max_calls") = 16, nb::arg("documented_order") = false, nb::arg("whitespace") = 0,
+      nb::arg("text_schema") = nb::none());
+  add("json_schema", &json_schema,
+      "The constraint of one value of a JSON Schema, given as its text or as Python has it.\n\n"
+      "Every keyword is enforced, or refused by an Error with its JSON pointer.",
+      nb::arg("schema"), nb::kw_only(), nb::arg("documented_order") = false,
+      nb::arg("whitespace") = 40);
+  add("regex", &regex, "The constraint of texts that an ECMA-262 pattern matches as a whole.",
+      nb::arg("pattern"), nb::kw_only());
+  add("ebnf", &ebnf, "The constraint of texts of a grammar in GBNF, EBNF or Lark's form.",
+      nb::arg("grammar"), nb::arg("root") = "root", nb::kw_only());
+  add("structural_tag", &structural_tag,
+      "The constraint of a structural tag, the JSON of XGrammar, vLLM and SGLang.", nb::arg("tag"),
+      nb::kw_only(), nb::arg("whitespace") = 40);
+  add("choice", &choice, "The constraint of one of some texts, str or bytes.", nb::arg("texts"),
+      nb::kw_only());
+}
+
+}  // namespace tooldecode::python

@@ -1,0 +1,58 @@
+/// \file
+/// The extension module tooldecode._core: errors, and what the other files bind.
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/version.hpp>
+
+#include "handles.hpp"
+#include <nanobind/nanobind.h>
+
+namespace tooldecode::python {
+namespace {
+
+void raise(Errc code, const std::string& where, const char* what) {
+  const std::string_view text = name(code);
+  const nb::object error      = python_type("Error")(nb::str(text.data(), text.size()),
+                                                nb::str(where.data(), where.size()), nb::str(what));
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+}
+
+void translate(const std::exception_ptr& exception, void* /*payload*/) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const Error& error) {
+    raise(error.code(), error.where(), error.what());
+  } catch (const std::filesystem::filesystem_error& error) {
+    raise(Errc::file_unreadable, error.path1().string(), error.what());
+  }
+}
+
+}  // namespace
+
+std::string json_text(nb::handle value) {
+  if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
+  if (nb::isinstance<nb::bytes>(value)) {
+    const auto bytes = nb::borrow<nb::bytes>(value);
+    return {bytes.c_str(), bytes.size()};
+  }
+  return nb::cast<std::string>(
+      nb::module_::import_("json").attr("dumps")(value, nb::arg("ensure_ascii") = false));
+}
+
+}  // namespace tooldecode::python
+
+NB_MODULE(_core, module) {
+  namespace python = tooldecode::python;
+  module.doc()     = "What the package tooldecode is made of; import that.";
+  module.attr("__version__") =
+      nanobind::str(tooldecode::version.data(), tooldecode::version.size());
+  nanobind::register_exception_translator(python::translate);
+  python::bind_vocabulary(module);
+  python::bind_constraint(module);
+  python::bind_factories(module);
+  python::bind_call_stream(module);
+}

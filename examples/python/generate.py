@@ -1,0 +1,15 @@
+"""A model of transformers that cannot write a wrong call: here the tiny one, whose prompt has its own form."""
+import json
+import pathlib
+
+import transformers
+from tooldecode.transformers import generate_with_tools
+
+data = pathlib.Path(__file__).resolve().parent.parent / "data"
+model = transformers.AutoModelForCausalLM.from_pretrained(data / "tiny")
+tokenizer = transformers.AutoTokenizer.from_pretrained(data / "tiny")
+tokenizer.chat_template = "<|begin|><|tools|>format: python\nget_weather(city: string): Weather.\n<|user|>{{ messages[0].content }}<|assistant|>"
+tools = json.loads((data / "tools.json").read_text())
+
+question = [{"role": "user", "content": "What is the weather in Paris?"}]
+print(generate_with_tools(model, tokenizer, question, tools, format="python", max_new_tokens=60))

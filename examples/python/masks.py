@@ -1,0 +1,22 @@
+"""Masks for a loop of your own: here a model that likes any token as much as any other."""
+import json
+import pathlib
+
+import numpy as np
+import tooldecode
+
+data = pathlib.Path(__file__).resolve().parent.parent / "data"
+vocabulary = tooldecode.Vocabulary.load(data / "tiny")
+tools = json.loads((data / "tools.json").read_text())
+calls = tooldecode.tool_calls(vocabulary, tools, "python", choice="named", name="get_weather")
+
+random = np.random.default_rng(1)
+mask = np.zeros(vocabulary.mask_words, np.int32)
+state, tokens = calls.initial(), []
+while not calls.is_finished(state):
+    calls.fill_mask(state, mask)
+    allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+    tokens.append(int(random.choice(allowed)))  # your sampler
+    state = calls.advance(state, tokens[-1])
+text = vocabulary.decode(tokens).decode()
+print(text, calls.parse(text), sep="\n")

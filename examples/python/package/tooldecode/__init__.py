@@ -1,0 +1,49 @@
+"""Correct tool calls, fast: which tokens of a language model may follow, as masks.
+
+    vocabulary = tooldecode.Vocabulary.load("tokenizer.json")
+    calls = tooldecode.tool_calls(vocabulary, tools, "hermes")
+    state = calls.initial()
+    calls.fill_mask(state, mask)           # int32 or uint32, [ceil(V / 32)]
+    state = calls.advance(state, token)    # None where the token is not allowed
+"""
+from ._core import (
+    CallStream,
+    Completions,
+    Constraint,
+    State,
+    ThreadPool,
+    ToolCallFSM,
+    Vocabulary,
+    __version__,
+    choice,
+    ebnf,
+    fill_masks,
+    formats,
+    json_schema,
+    regex,
+    structural_tag,
+    tool_calls,
+)
+from ._types import Error, StreamEvent, ToolCall
+
+__all__ = [
+    "CallStream",
+    "Completions",
+    "Constraint",
+    "Error",
+    "State",
+    "StreamEvent",
+    "ThreadPool",
+    "ToolCall",
+    "ToolCallFSM",
+    "Vocabulary",
+    "__version__",
+    "choice",
+    "ebnf",
+    "fill_masks",
+    "formats",
+    "json_schema",
+    "regex",
+    "structural_tag",
+    "tool_calls",
+]

@@ -1,0 +1,58 @@
+import pathlib
+
+import pytest
+
+import tooldecode
+
+TOOLS = [
+    {
+        "name": "get_weather",
+        "description": "Weather forecast for a city.",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1, "maximum": 14}},
+            "required": ["city"],
+        },
+    },
+    {
+        "name": "add",
+        "parameters": {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+            "required": ["a", "b"],
+        },
+    },
+]
+
+
+def small_tokens() -> list[bytes]:
+    """Every byte, some pieces of several, one end token and one control token."""
+    pieces = [b'{"', b'":', b'", "', b'"}', b"get_", b"weather", b"name", b"arguments", b"</tool_call>", b"\xe2\x82",
+              b"<tool", b"_call>\n", b'{"name": "', b"get_weather(", b"city='", b"')]", b"12", b"a=", b"<think>"]
+    return [bytes([i]) for i in range(256)] + pieces + [b"<end>", b"<|python_tag|>"]
+
+
+@pytest.fixture(scope="session")
+def vocabulary() -> tooldecode.Vocabulary:
+    tokens = small_tokens()
+    return tooldecode.Vocabulary.from_bytes(tokens, [len(tokens) - 2], control_tokens=[len(tokens) - 2, len(tokens) - 1],
+                                            size=len(tokens) + 7)
+
+
+@pytest.fixture(scope="session")
+def end(vocabulary) -> int:
+    return vocabulary.end_tokens[0]
+
+
+@pytest.fixture(scope="session")
+def tiny() -> pathlib.Path:
+    """The folder of the tiny model; its tests are left out where the package is tested without the tree."""
+    folder = pathlib.Path(__file__).resolve().parents[2] / "data" / "tiny"
+    if not (folder / "tokenizer.json").exists():
+        pytest.skip("examples/data/tiny is not here")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tools() -> list[dict]:
+    return TOOLS

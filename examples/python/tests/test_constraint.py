@@ -1,0 +1,254 @@
+"""Constraints, states, and masks against brute force."""
+import copy
+import json
+import pickle
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import tooldecode as td
+
+TAG = {"type": "structural_tag",
+       "format": {"type": "tag", "begin": "<f>", "end": "</f>",
+                  "content": {"type": "json_schema", "json_schema": {"type": "integer"}}}}
+FACTORIES = {
+    "tool_calls": lambda v, tools: td.tool_calls(v, tools, "hermes"),
+    "required": lambda v, tools: td.tool_calls(v, tools, "python", choice="required"),
+    "reasoning": lambda v, tools: td.tool_calls(v, json.dumps(tools), "hermes", reasoning=True),
+    "json_schema": lambda v, tools: td.json_schema(v, tools[0]["parameters"]),
+    "regex": lambda v, tools: td.regex(v, "(ab|cd)+[0-9]{2,4}é?"),
+    "ebnf": lambda v, tools: td.ebnf(v, 'root ::= "a" root "b" | "c"'),
+    "structural_tag": lambda v, tools: td.structural_tag(v, TAG),
+    "choice": lambda v, tools: td.choice(v, ["name", b"get_weather", "\u20ac"]),
+}
+
+
+def allowed(words: np.ndarray, size: int) -> set[int]:
+    bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+    assert not bits[size:].any()
+    return set(np.flatnonzero(bits[:size]).tolist())
+
+
+@pytest.fixture(params=FACTORIES, scope="module")
+def constraint(request, vocabulary, tools):
+    return FACTORIES[request.param](vocabulary, tools)
+
+
+def test_mask_is_what_advance_accepts(constraint, vocabulary, end):
+    generator = random.Random(1)
+    words = np.empty(constraint.mask_words, np.int32)
+    for _ in range(8):
+        state = constraint.initial()
+        for _ in range(30):
+            constraint.fill_mask(state, words)
+            brute_force = {t for t in range(vocabulary.size) if constraint.advance(state, t) is not None}
+            assert allowed(words, vocabulary.size) == brute_force
+            assert (end in brute_force) == constraint.is_accepting(state)
+            assert brute_force
+            state = constraint.advance(state, generator.choice(sorted(brute_force)))
+            if constraint.is_finished(state):
+                break
+
+
+def test_finished_allows_the_end_alone(vocabulary, end):
+    constraint = td.choice(vocabulary, ["a"])
+    state = constraint.advance_tokens(constraint.initial(), [ord("a"), end])
+    words = np.empty(constraint.mask_words, np.uint32)
+    constraint.fill_mask(state, words)
+    assert constraint.is_finished(state) and allowed(words, vocabulary.size) == {end}
+
+
+def test_bytes_and_tokens_lead_to_equal_states(constraint, vocabulary):
+    state = constraint.initial()
+    words = np.empty(constraint.mask_words, np.int32)
+    generator = random.Random(2)
+    for _ in range(20):
+        constraint.fill_mask(state, words)
+        token = generator.choice(sorted(allowed(words, vocabulary.size)))
+        text = vocabulary.decode([token])
+        after = constraint.advance(state, token)
+        if not text:
+            break
+        assert constraint.advance_bytes(state, text) == after
+        assert hash(constraint.advance_bytes(state, text)) == hash(after)
+        state = after
+
+
+def test_ids_that_are_none_are_not_allowed(vocabulary):
+    constraint = td.regex(vocabulary, "[^]*")
+    for token in (-1, vocabulary.size, 2**31, 2**40, -2**40):
+        assert constraint.advance(constraint.initial(), token) is None
+    with pytest.raises(TypeError):
+        constraint.advance(constraint.initial(), "a")
+
+
+def test_validate_and_forced(vocabulary):
+    constraint = td.choice(vocabulary, ["name is", "name was"])
+    tokens = list(b"name w") + [ord("x")]
+    assert constraint.validate(constraint.initial(), tokens) == 6
+    assert constraint.validate(constraint.initial(), np.array(tokens[:3])) == 3
+    assert constraint.advance_tokens(constraint.initial(), tokens) is None
+    assert constraint.forced(constraint.initial()) == b"name "
+    with pytest.raises(td.Error, match="tokenizer"):
+        constraint.forced_tokens(constraint.initial(), b"")
+
+
+def test_states_are_values(vocabulary):
+    constraint = td.regex(vocabulary, "ab*")
+    first = constraint.initial()
+    one = constraint.advance(first, ord("a"))
+    assert first == constraint.initial() and one != first and one != 3 and one is not None
+    assert copy.copy(one) == one and copy.deepcopy(one) == one and len({first, one, copy.copy(one)}) == 2
+    with pytest.raises(TypeError):
+        pickle.dumps(one)
+    with pytest.raises(TypeError):
+        td.State()
+
+
+def test_states_of_others_are_refused(vocabulary, tools):
+    one, other = td.regex(vocabulary, "ab*"), td.regex(vocabulary, "ab*")
+    theirs = other.advance(other.initial(), ord("a"))
+    words = np.full(one.mask_words, 7, np.int32)
+    calls = (lambda: one.advance(theirs, 0), lambda: one.fill_mask(theirs, words), lambda: one.is_accepting(theirs),
+             lambda: one.is_finished(theirs), lambda: one.forced(theirs), lambda: one.validate(theirs, [1]),
+             lambda: one.advance_bytes(theirs, b"a"), lambda: one.fill_masks([one.initial(), theirs], np.zeros((2, one.mask_words), np.int32)),
+             lambda: td.Completions(one).shortest(theirs))
+    for call in calls:
+        with pytest.raises(td.Error) as error:
+            call()
+        assert error.value.code == "unknown_state"
+    assert (words == 7).all()
+    # One that was never made holds nothing to look at.
+    with pytest.warns(RuntimeWarning), pytest.raises(TypeError):
+        one.advance(td.State.__new__(td.State), 0)
+    # The memory of what has gone lives as long as its states may be asked about.
+    kept = td.regex(vocabulary, "x+").initial()
+    with pytest.raises(td.Error):
+        one.advance(kept, 0)
+
+
+def test_renew_gives_up_memory():
+    tokens = [bytes([i]) for i in range(256)] + [b"<end>"]
+    vocabulary = td.Vocabulary.from_bytes(tokens, [256], memory_bytes=1)
+    one = td.regex(vocabulary, "ab*")
+    other = one.renew()
+    with pytest.raises(td.Error, match="given up"):
+        other.advance(one.initial(), ord("a"))
+    assert one.advance(one.initial(), ord("a")) is not None
+    large = td.Vocabulary.from_bytes(tokens, [256])
+    one = td.regex(large, "ab*")
+    assert one.renew().advance(one.initial(), ord("a")) is not None
+
+
+def test_errors_have_code_and_place(vocabulary, tools):
+    def refused(make, *arguments, **options):
+        with pytest.raises(td.Error) as error:
+            make(vocabulary, *arguments, **options)
+        assert str(error.value) and pickle.loads(pickle.dumps(error.value)).code == error.value.code
+        return error.value.code, error.value.where
+
+    assert refused(td.regex, "a(b") == ("malformed_pattern", "byte 1")
+    assert refused(td.json_schema, {"properties": {"a": {"type": "strin"}}}) == ("malformed_schema", "#/properties/a/type")
+    assert refused(td.json_schema, '{"type"')[0] == "malformed_json"
+    assert refused(td.ebnf, 'root ::= "a')[0] == "malformed_grammar"
+    assert refused(td.structural_tag, {"type": "structural_tag", "format": {"type": "x"}})[1].startswith("#/format")
+    assert refused(td.choice, [])[0] in ("invalid_option", "unsatisfiable_schema", "malformed_schema")
+    assert refused(td.choice, ["a", 3]) == ("invalid_option", "texts/1")
+    assert refused(td.tool_calls, tools, "no-such")[0] == "unknown_format"
+    assert refused(td.tool_calls, tools, "hermes", choice="maybe") == ("invalid_option", "choice")
+    assert refused(td.tool_calls, tools, "hermes", choice="named", name="fly")[0] == "unknown_tool"
+    assert refused(td.tool_calls, tools + tools, "hermes")[0] == "duplicate_tool"
+    assert refused(td.json_schema, {"type": "string", "pattern": "(a|b){1,500}c{1,500}"}, max_steps=10)[0] == "limit_exceeded"
+    assert refused(td.tool_calls, tools, "hermes", text_schema='{"a"')[1].startswith("text_schema")
+
+
+def test_formats_write_and_parse(vocabulary, tools):
+    calls = [td.ToolCall("get_weather", {"city": "Köln \u20ac", "days": 3}), td.ToolCall("add", {"a": 1e30, "b": -2})]
+    assert "hermes" in td.formats() and len(td.formats()) >= 15
+    for name in td.formats():
+        constraint = td.tool_calls(vocabulary, tools, name)
+        assert isinstance(constraint, td.ToolCallFSM) and isinstance(constraint, td.Constraint)
+        few = calls[:1] if name in ("react", "toolken", "tooldec") else calls
+        assert constraint.parse(constraint.write(few)) == few
+
+
+def test_threads_and_batches(vocabulary, tools):
+    constraints = [td.tool_calls(vocabulary, tools, name) for name in ("hermes", "python", "qwen3-coder", "glm")] * 8
+    texts = [c.write([td.ToolCall("add", {"a": i, "b": i * i})]).encode() for i, c in enumerate(constraints)]
+    states = [c.advance_bytes(c.initial(), text[: len(text) // 2]) for c, text in zip(constraints, texts)]
+    words = vocabulary.mask_words
+    expected = np.zeros((len(states), words), np.int32)
+    for c, s, row in zip(constraints, states, expected):
+        td_mask = np.zeros(words, np.int32)
+        c.fill_mask(s, td_mask)
+        row[:] = td_mask
+    pool = td.ThreadPool(2)
+    assert pool.size == 2
+    for use in (None, pool):
+        found = np.zeros((len(states) + 1, words), np.int32)
+        td.fill_masks(constraints, states, found, pool=use)
+        assert (found[:-1] == expected).all() and not found[-1].any()
+        rows = list(range(len(states), 0, -1))
+        td.fill_masks(constraints, states, found, rows, use)
+        assert (found[rows] == expected).all()
+
+    def walk(seed: int) -> int:
+        constraint = td.tool_calls(vocabulary, tools, "hermes", choice="required")
+        generator, state, mask = random.Random(seed), constraint.initial(), np.zeros(words, np.int32)
+        for step in range(60):
+            constraint.fill_mask(state, mask)
+            state = constraint.advance(state, generator.choice(sorted(allowed(mask, vocabulary.size))))
+            if constraint.is_finished(state):
+                break
+        return step
+
+    with ThreadPoolExecutor(4) as executor:
+        threaded = list(executor.map(walk, range(12)))
+    assert threaded == [walk(seed) for seed in range(12)]
+
+
+def test_batches_are_checked_before_they_are_written(vocabulary):
+    constraint = td.regex(vocabulary, "ab*")
+    state, words = constraint.initial(), constraint.mask_words
+    array = np.full((3, words), 5, np.int32)
+    for states, rows, where in (([state] * 4, None, "row"), ([state] * 2, [0], "rows"), ([state] * 2, [1, 1], "rows/1"),
+                                ([state], [3], "row")):
+        with pytest.raises(td.Error) as error:
+            constraint.fill_masks(states, array, rows)
+        assert error.value.where == where
+    with pytest.raises(td.Error):
+        td.fill_masks([constraint], [state, state], array)
+    with pytest.raises(td.Error):
+        td.fill_masks([constraint] * 2, [state], array)
+    with pytest.raises(TypeError):
+        constraint.fill_masks([state], array, [-1])
+    with pytest.raises(Exception):
+        constraint.fill_masks([None], array)
+    assert (array == 5).all()
+    constraint.fill_masks([state], array, [1])
+    assert (array[[0, 2]] == 5).all() and not (array[1] == 5).all()
+
+
+def test_completions_end_in_time(vocabulary, tools, end):
+    constraint = td.tool_calls(vocabulary, tools, "hermes", choice="required")
+    words = np.empty(constraint.mask_words, np.int32)
+    shortest = td.Completions(constraint).shortest(constraint.initial())
+    for seed, budget in enumerate((shortest, shortest + 1, shortest + 20)):
+        completions, state, generator, tokens = td.Completions(constraint), constraint.initial(), random.Random(seed), []
+        while not constraint.is_finished(state):
+            constraint.fill_mask(state, words)
+            completions.narrow(state, budget - len(tokens), words)
+            tokens.append(generator.choice(sorted(allowed(words, vocabulary.size))))
+            state = constraint.advance(state, tokens[-1])
+        assert len(tokens) <= budget
+        assert constraint.parse(vocabulary.decode(tokens).decode("utf-8", "replace"))
+
+
+def test_builds_in_the_background(vocabulary, tools):
+    with ThreadPoolExecutor(2) as executor:
+        futures = [executor.submit(td.tool_calls, vocabulary, tools, name) for name in td.formats()]
+        refused = executor.submit(td.regex, vocabulary, "(")
+        assert all(future.result().initial() for future in futures)
+        with pytest.raises(td.Error):
+            refused.result()

@@ -1,0 +1,24 @@
+"""The scripts run."""
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("name, expected", [("masks.py", "[get_weather("), ("streaming.py", "call_begin"),
+                                            ("generate.py", "get_weather")])
+def test_script(name, expected, tiny):
+    if name == "generate.py":
+        pytest.importorskip("transformers")
+    ran = subprocess.run([sys.executable, SCRIPTS / name], capture_output=True, text=True, timeout=300, check=True)
+    assert expected in ran.stdout
+
+
+def test_the_guide_is_cut_from_the_scripts(tiny):
+    guide = (SCRIPTS.parents[1] / "cmake/documentation/python.md").read_text()
+    scripts = [path.read_text() for path in SCRIPTS.glob("*.py")]
+    blocks = guide.split("```python\n")[1:]
+    assert len(blocks) == 4 and all(any(block.split("```")[0] in script for script in scripts) for block in blocks)
