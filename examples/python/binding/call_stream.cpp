@@ -71,14 +71,14 @@ void bind_call_stream(nb::module_& module) {
           },
           "constraint"_a)
       .def("push", &push_token, "token"_a,
-           nb::sig("def push(self, token: int) -> list[tooldecode._types.StreamEvent]"),
+           nb::sig("def push(self, token: int) -> list[tooldecode.StreamEvent]"),
            "What the next token brings; an end token ends the answer.")
       .def("push", &push_bytes, "text"_a,
-           nb::sig("def push(self, text: bytes) -> list[tooldecode._types.StreamEvent]"),
+           nb::sig("def push(self, text: bytes) -> list[tooldecode.StreamEvent]"),
            "The same for bytes, wherever tokens or characters begin and end.")
       .def(
           "finish", [](CallStream& self) { return events_of(self.finish()); },
-          nb::sig("def finish(self) -> list[tooldecode._types.StreamEvent]"),
+          nb::sig("def finish(self) -> list[tooldecode.StreamEvent]"),
           "The rest of an answer that has ended, wherever that is; nothing may follow.");
 }
 

@@ -257,7 +257,7 @@ void bind_constraint(nb::module_& module) {
           "mask_words", [](const ConstraintHandle& self) { return self.constraint().words(); },
           "W = ceil(V / 32): the words of a mask.")
       .def_prop_ro(
-          "bytes",
+          "memory_bytes",
           [](const ConstraintHandle& self) { return self.constraint().constraint().bytes(); },
           "About how much memory its states and masks take, with those that share them.")
       .def(
@@ -280,11 +280,11 @@ void bind_constraint(nb::module_& module) {
           "validate", &validate, "state"_a, "tokens"_a,
           "How many of a draft's tokens [count], from the first, are allowed one behind the other.")
       .def(
-          "fill_mask", &fill_mask, "state"_a, "array"_a, "row"_a = 0,
+          "fill_mask", &fill_mask, "state"_a, "array"_a.none(), "row"_a = 0,
           nb::sig("def fill_mask(self, state: State, array: typing.Any, row: int = 0) -> None"),
           "Writes the tokens that advance allows into a row of an array. Other threads run meanwhile.")
       .def(
-          "fill_masks", &fill_masks, "states"_a, "array"_a, "rows"_a = nb::none(),
+          "fill_masks", &fill_masks, "states"_a, "array"_a.none(), "rows"_a = nb::none(),
           "pool"_a = nb::none(),
           nb::sig(
               "def fill_masks(self, states: collections.abc.Sequence[State], array: typing.Any, rows: "
@@ -326,7 +326,7 @@ void bind_constraint(nb::module_& module) {
           [](const CallsHandle& self, const std::string& text) {
             return calls_of(self.calls().parse(text));
           },
-          "text"_a, nb::sig("def parse(self, text: str) -> list[tooldecode._types.ToolCall]"),
+          "text"_a, nb::sig("def parse(self, text: str) -> list[tooldecode.ToolCall]"),
           "The calls that a text makes; Error malformed_call names the byte where it breaks the format.")
       .def(
           "renew", [](const CallsHandle& self) { return CallsHandle(self.renewed()); },
@@ -356,15 +356,16 @@ void bind_constraint(nb::module_& module) {
           "Tokens of the shortest completion of a state, the end token included; None where none was\n"
           "found. Not made sure to be the shortest where it is at most `enough`.")
       .def(
-          "narrow", &CompletionsHandle::narrow, "state"_a, "remaining"_a, "array"_a, "row"_a = 0,
+          "narrow", &CompletionsHandle::narrow, "state"_a, "remaining"_a, "array"_a.none(),
+          "row"_a = 0,
           nb::sig(
               "def narrow(self, state: State, remaining: int, array: typing.Any, row: int = 0) -> None"),
           "Takes out of the state's mask, in a row of an array, the tokens after which the text cannot end\n"
           "within `remaining` tokens, this one and the end token included.");
 
   module.def(
-      "fill_masks", &fill_masks_of, "constraints"_a, "states"_a, "array"_a, "rows"_a = nb::none(),
-      "pool"_a = nb::none(),
+      "fill_masks", &fill_masks_of, "constraints"_a, "states"_a, "array"_a.none(),
+      "rows"_a = nb::none(), "pool"_a = nb::none(),
       nb::sig(
           "def fill_masks(constraints: collections.abc.Sequence[Constraint], states: "
           "collections.abc.Sequence[State], array: typing.Any, rows: collections.abc.Sequence[int] | None = None, "

@@ -135,8 +135,9 @@ ConstraintHandle structural_tag(const VocabularyHandle& vocabulary, nb::handle t
   });
 }
 
-ConstraintHandle choice(const VocabularyHandle& vocabulary, const nb::sequence& texts,
-                        std::uint64_t max_steps, std::uint64_t max_bytes) {
+ConstraintHandle choice(const VocabularyHandle& vocabulary,
+                        const nb::typed<nb::sequence, nb::object>& texts, std::uint64_t max_steps,
+                        std::uint64_t max_bytes) {
   std::vector<std::string> all;
   for (const nb::handle text : texts) {
     if (!nb::isinstance<nb::str>(text) && !nb::isinstance<nb::bytes>(text)) {

@@ -46,10 +46,9 @@ std::string json_text(nb::handle value) {
 }  // namespace tooldecode::python
 
 NB_MODULE(_core, module) {
-  namespace python = tooldecode::python;
-  module.doc()     = "What the package tooldecode is made of; import that.";
-  module.attr("__version__") =
-      nanobind::str(tooldecode::version.data(), tooldecode::version.size());
+  namespace python       = tooldecode::python;
+  module.doc()           = "What the package tooldecode is made of; import that.";
+  module.attr("version") = nanobind::str(tooldecode::version.data(), tooldecode::version.size());
   nanobind::register_exception_translator(python::translate);
   python::bind_vocabulary(module);
   python::bind_constraint(module);

@@ -101,6 +101,7 @@ def test_refusals(constraint):
         (np.frombuffer(bytearray(4 * words + 1), np.uint8)[1:].view(np.int32), "invalid_option", "data"),
         (read_only, "invalid_option", "array"),
         (bytes(4 * words), "invalid_option", "array"),
+        (None, "unknown_format", "array"),
         ([0] * words, "unknown_format", "array"),
         (Tensor([words], device=2), "invalid_option", "device"),
         (Tensor([words], bits=64), "unknown_format", "dtype"),

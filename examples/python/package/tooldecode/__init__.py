@@ -14,7 +14,6 @@ from ._core import (
     ThreadPool,
     ToolCallFSM,
     Vocabulary,
-    __version__,
     choice,
     ebnf,
     fill_masks,
@@ -24,6 +23,7 @@ from ._core import (
     structural_tag,
     tool_calls,
 )
+from ._core import version as __version__
 from ._types import Error, StreamEvent, ToolCall
 
 __all__ = [
