@@ -14,9 +14,9 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
-#include <support/random_tools.hpp>
 #include <support/catch.hpp>
 #include <support/data.hpp>
+#include <support/random_tools.hpp>
 #include <support/slow_validator.hpp>
 
 using namespace tooldecode;
@@ -38,7 +38,7 @@ const VocabularyIndex& cache() {
 
 // One that says much of its arguments, and one beside it that is strict.
 ToolSet tools_of(bool strict) {
-  Json documents       = Json::parse(R"([{"name": "loose", "parameters": {"type": "object",
+  Json documents         = Json::parse(R"([{"name": "loose", "parameters": {"type": "object",
     "properties": {
       "size": {"type": "integer", "minimum": 3, "maximum": 4},
       "place": {"type": "string", "enum": ["a", "b"]},
@@ -55,8 +55,8 @@ ToolSet tools_of(bool strict) {
 }
 
 std::string random_text(Random& random) {
-  static const std::vector<std::string> pieces{"a", "7", " ",  "\"", "'", "\\", "<", "é", "😀", "null",
-                                               "{", "]", "\n", "=",  ",", "true"};
+  static const std::vector<std::string> pieces{"a",  "7",    " ", "\"", "'",  "\\", "<", "é",
+                                               "😀", "null", "{", "]",  "\n", "=",  ",", "true"};
   std::string text;
   for (auto n = below(random, 5); n > 0; --n) text += pieces[below(random, pieces.size())];
   return text;
@@ -156,9 +156,9 @@ TEST_CASE("Of a tool that is not strict any object is accepted and reads back") 
       REQUIRE(accepts(calls, text));
       CHECK(format.parse(text, tools) == std::vector{call});
       CHECK(streamed(calls, text) == std::vector{call});
-      const Json& schema   = strict[0].parameters;
-      const bool conforms  = slow::conforms(call.arguments, schema, schema);
-      const bool is_tight  = accepts(strict_calls, format.write(std::vector{call}, strict));
+      const Json& schema  = strict[0].parameters;
+      const bool conforms = slow::conforms(call.arguments, schema, schema);
+      const bool is_tight = accepts(strict_calls, format.write(std::vector{call}, strict));
       conforming[conforms] += 1;
       refused += is_tight ? 0 : 1;
       if (conforms) CHECK(is_tight);
@@ -178,7 +178,8 @@ TEST_CASE("Of a tool that is not strict any object is accepted and reads back") 
   CHECK(conforming[false] > 0);
 }
 
-TEST_CASE("What a strict document says of a tool's arguments is not compiled where it is not strict") {
+TEST_CASE(
+    "What a strict document says of a tool's arguments is not compiled where it is not strict") {
   const ToolSet tools = ToolSet::parse(R"([{"type": "function", "function": {"name": "f",
     "strict": false, "parameters": {"type": "object", "properties": {
       "a": {"type": "string", "format": "regex"}, "b": {"type": "no_such_type"}}}}}])");
@@ -210,11 +211,13 @@ TEST_CASE("A custom tool's text matches its pattern in every format") {
     };
     CHECK(holds("date", "2024-05"));
     CHECK(holds("date", "to\"day<\n>"));
-    for (const char* wrong : {"", "2024-5", "2024-055", "a2024-05", "today", "2024-05to\"day<\n>"}) {
+    for (const char* wrong :
+         {"", "2024-5", "2024-055", "a2024-05", "today", "2024-05to\"day<\n>"}) {
       CHECK_FALSE(holds("date", wrong));
     }
     for (const char* any : {"", "null", "5", "a\nb \"c\" 'd' \\ é"}) CHECK(holds("say", any));
-    for (const Json& other : {Json::object(), Json{{"input", 5}}, Json{{"input", "2024-05"}, {"x", 1}}}) {
+    for (const Json& other :
+         {Json::object(), Json{{"input", 5}}, Json{{"input", "2024-05"}, {"x", 1}}}) {
       try {
         const std::string text = format.write(std::vector{ToolCall{"date", other}}, tools);
         CHECK_FALSE(accepts(calls, text));

@@ -38,7 +38,7 @@ struct DecodeOptions {
   /// token is what it is without this: a part of the text, or not allowed. Ids that the vocabulary
   /// lacks are passed over.
   std::vector<TokenId> end_tokens = {};
-  bool skip_forced                = true;  ///< spares the pass that would choose an only allowed token
+  bool skip_forced = true;  ///< spares the pass that would choose an only allowed token
   std::function<void(const TokenEvent&)> on_token = {};  ///< called for each token, in order
   /// Asked of each token of an answer, in order, as soon as it is chosen: true ends the answer
   /// behind it, as `stopped`. An answer's first token has the index 0.

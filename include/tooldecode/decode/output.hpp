@@ -79,8 +79,8 @@ struct Output {
   std::vector<TokenId> tokens;
   std::vector<double>
       log_probabilities;  ///< of each token under the distribution it was chosen from
-  Finish finish                 = Finish::end;
-  std::optional<TokenId> end_token;       ///< that was chosen, where one was
+  Finish finish = Finish::end;
+  std::optional<TokenId> end_token;   ///< that was chosen, where one was
   std::size_t passes            = 0;  ///< forward passes of the model
   std::size_t forced_tokens     = 0;  ///< chosen without a forward pass, as the only ones allowed
   std::size_t searches_given_up = 0;  ///< of DecodeOptions::always_ends, see CompletionCounts

@@ -80,7 +80,7 @@ inline std::set<std::string> types_of(const nlohmann::ordered_json& schema,
   using Json     = nlohmann::ordered_json;
   Json documents = Json::array();
   for (const Tool& tool : tools) {
-    Json properties   = Json::object();
+    Json properties    = Json::object();
     const Json& schema = documented_parameters(tool);
     const auto listed  = schema.find("properties");
     for (const std::string& name : argument_names(tool)) {

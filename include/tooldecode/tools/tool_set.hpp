@@ -37,10 +37,10 @@ struct Tool {
   std::string description;
   /// What a call's arguments conform to: plain JSON Schema of an object, see document_readings.hpp.
   nlohmann::ordered_json parameters{};
-  std::string parameters_pointer{};      ///< where the schema stands in the document
-  bool strict = true;                    ///< false: the document says `"strict": false`
-  nlohmann::ordered_json documented{};   ///< where not strict, the schema that it has all the same
-  nlohmann::ordered_json document;   ///< as it was given, numbers rounded to doubles
+  std::string parameters_pointer{};     ///< where the schema stands in the document
+  bool strict = true;                   ///< false: the document says `"strict": false`
+  nlohmann::ordered_json documented{};  ///< where not strict, the schema that it has all the same
+  nlohmann::ordered_json document;      ///< as it was given, numbers rounded to doubles
   DocumentForm form = DocumentForm::openai;
   bool read_only    = false;  ///< MCP's `annotations.readOnlyHint` is true; nothing else says so
 };

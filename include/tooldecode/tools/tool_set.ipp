@@ -157,7 +157,8 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
     body    = custom;
     pointer = tools::extend_pointer(pointer, "custom");
     if (!body->is_object()) throw Error(Errc::malformed_document, pointer, "must be an object");
-  } else if (const Json* function = member(document, "function"); function && function->is_object()) {
+  } else if (const Json* function = member(document, "function");
+             function && function->is_object()) {
     body    = function;
     pointer = tools::extend_pointer(pointer, "function");
   } else if (const Json* type = member(document, "type");
