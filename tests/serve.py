@@ -280,7 +280,10 @@ def test_sampling(server):
     assert len({sample(**free, seed=seed) for seed in range(8)}) > 1
     assert len({sample(**free) for _ in range(8)}) > 1
     greedy = sample(tools=None)
-    assert sample(tools=None, temperature=1, top_p=1e-6) == greedy
+    for narrow in ({"top_p": 1e-6}, {"top_k": 1}, {"min_p": 1}):
+        assert sample(tools=None, temperature=1, **narrow) == greedy, narrow
+    assert sample(**free, seed=1, top_k=-1, min_p=0, repetition_penalty=1) == sample(**free, seed=1, top_k=0)
+    assert len({sample(tools=None, repetition_penalty=penalty) for penalty in (1, 2)}) == 2
     digits = [str(token) for token in range(8, 8192)]
     assert sample(tools=None, logit_bias={token: -1 for token in digits[:100]}) is not None
     one, five = (server.chat(request(text, tools=None, max_tokens=1))["usage"]["prompt_tokens"]
@@ -571,7 +574,13 @@ def test_refusals(server):
             ("invalid_value", "response_format",
              {"response_format": schema_format({"type": "array"}), "tools": TOOLS}),
             ("unsupported_parameter", "functions", {"functions": []}),
-            ("unsupported_parameter", "top_k", {"top_k": 3}),
+            ("unsupported_parameter", "best_of", {"best_of": 3}),
+            ("invalid_type", "top_k", {"top_k": 2.5}),
+            ("invalid_value", "top_k", {"top_k": -2}),
+            ("invalid_value", "min_p", {"min_p": 1.5}),
+            ("invalid_value", "repetition_penalty", {"repetition_penalty": 0}),
+            ("unsupported_value", "stream_options.include_obfuscation",
+             {"stream": True, "stream_options": {"include_obfuscation": True}}),
             ("invalid_value", "temperature", {"temperature": 2.5}),
             ("invalid_value", "temperature", {"temperature": 1e-9}),
             ("invalid_type", "temperature", {"temperature": "hot"}),

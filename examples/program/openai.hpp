@@ -109,13 +109,17 @@ inline tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t 
   const auto number = [&](const char* key, double min, double max, double otherwise) {
     return static_cast<float>(request.find_number(key, min, max).value_or(otherwise));
   };
+  const std::int64_t top_k = request.find_integer("top_k", -1).value_or(0);  // -1 is all, too
   tooldecode::DecodeOptions options{
-      .temperature       = number("temperature", 0, 2, 1),
-      .top_p             = number("top_p", 0, 1, 1),
-      .presence_penalty  = number("presence_penalty", -2, 2, 0),
-      .frequency_penalty = number("frequency_penalty", -2, 2, 0),
-      .bias              = read_bias(request, vocabulary_size),
-      .end_tokens        = read_stop_tokens(request, vocabulary_size),
+      .temperature        = number("temperature", 0, 2, 1),
+      .top_k              = static_cast<std::size_t>(std::max<std::int64_t>(top_k, 0)),
+      .top_p              = number("top_p", 0, 1, 1),
+      .min_p              = number("min_p", 0, 1, 0),
+      .repetition_penalty = number("repetition_penalty", 0, 2, 1),
+      .presence_penalty   = number("presence_penalty", -2, 2, 0),
+      .frequency_penalty  = number("frequency_penalty", -2, 2, 0),
+      .bias               = read_bias(request, vocabulary_size),
+      .end_tokens         = read_stop_tokens(request, vocabulary_size),
   };
   try {
     const tooldecode::LogitsPipeline pipeline{options.logits()};
@@ -168,6 +172,9 @@ inline ChatRequest parse_chat(const Json& body, const Format& format, std::size_
                  "parallel_tool_calls",
                  "temperature",
                  "top_p",
+                 "top_k",
+                 "min_p",
+                 "repetition_penalty",
                  "seed",
                  "max_tokens",
                  "max_completion_tokens",
@@ -215,7 +222,8 @@ inline ChatRequest parse_chat(const Json& body, const Format& format, std::size_
   if (request.find("stream_options") != nullptr) {
     if (!chat.stream) request.fail("stream_options", "needs stream");
     const Fields options = request.object("stream_options");
-    options.allow({"include_usage"});
+    options.allow_only("include_obfuscation", false);
+    options.allow({"include_usage", "include_obfuscation"});
     chat.include_usage = options.flag("include_usage");
   }
   chat.tools            = read_tools(request);
