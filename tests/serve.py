@@ -132,8 +132,9 @@ def joined(chunks):
                 if call.pop("index") == len(calls):
                     calls.append(call)
                 else:
-                    assert call.keys() == {"function"} and call["function"].keys() == {"arguments"}, call
-                    calls[-1]["function"]["arguments"] += call["function"]["arguments"]
+                    kind, key = ("custom", "input") if "custom" in call else ("function", "arguments")
+                    assert call.keys() == {kind} and call[kind].keys() == {key}, call
+                    calls[-1][kind][key] += call[kind][key]
             for call in delta.pop("cached_tool_calls", ()):
                 message.setdefault("cached_tool_calls", []).append(call)
             pending += delta.pop("pending_tool_calls", ())
@@ -150,8 +151,9 @@ def joined(chunks):
 def without_ids(message):
     message = json.loads(json.dumps(message))
     for call in message.get("tool_calls", []) + message.get("cached_tool_calls", []):
-        assert call.pop("id").startswith("call_") and call["type"] == "function", call
-        call["function"] = function(call)
+        assert call.pop("id").startswith("call_") and call["type"] in ("function", "custom"), call
+        if call["type"] == "function":
+            call["function"] = function(call)
     return message
 
 
@@ -278,7 +280,10 @@ def test_sampling(server):
     assert len({sample(**free, seed=seed) for seed in range(8)}) > 1
     assert len({sample(**free) for _ in range(8)}) > 1
     greedy = sample(tools=None)
-    assert sample(tools=None, temperature=1, top_p=1e-6) == greedy
+    for narrow in ({"top_p": 1e-6}, {"top_k": 1}, {"min_p": 1}):
+        assert sample(tools=None, temperature=1, **narrow) == greedy, narrow
+    assert sample(**free, seed=1, top_k=-1, min_p=0, repetition_penalty=1) == sample(**free, seed=1, top_k=0)
+    assert len({sample(tools=None, repetition_penalty=penalty) for penalty in (1, 2)}) == 2
     digits = [str(token) for token in range(8, 8192)]
     assert sample(tools=None, logit_bias={token: -1 for token in digits[:100]}) is not None
     one, five = (server.chat(request(text, tools=None, max_tokens=1))["usage"]["prompt_tokens"]
@@ -569,7 +574,13 @@ def test_refusals(server):
             ("invalid_value", "response_format",
              {"response_format": schema_format({"type": "array"}), "tools": TOOLS}),
             ("unsupported_parameter", "functions", {"functions": []}),
-            ("unsupported_parameter", "top_k", {"top_k": 3}),
+            ("unsupported_parameter", "best_of", {"best_of": 3}),
+            ("invalid_type", "top_k", {"top_k": 2.5}),
+            ("invalid_value", "top_k", {"top_k": -2}),
+            ("invalid_value", "min_p", {"min_p": 1.5}),
+            ("invalid_value", "repetition_penalty", {"repetition_penalty": 0}),
+            ("unsupported_value", "stream_options.include_obfuscation",
+             {"stream": True, "stream_options": {"include_obfuscation": True}}),
             ("invalid_value", "temperature", {"temperature": 2.5}),
             ("invalid_value", "temperature", {"temperature": 1e-9}),
             ("invalid_type", "temperature", {"temperature": "hot"}),
@@ -585,19 +596,50 @@ def test_refusals(server):
             ("invalid_value", "stream_options", {"stream_options": {"include_usage": True}}),
             ("invalid_value", "response_id", {"response_id": "a b"}),
             ("invalid_type", "tools", {"tools": {}}),
-            ("invalid_value", "tools[0].type", {"tools": [{**tool, "type": "custom"}]}),
+            ("invalid_value", "tools[0].type", {"tools": [{**tool, "type": "web_search"}]}),
+            ("unsupported_parameter", "tools[0].function", {"tools": [{**tool, "type": "custom"}]}),
+            ("missing_required_parameter", "tools[0].custom", {"tools": [{"type": "custom"}]}),
+            ("missing_required_parameter", "tools[0].custom.name", {"tools": [{"type": "custom", "custom": {}}]}),
+            ("invalid_tool", "tools", {"tools": [custom_tool("f", "a(")]}),
+            ("invalid_tool", "tools", {"tools": [custom_tool("f", "start: /a/", "lark")]}),
+            ("invalid_tool", "tools", {"tools": [strictness(tool, "no")]}),
             ("missing_required_parameter", "tools[0].function.name", {"tools": [{"type": "function", "function": {}}]}),
             ("invalid_tool", "tools", {"tools": [tool]}),
             ("invalid_tool", "tools", {"tools": [TOOLS[0], TOOLS[0]]}),
             ("invalid_value", "tool_choice", {"tool_choice": "sometimes"}),
             ("invalid_value", "tool_choice", {"tool_choice": "required", "tools": None}),
-            ("invalid_value", "tool_choice",
+            ("invalid_value", "tool_choice.function.name",
              {"tool_choice": {"type": "function", "function": {"name": "g"}}}),
+            ("invalid_value", "tool_choice.custom.name",
+             {"tool_choice": {"type": "custom", "custom": {"name": "get_weather"}}}),
+            ("invalid_value", "tool_choice", {"tool_choice": allowed("auto", TOOLS[0]), "tools": None}),
+            ("invalid_value", "tool_choice.allowed_tools.mode", {"tool_choice": allowed("none", TOOLS[0])}),
+            ("invalid_value", "tool_choice.allowed_tools.tools", {"tool_choice": allowed("auto")}),
+            ("invalid_value", "tool_choice.allowed_tools.tools[1].function.name",
+             {"tool_choice": allowed("auto", TOOLS[0], tool)}),
+            ("invalid_type", "stop_token_ids", {"stop_token_ids": 3}),
+            ("invalid_type", "stop_token_ids[0]", {"stop_token_ids": ["3"]}),
+            ("invalid_type", "stop_token_ids[1]", {"stop_token_ids": [3, True]}),
+            ("invalid_value", "stop_token_ids[1]", {"stop_token_ids": [3, -1]}),
+            ("invalid_value", "stop_token_ids[0]", {"stop_token_ids": [8192]}),
+            ("invalid_value", "stop_token_ids", {"stop_token_ids": [3] * 257}),
+            ("unsupported_value", "ignore_eos", {"ignore_eos": True}),
+            ("unsupported_value", "include_stop_str_in_output", {"include_stop_str_in_output": True}),
+            ("invalid_value", "messages[1].tool_calls[0].type", {"messages": [
+                *user, {"role": "assistant", "tool_calls": [{**call, "type": "web_search"}]}]}),
+            ("missing_required_parameter", "messages[1].tool_calls[0].custom", {"messages": [
+                *user, {"role": "assistant", "tool_calls": [{**call, "type": "custom"}]}]}),
+            ("invalid_type", "messages[1].tool_calls[0].custom.input", {"messages": [
+                *user, {"role": "assistant", "tool_calls": [
+                    {"id": "c", "type": "custom", "custom": {"name": "f", "input": {}}}]}]}),
             ("context_length_exceeded", "messages", {"messages": [{"role": "user", "content": "1" * 1024}]})):
         server.refused(400, code, param, {**request(user), **change})
     server.refused(404, "model_not_found", "model", {**request(user), "model": "gpt-4o"})
     error = server.refused(400, "invalid_tool", "tools", {**request(user), "tools": [tool]})
     assert "#/0/function/parameters/properties/a" in error["message"], error
+
+    error = server.refused(400, "invalid_tool", "tools", {**request(user), "tools": [custom_tool("f", "a(")]})
+    assert "#/0/custom/format/grammar/definition" in error["message"], error
 
     error = server.refused(400, "invalid_schema", "response_format.json_schema.schema", {
         **request(user), "response_format": schema_format({"properties": {"a": {"type": "int"}}})})
@@ -641,6 +683,163 @@ def test_refusals(server):
     after = metrics(server)
     for name in ("tool_cache_inserted_total", "tool_cache_entries", "early_outputs", "early_output_bytes"):
         assert after[f"tooldecode_{name}"] == before[f"tooldecode_{name}"], name
+
+
+def strictness(tool, strict):
+    return {**tool, "function": {**tool["function"], "strict": strict}}
+
+
+def custom_tool(name, definition=None, syntax="regex", **more):
+    form = {"type": "grammar", "grammar": {"syntax": syntax, "definition": definition}}
+    return {"type": "custom", "custom": {"name": name, **({"format": form} if definition else {}), **more}}
+
+
+def allowed(mode, *tools):
+    named = [{"type": tool["type"], tool["type"]: {"name": tool[tool["type"]]["name"]}} for tool in tools]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": named}}
+
+
+def test_strictness(server):
+    """Arguments of a tool that says `strict: false` are any object; those of others conform."""
+    def cities(strict):
+        tool = {"type": "function", "function": {"name": "get_weather", "parameters": {
+            "type": "object", "properties": {"city": {"type": "string", "maxLength": 2}, "days": {"type": "integer"}},
+            "required": ["city"]}}}
+        tools = [tool if strict is ... else strictness(tool, strict)]
+        message = server.chat(request(WEATHER, tools, tool_choice="required"))["choices"][0]["message"]
+        streamed = joined(server.events(request(WEATHER, tools, tool_choice="required")))[0]
+        assert without_ids(message) == without_ids(streamed), (message, streamed)
+        return [function(call)["arguments"].get("city") for call in message["tool_calls"]]
+    assert cities(False) == ["Oslo"], cities(False)
+    for strict in (True, None, ...):
+        assert all(len(city) <= 2 for city in cities(strict)), cities(strict)
+    for seed in range(6):
+        body = request(TABLE, [strictness(tool, False) for tool in TOOLS], tool_choice="required", temperature=1.5,
+                       seed=seed, max_tokens=200)
+        for call in server.chat(body)["choices"][0]["message"].get("tool_calls", ()):
+            assert isinstance(function(call)["arguments"], dict), call
+
+
+def test_custom_tools():
+    """A custom tool's call has one text, which its grammar matches, whatever the format and however it is sent."""
+    date, note = custom_tool("set_date", r"\d{4}-[01]\d \"(noon|night)\"\n", description="Sets it."), custom_tool("note")
+    for form in ("python", "hermes", "qwen3-coder", "harmony"):
+        with Server("--format", form) as server:
+            for seed in range(3):
+                body = request(WEATHER, [*TOOLS, date, note], temperature=1, seed=seed, parallel_tool_calls=False,
+                               tool_choice={"type": "custom", "custom": {"name": "set_date"}}, max_tokens=60)
+                choice, = server.chat(body)["choices"]
+                call, = choice["message"]["tool_calls"]
+                assert call["type"] == "custom" and call["custom"]["name"] == "set_date", call
+                assert re.fullmatch(r'\d{4}-[01]\d "(noon|night)"\n', call["custom"]["input"]), call
+                assert choice["finish_reason"] == "tool_calls" and choice["stop_reason"] is None, choice
+                streamed, finish, *_ = joined(server.events(body))
+                assert without_ids(streamed) == without_ids(choice["message"]) and finish == "tool_calls", streamed
+                named, *_ = joined(server.events(body, response_id="named"))  # whose calls come whole
+                assert without_ids(named) == without_ids(choice["message"]), named
+            # What was called and what came of it can be told, as of any call.
+            body["tool_choice"] = "none"
+            said = [*body["messages"], {**choice["message"]},
+                    {"role": "tool", "tool_call_id": call["id"], "content": "done"}]
+            assert server.chat({**body, "messages": said})["choices"][0]["finish_reason"] in ("stop", "length")
+            any_text = server.chat(request(WEATHER, [note], tool_choice="required", parallel_tool_calls=False,
+                                           max_tokens=100))["choices"][0]["message"]["tool_calls"]
+            assert isinstance(any_text[0]["custom"]["input"], str), any_text
+    with Server() as server:
+        announced = {"name": "set_date", "output": GOODBYE}
+        assert server.ask("POST", "/cache-tool-output/dates", [announced]) == (200, {"cached": 1})
+        body = request(WEATHER, [date], tool_choice="required", max_tokens=100)
+        message = server.chat(body, response_id="dates")["choices"][0]["message"]
+        cached, *_ = message["cached_tool_calls"]
+        assert cached["custom"]["name"] == "set_date" and cached["output"] == GOODBYE, message
+        told = [*body["messages"], {"role": "assistant", "content": "So.", "cached_tool_calls": [cached]},
+                {"role": "user", "content": "And?"}]
+        server.chat({**body, "messages": told, "tool_choice": "none"})
+
+
+def test_allowed_tools(server):
+    """All tools are shown, and only those that are allowed can be called."""
+    weather, table, currency = (next(tool for tool in TOOLS if tool["function"]["name"] == name)
+                                for name in ("get_weather", "book_table", "convert_currency"))
+
+    def names(choice, **more):
+        answer = server.chat(request(WEATHER, tool_choice=choice, max_tokens=100, **more))
+        calls = answer["choices"][0]["message"].get("tool_calls", ())
+        return [call["function"]["name"] for call in calls], answer["usage"]["prompt_tokens"]
+    plain = names("auto")
+    assert plain[0] == ["get_weather"]
+    assert names(allowed("auto", weather, table)) == plain
+    assert names(allowed("auto", weather, weather)) == plain
+    flat = {"type": "allowed_tools", "mode": "auto", "tools": allowed("auto", weather)["allowed_tools"]["tools"]}
+    assert names(flat) == plain
+    assert names(allowed("auto", table, currency))[0] != plain[0]
+    for seed in range(6):
+        called, tokens = names(allowed("required", currency, table), temperature=1, seed=seed)
+        assert called and set(called) <= {"book_table", "convert_currency"} and tokens == plain[1], called
+    assert names(allowed("required", currency))[0] != names(allowed("required", table))[0], "each has its constraint"
+
+
+def test_stop_tokens(server):
+    """An id ends an answer before its token, where the answer may end, and is text anywhere else."""
+    vocabulary = json.loads((DATA / "tiny/tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+
+    def ids_of(choice):
+        texts = [bytes(token["bytes"]).decode("utf-8", "replace") for token in choice["logprobs"]["content"]]
+        return [(text, vocabulary.get(text.replace(" ", "\u0120"))) for text in texts]
+
+    def answers(body):
+        whole = server.chat(body)
+        choice, = whole["choices"]
+        chunks = list(server.events(body, stream_options={"include_usage": True}))
+        message, finish, usage, _ = joined(json.loads(json.dumps(chunks)))
+        assert (without_ids(message), finish, usage) == (
+            without_ids(choice["message"]), choice["finish_reason"], whole["usage"]), (body, message, choice)
+        last, = (part for chunk in chunks for part in chunk["choices"] if part["finish_reason"])
+        assert last["stop_reason"] == choice["stop_reason"], (last, choice)
+        return choice
+    cut = 0
+    for seed in range(8):
+        for tools in (None, TOOLS):
+            body = request(GOODBYE, tools, temperature=1, seed=seed, max_tokens=40, logprobs=True,
+                           tool_choice="none" if tools else None)
+            plain = answers(body)
+            assert plain["stop_reason"] is None, plain
+            tokens = ids_of(plain)
+            if len(tokens) < 4 or tokens[len(tokens) // 2][1] is None:
+                continue
+            stop = tokens[len(tokens) // 2][1]
+            got = answers({**body, "stop_token_ids": [stop]})
+            first = next(i for i, (_, token) in enumerate(tokens) if token == stop)
+            assert got["message"]["content"] == "".join(text for text, _ in tokens[:first]), (tokens, stop, got)
+            assert (got["finish_reason"], got["stop_reason"]) == ("stop", stop), got
+            cut += 1
+    assert cut > 4, cut
+    # Neither calls nor values end before they are whole.
+    for body in (request(WEATHER, logprobs=True), request(GOODBYE, None, response_format=schema_format(REPORT), logprobs=True)):
+        plain = answers(body)
+        first, *others = (token for _, token in ids_of(plain))
+        inside = sorted({token for token in others[:-1] if token not in (first, None)})
+        got = answers({**body, "stop_token_ids": inside})
+        assert got["finish_reason"] == plain["finish_reason"], got
+        assert without_ids(got["message"]) == without_ids(plain["message"]), (plain, got)
+    text = answers(request(GOODBYE, None, max_tokens=40))["message"]["content"]
+    stopped = answers(request(GOODBYE, None, max_tokens=40, stop=["never", text[2:5]], stop_token_ids=[]))
+    assert stopped["stop_reason"] == text[2:5] and stopped["finish_reason"] == "stop", stopped
+    server.chat(request(GOODBYE, None, max_tokens=4, ignore_eos=False, include_stop_str_in_output=False))
+
+
+def test_nullable(server):
+    """A value of OpenAPI's `nullable` may be null, in tools and in the text of an answer."""
+    def nullable(flag):
+        return {"type": "object", "properties": {"a": {"type": "string", "enum": [], "nullable": flag}},
+                "required": ["a"], "additionalProperties": False}
+    choice, = server.chat(request(GOODBYE, None, response_format=schema_format(nullable(True))))["choices"]
+    assert json.loads(choice["message"]["content"]) == {"a": None}, choice
+    server.refused(400, "invalid_schema", "response_format.json_schema.schema",
+                   request(GOODBYE, None, response_format=schema_format(nullable(False))))
+    tool = {"type": "function", "function": {"name": "get_weather", "parameters": nullable(True)}}
+    choice, = server.chat(request(WEATHER, [tool], tool_choice="required", parallel_tool_calls=False))["choices"]
+    assert function(choice["message"]["tool_calls"][0])["arguments"] == {"a": None}, choice
 
 
 def schema_format(schema, **more):
@@ -1116,6 +1315,18 @@ def test_openai(server):
     parsed = client.chat.completions.parse(**request(GOODBYE, None), response_format=answer_type)
     answer = parsed.choices[0].message.parsed
     assert answer.sky in ("clear", "grey") and answer.windy in (True, False), parsed
+    custom = client.chat.completions.create(**{**body, "tools": [custom_tool("set_date", r"\d{4}-[01]\d")]},
+                                            tool_choice={"type": "custom", "custom": {"name": "set_date"}})
+    call, = custom.choices[0].message.tool_calls
+    assert call.type == "custom" and call.custom.name == "set_date", call
+    assert re.fullmatch(r"\d{4}-[01]\d", call.custom.input), call
+    again = client.chat.completions.create(**{**body, "tool_choice": "none", "messages": [
+        *body["messages"], custom.choices[0].message, {"role": "tool", "tool_call_id": call.id, "content": "done"}]})
+    assert again.choices[0].finish_reason in ("stop", "length"), again
+    chosen = client.chat.completions.create(**body, tool_choice=allowed("required", TOOLS[1]))
+    assert {one.function.name for one in chosen.choices[0].message.tool_calls} == {TOOLS[1]["function"]["name"]}
+    ended = client.chat.completions.create(**request(QUESTIONS[3]), extra_body={"stop_token_ids": [0]})
+    assert ended.choices[0].message.content == text and ended.choices[0].stop_reason is None, ended
     for kind, change in ((openai.BadRequestError, {"n": 17}), (openai.NotFoundError, {"model": "gpt-4o"})):
         try:
             client.chat.completions.create(**{**body, **change})

@@ -242,11 +242,11 @@ void run_agent(const AgentOptions& options) {
 
   Json functions = Json::array();  // in OpenAI's form, whatever the documents have
   for (const td::Tool& tool : tools) {
-    functions.push_back({{"type", "function"},
-                         {"function",
-                          {{"name", tool.name},
-                           {"description", tool.description},
-                           {"parameters", tool.parameters}}}});
+    Json function{{"name", tool.name},
+                  {"description", tool.description},
+                  {"parameters", td::documented_parameters(tool)}};
+    if (!tool.strict) function["strict"] = false;
+    functions.push_back({{"type", "function"}, {"function", std::move(function)}});
   }
   Json body{{"messages", Json::array({{{"role", "user"}, {"content", options.question}}})},
             {"tools", functions},

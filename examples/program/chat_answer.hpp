@@ -37,8 +37,9 @@ class ChatAnswer {
         with_usage_(request.include_usage),
         with_tokens_(request.log_probabilities),
         streams_calls_(request.streams_calls()),
+        stop_tokens_(request.decode.end_tokens),
         session_(service.start(request)),
-        writer_(session_.id, session_.unique, request.model, std::time(nullptr)),
+        writer_(session_.id, session_.unique, request.model, std::time(nullptr), request.tools.all),
         choices_(request.choices, Choice{.text = session_.text}) {}
   ChatAnswer(const ChatAnswer&)            = delete;
   ChatAnswer& operator=(const ChatAnswer&) = delete;
@@ -74,8 +75,8 @@ class ChatAnswer {
   template <class Send>
   void stream(Send send) {
     Usage used{.prompt = session_.prompt_tokens};
-    const auto chunk = [&](std::size_t i, const Json& delta, const char* finish = nullptr) {
-      send(writer_.chunk(i, delta, std::exchange(choices_[i].tokens, Json::array()), finish,
+    const auto chunk = [&](std::size_t i, const Json& delta, const AnswerEnd* end = nullptr) {
+      send(writer_.chunk(i, delta, std::exchange(choices_[i].tokens, Json::array()), end,
                          with_usage_));
     };
     const auto show = [&](std::size_t i, const AnswerText::Events& events) {
@@ -83,7 +84,7 @@ class ChatAnswer {
         if (event.kind == Kind::text) chunk(i, {{"content", event.text}});
         if (event.kind == Kind::reasoning) chunk(i, {{"reasoning_content", event.text}});
         if (!streams_calls_) continue;
-        const auto delta = writer_.calls_delta(i, choices_[i].turn, event);
+        const auto delta = writer_.calls_delta(i, choices_[i].turn, event, choices_[i].inputs);
         if (delta) chunk(i, {{"tool_calls", *delta}});
       }
     };
@@ -113,7 +114,8 @@ class ChatAnswer {
           entry.update(list[c]);
           chunk(i, {{"tool_calls", Json::array({entry})}});
         }
-        chunk(i, Json::object(), finish_reason(last, choice.text));
+        const AnswerEnd end(last, choice.text, stop_tokens_);
+        chunk(i, Json::object(), &end);
         add_usage(reply, used);
         --left;
       }
@@ -128,10 +130,11 @@ class ChatAnswer {
 
   // One of the answers that were asked for.
   struct Choice {
-    AnswerText text;                   // of the present turn
-    std::size_t turn = 0;              // streamed so far
-    Json tokens      = Json::array();  // with their log-probabilities, not streamed yet
-    bool ended       = false;
+    AnswerText text;              // of the present turn
+    std::size_t turn = 0;         // streamed so far
+    CustomInputs inputs{};        // of calls that are streamed: of a lone turn
+    Json tokens = Json::array();  // with their log-probabilities, not streamed yet
+    bool ended  = false;
   };
 
   [[nodiscard]] Exchange::Event next() {
@@ -181,10 +184,12 @@ class ChatAnswer {
     }
     if (!reasoning.empty()) message["reasoning_content"] = std::move(reasoning);
     if (!cached.empty()) message["cached_tool_calls"] = std::move(cached);
+    const AnswerEnd end(last, text, stop_tokens_);
     return {{"index", index},
             {"message", std::move(message)},
             {"logprobs", ReplyWriter::log_probabilities(tokens)},
-            {"finish_reason", finish_reason(last, text)}};
+            {"finish_reason", end.reason},
+            {"stop_reason", end.stop}};
   }
 
   void add_usage(const tooldecode::EngineReply& reply, Usage& usage) const {
@@ -201,6 +206,7 @@ class ChatAnswer {
   bool with_usage_;
   bool with_tokens_;  // with their log-probabilities
   bool streams_calls_;
+  std::vector<tooldecode::TokenId> stop_tokens_;  // the request's
   ChatSession session_;
   ReplyWriter writer_;
   std::vector<Choice> choices_;

@@ -63,7 +63,7 @@ class ChatTemplate {
                                   {"function",
                                    {{"name", tool.name},
                                     {"description", tool.description},
-                                    {"parameters", tool.parameters}}}});
+                                    {"parameters", tooldecode::documented_parameters(tool)}}}});
       }
     }
     std::vector<TemplatePart> parts;

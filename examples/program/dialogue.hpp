@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
@@ -38,9 +39,14 @@ inline std::string content_text(const Fields& message) {
 }
 
 inline tooldecode::ToolCall read_call(const Fields& entry) {
-  if (const Json* type = entry.find("type"); type != nullptr && *type != "function") {
-    entry.fail("type", "is supported as function only");
+  const Json* type = entry.find("type");
+  if (type != nullptr && *type == "custom") {
+    const Fields custom = entry.object("custom");
+    custom.allow({"name", "input"});
+    return {.name      = custom.text("name"),
+            .arguments = {{std::string(tooldecode::tools::custom_input), custom.text("input")}}};
   }
+  if (type != nullptr && *type != "function") entry.fail("type", "must be function or custom");
   const Fields function = entry.object("function");
   function.allow({"name", "arguments"});
   tooldecode::ToolCall call{.name = function.text("name")};
@@ -111,7 +117,7 @@ class Dialogue {
     std::string text = message.find("content") != nullptr ? detail::content_text(message) : "";
     if (message.find("tool_calls") != nullptr) {
       for (const Fields& entry : message.objects("tool_calls")) {
-        entry.allow({"id", "type", "function", "index"});
+        entry.allow({"id", "type", "function", "custom", "index"});
         calls_.push_back({entry.text("id"), detail::read_call(entry), {}});
         for (std::size_t i = 0; i + 1 < calls_.size(); ++i) {
           if (calls_[i].id == calls_.back().id) entry.fail("id", "is that of another call");
@@ -135,7 +141,7 @@ class Dialogue {
       std::vector<Message> results;
       const auto turn = entries[i].find_integer("turn", 0);
       for (; end < entries.size() && entries[end].find_integer("turn", 0) == turn; ++end) {
-        entries[end].allow({"id", "type", "function", "output", "turn"});
+        entries[end].allow({"id", "type", "function", "custom", "output", "turn"});
         calls.push_back(detail::read_call(entries[end]));
         results.push_back({"tool", entries[end].text("output"), calls.back().name});
       }

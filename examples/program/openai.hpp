@@ -17,9 +17,7 @@
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/text/exact_number.hpp>
-#include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/tools/value_writer.hpp>
 
@@ -27,6 +25,7 @@
 #include <program/fields.hpp>
 #include <program/formats.hpp>
 #include <program/prompt.hpp>
+#include <program/request_tools.hpp>
 #include <program/response_format.hpp>
 
 namespace program {
@@ -36,10 +35,9 @@ struct ChatRequest {
   std::string model;
   std::string response_id;  ///< empty where the server is to choose one
   std::vector<Message> messages;
-  Json documents = Json::array();  ///< of the tools
-  tooldecode::ToolSet tools;
-  tooldecode::ChoiceOptions choice;
-  tooldecode::DecodeOptions decode;       ///< all but `max_tokens` and `seed`
+  RequestTools tools;
+  tooldecode::DecodeOptions decode;  ///< all but `max_tokens` and `seed`; its end tokens are those
+                                     ///< that the request names
   std::optional<std::size_t> max_tokens;  ///< of the answer
   std::optional<std::uint64_t> seed;
   std::optional<Json> schema;      ///< that the text of an answer conforms to
@@ -69,33 +67,6 @@ inline bool is_response_id(std::string_view id) {
 
 namespace detail {
 
-inline tooldecode::ChoiceOptions read_choice(const Fields& request, bool has_tools) {
-  using tooldecode::ToolChoice;
-  tooldecode::ChoiceOptions options{.choice = has_tools ? ToolChoice::automatic : ToolChoice::none};
-  if (const Json* parallel = request.find("parallel_tool_calls"); parallel != nullptr) {
-    options.parallel = request.flag("parallel_tool_calls");
-  }
-  const Json* choice = request.find("tool_choice");
-  if (choice == nullptr) return options;
-  if (*choice == "none") {
-    options.choice = ToolChoice::none;
-  } else if (*choice == "required") {
-    options.choice = ToolChoice::required;
-  } else if (choice->is_object()) {
-    const Fields named = request.object("tool_choice");
-    if (named.text("type") != "function") named.fail("type", "is supported as function only");
-    named.allow({"type", "function"});
-    named.object("function").allow({"name"});
-    options.choice = ToolChoice::named;
-    options.name   = named.object("function").text("name");
-  } else if (*choice != "auto") {
-    request.fail("tool_choice", "must be none, auto, required or a function's name in an object");
-  }
-  const bool calls = options.choice == ToolChoice::required || options.choice == ToolChoice::named;
-  if (calls && !has_tools) request.fail("tool_choice", "needs tools");
-  return options;
-}
-
 inline std::vector<std::pair<tooldecode::TokenId, float>> read_bias(const Fields& request,
                                                                     std::size_t vocabulary_size) {
   std::vector<std::pair<tooldecode::TokenId, float>> bias;
@@ -111,16 +82,44 @@ inline std::vector<std::pair<tooldecode::TokenId, float>> read_bias(const Fields
   return bias;
 }
 
+// Tokens that end an answer where it may end.
+inline std::vector<tooldecode::TokenId> read_stop_tokens(const Fields& request,
+                                                         std::size_t vocabulary_size) {
+  constexpr std::size_t max_tokens = 256;
+  const Json* list                 = request.find("stop_token_ids");
+  if (list == nullptr) return {};
+  if (!list->is_array()) request.fail("stop_token_ids", "must be an array", "invalid_type");
+  if (list->size() > max_tokens) {
+    request.fail("stop_token_ids", "must have at most " + std::to_string(max_tokens) + " ids");
+  }
+  std::vector<tooldecode::TokenId> tokens;
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    const std::string place = "stop_token_ids[" + std::to_string(i) + ']';
+    const Json& id          = (*list)[i];
+    if (!id.is_number_integer()) request.fail(place, "must be an integer", "invalid_type");
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= vocabulary_size) {
+      request.fail(place, "is no token's id");
+    }
+    tokens.push_back(static_cast<tooldecode::TokenId>(id.get<std::uint64_t>()));
+  }
+  return tokens;
+}
+
 inline tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t vocabulary_size) {
   const auto number = [&](const char* key, double min, double max, double otherwise) {
     return static_cast<float>(request.find_number(key, min, max).value_or(otherwise));
   };
+  const std::int64_t top_k = request.find_integer("top_k", -1).value_or(0);  // -1 is all, too
   tooldecode::DecodeOptions options{
-      .temperature       = number("temperature", 0, 2, 1),
-      .top_p             = number("top_p", 0, 1, 1),
-      .presence_penalty  = number("presence_penalty", -2, 2, 0),
-      .frequency_penalty = number("frequency_penalty", -2, 2, 0),
-      .bias              = read_bias(request, vocabulary_size),
+      .temperature        = number("temperature", 0, 2, 1),
+      .top_k              = static_cast<std::size_t>(std::max<std::int64_t>(top_k, 0)),
+      .top_p              = number("top_p", 0, 1, 1),
+      .min_p              = number("min_p", 0, 1, 0),
+      .repetition_penalty = number("repetition_penalty", 0, 2, 1),
+      .presence_penalty   = number("presence_penalty", -2, 2, 0),
+      .frequency_penalty  = number("frequency_penalty", -2, 2, 0),
+      .bias               = read_bias(request, vocabulary_size),
+      .end_tokens         = read_stop_tokens(request, vocabulary_size),
   };
   try {
     const tooldecode::LogitsPipeline pipeline{options.logits()};
@@ -128,23 +127,6 @@ inline tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t 
     throw ApiError(400, "invalid_value", error.where(), error.what());
   }
   return options;
-}
-
-inline void read_tools(const Fields& request, ChatRequest& chat) {
-  if (request.find("tools") == nullptr) return;
-  for (const Fields& tool : request.objects("tools")) {
-    if (tool.text("type") != "function") tool.fail("type", "is supported as function only");
-    tool.allow({"type", "function"});
-    static_cast<void>(tool.object("function").text("name"));
-  }
-  chat.documents = request.at("tools");
-  try {
-    chat.tools = tooldecode::ToolSet::from_json(chat.documents);
-    // What is shown to the model is what the request's other readers would show.
-    chat.documents = tooldecode::text::ExactNumber::rounded(std::move(chat.documents));
-  } catch (const tooldecode::Error& error) {
-    throw ApiError(400, "invalid_tool", "tools", "tools: " + std::string(error.what()));
-  }
 }
 
 }  // namespace detail
@@ -181,6 +163,8 @@ inline ChatRequest parse_chat(const Json& body, const Format& format, std::size_
   request.allow_only("top_logprobs", 0);
   request.allow_only("store", false);
   request.allow_only("modalities", Json::array({"text"}));
+  request.allow_only("ignore_eos", false);
+  request.allow_only("include_stop_str_in_output", false);
   request.allow({"model",
                  "messages",
                  "tools",
@@ -188,6 +172,9 @@ inline ChatRequest parse_chat(const Json& body, const Format& format, std::size_
                  "parallel_tool_calls",
                  "temperature",
                  "top_p",
+                 "top_k",
+                 "min_p",
+                 "repetition_penalty",
                  "seed",
                  "max_tokens",
                  "max_completion_tokens",
@@ -205,6 +192,9 @@ inline ChatRequest parse_chat(const Json& body, const Format& format, std::size_
                  "response_format",
                  "modalities",
                  "stop",
+                 "stop_token_ids",
+                 "ignore_eos",
+                 "include_stop_str_in_output",
                  "user",
                  "metadata",
                  "service_tier",
@@ -232,14 +222,11 @@ inline ChatRequest parse_chat(const Json& body, const Format& format, std::size_
   if (request.find("stream_options") != nullptr) {
     if (!chat.stream) request.fail("stream_options", "needs stream");
     const Fields options = request.object("stream_options");
-    options.allow({"include_usage"});
+    options.allow_only("include_obfuscation", false);
+    options.allow({"include_usage", "include_obfuscation"});
     chat.include_usage = options.flag("include_usage");
   }
-  detail::read_tools(request, chat);
-  chat.choice = detail::read_choice(request, !chat.tools.empty());
-  if (chat.choice.choice == tooldecode::ToolChoice::named && !chat.tools.find(chat.choice.name)) {
-    request.fail("tool_choice", "names a function that is not among the tools");
-  }
+  chat.tools            = read_tools(request);
   chat.decode           = detail::read_decode(request, vocabulary_size);
   const auto max_tokens = request.find_integer("max_tokens", 1);
   const auto max_all    = request.find_integer("max_completion_tokens", 1);

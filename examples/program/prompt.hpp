@@ -52,7 +52,7 @@ inline std::string signature(const tooldecode::Tool& tool) {
   const Json& document = tool.document;
   const Json& function = document.contains("function") ? document["function"] : document;
   const Json& parameters =
-      function.contains("parameters") ? function["parameters"] : tool.parameters;
+      function.contains("parameters") ? function["parameters"] : documented_parameters(tool);
   const Json required   = parameters.value("required", Json::array());
   std::string text      = tool.name + '(';
   bool first            = true;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,8 +20,11 @@
 #include <tooldecode/execute/engine_speculator.hpp>
 #include <tooldecode/text/stop_finder.hpp>
 #include <tooldecode/text/utf8_stream.hpp>
+#include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
 
+#include <program/custom_input.hpp>
 #include <program/openai.hpp>
 
 namespace program {
@@ -45,8 +49,8 @@ class AnswerText {
     if (!rest.empty()) events.push_back({.kind = Kind::text, .text = std::move(rest)});
     return events;
   }
-  /// Whether one of the request's stops was there.
-  [[nodiscard]] bool is_stopped() const noexcept { return stops_.found(); }
+  /// The one of the request's stops that was there, or null.
+  [[nodiscard]] const std::string* stop() const noexcept { return stops_.found(); }
 
  private:
   using Kind = tooldecode::StreamEvent::Kind;
@@ -87,14 +91,30 @@ struct Usage {
   }
 };
 
-/// Why an answer ended, in OpenAI's words.
-inline const char* finish_reason(const tooldecode::EngineTurn& last, const AnswerText& text) {
-  using tooldecode::Finish;
-  if (!last.calls.empty()) return "tool_calls";
-  if (text.is_stopped()) return "stop";
-  const Finish finish = last.output.finish;
-  return finish == Finish::length || finish == Finish::context ? "length" : "stop";
-}
+/// Why an answer ended.
+struct AnswerEnd {
+  const char* reason;  ///< in OpenAI's words
+  Json stop;           ///< the request's text, or id of a token, that ended it; else null
+
+  /// \param stop_tokens  the request's
+  AnswerEnd(const tooldecode::EngineTurn& last, const AnswerText& text,
+            std::span<const tooldecode::TokenId> stop_tokens) {
+    using tooldecode::Finish;
+    const Finish finish = last.output.finish;
+    const bool is_cut   = finish == Finish::length || finish == Finish::context;
+    reason = !last.calls.empty() ? "tool_calls" : is_cut && !text.stop() ? "length" : "stop";
+    const auto& token = last.output.end_token;
+    if (text.stop()) {
+      stop = *text.stop();
+    } else if (token &&
+               std::find(stop_tokens.begin(), stop_tokens.end(), *token) != stop_tokens.end()) {
+      stop = *token;
+    }
+  }
+};
+
+/// The text of each call of a turn to a custom tool, by its number.
+using CustomInputs = std::map<std::size_t, CustomInput>;
 
 /// A server-sent event.
 inline std::string sse_event(const Json& data) {
@@ -118,28 +138,42 @@ inline Json token_json(std::string_view bytes, double log_probability) {
 class ReplyWriter {
  public:
   /// \param unique  begins the ids of its calls: a client may use a response's id again
-  ReplyWriter(std::string id, std::string unique, std::string model, std::int64_t created)
+  /// \param tools   the request's, to which calls are
+  ReplyWriter(std::string id, std::string unique, std::string model, std::int64_t created,
+              tooldecode::ToolSet tools)
       : id_(std::move(id)),
         unique_(std::move(unique)),
         model_(std::move(model)),
-        created_(created) {}
+        created_(created),
+        tools_(std::move(tools)) {}
 
   /// The calls of a choice's turn that the client is to run.
   [[nodiscard]] Json calls(std::size_t choice, std::size_t turn,
                            std::span<const tooldecode::ToolCall> calls) const {
     Json list = Json::array();
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      list.push_back(call(choice, turn, i, calls[i].name, json_text(calls[i].arguments)));
+      const auto& [name, arguments] = calls[i];
+      list.push_back(call(choice, turn, i, name,
+                          is_custom(name)
+                              ? arguments.at(std::string(tooldecode::tools::custom_input))
+                              : Json(json_text(arguments))));
     }
     return list;
   }
   /// What an event adds to the calls of a choice's turn; nothing where it adds none.
   [[nodiscard]] std::optional<Json> calls_delta(std::size_t choice, std::size_t turn,
-                                                const tooldecode::StreamEvent& event) const {
+                                                const tooldecode::StreamEvent& event,
+                                                CustomInputs& inputs) const {
     using Kind = tooldecode::StreamEvent::Kind;
     Json entry{{"index", event.call}};
+    const auto input = inputs.find(event.call);
     if (event.kind == Kind::call_begin) {
       entry.update(call(choice, turn, event.call, event.text, ""));
+      if (is_custom(event.text)) inputs.emplace(event.call, CustomInput());
+    } else if (event.kind == Kind::arguments && input != inputs.end()) {
+      const std::string more = input->second.push(event.text);
+      if (more.empty()) return std::nullopt;
+      entry["custom"] = {{"input", more}};
     } else if (event.kind == Kind::arguments) {
       entry["function"] = {{"arguments", event.text}};
     } else {
@@ -164,15 +198,17 @@ class ReplyWriter {
     object["usage"]   = usage.json();
     return json_text(object);
   }
-  /// One chunk. Where usage is asked for, chunks before the last have it as null.
+  /// One chunk, the choice's last where it has an end. Where usage is asked for, chunks before the
+  /// last have it as null.
   [[nodiscard]] std::string chunk(std::size_t choice, const Json& delta, const Json& tokens,
-                                  const char* finish, bool with_usage) const {
+                                  const AnswerEnd* end, bool with_usage) const {
     Json object = head("chat.completion.chunk");
-    object["choices"] =
-        Json::array({{{"index", choice},
-                      {"delta", delta},
-                      {"logprobs", log_probabilities(tokens)},
-                      {"finish_reason", finish == nullptr ? Json(nullptr) : Json(finish)}}});
+    Json part{{"index", choice},
+              {"delta", delta},
+              {"logprobs", log_probabilities(tokens)},
+              {"finish_reason", end == nullptr ? Json(nullptr) : Json(end->reason)}};
+    if (end != nullptr) part["stop_reason"] = end->stop;
+    object["choices"] = Json::array({std::move(part)});
     if (with_usage) object["usage"] = nullptr;
     return sse_event(object);
   }
@@ -188,13 +224,20 @@ class ReplyWriter {
   }
 
  private:
+  [[nodiscard]] bool is_custom(const std::string& name) const {
+    const auto tool = tools_.find(name);
+    return tool && tools_[*tool].form == tooldecode::DocumentForm::custom;
+  }
   [[nodiscard]] Json call(std::size_t choice, std::size_t turn, std::size_t index,
-                          const std::string& name, const std::string& arguments) const {
+                          const std::string& name, const Json& arguments) const {
     const std::string id = "call_" + unique_ + '_' +
                            (choice == 0 ? "" : std::to_string(choice) + '.') +
                            std::to_string(turn) + '_' + std::to_string(index);
-    return {
-        {"id", id}, {"type", "function"}, {"function", {{"name", name}, {"arguments", arguments}}}};
+    const bool custom = is_custom(name);
+    const char* type  = custom ? "custom" : "function";
+    return {{"id", id},
+            {"type", type},
+            {type, {{"name", name}, {custom ? "input" : "arguments", arguments}}}};
   }
   [[nodiscard]] Json head(const char* kind) const {
     return {{"id", id_}, {"object", kind}, {"created", created_}, {"model", model_}};
@@ -204,6 +247,7 @@ class ReplyWriter {
   std::string unique_;
   std::string model_;
   std::int64_t created_;
+  tooldecode::ToolSet tools_;
 };
 
 }  // namespace program

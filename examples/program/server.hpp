@@ -78,10 +78,7 @@ class ConstraintCache {
   /// The constraint of a request; ApiError for documents that give none.
   [[nodiscard]] tooldecode::ToolCallFSM get(const AssistantBase& assistant, const Format& format,
                                             const ChatRequest& chat) {
-    const std::string key = std::to_string(static_cast<int>(chat.choice.choice)) + ' ' +
-                            std::to_string(chat.choice.parallel) + ' ' + chat.choice.name + '\n' +
-                            (chat.schema ? json_text(*chat.schema) : "") + '\n' +
-                            json_text(chat.documents);
+    const std::string key = key_of(chat);
     {
       const std::lock_guard lock(mutex_);
       for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
@@ -91,9 +88,9 @@ class ConstraintCache {
       }
     }
     try {
-      auto choice        = chat.choice;
+      auto choice        = chat.tools.choice;
       choice.text_schema = chat.schema;
-      const auto calls   = format.constrain(assistant.masks, chat.tools, choice);
+      const auto calls   = format.constrain(assistant.masks, chat.tools.callable, choice);
       const std::lock_guard lock(mutex_);
       entries_.emplace_front(key, calls);
       if (entries_.size() > capacity) entries_.pop_back();
@@ -106,6 +103,16 @@ class ConstraintCache {
  private:
   static constexpr std::size_t capacity = 32;
 
+  static std::string key_of(const ChatRequest& chat) {
+    const auto& [documents, all, callable, choice] = chat.tools;
+    std::string key = std::to_string(static_cast<int>(choice.choice)) + ' ' +
+                      std::to_string(choice.parallel) + ' ' + choice.name + '\n' +
+                      (chat.schema ? json_text(*chat.schema) : "") + '\n' + json_text(documents);
+    if (callable.size() == all.size()) return key;
+    for (const tooldecode::Tool& tool : callable) (key += '\n') += tool.name;
+    return key;
+  }
+
   [[noreturn]] static void refuse(const ChatRequest& chat, const tooldecode::Error& error) {
     constexpr std::string_view place = tooldecode::detail::text_schema_place;
     const std::string what           = error.what();
@@ -114,7 +121,7 @@ class ConstraintCache {
                      "response_format: " + what.substr(place.size() + 2));
     }
     const bool is_in_schema = error.where().starts_with(place);
-    if (chat.schema && (is_in_schema || chat.tools.empty())) {
+    if (chat.schema && (is_in_schema || chat.tools.all.empty())) {
       throw ApiError(400, "invalid_schema", "response_format.json_schema.schema",
                      "response_format.json_schema.schema: " +
                          (is_in_schema ? '#' + what.substr(place.size()) : what));
@@ -221,7 +228,7 @@ class ChatService {
                         .text   = AnswerText(calls, chat.stops),
                         .events = std::make_shared<Exchange>()};
     session.id  = chat.response_id.empty() ? "chatcmpl-" + session.unique : chat.response_id;
-    auto prompt = assistant_->prompt(chat.tools, *format_, chat.messages);
+    auto prompt = assistant_->prompt(chat.tools.all, *format_, chat.messages);
     session.prompt_tokens = prompt.size();
     if (prompt.size() > context_) {
       throw ApiError(400, "context_length_exceeded", "messages",
@@ -352,8 +359,8 @@ class ChatService {
   // An answer that is a call or a value is of no use when it is cut; a text is.
   static bool must_end(const ChatRequest& chat) {
     using tooldecode::ToolChoice;
-    return chat.choice.choice == ToolChoice::required || chat.choice.choice == ToolChoice::named ||
-           chat.schema.has_value();
+    const ToolChoice choice = chat.tools.choice.choice;
+    return choice == ToolChoice::required || choice == ToolChoice::named || chat.schema.has_value();
   }
 
   void submit(const ChatRequest& chat, const tooldecode::EngineRequest& request,
@@ -375,7 +382,7 @@ class ChatService {
     return [begin, text = begin](const tooldecode::TokenEvent& event) mutable {
       if (event.index == 0) text = begin;
       static_cast<void>(text.push(event.token));
-      return text.is_stopped();
+      return text.stop() != nullptr;
     };
   }
 
@@ -430,14 +437,14 @@ class ChatService {
       bytes_ -= known->second.bytes;
       std::erase(ended_, id);
     }
-    const std::size_t bytes = json_text(chat.documents).size();
-    responses_[id]          = {chat.tools, bytes, chat.streams_calls()};
+    const std::size_t bytes = json_text(chat.tools.documents).size();
+    responses_[id]          = {chat.tools.all, bytes, chat.streams_calls()};
     bytes_ += bytes;
     ++active_;
     const auto now = Clock::now();
     for (EarlyOutputs::Entry& entry : early_.take(id)) {
-      if (chat.tools.find(entry.output.call.name)) {
-        insert(id, chat.tools, std::move(entry.output), entry.end - now);
+      if (chat.tools.all.find(entry.output.call.name)) {
+        insert(id, chat.tools.all, std::move(entry.output), entry.end - now);
       } else {
         ++misnamed_;
       }

@@ -225,6 +225,41 @@ TEST_CASE("a stop token of the options does not end a text that may not end") {
   CHECK(out.forced_tokens == 5);
 }
 
+TEST_CASE("a stop token of the options is allowed where the text may end, and only there") {
+  // Tokens 1, 2, 1, 2, ...: the text may end behind each 2, and by no token that is the
+  // constraint's own.
+  struct Pairs {
+    using State = int;
+    std::size_t vocabulary_size() const { return size; }
+    State initial() const { return 1; }
+    std::optional<State> advance(State state, td::TokenId token) const {
+      return token == (state == 2 ? 2 : 1) ? std::optional(state == 2 ? 3 : 2) : std::nullopt;
+    }
+    void fill_mask(State state, td::MaskView words) const {
+      for (auto& word : words) word = 0;
+      words[0] = state == 2 ? 4U : 2U;
+    }
+    bool is_accepting(State state) const { return state == 3; }
+    bool is_finished(State) const { return false; }
+    std::string forced(State) const { return {}; }
+  };
+  const RandomModel model{size};
+  for (const td::TokenId stop : {td::TokenId{7}, td::TokenId{1}}) {
+    td::DecodeOptions options{.max_tokens = 9,
+                              .bias       = {{stop, 50.0F}},
+                              .end_tokens = {-1, stop, static_cast<td::TokenId>(size), 1 << 30}};
+    const auto out = decoded(model, Pairs{}, {9}, options);
+    CHECK(out.tokens == std::vector<td::TokenId>{1, 2});  // a stop of 1 is text before them
+    CHECK(out.finish == td::Finish::end);
+    CHECK(out.end_token == stop);
+    options.end_tokens.clear();
+    const auto endless = decoded(model, Pairs{}, {9}, options);
+    CHECK(endless.tokens.size() == 9);
+    CHECK(endless.finish == td::Finish::length);
+    CHECK_FALSE(endless.end_token);
+  }
+}
+
 TEST_CASE("a bias that forbids all that is allowed is reported, not sampled") {
   const RandomModel model{size};
   td::DecodeOptions options{.max_tokens = 5};

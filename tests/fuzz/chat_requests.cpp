@@ -37,9 +37,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           program::parse_chat(program::parse_body(text), program::format_named(format), 1000);
       fuzz::demand(!chat.messages.empty() && chat.messages.back().role != "assistant",
                    "nothing to answer", text);
-      const bool calls =
-          chat.choice.choice == ToolChoice::required || chat.choice.choice == ToolChoice::named;
-      fuzz::demand(!calls || !chat.tools.empty(), "a call to nothing", text);
+      const bool calls = chat.tools.choice.choice == ToolChoice::required ||
+                         chat.tools.choice.choice == ToolChoice::named;
+      fuzz::demand(!calls || !chat.tools.callable.empty(), "a call to nothing", text);
+      fuzz::demand(chat.tools.callable.size() <= chat.tools.all.size(), "tools of nobody", text);
+      for (const TokenId token : chat.decode.end_tokens) {
+        fuzz::demand(token >= 0 && token < 1000, "an end by no token", text);
+      }
       fuzz::demand(
           chat.stops.size() <= 4 && std::count(chat.stops.begin(), chat.stops.end(), "") == 0,
           "texts that end nothing", text);

@@ -53,6 +53,13 @@ TEST_CASE("References leave a document for those that the rules bring") {
   CHECK(relaxed(document, rules).empty());
 }
 
+TEST_CASE("OpenAPI's nullable counts where the rules say so") {
+  const Json document =
+      Json::parse(R"({"type": "null", "not": {"nullable": true, "type": "string"}})");
+  CHECK(refusal(document, {}) == "taken");
+  CHECK(refusal(document, {.nullable = true}) == "unsatisfiable_schema #");
+}
+
 TEST_CASE("The draft of the rules holds where a document names none") {
   const Json document =
       Json::parse(R"({"$ref": "#/$defs/x", "minimum": "none", "$defs": {"x": {"const": 1}}})");

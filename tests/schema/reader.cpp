@@ -66,6 +66,39 @@ TEST_CASE("Dynamic references take the outermost anchor") {
   CHECK_FALSE(admits(schema, R"({"next": {"nxt": {}}})"));
 }
 
+TEST_CASE("OpenAPI's nullable admits null where the rules say so, in any draft") {
+  const DocumentRules openapi{.nullable = true};
+  for (const char* schema :
+       {R"({"type": "integer", "nullable": true})", R"({"enum": [1], "nullable": true})",
+        R"({"const": 1, "nullable": true})", R"({"not": {"type": "null"}, "nullable": true})",
+        R"({"allOf": [{"type": "integer"}], "nullable": true})",
+        R"({"$ref": "#/$defs/a", "nullable": true, "$defs": {"a": {"type": "integer"}}})"}) {
+    INFO(schema);
+    CHECK(admits(schema, "null", openapi));
+    CHECK(admits(schema, "1", openapi));
+    CHECK_FALSE(admits(schema, "null"));
+  }
+  CHECK_FALSE(admits(R"({"type": "integer", "nullable": false})", "null", openapi));
+  // Up to draft 7 the other siblings of a reference say nothing.
+  const char* referred = R"({"$ref": "#/definitions/a", "nullable": true, "maximum": 3,
+                             "definitions": {"a": {"type": "integer"}}})";
+  CHECK(admits(referred, "null", {.draft = SchemaDraft::draft7, .nullable = true}));
+  CHECK(admits(referred, "5", {.draft = SchemaDraft::draft7, .nullable = true}));
+  CHECK_FALSE(admits(referred, "5", openapi));
+  // What is excluded grows with it.
+  CHECK_FALSE(admits(R"({"not": {"type": "integer", "nullable": true}})", "null", openapi));
+  CHECK(admits(R"({"not": {"type": "integer", "nullable": true}})", R"("a")", openapi));
+  try {
+    admits(R"({"properties": {"a": {"type": "string", "nullable": "yes"}}})", R"({"a": 1})",
+           openapi);
+    FAIL("a flag is true or false");
+  } catch (const Error& error) {
+    CHECK(error.code() == Errc::malformed_schema);
+    CHECK(error.where() == "#/properties/a/nullable");
+  }
+  CHECK_THROWS_AS(admits(R"({"$ref": "#", "nullable": true})", "null", openapi), Error);
+}
+
 TEST_CASE("A relaxed reading leaves out what has no form, and lists it") {
   const Json root = Json::parse(R"({"type": "object", "not": {"additionalProperties":
                                     {"type": "null"}}, "$ref": "http://elsewhere/"})");

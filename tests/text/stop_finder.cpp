@@ -19,7 +19,8 @@ TEST_CASE("A text is shown up to the first stop, and what may begin one waits") 
   CHECK(stops.push("\n") == "");
   CHECK_FALSE(stops.found());
   CHECK(stops.push("\nb") == "");
-  CHECK(stops.found());
+  REQUIRE(stops.found());
+  CHECK(*stops.found() == "\n\n");
   CHECK(stops.push("more") == "");
   CHECK(stops.finish() == "");
   StopFinder other({"ab"});
@@ -43,7 +44,7 @@ TEST_CASE("The stop that is complete first ends a text, however it is cut") {
     for (std::size_t n = random() % 3; n > 0; --n) stops.push_back(letters(4));
     const std::string text = letters(20);
     // Brute force: the shortest beginning that ends with a stop, without the longest such one.
-    std::string expected = text;
+    std::string expected = text, found;
     for (std::size_t end = 1; end <= text.size() && expected == text; ++end) {
       std::size_t longest = 0;
       for (const std::string& stop : stops) {
@@ -52,6 +53,7 @@ TEST_CASE("The stop that is complete first ends a text, however it is cut") {
       }
       if (longest > 0) {
         expected = text.substr(0, end - longest);
+        found    = text.substr(end - longest, longest);
         break;
       }
     }
@@ -64,5 +66,7 @@ TEST_CASE("The stop that is complete first ends a text, however it is cut") {
     }
     shown += finder.finish();
     if (shown != expected) FAIL("round " << round << ": " << text);
+    const std::string which = finder.found() ? *finder.found() : "";
+    if (which != found) FAIL("round " << round << ": " << text);
   }
 }

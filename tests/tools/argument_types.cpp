@@ -114,3 +114,13 @@ TEST_CASE(
     CHECK(accepts(types, arguments) == expected[1]);
   }
 }
+
+TEST_CASE("a tool that is not strict stays so, and keeps its types as documentation") {
+  const ToolSet tools = ToolSet::parse(R"({"name": "f", "strict": false, "parameters": {
+      "type": "object", "properties": {"a": {"type": "integer", "maximum": 3}}}})");
+  const ToolSet types = with_types_only(tools);
+  CHECK_FALSE(types[0].strict);
+  CHECK(types[0].parameters["properties"]["a"] == Json::object());
+  CHECK(documented_parameters(types[0])["properties"]["a"] ==
+        Json::parse(R"({"type": ["integer"]})"));
+}

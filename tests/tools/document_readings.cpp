@@ -140,6 +140,13 @@ TEST_CASE("one reading at a time") {
       {R"({"oneOf": [{"type": "string"}, {"type": "integer"}], "nullable": true})",
        R"({"anyOf": [{"oneOf": [{"type": "string"}, {"type": "integer"}]}, {"type": "null"}]})",
        {Reading::nullable}},
+      {R"({"oneOf": [{"type": "string"}, {"type": "null"}], "nullable": true})",
+       R"({"oneOf": [{"type": "string"}, {"type": "null"}]})",
+       {}},
+      // Of one branch alone a value may be: null would be of both.
+      {R"({"oneOf": [{"enum": ["a", null]}, {"type": "null"}], "nullable": true})",
+       R"({"anyOf": [{"oneOf": [{"enum": ["a", null]}, {"type": "null"}]}, {"type": "null"}]})",
+       {Reading::nullable}},
       // closed_object, required_flag, unknown_required
       {R"({"type": "object", "properties": {"a": {}}})",
        R"({"type": "object", "properties": {"a": {}}, "additionalProperties": false})",

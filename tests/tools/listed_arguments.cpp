@@ -6,6 +6,7 @@
 
 using namespace tooldecode;
 using namespace tooldecode::tools;
+using Json = nlohmann::ordered_json;
 
 TEST_CASE("An argument's schema is its property's, or that of any other") {
   const ToolSet tools        = ToolSet::parse(R"([
@@ -38,4 +39,20 @@ TEST_CASE("What is said of all arguments together cannot be written one by one")
   CHECK(code("") == "none");
   CHECK(code(R"(, "enum": [{"a": 1}])").starts_with("unsupported_keyword #/0/parameters"));
   CHECK(code(R"(, "not": {"required": ["a"]})") == "unsupported_keyword #/0/parameters/not");
+}
+
+TEST_CASE(
+    "Where strings have no quotes, documented ones stay strings of a tool that is not strict") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "strict": false, "parameters": {
+      "type": "object", "properties": {"word": {"enum": ["a", "b"]}, "size": {"type": "integer"},
+        "when": {"type": ["string", "null"]}, "either": {"type": ["string", "integer"]},
+        "odd": {"type": "no_such_type"}}, "additionalProperties": false}},
+      {"name": "g", "parameters": {"properties": {"word": {"enum": ["a", "b"]}}}}])");
+  const auto schema = [&](const char* key) { return *plain_argument_schema(tools[0], key).schema; };
+  CHECK(schema("word") == Json{{"type", "string"}});
+  CHECK(schema("when") == Json{{"type", {"string", "null"}}});
+  for (const char* any : {"size", "either", "odd"}) CHECK(schema(any) == Json::object());
+  CHECK(schema("more") == true);
+  CHECK(plain_argument_schema(tools[0], "word").pointer == "#/0/parameters/properties/word");
+  CHECK(*plain_argument_schema(tools[1], "word").schema == Json{{"enum", {"a", "b"}}});
 }

@@ -166,6 +166,44 @@ TEST_CASE("bad documents are errors with their place") {
         "malformed_document #/0/input_parameters/a");
 }
 
+TEST_CASE("Of a tool that is not strict any object is a call's arguments") {
+  const std::string schema = R"({"type": "object", "properties": {
+      "b": {"type": "str", "default": "x"}, "a": {"type": "integer", "maximum": 3}},
+      "required": ["a", "c"], "additionalProperties": false})";
+  for (const std::string& text :
+       {R"([{"type": "function", "function": {"name": "f", "strict": false, "parameters": )" +
+            schema + "}}]",
+        R"([{"type": "function", "name": "f", "strict": false, "parameters": )" + schema + "}]",
+        R"([{"name": "f", "strict": false, "input_schema": )" + schema + "}]"}) {
+    INFO(text);
+    const ToolSet tools = ToolSet::parse(text);
+    CHECK_FALSE(tools[0].strict);
+    CHECK(tools[0].parameters ==
+          Json::parse(R"({"type": "object", "properties": {"b": {}, "a": {}}})"));
+    CHECK(argument_names(tools[0]) == std::vector<std::string>{"b", "a"});
+    CHECK(required_names(tools[0]).empty());
+    CHECK(tools.notes().empty());
+    const Json& documented = documented_parameters(tools[0]);
+    CHECK(documented["properties"]["b"] == Json{{"default", "x"}, {"type", "string"}});
+    CHECK(documented["properties"]["a"]["maximum"] == 3);
+    CHECK(call_key({"f", {{"a", 1}}}, &tools[0]) ==
+          call_key({"f", {{"a", 1}, {"b", "x"}}}, &tools[0]));
+  }
+  for (const char* strict : {R"("strict": true, )", R"("strict": null, )", ""}) {
+    const ToolSet tools = ToolSet::parse(R"({"name": "f", )" + std::string(strict) +
+                                         R"("parameters": )" + schema + "}");
+    CHECK(tools[0].strict);
+    CHECK(required_names(tools[0]) == std::vector<std::string>{"a"});
+    CHECK(&documented_parameters(tools[0]) == &tools[0].parameters);
+  }
+  const ToolSet silent = ToolSet::parse(R"({"name": "f", "strict": false})");
+  CHECK(silent[0].parameters.value("additionalProperties", Json(true)) == true);
+  CHECK(error_of(R"([{"function": {"name": "f", "strict": "no"}}])") ==
+        "malformed_document #/0/function/strict");
+  CHECK(error_of(R"([{"name": "f", "strict": false, "parameters": {"type": "string"}}])") ==
+        "malformed_document #/0/parameters/type");
+}
+
 TEST_CASE("Sets made from a set share its tools") {
   const ToolSet tools        = ToolSet::parse(R"([{"name": "a"}, {"name": "b"}, {"name": "c"}])");
   const std::size_t chosen[] = {2, 0}, twice[] = {1, 1};

@@ -33,8 +33,11 @@ struct DecodeOptions {
   float frequency_penalty                     = 0.0F;
   std::vector<std::pair<TokenId, float>> bias = {};
   std::uint64_t seed                          = 0;  ///< of the noise at temperatures above 0
-  std::vector<TokenId> end_tokens =
-      {};                   ///< end the text where it may end, besides the constraint's
+  /// End the text where it may end, besides the constraint's own, and are allowed there whatever
+  /// else the constraint makes of them: control tokens, and tokens of text. Anywhere else such a
+  /// token is what it is without this: a part of the text, or not allowed. Ids that the vocabulary
+  /// lacks are passed over.
+  std::vector<TokenId> end_tokens = {};
   bool skip_forced = true;  ///< spares the pass that would choose an only allowed token
   std::function<void(const TokenEvent&)> on_token = {};  ///< called for each token, in order
   /// Asked of each token of an answer, in order, as soon as it is chosen: true ends the answer

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -78,7 +79,8 @@ struct Output {
   std::vector<TokenId> tokens;
   std::vector<double>
       log_probabilities;  ///< of each token under the distribution it was chosen from
-  Finish finish                 = Finish::end;
+  Finish finish = Finish::end;
+  std::optional<TokenId> end_token;   ///< that was chosen, where one was
   std::size_t passes            = 0;  ///< forward passes of the model
   std::size_t forced_tokens     = 0;  ///< chosen without a forward pass, as the only ones allowed
   std::size_t searches_given_up = 0;  ///< of DecodeOptions::always_ends, see CompletionCounts

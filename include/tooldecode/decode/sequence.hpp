@@ -123,7 +123,9 @@ class Sequence {
   /// Whether it has ended, and `output().finish` says why.
   [[nodiscard]] bool is_finished() const noexcept { return finished_; }
   /// Tokens chosen so far, an end token included.
-  [[nodiscard]] std::size_t length() const noexcept { return output_.tokens.size() + end_chosen_; }
+  [[nodiscard]] std::size_t length() const noexcept {
+    return output_.tokens.size() + (output_.end_token ? 1 : 0);
+  }
   /// What is emitted; the strategy accounts for passes and times.
   [[nodiscard]] Output& output() noexcept { return output_; }
   [[nodiscard]] const Output& output() const noexcept { return output_; }
@@ -151,6 +153,7 @@ class Sequence {
   template <class Narrow>
   [[nodiscard]] std::optional<TokenEvent> find_forced(Narrow narrow) {
     run_->constraint.fill_mask(state_, mask_.words());
+    allow_end_tokens();
     if (ends_in_time_) {
       run_->ending->narrow(state_, run_->max_tokens() - output_.tokens.size(), mask_.words());
       output_.searches_given_up = run_->ending->counts().searches_given_up;
@@ -202,13 +205,13 @@ class Sequence {
     const auto& end_tokens = run_->options.end_tokens;
     const bool is_stop =
         std::find(end_tokens.begin(), end_tokens.end(), event.token) != end_tokens.end();
-    if (is_stop && constraint.is_accepting(state_)) return end();
+    if (is_stop && constraint.is_accepting(state_)) return end(event.token);
     const auto next = constraint.advance(state_, event.token);
     if (!next) return stop(Finish::stuck);
     if (constraint.is_finished(*next)) {
       // A finished state allows the end tokens alone, which tells them from a last token of text.
       constraint.fill_mask(*next, mask_.words());
-      if (mask_.contains(event.token)) return end();
+      if (mask_.contains(event.token)) return end(event.token);
     }
     state_ = *next;
     output_.tokens.push_back(event.token);
@@ -239,9 +242,20 @@ class Sequence {
   }
 
  private:
-  void end() noexcept {
-    end_chosen_ = true;
+  void end(TokenId token) noexcept {
+    output_.end_token = token;
     stop(Finish::end);
+  }
+  // Those of the run, where the answer may end.
+  void allow_end_tokens() {
+    const C& constraint = run_->constraint;
+    const auto& tokens  = run_->options.end_tokens;
+    if (tokens.empty() || !constraint.is_accepting(state_)) return;
+    for (const TokenId token : tokens) {
+      const auto t = static_cast<std::size_t>(token);
+      if (token < 0 || t >= constraint.vocabulary_size()) continue;
+      mask_.words()[t / 32] |= std::uint32_t{1} << (t % 32);
+    }
   }
   void look_for_end() {
     const std::size_t emitted = output_.tokens.size();
@@ -264,7 +278,6 @@ class Sequence {
   std::size_t reported_ = 0;
   bool ends_in_time_    = false;  // the run sees to it
   bool finished_        = false;
-  bool end_chosen_      = false;
 };
 
 }  // namespace tooldecode::decode

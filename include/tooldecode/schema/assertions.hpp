@@ -20,6 +20,19 @@
 
 namespace tooldecode::schema {
 
+/// Whether OpenAPI's `nullable` says that null is a value of a schema too.
+///
+/// \par Errors      Error{malformed_schema} with the keyword's pointer
+[[nodiscard]] inline bool is_nullable(const nlohmann::ordered_json& schema,
+                                      const std::string& pointer) {
+  const auto flag = schema.find("nullable");
+  if (flag == schema.end()) return false;
+  if (!flag->is_boolean()) {
+    throw Error(Errc::malformed_schema, pointer + "/nullable", "must be true or false");
+  }
+  return flag->get<bool>();
+}
+
 /// The keywords of a schema that its draft knows.
 ///
 /// \par Complexity  O(keywords)

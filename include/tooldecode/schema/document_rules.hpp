@@ -18,6 +18,9 @@ struct DocumentRules {
   std::map<std::string, nlohmann::ordered_json> documents{};
   bool assert_format = false;  ///< also where the draft has `format` annotate only
   bool relax         = false;  ///< leave out what cannot be enforced, and list it
+  /// OpenAPI 3.0's `"nullable": true` admits null, whatever else the schema says: beside `type`,
+  /// `enum`, `const`, `not`, `$ref` in any draft, and combinations. JSON Schema has no such keyword.
+  bool nullable = false;
 };
 
 /// A keyword that was left out.

@@ -33,7 +33,7 @@ namespace tooldecode::schema {
 ///
 /// Keywords that no draft has, or not the document's, say nothing, as the standard has it. Formats
 /// are enforced where the draft lets them be (up to draft 7, and where no `$schema` is given); an
-/// unknown format says nothing.
+/// unknown format says nothing. DocumentRules may know more.
 ///
 /// \par Complexity  O(size of the schema) and what the algebra of forms costs
 /// \par Threads     one at a time; refers to the document
@@ -131,6 +131,7 @@ class Reader final : private FormSource {
         if (name != "$ref" && draft > SchemaDraft::draft7) is_reference = false;
       }
       if (is_empty) return any_form;
+      if (rules_.nullable && is_nullable(schema, place.pointer)) is_negation = is_reference = false;
       if (is_negation && !document_.has_unevaluated() && depth_ < max_negations)
         return negation(place, scope);
       if (!is_reference) break;
@@ -192,8 +193,15 @@ class Reader final : private FormSource {
     return read(sites_[site].first, sites_[site].second);
   }
   [[nodiscard]] Form read(const Location& place, ScopeId scope) {
+    const SchemaDraft draft = document_[place.resource].draft;
     const Site site{*place.schema, place.pointer, place.resource, scope,
-                    Assertions(*place.schema, document_[place.resource].draft, place.pointer)};
+                    Assertions(*place.schema, draft, place.pointer)};
+    const bool nullable = rules_.nullable && is_nullable(site.schema, site.pointer);
+    if (nullable && draft <= SchemaDraft::draft7 && site.has.find("$ref") != nullptr) {
+      Form referred = forms[form_at(target(place, "$ref"), scope)];
+      referred.null = true;
+      return referred;
+    }
     Form all        = own(site);
     const auto with = [&](const char* keyword, const auto& apply) {
       if (site.has.find(keyword) == nullptr) return;
@@ -232,6 +240,7 @@ class Reader final : private FormSource {
     with("dependencies", [&] { all = dependent(site, all, "dependencies"); });
     with("unevaluatedProperties", [&] { close_objects(site, all); });
     with("unevaluatedItems", [&] { close_arrays(site, all); });
+    all.null = all.null || nullable;
     return all;
   }
 

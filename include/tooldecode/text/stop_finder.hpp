@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,19 +25,19 @@ class StopFinder {
   explicit StopFinder(std::vector<std::string> stops = {}) : stops_(std::move(stops)) {}
 
   [[nodiscard]] std::string push(std::string_view text) {
-    if (found_) return {};
+    if (which_) return {};
     held_ += text;
     std::size_t first = std::string::npos, end = std::string::npos;
-    for (const std::string& stop : stops_) {
-      const std::size_t at = held_.find(stop);
-      if (at == std::string::npos || at + stop.size() > end) continue;
-      first = at + stop.size() == end ? std::min(first, at) : at;
-      end   = at + stop.size();
+    for (std::size_t i = 0; i < stops_.size(); ++i) {
+      const std::size_t at = held_.find(stops_[i]);
+      if (at == std::string::npos) continue;
+      const std::size_t behind = at + stops_[i].size();
+      if (behind > end || (behind == end && at >= first)) continue;
+      first  = at;
+      end    = behind;
+      which_ = i;
     }
-    if (first != std::string::npos) {
-      found_ = true;
-      return std::exchange(held_, {}).substr(0, first);
-    }
+    if (which_) return std::exchange(held_, {}).substr(0, first);
     std::size_t begun = 0;  // bytes at the end that one of them begins with
     for (const std::string& stop : stops_) {
       std::size_t length = std::min(held_.size(), stop.size() - 1);
@@ -49,13 +50,15 @@ class StopFinder {
   }
   /// The rest, when the text has ended.
   [[nodiscard]] std::string finish() { return std::exchange(held_, {}); }
-  /// Whether one of them was there.
-  [[nodiscard]] bool found() const noexcept { return found_; }
+  /// The one that was there, or null.
+  [[nodiscard]] const std::string* found() const noexcept {
+    return which_ ? &stops_[*which_] : nullptr;
+  }
 
  private:
   std::vector<std::string> stops_;
   std::string held_;
-  bool found_ = false;
+  std::optional<std::size_t> which_;
 };
 
 }  // namespace tooldecode::text

@@ -69,8 +69,8 @@ inline std::set<std::string> types_of(const nlohmann::ordered_json& schema,
 ///
 /// Keys keep their order and those that are required stay so, since ToolDec chains the machines of
 /// all of a tool's arguments; other keys are refused. An argument may be any value of its types, an
-/// array or object with anything in it; any value where its schema does not say. Calls are to be
-/// judged by the tools as they were given.
+/// array or object with anything in it; any value where its schema does not say. A tool that is not
+/// strict stays so. Calls are to be judged by the tools as they were given.
 ///
 /// \par Complexity  O(size of the documents)
 /// \par Errors      none beyond those of ToolSet
@@ -80,16 +80,18 @@ inline std::set<std::string> types_of(const nlohmann::ordered_json& schema,
   using Json     = nlohmann::ordered_json;
   Json documents = Json::array();
   for (const Tool& tool : tools) {
-    Json properties   = Json::object();
-    const auto listed = tool.parameters.find("properties");
+    Json properties    = Json::object();
+    const Json& schema = documented_parameters(tool);
+    const auto listed  = schema.find("properties");
     for (const std::string& name : argument_names(tool)) {
       properties[name] = Json::object();
-      if (listed == tool.parameters.end() || !listed->contains(name)) continue;
-      const auto types = detail::types_of((*listed)[name], tool.parameters);
+      if (listed == schema.end() || !listed->contains(name)) continue;
+      const auto types = detail::types_of((*listed)[name], schema);
       if (!types.empty()) properties[name]["type"] = types;
     }
     documents.push_back({{"name", tool.name},
                          {"description", tool.description},
+                         {"strict", tool.strict},
                          {"inputSchema",
                           {{"type", "object"},
                            {"properties", std::move(properties)},

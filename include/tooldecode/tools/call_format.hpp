@@ -52,7 +52,8 @@ struct ChoiceOptions {
                                                           ///< in it a trigger means nothing
   /// What the text of an answer is where calls are not forced: a JSON value of this schema, its
   /// properties in the schema's order, in place of free text. An answer is then such a value or
-  /// calls, and no text stands beside calls. See `JsonSchemaConstraint` for what is enforced.
+  /// calls, and no text stands beside calls. See `JsonSchemaConstraint` for what is enforced;
+  /// `"nullable": true` admits null, as it does in the documents of tools.
   std::optional<nlohmann::ordered_json> text_schema{};
   BuildLimits limits{};  ///< what building may cost, unless an outer budget is charged
 

@@ -23,7 +23,7 @@
 namespace tooldecode::detail {
 
 TOOLDECODE_INLINE SchemaOptions text_schema_options(const ChoiceOptions& options) {
-  return {.documented_order = true, .whitespace = options.whitespace};
+  return {.documented_order = true, .whitespace = options.whitespace, .rules = {.nullable = true}};
 }
 
 TOOLDECODE_INLINE std::vector<std::size_t> chosen_tools(const ToolSet& tools,

@@ -62,7 +62,7 @@ inline void fill_defaults(nlohmann::ordered_json& arguments, const nlohmann::ord
   // No canonical JSON has a line end, so that the last one ends the name, whatever the name is.
   if (!tool) return any_arguments_key(call.name) + canonical_json(call.arguments);
   nlohmann::ordered_json arguments = call.arguments;
-  fill_defaults(arguments, tool->parameters);
+  fill_defaults(arguments, documented_parameters(*tool));
   return any_arguments_key(call.name) + canonical_json(arguments);
 }
 

@@ -133,7 +133,9 @@ class DocumentReader {
 
   void drop_unknown_required(Json& schema, const std::string& pointer);
 
+  // Whether null is surely among a schema's values, and whether it surely is not.
   static bool admits_null(const Json& schema);
+  static bool excludes_null(const Json& schema);
 
   void admit_null(Json& schema, const std::string& pointer);
 

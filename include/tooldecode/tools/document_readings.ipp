@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <set>
 #include <string>
@@ -390,13 +391,25 @@ TOOLDECODE_INLINE bool DocumentReader::admits_null(const Json& schema) {
   const auto every = [&](const Json& branches) {
     return branches.is_array() && std::all_of(branches.begin(), branches.end(), admits_null);
   };
-  return !(schema.contains("type") && !is_of_type(nullptr, schema["type"])) &&
-         !(schema.contains("enum") && schema["enum"].is_array() && !has(schema["enum"], nullptr)) &&
-         !(schema.contains("const") && !schema["const"].is_null()) && !schema.contains("$ref") &&
+  // Of several branches that admit it none counts, so that the others must be known not to.
+  const auto one = [&](const Json& branches) {
+    return branches.is_array() && !branches.empty() && some(branches) &&
+           std::count_if(branches.begin(), branches.end(), excludes_null) + 1 ==
+               static_cast<std::ptrdiff_t>(branches.size());
+  };
+  return !excludes_null(schema) && !schema.contains("$ref") && !schema.contains("$dynamicRef") &&
          !schema.contains("not") && !schema.contains("if") &&
          !(schema.contains("anyOf") && !some(schema["anyOf"])) &&
-         !(schema.contains("oneOf") && !some(schema["oneOf"])) &&
+         !(schema.contains("oneOf") && !one(schema["oneOf"])) &&
          !(schema.contains("allOf") && !every(schema["allOf"]));
+}
+
+TOOLDECODE_INLINE bool DocumentReader::excludes_null(const Json& schema) {
+  if (schema.is_boolean()) return !schema.get<bool>();
+  if (!schema.is_object()) return false;
+  return (schema.contains("type") && !is_of_type(nullptr, schema["type"])) ||
+         (schema.contains("enum") && schema["enum"].is_array() && !has(schema["enum"], nullptr)) ||
+         (schema.contains("const") && !schema["const"].is_null());
 }
 
 TOOLDECODE_INLINE void DocumentReader::admit_null(Json& schema, const std::string& pointer) {

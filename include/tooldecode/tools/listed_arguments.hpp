@@ -8,6 +8,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/schema/keywords.hpp>
+#include <tooldecode/tools/plain_text.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <nlohmann/json.hpp>
@@ -32,6 +33,25 @@ struct ArgumentSchema {
   const auto extra = tool.parameters.find("additionalProperties");
   return {extra == tool.parameters.end() ? &any : &*extra,
           tool.parameters_pointer + "/additionalProperties"};
+}
+
+/// The same where strings go without quotes. Of a tool that is not strict: any string, or null, where
+/// the document has no more than that, since a text does not tell by itself what it is; else as
+/// above.
+///
+/// \par Complexity  O(arguments), and where the tool is not strict, as Reader
+[[nodiscard]] inline ArgumentSchema plain_argument_schema(const Tool& tool,
+                                                          const std::string& key) {
+  static const nlohmann::ordered_json text{{"type", "string"}};
+  static const nlohmann::ordered_json nullable{{"type", {"string", "null"}}};
+  ArgumentSchema argument = argument_schema(tool, key);
+  if (tool.strict) return argument;
+  const auto listed = tool.documented.find("properties");
+  if (listed == tool.documented.end() || !listed->contains(key)) return argument;
+  const auto form = find_plain_form((*listed)[key], tool.documented);
+  if (form == PlainForm::text) argument.schema = &text;
+  if (form == PlainForm::nullable) argument.schema = &nullable;
+  return argument;
 }
 
 /// Whether a keyword of an object speaks of single properties, or of no object.

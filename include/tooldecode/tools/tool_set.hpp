@@ -28,19 +28,28 @@ enum class DocumentForm : std::uint8_t {
   bfcl,      ///< `{"name", "parameters"}` with Python's type names: `"type": "dict"`
   api_bank,  ///< `{"name", "input_parameters": {"p": {"type": "str"}}}`, `json_schema` and
              ///< `defaults`
+  custom,    ///< `{"type": "custom", "custom": {"name", "format"}}`, see custom_tool.hpp
 };
 
 /// One tool, as its document describes it.
 struct Tool {
   std::string name;
   std::string description;
-  nlohmann::ordered_json
-      parameters{};                  ///< plain JSON Schema of an object, see document_readings.hpp
-  std::string parameters_pointer{};  ///< where the schema stands in the document
-  nlohmann::ordered_json document;   ///< as it was given, numbers rounded to doubles
+  /// What a call's arguments conform to: plain JSON Schema of an object, see document_readings.hpp.
+  nlohmann::ordered_json parameters{};
+  std::string parameters_pointer{};     ///< where the schema stands in the document
+  bool strict = true;                   ///< false: the document says `"strict": false`
+  nlohmann::ordered_json documented{};  ///< where not strict, the schema that it has all the same
+  nlohmann::ordered_json document;      ///< as it was given, numbers rounded to doubles
   DocumentForm form = DocumentForm::openai;
   bool read_only    = false;  ///< MCP's `annotations.readOnlyHint` is true; nothing else says so
 };
+
+/// The schema that a tool's document gives its arguments, whether calls are held to it or not: what
+/// a model is shown, and where defaults are.
+[[nodiscard]] inline const nlohmann::ordered_json& documented_parameters(const Tool& tool) {
+  return tool.strict ? tool.parameters : tool.documented;
+}
 
 /// The keys of a tool's arguments in the order of its document; required keys that the document
 /// does not describe come last. SchemaCompiler's `argument_tag` counts in this order.
@@ -56,11 +65,16 @@ struct Tool {
 /// numbers of parameters exact, whatever their size; `from_json` has what the value holds: of a
 /// double, the shortest decimal that reads as it.
 ///
+/// Where a document says `"strict": false`, beside the tool's name, a call is still written as its
+/// format has it and to that tool, but its arguments may be any object: its schema is shown to the
+/// model and not enforced. A document that does not say is strict. Formats whose strings have no
+/// quotes write an argument as a string where the schema has strings alone, and any other as JSON.
+///
 /// \par Complexity  construction O(size of the documents x nesting); find O(log tools)
 /// \par Threads     immutable after construction
 /// \par Errors      Error{malformed_json, limit_exceeded, malformed_document, malformed_schema,
-///                  duplicate_tool} from `parse` and `from_json`, each with its place; what reading
-///                  may cost is counted, see BuildLimits
+///                  duplicate_tool} from `parse` and `from_json`, each with its place, and what
+///                  custom_parameters throws; what reading may cost is counted, see BuildLimits
 class ToolSet {
  public:
   using Json = nlohmann::ordered_json;
@@ -139,6 +153,12 @@ class ToolSet {
   void add(Json document, std::string pointer, Names& names);
 
   void read_parameters(Tool& tool, const Json& body, const std::string& pointer);
+  void read_schema(Tool& tool, const Json& schema, std::string pointer);
+
+  static bool is_strict(const Json& body, const std::string& pointer);
+
+  // Any object: of what was documented there remain the names, for formats that go by their order.
+  static Json any_arguments(const Json& documented);
 
   // API-Bank: every parameter is required, save those with a default.
   static Json schema_of_list(const Json& listed, const Json& body, const std::string& pointer);

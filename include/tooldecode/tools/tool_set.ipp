@@ -17,6 +17,7 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/utf8.hpp>
+#include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -150,11 +151,18 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
   if (!document.is_object()) {
     throw Error(Errc::malformed_document, pointer, "a tool must be described by an object");
   }
-  const Json* body = &document;
-  if (const Json* function = member(document, "function"); function && function->is_object()) {
+  const Json* body     = &document;
+  const bool is_custom = tools::is_custom_tool(document);
+  if (const Json* custom = member(document, "custom"); is_custom && custom) {
+    body    = custom;
+    pointer = tools::extend_pointer(pointer, "custom");
+    if (!body->is_object()) throw Error(Errc::malformed_document, pointer, "must be an object");
+  } else if (const Json* function = member(document, "function");
+             function && function->is_object()) {
     body    = function;
     pointer = tools::extend_pointer(pointer, "function");
-  } else if (const Json* type = member(document, "type"); type && !document.contains("name")) {
+  } else if (const Json* type = member(document, "type");
+             type && !is_custom && !document.contains("name")) {
     throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "type"),
                 type->dump() + ": must be a function that the caller runs");
   }
@@ -174,7 +182,13 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
     throw Error(Errc::duplicate_tool, tools::extend_pointer(pointer, "name"),
                 "tool " + std::to_string(known->second) + " has this name too: " + tool.name);
   }
-  read_parameters(tool, *body, pointer);
+  if (is_custom) {
+    tool.form               = DocumentForm::custom;
+    tool.parameters         = tools::custom_parameters(*body, pointer);
+    tool.parameters_pointer = pointer;
+  } else {
+    read_parameters(tool, *body, pointer);
+  }
   tool.document = text::ExactNumber::rounded(std::move(document));
   tools_.push_back(std::make_shared<const Tool>(std::move(tool)));
   names.emplace(tools_.back()->name, tools_.size() - 1);
@@ -182,10 +196,9 @@ TOOLDECODE_INLINE void ToolSet::add(Json document, std::string pointer, Names& n
 
 TOOLDECODE_INLINE void ToolSet::read_parameters(Tool& tool, const Json& body,
                                                 const std::string& pointer) {
-  tools::DocumentReader reader(tool.name, notes_);
+  tool.strict     = is_strict(body, pointer);
   const auto read = [&](const char* key, const Json& schema) {
-    tool.parameters_pointer = tools::extend_pointer(pointer, key);
-    tool.parameters         = reader.parameters(schema, tool.parameters_pointer);
+    read_schema(tool, schema, tools::extend_pointer(pointer, key));
   };
   for (const char* key : {"inputSchema", "input_schema"}) {
     const Json* schema = member(body, key);
@@ -207,9 +220,37 @@ TOOLDECODE_INLINE void ToolSet::read_parameters(Tool& tool, const Json& body,
     return read("parameters", *schema);
   }
   refuse_other_parameters(body, pointer);
-  tool.parameters_pointer = pointer;
-  tool.parameters =
-      Json{{"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}};
+  read_schema(
+      tool,
+      Json{{"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}},
+      pointer);
+}
+
+TOOLDECODE_INLINE void ToolSet::read_schema(Tool& tool, const Json& schema, std::string pointer) {
+  tool.parameters_pointer = std::move(pointer);
+  std::vector<tools::Note> unused;  // about what is not enforced
+  tools::DocumentReader reader(tool.name, tool.strict ? notes_ : unused);
+  tool.parameters = reader.parameters(schema, tool.parameters_pointer);
+  if (tool.strict) return;
+  tool.documented = std::move(tool.parameters);
+  tool.parameters = any_arguments(tool.documented);
+}
+
+TOOLDECODE_INLINE bool ToolSet::is_strict(const Json& body, const std::string& pointer) {
+  const Json* strict = member(body, "strict");
+  if (strict && !strict->is_boolean()) {
+    throw Error(Errc::malformed_document, tools::extend_pointer(pointer, "strict"),
+                "must be true or false");
+  }
+  return !strict || strict->get<bool>();
+}
+
+TOOLDECODE_INLINE ToolSet::Json ToolSet::any_arguments(const Json& documented) {
+  Json properties = Json::object();
+  if (const Json* listed = member(documented, "properties"); listed && listed->is_object()) {
+    for (const auto& property : listed->items()) properties[property.key()] = Json::object();
+  }
+  return Json{{"type", "object"}, {"properties", std::move(properties)}};
 }
 
 TOOLDECODE_INLINE ToolSet::Json ToolSet::schema_of_list(const Json& listed, const Json& body,

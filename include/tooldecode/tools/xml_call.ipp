@@ -225,7 +225,7 @@ TOOLDECODE_INLINE const Tool* XmlCall::find(const ToolSet& tools, std::string_vi
 TOOLDECODE_INLINE std::optional<tools::PlainForm> XmlCall::form_of(const Tool* tool,
                                                                    const std::string& key) {
   if (tool == nullptr) return std::nullopt;
-  return tools::find_plain_form(*tools::argument_schema(*tool, key).schema, tool->parameters);
+  return tools::find_plain_form(*tools::plain_argument_schema(*tool, key).schema, tool->parameters);
 }
 
 TOOLDECODE_INLINE void XmlCall::append_value(std::string& text, const Json& value,
@@ -314,7 +314,7 @@ TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, tools::PlainText& 
   tools::KeyedElements elements(set, before_key, after_key);
   schema::Reader reader(root);
   const auto value_of = [&](const std::string& key) {
-    const auto [schema, pointer] = tools::argument_schema(tool, key);
+    const auto [schema, pointer] = tools::plain_argument_schema(tool, key);
     const schema::FormId id      = reader.form(*schema, pointer);
     const tools::PlainForm form  = tools::plain_form(reader.forms[id]);
     return form == tools::PlainForm::text || form == tools::PlainForm::nullable

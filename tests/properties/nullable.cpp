@@ -1,0 +1,163 @@
+// OpenAPI's `nullable`, by its meaning: null or what the schema says without it, wherever it
+// stands. Schemas under DocumentRules::nullable, and the parameters of tools, against brute force.
+#include <cstddef>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tooldecode/schema/reader.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+
+#include <support/catch.hpp>
+#include <support/form_judge.hpp>
+#include <support/slow_validator.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+using Random = std::mt19937;
+
+std::size_t below(Random& random, std::size_t n) {
+  return random() % n;
+}
+
+// The same schema without the keyword.
+Json without_nullable(Json schema) {
+  if (!schema.is_object()) return schema;
+  const bool nullable = schema.contains("nullable") && schema["nullable"] == true;
+  schema.erase("nullable");
+  for (auto& [key, value] : schema.items()) {
+    if (key == "anyOf" || key == "oneOf" || key == "allOf") {
+      for (Json& branch : value) branch = without_nullable(branch);
+    } else if (key == "not" || key == "items" || key == "if" || key == "then" || key == "else") {
+      value = without_nullable(value);
+    } else if (key == "properties" || key == "$defs") {
+      for (auto& [name, child] : value.items()) child = without_nullable(child);
+    }
+  }
+  if (!nullable) return schema;
+  Json either;
+  either["anyOf"] = Json::array({std::move(schema), {{"type", "null"}}});
+  return either;
+}
+
+// Schemas of few values; where `plain`, without what a tool's document is read otherwise in.
+Json random_schema(Random& random, bool plain, unsigned depth = 0) {
+  Json schema = Json::object();
+  switch (below(random, depth < 3 ? 9 : 4)) {
+    case 0:
+      schema["type"] = "string";
+      if (below(random, 2) == 0) schema["enum"] = {"a", "b"};
+      break;
+    case 1:
+      schema["type"] = std::vector<Json>{"integer", Json{"integer", "boolean"},
+                                         Json{"null", "string"}}[below(random, 3)];
+      break;
+    case 2:
+      schema["const"] = std::vector<Json>{1, "a", true}[below(random, 3)];
+      break;
+    case 3:
+      schema["$ref"] = below(random, 2) == 0 ? "#/$defs/word" : "#/$defs/maybe";
+      break;
+    case 4:
+      schema[below(random, 2) == 0 ? "anyOf" : "allOf"] = {random_schema(random, plain, depth + 1),
+                                                           random_schema(random, plain, depth + 1)};
+      break;
+    case 5:
+      schema["oneOf"] = {random_schema(random, plain, depth + 1),
+                         random_schema(random, plain, depth + 1)};
+      break;
+    case 6:
+      schema["not"] = random_schema(random, plain, depth + 1);
+      break;
+    case 7:
+      schema["type"]  = "array";
+      schema["items"] = random_schema(random, plain, depth + 1);
+      break;
+    default:
+      schema["if"]   = random_schema(random, plain, depth + 1);
+      schema["then"] = random_schema(random, plain, depth + 1);
+      if (plain || below(random, 2) == 0) break;
+      schema["type"]       = "object";
+      schema["properties"] = {{"a", random_schema(random, plain, depth + 1)}};
+  }
+  if (below(random, 3) == 0) schema["nullable"] = below(random, 4) != 0;
+  return schema;
+}
+
+Json definitions() {
+  return Json::parse(R"({"word": {"type": "string", "maxLength": 1},
+                         "maybe": {"type": "integer", "nullable": true}})");
+}
+
+const std::vector<Json>& values() {
+  static const std::vector<Json> all = Json::parse(
+      R"([null, true, false, 1, 2, "a", "b", "cc", [], [null], [1, "a"], {}, {"a": null},
+          {"a": 1}, [[null]]])");
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("A schema that is nullable has its values, and null") {
+  std::size_t nulls = 0, judged = 0;
+  for (unsigned seed = 0; seed < 1500; ++seed) {
+    Random random(seed);
+    Json root         = random_schema(random, false);
+    root["$defs"]     = definitions();
+    const Json spelt  = without_nullable(root);
+    const Json& bases = spelt.contains("$defs") ? spelt : spelt["anyOf"][0];
+    Json whole        = spelt;
+    whole["$defs"]    = bases["$defs"];
+    schema::Reader reader(root, {.nullable = true});
+    test::FormJudge judge(reader.forms);
+    CAPTURE(seed, root.dump());
+    for (const Json& value : values()) {
+      bool admitted = false;
+      try {
+        admitted = judge(reader.form(root, "#"), value);
+      } catch (const Error& error) {
+        if (error.code() != Errc::unsupported_keyword) FAIL(error.what());
+        break;
+      }
+      if (admitted != slow::conforms(value, spelt, whole)) FAIL(value.dump());
+      nulls += value.is_null() && admitted;
+      ++judged;
+    }
+  }
+  CHECK(nulls > 300);
+  CHECK(judged > 15'000);
+}
+
+TEST_CASE("A tool's argument that is nullable has its values, and null") {
+  std::size_t nulls = 0;
+  for (unsigned seed = 0; seed < 800; ++seed) {
+    Random random(seed);
+    const Json argument = random_schema(random, true);
+    const Json document{{"name", "f"},
+                        {"parameters",
+                         {{"type", "object"},
+                          {"properties", {{"x", argument}}},
+                          {"required", {"x"}},
+                          {"$defs", definitions()}}}};
+    const ToolSet tools = ToolSet::from_json(document);
+    const Json spelt    = without_nullable(document["parameters"]);
+    schema::Reader reader(tools[0].parameters);
+    test::FormJudge judge(reader.forms);
+    CAPTURE(seed, argument.dump(), tools[0].parameters.dump());
+    for (const Json& value : values()) {
+      bool admitted = false;
+      try {
+        admitted = judge(reader.form(tools[0].parameters, "#"), {{"x", value}});
+      } catch (const Error& error) {
+        if (error.code() != Errc::unsupported_keyword) FAIL(error.what());
+        break;
+      }
+      if (admitted != slow::conforms({{"x", value}}, spelt, spelt)) FAIL(value.dump());
+      nulls += value.is_null() && admitted;
+    }
+  }
+  CHECK(nulls > 200);
+}
