@@ -2,7 +2,7 @@
 
     python tests/peersuites.py PROGRAM [--all] [--show CLASS]
 
-Runs the cases of the kinds schema, ebnf, regex, stag (structural tags) and chat through `tooldecode check` and counts, by suite and kind,
+Runs the cases of the kinds schema, ebnf, lark, regex, stag (structural tags) and chat through `tooldecode check` and counts, by suite and kind,
 what is
 
     right       as the suite expects, a specification that is to be refused included
@@ -29,7 +29,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-KINDS = {"schema": "json-schema", "ebnf": "ebnf", "regex": "regex", "stag": "structural-tag"}
+KINDS = {"schema": "json-schema", "ebnf": "ebnf", "lark": "lark", "regex": "regex", "stag": "structural-tag"}
 # What the models of a template write, by a part of the template's name.
 TEMPLATES = {
     "Qwen2.5": "hermes", "QwQ": "hermes", "Hermes-2": "hermes", "Hermes-3": "hermes", "MiMo-VL": "hermes",

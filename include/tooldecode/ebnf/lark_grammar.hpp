@@ -29,7 +29,7 @@ namespace detail {
 
 // Rules over characters of rules over lexemes.
 //
-// Between two lexemes stands a class: what must not follow the first of them, or that something
+// Between two lexemes stands a class: what must not follow the first of them, and whether something
 // ignored stands there. A node from one class to another is a rule of its own, as are those of
 // which some text goes on behind them and those that end the whole: there nothing is ignored.
 class LarkRules {
@@ -39,17 +39,26 @@ class LarkRules {
   LarkRules(const LarkGraph& graph, const LarkLexer& lexer)
       : graph_(graph), lexer_(lexer), places_(lexer.places()) {
     has_ignored_ = graph.ignored().has_value();
-    bool has_json = false;
-    for (const LarkLexeme& one : graph.lexemes()) has_json = has_json || one.is_json;
-    if (has_ignored_ && has_json) {
-      ignored_ = 1;
-      classes_.emplace_back();
-    }
+    for (const LarkLexeme& one : graph.lexemes()) has_json_ = has_json_ || one.is_json;
+    for (const LarkVariant& one : lexer.ignored()) (void)class_of(one.forbidden, true);
     for (std::size_t place = 0; place < places_.size(); ++place) {
       for (const LarkVariant& one : lexer.variants(place)) (void)class_of(one.forbidden);
     }
     if (classes_.size() > max_classes) {
       throw Error(Errc::limit_exceeded, "", "terminals that overlap in too many ways");
+    }
+    ignored_to_.assign(classes_.size(), 0);
+    for (bool changed = has_ignored_; changed;) {
+      changed = false;
+      for (Class from = 0; from < classes_.size(); ++from) {
+        const std::uint32_t before = ignored_to_[from];
+        for (const LarkVariant& one : lexer.ignored()) {
+          if ((one.dfa->live(0) & ~classes_[from].forbidden).empty()) continue;
+          const Class behind = class_of(one.forbidden, true);
+          ignored_to_[from] |= std::uint32_t{1} << behind | ignored_to_[behind];
+        }
+        changed = changed || ignored_to_[from] != before;
+      }
     }
     find_reached();
   }
@@ -59,8 +68,10 @@ class LarkRules {
     for (Class to = 0; to < classes_.size(); ++to) {
       if (const auto one = make(graph_.start(), false, 0, to)) all.push_back(*one);
       if (!may_begin_ignored || !has_ignored_) continue;
-      if (const auto one = make(graph_.start(), false, ignored_, to)) {
-        all.push_back(rules_.sequence({*ignored_text(0), *one}));
+      for (Class via = 0; via < classes_.size(); ++via) {
+        const Made some = ignored_run(0, via);
+        const Made one  = some ? make(graph_.start(), false, via, to) : std::nullopt;
+        if (one) all.push_back(both(*some, *one));
       }
     }
     const Id root = rules_.choice(std::move(all));
@@ -71,21 +82,26 @@ class LarkRules {
   using Kind                               = LarkGraph::Kind;
   using Node                               = LarkGraph::Id;
   using Class                              = std::uint32_t;
+  struct Between {
+    text::ByteSet forbidden{};
+    bool is_ignored = false;
+    friend bool operator==(const Between&, const Between&) = default;
+  };
   using Made                               = std::optional<Id>;
   static constexpr std::size_t max_classes = 32;
 
-  Class class_of(const text::ByteSet& forbidden) {
-    const auto known =
-        std::find_if(classes_.begin(), classes_.end(),
-                     [&](const text::ByteSet& one) { return one == forbidden; });
+  // Behind what is ignored no value comes; without values this makes no difference.
+  Class class_of(const text::ByteSet& forbidden, bool is_ignored = false) {
+    const Between wanted{forbidden, is_ignored && has_json_};
+    const auto known = std::find(classes_.begin(), classes_.end(), wanted);
     if (known == classes_.end()) {
-      classes_.push_back(forbidden);
+      classes_.push_back(wanted);
       return static_cast<Class>(classes_.size() - 1);
     }
     return static_cast<Class>(known - classes_.begin());
   }
   [[nodiscard]] bool is_barred(const LarkLexeme& lexeme, Class from) const {
-    return lexeme.is_json && from == ignored_ && ignored_ != 0;
+    return lexeme.is_json && classes_[from].is_ignored;
   }
 
   // To which classes a node leads from each, at most: one bit each.
@@ -119,11 +135,8 @@ class LarkRules {
         if (is_barred(lexeme, from)) return 0;
         const auto& variants = lexer_.variants(places_.place(id));
         const auto add       = [&](const text::ByteSet& first, Class behind) {
-          if ((first & ~classes_[from]).empty()) return;
-          to |= std::uint32_t{1} << behind;
-          if (has_ignored_ && !(graph_.ignored()->first & ~classes_[behind]).empty()) {
-            to |= std::uint32_t{1} << ignored_;
-          }
+          if ((first & ~classes_[from].forbidden).empty()) return;
+          to |= std::uint32_t{1} << behind | ignored_to_[behind];
         };
         if (variants.empty()) add(lexeme.first, 0);
         for (const LarkVariant& one : variants) {
@@ -308,8 +321,7 @@ class LarkRules {
     const auto& variants     = lexer_.variants(places_.place(id));
     std::vector<Id> all;
     const auto add = [&](Id text, Class behind) {
-      const Made ignored =
-          has_ignored_ && goes_on && to == ignored_ ? ignored_text(behind) : std::nullopt;
+      const Made ignored = goes_on ? ignored_run(behind, to) : std::nullopt;
       if (behind == to) {
         all.push_back(ignored ? both(text, rules_.repeat(*ignored, {0, 1})) : text);
       } else if (ignored) {
@@ -317,13 +329,12 @@ class LarkRules {
       }
     };
     if (variants.empty()) {
-      const bool is_restricted = !(lexeme.first & classes_[from]).empty();
+      const bool is_restricted = !(lexeme.first & classes_[from].forbidden).empty();
       if (!lexeme.dfa) {
         // A part that begins with what must not come is another one's first byte at most.
         add(rules_.part(lexeme.make), 0);
       } else if (is_restricted) {
-        const text::DfaPointer rest = without_first(*lexeme.dfa, classes_[from]);
-        if (!rest->empty()) add(rules_.lexeme(rest), 0);
+        if (const auto rest = begun(lexeme.dfa, from)) add(rules_.lexeme(*rest), 0);
       } else if (lexeme.literal) {
         add(rules_.text(*lexeme.literal), 0);
       } else if (lexeme.characters) {
@@ -333,37 +344,58 @@ class LarkRules {
       }
     }
     for (const LarkVariant& one : variants) {
-      if (one.dfa->empty()) continue;
-      const text::DfaPointer rest = (one.dfa->live(0) & classes_[from]).empty()
-                                        ? one.dfa
-                                        : without_first(*one.dfa, classes_[from]);
-      if (!rest->empty()) add(rules_.lexeme(rest), class_of(one.forbidden));
+      if (const auto rest = begun(one.dfa, from)) {
+        add(rules_.lexeme(*rest), class_of(one.forbidden));
+      }
     }
     return any(std::move(all));
   }
-  // Something ignored behind a class.
-  Made ignored_text(Class from) {
-    const auto [known, fresh] = ignored_texts_.try_emplace(from, Made{});
+  // The texts that may begin behind a class.
+  [[nodiscard]] std::optional<text::DfaPointer> begun(const text::DfaPointer& dfa,
+                                                      Class from) const {
+    if (dfa->empty()) return std::nullopt;
+    if ((dfa->live(0) & classes_[from].forbidden).empty()) return dfa;
+    text::DfaPointer rest = without_first(*dfa, classes_[from].forbidden);
+    if (rest->empty()) return std::nullopt;
+    return rest;
+  }
+  // Something ignored, once or more often.
+  Made ignored_run(Class from, Class to) {
+    if ((ignored_to_[from] >> to & 1) == 0) return std::nullopt;
+    const auto [known, fresh] = ignored_runs_.try_emplace({from, to}, Made{});
     if (!fresh) return known->second;
-    const text::DfaPointer& all = graph_.ignored()->dfa;
-    const Id more               = rules_.repeat(rules_.lexeme(all), {});
-    const text::DfaPointer first = (graph_.ignored()->first & classes_[from]).empty()
-                                       ? all
-                                       : without_first(*all, classes_[from]);
-    if (!first->empty()) known->second = both(rules_.lexeme(first), more);
-    return known->second;
+    const Id made = rules_.reserve();
+    known->second = made;
+    std::vector<Id> all;
+    for (const LarkVariant& one : lexer_.ignored()) {
+      const auto first = begun(one.dfa, from);
+      if (!first) continue;
+      const Class behind = class_of(one.forbidden, true);
+      const Id text      = rules_.lexeme(*first);
+      if (behind == to && one.forbidden.empty()) {
+        // The same again, as a loop.
+        all.push_back(both(text, rules_.repeat(rules_.lexeme(one.dfa), {})));
+        if (lexer_.ignored().size() == 1) continue;
+      } else if (behind == to) {
+        all.push_back(text);
+      }
+      if (const Made more = ignored_run(behind, to)) all.push_back(both(text, *more));
+    }
+    rules_.define(made, rules_.choice(std::move(all)));
+    return made;
   }
 
   const LarkGraph& graph_;
   const LarkLexer& lexer_;
   const LarkPlaces& places_;
   bool has_ignored_ = false;
-  Class ignored_    = 0;  // behind something ignored: no value follows
-  std::vector<text::ByteSet> classes_{text::ByteSet{}};
+  bool has_json_    = false;
+  std::vector<Between> classes_{Between{}};
+  std::vector<std::uint32_t> ignored_to_;  // [classes]: where something ignored leads, as bits
   std::vector<std::vector<std::uint32_t>> reached_;  // [nodes, classes]
   Rules rules_;
   std::map<std::tuple<Node, bool, Class, Class>, Made> known_;
-  std::map<Class, Made> ignored_texts_;
+  std::map<std::pair<Class, Class>, Made> ignored_runs_;
 };
 
 }  // namespace detail
@@ -378,8 +410,8 @@ class LarkRules {
 /// and `<[numbers and ranges]>` (see GrammarTokens), `%json` with a schema, whose properties come in
 /// their documented order, and `%lark { }`; in both, `%regex` with substring_chars, substring_words
 /// or substring_chunks. `%ignore`, `%import common.NAME` and `%llguidance` (allow_initial_skip) are
-/// statements; a rule's attributes are `lazy`, `suffix` and `capture`, which changes no text, as do
-/// aliases and the signs `?` and `!`.
+/// statements; a rule's attributes are `lazy`, `suffix`, and `capture` and `stop_capture`, which
+/// change no text, nor do aliases and the signs `?` and `!`.
 ///
 /// Terminals are found by a lexer, see LarkLexer: `NAME "and" NAME` does not split "xandy". What is
 /// ignored stands between terminals, behind the last one only where something may follow it, and

@@ -219,7 +219,8 @@ class LarkGraph {
     }
     LarkLexeme made{.name    = name,
                     .dfa     = std::make_shared<const text::Dfa>(text::utf8_lexeme(some)),
-                    .is_lazy = is_lazy};
+                    .is_lazy = is_lazy,
+                    .may_be_empty = may_be_empty};
     const auto counted = some.counted();
     if (counted && counted->second == text::Occurrences{1, 1}) made.characters = counted->first;
     made.first = made.dfa->live(0);

@@ -30,7 +30,8 @@ struct LarkLexeme {
   text::DfaPointer dfa{};                ///< its texts, none of them empty; null for a part
   std::optional<std::string> literal{};  ///< its only text
   std::optional<text::CodePointSet> characters{};  ///< its texts where each is one character
-  bool is_lazy = false;                  ///< ends where it first can: no text begins with another
+  bool is_lazy = false;       ///< ends where it first can: no text begins with another
+  bool may_be_empty = false;  ///< the empty text is one of the terminal's too
   Rules::MakePart make{};                ///< part
   bool is_json = false;                  ///< part: a value, before which nothing is ignored
   text::ByteSet first{};                 ///< bytes that a text begins with

@@ -47,6 +47,8 @@ class LarkLexer {
   }
 
   [[nodiscard]] const LarkPlaces& places() const noexcept { return places_; }
+  /// What is ignored, by what must not follow it; empty where nothing is.
+  [[nodiscard]] const std::vector<LarkVariant>& ignored() const noexcept { return ignored_; }
   /// The texts of a place by what must not follow; empty where they are just the lexeme's.
   [[nodiscard]] const std::vector<LarkVariant>& variants(std::size_t place) const {
     return variants_[place];
@@ -63,7 +65,7 @@ class LarkLexer {
     return number == graph_.lexemes().size() ? *graph_.ignored() : graph_.lexemes()[number];
   }
   [[nodiscard]] bool has_ignored() const { return graph_.ignored().has_value(); }
-  [[nodiscard]] Id ignored() const { return static_cast<Id>(graph_.lexemes().size()); }
+  [[nodiscard]] Id ignored_lexeme() const { return static_cast<Id>(graph_.lexemes().size()); }
 
   // Of two lexemes, both by number; that of what is ignored is one past the others.
   LarkMeeting meeting(Id a, Id b) {
@@ -136,24 +138,28 @@ class LarkLexer {
       all |= one.first;
       has_terminals = has_terminals || !one.is_json;
     });
-    if (has_ignored() && has_terminals) all |= lexeme(ignored()).first;
+    if (has_ignored() && has_terminals) all |= lexeme(ignored_lexeme()).first;
     return all;
   }
 
-  // What is ignored is read without a look at what follows, and no terminal is mistaken for it.
+  // No terminal is mistaken for what is ignored, and that goes on as itself alone.
   void check_ignored() {
     if (!has_ignored()) return;
+    find_ignored();
     text::ByteSet first;
     for (const LarkLexeme& one : graph_.lexemes()) first |= one.first;
     for (std::size_t place = 0; place < places_.size(); ++place) {
       const Id one = lexeme_at(place);
       if (together_[place].empty()) continue;
-      if (meeting(one, ignored()).is_shared) {
-        refuse(place, ignored(), "a text of both is ignored in some places and not in others");
+      if (meeting(one, ignored_lexeme()).is_shared) {
+        refuse(place, ignored_lexeme(), "a text of both is ignored in some places and not in others");
       }
-      const text::ByteSet on = continuing(ignored(), one) | continuing(ignored(), ignored());
-      if (!(on & first).empty() || meeting(ignored(), one).is_inside) {
-        refuse(place, ignored(), "what is ignored may go on as a terminal");
+      const text::ByteSet on = continuing(ignored_lexeme(), one);
+      if (!(on & first).empty() || meeting(ignored_lexeme(), one).is_inside) {
+        refuse(place, ignored_lexeme(), "what is ignored may go on as a terminal");
+      }
+      if (places_.begins().contains(place) && lexeme(one).may_be_empty) {
+        refuse(place, ignored_lexeme(), "an empty terminal that begins a text has it ignored behind it");
       }
       bool has_json = false, has_terminals = false;
       places_.next(place).for_each([&](std::size_t next) {
@@ -164,6 +170,19 @@ class LarkLexer {
                     "byte " + std::to_string(graph_[places_.node(place)].at),
                     "%ignore before a choice of %json and terminals is not supported");
       }
+    }
+  }
+
+  void find_ignored() {
+    const LarkLexeme& here = lexeme(ignored_lexeme());
+    text::ByteSet first;
+    for (const LarkLexeme& one : graph_.lexemes()) first |= one.first;
+    const text::ByteSet on = find_continuing(*here.dfa, *here.dfa);
+    if ((on & first).empty()) {
+      // One text of it after another is as good as a longer one.
+      ignored_ = {{here.dfa, {}}};
+    } else {
+      ignored_ = split_lexeme(here, {here.dfa.get()}, {}, first | here.first);
     }
   }
 
@@ -196,8 +215,8 @@ class LarkLexer {
       }
     });
     if (has_ignored() && !here.is_lazy && here.dfa &&
-        !(continuing(mine, ignored()) & after).empty()) {
-      longer[ignored()] = !places_.begins().contains(place);
+        !(continuing(mine, ignored_lexeme()) & after).empty()) {
+      longer[ignored_lexeme()] = !places_.begins().contains(place);
     }
     if (here.is_json && !(here.more & after).empty()) {
       throw Error(Errc::unsupported_keyword,
@@ -236,6 +255,7 @@ class LarkLexer {
   std::map<std::pair<Id, Id>, text::ByteSet> continuing_;
   std::map<std::pair<std::vector<Id>, std::string>, std::vector<LarkVariant>> split_;
   std::vector<std::vector<LarkVariant>> variants_;  // [places]
+  std::vector<LarkVariant> ignored_;
 };
 
 }  // namespace tooldecode::ebnf

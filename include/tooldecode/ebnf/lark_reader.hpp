@@ -249,7 +249,7 @@ class LarkReader {
       skip();
       if (given == "lazy") {
         rule.is_lazy = true;
-      } else if (given == "capture") {  // says who reads a text, not which
+      } else if (given == "capture" || given == "stop_capture") {  // who reads a text, not which
         if (take("=")) skip(), (void)string();
       } else if (given == "suffix") {
         if (!take("=")) fail("'=' is missing");
