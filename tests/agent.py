@@ -184,6 +184,43 @@ def test_failures(url):
         assert run.returncode == 2 and run.stderr.count("\n") == 1 and what in run.stderr, (arguments, run)
 
 
+def test_mcp(url):
+    """Tools of servers over stdio: what they say of themselves is honoured, and nothing that they do hangs the agent."""
+    with tempfile.TemporaryDirectory() as folder:
+        documents = pathlib.Path(folder) / "tools.json"
+        documents.write_text(json.dumps([{**tool, "annotations": {"readOnlyHint": True}} for tool in serve.DOCUMENTS]),
+                             encoding="utf-8")
+
+        def server(mode):
+            return f"exec {sys.executable} {pathlib.Path(__file__).with_name('mcp_server.py')} {documents} {mode}"
+
+        def first(mode, *arguments):
+            report = agent(url, "--mcp", server(mode), "--turns", "1", "--speculator", "none", *arguments, "--", WEATHER)
+            return report["turns"][0]["results"][0], report
+
+        result, plain = first("works")
+        call = plain["turns"][0]["message"]["tool_calls"][0]["function"]
+        arguments = sorted(json.loads(call["arguments"]).items())
+        assert result == {"status": "ok", "output": f'{call["name"]} {arguments}\n'
+                                                    '{"type":"resource_link","uri":"file:///a"}'}, result
+        early = agent(url, "--mcp", server("works"), "--turns", "1", "--speculator", "embedded", "--", WEATHER)
+        assert transcript(early) == transcript(plain), (early, plain)
+        assert early["speculation"]["started"] > 0, "its documents say readOnlyHint"
+        assert first("fails")[0] == {**result, "status": "failed"}
+        assert first("errs")[0] == {"status": "failed", "output": "wrong arguments"}
+        dead = first("dies")[0]
+        assert dead == {"status": "failed", "output": "the server has ended: exit status 3"}, dead
+        begin = time.monotonic()
+        assert first("hangs", "--timeout", "1.5")[0]["status"] == "timed_out"
+        assert first("rubbish", "--timeout", "1.5")[0]["status"] == "timed_out"
+        assert time.monotonic() - begin < 60
+        for mode, what in (("exits", "the server has ended: exit status 7"), ("silent", "did not answer in time"),
+                           ("endless", "did not answer in time")):
+            run = subprocess.run([PROGRAM, "agent", "--url", url, "--mcp", server(mode), "--timeout", "1.5", WEATHER],
+                                 capture_output=True, text=True, timeout=60)
+            assert run.returncode == 2 and run.stderr.count("\n") == 1 and what in run.stderr, (mode, run)
+
+
 def help_of(command):
     return subprocess.run([PROGRAM, command, "--help"], capture_output=True, text=True, check=True).stdout
 
@@ -247,7 +284,8 @@ def main():
     serve.ARGUMENTS.program = PROGRAM
     with serve.Server() as server:
         url = server.url + "/v1"
-        for test in (test_equal, test_newcomer, test_early, test_counts, test_seeds, test_engine_cache, test_failures):
+        for test in (test_equal, test_newcomer, test_early, test_counts, test_seeds, test_engine_cache, test_failures,
+                     test_mcp):
             test(url)
             print(f"ok {test.__name__}", flush=True)
 

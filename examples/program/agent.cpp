@@ -22,6 +22,9 @@
 #include <tooldecode/execute/speculation_gate.hpp>
 #include <tooldecode/execute/speculation_policy.hpp>
 #include <tooldecode/execute/tool_executor.hpp>
+#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
 
 #include <program/agent_report.hpp>
 #include <program/assistant.hpp>
@@ -30,6 +33,7 @@
 #include <program/commands.hpp>
 #include <program/files.hpp>
 #include <program/json.hpp>
+#include <program/mcp_server.hpp>
 #include <program/model_speculator.hpp>
 #include <program/models.hpp>
 
@@ -42,7 +46,8 @@ struct AgentOptions {
   std::string url   = "http://127.0.0.1:8080/v1";
   std::string model = "tiny";
   std::string api_key;
-  std::string tools = example_data("tools.json").string();
+  std::string tools;
+  std::vector<std::string> mcp;
   std::string command;
   double latency = 0.5;
   std::vector<std::string> allowed;
@@ -65,11 +70,32 @@ std::string hexadecimal(std::uint64_t number) {
   return text.str();
 }
 
-// The tools, and where the engine is told of their outputs before it asks.
+// The tools of the documents and of the servers, and where the engine is told of their outputs
+// before it asks.
 class AgentTools {
  public:
-  AgentTools(const AgentOptions& options, const ChatClient& main)
-      : options_(options), main_(main) {}
+  AgentTools(const AgentOptions& options, const ChatClient& main) : options_(options), main_(main) {
+    const std::chrono::milliseconds patience(static_cast<std::int64_t>(1000 * options.timeout));
+    Json documents = Json::array();
+    if (options.mcp.empty() || !options.tools.empty()) {
+      const std::string path =
+          options.tools.empty() ? example_data("tools.json").string() : options.tools;
+      tools_ = td::ToolSet::parse(read_file(path));
+      for (const td::Tool& tool : tools_) documents.push_back(tool.document);
+    }
+    for (const std::string& command : options.mcp) {
+      const auto server = std::make_shared<McpServer>(command, patience);
+      for (const Json& document : server->tools()) {
+        if (document.is_object() && document.value("name", Json()).is_string()) {
+          servers_.emplace(document["name"], server);
+        }
+        documents.push_back(document);
+      }
+    }
+    if (!options.mcp.empty()) tools_ = td::ToolSet::from_json(std::move(documents));
+  }
+
+  [[nodiscard]] const td::ToolSet& tools() const noexcept { return tools_; }
 
   // The response that outputs are announced for from now on.
   void announce_for(std::string response_id) {
@@ -109,6 +135,8 @@ class AgentTools {
 
  private:
   [[nodiscard]] td::ToolResult run(const td::ToolCall& call, const std::stop_token& stop) const {
+    const auto server = servers_.find(call.name);
+    if (server != servers_.end()) return (*server->second)(call, stop);
     if (!options_.command.empty()) return CommandTool{options_.command}(call, stop);
     const auto end = std::chrono::steady_clock::now() + td::Seconds(options_.latency);
     while (std::chrono::steady_clock::now() < end) {
@@ -120,6 +148,8 @@ class AgentTools {
 
   const AgentOptions& options_;
   const ChatClient& main_;
+  td::ToolSet tools_;
+  std::map<std::string, std::shared_ptr<McpServer>> servers_;  // by their tools' names
   std::mutex mutex_;
   std::string response_id_;
   AnnouncementCounts announced_;
@@ -180,14 +210,13 @@ std::vector<td::ClientModel<Json>> make_speculators(const AgentOptions& options,
 }
 
 void run_agent(const AgentOptions& options) {
-  const std::string documents = read_file(options.tools);
-  const td::ToolSet tools     = td::ToolSet::parse(documents);
-  std::string key             = options.api_key;
+  std::string key = options.api_key;
   if (const char* variable = std::getenv("OPENAI_API_KEY"); key.empty() && variable != nullptr) {
     key = variable;
   }
   const ChatClient main(options.url, options.model, key);
   AgentTools runtime(options, main);
+  const td::ToolSet& tools = runtime.tools();
   td::ToolExecutor executor{
       std::ref(runtime),
       tools,
@@ -268,8 +297,12 @@ void add_agent(CLI::App& app) {
       ->capture_default_str();
   sub->add_option("--model", options->model, "the server's model")->capture_default_str();
   sub->add_option("--api-key", options->api_key, "or in the variable OPENAI_API_KEY");
-  sub->add_option("--tools", options->tools, "tool documents: OpenAI, MCP, BFCL or API-Bank JSON")
-      ->capture_default_str();
+  sub->add_option("--tools", options->tools,
+                  "tool documents: OpenAI, MCP, BFCL or API-Bank JSON; none: those of the example, "
+                  "unless there is --mcp");
+  sub->add_option("--mcp", options->mcp,
+                  "a shell command that is a server of the Model Context Protocol over its "
+                  "standard input and output, whose tools are tools too; any number of them");
   sub->add_option(
       "--run", options->command,
       "a shell command that runs one call: JSON with name and arguments on its standard "

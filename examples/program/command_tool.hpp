@@ -3,21 +3,18 @@
 #pragma once
 
 #include <array>
-#include <cerrno>
-#include <csignal>
 #include <cstddef>
-#include <cstring>
-#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <tooldecode/execute/tool_result.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
-#include <fcntl.h>
 #include <poll.h>
+#include <program/child_process.hpp>
 #include <program/fields.hpp>
 #include <program/json.hpp>
 #include <sys/socket.h>
@@ -37,70 +34,48 @@ class CommandTool {
                                                   const std::stop_token& stop) const {
     using tooldecode::ToolStatus;
     const Json input{{"name", call.name}, {"arguments", call.arguments}};
-    std::array<int, 2> to{}, from{};
-    // A socket, unlike a pipe, can be written to without a signal when the command does not read.
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, to.data()) != 0) {
-      return failure("socketpair");
-    }
-    if (pipe2(from.data(), O_CLOEXEC) != 0) {
-      close(to[0]), close(to[1]);
-      return failure("pipe");
-    }
-    const pid_t child = fork();
-    if (child == 0) {
-      setpgid(0, 0);
-      dup2(to[0], STDIN_FILENO);
-      dup2(from[1], STDOUT_FILENO);
-      execl("/bin/sh", "sh", "-c", command_.c_str(), static_cast<char*>(nullptr));
-      _exit(127);
-    }
-    close(to[0]), close(from[1]);
-    if (child < 0) {
-      close(to[1]), close(from[0]);
-      return failure("fork");
-    }
-    setpgid(child, child);
     std::string output;
-    const bool stopped = exchange(to[1], from[0], json_text(input) + '\n', output, stop);
-    close(from[0]);
-    if (stopped) kill(-child, SIGKILL);
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    bool stopped = false;
+    int status   = 0;
+    try {
+      ChildProcess child(command_);
+      stopped = exchange(child, json_text(input) + '\n', output, stop);
+      if (stopped) child.kill_all();
+      status = child.wait();
+    } catch (const std::system_error& error) {
+      return {ToolStatus::failed, error.what()};
+    }
     if (stopped) return {ToolStatus::cancelled, "the command was stopped"};
     if (!output.empty() && output.back() == '\n') output.pop_back();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {ToolStatus::ok, output};
-    const std::string how = WIFEXITED(status) ? "exit status " + std::to_string(WEXITSTATUS(status))
-                                              : "signal " + std::to_string(WTERMSIG(status));
-    return {ToolStatus::failed, how + (output.empty() ? "" : ": " + output)};
+    return {ToolStatus::failed, how_it_ended(status) + (output.empty() ? "" : ": " + output)};
   }
 
  private:
-  static tooldecode::ToolResult failure(std::string_view what) {
-    return {tooldecode::ToolStatus::failed, std::string(what) + ": " + std::strerror(errno)};
-  }
-
   // Writes the input and reads the output until it ends; true where a stop came first.
-  static bool exchange(int to, int from, std::string_view input, std::string& output,
+  static bool exchange(ChildProcess& child, std::string_view input, std::string& output,
                        const std::stop_token& stop) {
     bool stopped = false;
     for (bool open = true; open && !stopped;) {
-      std::array<pollfd, 2> ready{pollfd{from, POLLIN, 0}, pollfd{to, POLLOUT, 0}};
+      std::array<pollfd, 2> ready{pollfd{child.output(), POLLIN, 0},
+                                  pollfd{child.input(), POLLOUT, 0}};
       poll(ready.data(), input.empty() ? 1 : 2, 10);
       if (!input.empty() && ready[1].revents != 0) {
-        const ssize_t written = send(to, input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        const ssize_t written =
+            send(child.input(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         // A command that reads nothing closes its end: what is left is nobody's.
         input.remove_prefix(written > 0 ? static_cast<std::size_t>(written) : input.size());
-        if (input.empty()) close(std::exchange(to, -1));
+        if (input.empty()) child.close_input();
       }
       if (ready[0].revents != 0) {
         std::array<char, 4096> part{};
-        const ssize_t count = read(from, part.data(), part.size());
+        const ssize_t count = read(child.output(), part.data(), part.size());
         if (count > 0) output.append(part.data(), static_cast<std::size_t>(count));
         open = count > 0;
       }
       stopped = stop.stop_requested();
     }
-    if (to >= 0) close(to);
+    child.close_input();
     return stopped;
   }
 

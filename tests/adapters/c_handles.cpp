@@ -1,13 +1,14 @@
-#include <filesystem>
+#include <cstdint>
+#include <memory>
 #include <new>
-#include <set>
-#include <stdexcept>
+#include <span>
 #include <string>
-#include <system_error>
+#include <vector>
 
+#include <tooldecode/adapters/c_constraint.hpp>
+#include <tooldecode/adapters/c_errors.hpp>
 #include <tooldecode/adapters/c_handles.hpp>
 #include <tooldecode/adapters/tooldecode.h>
-#include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/core/error.hpp>
 
 #include <support/byte_vocabulary.hpp>
@@ -16,87 +17,59 @@
 using namespace tooldecode;
 using namespace tooldecode::c_interface;
 
-namespace {
+TEST_CASE("Whatever is thrown inside a function of the interface is its code") {
+  CHECK(c_interface::call(nullptr, [] { return TD_PENDING; }) == TD_PENDING);
+  td_error* error     = nullptr;
+  const td_code wrong = c_interface::call(
+      &error, []() -> td_code { throw Error(Errc::malformed_schema, "#/a", "is wrong"); });
+  const std::unique_ptr<td_error> kept(error);
+  REQUIRE(kept);
+  CHECK(wrong == TD_ERROR_MALFORMED_SCHEMA);
+  CHECK(kept->failure.where == "#/a");
+  CHECK(c_interface::call(nullptr, []() -> td_code { throw std::bad_alloc(); }) ==
+        TD_ERROR_OUT_OF_MEMORY);
+  int object = 0;
+  int* out   = &object;
+  CHECK(c_interface::make(&out, nullptr, []() -> int* { throw 3; }) == TD_ERROR);
+  CHECK(out == nullptr);
+  CHECK(c_interface::make<int>(nullptr, nullptr, [] { return new int; }) ==
+        TD_ERROR_INVALID_ARGUMENT);
+}
 
-template <class Exception>
-Failure failure_of(const Exception& exception) {
+TEST_CASE("What a caller has too little room for is counted, and what fits is written") {
+  const std::vector<std::int32_t> all{1, 2, 3};
+  std::vector<std::int32_t> room(3, 0);
+  std::size_t count = 0;
+  CHECK(give_all(std::span(all), room.data(), 3, &count) == TD_OK);
+  CHECK(room == all);
+  room = {0, 0, 0};
+  CHECK_THROWS_AS(give_all(std::span(all), room.data(), 2, &count), Refusal);
+  CHECK(count == 3);
+  CHECK(room == std::vector<std::int32_t>{1, 2, 0});
+}
+
+TEST_CASE("A pool that ends cancels what has not begun to compile") {
+  const auto tokens  = make_tokens(test::byte_vocabulary(), nullptr, nullptr);
+  const char text[]  = "[ab]+";
+  td_specification s = {};
+  s.struct_size      = sizeof s;
+  s.kind             = TD_REGEX;
+  s.text             = {text, sizeof text - 1};
+  const auto done    = std::make_shared<Compilation>(tokens, &s);
+  const auto stopped = std::make_shared<Compilation>(tokens, &s);
+  stopped->cancel();
+  {
+    Pool pool(1);
+    pool.start(done);
+    pool.start(stopped);
+    const Constrained* built = done->wait(-1);
+    REQUIRE(built != nullptr);
+    CHECK(built->advance_bytes(built->initial(), "ab"));
+  }
   try {
-    throw exception;
-  } catch (...) {
-    return current_failure();
+    (void)stopped->wait(-1);
+    FAIL("must throw");
+  } catch (const Failure& failure) {
+    CHECK(failure.code == TD_ERROR_CANCELLED);
   }
-}
-
-Constrained constrained(const std::string& pattern) {
-  const auto tokens = make_tokens(test::byte_vocabulary(), nullptr, nullptr);
-  return {tokens, {RegexConstraint(tokens->index, pattern)}};
-}
-
-}  // namespace
-
-TEST_CASE("Every error of the library has a code of its own, and every code its name") {
-  std::set<td_code> seen;
-  for (int i = 0; i <= static_cast<int>(Errc::cancelled); ++i) {
-    const auto error   = static_cast<Errc>(i);
-    const td_code code = code_of(error);
-    CHECK(code > TD_ERROR);
-    CHECK(seen.insert(code).second);
-    CHECK(name_of(code) == name(error));
-  }
-  CHECK(code_of(static_cast<Errc>(1000)) == TD_ERROR);
-  std::set<std::string> names;
-  for (const td_code code :
-       {TD_OK, TD_NOT_ALLOWED, TD_PENDING, TD_ERROR, TD_ERROR_INVALID_ARGUMENT,
-        TD_ERROR_BUFFER_TOO_SMALL, TD_ERROR_OUT_OF_MEMORY, TD_ERROR_CANCELLED}) {
-    CHECK(names.insert(name_of(code)).second);
-  }
-  CHECK(names.count("unknown") == 0);
-  CHECK(name_of(-1) == std::string("unknown"));
-}
-
-TEST_CASE("What is thrown becomes a code, a place and a text") {
-  const Failure error = failure_of(Error(Errc::malformed_schema, "#/a", "is wrong"));
-  CHECK(error.code == TD_ERROR_MALFORMED_SCHEMA);
-  CHECK(error.where == "#/a");
-  CHECK(error.text == "#/a: is wrong");
-  const Failure refusal = failure_of(Refusal(TD_ERROR_INVALID_ARGUMENT, "out", "must be"));
-  CHECK(refusal.code == TD_ERROR_INVALID_ARGUMENT);
-  CHECK(refusal.where == "out");
-  CHECK(refusal.text == "out: must be");
-  CHECK(failure_of(std::bad_alloc()).code == TD_ERROR_OUT_OF_MEMORY);
-  CHECK(failure_of(std::length_error("long")).code == TD_ERROR_OUT_OF_MEMORY);
-  CHECK(failure_of(std::system_error(std::error_code())).code == TD_ERROR_OUT_OF_MEMORY);
-  CHECK(failure_of(std::filesystem::filesystem_error("no", "a", std::error_code())).code ==
-        TD_ERROR_FILE_UNREADABLE);
-  CHECK(failure_of(std::runtime_error("other")).text == "other");
-  CHECK(failure_of(3).code == TD_ERROR);
-}
-
-TEST_CASE("A state from outside is one that was made here, or is refused") {
-  const Constrained one     = constrained("[ab]+");
-  const td_state begin      = Constrained::give(one.initial());
-  const auto next           = one.advance(one.take(begin), 'a');
-  const td_state after      = Constrained::give(*next);
-  const auto end            = one.advance(*next, 256);
-  const td_state finished   = Constrained::give(*end);
-  const Constrained another = constrained("[ab]+");
-  CHECK(one.take(after) == *next);
-  CHECK(one.take(finished) == *end);
-  td_state ahead = after;
-  ahead.words[0] += 100;
-  td_state marked = after;
-  marked.words[1] = 1;
-  for (const td_state& wrong : {td_state{}, ahead, marked, Constrained::give(another.initial()),
-                                td_state{{~0ULL, ~0ULL}}}) {
-    try {
-      (void)one.take(wrong);
-      FAIL("must throw");
-    } catch (const Error& error) {
-      CHECK(error.code() == Errc::unknown_state);
-    }
-  }
-  CHECK(!one.advance(one.initial(), -1));
-  CHECK(!one.advance(one.initial(), 257));
-  CHECK(one.advance_bytes(one.initial(), "ab"));
-  CHECK(!one.advance_bytes(one.initial(), "\xFF"));
 }

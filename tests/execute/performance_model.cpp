@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/execute/performance_model.hpp>
 
 #include "../../benchmarks/tool_latency/simulation.hpp"
@@ -386,4 +388,155 @@ TEST_CASE("What is no time or no probability is refused") {
   }
   CHECK(refuses([&] { return append_time({.turn = good, .call = Seconds(2)}); }));
   CHECK(refuses([&] { return append_time({.turn = good, .prefill_rate = 0}); }));
+}
+
+namespace {
+
+struct AgentRun {
+  EngineRates rates{};
+  double prompt_tokens = 0;
+  std::vector<AgentTurn> turns{};
+};
+
+AgentRun random_run(std::mt19937& random) {
+  AgentRun run;
+  run.rates         = {Seconds(draw(random, 0, 0.1)), Seconds(draw(random, 0, 0.001)),
+                       Seconds(draw(random, 0, 0.05))};
+  run.prompt_tokens = static_cast<double>(random() % 2000);
+  run.turns.resize(1 + random() % 8);
+  for (AgentTurn& turn : run.turns) {
+    turn = {static_cast<double>(random() % 200), static_cast<double>(1 + random() % 50),
+            static_cast<double>(random() % 300), Seconds(draw(random, 0, 3))};
+  }
+  return run;
+}
+
+// An engine that counts token by token what it reads and writes.
+struct Engine {
+  const EngineRates& rates;
+  double clock = 0;
+
+  void pass_on() { clock += rates.overhead.count(); }
+  void read(double tokens) {
+    for (double i = 0; i < tokens; ++i) clock += rates.prefill.count();
+  }
+  void write(double tokens) {
+    for (double i = 0; i < tokens; ++i) clock += rates.decode.count();
+  }
+};
+
+// Turns whose bits say that the prediction was right; all that was read once is kept.
+double kept_session(const AgentRun& run, unsigned right) {
+  Engine engine{run.rates};
+  engine.read(run.prompt_tokens);
+  for (std::size_t i = 0; i < run.turns.size(); ++i) {
+    const AgentTurn& turn = run.turns[i];
+    const bool is_right   = (right >> i & 1U) != 0;
+    if (!is_right) engine.pass_on();
+    engine.write(turn.reasoning_tokens);
+    engine.write(is_right ? 1 : turn.call_tokens);
+    if (!is_right) {
+      engine.pass_on();
+      engine.clock += turn.tool.count();
+    }
+    engine.read(turn.call_tokens + turn.output_tokens);
+  }
+  return engine.clock;
+}
+
+// Turns of an engine that forgets: each prompt is read whole.
+double forgetful_session(const AgentRun& run) {
+  Engine engine{run.rates};
+  std::vector<double> history{run.prompt_tokens};
+  for (const AgentTurn& turn : run.turns) {
+    engine.pass_on();
+    for (const double tokens : history) engine.read(tokens);
+    engine.write(turn.reasoning_tokens);
+    engine.write(turn.call_tokens);
+    engine.pass_on();
+    engine.clock += turn.tool.count();
+    history.insert(history.end(), {turn.call_tokens, turn.output_tokens});
+  }
+  return engine.clock;
+}
+
+}  // namespace
+
+TEST_CASE("Equations 4 to 6 are what an engine that counts its tokens takes") {
+  std::mt19937 random(46);
+  for (int round = 0; round < 100; ++round) {
+    CAPTURE(round);
+    const AgentRun run      = random_run(random);
+    const double acceptance = draw(random, 0, 1);
+    const auto kept         = [&](unsigned right) { return kept_session(run, right); };
+    CHECK(engine_time_without(run.rates, run.prompt_tokens, run.turns).count() ==
+          Approx(forgetful_session(run)));
+    CHECK(engine_time_cached(run.rates, run.prompt_tokens, run.turns).count() ==
+          Approx(kept_session(run, 0)));
+    CHECK(engine_time_with(run.rates, run.prompt_tokens, run.turns, acceptance).count() ==
+          Approx(enumerate(run.turns.size(), acceptance, kept)));
+  }
+}
+
+TEST_CASE("What the paper says of its equations holds") {
+  std::mt19937 random(6);
+  for (int round = 0; round < 100; ++round) {
+    CAPTURE(round);
+    const AgentRun run = random_run(random);
+    const auto turns   = static_cast<double>(run.turns.size());
+    double calls = 0, tools = 0, saved_prefill = 0, prompt = run.prompt_tokens;
+    for (std::size_t i = 0; i < run.turns.size(); ++i) {
+      calls += run.turns[i].call_tokens;
+      tools += run.turns[i].tool.count();
+      if (i > 0) saved_prefill += prompt;
+      prompt += run.turns[i].call_tokens + run.turns[i].output_tokens;
+    }
+    const double cached = engine_time_cached(run.rates, run.prompt_tokens, run.turns).count();
+    CHECK(engine_time_with(run.rates, run.prompt_tokens, run.turns, 0).count() == cached);
+    CHECK(cached - engine_time_with(run.rates, run.prompt_tokens, run.turns, 1).count() ==
+          Approx(2 * turns * run.rates.overhead.count() +
+                 run.rates.decode.count() * (calls - turns) + tools));
+    // Equation 5 reads each token once, and what the last turn adds.
+    CHECK(engine_time_without(run.rates, run.prompt_tokens, run.turns).count() - cached ==
+          Approx(run.rates.prefill.count() * (saved_prefill - (prompt - run.prompt_tokens)))
+              .margin(1e-9));
+  }
+  for (int round = 0; round < 1000; ++round) {
+    CAPTURE(round);
+    TurnTimes times{Seconds(draw(random, 0.01, 3)), {}, Seconds(draw(random, 0.01, 3))};
+    times.speculation = times.generation * draw(random, 0.001, 0.999);
+    CHECK(max_speedup(times) == Approx(speedup(times, 1)));
+    CHECK(max_speedup(times) <= max_speedup_bound(times) + 1e-12);
+    CHECK(max_speedup_bound(times) < 2);
+    const double acceptance = draw(random, 0.001, 0.998);
+    CHECK(speedup(times, acceptance) > 1);
+    CHECK(speedup(times, acceptance + 0.001) > speedup(times, acceptance));
+    CHECK(speedup(times, acceptance) < max_speedup(times));
+    times.tool = times.generation - times.speculation;
+    CHECK(max_speedup(times) == Approx(max_speedup_bound(times)));
+  }
+  const TurnTimes close{Seconds(1), Seconds(1e-6), Seconds(1)};
+  CHECK(max_speedup(close) == Approx(2).margin(1e-5));
+}
+
+TEST_CASE("An engine's turns that cannot be are refused by name") {
+  const std::vector<AgentTurn> good{{10, 5, 20, Seconds(1)}};
+  const EngineRates rates{Seconds(0.01), Seconds(0.001), Seconds(0.01)};
+  const auto refused = [](const auto& body, const std::string& where) {
+    try {
+      (void)body();
+    } catch (const Error& error) {
+      return error.code() == Errc::invalid_option && error.where() == where;
+    }
+    return false;
+  };
+  CHECK(refused([&] { return engine_time_with(rates, 1, good, 1.5); }, "acceptance"));
+  CHECK(refused([&] { return engine_time_cached(rates, -1, good); }, "prompt_tokens"));
+  CHECK(refused([&] { return engine_time_without({Seconds(-1), {}, {}}, 1, good); }, "overhead"));
+  std::vector<AgentTurn> bad = good;
+  bad[0].call_tokens         = std::numeric_limits<double>::quiet_NaN();
+  CHECK(refused([&] { return engine_time_cached(rates, 1, bad); }, "turns/0/call_tokens"));
+  bad         = good;
+  bad[0].tool = Seconds(-1);
+  CHECK(refused([&] { return engine_time_without(rates, 1, bad); }, "turns/0/tool"));
 }

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include <tooldecode/adapters/c_handles.hpp>
+#include <tooldecode/adapters/c_constraint.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/core/error.hpp>
 

@@ -3,330 +3,29 @@
 /// the CMake target tooldecode::c, unless there is reason for another.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <filesystem>
 #include <memory>
-#include <mutex>
-#include <new>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include <tooldecode/adapters/c_constraint.hpp>
+#include <tooldecode/adapters/c_errors.hpp>
 #include <tooldecode/adapters/c_handles.hpp>
 #include <tooldecode/adapters/tooldecode.h>
-#include <tooldecode/constraint/call_stream.hpp>
 #include <tooldecode/constraint/named_format.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
-#include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/intern_index.hpp>
 #include <tooldecode/core/mask_view.hpp>
-#include <tooldecode/core/thread_pool.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/version.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-
-namespace tooldecode::c_interface {
-
-/// What is built in the background, for the handle and for the thread that builds it.
-///
-/// \par Threads  every member may run concurrently; `run` once
-class Compilation {
- public:
-  Compilation(std::shared_ptr<const Tokens> tokens, const td_specification* specification)
-      : tokens_(std::move(tokens)), specification_(specification) {}
-
-  void run() noexcept {
-    std::optional<Constrained> built;
-    Failure failure;
-    try {
-      built.emplace(tokens_, specification_.build(tokens_->index, &is_cancelled_));
-    } catch (...) {
-      try {
-        failure = current_failure();
-      } catch (...) {
-        failure.code = TD_ERROR_OUT_OF_MEMORY;
-      }
-    }
-    {
-      const std::lock_guard lock(mutex_);
-      built_     = std::move(built);
-      failure_   = std::move(failure);
-      has_ended_ = true;
-    }
-    ended_.notify_all();
-  }
-  void cancel() noexcept { is_cancelled_ = true; }
-
-  /// The constraint, or nothing after so many milliseconds; throws what building threw.
-  [[nodiscard]] const Constrained* wait(std::int64_t milliseconds) const {
-    constexpr std::int64_t year = std::int64_t{365} * 24 * 3600 * 1000;
-    std::unique_lock lock(mutex_);
-    const auto is_over = [this] { return has_ended_; };
-    if (milliseconds < 0) {
-      ended_.wait(lock, is_over);
-    } else if (!ended_.wait_for(lock, std::chrono::milliseconds(std::min(milliseconds, year)),
-                                is_over)) {
-      return nullptr;
-    }
-    if (!built_) throw failure_;
-    return &*built_;
-  }
-
- private:
-  std::shared_ptr<const Tokens> tokens_;
-  Specification specification_;
-  std::atomic<bool> is_cancelled_ = false;
-  mutable std::mutex mutex_;  // guards what follows
-  mutable std::condition_variable ended_;
-  bool has_ended_ = false;
-  std::optional<Constrained> built_;
-  Failure failure_;
-};
-
-/// A pool's threads, and what compiles on them.
-class Pool {
- public:
-  explicit Pool(std::size_t threads)
-      : threads_(threads == 0 ? ThreadPool::usual_threads() : threads) {}
-  ~Pool() {
-    for (const auto& one : compilations_) {
-      if (const auto running = one.lock()) running->cancel();
-    }
-  }
-  Pool(const Pool&)            = delete;
-  Pool& operator=(const Pool&) = delete;
-
-  [[nodiscard]] ThreadPool& threads() noexcept { return threads_; }
-
-  void start(const std::shared_ptr<Compilation>& compilation) {
-    {
-      const std::lock_guard lock(mutex_);
-      std::erase_if(compilations_, [](const auto& one) { return one.expired(); });
-      compilations_.push_back(compilation);
-    }
-    threads_.submit([compilation] { compilation->run(); });
-  }
-
- private:
-  std::mutex mutex_;  // guards what follows
-  std::vector<std::weak_ptr<Compilation>> compilations_;
-  ThreadPool threads_;  // ends first
-};
-
-/// A stream, and the events that its caller has.
-class Events {
- public:
-  explicit Events(const ToolCallFSM& calls) : stream_(calls) {}
-
-  [[nodiscard]] CallStream& stream() noexcept { return stream_; }
-  /// Gives up what the caller had.
-  void clear() noexcept {
-    kept_.clear();
-    shown_.clear();
-  }
-  void add(std::vector<StreamEvent> events) {
-    for (StreamEvent& event : events) kept_.push_back(std::move(event));
-  }
-  /// All that were added since.
-  [[nodiscard]] std::span<const td_event> show() {
-    for (const StreamEvent& event : kept_) {
-      shown_.push_back({static_cast<std::int32_t>(event.kind) + TD_EVENT_TEXT,
-                        event.call,
-                        {event.text.data(), event.text.size()}});
-    }
-    return shown_;
-  }
-
- private:
-  CallStream stream_;
-  std::deque<StreamEvent> kept_;  // whose texts stay where they are
-  std::vector<td_event> shown_;
-};
-static_assert(static_cast<int>(StreamEvent::Kind::answer_end) + TD_EVENT_TEXT ==
-              TD_EVENT_ANSWER_END);
-
-}  // namespace tooldecode::c_interface
-
-/// See tooldecode.h.
-struct td_error {
-  tooldecode::c_interface::Failure failure;
-};
-/// See tooldecode.h.
-struct td_vocabulary {
-  std::shared_ptr<const tooldecode::c_interface::Tokens> tokens;
-};
-/// See tooldecode.h.
-struct td_constraint {
-  tooldecode::c_interface::Constrained shared;
-};
-/// See tooldecode.h.
-struct td_pool {
-  tooldecode::c_interface::Pool shared;
-};
-/// See tooldecode.h.
-struct td_call_stream {
-  tooldecode::c_interface::Events shared;
-};
-/// See tooldecode.h.
-struct td_compilation {
-  std::shared_ptr<tooldecode::c_interface::Compilation> shared;
-};
-
-namespace tooldecode::c_interface {
-
-/// Calls what may throw; gives its code, or that of what it throws.
-template <class Body>
-td_code call(td_error** error, const Body& body) noexcept {
-  if (error != nullptr) *error = nullptr;
-  Failure failure;
-  try {
-    try {
-      return body();
-    } catch (const Failure& known) {
-      failure = known;
-    } catch (...) {
-      failure = current_failure();
-    }
-  } catch (...) {  // there is no memory to say more
-    failure.code = TD_ERROR_OUT_OF_MEMORY;
-  }
-  const td_code code = failure.code;
-  if (error != nullptr) *error = new (std::nothrow) td_error{std::move(failure)};
-  return code;
-}
-/// The same for what makes a handle.
-template <class Handle, class Make>
-td_code make(Handle** out, td_error** error, const Make& make_handle) noexcept {
-  if (out != nullptr) *out = nullptr;
-  return call(error, [&] {
-    require(out, "out");
-    *out = make_handle();
-    return TD_OK;
-  });
-}
-
-/// The constraint of a handle.
-inline const Constrained& shared_of(const td_constraint* constraint) {
-  require(constraint, "constraint");
-  return constraint->shared;
-}
-/// The vocabulary of a handle.
-inline const Tokens& tokens_of(const td_vocabulary* vocabulary) {
-  require(vocabulary, "vocabulary");
-  return *vocabulary->tokens;
-}
-/// A caller's state.
-inline Constrained::State state_of(const Constrained& constraint, const td_state* state) {
-  require(state, "state");
-  return constraint.take(*state);
-}
-
-/// Writes what fits and counts all.
-template <class T>
-td_code give_all(std::span<const T> all, T* to, std::size_t capacity, std::size_t* count) {
-  require(count, "count");
-  *count = all.size();
-  require_array(to, capacity, "buffer");
-  std::copy_n(all.begin(), std::min(all.size(), capacity), to);
-  if (all.size() <= capacity) return TD_OK;
-  throw Refusal(TD_ERROR_BUFFER_TOO_SMALL, "capacity", "must be " + std::to_string(all.size()));
-}
-
-/// The state after tokens, and how many of them are allowed.
-inline std::pair<Constrained::State, std::size_t> follow(const Constrained& constraint,
-                                                         Constrained::State state,
-                                                         std::span<const std::int32_t> tokens) {
-  std::size_t allowed = 0;
-  for (; allowed < tokens.size(); ++allowed) {
-    const auto next = constraint.advance(state, tokens[allowed]);
-    if (!next) break;
-    state = *next;
-  }
-  return {state, allowed};
-}
-/// Tokens that a caller gives.
-inline std::span<const std::int32_t> tokens_from(const std::int32_t* tokens, std::size_t count) {
-  require_array(tokens, count, "tokens");
-  return {tokens, count};
-}
-
-/// The tokens that are the only one allowed in their place.
-inline std::vector<TokenId> only_tokens(const Constrained& constraint, Constrained::State state) {
-  constexpr std::size_t most = 256;
-  std::vector<TokenId> tokens;
-  TokenMask mask(constraint.constraint().vocabulary_size());
-  while (tokens.size() < most && !constraint.constraint().is_accepting(state)) {
-    constraint.constraint().fill_mask(state, mask.words());
-    if (mask.count() != 1) break;
-    mask.for_each([&](TokenId token) { tokens.push_back(token); });
-    state = *constraint.advance(state, tokens.back());
-  }
-  return tokens;
-}
-
-/// Rows for masks.
-struct Rows {
-  std::uint32_t* words = nullptr;
-  std::size_t width    = 0;
-
-  /// Requires room for a constraint's masks.
-  void require_width(const Constrained& constraint) const {
-    if (width >= constraint.words()) return;
-    throw Refusal(TD_ERROR_SHAPE_MISMATCH, "row_words",
-                  "must be " + std::to_string(constraint.words()) + " or more");
-  }
-  /// Writes the mask of a state, or of none.
-  void fill(std::size_t row, const Constrained& constraint,
-            const std::optional<Constrained::State>& state) const {
-    const std::span<std::uint32_t> all(words + row * width, width);
-    const std::size_t used = state ? constraint.words() : 0;
-    if (state) constraint.constraint().fill_mask(*state, MaskView(all.first(used)));
-    std::fill(all.begin() + static_cast<std::ptrdiff_t>(used), all.end(), 0U);
-  }
-};
-
-/// Gives the events that a stream's reading brings.
-template <class Read>
-td_code give_events(td_call_stream* stream, const td_event** events, std::size_t* count,
-                    td_error** error, const Read& read) noexcept {
-  return call(error, [&] {
-    require(stream, "stream");
-    require(events, "events");
-    require(count, "event_count");
-    *events = nullptr;
-    *count  = 0;
-    stream->shared.clear();
-    read(stream->shared);
-    const auto all = stream->shared.show();
-    *events        = all.data();
-    *count         = all.size();
-    return TD_OK;
-  });
-}
-
-/// Runs a job on a pool, or here.
-template <class Task>
-void run(td_pool* pool, std::size_t count, const Task& task) {
-  if (pool != nullptr) {
-    pool->shared.threads()(count, task);
-  } else {
-    for (std::size_t i = 0; i < count; ++i) task(i);
-  }
-}
-
-}  // namespace tooldecode::c_interface
 
 extern "C" {
 
@@ -506,7 +205,7 @@ td_code td_advance_tokens(const td_constraint* constraint, const td_state* state
     const auto from           = state_of(shared, state);
     const auto all            = tokens_from(tokens, count);
     require(next, "next");
-    const auto [last, allowed] = follow(shared, from, all);
+    const auto [last, allowed] = shared.follow(from, all);
     if (allowed < count) return TD_NOT_ALLOWED;
     *next = Constrained::give(last);
     return TD_OK;
@@ -534,7 +233,7 @@ td_code td_validate(const td_constraint* constraint, const td_state* state, cons
     const auto from           = state_of(shared, state);
     const auto all            = tokens_from(tokens, count);
     require(allowed, "allowed");
-    *allowed = follow(shared, from, all).second;
+    *allowed = shared.follow(from, all).second;
     return TD_OK;
   });
 }
@@ -577,8 +276,7 @@ td_code td_forced_tokens(const td_constraint* constraint, const td_state* state,
     const auto from             = state_of(shared, state);
     const std::string_view text = view(before, "before");
     const auto& forced          = shared.tokens().forced;
-    const auto all =
-        forced ? (*forced)(shared.constraint(), from, text) : only_tokens(shared, from);
+    const auto all = forced ? (*forced)(shared.constraint(), from, text) : shared.only_tokens(from);
     return give_all(std::span<const std::int32_t>(all), tokens, capacity, count);
   });
 }
@@ -655,7 +353,7 @@ td_code td_fill_masks(td_pool* pool, const td_mask_batch* batch, td_error** erro
     require_array(all.constraints, all.count, "constraints");
     require_array(all.states, all.count, "states");
     require_array(all.words, all.count, "words");
-    const Rows rows{all.words, all.row_words};
+    const MaskRows rows{all.words, all.row_words};
     std::vector<Constrained::State> states(all.count);
     std::vector<bool> is_taken(all.count == 0 ? 0 : all.row_count);
     for (std::size_t i = 0; i < all.count; ++i) {
@@ -683,7 +381,7 @@ td_code td_fill_tree_masks(td_pool* pool, const td_mask_tree* tree, td_error** e
     require_array(all.parents, all.count, "parents");
     require_array(all.tokens, all.count, "tokens");
     require_array(all.words, all.count, "words");
-    const Rows rows{all.words, all.row_words};
+    const MaskRows rows{all.words, all.row_words};
     if (all.count > 0) rows.require_width(shared);
     std::vector<std::optional<Constrained::State>> states(all.count);  // [N]
     if (all.count > 0) states[0] = shared.take(all.root);

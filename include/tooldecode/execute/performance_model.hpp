@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -87,6 +88,8 @@ inline Seconds saved_when_right(const TurnTimes& times) {
 }
 
 /// The time of N turns, one after the other, without speculation: N (G + T).
+///
+/// \par Source  Eq. 1, T_standard
 [[nodiscard]] inline Seconds time_without(std::size_t turns, const TurnTimes& times) {
   detail::check_times(times);
   return static_cast<double>(turns) * (times.generation + times.tool);
@@ -94,6 +97,8 @@ inline Seconds saved_when_right(const TurnTimes& times) {
 
 /// The expected time of N turns with a speculator on the client's side:
 /// N (α max(G, g + T) + (1 - α) (G + T) + c).
+///
+/// \par Source  Eq. 1, T_spec, with the overhead c
 [[nodiscard]] inline Seconds time_with(std::size_t turns, const TurnTimes& times,
                                        double acceptance) {
   return time_without(turns, times) - static_cast<double>(turns) * time_saved(times, acceptance);
@@ -103,9 +108,31 @@ inline Seconds saved_when_right(const TurnTimes& times) {
 ///
 /// Without overhead it is more than 1 if and only if α > 0, g < G and T > 0: then and only then is
 /// α min(T, G - g) more than 0. (The paper's lemma takes T > 0 for granted.)
+///
+/// \par Source  Eq. 2 and 3, S_spec
 [[nodiscard]] inline double speedup(const TurnTimes& times, double acceptance) {
   const Seconds with = time_with(1, times, acceptance);
   return with.count() == 0 ? 1 : time_without(1, times) / with;
+}
+
+/// The speedup of a predictor that is always right and free: (G + T) / max(G, g + T); 1 where turns
+/// take no time at all. For g <= G it is the greatest over α, and less than 2 where g > 0.
+///
+/// \par Source  Lemma 1 (2), S_max
+[[nodiscard]] inline double max_speedup(const TurnTimes& times) {
+  detail::check_times(times);
+  const Seconds with = std::max(times.generation, times.speculation + times.tool);
+  return with.count() == 0 ? 1 : (times.generation + times.tool) / with;
+}
+
+/// What `max_speedup` does not exceed: 2 (G + T) / (G + g + T) = 2 - 2 g / (G + g + T); equality
+/// where G = g + T.
+///
+/// \par Source  Lemma 1 (3)
+[[nodiscard]] inline double max_speedup_bound(const TurnTimes& times) {
+  detail::check_times(times);
+  const Seconds all = times.generation + times.speculation + times.tool;
+  return all.count() == 0 ? 2 : 2 - 2 * (times.speculation / all);
 }
 
 /// What no speedup exceeds: 2 / (2 - α), at most 2.
@@ -255,6 +282,94 @@ inline void check_engine(const EngineTimes& times) {
                                                double acceptance) {
   const Seconds with = time_with_cache(turns, times, acceptance);
   return with.count() == 0 ? 1 : time_without(turns, client_times(times)) / with;
+}
+
+/// What an engine's time is made of, whichever request it serves.
+struct EngineRates {
+  Seconds overhead{};  ///< o: a prompt's way to the engine and into the batch, or an answer's back
+  Seconds prefill{};   ///< φ: for one token
+  Seconds decode{};    ///< δ: for one token
+};
+
+/// One turn of an agent, in tokens.
+struct AgentTurn {
+  double reasoning_tokens = 0;  ///< R_i: decoded before the call, and not sent again
+  double call_tokens      = 0;  ///< t_i: of the call
+  double output_tokens    = 0;  ///< t_o,i: of the tool's output
+  Seconds tool{};               ///< T_i: the tool's time
+};
+
+namespace detail {
+
+inline void check_turns(const EngineRates& rates, double prompt_tokens,
+                        std::span<const AgentTurn> turns) {
+  check_time("overhead", rates.overhead);
+  check_time("prefill", rates.prefill);
+  check_time("decode", rates.decode);
+  check_time("prompt_tokens", Seconds(prompt_tokens));
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    const std::string place = "turns/" + std::to_string(i);
+    check_time(place + "/reasoning_tokens", Seconds(turns[i].reasoning_tokens));
+    check_time(place + "/call_tokens", Seconds(turns[i].call_tokens));
+    check_time(place + "/output_tokens", Seconds(turns[i].output_tokens));
+    check_time(place + "/tool", turns[i].tool);
+  }
+}
+
+}  // namespace detail
+
+/// The time of K turns with an engine that speculates, of which each is predicted right, in time,
+/// with probability α: (1 - α) 2 K o + φ (X_1 + Σ (t_i + t_o,i)) + δ (α K + Σ R_i + (1 - α) Σ t_i)
+/// + (1 - α) Σ T_i.
+///
+/// A right turn costs neither the way to the client and back nor the tool, and its call one pass in
+/// place of t_i. `time_with_cache` says when a result is there in time; here it always is, so this
+/// is a bound where T_i > δ R_i.
+///
+/// \param prompt_tokens  X_1
+/// \par Complexity  O(K)
+/// \par Errors      Error{invalid_option} for what is negative or not finite, and for an acceptance
+///                  that is no probability; so have the two functions below
+/// \par Source      Nichols et al., arXiv:2512.15834, Eq. 6
+[[nodiscard]] inline Seconds engine_time_with(const EngineRates& rates, double prompt_tokens,
+                                              std::span<const AgentTurn> turns, double acceptance) {
+  detail::check_turns(rates, prompt_tokens, turns);
+  detail::check_share("acceptance", acceptance);
+  Seconds total = prompt_tokens * rates.prefill;
+  for (const AgentTurn& turn : turns) {
+    total += (turn.call_tokens + turn.output_tokens) * rates.prefill +
+             turn.reasoning_tokens * rates.decode + acceptance * rates.decode +
+             (1 - acceptance) * (2 * rates.overhead + turn.call_tokens * rates.decode + turn.tool);
+  }
+  return total;
+}
+
+/// The same without speculation, where the prefix cache holds all that was read before: 2 K o +
+/// φ (X_1 + Σ (t_i + t_o,i)) + δ Σ (R_i + t_i) + Σ T_i. The last turn's call and output are read
+/// as well, for whatever comes next.
+///
+/// \par Source  Eq. 5, T_cached
+[[nodiscard]] inline Seconds engine_time_cached(const EngineRates& rates, double prompt_tokens,
+                                                std::span<const AgentTurn> turns) {
+  return engine_time_with(rates, prompt_tokens, turns, 0);
+}
+
+/// The same without a prefix cache: 2 K o + φ Σ X_i + δ Σ (R_i + t_i) + Σ T_i, where each prompt is
+/// the one before it with its call and output, X_{i+1} = X_i + t_i + t_o,i. What the last turn adds
+/// is not read.
+///
+/// \par Source  Eq. 4, T_vanilla
+[[nodiscard]] inline Seconds engine_time_without(const EngineRates& rates, double prompt_tokens,
+                                                 std::span<const AgentTurn> turns) {
+  detail::check_turns(rates, prompt_tokens, turns);
+  Seconds total{};
+  double prompt = prompt_tokens;
+  for (const AgentTurn& turn : turns) {
+    total += 2 * rates.overhead + prompt * rates.prefill +
+             (turn.reasoning_tokens + turn.call_tokens) * rates.decode + turn.tool;
+    prompt += turn.call_tokens + turn.output_tokens;
+  }
+  return total;
 }
 
 }  // namespace tooldecode

@@ -1,0 +1,100 @@
+/// \file
+/// A command of the shell, with its standard input and output at hand.
+#pragma once
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace program {
+
+/// `sh -c COMMAND`, killed with all that it started when it is destroyed, unless it has ended.
+///
+/// \par Errors  std::system_error from the constructor where the system has no room for it
+class ChildProcess {
+ public:
+  explicit ChildProcess(const std::string& command) {
+    std::array<int, 2> to{}, from{};
+    // A socket, unlike a pipe, can be written to without a signal when the command does not read.
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, to.data()) != 0) refuse("socketpair");
+    if (pipe2(from.data(), O_CLOEXEC) != 0) {
+      const int error = errno;
+      close(to[0]), close(to[1]);
+      errno = error;
+      refuse("pipe");
+    }
+    child_ = fork();
+    if (child_ == 0) {
+      setpgid(0, 0);
+      dup2(to[0], STDIN_FILENO);
+      dup2(from[1], STDOUT_FILENO);
+      execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
+      _exit(127);
+    }
+    const int error = errno;
+    close(to[0]), close(from[1]);
+    input_ = to[1], output_ = from[0];
+    if (child_ < 0) {
+      close_input(), close(output_);
+      errno = error;
+      refuse("fork");
+    }
+    setpgid(child_, child_);
+  }
+  ~ChildProcess() {
+    close_input();
+    close(output_);
+    if (!has_ended_) {
+      kill_all();
+      static_cast<void>(wait());
+    }
+  }
+  ChildProcess(const ChildProcess&)            = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  /// What it reads from, a socket; -1 once it is closed.
+  [[nodiscard]] int input() const noexcept { return input_; }
+  /// What it writes to, a pipe.
+  [[nodiscard]] int output() const noexcept { return output_; }
+
+  void close_input() noexcept {
+    if (input_ >= 0) close(std::exchange(input_, -1));
+  }
+  /// Kills it and what it started.
+  void kill_all() const noexcept { kill(-child_, SIGKILL); }
+  /// Waits for its end; gives its status as waitpid does.
+  [[nodiscard]] int wait() noexcept {
+    while (!has_ended_) {
+      const pid_t ended = waitpid(child_, &status_, 0);
+      has_ended_        = ended == child_ || (ended < 0 && errno != EINTR);
+    }
+    return status_;
+  }
+
+ private:
+  [[noreturn]] static void refuse(const char* what) {
+    throw std::system_error(errno, std::generic_category(), what);
+  }
+
+  pid_t child_    = -1;
+  int input_      = -1;
+  int output_     = -1;
+  int status_     = 0;
+  bool has_ended_ = false;
+};
+
+/// How a command ended, in words.
+inline std::string how_it_ended(int status) {
+  return WIFEXITED(status) ? "exit status " + std::to_string(WEXITSTATUS(status))
+                           : "signal " + std::to_string(WTERMSIG(status));
+}
+
+}  // namespace program

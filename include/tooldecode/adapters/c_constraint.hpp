@@ -1,0 +1,349 @@
+/// \file
+/// What the vocabularies and constraints of tooldecode.h are.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/adapters/c_errors.hpp>
+#include <tooldecode/adapters/tooldecode.h>
+#include <tooldecode/constraint/choice_constraint.hpp>
+#include <tooldecode/constraint/ebnf_constraint.hpp>
+#include <tooldecode/constraint/forced_tokens.hpp>
+#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/named_format.hpp>
+#include <tooldecode/constraint/regex_constraint.hpp>
+#include <tooldecode/constraint/structural_tag_constraint.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/mask_view.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/free_text.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+#include <tooldecode/vocabulary/tokenizer.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+namespace tooldecode::c_interface {
+
+/// What a vocabulary's handle and its constraints share.
+struct Tokens {
+  Tokens(const Vocabulary& vocabulary, std::size_t budget)
+      : index(vocabulary, budget == 0 ? VocabularyIndex::default_budget : budget) {}
+
+  void set(const Tokenizer& from) {
+    tokenizer = from;
+    forced.emplace(index, [from](std::string_view text) {
+      return from.encode(text, {.parse_special = true});
+    });
+  }
+
+  VocabularyIndex index;
+  std::optional<Tokenizer> tokenizer{};
+  std::optional<ForcedTokens> forced{};
+};
+
+/// A vocabulary as a caller wants it.
+///
+/// \param file  null where there is none, and `vocabulary` is all
+[[nodiscard]] inline std::shared_ptr<const Tokens> make_tokens(Vocabulary vocabulary,
+                                                               const Tokenizer* file,
+                                                               const td_vocabulary_options* given) {
+  td_vocabulary_options options{};
+  if (given != nullptr) options = fields_of(given, "options");
+  if (options.end_tokens != nullptr) {
+    vocabulary = vocabulary.with_end_tokens(
+        {options.end_tokens, options.end_tokens + options.end_token_count});
+  }
+  if (options.size != 0) vocabulary = vocabulary.with_size(options.size);
+  auto tokens = std::make_shared<Tokens>(vocabulary, options.memory_bytes);
+  if (file != nullptr) tokens->set(*file);
+  return tokens;
+}
+
+/// What a specification describes.
+struct Built {
+  GrammarConstraint constraint;
+  std::optional<ToolCallFSM> calls{};  // of answers that may call tools
+};
+
+/// A specification with texts of its own.
+///
+/// \par Errors  Refusal for null where there must be something
+class Specification {
+ public:
+  explicit Specification(const td_specification* from) : fields_(fields_of(from, "specification")) {
+    keep(fields_.text, "text");
+    keep(fields_.text_schema, "text_schema");
+    for (const char** name : {&fields_.root, &fields_.format, &fields_.tool_name,
+                              &fields_.reasoning_begin, &fields_.reasoning_end}) {
+      if (*name != nullptr) *name = kept_.emplace_back(*name).c_str();
+    }
+    if (fields_.kind != TD_CHOICE) fields_.choice_count = 0;
+    require_array(fields_.choices, fields_.choice_count, "choices");
+    for (std::size_t i = 0; i < fields_.choice_count; ++i) {
+      const std::string place = "choices/" + std::to_string(i);
+      choices_.emplace_back(view(fields_.choices[i], place.c_str()));
+    }
+    fields_.choices = nullptr;
+  }
+  Specification(const Specification&)            = delete;  // texts are where they are
+  Specification& operator=(const Specification&) = delete;
+
+  /// The constraint, at a cost that the specification bounds.
+  ///
+  /// \param cancelled  see BuildBudget; may be null
+  [[nodiscard]] Built build(const VocabularyIndex& index,
+                            const std::atomic<bool>* cancelled) const {
+    const BuildBudget budget(limits(), cancelled);
+    BuildBudget::spend(0);
+    const std::string_view text = view(fields_.text, "text");
+    switch (fields_.kind) {
+      case TD_TOOLS:
+        return tools(index, text);
+      case TD_JSON_SCHEMA:
+        return {JsonSchemaConstraint::parse(index, text, schema_options())};
+      case TD_REGEX:
+        return {RegexConstraint(index, text, limits())};
+      case TD_EBNF:
+        return {EbnfConstraint(index, text, or_else(fields_.root, "root"), limits())};
+      case TD_CHOICE:
+        return {ChoiceConstraint(index, choices_)};
+      case TD_STRUCTURAL_TAG:
+        return {StructuralTagConstraint::parse(index, text, {.limits = limits()})};
+      default:
+        throw Error(Errc::invalid_option, "kind", fields_.kind, "must be a kind of constraint");
+    }
+  }
+
+ private:
+  static std::string or_else(const char* text, std::string_view other) {
+    return text != nullptr ? std::string(text) : std::string(other);
+  }
+
+  void keep(td_text& text, const char* argument) {
+    text.data = kept_.emplace_back(view(text, argument)).data();
+  }
+  [[nodiscard]] BuildLimits limits() const {
+    BuildLimits limits;
+    if (fields_.limits.steps != 0) limits.steps = fields_.limits.steps;
+    if (fields_.limits.bytes != 0) limits.bytes = fields_.limits.bytes;
+    return limits;
+  }
+  [[nodiscard]] std::uint32_t whitespace(std::uint32_t usual) const {
+    if (fields_.whitespace < TD_NO_WHITESPACE) {
+      throw Error(Errc::invalid_option, "whitespace", fields_.whitespace, "must be -1 or more");
+    }
+    if (fields_.whitespace == 0) return usual;
+    return fields_.whitespace > 0 ? static_cast<std::uint32_t>(fields_.whitespace) : 0;
+  }
+  [[nodiscard]] SchemaOptions schema_options() const {
+    SchemaOptions options;
+    options.documented_order = fields_.documented_order != 0;
+    options.whitespace       = whitespace(options.whitespace);
+    options.limits           = limits();
+    return options;
+  }
+  [[nodiscard]] ChoiceOptions choice_options(const NamedFormat& format) const {
+    ChoiceOptions options;
+    if (fields_.calls < TD_CALLS_AUTOMATIC || fields_.calls > TD_CALLS_NAMED) {
+      throw Error(Errc::invalid_option, "calls", fields_.calls, "must be from 0 to 3");
+    }
+    options.choice = std::array{ToolChoice::automatic, ToolChoice::none, ToolChoice::required,
+                                ToolChoice::named}[static_cast<std::size_t>(fields_.calls)];
+    if (options.choice == ToolChoice::named) {
+      require(fields_.tool_name, "tool_name");
+      options.name = fields_.tool_name;
+    }
+    if (fields_.max_calls != 0) options.max_calls = fields_.max_calls;
+    options.documented_order = fields_.documented_order != 0;
+    options.whitespace       = whitespace(options.whitespace);
+    options.limits           = limits();
+    if (fields_.reasoning < TD_REASONING_NONE || fields_.reasoning > TD_REASONING_OPEN) {
+      throw Error(Errc::invalid_option, "reasoning", fields_.reasoning, "must be from 0 to 2");
+    }
+    if (fields_.reasoning != TD_REASONING_NONE) {
+      options.reasoning =
+          tools::ReasoningDelimiters{fields_.reasoning == TD_REASONING_OPEN
+                                         ? std::string()
+                                         : or_else(fields_.reasoning_begin, format.reasoning.begin),
+                                     or_else(fields_.reasoning_end, format.reasoning.end)};
+    }
+    if (fields_.text_schema.size > 0) {
+      try {
+        options.text_schema = tools::parse_exact_json(view(fields_.text_schema, "text_schema"));
+      } catch (const Error& error) {
+        throw error.within("text_schema");
+      }
+    }
+    return options;
+  }
+  [[nodiscard]] Built tools(const VocabularyIndex& index, std::string_view text) const {
+    require(fields_.format, "format");
+    const NamedFormat& format = format_named(fields_.format);
+    ToolCallFSM calls =
+        format.constrain(index, ToolSet::parse(text, limits()), choice_options(format));
+    return {calls.grammar(), std::move(calls)};
+  }
+
+  td_specification fields_;
+  std::deque<std::string> kept_;
+  std::vector<std::string> choices_;
+};
+
+/// A constraint, with the check of states that come from outside.
+///
+/// \par Threads  every const member may run concurrently
+class Constrained {
+ public:
+  using State = GrammarConstraint::State;
+
+  Constrained(std::shared_ptr<const Tokens> tokens, Built built)
+      : tokens_(std::move(tokens)),
+        constraint_(std::move(built.constraint)),
+        calls_(std::move(built.calls)) {}
+
+  [[nodiscard]] const Tokens& tokens() const noexcept { return *tokens_; }
+  [[nodiscard]] const GrammarConstraint& constraint() const noexcept { return constraint_; }
+  /// The constraint again, where its answers may call tools.
+  [[nodiscard]] const std::optional<ToolCallFSM>& calls() const noexcept { return calls_; }
+  [[nodiscard]] std::size_t words() const noexcept {
+    return mask_word_count(constraint_.vocabulary_size());
+  }
+
+  /// The same constraint in other memory, once this one's has grown too large.
+  [[nodiscard]] Constrained renewed() const {
+    if (calls_) {
+      ToolCallFSM copy = *calls_;
+      copy.renew();
+      return {tokens_, {copy.grammar(), std::move(copy)}};
+    }
+    GrammarConstraint copy = constraint_;
+    copy.renew();
+    return {tokens_, {std::move(copy)}};
+  }
+
+  [[nodiscard]] State initial() const noexcept { return made(constraint_.initial()); }
+  /// The state after a token, whatever its number.
+  [[nodiscard]] std::optional<State> advance(State state, std::int32_t token) const {
+    if (token < 0 || static_cast<std::size_t>(token) >= constraint_.vocabulary_size()) {
+      return std::nullopt;
+    }
+    return made(constraint_.advance(state, token));
+  }
+  /// The state after text; marks of control tokens are none.
+  [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const {
+    constexpr char marks[] = {control_open, control_close};
+    if (bytes.find_first_of(std::string_view(marks, 2)) != std::string_view::npos) {
+      return std::nullopt;
+    }
+    return made(constraint_.advance_bytes(state, bytes));
+  }
+
+  /// The state after tokens, and how many of them are allowed.
+  [[nodiscard]] std::pair<State, std::size_t> follow(State state,
+                                                     std::span<const std::int32_t> tokens) const {
+    std::size_t allowed = 0;
+    for (; allowed < tokens.size(); ++allowed) {
+      const auto next = advance(state, tokens[allowed]);
+      if (!next) break;
+      state = *next;
+    }
+    return {state, allowed};
+  }
+  /// The tokens that are the only one allowed in their place.
+  [[nodiscard]] std::vector<TokenId> only_tokens(State state) const {
+    constexpr std::size_t most = 256;
+    std::vector<TokenId> tokens;
+    TokenMask mask(constraint_.vocabulary_size());
+    while (tokens.size() < most && !constraint_.is_accepting(state)) {
+      constraint_.fill_mask(state, mask.words());
+      if (mask.count() != 1) break;
+      mask.for_each([&](TokenId token) { tokens.push_back(token); });
+      state = *advance(state, tokens.back());
+    }
+    return tokens;
+  }
+
+  /// A state as a caller keeps it.
+  [[nodiscard]] static td_state give(State state) noexcept {
+    return {{std::uint64_t{state.memory} << 32 | state.id, 0}};
+  }
+  /// A caller's state; Error{unknown_state} unless it has been made.
+  [[nodiscard]] State take(const td_state& given) const {
+    const State state{static_cast<std::uint32_t>(given.words[0]),
+                      static_cast<std::uint32_t>(given.words[0] >> 32)};
+    if (given.words[1] != 0 || (!constraint_.is_finished(state) && !is_made(state))) {
+      throw Error(Errc::unknown_state, "state",
+                  "is another constraint's, of memory that was given up since, or none at all");
+    }
+    return state;
+  }
+
+ private:
+  [[nodiscard]] bool is_made(State state) const {
+    if (state.memory != constraint_.initial().memory) return false;
+    if (state.id < made_->load(std::memory_order_acquire)) return true;
+    raise(constraint_.automaton().size());
+    return state.id < made_->load(std::memory_order_acquire);
+  }
+  void raise(std::size_t count) const noexcept {
+    std::size_t known = made_->load(std::memory_order_relaxed);
+    while (known < count && !made_->compare_exchange_weak(known, count, std::memory_order_release,
+                                                          std::memory_order_relaxed)) {}
+  }
+  [[nodiscard]] State made(State state) const noexcept {
+    if (!constraint_.is_finished(state)) raise(std::size_t{state.id} + 1);
+    return state;
+  }
+  [[nodiscard]] std::optional<State> made(std::optional<State> state) const noexcept {
+    return state ? std::optional(made(*state)) : std::nullopt;
+  }
+
+  std::shared_ptr<const Tokens> tokens_;
+  GrammarConstraint constraint_;
+  std::optional<ToolCallFSM> calls_;
+  // States below it are known to have been made, so that few checks ask the automaton, whose lock
+  // is held while masks are made. Whoever raises it has seen the last of them.
+  std::shared_ptr<std::atomic<std::size_t>> made_ = std::make_shared<std::atomic<std::size_t>>(0);
+};
+
+/// Rows for masks.
+struct MaskRows {
+  std::uint32_t* words = nullptr;
+  std::size_t width    = 0;
+
+  /// Requires room for a constraint's masks.
+  void require_width(const Constrained& constraint) const {
+    if (width >= constraint.words()) return;
+    throw Refusal(TD_ERROR_SHAPE_MISMATCH, "row_words",
+                  "must be " + std::to_string(constraint.words()) + " or more");
+  }
+  /// Writes the mask of a state, or of none.
+  void fill(std::size_t row, const Constrained& constraint,
+            const std::optional<Constrained::State>& state) const {
+    const std::span<std::uint32_t> all(words + row * width, width);
+    const std::size_t used = state ? constraint.words() : 0;
+    if (state) constraint.constraint().fill_mask(*state, MaskView(all.first(used)));
+    std::fill(all.begin() + static_cast<std::ptrdiff_t>(used), all.end(), 0U);
+  }
+};
+
+}  // namespace tooldecode::c_interface

@@ -1,0 +1,53 @@
+"""A server of the Model Context Protocol over standard input and output, for tests/agent.py: it does what MODE says.
+
+    python tests/mcp_server.py DOCUMENTS [MODE]
+
+DOCUMENTS is a file of tools in MCP's form. MODE: works (the output is the call's sorted arguments), fails, errs, dies,
+hangs, rubbish, silent, exits, endless.
+"""
+import json
+import sys
+
+
+def say(message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        documents = json.load(file)
+    mode = sys.argv[2] if len(sys.argv) > 2 else "works"
+    if mode == "exits":
+        sys.exit(7)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" not in message or "method" not in message or mode == "silent":
+            continue
+        reply, method = {"id": message["id"]}, message["method"]
+        if method == "initialize":
+            say({"id": "mine", "method": "ping"})
+            say({"id": "other", "method": "sampling/createMessage", "params": {}})
+            say({**reply, "result": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                                     "serverInfo": {"name": "test", "version": "1"}}})
+        elif method == "tools/list":  # one a page
+            at = int(message["params"].get("cursor", 0))
+            more = {"nextCursor": str(at + 1)} if at + 1 < len(documents) or mode == "endless" else {}
+            say({**reply, "result": {"tools": [documents[at % len(documents)]], **more}})
+        elif method == "tools/call" and mode in ("works", "fails"):
+            output = f"{message['params']['name']} {sorted(message['params']['arguments'].items())}"
+            say({"method": "notifications/message", "params": {"level": "info", "data": "working"}})
+            say({**reply, "result": {"content": [{"type": "text", "text": output},
+                                                 {"type": "resource_link", "uri": "file:///a"}],
+                                     "isError": mode == "fails"}})
+        elif method == "tools/call" and mode == "errs":
+            say({**reply, "error": {"code": -32602, "message": "wrong arguments"}})
+        elif method == "tools/call" and mode == "dies":
+            sys.exit(3)
+        elif method == "tools/call" and mode == "rubbish":
+            print("Traceback: \udcff".encode("utf-8", "surrogateescape").decode("latin-1"), flush=True)
+            print('{"jsonrpc": "2.0", "id": "x"', flush=True)
+            print("[]", flush=True)
+
+
+if __name__ == "__main__":
+    main()
