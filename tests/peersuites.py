@@ -207,6 +207,11 @@ def without_texts(spec: str) -> str:
     return re.sub(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]', '""', re.sub(r"#.*", "", spec))
 
 
+def names_tokens(spec: str) -> bool:
+    """Whether a grammar has tokens by name or number."""
+    return re.search(r"<(?:\[[^\]\s]*\]|[^<>\s]+)>", re.sub(r"/(?:\\.|[^/\\\n])+/", "", without_texts(spec))) is not None
+
+
 def recurs_at_its_left(spec: str) -> bool:
     """Whether a rule of a grammar of names, literals and alternatives begins with itself."""
     rules = {match[1]: [part.split() for part in match[2].split("|")] for match in
@@ -303,6 +308,28 @@ CONVENTIONS = {
         "llama.cpp has repetitions up to 2,000",
         lambda case: case["kind"] == "ebnf" and case.get("build") is False and case["suite"].startswith("llama.cpp")
         and any(int(count) > 2000 for count in re.findall(r"\{(\d+)", without_texts(case["spec"])))),
+    "other vocabulary": (
+        "a token of a vocabulary that is not recorded, and texts of such tokens",
+        lambda case: case["kind"] in ("lark", "ebnf") and names_tokens(case["spec"])),
+    "not recorded": (
+        "text that XGrammar was given as tokens, or before its matcher began anew",
+        lambda case: case["kind"] == "lark" and case["suite"].startswith("xgrammar")
+        and (case["text"] == "" and "expect" in case or "reset_and_fork" in case["test"])),
+    "read by llguidance": (
+        "llguidance has such flags and names; XGrammar does not",
+        lambda case: case["kind"] == "lark" and case.get("build") is False and case["suite"].startswith("xgrammar")
+        and re.search(r"/[ims]*x|suffix=/[^/]*/i|\[capture", case["spec"])),
+    "unfinished suffix": (
+        "XGrammar ends a text before its suffix",
+        lambda case: case["kind"] == "lark" and case["suite"].startswith("xgrammar") and case.get("expect")
+        and any(suffix not in case["text"] for suffix in re.findall(r'suffix="([^"]*)"', case["spec"]))),
+    "escapes": (
+        "a pattern's text with escapes that no writer of JSON has, see SchemaCompiler",
+        lambda case: case["kind"] == "lark" and case.get("expect") and '"pattern"' in case["spec"]
+        and re.search(r"\\u00", case["text"])),
+    "if alone": (
+        "JSON Schema has `if` without `then`, and ignores it; llguidance refuses it",
+        lambda case: case["kind"] == "lark" and case.get("build") is False and re.search(r'%json \{ "if"', case["spec"])),
     "quantifiers": (
         "XGrammar has one quantifier; GBNF has one after another",
         lambda case: case["kind"] == "ebnf" and case.get("build") is False and case["suite"].startswith("xgrammar")
