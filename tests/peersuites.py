@@ -43,8 +43,8 @@ COLUMNS = ("right", "refused", "convention", "wrong")
 
 # Errors by which a schema or an expression may be refused though the suite builds it.
 REFUSALS = {
-    "unsupported_keyword": "a combination of keywords that has no grammar, or a number of tokens or tokens without a "
-                           "text, of which grammars know nothing",
+    "unsupported_keyword": "a combination of keywords that has no grammar, a number of tokens or tokens without a "
+                           "text, of which grammars know nothing, or what Lark's grammars are refused for by name",
     "unsupported_pattern": "an expression that is not regular",
     "limit_exceeded": "past a limit",
     "unsatisfiable_schema": "no value conforms, and none of the suite's texts is one by its judges",
@@ -318,7 +318,7 @@ CONVENTIONS = {
     "read by llguidance": (
         "llguidance has such flags and names; XGrammar does not",
         lambda case: case["kind"] == "lark" and case.get("build") is False and case["suite"].startswith("xgrammar")
-        and re.search(r"/[ims]*x|suffix=/[^/]*/i|\[capture", case["spec"])),
+        and re.search(r"/[ims]*x$|suffix=/[^/]*/i|\[capture", case["spec"], re.MULTILINE)),
     "unfinished suffix": (
         "XGrammar ends a text before its suffix",
         lambda case: case["kind"] == "lark" and case["suite"].startswith("xgrammar") and case.get("expect")
@@ -327,9 +327,17 @@ CONVENTIONS = {
         "a pattern's text with escapes that no writer of JSON has, see SchemaCompiler",
         lambda case: case["kind"] == "lark" and case.get("expect") and '"pattern"' in case["spec"]
         and re.search(r"\\u00", case["text"])),
+    "white space": (
+        r"ECMA-262's \s is every white space, llguidance's that of ASCII",
+        lambda case: case["kind"] == "lark" and case.get("expect") is False and r"\\s" in case["spec"]
+        and r"\u00A0" in case["text"]),
     "if alone": (
         "JSON Schema has `if` without `then`, and ignores it; llguidance refuses it",
         lambda case: case["kind"] == "lark" and case.get("build") is False and re.search(r'%json \{ "if"', case["spec"])),
+    "ignored end": (
+        "XGrammar takes what is ignored at every end, llguidance where something may follow",
+        lambda case: case["kind"] == "lark" and case["suite"].startswith("xgrammar") and case.get("expect")
+        and "%ignore" in case["spec"] and re.search(r"(?:\s|//.*|#.*)$", case["text"])),
     "quantifiers": (
         "XGrammar has one quantifier; GBNF has one after another",
         lambda case: case["kind"] == "ebnf" and case.get("build") is False and case["suite"].startswith("xgrammar")

@@ -196,7 +196,8 @@ class Check {
     }
     const auto spec = row["spec"].get<std::string>();
     if (options_.format == "regex") return td::RegexConstraint(cache_, spec);
-    if (options_.format == "lark") return td::LarkConstraint(cache_, spec, {.every_spelling = true});
+    if (options_.format == "lark")
+      return td::LarkConstraint(cache_, spec, {.every_spelling = true});
     return td::EbnfConstraint(cache_, spec, find_text(row, "root").value_or("root"));
   }
 

@@ -172,7 +172,7 @@ void run_sample(const SampleOptions& options) {
     }
     if (specs.empty()) throw td::Error(td::Errc::malformed_document, "rows", "no row has a spec");
     draw_all(options, [&](std::uint64_t i) -> std::optional<Json> {
-      const Json& spec = specs[i % specs.size()];
+      const Json& spec      = specs[i % specs.size()];
       const auto constraint = [&]() -> td::GrammarConstraint {
         if (is_lark) return td::LarkConstraint(cache, spec.get<std::string>());
         return td::StructuralTagConstraint(cache, spec);
@@ -234,8 +234,9 @@ void add_sample(CLI::App& app) {
   sub->add_option("--max-tokens", options->max_tokens, "most tokens of a text")
       ->capture_default_str();
   sub->add_option("--seed", options->seed, "of the made-up logits")->capture_default_str();
-  sub->add_option("rows", options->rows,
-                  "JSONL (or .gz) with functions or tools; of structural tags and Lark grammars, with spec")
+  sub->add_option(
+         "rows", options->rows,
+         "JSONL (or .gz) with functions or tools; of structural tags and Lark grammars, with spec")
       ->required();
   sub->add_option("--max-inflated", options->max_inflated,
                   "most bytes that a compressed file may inflate to")

@@ -21,8 +21,8 @@
 #include <tooldecode/constraint/forced_tokens.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
-#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/lark_constraint.hpp>
+#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
@@ -146,7 +146,8 @@ item ::= [a-c]+ | start)";
 constexpr std::string_view tag =
     R"({"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": ["<a"], "tags": [
       {"begin": "<ab>", "content": {"type": "regex", "pattern": "[0-9]{1,3}"}, "end": "</a>"}]}})";
-constexpr std::string_view lark = "start: \"[\" NAME (\",\" NAME)* \"]\"\nNAME: /[a-c]+/\n%ignore \" \"";
+constexpr std::string_view lark =
+    "start: \"[\" NAME (\",\" NAME)* \"]\"\nNAME: /[a-c]+/\n%ignore \" \"";
 const td_text labels[] = {{"abc", 3}, {"abd", 3}, {"cab 1", 5}};
 
 // Each kind of constraint, by the C interface and by the library itself.

@@ -23,7 +23,8 @@ std::string error_of(std::string_view grammar) {
 }  // namespace
 
 TEST_CASE("Masks of a Lark grammar are those of its texts written out") {
-  const char* grammar = "start: KEY \"=\" NAME | NAME \".\" NAME?\nKEY: \"ab\" | \"b\"\nNAME: /[ab]{1,2}/\n";
+  const char* grammar =
+      "start: KEY \"=\" NAME | NAME \".\" NAME?\nKEY: \"ab\" | \"b\"\nNAME: /[ab]{1,2}/\n";
   slow::Language texts;
   for (const char* name : {"a", "b", "aa", "ab", "ba", "bb"}) {
     for (const char* key : {"ab", "b"}) texts.insert(std::string(key) + '=' + name);
@@ -37,7 +38,8 @@ TEST_CASE("Masks of a Lark grammar are those of its texts written out") {
 }
 
 TEST_CASE("Values of schemas stand in a grammar, in their documented order") {
-  const char* grammar = R"(start: "call " %json {"type": "object", "properties": {"b": {"type": "integer"},
+  const char* grammar =
+      R"(start: "call " %json {"type": "object", "properties": {"b": {"type": "integer"},
     "a": {"type": "string"}}, "required": ["b", "a"], "additionalProperties": false} ";"+)";
   const LarkConstraint constraint(slow::pieces_of({"call {\"b\": 1};"}, 1), grammar);
   CHECK(slow::accepts(constraint, R"(call {"b": 12, "a": "x"};;)"));
@@ -52,7 +54,8 @@ TEST_CASE("Control tokens are tokens alone") {
                                {"<call", TokenType::normal},
                                {">", TokenType::normal}},
                               {.end_tokens = {1}});
-  const LarkConstraint constraint(VocabularyIndex(vocabulary), "start: \"a\" <call> (\"a\" | <[0]>)");
+  const LarkConstraint constraint(VocabularyIndex(vocabulary),
+                                  "start: \"a\" <call> (\"a\" | <[0]>)");
   auto state = constraint.advance(constraint.initial(), 2);
   REQUIRE(state);
   CHECK_FALSE(constraint.advance(*state, 3));

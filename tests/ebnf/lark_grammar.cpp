@@ -41,8 +41,8 @@ void check(std::string_view grammar, const std::vector<std::string>& good,
 }  // namespace
 
 TEST_CASE("The lexer takes the longest text") {
-  check("start: NAME \"and\" NAME\nNAME: /[a-z]+/\n%ignore \" \"", {"x and y", "and and and", "x andy"},
-        {"xandy", "xand y", "x and"});
+  check("start: NAME \"and\" NAME\nNAME: /[a-z]+/\n%ignore \" \"",
+        {"x and y", "and and and", "x andy"}, {"xandy", "xand y", "x and"});
   check("start: (\"if\" NAME | NAME \"=\")+\nNAME: /[a-z]+/\n%ignore \" \"",
         {"if x", "if=", "iffy =", "if x y=", "if = if y"}, {"ifx", "ifx y"});
   check("start: \"a\" \"b\" | \"abc\"", {"abc"}, {"ab", "a"});
@@ -50,8 +50,9 @@ TEST_CASE("The lexer takes the longest text") {
 }
 
 TEST_CASE("A lazy terminal ends all others") {
-  const char* calls = "start: (head \"1\" | other \"2\")* TEXT\nhead[lazy]: TEXT \"<c>\"\n"
-                      "other[suffix=\"<c>\"]: TEXT\nTEXT: /(.|\\n)*/";
+  const char* calls =
+      "start: (head \"1\" | other \"2\")* TEXT\nhead[lazy]: TEXT \"<c>\"\n"
+      "other[suffix=\"<c>\"]: TEXT\nTEXT: /(.|\\n)*/";
   check(calls, {"", "text <c", "a<c>1", "<c>2b<c>1\nc"}, {"a<c>", "a<c>3", "a<c>1<c>"});
   check("start: r \">\"\nr[lazy]: /[a-z]+/", {"a>"}, {"ab>", ">"});
   check("start: a \"x\" | b \"y\"\na[lazy]: /abc/\nb[lazy]: /ab/", {"aby"}, {"abcx", "abx"});
@@ -61,9 +62,11 @@ TEST_CASE("What is ignored stands between terminals, and at the end where someth
   const char* sums = "start: N (\"+\" N)~0..1\n%import common.INT -> N\n%ignore / /";
   check(sums, {"1", "1 + 2", "1  +2", "1 "}, {" 1", "1 + 2 ", "1 2", "1+2+3"});
   check("start: \"(\" start \")\" | \"a\"\n%ignore \" \"", {"( a )", "((a ) )"}, {"a ", "( a ) "});
-  check("start: \"a\"\n%ignore \" \"\n%llguidance {\"allow_initial_skip\": true}", {" a", "a"}, {"a "});
-  check("start: \"a\" \"b\" \"c\"?\n%import common (WS, CPP_COMMENT)\n%ignore WS\n%ignore CPP_COMMENT",
-        {"a // b\n\t b", "a//\n//c\nb", "ab//c", "ab//c\n"}, {"a // b", "a //\nb c "});
+  check("start: \"a\"\n%ignore \" \"\n%llguidance {\"allow_initial_skip\": true}", {" a", "a"},
+        {"a "});
+  check(
+      "start: \"a\" \"b\" \"c\"?\n%import common (WS, CPP_COMMENT)\n%ignore WS\n%ignore CPP_COMMENT",
+      {"a // b\n\t b", "a//\n//c\nb", "ab//c", "ab//c\n"}, {"a // b", "a //\nb c "});
 }
 
 TEST_CASE("Rules may recur anywhere, and terminals may be empty") {
@@ -73,7 +76,8 @@ TEST_CASE("Rules may recur anywhere, and terminals may be empty") {
 }
 
 TEST_CASE("Counts of items that restrict what follows them are exact") {
-  check("start: W~2..3 \".\"\nW: /[a-z]+/ | \",\"\n", {"a,.", "a,b.", ",,."}, {"ab.", "a,b,.", "a."});
+  check("start: W~2..3 \".\"\nW: /[a-z]+/ | \",\"\n", {"a,.", "a,b.", ",,."},
+        {"ab.", "a,b,.", "a."});
   check("start: W{2,} \"!\"?\nW: /a+b?/", {"aba", "abab!", "abaaba"}, {"aa", "aaa!", "ab"});
 }
 

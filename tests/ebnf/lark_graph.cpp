@@ -42,7 +42,8 @@ std::string error_of(std::string_view text, const LarkParts& given = parts()) {
 }  // namespace
 
 TEST_CASE("What the start reaches is a graph over lexemes, each terminal once") {
-  const LarkFile file = LarkReader("start: A \"b\" a* A \"b\"\na: A?\nA: /x*/\nother: no_such").read();
+  const LarkFile file =
+      LarkReader("start: A \"b\" a* A \"b\"\na: A?\nA: /x*/\nother: no_such").read();
   const LarkParts given = parts();
   const LarkGraph graph(file, given);
   CHECK(graph.lexemes().size() == 2);
@@ -54,7 +55,8 @@ TEST_CASE("What the start reaches is a graph over lexemes, each terminal once") 
 
 TEST_CASE("Tokens and values are parts, and what is ignored is one lexeme") {
   const LarkFile file =
-      LarkReader("start: <call> <[0-1]> %json {\"type\": \"integer\"}\n%ignore \" \"\n%ignore /#+/").read();
+      LarkReader("start: <call> <[0-1]> %json {\"type\": \"integer\"}\n%ignore \" \"\n%ignore /#+/")
+          .read();
   const LarkParts given = parts();
   const LarkGraph graph(file, given);
   const auto& lexemes = graph.lexemes();

@@ -59,7 +59,7 @@ TEST_CASE("Texts are told by what must not follow them") {
 
 TEST_CASE("A lazy lexeme ends the others") {
   const auto text = lexeme("[^]*"), call = lexeme("[^]*<c>", true), same = lexeme("x?<c>", true);
-  const auto all = text::ByteSet::all();
+  const auto all  = text::ByteSet::all();
   const auto rest = split_lexeme(text, {}, {call.dfa.get()}, all);
   REQUIRE(rest.size() == 1);
   CHECK(test::accepts(*rest[0].dfa, "a<c"));

@@ -25,7 +25,8 @@ std::string error_of(std::string_view text) {
 }  // namespace
 
 TEST_CASE("A rule goes on with a bar on the next line") {
-  const LarkFile file = LarkReader("?start: a -> first // one\n\n  | \"b\" # two\na: A\n_A: /x/\nA: _A").read();
+  const LarkFile file =
+      LarkReader("?start: a -> first // one\n\n  | \"b\" # two\na: A\n_A: /x/\nA: _A").read();
   REQUIRE(file.rules.size() == 4);
   const LarkExpression& body = file.rules.at("start").body;
   REQUIRE(body.kind == Kind::choice);
@@ -48,9 +49,10 @@ TEST_CASE("Parts have their counts, and strings their escapes") {
 }
 
 TEST_CASE("Statements and attributes are read") {
-  const LarkFile file = LarkReader("%llguidance {\"allow_initial_skip\": true}\n%ignore /a/ | \"b\"\n"
-                                   "x[lazy, capture=\"c\"]: /d/\ny[suffix=\"e\"]: /f/\n"
-                                   "start: %lark {\n start: \"g\"\n} %json {\"a\": \"}\"}")
+  const LarkFile file = LarkReader(
+                            "%llguidance {\"allow_initial_skip\": true}\n%ignore /a/ | \"b\"\n"
+                            "x[lazy, capture=\"c\"]: /d/\ny[suffix=\"e\"]: /f/\n"
+                            "start: %lark {\n start: \"g\"\n} %json {\"a\": \"}\"}")
                             .read();
   CHECK(file.may_begin_ignored);
   CHECK(file.ignored.size() == 1);

@@ -221,9 +221,9 @@ class GrammarReader {
   Id other_tokens() {
     const std::size_t begin = at_++;
     const Token token       = this->token();
-    const auto others = any_tokens({tokens_.control_name(token.id, token.where)});
+    const auto others       = any_tokens({tokens_.control_name(token.id, token.where)});
     skip();
-    const auto count        = quantifier();
+    const auto count = quantifier();
     skip();
     const bool is_any = count && count->max == text::Occurrences::unbounded && count->min <= 1;
     if (!is_any || has("*") || has("+") || has("?") || has("{")) {

@@ -79,12 +79,12 @@ class LarkRules {
   }
 
  private:
-  using Kind                               = LarkGraph::Kind;
-  using Node                               = LarkGraph::Id;
-  using Class                              = std::uint32_t;
+  using Kind  = LarkGraph::Kind;
+  using Node  = LarkGraph::Id;
+  using Class = std::uint32_t;
   struct Between {
     text::ByteSet forbidden{};
-    bool is_ignored = false;
+    bool is_ignored                                        = false;
     friend bool operator==(const Between&, const Between&) = default;
   };
   using Made                               = std::optional<Id>;

@@ -60,7 +60,8 @@ class LarkGraph {
     std::size_t at = 0;  ///< byte where it begins
   };
 
-  LarkGraph(const LarkFile& file, const LarkParts& parts) : parts_(parts), tokens_(parts.vocabulary) {
+  LarkGraph(const LarkFile& file, const LarkParts& parts)
+      : parts_(parts), tokens_(parts.vocabulary) {
     const Scope scope = open(file);
     if (!file.rules.contains("start")) {
       throw Error(Errc::malformed_grammar, "byte 0", "no rule is named 'start'");
@@ -160,6 +161,11 @@ class LarkGraph {
           // Another place of the same lexeme.
           return copy(known->second, one.at);
         }
+        const auto named = names.file.rules.find(one.text);
+        if (named != names.file.rules.end() && named->second.body.kind == Of::string &&
+            named->second.body.flags.empty()) {
+          return literal(named->second.body.text, one.at);
+        }
         return names.lexemes[one.text] = terminal(names, one, one.text, false);
       }
       case Of::token:
@@ -195,15 +201,14 @@ class LarkGraph {
 
   Id terminal(Names& names, const Expression& one, const std::string& name, bool is_lazy) {
     if (one.kind == Of::string && one.flags.empty() && !is_lazy) return literal(one.text, one.at);
-    const text::TextDfa all = names.terminals.compile(one);
+    const text::TextDfa all         = names.terminals.compile(one);
     const auto [made, may_be_empty] = lexeme(all, name, is_lazy, one.at);
     if (!made) {
       return add({.kind = may_be_empty ? Kind::sequence : Kind::choice, .at = one.at});
     }
     lexemes_.push_back(*made);
-    const Id node = add({.kind   = Kind::lexeme,
-                         .lexeme = static_cast<Id>(lexemes_.size() - 1),
-                         .at     = one.at});
+    const Id node =
+        add({.kind = Kind::lexeme, .lexeme = static_cast<Id>(lexemes_.size() - 1), .at = one.at});
     return may_be_empty ? optional(node) : node;
   }
   // The lexeme of texts, if any is not empty; whether one is.
@@ -217,9 +222,9 @@ class LarkGraph {
     if (states_ > max_states) {
       throw Error(Errc::limit_exceeded, place(at), "terminals that need too many states");
     }
-    LarkLexeme made{.name    = name,
-                    .dfa     = std::make_shared<const text::Dfa>(text::utf8_lexeme(some)),
-                    .is_lazy = is_lazy,
+    LarkLexeme made{.name         = name,
+                    .dfa          = std::make_shared<const text::Dfa>(text::utf8_lexeme(some)),
+                    .is_lazy      = is_lazy,
                     .may_be_empty = may_be_empty};
     const auto counted = some.counted();
     if (counted && counted->second == text::Occurrences{1, 1}) made.characters = counted->first;
@@ -252,9 +257,7 @@ class LarkGraph {
 
   Id part(LarkLexeme lexeme, std::size_t at) {
     lexemes_.push_back(std::move(lexeme));
-    return add({.kind   = Kind::lexeme,
-                .lexeme = static_cast<Id>(lexemes_.size() - 1),
-                .at     = at});
+    return add({.kind = Kind::lexeme, .lexeme = static_cast<Id>(lexemes_.size() - 1), .at = at});
   }
   Id token(TokenId id, const Expression& one) {
     const std::string bytes = tokens_.bytes(id, place(one.at));
@@ -313,15 +316,15 @@ class LarkGraph {
     }
     try {
       const RootedGrammar values = parts_.json_values(one.text);
-      return part({.name  = "%json",
-                   .make  = [values](Grammar& grammar) {
-                     return grammar.append(values.grammar, values.root);
-                   },
-                   .is_json = true,
-                   .first   = begins(schema),
-                   .more    = may_end_in_number(schema) ? text::ByteSet::of("0123456789.eE")
-                                                        : text::ByteSet{}},
-                  one.at);
+      return part(
+          {.name = "%json",
+           .make =
+               [values](Grammar& grammar) { return grammar.append(values.grammar, values.root); },
+           .is_json = true,
+           .first   = begins(schema),
+           .more =
+               may_end_in_number(schema) ? text::ByteSet::of("0123456789.eE") : text::ByteSet{}},
+          one.at);
     } catch (const Error& error) {
       throw error.within(place(one.at));
     }

@@ -30,12 +30,12 @@ struct LarkLexeme {
   text::DfaPointer dfa{};                ///< its texts, none of them empty; null for a part
   std::optional<std::string> literal{};  ///< its only text
   std::optional<text::CodePointSet> characters{};  ///< its texts where each is one character
-  bool is_lazy = false;       ///< ends where it first can: no text begins with another
+  bool is_lazy      = false;  ///< ends where it first can: no text begins with another
   bool may_be_empty = false;  ///< the empty text is one of the terminal's too
-  Rules::MakePart make{};                ///< part
-  bool is_json = false;                  ///< part: a value, before which nothing is ignored
-  text::ByteSet first{};                 ///< bytes that a text begins with
-  text::ByteSet more{};                  ///< of a value: bytes by which a number would go on
+  Rules::MakePart make{};     ///< part
+  bool is_json = false;       ///< part: a value, before which nothing is ignored
+  text::ByteSet first{};      ///< bytes that a text begins with
+  text::ByteSet more{};       ///< of a value: bytes by which a number would go on
 };
 
 /// The bytes by which, after some text of one lexeme, another one may go on.
@@ -63,6 +63,7 @@ struct LarkMeeting {
   bool is_shared = false;  ///< some text is both's
   bool is_inside = false;  ///< some text of the second begins a longer one of the first
 };
+/// \par Complexity  O(product of the states x 256)
 [[nodiscard]] inline LarkMeeting find_meeting(const text::Dfa& a, const text::Dfa& b) {
   LarkMeeting found;
   std::set<std::pair<text::Dfa::State, text::Dfa::State>> known{{0, 0}};
@@ -131,7 +132,8 @@ struct LarkVariant {
       lexeme.dfa->live(states[0]).for_each([&](std::uint8_t byte) {
         std::vector<State> next{lexeme.dfa->next(states[0], byte)};
         for (std::size_t k = 1; k < states.size(); ++k) {
-          const text::Dfa& other = k <= longer.size() ? *longer[k - 1] : *lazy[k - 1 - longer.size()];
+          const text::Dfa& other =
+              k <= longer.size() ? *longer[k - 1] : *lazy[k - 1 - longer.size()];
           next.push_back(states[k] == dead ? dead : other.next(states[k], byte));
         }
         const auto [known, fresh] = number.emplace(next, static_cast<State>(order.size()));

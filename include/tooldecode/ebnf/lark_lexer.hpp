@@ -58,9 +58,7 @@ class LarkLexer {
   using Id                               = LarkGraph::Id;
   static constexpr std::size_t max_pairs = 1'000'000;
 
-  [[nodiscard]] Id lexeme_at(std::size_t place) const {
-    return graph_[places_.node(place)].lexeme;
-  }
+  [[nodiscard]] Id lexeme_at(std::size_t place) const { return graph_[places_.node(place)].lexeme; }
   [[nodiscard]] const LarkLexeme& lexeme(Id number) const {
     return number == graph_.lexemes().size() ? *graph_.ignored() : graph_.lexemes()[number];
   }
@@ -105,7 +103,8 @@ class LarkLexer {
         if (!together_[place].add(set)) return;
         set.for_each([&](std::size_t other) {
           if (other < place || !seen_.emplace(place, other).second) return;
-          if (meeting(lexeme_at(place), lexeme_at(other)).is_shared) work.emplace_back(place, other);
+          if (meeting(lexeme_at(place), lexeme_at(other)).is_shared)
+            work.emplace_back(place, other);
         });
         if (seen_.size() > max_pairs) {
           throw Error(Errc::limit_exceeded, "", "too many terminals side by side");
@@ -152,14 +151,16 @@ class LarkLexer {
       const Id one = lexeme_at(place);
       if (together_[place].empty()) continue;
       if (meeting(one, ignored_lexeme()).is_shared) {
-        refuse(place, ignored_lexeme(), "a text of both is ignored in some places and not in others");
+        refuse(place, ignored_lexeme(),
+               "a text of both is ignored in some places and not in others");
       }
       const text::ByteSet on = continuing(ignored_lexeme(), one);
       if (!(on & first).empty() || meeting(ignored_lexeme(), one).is_inside) {
         refuse(place, ignored_lexeme(), "what is ignored may go on as a terminal");
       }
       if (places_.begins().contains(place) && lexeme(one).may_be_empty) {
-        refuse(place, ignored_lexeme(), "an empty terminal that begins a text has it ignored behind it");
+        refuse(place, ignored_lexeme(),
+               "an empty terminal that begins a text has it ignored behind it");
       }
       bool has_json = false, has_terminals = false;
       places_.next(place).for_each([&](std::size_t next) {
@@ -243,8 +244,8 @@ class LarkLexer {
     const auto [known, fresh] = split_.try_emplace({key, bytes});
     if (fresh) known->second = split_lexeme(here, goes_on, ends, after);
     variants_[place] = known->second;
-    if (variants_[place].empty()) variants_[place].push_back({std::make_shared<text::Dfa>(
-                                      std::vector<text::Dfa::Row>{}), {}});
+    if (variants_[place].empty())
+      variants_[place].push_back({std::make_shared<text::Dfa>(std::vector<text::Dfa::Row>{}), {}});
   }
 
   const LarkGraph& graph_;

@@ -74,18 +74,22 @@ inline void write_pattern(const text::CodePointSet& set, std::string& out) {
   return CodePointSet(std::move(more));
 }
 
-/// White space, and what words are made of, as Unicode has them.
+/// White space as Unicode has it.
 [[nodiscard]] inline const text::CodePointSet& unicode_space() {
   static const text::CodePointSet set{
       {0x09, 0x0D},     {0x20, 0x20},     {0x85, 0x85},     {0xA0, 0xA0},     {0x1680, 0x1680},
       {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}};
   return set;
 }
+/// What words are made of as Unicode has it: letters, marks, digits, and what connects them.
 [[nodiscard]] inline const text::CodePointSet& unicode_word() {
   static const text::CodePointSet set = [] {
     // Joiners, and the letters in circles and squares, which are symbols and alphabetic.
-    text::CodePointSet all{{0x200C, 0x200D},   {0x24B6, 0x24E9},   {0x1F130, 0x1F149},
-                           {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
+    text::CodePointSet all{{0x200C, 0x200D},
+                           {0x24B6, 0x24E9},
+                           {0x1F130, 0x1F149},
+                           {0x1F150, 0x1F169},
+                           {0x1F170, 0x1F189}};
     for (const char* category : {"L", "M", "Nd", "Nl", "Pc"}) {
       all = all | *text::unicode_property(category);
     }
@@ -105,8 +109,7 @@ class LarkPattern {
   /// \par Errors  Error{malformed_pattern, unsupported_pattern} with the byte, Error{limit_exceeded}
   [[nodiscard]] std::string read() {
     // What is matched as a whole begins and ends here anyway.
-    while (take("^") || take("\\A")) {
-    }
+    while (take("^") || take("\\A")) {}
     alternatives();
     if (at_ < text_.size()) fail("unmatched ')'", at_);
     return std::move(out_);

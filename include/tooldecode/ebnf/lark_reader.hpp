@@ -62,9 +62,7 @@ class LarkReader {
     at_ += next.size();
     return true;
   }
-  [[nodiscard]] bool at_line_end() const {
-    return at_ >= text_.size() || has("\n") || has("\r\n");
-  }
+  [[nodiscard]] bool at_line_end() const { return at_ >= text_.size() || has("\n") || has("\r\n"); }
   // Spaces and comments, to the end of the line.
   void skip() {
     for (;; ++at_) {
@@ -137,7 +135,8 @@ class LarkReader {
         break;
       }
     }
-    if (depth > 0 || in_string || at_ == begin) fail("a JSON value is missing or not closed", begin);
+    if (depth > 0 || in_string || at_ == begin)
+      fail("a JSON value is missing or not closed", begin);
     return std::string(text_.substr(begin, at_ - begin));
   }
 
@@ -177,8 +176,8 @@ class LarkReader {
     const auto import_one = [&](const std::string& from, const std::string& to) {
       const auto pattern = find_lark_common(from);
       if (!pattern) fail("no common terminal is named '" + from + "'", begin);
-      add(to, {.body = {.kind = Kind::regex, .text = std::string(*pattern), .at = begin},
-               .at   = begin});
+      add(to,
+          {.body = {.kind = Kind::regex, .text = std::string(*pattern), .at = begin}, .at = begin});
     };
     if (take(".")) {
       const std::string from = name();
@@ -374,10 +373,8 @@ class LarkReader {
       std::string text  = string();
       const bool folded = take("i");
       if (!take("..")) {
-        return {.kind  = Kind::string,
-                .text  = std::move(text),
-                .flags = folded ? "i" : "",
-                .at    = begin};
+        return {
+            .kind = Kind::string, .text = std::move(text), .flags = folded ? "i" : "", .at = begin};
       }
       std::string last = string();
       if (folded || has("i")) fail("a range of characters has no flags", begin);
@@ -407,7 +404,8 @@ class LarkReader {
     skip_lines();
     if (!take("{")) fail("'{' is missing after %lark");
     if (++depth_ > max_nested) {
-      throw Error(Errc::limit_exceeded, "byte " + std::to_string(at_), "grammars nested too deeply");
+      throw Error(Errc::limit_exceeded, "byte " + std::to_string(at_),
+                  "grammars nested too deeply");
     }
     LarkFile inner = statements(true);
     --depth_;
@@ -441,7 +439,8 @@ class LarkReader {
       fail("a token's name is malformed", begin);
     }
     at_ = end + 1;
-    return {.kind = Kind::token, .text = std::string(text_.substr(begin, at_ - begin)), .at = begin};
+    return {
+        .kind = Kind::token, .text = std::string(text_.substr(begin, at_ - begin)), .at = begin};
   }
   // A string of JSON, which has \xHH too.
   std::string string() {

@@ -89,10 +89,10 @@ class LarkTerminals {
   }
 
  private:
-  using Kind                                 = LarkExpression::Kind;
-  static constexpr std::size_t max_pattern   = std::size_t{1} << 18;
-  static constexpr std::size_t max_chunks    = 200;
-  static constexpr std::uint32_t max_nested  = 400;
+  using Kind                                = LarkExpression::Kind;
+  static constexpr std::size_t max_pattern  = std::size_t{1} << 18;
+  static constexpr std::size_t max_chunks   = 200;
+  static constexpr std::uint32_t max_nested = 400;
 
   [[noreturn]] static void fail(const std::string& what, std::size_t at) {
     throw Error(Errc::malformed_grammar, "byte " + std::to_string(at), what);
@@ -256,7 +256,7 @@ class LarkTerminals {
     const std::u32string all = text::decode_utf8(value.get_ref<const std::string&>());
     // Words are runs of letters, digits and underscores, of white space, or of other characters.
     static const text::CodePointSet word = unicode_word() | *text::unicode_property("No");
-    int before = -1;
+    int before                           = -1;
     for (const char32_t c : all) {
       const int kind = word.contains(c) ? 0 : unicode_space().contains(c) ? 1 : 2;
       if (field == "substring_chars" || kind != before) chunks.emplace_back();
@@ -267,8 +267,8 @@ class LarkTerminals {
   }
 
   const LarkFile& file_;
-  std::set<std::string, std::less<>> open_;          // terminals that are being written
-  std::map<std::string, std::string> patterns_;      // of terminals
+  std::set<std::string, std::less<>> open_;      // terminals that are being written
+  std::map<std::string, std::string> patterns_;  // of terminals
   std::map<std::string, bool> is_plain_;
 };
 

@@ -17,6 +17,7 @@
 
 namespace tooldecode::tools {
 
+/// Any text with any control tokens in it, but for some.
 using ebnf::any_tokens;
 
 /// Any tokens but some, and each trigger only where it turns into something else.
