@@ -2,7 +2,7 @@
 
     python tests/peersuites.py PROGRAM [--all] [--show CLASS]
 
-Runs the cases of the kinds schema, ebnf, regex, stag (structural tags) and chat through `tooldecode check` and counts, by suite and kind,
+Runs the cases of the kinds schema, ebnf, lark, regex, stag (structural tags) and chat through `tooldecode check` and counts, by suite and kind,
 what is
 
     right       as the suite expects, a specification that is to be refused included
@@ -29,7 +29,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-KINDS = {"schema": "json-schema", "ebnf": "ebnf", "regex": "regex", "stag": "structural-tag"}
+KINDS = {"schema": "json-schema", "ebnf": "ebnf", "lark": "lark", "regex": "regex", "stag": "structural-tag"}
 # What the models of a template write, by a part of the template's name.
 TEMPLATES = {
     "Qwen2.5": "hermes", "QwQ": "hermes", "Hermes-2": "hermes", "Hermes-3": "hermes", "MiMo-VL": "hermes",
@@ -43,8 +43,8 @@ COLUMNS = ("right", "refused", "convention", "wrong")
 
 # Errors by which a schema or an expression may be refused though the suite builds it.
 REFUSALS = {
-    "unsupported_keyword": "a combination of keywords that has no grammar, or a number of tokens or tokens without a "
-                           "text, of which grammars know nothing",
+    "unsupported_keyword": "a combination of keywords that has no grammar, a number of tokens or tokens without a "
+                           "text, of which grammars know nothing, or what Lark's grammars are refused for by name",
     "unsupported_pattern": "an expression that is not regular",
     "limit_exceeded": "past a limit",
     "unsatisfiable_schema": "no value conforms, and none of the suite's texts is one by its judges",
@@ -207,6 +207,11 @@ def without_texts(spec: str) -> str:
     return re.sub(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]', '""', re.sub(r"#.*", "", spec))
 
 
+def names_tokens(spec: str) -> bool:
+    """Whether a grammar has tokens by name or number."""
+    return re.search(r"<(?:\[[^\]\s]*\]|[^<>\s]+)>", re.sub(r"/(?:\\.|[^/\\\n])+/", "", without_texts(spec))) is not None
+
+
 def recurs_at_its_left(spec: str) -> bool:
     """Whether a rule of a grammar of names, literals and alternatives begins with itself."""
     rules = {match[1]: [part.split() for part in match[2].split("|")] for match in
@@ -303,6 +308,36 @@ CONVENTIONS = {
         "llama.cpp has repetitions up to 2,000",
         lambda case: case["kind"] == "ebnf" and case.get("build") is False and case["suite"].startswith("llama.cpp")
         and any(int(count) > 2000 for count in re.findall(r"\{(\d+)", without_texts(case["spec"])))),
+    "other vocabulary": (
+        "a token of a vocabulary that is not recorded, and texts of such tokens",
+        lambda case: case["kind"] in ("lark", "ebnf") and names_tokens(case["spec"])),
+    "not recorded": (
+        "text that XGrammar was given as tokens, or before its matcher began anew",
+        lambda case: case["kind"] == "lark" and case["suite"].startswith("xgrammar")
+        and (case["text"] == "" and "expect" in case or "reset_and_fork" in case["test"])),
+    "read by llguidance": (
+        "llguidance has such flags and names; XGrammar does not",
+        lambda case: case["kind"] == "lark" and case.get("build") is False and case["suite"].startswith("xgrammar")
+        and re.search(r"/[ims]*x$|suffix=/[^/]*/i|\[capture", case["spec"], re.MULTILINE)),
+    "unfinished suffix": (
+        "XGrammar ends a text before its suffix",
+        lambda case: case["kind"] == "lark" and case["suite"].startswith("xgrammar") and case.get("expect")
+        and any(suffix not in case["text"] for suffix in re.findall(r'suffix="([^"]*)"', case["spec"]))),
+    "escapes": (
+        "a pattern's text with escapes that no writer of JSON has, see SchemaCompiler",
+        lambda case: case["kind"] == "lark" and case.get("expect") and '"pattern"' in case["spec"]
+        and re.search(r"\\u00", case["text"])),
+    "white space": (
+        r"ECMA-262's \s is every white space, llguidance's that of ASCII",
+        lambda case: case["kind"] == "lark" and case.get("expect") is False and r"\\s" in case["spec"]
+        and r"\u00A0" in case["text"]),
+    "if alone": (
+        "JSON Schema has `if` without `then`, and ignores it; llguidance refuses it",
+        lambda case: case["kind"] == "lark" and case.get("build") is False and re.search(r'%json \{ "if"', case["spec"])),
+    "ignored end": (
+        "XGrammar takes what is ignored at every end, llguidance where something may follow",
+        lambda case: case["kind"] == "lark" and case["suite"].startswith("xgrammar") and case.get("expect")
+        and "%ignore" in case["spec"] and re.search(r"(?:\s|//.*|#.*)$", case["text"])),
     "quantifiers": (
         "XGrammar has one quantifier; GBNF has one after another",
         lambda case: case["kind"] == "ebnf" and case.get("build") is False and case["suite"].startswith("xgrammar")

@@ -13,6 +13,7 @@
 #include <tooldecode/constraint/ebnf_constraint.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/lark_constraint.hpp>
 #include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
@@ -56,7 +57,7 @@ struct CheckOptions {
 // Whether texts are of a schema, a grammar, an expression or a structural tag, each in its row, and
 // not calls.
 bool is_specified(const std::string& format) {
-  return format == "json-schema" || format == "ebnf" || format == "regex" ||
+  return format == "json-schema" || format == "ebnf" || format == "lark" || format == "regex" ||
          format == "structural-tag";
 }
 
@@ -195,6 +196,8 @@ class Check {
     }
     const auto spec = row["spec"].get<std::string>();
     if (options_.format == "regex") return td::RegexConstraint(cache_, spec);
+    if (options_.format == "lark")
+      return td::LarkConstraint(cache_, spec, {.every_spelling = true});
     return td::EbnfConstraint(cache_, spec, find_text(row, "root").value_or("root"));
   }
 
@@ -349,7 +352,8 @@ void add_check(CLI::App& app) {
   sub->add_option(
          "--format", options->format,
          "call format, python or hermes; or json-schema: one JSON value, spaced freely, of the "
-         "row's schema; ebnf: a text of the row's grammar, in GBNF or EBNF; regex: a text that the "
+         "row's schema; ebnf: a text of the row's grammar, in GBNF or EBNF; lark: in "
+         "Lark's syntax as llguidance has it; regex: a text that the "
          "row's expression, of ECMA-262, matches as a whole; structural-tag: a text of the row's "
          "structural tag, XGrammar's. A schema, grammar, expression or tag that "
          "is refused gives \"refused\": \"<place>: <keyword or error>\" in place of "
@@ -376,7 +380,7 @@ void add_check(CLI::App& app) {
          "JSONL (or .gz) with id, functions or tools, text and, if wanted, choice; "
          "without text, call_json or call_python is written in the format. With "
          "json-schema: id, schema and text; with ebnf: id, spec, text, and root where "
-         "the first rule is not named so; with regex: id, spec and text; with structural-tag: id, "
+         "the first rule is not named so; with lark and regex: id, spec and text; with structural-tag: id, "
          "spec, as JSON or as its text, and text; or in place of "
          "text, tests: a list of objects with text or data, and perhaps valid, each told "
          "as \"id#k\", k from 0. complete: false beside a text makes it the beginning "

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/constraint/lark_constraint.hpp>
 #include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
@@ -145,7 +146,8 @@ void draw_all(const SampleOptions& options, const Draw& draw) {
 }
 
 void run_sample(const SampleOptions& options) {
-  const bool is_tag    = options.format == "structural-tag";
+  const bool is_lark   = options.format == "lark";
+  const bool is_tag    = options.format == "structural-tag" || is_lark;
   const Format* format = is_tag ? nullptr : &format_named(options.format);
   const td::Tokenizer tokenizer =
       td::parse_tokenizer(read_file(options.vocabulary, options.max_inflated), options.vocabulary);
@@ -164,19 +166,22 @@ void run_sample(const SampleOptions& options) {
       if (!row.contains("spec")) {
         throw td::Error(td::Errc::malformed_document, "rows", "a row has a spec");
       }
-      specs.push_back(row["spec"].is_string()
+      specs.push_back(row["spec"].is_string() && !is_lark
                           ? td::tools::parse_exact_json(row["spec"].get<std::string>())
                           : row["spec"]);
     }
     if (specs.empty()) throw td::Error(td::Errc::malformed_document, "rows", "no row has a spec");
     draw_all(options, [&](std::uint64_t i) -> std::optional<Json> {
-      const Json& spec = specs[i % specs.size()];
-      const td::StructuralTagConstraint constraint(cache, spec);
+      const Json& spec      = specs[i % specs.size()];
+      const auto constraint = [&]() -> td::GrammarConstraint {
+        if (is_lark) return td::LarkConstraint(cache, spec.get<std::string>());
+        return td::StructuralTagConstraint(cache, spec);
+      }();
       const auto text =
           sample(constraint, scores, distribution(i), options.seed + i, options.max_tokens, mask);
       if (!text) return std::nullopt;
       Json row    = described(i, *text);
-      row["spec"] = td::text::ExactNumber::rounded(spec);
+      row["spec"] = is_lark ? spec : td::text::ExactNumber::rounded(spec);
       return row;
     });
     return;
@@ -217,20 +222,21 @@ void add_sample(CLI::App& app) {
   auto options  = std::make_shared<SampleOptions>();
   CLI::App* sub = app.add_subcommand(
       "sample",
-      "Draw calls, or texts of structural tags, from constraints by made-up logits; one JSON object "
+      "Draw calls, or texts of structural tags and Lark grammars, from constraints by made-up logits; one JSON object "
       "per text on stdout");
   sub->add_option("--vocabulary", options->vocabulary,
                   "tokenizer.json, GGUF, tokenizer.model, .tiktoken, tekken.json or .json.gz")
       ->required();
   sub->add_option("--format", options->format,
-                  "call format: " + format_names() + "; or structural-tag")
+                  "call format: " + format_names() + "; structural-tag or lark")
       ->capture_default_str();
   sub->add_option("--count", options->count, "how many texts")->capture_default_str();
   sub->add_option("--max-tokens", options->max_tokens, "most tokens of a text")
       ->capture_default_str();
   sub->add_option("--seed", options->seed, "of the made-up logits")->capture_default_str();
-  sub->add_option("rows", options->rows,
-                  "JSONL (or .gz) with functions or tools; of structural tags, with spec")
+  sub->add_option(
+         "rows", options->rows,
+         "JSONL (or .gz) with functions or tools; of structural tags and Lark grammars, with spec")
       ->required();
   sub->add_option("--max-inflated", options->max_inflated,
                   "most bytes that a compressed file may inflate to")

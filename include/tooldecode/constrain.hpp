@@ -17,6 +17,7 @@
 #include <tooldecode/constraint/forced_tokens.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/lark_constraint.hpp>
 #include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>

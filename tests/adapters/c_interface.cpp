@@ -21,6 +21,7 @@
 #include <tooldecode/constraint/forced_tokens.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/lark_constraint.hpp>
 #include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/constraint/structural_tag_constraint.hpp>
@@ -145,6 +146,8 @@ item ::= [a-c]+ | start)";
 constexpr std::string_view tag =
     R"({"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": ["<a"], "tags": [
       {"begin": "<ab>", "content": {"type": "regex", "pattern": "[0-9]{1,3}"}, "end": "</a>"}]}})";
+constexpr std::string_view lark =
+    "start: \"[\" NAME (\",\" NAME)* \"]\"\nNAME: /[a-c]+/\n%ignore \" \"";
 const td_text labels[] = {{"abc", 3}, {"abd", 3}, {"cab 1", 5}};
 
 // Each kind of constraint, by the C interface and by the library itself.
@@ -190,7 +193,8 @@ std::vector<Kind> kinds(const td::VocabularyIndex& index) {
       {"grammar", ebnf, td::EbnfConstraint(index, grammar, "start")},
       {"choice", choice, td::ChoiceConstraint(index, {"abc", "abd", "cab 1"})},
       {"structural tag", specification_of(TD_STRUCTURAL_TAG, tag),
-       td::StructuralTagConstraint::parse(index, tag)}};
+       td::StructuralTagConstraint::parse(index, tag)},
+      {"Lark grammar", specification_of(TD_LARK, lark), td::LarkConstraint(index, lark)}};
 }
 
 // A schema of so many patterns that nobody waits for it.
@@ -533,6 +537,7 @@ TEST_CASE("What is wrong with a specification has its code and its place") {
   CHECK(refused(specification_of(TD_JSON_SCHEMA, "{")).first == TD_ERROR_MALFORMED_JSON);
   CHECK(refused(specification_of(TD_REGEX, "a(")).first == TD_ERROR_MALFORMED_PATTERN);
   CHECK(refused(specification_of(TD_EBNF, "root ::= other")).first == TD_ERROR_MALFORMED_GRAMMAR);
+  CHECK(refused(specification_of(TD_LARK, "start: other")).first == TD_ERROR_MALFORMED_GRAMMAR);
   CHECK(refused(specification_of(TD_CHOICE)).first == TD_ERROR_INVALID_OPTION);
   CHECK(refused(specification_of(77, "a")) == Refused(TD_ERROR_INVALID_OPTION, "kind"));
   auto tools = specification_of(TD_TOOLS, tool_documents);

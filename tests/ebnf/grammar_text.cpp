@@ -10,6 +10,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <nlohmann/json.hpp>
 #include <support/catch.hpp>
@@ -183,11 +184,50 @@ TEST_CASE("Errors say where") {
   check_error("root ::= \"a\"{3,2}", malformed, "byte 12");
   check_error("root ::= \"a\"{,2}", malformed, "byte 13");
   check_error("root ::= \"a\"{2", malformed, "byte 12");
-  check_error("root ::= <think>", malformed, "byte 9");
-  check_error("root ::= !<[12]>", malformed, "byte 9");
+  check_error("root ::= <think>", Errc::unsupported_keyword, "byte 9");
+  check_error("root ::= <[12>", malformed, "byte 9");
+  check_error("root ::= \"a\" <b", malformed, "byte 13");
+  check_error("root ::= !<[12]>*", Errc::unsupported_keyword, "byte 10");
   check_error("root ::= \"a\" $", malformed, "byte 13");
   check_error("root ::= \"a\"{3000000000}", Errc::limit_exceeded, "byte 13");
   check_error("root ::= " + std::string(300, '('), Errc::limit_exceeded, "byte 209");
   check_error("root ::= /a/ /(b/", Errc::malformed_pattern, "byte 13");
   check_error("root ::= /a", malformed, "byte 9");
+}
+
+TEST_CASE("Tokens stand by name and by number, and any but one as often as one likes") {
+  const Vocabulary vocabulary({{"a", TokenType::normal},
+                               {"<think>", TokenType::control},
+                               {"</think>", TokenType::control},
+                               {"<end>", TokenType::control}},
+                              {.end_tokens = {3}});
+  const auto control = [](std::string_view name) {
+    return control_open + std::string(name) + control_close;
+  };
+  const auto judged = [&](std::string_view grammar, const std::string& text) {
+    RootedGrammar parsed = parse_grammar(grammar, "root", &vocabulary);
+    return judge(Automaton(std::move(parsed.grammar), parsed.root), text);
+  };
+  const std::string open = control("<think>"), close = control("</think>");
+  const char* thought = "root ::= <think> !</think>* <[2]> [a-z]+";
+  CHECK(judged(thought, open + "so " + open + control("<end>") + close + "a") == accepted);
+  CHECK(judged(thought, open + close + "a") == accepted);
+  CHECK(judged(thought, open + close + close) == refused);
+  CHECK(judged("root ::= <think> !<[2]>+ </think>", open + close) == refused);
+  CHECK(judged("root ::= <think> !<[2]>+ </think>", open + "a" + close) == accepted);
+  CHECK(judged("root ::= (<think> | <[0]>)+", "a" + open + "a") == accepted);
+  const auto code_of = [&](std::string_view grammar) {
+    try {
+      (void)parse_grammar(grammar, "root", &vocabulary);
+    } catch (const Error& error) {
+      return std::string(name(error.code())) + ' ' + error.where();
+    }
+    return std::string("none");
+  };
+  CHECK(code_of("root ::= <none>") == "unknown_token byte 9");
+  CHECK(code_of("root ::= <[4]>") == "unknown_token byte 9");
+  CHECK(code_of("root ::= <end>") == "unsupported_keyword byte 9");
+  CHECK(code_of("root ::= !<think>") == "unsupported_keyword byte 9");
+  CHECK(code_of("root ::= !<think>{2}") == "unsupported_keyword byte 9");
+  CHECK(code_of("root ::= !<[0]>*") == "unsupported_keyword byte 10");
 }

@@ -53,6 +53,9 @@ TEST_CASE("Mutated patterns give an Error or a machine") {
 TEST_CASE("Mutated grammars give an Error or a machine") {
   replay("grammar_text", 1000);
 }
+TEST_CASE("Mutated Lark grammars give an Error or a machine") {
+  replay("lark_text", 600);
+}
 TEST_CASE("Mutated structural tags give an Error or a machine") {
   replay("structural_tag", 1000);
 }

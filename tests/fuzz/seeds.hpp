@@ -53,6 +53,21 @@ inline Seeds grammar_seeds() {
   return with_corpus("grammar_text");
 }
 
+/// Lark grammars: one for each group of what they are made of.
+inline Seeds lark_seeds() {
+  return {
+      "start: expr\nexpr: term (\"+\" term)* -> sum // sums\n?term: INT | \"(\" expr \")\"\n%import common.INT\n"
+      "%import common.WS\n%ignore WS\n",
+      "start: (\"if\" NAME | NAME \"=\" STRING)+\nNAME: /[a-z_][a-z0-9_]*/i\nSTRING: /'[^']*'/ | \"x\"i\n"
+      "%ignore /[ \\t]+/\n",
+      "start: (head \"1\")* tail\nhead[lazy, capture=\"h\"]: TEXT \"<c>\"\ntail: TEXT\nTEXT: /(.|\\n)*/\n",
+      "%llguidance {\"allow_initial_skip\": true}\nstart: %json {\"type\": \"object\"} <c>? %lark {\n"
+      "start: \"a\"~2..3\n} [\"b\"]{1,}\n",
+      "start: A | B\n  | /(?i:x)[^a-c&&[b-d]]\\w{2,3}?/s\nA: /[a-f]+/ & ~/.*b.*/\nB: \"0\"..\"7\" "
+      "%regex {\"substring_words\": \"ab cd\"}\n",
+      "start: r \"!\"\nr[suffix=\"b\"]: /[a-z]*/\nunused: <[1-2,3]> nowhere\n"};
+}
+
 /// Structural tags: one for each group of formats, and the older form.
 inline Seeds structural_tag_seeds() {
   return {

@@ -13,6 +13,7 @@ extern "C" {
 int fuzz_json_schema(const std::uint8_t* data, std::size_t size);
 int fuzz_regex(const std::uint8_t* data, std::size_t size);
 int fuzz_grammar_text(const std::uint8_t* data, std::size_t size);
+int fuzz_lark_text(const std::uint8_t* data, std::size_t size);
 int fuzz_structural_tag(const std::uint8_t* data, std::size_t size);
 int fuzz_call_text(const std::uint8_t* data, std::size_t size);
 int fuzz_tokenizer_files(const std::uint8_t* data, std::size_t size);
@@ -32,6 +33,7 @@ inline constexpr Target targets[] = {
     {"json_schema", fuzz_json_schema, schema_seeds},
     {"regex", fuzz_regex, pattern_seeds},
     {"grammar_text", fuzz_grammar_text, grammar_seeds},
+    {"lark_text", fuzz_lark_text, lark_seeds},
     {"structural_tag", fuzz_structural_tag, structural_tag_seeds},
     {"call_text", fuzz_call_text, call_seeds},
     {"tokenizer_files", fuzz_tokenizer_files, tokenizer_seeds},

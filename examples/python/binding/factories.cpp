@@ -10,6 +10,7 @@
 #include <tooldecode/constraint/choice_constraint.hpp>
 #include <tooldecode/constraint/ebnf_constraint.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/lark_constraint.hpp>
 #include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/constraint/structural_tag_constraint.hpp>
@@ -124,6 +125,14 @@ ConstraintHandle ebnf(const VocabularyHandle& vocabulary, const std::string& gra
   });
 }
 
+ConstraintHandle lark(const VocabularyHandle& vocabulary, const std::string& grammar,
+                      std::uint32_t whitespace, std::uint64_t max_steps, std::uint64_t max_bytes) {
+  const BuildLimits limits = limits_of(max_steps, max_bytes);
+  return make(vocabulary, limits, [&](const VocabularyIndex& index) {
+    return Built{LarkConstraint(index, grammar, {.whitespace = whitespace, .limits = limits})};
+  });
+}
+
 ConstraintHandle structural_tag(const VocabularyHandle& vocabulary, nb::handle tag,
                                 std::uint32_t whitespace, std::uint64_t max_steps,
                                 std::uint64_t max_bytes) {
@@ -190,8 +199,12 @@ void bind_factories(nb::module_& module) {
       nb::arg("whitespace") = 40);
   add("regex", &regex, "The constraint of texts that an ECMA-262 pattern matches as a whole.",
       nb::arg("pattern"), nb::kw_only());
-  add("ebnf", &ebnf, "The constraint of texts of a grammar in GBNF, EBNF or Lark's form.",
+  add("ebnf", &ebnf, "The constraint of texts of a grammar in GBNF or XGrammar's EBNF.",
       nb::arg("grammar"), nb::arg("root") = "root", nb::kw_only());
+  add("lark", &lark,
+      "The constraint of texts of a grammar in Lark's syntax, as llguidance reads it.\n\n"
+      "What is not supported is refused by an Error with its byte.",
+      nb::arg("grammar"), nb::kw_only(), nb::arg("whitespace") = 40);
   add("structural_tag", &structural_tag,
       "The constraint of a structural tag, the JSON of XGrammar, vLLM and SGLang.", nb::arg("tag"),
       nb::kw_only(), nb::arg("whitespace") = 40);

@@ -19,6 +19,7 @@ FACTORIES = {
     "json_schema": lambda v, tools: td.json_schema(v, tools[0]["parameters"]),
     "regex": lambda v, tools: td.regex(v, "(ab|cd)+[0-9]{2,4}é?"),
     "ebnf": lambda v, tools: td.ebnf(v, 'root ::= "a" root "b" | "c"'),
+    "lark": lambda v, tools: td.lark(v, 'start: "a" start "b" | NAME\nNAME: /[c-f]+/\n%ignore " "'),
     "structural_tag": lambda v, tools: td.structural_tag(v, TAG),
     "choice": lambda v, tools: td.choice(v, ["name", b"get_weather", "\u20ac"]),
 }
@@ -152,6 +153,7 @@ def test_errors_have_code_and_place(vocabulary, tools):
     assert refused(td.json_schema, {"properties": {"a": {"type": "strin"}}}) == ("malformed_schema", "#/properties/a/type")
     assert refused(td.json_schema, '{"type"')[0] == "malformed_json"
     assert refused(td.ebnf, 'root ::= "a')[0] == "malformed_grammar"
+    assert refused(td.lark, 'start: "a') == ("malformed_grammar", "byte 7")
     assert refused(td.structural_tag, {"type": "structural_tag", "format": {"type": "x"}})[1].startswith("#/format")
     assert refused(td.choice, [])[0] in ("invalid_option", "unsatisfiable_schema", "malformed_schema")
     assert refused(td.choice, ["a", 3]) == ("invalid_option", "texts/1")

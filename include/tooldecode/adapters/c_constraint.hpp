@@ -22,6 +22,7 @@
 #include <tooldecode/constraint/forced_tokens.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/lark_constraint.hpp>
 #include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/regex_constraint.hpp>
 #include <tooldecode/constraint/structural_tag_constraint.hpp>
@@ -128,6 +129,8 @@ class Specification {
         return {ChoiceConstraint(index, choices_)};
       case TD_STRUCTURAL_TAG:
         return {StructuralTagConstraint::parse(index, text, {.limits = limits()})};
+      case TD_LARK:
+        return {LarkConstraint(index, text, {.limits = limits()})};
       default:
         throw Error(Errc::invalid_option, "kind", fields_.kind, "must be a kind of constraint");
     }

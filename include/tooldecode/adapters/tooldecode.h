@@ -194,9 +194,10 @@ enum {
   TD_TOOLS          = 1, /**< an answer that may call tools, see tooldecode::ToolCallFSM */
   TD_JSON_SCHEMA    = 2, /**< one value of a JSON Schema */
   TD_REGEX          = 3, /**< a text that an ECMA-262 pattern matches as a whole */
-  TD_EBNF           = 4, /**< a text of a grammar in GBNF, EBNF or Lark's form */
+  TD_EBNF           = 4, /**< a text of a grammar in GBNF or XGrammar's EBNF */
   TD_CHOICE         = 5, /**< one of some texts */
-  TD_STRUCTURAL_TAG = 6  /**< the JSON that XGrammar, vLLM and SGLang take under this name */
+  TD_STRUCTURAL_TAG = 6, /**< the JSON that XGrammar, vLLM and SGLang take under this name */
+  TD_LARK           = 7  /**< a text of a grammar in Lark's syntax, as llguidance reads it */
 };
 
 /** Whether an answer makes calls. */

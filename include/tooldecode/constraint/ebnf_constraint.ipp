@@ -11,15 +11,16 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/ebnf/build_grammar.hpp>
 #include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 
 namespace detail {
 
 inline ebnf::RootedGrammar parse_within(const BuildLimits& limits, std::string_view grammar,
-                                        std::string_view root) {
+                                        std::string_view root, const Vocabulary& vocabulary) {
   const BuildBudget budget(limits);
-  return ebnf::parse_grammar(grammar, root);
+  return ebnf::parse_grammar(grammar, root, &vocabulary);
 }
 inline GrammarConstraint constraint_of(VocabularyIndex cache, const ebnf::RootedGrammar& parsed) {
   return {std::move(cache), parsed.grammar, parsed.root};
@@ -29,7 +30,7 @@ inline GrammarConstraint constraint_of(VocabularyIndex cache, const ebnf::Rooted
 
 TOOLDECODE_INLINE EbnfConstraint::EbnfConstraint(VocabularyIndex cache, std::string_view grammar,
                                                  std::string_view root, const BuildLimits& limits)
-    : GrammarConstraint(
-          detail::constraint_of(std::move(cache), detail::parse_within(limits, grammar, root))) {}
+    : GrammarConstraint(detail::constraint_of(
+          cache, detail::parse_within(limits, grammar, root, cache.vocabulary()))) {}
 
 }  // namespace tooldecode

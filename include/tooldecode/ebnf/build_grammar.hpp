@@ -225,6 +225,8 @@ class LeftCornerTransform {
         return grammar_.lexeme(regular_.one_of(node.set));
       case Kind::lexeme:
         return lexeme(node.dfa);
+      case Kind::part:
+        return node.make(grammar_);
       case Kind::repeat: {
         const auto& [min, max] = items(id);
         if (max == 0) return nothing_;

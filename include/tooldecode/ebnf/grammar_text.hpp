@@ -14,14 +14,18 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
 #include <tooldecode/ebnf/build_grammar.hpp>
+#include <tooldecode/ebnf/grammar_tokens.hpp>
 #include <tooldecode/ebnf/rules.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/nonempty.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/text/utf8_lexeme.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode::ebnf {
 
@@ -30,7 +34,9 @@ class GrammarReader {
  public:
   using Id = Rules::Id;
 
-  explicit GrammarReader(std::string_view text) : text_(text) {
+  /// \param vocabulary  what tokens there are; null where none is known
+  explicit GrammarReader(std::string_view text, const Vocabulary* vocabulary = nullptr)
+      : text_(text), tokens_(vocabulary) {
     skip();
     while (at_ < text_.size()) rule();
     for (const auto& [name, named] : names_) {
@@ -131,7 +137,16 @@ class GrammarReader {
   }
   Id sequence() {
     std::vector<Id> parts;
-    while (const auto part = term()) parts.push_back(repeated(*part));
+    for (;;) {
+      skip();
+      if (has("!")) {
+        parts.push_back(other_tokens());
+      } else if (const auto part = term()) {
+        parts.push_back(repeated(*part));
+      } else {
+        break;
+      }
+    }
     return rules_.sequence(parts);
   }
   Id repeated(Id item) {
@@ -141,7 +156,6 @@ class GrammarReader {
 
   // The next part of a sequence, if it has one more.
   std::optional<Id> term() {
-    skip();
     if (at_ >= text_.size()) return std::nullopt;
     const std::size_t begin = at_;
     switch (text_[at_]) {
@@ -163,9 +177,12 @@ class GrammarReader {
         if (!take(")")) fail("a group is not closed", begin);
         return inside;
       }
-      case '<':
-      case '!':
-        fail("tokens by name or number are not supported");
+      case '<': {
+        const Token token = this->token();
+        return rules_.part([bytes = tokens_.bytes(token.id, token.where)](Grammar& grammar) {
+          return grammar.literal(bytes);
+        });
+      }
       case '*':
       case '+':
       case '?':
@@ -178,6 +195,48 @@ class GrammarReader {
     const auto right = name();
     if (right.empty()) fail("unexpected character");
     return named(right, begin).rule;
+  }
+
+  // A token in angle brackets, which belong to its name, or its number in square ones inside.
+  struct Token {
+    TokenId id{};
+    std::string where;
+  };
+  Token token() {
+    const std::size_t begin = at_;
+    const std::string where = "byte " + std::to_string(begin);
+    if (!take("<")) fail("a token in angle brackets is missing");
+    if (take("[")) {
+      const std::uint32_t id = number();
+      if (!take("]>")) fail("a token's number is not closed", begin);
+      return {tokens_.find(std::int64_t{id}, where), where};
+    }
+    const std::size_t end = text_.find_first_of(">\n", at_);
+    if (end == std::string_view::npos || text_[end] == '\n') fail("a token is not closed", begin);
+    at_ = end + 1;
+    return {tokens_.find(std::string(text_.substr(begin, at_ - begin)), where), where};
+  }
+  // `!<token>`: of single tokens a grammar of bytes knows nothing, but any number of tokens is any
+  // text and any control tokens but that one.
+  Id other_tokens() {
+    const std::size_t begin = at_++;
+    const Token token       = this->token();
+    const auto others       = any_tokens({tokens_.control_name(token.id, token.where)});
+    skip();
+    const auto count = quantifier();
+    skip();
+    const bool is_any = count && count->max == text::Occurrences::unbounded && count->min <= 1;
+    if (!is_any || has("*") || has("+") || has("?") || has("{")) {
+      throw Error(Errc::unsupported_keyword, "byte " + std::to_string(begin),
+                  "a number of tokens of any text no grammar can tell: only '*' or '+' may follow "
+                  "a token that is excluded");
+    }
+    const Id some = rules_.part([others](Grammar& grammar) {
+      Grammar alone;
+      const NodeId any = alone.lexeme(others);
+      return grammar.append(alone, grammar::NonemptyTexts(alone)(any));
+    });
+    return count->min == 1 ? some : rules_.repeat(some, {0, 1});
   }
 
   std::optional<text::Occurrences> quantifier() {
@@ -331,6 +390,7 @@ class GrammarReader {
   Rules rules_;
   std::map<std::string, Named, std::less<>> names_;
   std::size_t expressions_ = 0;
+  GrammarTokens tokens_;
 };
 
 /// The grammar of a text: rules `name ::= alternatives`, of which one is the root.
@@ -344,14 +404,21 @@ class GrammarReader {
 /// meaning: a rule ends where the next one begins. Rules may recur anywhere, at their left end too,
 /// and may be ambiguous or empty.
 ///
+/// `<token>` and `<[number]>` are tokens of the vocabulary, see GrammarTokens; `!<token>*` and
+/// `!<token>+` are tokens without that control token.
+///
+/// \param vocabulary  what tokens there are; null where none is known
+///
 /// \par Complexity  O(text), and as build_grammar
 /// \par Errors      Error{malformed_grammar} with the byte, for an undefined rule that of its first
 ///                  use; Error{malformed_pattern, unsupported_pattern} with the byte and the
-///                  character; Error{limit_exceeded}
+///                  character; Error{unknown_token, unsupported_keyword} with a token's byte;
+///                  Error{limit_exceeded}
 /// \par Source      llama.cpp, grammars/README.md; XGrammar's EBNF
 [[nodiscard]] inline RootedGrammar parse_grammar(std::string_view text,
-                                                 std::string_view root = "root") {
-  const GrammarReader reader(text);
+                                                 std::string_view root        = "root",
+                                                 const Vocabulary* vocabulary = nullptr) {
+  const GrammarReader reader(text, vocabulary);
   return build_grammar(reader.rules(), reader.find(root));
 }
 

@@ -114,6 +114,7 @@ class RegularParts {
         varies_[id] = 1;
         return 1;
       case Kind::lexeme:  // anchors inside it mean its own ends
+      case Kind::part:
         return too_heavy;
       case Kind::repeat:
         varies_[id] = 1;

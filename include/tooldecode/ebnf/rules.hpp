@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,10 +31,14 @@ class Rules {
   using Id                               = std::uint32_t;
   static constexpr std::size_t max_nodes = 50'000;
 
+  /// Adds a part to the grammar that it is given.
+  using MakePart = std::function<NodeId(Grammar&)>;
+
   enum class Kind : std::uint8_t {
     text,        ///< this text, perhaps empty
     characters,  ///< one character of a set
     lexeme,      ///< what a Dfa accepts
+    part,        ///< a part of the Grammar that is made of the rules, with no empty text
     pair,        ///< one part, then the other
     choice,      ///< one of the parts
     repeat,      ///< a part, again and again
@@ -44,6 +49,7 @@ class Rules {
     std::string text{};               ///< UTF-8
     text::CodePointSet set{};         ///< characters
     text::DfaPointer dfa{};           ///< lexeme
+    MakePart make{};                  ///< part
     std::vector<Id> parts{};          ///< children
     text::Occurrences occurrences{};  ///< repeat
   };
@@ -55,6 +61,10 @@ class Rules {
   /// \param dfa  counts characters as units, as utf8_lexeme makes it
   [[nodiscard]] Id lexeme(text::DfaPointer dfa) {
     return add({.kind = Kind::lexeme, .dfa = std::move(dfa)});
+  }
+  /// \param make  called once for each place that the grammar needs it in
+  [[nodiscard]] Id part(MakePart make) {
+    return add({.kind = Kind::part, .make = std::move(make)});
   }
   [[nodiscard]] Id sequence(const std::vector<Id>& parts) {
     if (parts.empty()) return text("");

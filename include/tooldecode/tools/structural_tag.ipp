@@ -43,7 +43,7 @@ class TagReader {
   using Json = nlohmann::ordered_json;
 
   TagReader(Grammar& grammar, const Vocabulary* vocabulary, const StructuralTagOptions& options)
-      : grammar_(grammar), tokens_(vocabulary), options_(options) {}
+      : grammar_(grammar), vocabulary_(vocabulary), tokens_(vocabulary), options_(options) {}
 
   NodeId document(const Json& whole) {
     TagFields fields(whole, "#");
@@ -156,7 +156,7 @@ class TagReader {
   NodeId grammar(TagFields& fields, const Ends& /*ends*/) {
     const std::string text = fields.text("grammar");
     try {
-      const ebnf::RootedGrammar read = ebnf::parse_grammar(text);
+      const ebnf::RootedGrammar read = ebnf::parse_grammar(text, "root", vocabulary_);
       return grammar_.append(read.grammar, read.root);
     } catch (const Error& error) {
       throw error.within(fields.pointer("grammar"));
@@ -476,6 +476,7 @@ class TagReader {
                           fields.flag("loop", true) ? TurnCount::again : TurnCount::once);
   }
   Grammar& grammar_;
+  const Vocabulary* vocabulary_;
   TagTokens tokens_;
   const StructuralTagOptions& options_;
   std::size_t depth_ = 0;

@@ -2,17 +2,14 @@
 /// TagTokens: the tokens that a structural tag names, by number or by text, as bytes of a grammar.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/ebnf/grammar_tokens.hpp>
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/tools/turning_text.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
@@ -21,40 +18,7 @@
 namespace tooldecode::tools {
 
 /// Any text with any control tokens in it, but for some.
-///
-/// \param names  of the tokens that are left out, without what stands around them in a grammar
-///
-/// \par Complexity  O(bytes of the names x 256)
-[[nodiscard]] inline text::DfaPointer any_tokens(const std::vector<std::string>& names) {
-  static constexpr auto open  = static_cast<std::uint8_t>(control_open);
-  static constexpr auto close = static_cast<std::uint8_t>(control_close);
-  // Row 0 is text, row 1 a name that none of those left out begins with, row 2 a name's start.
-  std::vector<text::Dfa::Row> rows(3);
-  std::vector<char> is_left_out(3);
-  for (const std::string& name : names) {
-    std::size_t at = 2;
-    for (const char c : name) {
-      const auto byte = static_cast<std::uint8_t>(c);
-      if (rows[at].next[byte] == text::Dfa::dead) {
-        rows[at].next[byte] = static_cast<text::Dfa::State>(rows.size());
-        rows.emplace_back();
-        is_left_out.push_back(0);
-      }
-      at = rows[at].next[byte];
-    }
-    is_left_out[at] = 1;
-  }
-  for (std::size_t at = 0; at < rows.size(); ++at) {
-    for (unsigned b = 0; b < 256; ++b) {
-      if (b == open || b == close || rows[at].next[b] != text::Dfa::dead) continue;
-      rows[at].next[b] = at == 0 ? 0 : 1;
-    }
-    if (at != 0 && at != 2 && is_left_out[at] == 0) rows[at].next[close] = 0;
-  }
-  rows[0].next[open] = 2;
-  rows[0].accepting  = true;
-  return std::make_shared<const text::Dfa>(rows);
-}
+using ebnf::any_tokens;
 
 /// Any tokens but some, and each trigger only where it turns into something else.
 ///
@@ -71,10 +35,7 @@ namespace tooldecode::tools {
       {grammar.repeat(grammar.sequence({text, turn}), {}, grammar.empty()), text});
 }
 
-/// Looks tokens up in a vocabulary.
-///
-/// A control token is itself and nothing else. Any other token is its text, in whatever tokens that
-/// is written: which of them stand for it no grammar of bytes can tell.
+/// Looks tokens of documents up, see GrammarTokens.
 ///
 /// \par Complexity  O(log V) per token
 /// \par Errors      Error{malformed_document}, Error{unknown_token} and Error{unsupported_keyword}
@@ -84,49 +45,25 @@ class TagTokens {
   using Json = nlohmann::ordered_json;
 
   /// \param vocabulary  null where none is known: then every token is refused
-  explicit TagTokens(const Vocabulary* vocabulary) : vocabulary_(vocabulary) {}
+  explicit TagTokens(const Vocabulary* vocabulary) : tokens_(vocabulary) {}
 
   /// What a grammar reads for a token.
   [[nodiscard]] std::string bytes(const Json& token, const std::string& pointer) const {
-    const TokenId id             = find(token, pointer);
-    const std::string_view bytes = vocabulary_->grammar_bytes(id);
-    if (!bytes.empty()) return std::string(bytes);
-    throw Error(Errc::unsupported_keyword, pointer,
-                vocabulary_->is_end(id) ? "a token that ends every text cannot stand inside one"
-                                        : "a token that writes nothing");
+    return tokens_.bytes(find(token, pointer), pointer);
   }
   /// The name of a control token, or of one that ends texts; other tokens are refused.
   [[nodiscard]] std::string control_name(const Json& token, const std::string& pointer) const {
-    const TokenId id = find(token, pointer);
-    if (vocabulary_->type(id) == TokenType::control || vocabulary_->is_end(id)) {
-      return std::string(vocabulary_->name(id));
-    }
-    throw Error(Errc::unsupported_keyword, pointer,
-                "a token that writes text: without it, its text could still be written");
+    return tokens_.control_name(find(token, pointer), pointer);
   }
 
  private:
   [[nodiscard]] TokenId find(const Json& token, const std::string& pointer) const {
-    if (vocabulary_ == nullptr) {
-      throw Error(Errc::unsupported_keyword, pointer, "tokens are known by a vocabulary alone");
-    }
-    if (token.is_string()) {
-      const auto& text = token.get_ref<const std::string&>();
-      if (const auto id = vocabulary_->find_special(text)) return *id;
-      if (const auto id = vocabulary_->find(text)) return *id;
-      throw Error(Errc::unknown_token, pointer, "the vocabulary has no such token");
-    }
-    if (!token.is_number_integer()) {
-      throw Error(Errc::malformed_document, pointer, "must be a token's number or its text");
-    }
-    const auto number = token.get<std::int64_t>();
-    if (number < 0 || static_cast<std::uint64_t>(number) >= vocabulary_->size()) {
-      throw Error(Errc::unknown_token, pointer, "the vocabulary has no such token");
-    }
-    return static_cast<TokenId>(number);
+    if (token.is_string()) return tokens_.find(token.get_ref<const std::string&>(), pointer);
+    if (token.is_number_integer()) return tokens_.find(token.get<std::int64_t>(), pointer);
+    throw Error(Errc::malformed_document, pointer, "must be a token's number or its text");
   }
 
-  const Vocabulary* vocabulary_;
+  ebnf::GrammarTokens tokens_;
 };
 
 }  // namespace tooldecode::tools

@@ -1,0 +1,77 @@
+#include <string>
+#include <string_view>
+
+#include <tooldecode/constraint/lark_constraint.hpp>
+#include <tooldecode/core/error.hpp>
+
+#include <support/catch.hpp>
+#include <support/finite_language.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+std::string error_of(std::string_view grammar) {
+  try {
+    const LarkConstraint constraint(slow::pieces_of({"a"}, 1), grammar);
+  } catch (const Error& error) {
+    return std::string(name(error.code())) + ' ' + error.where();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("Masks of a Lark grammar are those of its texts written out") {
+  const char* grammar =
+      "start: KEY \"=\" NAME | NAME \".\" NAME?\nKEY: \"ab\" | \"b\"\nNAME: /[ab]{1,2}/\n";
+  slow::Language texts;
+  for (const char* name : {"a", "b", "aa", "ab", "ba", "bb"}) {
+    for (const char* key : {"ab", "b"}) texts.insert(std::string(key) + '=' + name);
+    texts.insert(std::string(name) + '.');
+    for (const char* other : {"a", "b", "aa", "ab", "ba", "bb"}) {
+      texts.insert(std::string(name) + '.' + other);
+    }
+  }
+  const LarkConstraint constraint(slow::pieces_of(texts, 5), grammar);
+  CHECK(slow::check_masks(constraint, texts, 5, 40) > 100);
+}
+
+TEST_CASE("Values of schemas stand in a grammar, in their documented order") {
+  const char* grammar =
+      R"(start: "call " %json {"type": "object", "properties": {"b": {"type": "integer"},
+    "a": {"type": "string"}}, "required": ["b", "a"], "additionalProperties": false} ";"+)";
+  const LarkConstraint constraint(slow::pieces_of({"call {\"b\": 1};"}, 1), grammar);
+  CHECK(slow::accepts(constraint, R"(call {"b": 12, "a": "x"};;)"));
+  CHECK_FALSE(slow::accepts(constraint, R"(call {"a": "x", "b": 12};)"));
+  CHECK_FALSE(slow::accepts(constraint, R"(call {"b": 12};)"));
+}
+
+TEST_CASE("Control tokens are tokens alone") {
+  const Vocabulary vocabulary({{"<call>", TokenType::control},
+                               {"<end>", TokenType::control},
+                               {"a", TokenType::normal},
+                               {"<call", TokenType::normal},
+                               {">", TokenType::normal}},
+                              {.end_tokens = {1}});
+  const LarkConstraint constraint(VocabularyIndex(vocabulary),
+                                  "start: \"a\" <call> (\"a\" | <[0]>)");
+  auto state = constraint.advance(constraint.initial(), 2);
+  REQUIRE(state);
+  CHECK_FALSE(constraint.advance(*state, 3));
+  state = constraint.advance(*state, 0);
+  REQUIRE(state);
+  for (const TokenId last : {0, 2}) {
+    const auto ended = constraint.advance(*state, last);
+    REQUIRE(ended);
+    CHECK(constraint.is_accepting(*ended));
+  }
+}
+
+TEST_CASE("Lark grammars without a text or with what is refused are errors with their places") {
+  CHECK(error_of("start: A A\nA: /a+/") == "unsatisfiable_schema ");
+  CHECK(error_of("start: \"a\"\n%ignore [") == "malformed_grammar byte 19");
+  CHECK(error_of(R"(start: %json {"type": "strin"})").starts_with("malformed_schema byte 7"));
+  CHECK(error_of("start: %json 1").starts_with("malformed_schema byte 7"));
+  CHECK(error_of("start[stop=\"a\"]: /b/") == "unsupported_keyword byte 6");
+}

@@ -1,0 +1,52 @@
+#include <string>
+#include <string_view>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/ebnf/lark_graph.hpp>
+#include <tooldecode/ebnf/lark_lexer.hpp>
+#include <tooldecode/ebnf/lark_reader.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+using namespace tooldecode::ebnf;
+
+namespace {
+
+std::string told(std::string_view text) {
+  const LarkFile file = LarkReader(text).read();
+  const LarkParts parts;
+  const LarkGraph graph(file, parts);
+  try {
+    const LarkLexer lexer(graph);
+    std::string all;
+    for (std::size_t place = 0; place < lexer.places().size(); ++place) {
+      all += std::to_string(lexer.variants(place).size());
+    }
+    return all;
+  } catch (const Error& error) {
+    return std::string(name(error.code())) + ' ' + error.where();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Places whose terminals do not overlap are as they are") {
+  CHECK(told("start: NAME (\",\" NAME)*\nNAME: /[a-z]+/\n%ignore \" \"") == "000");
+  CHECK(told("start: \"if\" \" \" NAME | NAME \"=\"\nNAME: /[a-z]+/") == "00000");
+}
+
+TEST_CASE("Places whose terminals go on are restricted") {
+  CHECK(told("start: NAME \"and\" NAME\nNAME: /[a-z]+/") == "100");
+  CHECK(told("start: \"if\" NAME | NAME \"=\"\nNAME: /[a-z]+/") == "1000");
+  CHECK(told("start: (head \"1\")* TEXT\nhead[lazy]: TEXT \"<c>\"\nTEXT: /(.|\\n)*/") == "001");
+}
+
+TEST_CASE("What only the open rules tell apart is refused, with the terminal's byte") {
+  CHECK(told("start: \"(\" x \"b\" | \"[\" x /a+/\nx: \"a\" | \"aa\"") == "100010");
+  CHECK(told("start: x \"-\" | \"<\" x NAME\nx: \"if\"\nNAME: /[a-z]+/ | \"ifx\"")
+            .find("unsupported") == std::string::npos);
+  CHECK(told("start: \"a\" \"b\" | y \"c\"\ny: \"d\" x\nx: \"a\" \"b\" | \"ab\" \"e\"") ==
+        "unsupported_keyword byte 7");
+  CHECK(told("start: WS \"a\" WS \"b\"\nWS: \" \"\n%ignore / +/") == "unsupported_keyword byte 7");
+}

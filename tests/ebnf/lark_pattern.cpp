@@ -1,0 +1,75 @@
+#include <string>
+#include <string_view>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/ebnf/lark_pattern.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/regex.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+using namespace tooldecode::ebnf;
+
+namespace {
+
+bool matches(std::string_view expression, std::string_view text, std::string_view flags = "") {
+  return text::compile_whole_pattern(lark_pattern(expression, flags))
+      .accepts(text::decode_utf8(text));
+}
+std::string error_of(std::string_view expression) {
+  try {
+    (void)lark_pattern(expression);
+  } catch (const Error& error) {
+    return std::string(name(error.code())) + ' ' + error.where();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("Expressions of Rust's syntax mean what they mean there") {
+  CHECK(matches("a|b|", ""));
+  CHECK(matches("(?:ab){2}c??", "ababc"));
+  CHECK(matches("(?P<x>a)(?<y>b)", "ab"));
+  CHECK(matches("[a-z&&[^m]--b]+", "acz"));
+  CHECK_FALSE(matches("[a-z&&[^m]--b]+", "amz"));
+  CHECK(matches("[[:digit:][:^ascii:]]+", "1\u00e9"));
+  CHECK(matches("[]a-]+", "a]-"));
+  CHECK(matches(R"(\x41\u{42}\u0043\-\/)", "ABC-/"));
+  CHECK(matches("^a.c$", "a\rc"));
+  CHECK_FALSE(matches("a.c", "a\nc"));
+  CHECK(matches("a.c", "a\nc", "s"));
+  CHECK(matches("a b # c", "ab", "x"));
+  CHECK(matches(R"(\p{Lu}\PL)", "A1"));
+}
+
+TEST_CASE("Classes of letters are those of Unicode unless a flag says otherwise") {
+  CHECK(matches(R"(\d\w\s)", "\u0661\u24b6\u00a0"));
+  CHECK_FALSE(matches(R"((?-u:\d))", "\u0661"));
+  CHECK_FALSE(matches(R"(\W)", "\u00e9"));
+}
+
+TEST_CASE("Cases are ignored as far as they are known") {
+  CHECK(matches("k[^s]", "K1", "i"));
+  CHECK(matches("(?i)k", "\u212a"));
+  CHECK_FALSE(matches("[^k]", "\u212a", "i"));
+  CHECK(matches("a(?i:b)", "aB"));
+  CHECK_FALSE(matches("a(?i:b)", "AB"));
+  CHECK(error_of("(?i)\u00e9").starts_with("unsupported_pattern"));
+}
+
+TEST_CASE("What is no expression is refused with its byte, and what is not regular too") {
+  CHECK(error_of("a(b") == "malformed_pattern byte 1");
+  CHECK(error_of("ab)") == "malformed_pattern byte 2");
+  CHECK(error_of("a[b") == "malformed_pattern byte 1");
+  CHECK(error_of("a{,2}") == "malformed_pattern byte 1");
+  CHECK(error_of("*") == "malformed_pattern byte 0");
+  CHECK(error_of(R"(\e)") == "malformed_pattern byte 0");
+  CHECK(error_of("[z-a]") == "malformed_pattern byte 1");
+  CHECK(error_of(R"(a\b)") == "unsupported_pattern byte 1");
+  CHECK(error_of("a(?=b)") == "unsupported_pattern byte 1");
+  CHECK(error_of("a^b") == "unsupported_pattern byte 1");
+  CHECK(error_of(R"((a)\1)") == "unsupported_pattern byte 3");
+  CHECK(error_of(std::string(300, '(') + std::string(300, ')')).starts_with("limit_exceeded"));
+}
