@@ -1,4 +1,5 @@
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <random>
@@ -108,7 +109,7 @@ const Json flag    = {{"type", "boolean"}};
 const Json only    = {{"const", true}};
 const Json colours = {{"enum", {nullptr, true}}};
 
-constexpr unsigned rounds = 12;
+constexpr unsigned rounds = 4;
 
 // Tools of which few different calls can be made.
 Json few_calls(std::mt19937& random) {
@@ -152,7 +153,7 @@ void judge_walks(const ToolCallFSM& calls, std::mt19937& random, Tally& tally) {
   const Vocabulary& vocabulary  = calls.vocabulary();
   const WithoutRepeats constraint(calls);
   TokenMask mask(calls.vocabulary_size()), plain(calls.vocabulary_size());
-  for (int walk = 0; walk < 6; ++walk) {
+  for (int walk = 0; walk < 4; ++walk) {
     std::string text;
     auto state = calls.initial();
     std::optional<WithoutRepeats::State> kept(constraint.initial());
@@ -172,7 +173,7 @@ void judge_walks(const ToolCallFSM& calls, std::mt19937& random, Tally& tally) {
   RepeatCompletions completions(constraint);
   const auto least = completions.shortest(constraint.initial());
   REQUIRE(least);
-  for (int walk = 0; walk < 10; ++walk) {
+  for (int walk = 0; walk < 8; ++walk) {
     std::string text;
     auto state               = constraint.initial();
     const std::size_t budget = *least + (walk < 4 ? static_cast<std::size_t>(walk) : random() % 80);
@@ -184,9 +185,11 @@ void judge_walks(const ToolCallFSM& calls, std::mt19937& random, Tally& tally) {
       constraint.fill_mask(state, mask.words());
       calls.fill_mask(state.at, plain.words());
       REQUIRE(mask.count() > 0);
+      std::uint32_t more = 0;
       for (std::size_t w = 0; w < plain.words().size(); ++w) {
-        REQUIRE((mask.words()[w] & ~plain.words()[w]) == 0);
+        more |= mask.words()[w] & ~plain.words()[w];
       }
+      REQUIRE(more == 0);
       REQUIRE(constraint.advance(state, draw(mask, vocabulary, random)));
       own.narrow(state, left, mask.words());
       REQUIRE(mask.count() > 0);
@@ -222,8 +225,8 @@ TEST_CASE("Masks without repeats are those of all answers that repeat no call") 
   for (const Json& set : sets) {
     INFO(set.dump());
     const ToolSet tools = ToolSet::from_json(set);
-    judge_all(ToolCallFSM(cache, tools, PythonCall{},
-                          {.choice = ToolChoice::required, .max_calls = 3}));
+    judge_all(
+        ToolCallFSM(cache, tools, PythonCall{}, {.choice = ToolChoice::required, .max_calls = 3}));
   }
 }
 
@@ -257,8 +260,8 @@ TEST_CASE("In every format no call is repeated, nothing else is lost, and every 
     all.more_calls += tally.more_calls, all.budgets += tally.budgets;
   }
   CAPTURE(all.plain, all.repeated, all.walks, all.more_calls, all.budgets);
-  CHECK(all.repeated > 100);
-  CHECK(all.plain - all.repeated > 100);
-  CHECK(all.more_calls > 100);
-  CHECK(all.budgets > 100);
+  CHECK(all.repeated > 30);
+  CHECK(all.plain - all.repeated > 30);
+  CHECK(all.more_calls > 30);
+  CHECK(all.budgets > 30);
 }

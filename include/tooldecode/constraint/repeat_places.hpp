@@ -247,8 +247,8 @@ class RepeatPlaces {
     texts.known.push_back(*text);
     std::vector<Texts::Branch> way{{id, "", is_in_call(id)}};
     for (std::size_t i = 0; i < text->size(); ++i) {
-      const auto next = grammar_.automaton().step(way.back().state,
-                                                  static_cast<std::uint8_t>((*text)[i]));
+      const auto next =
+          grammar_.automaton().step(way.back().state, static_cast<std::uint8_t>((*text)[i]));
       if (!next || (way.back().is_in_call && !is_in_call(*next))) break;
       way.push_back({*next, text->substr(0, i + 1), is_in_call(*next)});
     }
@@ -295,7 +295,7 @@ class RepeatPlaces {
     const auto [a, b] = std::mismatch(one.begin(), one.end(), other.begin(), other.end());
     if (a == one.end() || b == other.end()) return false;
     constexpr std::string_view of_numbers = "0123456789+-.eE \t\r\n";
-    const auto lower                      = [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; };
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; };
     return of_numbers.find(*a) == std::string_view::npos &&
            of_numbers.find(*b) == std::string_view::npos && lower(*a) != lower(*b);
   }

@@ -111,7 +111,8 @@ class WithoutRepeats::Texts {
     return left;
   }
   static void add_to(Hints& hints, std::string hint) {
-    if (std::find(hints.begin(), hints.end(), hint) == hints.end()) hints.push_back(std::move(hint));
+    if (std::find(hints.begin(), hints.end(), hint) == hints.end())
+      hints.push_back(std::move(hint));
   }
 
   /// Whether an answer makes a call twice in a row.
@@ -151,8 +152,7 @@ class WithoutRepeats::Texts {
 
   /// A completion that repeats no call, among `hints` and those of the state behind a text.
   [[nodiscard]] std::optional<std::string> find_completion(const std::string& text,
-                                                           const Hints& hints,
-                                                           Number state,
+                                                           const Hints& hints, Number state,
                                                            const Fits& fits) {
     const auto serves = [&](const std::string& rest) {
       return fits(rest) && !repeats(text + rest);
@@ -311,14 +311,16 @@ TOOLDECODE_INLINE void WithoutRepeats::fill_mask(State state, MaskView words) co
   const std::lock_guard lock(places_->mutex);
   texts_->require(state);
   if (!may_end) {
-    for (const TokenId token : vocabulary().end_tokens()) detail::forbid(words, static_cast<std::size_t>(token));
+    for (const TokenId token : vocabulary().end_tokens())
+      detail::forbid(words, static_cast<std::size_t>(token));
   }
   const std::string text = texts_->text(state.written);
   const auto& tokens =
       places_->tokens(calls_.grammar().automaton_state(state.at), texts_->asker(text));
   for (const Texts::Tight& token : tokens.tight) {
     if (texts_->may_follow(state.at, state.written, text, token)) continue;
-    for (const std::uint32_t value : places_->trie().values(token.node)) detail::forbid(words, value);
+    for (const std::uint32_t value : places_->trie().values(token.node))
+      detail::forbid(words, value);
   }
 }
 
@@ -336,8 +338,7 @@ TOOLDECODE_INLINE bool WithoutRepeats::is_accepting(State state) const {
 class RepeatCompletions::Search {
  public:
   Search(const WithoutRepeats& constraint, CompletionOptions options)
-      : constraint_(constraint),
-        inner_(constraint.calls().grammar(), std::move(options)) {}
+      : constraint_(constraint), inner_(constraint.calls().grammar(), std::move(options)) {}
 
   [[nodiscard]] const CompletionCounts& counts() const noexcept { return inner_.counts(); }
 
@@ -455,7 +456,8 @@ class RepeatCompletions::Search {
       for (const std::uint32_t value : values) detail::forbid(words, value);
     };
     for (const Texts::Tight& token : tokens.tight) {
-      if (!texts().is_safe(state.at, state.written, token)) drop_unless_room(token.node, token.next);
+      if (!texts().is_safe(state.at, state.written, token))
+        drop_unless_room(token.node, token.next);
     }
     std::unordered_map<Number, bool> is_short;
     for (const Number next : tokens.loose) {
