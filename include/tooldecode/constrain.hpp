@@ -25,7 +25,6 @@
 #include <tooldecode/constraint/tool_library.hpp>
 #include <tooldecode/constraint/tool_names.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
-#include <tooldecode/constraint/without_repeats.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>

@@ -1,10 +1,7 @@
 // However answers are decoded, a WithoutRepeats makes no call twice in a row, ends them in time, and
 // gives the same answer with drafts as without.
 #include <cstddef>
-#include <optional>
-#include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/named_format.hpp>
@@ -37,8 +34,7 @@ ToolSet some_tools(unsigned seed) {
        {"required", {"a"}},
        {"additionalProperties", false}},
       {{"type", "object"},
-       {"properties",
-        {{"a", {{"type", "string"}, {"maxLength", 2}}}, {"b", {{"const", true}}}}},
+       {"properties", {{"a", {{"type", "string"}, {"maxLength", 2}}}, {"b", {{"const", true}}}}},
        {"required", {"b"}},
        {"additionalProperties", false}},
   };
@@ -82,8 +78,7 @@ TEST_CASE("Decoded answers repeat no call, end in time, and drafts do not change
     const ToolCallFSM calls = format.constrain(
         cache, some_tools(seed), {.choice = ToolChoice::required, .max_calls = 1 + seed % 5});
     const WithoutRepeats constraint(calls);
-    const auto least =
-        RepeatCompletions(constraint).shortest(constraint.initial(), 1'000);
+    const auto least = RepeatCompletions(constraint).shortest(constraint.initial(), 1'000);
     REQUIRE(least);
     Judge judge{calls};
     const test::RandomModel model{calls.vocabulary_size(),
@@ -97,14 +92,18 @@ TEST_CASE("Decoded answers repeat no call, end in time, and drafts do not change
       INFO(options.max_tokens << " tokens");
       const Output plain = Decoder{model, constraint}(prompt, options);
       judge(plain, options);
-      judge(Decoder{model, constraint, BeamSearch{.width = 3}}(prompt, options), options);
+      DecodeOptions greedy = options;
+      greedy.temperature   = 0;
+      judge(Decoder{model, constraint, BeamSearch{.width = 3}}(prompt, greedy), greedy);
       const ForcedDrafter forced{cache.trie()};
       const PromptLookupDrafter lookup{cache};
       const TreeVerifier verifier{Walk{}};
-      REQUIRE(Decoder{model, constraint, TreeSpeculation{forced, verifier}}(prompt, options)
-                  .tokens == plain.tokens);
-      REQUIRE(Decoder{model, constraint, TreeSpeculation{lookup, verifier}}(prompt, options)
-                  .tokens == plain.tokens);
+      REQUIRE(
+          Decoder{model, constraint, TreeSpeculation{forced, verifier}}(prompt, options).tokens ==
+          plain.tokens);
+      REQUIRE(
+          Decoder{model, constraint, TreeSpeculation{lookup, verifier}}(prompt, options).tokens ==
+          plain.tokens);
     }
     answers += judge.answers, several += judge.several;
   }

@@ -1,5 +1,6 @@
 /// \file
-/// WithoutRepeats: answers that make no call twice in a row.
+/// WithoutRepeats: answers that make no call twice in a row. In no header for users: who asks for it
+/// includes this one.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
@@ -131,6 +132,7 @@ class RepeatCompletions {
   std::unique_ptr<Search> search_;
 };
 
+/// What DecodeOptions::always_ends asks of a constraint.
 [[nodiscard]] inline RepeatCompletions make_completions(const WithoutRepeats& constraint,
                                                         CompletionOptions options) {
   return RepeatCompletions(constraint, std::move(options));
