@@ -47,7 +47,13 @@ def main():
         check(words in whole.stdout, f"the report lacks {words!r}")
     check("NOT the constrained one" not in whole.stdout, "the answers differ")
 
+    other = run("--json", "--no-repeated-calls")
+    check(other.returncode == 0, other.stderr)
+    calls = [json.dumps(call, sort_keys=True) for call in json.loads(other.stdout)["constrained"]["calls"]]
+    check(calls and all(a != b for a, b in zip(calls, calls[1:])), f"calls without repeats: {calls}")
+
     for arguments, words in (
+        (("--speculation", "lookup", "--no-repeated-calls"), "must be none"),
         (("--speculation", "magic"), "magic: no such drafter"),
         (("--speculation", "eagle", "--k", "9000"), "k = 9000"),
         (("--speculation", "eagle", "--ranks", "no-such-file"), "no-such-file"),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/without_repeats.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/tools/tool_call.hpp>
@@ -70,6 +71,16 @@ Answer answer_constrained(const Assistant<M>& assistant, const tooldecode::ToolC
                           const tooldecode::DecodeOptions& options) {
   const tooldecode::Decoder decode{assistant.model, calls};
   return read_answer(assistant.tokenizer.vocabulary(), calls, decode(prompt, options));
+}
+
+/// The same, and no call is made twice in a row.
+template <class M>
+Answer answer_constrained(const Assistant<M>& assistant,
+                          const tooldecode::WithoutRepeats& constraint,
+                          const std::vector<tooldecode::TokenId>& prompt,
+                          const tooldecode::DecodeOptions& options) {
+  const tooldecode::Decoder decode{assistant.model, constraint};
+  return read_answer(assistant.tokenizer.vocabulary(), constraint.calls(), decode(prompt, options));
 }
 
 }  // namespace program

@@ -32,7 +32,8 @@ struct CallOptions {
   std::size_t max_tokens = 128;
   std::string ranks      = example_data("tiny/ranks.json").string();
   DraftSettings drafts{.drafter = "none", .k = 2048};
-  bool json = false;
+  bool no_repeated_calls = false;
+  bool json              = false;
 };
 
 double microseconds(std::chrono::nanoseconds time) {
@@ -220,7 +221,9 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant<M>&
   std::vector<Column> columns{
       {"plain", "Plain decoding", answer_plainly(assistant, calls, prompt, free)},
       {"constrained", "Constrained decoding",
-       answer_constrained(assistant, calls, prompt, decode)}};
+       options.no_repeated_calls
+           ? answer_constrained(assistant, td::WithoutRepeats(calls), prompt, decode)
+           : answer_constrained(assistant, calls, prompt, decode)}};
   if (options.drafts.drafter != "none") {
     columns.push_back({"speculative", "Speculative decoding, " + options.drafts.drafter,
                        read_answer(assistant.tokenizer.vocabulary(), calls,
@@ -243,6 +246,10 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant<M>&
 
 void run_call(const CallOptions& options) {
   static_cast<void>(format_named(options.format));  // before a model is read
+  if (options.no_repeated_calls && options.drafts.drafter != "none") {
+    throw td::Error(td::Errc::invalid_option, "--speculation",
+                    "must be none with --no-repeated-calls");
+  }
   const td::ToolSet tools = [&] {
     try {
       return td::ToolSet::parse(read_file(options.tools));
@@ -286,6 +293,8 @@ void add_call(CLI::App& app) {
       ->capture_default_str();
   sub->add_flag("--context", options->drafts.with_context,
                 "draft with the prompt's tokens too, however rare");
+  sub->add_flag("--no-repeated-calls", options->no_repeated_calls,
+                "constrained, no call is made twice in a row");
   sub->add_flag("--json", options->json, "print one JSON object and nothing else");
   sub->add_option("question", options->question,
                   "what to ask; by default something about --tools' default");

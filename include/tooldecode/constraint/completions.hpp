@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
@@ -78,6 +79,11 @@ class Completions {
 
   /// The shortest text that completes a state; nothing where none was found.
   [[nodiscard]] std::optional<std::string> find_text(State state) const;
+
+  /// The fewest tokens that write a text; nothing where none do.
+  [[nodiscard]] std::optional<std::vector<TokenId>> fewest_tokens(std::string_view text) const;
+  /// Whether an end token may be chosen.
+  [[nodiscard]] bool can_end() const noexcept;
 
   [[nodiscard]] const CompletionCounts& counts() const noexcept;
 

@@ -85,6 +85,25 @@ class Completions::Search {
     return shortest_text(constraint_.automaton_state(state));
   }
 
+  [[nodiscard]] std::optional<std::vector<TokenId>> fewest_tokens(std::string_view text) const {
+    std::vector<TokenId> tokens;
+    const std::vector<std::size_t> ends = cut(text);
+    if (ends.empty() && !text.empty()) return std::nullopt;
+    for (std::size_t from = 0, i = 0; i < ends.size(); from = ends[i++]) {
+      NodeIndex node = 0;
+      for (std::size_t at = from; at < ends[i]; ++at) {
+        node = trie().find_child(node, static_cast<std::uint8_t>(text[at]));
+      }
+      for (const std::uint32_t token : trie().values(node)) {
+        if (banned_.contains(static_cast<TokenId>(token))) continue;
+        tokens.push_back(static_cast<TokenId>(token));
+        break;
+      }
+    }
+    return tokens;
+  }
+  [[nodiscard]] bool can_end() const noexcept { return can_end_; }
+
   [[nodiscard]] const CompletionCounts& counts() const noexcept { return counts_; }
 
  private:
@@ -489,6 +508,15 @@ TOOLDECODE_INLINE bool Completions::is_far(State state, std::size_t remaining) {
 
 TOOLDECODE_INLINE std::optional<std::string> Completions::find_text(State state) const {
   return search_->find_text(state);
+}
+
+TOOLDECODE_INLINE std::optional<std::vector<TokenId>> Completions::fewest_tokens(
+    std::string_view text) const {
+  return search_->fewest_tokens(text);
+}
+
+TOOLDECODE_INLINE bool Completions::can_end() const noexcept {
+  return search_->can_end();
 }
 
 TOOLDECODE_INLINE const CompletionCounts& Completions::counts() const noexcept {

@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/forced_text.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
@@ -121,10 +121,14 @@ class ForcedTokens {
   /// tokenizer may take more tokens for a text than there is room for. Far from the limit they are
   /// those above; none where no end is known that has room.
   ///
-  /// \param completions  of the constraint, those of this answer
-  template <class C>
+  /// \param completions  of the constraint, those of this answer: Completions or the like
+  template <class C, class E>
+    requires requires(E& completions, const C& c, MaskView words) {
+      completions.shortest(c.initial(), std::size_t{1});
+      completions.narrow(c.initial(), std::size_t{1}, words);
+    }
   [[nodiscard]] std::vector<TokenId> operator()(const C& constraint, typename C::State state,
-                                                std::string_view before, Completions& completions,
+                                                std::string_view before, E& completions,
                                                 std::size_t remaining) const {
     const auto has_room = [&](typename C::State behind, std::size_t left) {
       const auto least = completions.shortest(behind, left);

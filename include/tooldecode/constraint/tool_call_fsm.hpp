@@ -34,6 +34,7 @@
 namespace tooldecode {
 
 class CallStream;
+class WithoutRepeats;
 
 /// Constrains a whole answer: free text where that is allowed, and calls in one format.
 ///
@@ -140,6 +141,7 @@ class ToolCallFSM {
   template <class>
   friend class ToolLibrary;
   friend class CallStream;
+  friend class WithoutRepeats;
 
   // The tools of tags, by the tags; empty: the tags themselves.
   using Numbers = std::vector<std::pair<std::uint32_t, std::size_t>>;

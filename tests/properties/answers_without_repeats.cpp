@@ -1,0 +1,112 @@
+// However answers are decoded, a WithoutRepeats makes no call twice in a row, ends them in time, and
+// gives the same answer with drafts as without.
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <tooldecode/constraint/named_format.hpp>
+#include <tooldecode/constraint/without_repeats.hpp>
+#include <tooldecode/decode/beam_search.hpp>
+#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/tree_speculation.hpp>
+#include <tooldecode/draft/forced_drafter.hpp>
+#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/tools/call_key.hpp>
+#include <tooldecode/verify/tree_verifier.hpp>
+#include <tooldecode/verify/walk.hpp>
+
+#include <nlohmann/json.hpp>
+#include <support/catch.hpp>
+#include <support/random_model.hpp>
+#include <support/random_tools.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// Tools of which one, two and any number of calls can be made; a key says a call again.
+ToolSet some_tools(unsigned seed) {
+  const Json parameters[] = {
+      Json::object(),
+      {{"type", "object"},
+       {"properties", {{"a", {{"enum", {"red", "blue"}}}}}},
+       {"required", {"a"}},
+       {"additionalProperties", false}},
+      {{"type", "object"},
+       {"properties", {{"a", {{"type", "string"}, {"maxLength", 2}}}, {"b", {{"const", true}}}}},
+       {"required", {"b"}},
+       {"additionalProperties", false}},
+  };
+  Json none = {{"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}};
+  Json set  = Json::array();
+  set.push_back({{"name", "f0"}, {"parameters", seed % 3 == 0 ? none : parameters[seed % 3]}});
+  if (seed % 2 == 0) set.push_back({{"name", "f1"}, {"parameters", parameters[1 + seed / 2 % 2]}});
+  return ToolSet::from_json(set);
+}
+
+struct Judge {
+  const ToolCallFSM& calls;
+  std::size_t answers = 0, several = 0;
+
+  void operator()(const Output& out, const DecodeOptions& options) {
+    const std::string text = calls.vocabulary().decode(out.tokens);
+    INFO("answer " << text);
+    REQUIRE(out.finish == Finish::end);
+    REQUIRE(out.tokens.size() < options.max_tokens);
+    REQUIRE(!calls.find_refusal(text));
+    const auto made = calls.parse(text);
+    for (std::size_t i = 1; i < made.size(); ++i) {
+      const Tool* tool = &calls.tools()[*calls.tools().find(made[i].name)];
+      REQUIRE((made[i].name != made[i - 1].name ||
+               call_key(made[i], tool) != call_key(made[i - 1], tool)));
+    }
+    ++answers;
+    several += made.size() > 1;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("Decoded answers repeat no call, end in time, and drafts do not change them") {
+  const VocabularyIndex cache(test::call_vocabulary());
+  std::size_t answers = 0, several = 0;
+  for (unsigned seed = 1; seed <= 18; ++seed) {
+    const auto& formats       = named_formats();
+    const NamedFormat& format = formats[seed % 3 == 0 ? 0 : seed % formats.size()];
+    INFO("seed " << seed << ", " << format.name);
+    const ToolCallFSM calls = format.constrain(
+        cache, some_tools(seed), {.choice = ToolChoice::required, .max_calls = 1 + seed % 5});
+    const WithoutRepeats constraint(calls);
+    const auto least = RepeatCompletions(constraint).shortest(constraint.initial(), 1'000);
+    REQUIRE(least);
+    Judge judge{calls};
+    const test::RandomModel model{calls.vocabulary_size(),
+                                  {.seed = seed, .spread = 6, .peak = seed % 4 == 0 ? 6.0F : 0.0F}};
+    const std::vector<TokenId> prompt{static_cast<TokenId>(seed)};
+    for (const std::size_t more : {0, 1, 3, 20, 60}) {
+      const DecodeOptions options{.max_tokens  = *least + more,
+                                  .temperature = seed % 2 == 0 ? 1.0F : 0.0F,
+                                  .seed        = seed,
+                                  .always_ends = true};
+      INFO(options.max_tokens << " tokens");
+      const Output plain = Decoder{model, constraint}(prompt, options);
+      judge(plain, options);
+      DecodeOptions greedy = options;
+      greedy.temperature   = 0;
+      judge(Decoder{model, constraint, BeamSearch{.width = 3}}(prompt, greedy), greedy);
+      const ForcedDrafter forced{cache.trie()};
+      const PromptLookupDrafter lookup{cache};
+      const TreeVerifier verifier{Walk{}};
+      REQUIRE(
+          Decoder{model, constraint, TreeSpeculation{forced, verifier}}(prompt, options).tokens ==
+          plain.tokens);
+      REQUIRE(
+          Decoder{model, constraint, TreeSpeculation{lookup, verifier}}(prompt, options).tokens ==
+          plain.tokens);
+    }
+    answers += judge.answers, several += judge.several;
+  }
+  CAPTURE(answers, several);
+  CHECK(several > 5);
+}
