@@ -64,12 +64,21 @@ def build(vocabulary: Vocabulary, kind: str, text: str, whitespace: int) -> Cons
     return {"regex": regex, "grammar": _grammar, "choice": _choice}[kind](vocabulary, text)
 
 
+_last: tuple[Any, Any] = (None, None)
+
+
 def array_of(tensor: Any) -> Any:
-    """A torch tensor's memory as NumPy has it; what is no tensor of the CPU, as it is."""
-    try:
-        return tensor.numpy()
-    except (AttributeError, TypeError):
-        return tensor
+    """A torch tensor's memory as NumPy has it, kept for the next call, as engines fill one tensor row by row; what is no
+    tensor of the CPU, as it is."""
+    global _last
+    known, array = _last
+    if known is not tensor:
+        try:
+            array = tensor.numpy()
+        except (AttributeError, TypeError):
+            return tensor
+        _last = tensor, array
+    return array
 
 
 class Answer:
