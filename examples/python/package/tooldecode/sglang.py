@@ -1,0 +1,226 @@
+"""For SGLang 0.5: the grammar backend `tooldecode`.
+
+    python -m sglang.launch_server --model-path MODEL --grammar-backend tooldecode
+
+SGLang finds `register` by its entry point in every process. Its own options for JSON's white space hold here too. The
+environment's TOOLDECODE_THREADS says how many threads write the masks of a batch (2).
+"""
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import torch
+from sglang.srt.constrained.base_grammar_backend import (
+    BaseGrammarBackend,
+    BaseGrammarObject,
+    GrammarRow,
+    GrammarStats,
+    InvalidGrammarObject,
+    register_grammar_backend,
+)
+
+from . import Constraint, ThreadPool, Vocabulary, fill_masks
+from ._engine import Answer, array_of, build, vocabulary_of
+
+__all__ = ["NAME", "ToolDecodeBackend", "ToolDecodeGrammar", "create", "register"]
+
+NAME = "tooldecode"
+
+
+class _Masks:
+    """What SGLang does with masks, of a grammar and of a backend alike: int32 [B, ceil(V / 32)], 1 where allowed."""
+
+    @staticmethod
+    def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
+        """Rows that allow everything, in memory that copies to a GPU without waiting."""
+        return torch.full((batch_size, (vocab_size + 31) // 32), -1, dtype=torch.int32, pin_memory=torch.cuda.is_available())
+
+    @staticmethod
+    def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
+        vocab_mask.fill_(-1)
+
+    @staticmethod
+    def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
+        return vocab_mask.to(device, non_blocking=True)
+
+    @staticmethod
+    def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
+        """logits [B, V]: minus infinity where a token is not allowed."""
+        if logits.device.type in ("cuda", "xpu", "musa"):
+            if torch.version.hip:
+                from sgl_kernel import apply_token_bitmask_inplace_cuda as apply
+            else:
+                from sglang.kernels.ops.grammar.bitmask_ops import apply_token_bitmask_inplace_triton as apply
+            apply(logits, vocab_mask)
+        elif logits.device.type == "npu":
+            import sgl_kernel_npu  # noqa: F401
+
+            torch.ops.npu.apply_token_bitmask(logits, vocab_mask)
+        else:
+            bits = torch.arange(32, dtype=torch.int32, device=logits.device)
+            allowed = ((vocab_mask[:, :, None] >> bits) & 1).flatten(1)[:, : logits.shape[1]]
+            logits[:, : allowed.shape[1]].masked_fill_(allowed == 0, -float("inf"))
+
+
+class ToolDecodeGrammar(_Masks, BaseGrammarObject):
+    """Where one request's answer stands."""
+
+    def __init__(self, constraint: Constraint, backend: ToolDecodeBackend, key: tuple[str, str], stats: GrammarStats) -> None:
+        super().__init__()
+        self._answer = Answer(constraint.renew(), backend.vocabulary)
+        self._backend = backend
+        self._key = key
+        self.grammar_stats = stats
+
+    def accept_token(self, token: int) -> None:
+        """ValueError for a token that is not allowed; what comes behind an end changes nothing."""
+        if not self._answer.accept(token):
+            raise ValueError(f"Token {token} is not allowed by the {self._key[0]} {self._key[1][:200]!r}")
+        self.current_token = token
+
+    def rollback(self, k: int) -> None:
+        self._answer.rollback(k)
+
+    def is_terminated(self) -> bool:
+        return self._answer.is_terminated
+
+    def copy(self) -> ToolDecodeGrammar:
+        """The same for another request, from the beginning."""
+        stats = dataclasses.replace(self.grammar_stats, is_cache_hit=True, tree_traversal_time=[])
+        return ToolDecodeGrammar(self._answer.constraint, self._backend, self._key, stats)
+
+    def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
+        self._answer.fill(array_of(vocab_mask), idx)
+
+    @staticmethod
+    def fill_vocab_mask_batched(entries: Sequence[GrammarRow], vocab_mask: torch.Tensor) -> None:
+        """The masks of a batch in one call, on several threads where it is a large one."""
+        own = [entry for entry in entries if type(entry.grammar) is ToolDecodeGrammar]
+        if own:
+            answers = [entry.grammar._answer for entry in own]
+            array = array_of(vocab_mask)
+            pool = own[0].grammar._backend.pool if len(own) >= 64 else None
+            fill_masks([answer.constraint for answer in answers], [answer.state for answer in answers], array,
+                       [entry.row for entry in own], pool)
+        if len(own) < len(entries):  # such as those that wait for the end of reasoning
+            for entry in entries:
+                if type(entry.grammar) is not ToolDecodeGrammar:
+                    entry.grammar.fill_vocab_mask(vocab_mask, entry.row)
+
+    def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
+        """The text that every answer goes on with, up to its last whole character."""
+        text = self._answer.forced().decode("utf-8", "ignore")
+        return ([], text) if text else None
+
+    def jump_forward_str_state(self, helper: tuple[list[int], str]) -> tuple[str, int]:
+        return helper[1], -1
+
+    def jump_and_retokenize(self, old_output_ids: list[int], new_output_ids: list[int], next_state: int) -> None:
+        """Goes back to where the outputs part, and on by the new one; ValueError where that is not allowed."""
+        same = 0
+        while same < min(len(old_output_ids), len(new_output_ids)) and old_output_ids[same] == new_output_ids[same]:
+            same += 1
+        self.rollback(len(old_output_ids) - same)
+        for token in new_output_ids[same:]:
+            self.accept_token(token)
+
+    def __repr__(self) -> str:
+        return f"ToolDecodeGrammar({self._key[0]}, {self._key[1][:80]!r})"
+
+
+def _with_schemas(tag: Any) -> Any:
+    """A structural tag where a schema that is null is any value, as SGLang's requests have it."""
+    if isinstance(tag, list):
+        return [_with_schemas(one) for one in tag]
+    if not isinstance(tag, dict):
+        return tag
+    tag = {key: value if key in ("schema", "json_schema") else _with_schemas(value) for key, value in tag.items()}
+    for key in ("schema", "json_schema"):
+        if key in tag and tag[key] is None:
+            tag[key] = {}
+    return tag
+
+
+class ToolDecodeBackend(_Masks, BaseGrammarBackend):
+    """What a scheduler's requests share: the vocabulary, and the constraints that were asked for last.
+
+    whitespace: most bytes of optional white space in JSON. threads: how many write the masks of a large batch.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, *, whitespace: int = 40, threads: int = 2) -> None:
+        super().__init__()
+        self.vocabulary = vocabulary
+        self.pool = ThreadPool(threads - 1) if threads > 1 else None
+        self._whitespace = whitespace
+
+    def _dispatch(self, kind: str, text: str, name: str) -> BaseGrammarObject:
+        try:
+            constraint = build(self.vocabulary, kind, text, self._whitespace)
+        except ValueError as error:  # tooldecode.Error is one
+            return InvalidGrammarObject(str(error))
+        return ToolDecodeGrammar(constraint, self, (kind, text), GrammarStats(dispatch_type=name))
+
+    def dispatch_json(self, key_string: str) -> BaseGrammarObject:
+        return self._dispatch("json", "{}" if key_string == "$$ANY$$" else key_string, "json")
+
+    def dispatch_regex(self, key_string: str) -> BaseGrammarObject:
+        return self._dispatch("regex", key_string, "regex")
+
+    def dispatch_ebnf(self, key_string: str) -> BaseGrammarObject:
+        return self._dispatch("grammar", key_string, "ebnf")
+
+    def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
+        try:
+            text = json.dumps(_with_schemas(json.loads(key_string)), ensure_ascii=False)
+        except (ValueError, RecursionError) as error:
+            return InvalidGrammarObject(f"structural tag: {error}")
+        return self._dispatch("structural_tag", text, "structural_tag")
+
+    @property
+    def is_support_token_filter(self) -> bool:
+        return True
+
+    @staticmethod
+    def set_token_filter(vocab_mask: torch.Tensor, token_ids: Sequence[int], batch_idx: int, is_allowed: bool = True,
+                         reset_vocab_mask: bool = True) -> None:
+        """Allows some tokens in a row, or forbids them; `reset_vocab_mask`: and nothing else, or nothing but them."""
+        from sglang.srt.constrained.torch_ops.token_filter_torch_ops import set_token_filter_torch
+
+        set_token_filter_torch(vocab_mask, list(token_ids), batch_idx, is_allowed=is_allowed,
+                               reset_vocab_mask=reset_vocab_mask)
+
+
+def create(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Collection[int] | None) -> BaseGrammarBackend:
+    """The backend of a scheduler, within SGLang's own wrapper for reasoning where the server has a parser for it."""
+    from sglang.srt.runtime_context import get_serving
+
+    serving = get_serving()
+    most = serving.constrained_json_max_whitespace_cnt
+    whitespace = 0 if serving.constrained_json_disable_any_whitespace else 40 if most is None else most
+    ends = set(eos_token_ids or ()) or {tokenizer.eos_token_id}
+    backend: BaseGrammarBackend = ToolDecodeBackend(
+        vocabulary_of(tokenizer, vocab_size, ends), whitespace=whitespace,
+        threads=int(os.environ.get("TOOLDECODE_THREADS", "2")))
+    # SGLang wraps only the backends that are its own.
+    if serving.reasoning_parser:
+        from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend
+        from sglang.srt.parser.reasoning_parser import ReasoningParser
+
+        parser = ReasoningParser(model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer)
+        if parser.detector.get_think_end_token_ids(tokenizer):
+            backend = ReasonerGrammarBackend(backend, parser, tokenizer,
+                                             enable_strict_thinking=serving.enable_strict_thinking)
+    return backend
+
+
+def register() -> None:
+    """Makes the backend known to the SGLang of this process; more than once does no more."""
+    from sglang.srt.arg_groups.choices import GRAMMAR_BACKEND_CHOICES, add_grammar_backend_choices
+
+    register_grammar_backend(NAME, create)
+    if NAME not in GRAMMAR_BACKEND_CHOICES:
+        add_grammar_backend_choices([NAME])

@@ -1,0 +1,237 @@
+"""For vLLM 0.33: structured outputs by tooldecode, as a backend of its own name.
+
+    vllm serve MODEL --structured-outputs-config.backend tooldecode
+
+vLLM finds `register` by its entry point in every process. Options, each with a default, are a dictionary under the key
+"tooldecode" of --additional-config: `whitespace`, most bytes of optional white space in JSON (40), and `memory_bytes`,
+which bounds what masks and states take (512 MiB).
+"""
+from __future__ import annotations
+
+import collections
+import functools
+import logging
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vllm.v1.structured_output.backend_types import (
+    StructuredOutputBackend,
+    StructuredOutputGrammar,
+    StructuredOutputOptions,
+)
+
+from . import Constraint
+from ._engine import Answer, array_of, build, vocabulary_of
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["NAME", "ToolDecodeBackend", "ToolDecodeGrammar", "register"]
+
+NAME = "tooldecode"
+VERSIONS = ("0.33.",)  # those whose hooks are known
+_MOST_KNOWN = 256  # constraints, as requests often ask for the same
+
+logger = logging.getLogger("vllm.tooldecode")
+
+_KINDS = {
+    StructuredOutputOptions.JSON: "json",
+    StructuredOutputOptions.JSON_OBJECT: "json",
+    StructuredOutputOptions.REGEX: "regex",
+    StructuredOutputOptions.GRAMMAR: "grammar",
+    StructuredOutputOptions.CHOICE: "choice",
+    StructuredOutputOptions.STRUCTURAL_TAG: "structural_tag",
+}
+
+
+class ToolDecodeGrammar(StructuredOutputGrammar):
+    """Where one request's answer stands."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+
+    def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
+        """Goes on by all of the tokens, or, where one is not allowed, stays and says False. Those behind an end are
+        let pass."""
+        answer = self._answer
+        for i, token in enumerate(tokens):
+            if not answer.accept(token):
+                answer.rollback(i)
+                logger.error("Token %s is not allowed in request %s", token, request_id)
+                return False
+        return True
+
+    def validate_tokens(self, tokens: list[int]) -> list[int]:
+        return tokens[: self._answer.allowed(tokens)]
+
+    def rollback(self, num_tokens: int) -> None:
+        self._answer.rollback(num_tokens)
+
+    def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
+        self._answer.fill(array_of(bitmask), batch_index)
+
+    def is_terminated(self) -> bool:
+        return self._answer.is_terminated
+
+    def reset(self) -> None:
+        self._answer.reset()
+
+
+@dataclass
+class ToolDecodeBackend(StructuredOutputBackend):
+    """What an engine's requests share: the vocabulary, and the constraints that were asked for last."""
+
+    def __post_init__(self) -> None:
+        config = getattr(self.vllm_config, "additional_config", None)
+        options = dict((config.get(NAME) if isinstance(config, dict) else None) or {})
+        self._whitespace = options.pop("whitespace", 40)
+        memory_bytes = options.pop("memory_bytes", 0)
+        if options:
+            raise ValueError(f"additional_config/{NAME}/{next(iter(options))}: unknown; "
+                             "the options are whitespace and memory_bytes")
+        self.vocabulary = vocabulary_of(self.tokenizer, self.vocab_size, self._end_tokens(), memory_bytes)
+        self._known: collections.OrderedDict[tuple[str, str], Constraint] = collections.OrderedDict()
+        self._lock = threading.Lock()  # as several threads compile
+
+    def _end_tokens(self) -> set[int]:
+        # As SamplingParams.all_stop_token_ids has them for a request that adds none.
+        ends = {self.tokenizer.eos_token_id}
+        more = self.vllm_config.model_config.try_get_generation_config().get("eos_token_id")
+        ends.update([more] if isinstance(more, int) else more or ())
+        return ends - {None}
+
+    def compile_grammar(self, request_type: StructuredOutputOptions, grammar_spec: str,
+                        stop_token_ids: set[int] | None = None) -> ToolDecodeGrammar:
+        """Error, a ValueError, for what is no constraint; vLLM then fails this request."""
+        if request_type is StructuredOutputOptions.JSON_OBJECT:
+            grammar_spec = '{"type": "object"}'
+        key = _KINDS[request_type], grammar_spec
+        with self._lock:
+            constraint = self._known.get(key)
+            if constraint is not None:
+                self._known.move_to_end(key)
+        if constraint is None:
+            constraint = build(self.vocabulary, *key, self._whitespace)
+            with self._lock:
+                self._known[key] = constraint
+                if len(self._known) > _MOST_KNOWN:
+                    self._known.popitem(last=False)
+        return ToolDecodeGrammar(Answer(constraint.renew(), self.vocabulary, stop_token_ids))
+
+    def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
+        import torch
+
+        return torch.full((max_num_seqs, self.vocabulary.mask_words), -1, dtype=torch.int32)
+
+    def destroy(self) -> None:
+        self._known.clear()
+
+
+# -------------------------------------------------------------------------------------------------------- what is hooked
+
+
+def _hook(owner: type, name: str) -> Any:
+    """Replaces a method by a function of the one before and its arguments, once."""
+    def replace(function):
+        before = getattr(owner, name)
+        if not hasattr(before, "_tooldecode"):
+            @functools.wraps(before)
+            def hooked(*arguments, **named):
+                return function(before, *arguments, **named)
+            hooked._tooldecode = True
+            setattr(owner, name, hooked)
+        return function
+    return replace
+
+
+def _accept_name() -> None:
+    """`StructuredOutputsConfig.backend` takes the name."""
+    import typing
+
+    from pydantic.dataclasses import rebuild_dataclass
+    from vllm.config import VllmConfig, structured_outputs
+
+    known = typing.get_args(structured_outputs.StructuredOutputsBackend)
+    if NAME in known:
+        return
+    names = typing.Literal[(*known, NAME)]
+    config = structured_outputs.StructuredOutputsConfig
+    structured_outputs.StructuredOutputsBackend = names
+    config.__annotations__["backend"] = names
+    config.__dataclass_fields__["backend"].type = names
+    rebuild_dataclass(config, force=True)
+    rebuild_dataclass(VllmConfig, force=True)
+
+
+def _hook_requests() -> None:
+    """A front end gives its requests the name, after the checks that vLLM makes for every backend."""
+    from vllm.exceptions import VLLMValidationError
+    from vllm.sampling_params import SamplingParams, check_json_nesting
+
+    @_hook(SamplingParams, "_validate_structured_outputs")
+    def validate(before, self, model_config, structured_outputs_config, tokenizer):
+        asked = self.structured_outputs
+        if structured_outputs_config is None or asked is None or structured_outputs_config.backend != NAME:
+            return before(self, model_config, structured_outputs_config, tokenizer)
+
+        def refuse(why: str):
+            raise VLLMValidationError(f"Structured outputs {why}")
+
+        if model_config.is_diffusion:
+            refuse("are not supported for diffusion language models")
+        if tokenizer is None:
+            refuse("need a tokenizer, and cannot be used with 'skip_tokenizer_init'")
+        if asked._backend not in (None, NAME):
+            refuse(f"of a request cannot have a backend of their own ('{asked._backend}'; the engine has '{NAME}')")
+        if isinstance(asked.choice, list) and not asked.choice:
+            refuse("choice: cannot be an empty list")
+        if asked.json_object is False:
+            refuse("json_object: must be true where it is given")
+        for field in ("json", "grammar", "structural_tag"):
+            value = getattr(asked, field)
+            if isinstance(value, str) and not value.strip():
+                refuse(f"{field}: cannot be an empty text")
+        check_json_nesting(asked.json)
+        check_json_nesting(asked.structural_tag, structural_tag=True)
+        asked._backend = NAME
+
+
+def _hook_engine() -> None:
+    """The engine's manager, and offline beam search, make this backend where a request has the name."""
+    from vllm.entrypoints.generate.beam_search.offline import BeamSearchOfflineMixin
+    from vllm.v1.structured_output import StructuredOutputManager
+    from vllm.v1.structured_output.request import get_structured_output_key
+
+    @_hook(StructuredOutputManager, "grammar_init")
+    def grammar_init(before, self, request):
+        asked = request.structured_output_request
+        if asked is not None and self.backend is None and asked.params._backend == NAME:
+            self.backend = ToolDecodeBackend(self.vllm_config, tokenizer=self.tokenizer,
+                                             vocab_size=self.vllm_config.model_config.get_vocab_size())
+            self.backend_name = NAME
+        return before(self, request)
+
+    @_hook(BeamSearchOfflineMixin, "_init_beam_search_structured_output")
+    def init_beam_search(before, self, structured_outputs, tokenizer):
+        config = self.llm_engine.vllm_config
+        if (structured_outputs._backend or config.structured_outputs_config.backend) != NAME:
+            return before(self, structured_outputs, tokenizer)
+        backend = ToolDecodeBackend(config, tokenizer=tokenizer, vocab_size=self.model_config.get_vocab_size())
+        return backend, get_structured_output_key(structured_outputs), backend.allocate_token_bitmask(1)
+
+
+def register() -> None:
+    """Makes the backend known to the vLLM of this process; more than once does no more.
+
+    Under a version of vLLM that it does not know it says so in an error of the log, and leaves vLLM as it is.
+    """
+    from vllm.version import __version__ as version
+
+    if not version.startswith(VERSIONS):
+        logger.error("Structured outputs backend '%s' is not available: it is for vLLM %s, and this is %s", NAME,
+                     " and ".join(one + "x" for one in VERSIONS), version)
+        return
+    _accept_name()
+    _hook_requests()
+    _hook_engine()

@@ -1,0 +1,50 @@
+"""What the tests of both engines ask for, and how they judge what comes."""
+import json
+import random
+import re
+
+import numpy as np
+
+SCHEMA = {"type": "object", "properties": {"city": {"enum": ["Paris", "Rome"]}, "days": {"type": "integer", "maximum": 99},
+                                           "note": {"type": "string", "maxLength": 9}},
+          "required": ["city", "days"], "additionalProperties": False}
+TAG = {"type": "structural_tag", "format": {
+    "type": "tag", "begin": "<call>", "content": {"type": "json_schema", "json_schema": SCHEMA}, "end": "</call>"}}
+OLD_TAG = {"type": "structural_tag", "triggers": ["<f="], "structures": [
+    {"begin": "<f=a>", "schema": SCHEMA, "end": "</f>"}, {"begin": "<f=b>", "schema": None, "end": "</f>"}]}
+CHOICES = ["positive", "negative", 'with "quotes"\n']
+EBNF = 'root ::= "yes" | "no" ("," digits)\ndigits ::= [0-9]{1,3}'
+REGEX = "[a-f]{2,5}-[0-9]{3}"
+
+
+def conforms(text: str) -> bool:
+    value = json.loads(text)
+    return (value["city"] in ("Paris", "Rome") and isinstance(value["days"], (int, float)) and value["days"] <= 99
+            and set(value) <= {"city", "days", "note"} and len(value.get("note", "")) <= 9)
+
+
+def inside(text: str, begin: str, end: str) -> str:
+    assert text.startswith(begin) and text.endswith(end), text
+    return text[len(begin) : -len(end)]
+
+
+JUDGES = {
+    "json": conforms,
+    "regex": lambda text: re.fullmatch(REGEX, text) is not None,
+    "ebnf": lambda text: re.fullmatch("yes|no,[0-9]{1,3}", text) is not None,
+    "choice": lambda text: text in CHOICES,
+    "structural_tag": lambda text: conforms(inside(text, "<call>", "</call>")),
+}
+
+
+def allowed(row: np.ndarray) -> np.ndarray:
+    """The tokens of a mask."""
+    return np.flatnonzero(np.unpackbits(np.ascontiguousarray(row).view(np.uint8), bitorder="little"))
+
+
+def draw(row: np.ndarray, dice: random.Random, ends: list[int]) -> int:
+    """A token of a mask, as a sampler takes it: an end where it may, so that texts are short."""
+    tokens = allowed(row)
+    mine = [token for token in tokens if int(token) in ends]
+    assert len(tokens), "nothing is allowed"
+    return int(dice.choice(mine if mine and dice.random() < 0.8 else tokens))
