@@ -18,7 +18,7 @@
 
 namespace tooldecode {
 
-/// Calls whose names stand outside the JSON: DeepSeek, Kimi K2, Mistral and ReAct.
+/// Calls whose names stand outside the JSON: DeepSeek, Kimi K2, Mistral, Functionary and ReAct.
 ///
 /// Text may precede the calls. The delimiters are text to `write` and `parse`; a vocabulary may
 /// have them as control tokens or not. White space may stand around the arguments and between
@@ -57,6 +57,8 @@ struct DelimitedCall {
   /// Mistral since 2025: `[TOOL_CALLS]f[ARGS]{...}`, or with `[CALL_ID]` and nine letters or digits
   /// behind the name, which are not kept.
   [[nodiscard]] static DelimitedCall mistral();
+  /// `<function=f>{...}</function>`.
+  [[nodiscard]] static DelimitedCall functionary_3_1();
   /// Where a call is required, a thought before it is ChoiceOptions' `reasoning` of `Thought:` and
   /// a line's end.
   [[nodiscard]] static DelimitedCall react();
@@ -91,8 +93,6 @@ struct DelimitedCall {
   [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
       Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
       const ChoiceOptions& options) const;
-  // One to nine digits.
-  static NodeId number(Grammar& grammar);
 
   // Whether the calls end here, and with them their section.
   [[nodiscard]] bool is_over(tools::ValueReader& reader) const;

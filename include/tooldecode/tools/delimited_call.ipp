@@ -74,6 +74,10 @@ TOOLDECODE_INLINE DelimitedCall DelimitedCall::mistral() {
   return {"", "[TOOL_CALLS]", "[ARGS]", "", "", "", false, false, "[CALL_ID]"};
 }
 
+TOOLDECODE_INLINE DelimitedCall DelimitedCall::functionary_3_1() {
+  return {"", "<function=", ">", "</function>", "", ""};
+}
+
 TOOLDECODE_INLINE DelimitedCall DelimitedCall::react() {
   return {"",
           "Action: ",
@@ -199,7 +203,7 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> DelimitedCall::nam
     const auto arguments = [&](Grammar& part) {
       SchemaCompiler compiler(part, tool.parameters, written);
       const NodeId opening =
-          numbered ? part.sequence({number(part), tools::delimiter(part, middle)}) : part.empty();
+          numbered ? part.sequence({tools::call_number(part), tools::delimiter(part, middle)}) : part.empty();
       return part.sequence({opening, compiler.whitespace(),
                             part.tagged(tools::mark::arguments,
                                         compiler.value(tool.parameters, tool.parameters_pointer)),
@@ -215,13 +219,6 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> DelimitedCall::nam
     }
   }
   return result;
-}
-
-TOOLDECODE_INLINE NodeId DelimitedCall::number(Grammar& grammar) {
-  std::vector<text::Dfa::Row> rows(2);
-  for (unsigned b = '0'; b <= '9'; ++b) rows[0].next[b] = rows[1].next[b] = 1;
-  rows[0].boundary = rows[1].boundary = rows[1].accepting = true;
-  return grammar.lexeme(std::make_shared<const text::Dfa>(std::move(rows)), {1, 9});
 }
 
 TOOLDECODE_INLINE bool DelimitedCall::is_over(tools::ValueReader& reader) const {
