@@ -246,6 +246,7 @@ const std::vector<Format>& formats() {
       format("command-r7b", JsonCall::command_r7b(), 0),
       format("command-r-plus", JsonCall::command_r_plus(), 0),
       format("functionary-3.1", DelimitedCall::functionary_3_1(), 0),
+      format("functionary-3.2", DelimitedCall::functionary_3_2(), 0),
       format("toolken", PositionalCall::toolken(), 0, false, true),
       format("tooldec", PositionalCall::tool_dec(), 1, false, true),
   };

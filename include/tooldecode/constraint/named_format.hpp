@@ -66,11 +66,11 @@ template <class F>
 [[nodiscard]] inline const std::vector<NamedFormat>& named_formats() {
   static const std::vector<NamedFormat> all{
       make_named_format("python", PythonCall{}),
+      make_named_format("hermes", JsonCall::hermes()),
+      make_named_format("llama", JsonCall::llama()),
       make_named_format("lfm2", PythonCall::lfm2()),
       make_named_format("llama-4", PythonCall::llama_4()),
       make_named_format("olmo-3", PythonCall::olmo_3()),
-      make_named_format("hermes", JsonCall::hermes()),
-      make_named_format("llama", JsonCall::llama()),
       make_named_format("mistral", JsonCall::mistral()),
       make_named_format("json", JsonCall::bare()),
       make_named_format("json-list", JsonCall::bare_list()),
@@ -95,6 +95,7 @@ template <class F>
       make_named_format("kimi-k2", DelimitedCall::kimi_k2()),
       make_named_format("harmony", HarmonyCall{}, HarmonyCall::analysis()),
       make_named_format("functionary-3.1", DelimitedCall::functionary_3_1()),
+      make_named_format("functionary-3.2", DelimitedCall::functionary_3_2()),
       make_named_format("react", DelimitedCall::react()),
       make_named_format("qwen3-coder", XmlCall::qwen3_coder()),
       make_named_format("glm", XmlCall::glm()),

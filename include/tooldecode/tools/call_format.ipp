@@ -116,7 +116,9 @@ class AnswerBuilder {
       text.without.insert(text.without.end(), delimiters.begin(), delimiters.end());
     }
     if (is_framed()) {
+      if (parts_.frame.end.empty()) text.not_first.push_back(parts_.frame.begin);
       for (const std::string* delimiter : {&parts_.frame.begin, &parts_.frame.end}) {
+        if (parts_.frame.end.empty()) continue;
         const auto spellings = tools::delimiter_spellings(*delimiter);
         text.without.insert(text.without.end(), spellings.begin(), spellings.end());
       }
@@ -152,9 +154,10 @@ class AnswerBuilder {
   [[nodiscard]] NodeId in_calls(NodeId calls) {
     return grammar_.tagged(CallGrammar::tool_mode, calls);
   }
-  [[nodiscard]] NodeId any_calls() {
+  [[nodiscard]] NodeId any_calls(bool behind_text = false) {
     std::vector<NodeId> ways;
     for (const CallOpening& opening : parts_.openings) {
+      if (behind_text && opening.only_at_start) continue;
       ways.push_back(
           grammar_.sequence({tools::delimiter(grammar_, opening.delimiter), opening.calls}));
     }
@@ -202,7 +205,7 @@ class AnswerBuilder {
                            tools::delimiter(grammar_, frame.end), space_});
     std::vector<NodeId> then{
         grammar_.optional(tools::delimiter(grammar_, frame.last))};
-    if (has_tools_) then.push_back(in_calls(any_calls()));
+    if (has_tools_) then.push_back(in_calls(any_calls(true)));
     ways.push_back(grammar_.sequence({framed, grammar_.choice(std::move(then))}));
   }
 

@@ -25,7 +25,7 @@ struct ReasoningDelimiters {
 /// What stands around free text where a format marks it, before calls and in an answer without any.
 struct TextFrame {
   std::string begin{};  ///< empty: text is not marked
-  std::string end{};
+  std::string end{};    ///< empty: the text ends with the answer, or where calls begin
   std::string last{};  ///< may end an answer without calls
 };
 
