@@ -7,7 +7,6 @@
 #include <optional>
 #include <random>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <tooldecode/constraint/call_stream.hpp>
@@ -188,16 +187,15 @@ struct Format {
 };
 
 template <class F>
-Format format(std::string name, F f, int marks, bool parallel = true, bool in_order = false) {
+Format format(std::string name, F f, int marks, bool parallel = true, bool in_order = false,
+              std::string before_calls = "Let me see.\n") {
   return {std::move(name),
           std::string(f.trigger()),
           marks,
           f.only_at_start(),
           parallel,
           in_order,
-          std::is_same_v<F, HarmonyCall>
-              ? "<|channel|>commentary<|message|>Let me see.\n<|end|><|start|>assistant"
-              : "Let me see.\n",
+          before_calls,
           [f](const VocabularyIndex& cache, const ToolSet& tools, const ChoiceOptions& options) {
             return ToolCallFSM(cache, tools, f, options);
           }};
@@ -215,7 +213,8 @@ const std::vector<Format>& formats() {
       format("deepseek v3", DelimitedCall::deepseek_v3(), 3),
       format("deepseek v3.1", DelimitedCall::deepseek_v3_1(), 3),
       format("kimi", DelimitedCall::kimi_k2(), 3),
-      format("harmony", HarmonyCall{}, 4),
+      format("harmony", HarmonyCall{}, 4, true, false,
+             "<|channel|>commentary<|message|>Let me see.\n<|end|><|start|>assistant"),
       format("react", DelimitedCall::react(), 0, false),
       format("qwen3-coder", XmlCall::qwen3_coder(), 2),
       format("glm", XmlCall::glm(), 2),
@@ -246,7 +245,8 @@ const std::vector<Format>& formats() {
       format("command-r7b", JsonCall::command_r7b(), 0),
       format("command-r-plus", JsonCall::command_r_plus(), 0),
       format("functionary-3.1", DelimitedCall::functionary_3_1(), 0),
-      format("functionary-3.2", DelimitedCall::functionary_3_2(), 0),
+      format("functionary-3.2", DelimitedCall::functionary_3_2(), 0, true, false,
+             "all\nLet me see.>>>"),
       format("toolken", PositionalCall::toolken(), 0, false, true),
       format("tooldec", PositionalCall::tool_dec(), 1, false, true),
   };

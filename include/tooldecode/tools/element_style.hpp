@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tooldecode::tools {
 
@@ -43,7 +44,8 @@ struct ElementStyle {
   std::string after_item{};     ///< closes it, where it is not closed as an element is
   bool escapes = false;         ///< keys are written with XML's entities
   std::string never_in_text{};  ///< what no string holds; empty: `after_value`
-  std::string before_text{};    ///< opens a string
+  std::vector<std::string> excluded{};  ///< further texts that no string holds
+  std::string before_text{};            ///< opens a string
   std::string after_text{};     ///< closes it
   std::string separator{};      ///< between elements, and between items
   std::string before_list{};    ///< opens a list whose items are not elements

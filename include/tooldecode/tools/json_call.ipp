@@ -158,10 +158,17 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
   const NodeId body  = grammar.sequence({space, before_name(grammar, options),
                                          grammar.trie(names(grammar, tools, chosen, options))});
   const NodeId whole = grammar.sequence({grammar.literal("{"), body});
-  NodeId before      = gap;
+  // What the format writes, and with any white space around it.
+  const auto spaced = [&](std::string_view written) {
+    const NodeId as_it_is = tools::delimiter(grammar, written);
+    if (exact || written.empty()) return as_it_is;
+    return grammar.choice(
+        {as_it_is, grammar.sequence(
+                       {space, tools::delimiter(grammar, tools::trimmed(written)), space})});
+  };
+  NodeId before     = gap;
   if (list) {
-    const NodeId opened = exact ? grammar.literal(open)
-                                : grammar.sequence({grammar.literal(tools::trimmed(open)), space});
+    const NodeId opened = spaced(open);
     before              = begin.empty() ? space : grammar.sequence({gap, opened});
   }
   const bool is_open = begin.empty() && !list;  // the brace was the trigger
@@ -179,15 +186,9 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
     return {{std::string(trigger()), grammar.sequence({grammar.repeat(call, count, next), last}),
              only_at_start()}};
   }
-  const NodeId next =
-      exact ? grammar.literal(*between)
-            : grammar.sequence({space, grammar.literal(tools::trimmed(*between)), space});
-  const auto written  = [&](std::string_view delimiter) {
-    if (exact) return tools::delimiter(grammar, delimiter);
-    return grammar.sequence({space, tools::delimiter(grammar, tools::trimmed(delimiter))});
-  };
-  const NodeId closed = list ? written(close) : grammar.empty();
-  const NodeId ended  = grammar.sequence({closed, written(end), last});
+  const NodeId next = spaced(*between);
+  const NodeId closed = list ? spaced(close) : grammar.empty();
+  const NodeId ended  = grammar.sequence({closed, spaced(end), last});
   const auto bare    = [&] {
     const NodeId object = grammar.sequence({next, whole});
     return grammar.sequence(
