@@ -401,8 +401,8 @@ TEST_CASE("Whatever random tokens make of a format's marks is a checked call, or
             format.name == "kimi"          ? DelimitedCall::kimi_k2().ends_reasoning()
             : format.name == "deepseek-v4" ? XmlCall::deepseek_v4().ends_reasoning()
                                            : std::vector<std::string>();
-        const bool may_be_bare = format.name == "llama" || format.name == "llama-4" ||
-                                 format.name == "functionary-3.2";
+        const bool may_be_bare =
+            format.name == "llama" || format.name == "llama-4" || format.name == "functionary-3.2";
         const std::string answer =
             thinks ? tools::without_reasoning(walk.text, format.reasoning, ends) : walk.text;
         const auto begun = count_matches(answer, format.begins, format.at_start);

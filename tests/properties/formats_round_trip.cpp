@@ -478,8 +478,8 @@ TEST_CASE("What is written of conforming calls is accepted and reads back") {
         const bool speaks         = choice == ToolChoice::automatic && !format.only_at_start;
         if (speaks) text = format.before_calls + text;
         // Some marks end a block of reasoning.
-        const bool is_told = format.name != "kimi" && format.name != "harmony" &&
-                             format.name != "deepseek-v4";
+        const bool is_told =
+            format.name != "kimi" && format.name != "harmony" && format.name != "deepseek-v4";
         if (thinks) text = "<think>" + (is_told ? format.trigger : "") + "?</think>\n" + text;
         CAPTURE(text);
         const auto refusal = fsm.find_refusal(text);

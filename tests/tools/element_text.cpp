@@ -75,7 +75,7 @@ TEST_CASE("Lists and objects are elements where a style nests, their keys with e
 }
 
 TEST_CASE("Values stand between marks and signs where a style has no elements") {
-  const Json value = {{"a", Json::array({1, "x,y", nullptr, Json::object()})}, {"b_2", true}};
+  const Json value       = {{"a", Json::array({1, "x,y", nullptr, Json::object()})}, {"b_2", true}};
   const std::string text = "{a:[1,<|\"|>x,y<|\"|>,null,{}],b_2:true}";
   CHECK(written(gemma(), value) == text);
   CHECK(read(gemma(), text) == value);

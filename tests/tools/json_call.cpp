@@ -265,10 +265,12 @@ TEST_CASE("Each family's JSON is written as its template has it, and in no other
   }
 }
 
-TEST_CASE("A call's number may be missing where white space is free, and a name is an object's key") {
+TEST_CASE(
+    "A call's number may be missing where white space is free, and a name is an object's key") {
   const JsonCall command = JsonCall::command_r7b();
   const ToolSet tools    = ToolSet::parse(R"([{"name": "f"}])");
-  const std::string bare = "<|START_ACTION|>[{\"tool_name\": \"f\", \"parameters\": {}}]<|END_ACTION|>";
+  const std::string bare =
+      "<|START_ACTION|>[{\"tool_name\": \"f\", \"parameters\": {}}]<|END_ACTION|>";
   CHECK(command.parse(bare, tools) == std::vector<ToolCall>{{"f"}});
   CHECK(test::refused(command, tools, bare) == -1);
   CHECK(test::refused(command, tools, bare, {}) >= 0);

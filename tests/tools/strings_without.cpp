@@ -16,8 +16,7 @@ bool accepts(const char* schema, std::string_view text) {
   const Json document = Json::parse(schema);
   Grammar values, grammar;
   const NodeId value = SchemaCompiler(values, document, {}).value(document, "#");
-  const NodeId root =
-      grammar.append(values, value, tools::StringsWithout({"<|end|>", "<|sep|>"}));
+  const NodeId root  = grammar.append(values, value, tools::StringsWithout({"<|end|>", "<|sep|>"}));
   const grammar::Automaton machine(std::move(grammar), root);
   const auto state = machine.advance(0, text);
   return state && machine.is_accepting(*state);

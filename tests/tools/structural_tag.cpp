@@ -484,12 +484,12 @@ TEST_CASE("Strings of a schema hold none of the excluded texts, in every style")
   CHECK(accepts(json, R"({"a": "<|sep|"})"));
   CHECK_FALSE(accepts(json, R"({"a": "<|sep|>"})"));
   CHECK_FALSE(accepts(json, R"({"<|sep|>": 1})"));
-  const char* kimi = R"({"type": "json_schema", "style": "kimi_k3_xml", "excludes": ["<|sep|>"],
+  const char* kimi    = R"({"type": "json_schema", "style": "kimi_k3_xml", "excludes": ["<|sep|>"],
     "json_schema": {"type": "object", "properties": {
       "a": {"type": "string"}, "b": {"type": "array"}, "c": {"enum": ["x", "<|sep|>"]}}}})";
   const auto argument = [](const char* key, const char* type, const char* value) {
-    return "<|open|>argument key=\"" + std::string(key) + "\" type=\"" + type + "\"<|sep|>" + value +
-           "<|close|>argument<|sep|>";
+    return "<|open|>argument key=\"" + std::string(key) + "\" type=\"" + type + "\"<|sep|>" +
+           value + "<|close|>argument<|sep|>";
   };
   CHECK(accepts(kimi, argument("a", "string", "b")));
   CHECK(accepts(kimi, argument("b", "array", "[\"c\"]")));

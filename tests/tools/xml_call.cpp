@@ -89,7 +89,7 @@ TEST_CASE("Calls as Qwen3-Coder's template writes them") {
 
 TEST_CASE("Each family's calls are written as its template has them, and in no other white space") {
   const std::string_view query = "a \"b\"\n<c>";
-  const auto text_of = [&](std::string text) {
+  const auto text_of           = [&](std::string text) {
     for (std::size_t at = text.find("$Q"); at != std::string::npos; at = text.find("$Q")) {
       text.replace(at, 2, query);
     }
@@ -153,7 +153,8 @@ TEST_CASE("Each family's calls are written as its template has them, and in no o
     CHECK(refused(format, text + " x") >= 0);
     CHECK(format.write({}).empty());
     CHECK(format.parse("no call", documents()).empty());
-    const auto begin = text.find(format.section_begin.empty() ? format.begin : format.section_begin);
+    const auto begin =
+        text.find(format.section_begin.empty() ? format.begin : format.section_begin);
     CHECK(begin == 0);
     CHECK(error_of(format, text.substr(0, text.size() - 1)) != "none");
   }
@@ -163,11 +164,11 @@ TEST_CASE("Values tell what they are in a style of their own") {
   const ToolSet set = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
     "properties": {"any": {}, "either": {"type": ["string", "integer"]},
                    "inner": {"type": "object", "properties": {"x": {"type": "string"}}}}}}])");
-  for (const XmlCall& format : {XmlCall::deepseek_v3_2(), XmlCall::kimi_k3(), XmlCall::gemma_4(),
-                                XmlCall::cohere()}) {
-    for (const Json& value : {Json("5"), Json(5), Json(-2.5), Json(true), Json(nullptr), Json("null"),
-                              Json::array(), Json::array({1, "1", Json::array()}), Json::object(),
-                              Json{{"key", Json::array({Json{{"b", "c"}}})}}}) {
+  for (const XmlCall& format :
+       {XmlCall::deepseek_v3_2(), XmlCall::kimi_k3(), XmlCall::gemma_4(), XmlCall::cohere()}) {
+    for (const Json& value : {Json("5"), Json(5), Json(-2.5), Json(true), Json(nullptr),
+                              Json("null"), Json::array(), Json::array({1, "1", Json::array()}),
+                              Json::object(), Json{{"key", Json::array({Json{{"b", "c"}}})}}}) {
       const std::vector<ToolCall> calls{{"f", {{"any", value}}}};
       const std::string text = format.write(calls, set);
       CAPTURE(text);
@@ -188,7 +189,7 @@ TEST_CASE("Values tell what they are in a style of their own") {
 
 TEST_CASE("Calls in a section are numbered as they come, and any number is read") {
   const XmlCall format = XmlCall::kimi_k3();
-  const auto call = [](const char* index) {
+  const auto call      = [](const char* index) {
     return "<|open|>tools<|sep|><|open|>call tool=\"now\" index=\"" + std::string(index) +
            "\"<|sep|><|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>";
   };
@@ -200,8 +201,8 @@ TEST_CASE("Calls in a section are numbered as they come, and any number is read"
 }
 
 TEST_CASE("Text in marks of its own is text, before calls and alone") {
-  const XmlCall format  = XmlCall::kimi_k3();
-  const std::string say = "<|open|>response<|sep|>Hm.<|close|>response<|sep|>";
+  const XmlCall format    = XmlCall::kimi_k3();
+  const std::string say   = "<|open|>response<|sep|>Hm.<|close|>response<|sep|>";
   const std::string empty = "<|open|>response<|sep|><|close|>response<|sep|>";
   const std::string call  = format.write(std::vector<ToolCall>{{"now"}});
   CHECK(refused(format, say) == -1);
@@ -222,10 +223,10 @@ TEST_CASE("Text in marks of its own is text, before calls and alone") {
 }
 
 TEST_CASE("A call of DeepSeek V4 ends a block of reasoning that nothing else ends") {
-  const XmlCall format    = XmlCall::deepseek_v4();
-  const std::string call  = format.write(std::vector<ToolCall>{{"now"}});
-  ChoiceOptions options   = test::loose();
-  options.reasoning       = tools::ReasoningDelimiters{.begin = ""};
+  const XmlCall format   = XmlCall::deepseek_v4();
+  const std::string call = format.write(std::vector<ToolCall>{{"now"}});
+  ChoiceOptions options  = test::loose();
+  options.reasoning      = tools::ReasoningDelimiters{.begin = ""};
   CHECK(refused(format, "Hm.\n\n" + call, options) == -1);
   CHECK(refused(format, "Hm.</think>\n\n" + call, options) == -1);
   CHECK(refused(XmlCall::deepseek_v3_2(),

@@ -129,9 +129,9 @@ class AnswerBuilder {
   // What stands around text, if there is none.
   [[nodiscard]] NodeId empty_frame() {
     if (!is_framed()) return grammar_.empty();
-    return grammar_.optional(grammar_.sequence({tools::delimiter(grammar_, parts_.frame.begin),
-                                                tools::delimiter(grammar_, parts_.frame.end),
-                                                space_}));
+    return grammar_.optional(
+        grammar_.sequence({tools::delimiter(grammar_, parts_.frame.begin),
+                           tools::delimiter(grammar_, parts_.frame.end), space_}));
   }
   void use_schema(const ChoiceOptions& options) {
     if (parts_.texts) {
@@ -203,8 +203,7 @@ class AnswerBuilder {
     const NodeId framed =
         grammar_.sequence({space_, tools::delimiter(grammar_, frame.begin), free_text(beside_),
                            tools::delimiter(grammar_, frame.end), space_});
-    std::vector<NodeId> then{
-        grammar_.optional(tools::delimiter(grammar_, frame.last))};
+    std::vector<NodeId> then{grammar_.optional(tools::delimiter(grammar_, frame.last))};
     if (has_tools_) then.push_back(in_calls(any_calls(true)));
     ways.push_back(grammar_.sequence({framed, grammar_.choice(std::move(then))}));
   }

@@ -44,8 +44,8 @@ struct DelimitedCall {
                           ///< a block of reasoning
   std::string id = "";    ///< between the name and `middle` may be this and a name of the call
   std::string foreign =
-      "";  ///< a pattern: what other readers take for a delimiter, in no free text
-  bool bare_first = false;      ///< the prompt has the first `begin`: a call begins with its name
+      "";                   ///< a pattern: what other readers take for a delimiter, in no free text
+  bool bare_first = false;  ///< the prompt has the first `begin`: a call begins with its name
   tools::TextFrame response{};  ///< what may stand around text
 
   /// What values are written in.

@@ -179,8 +179,8 @@ TOOLDECODE_INLINE std::vector<CallOpening> DelimitedCall::openings(
                                   space, delimiter});
     calls = grammar.repeat(name, options.calls(), next);
     if (bare_first) {
-      more = grammar.repeat(grammar.sequence({next, name}), options.further_calls(),
-                            grammar.empty());
+      more =
+          grammar.repeat(grammar.sequence({next, name}), options.further_calls(), grammar.empty());
     }
   }
   std::vector<CallOpening> result{{std::string(opening), grammar.sequence({section, calls, last})}};
@@ -237,10 +237,17 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> DelimitedCall::nam
   for (const std::size_t i : chosen) {
     const Tool& tool = tools[i];
     tools::refuse_tool(tool, tools::why_not_carried(tool.name, delimiters, middle));
+    if (bare_first && tools::has_outer_space(tool.name)) {
+      tools::refuse_tool(tool, "white space stands around it");
+    }
+    if (bare_first && tool.name + middle == response.begin) {
+      tools::refuse_tool(tool, "text begins so");
+    }
     const auto arguments = [&](Grammar& part) {
       SchemaCompiler compiler(part, tool.parameters, written);
       const NodeId opening =
-          numbered ? part.sequence({tools::call_number(part), tools::delimiter(part, middle)}) : part.empty();
+          numbered ? part.sequence({tools::call_number(part), tools::delimiter(part, middle)})
+                   : part.empty();
       return part.sequence({opening, compiler.whitespace(),
                             part.tagged(tools::mark::arguments,
                                         compiler.value(tool.parameters, tool.parameters_pointer)),

@@ -46,9 +46,9 @@ struct ElementStyle {
   std::string never_in_text{};  ///< what no string holds; empty: `after_value`
   std::vector<std::string> excluded{};  ///< further texts that no string holds
   std::string before_text{};            ///< opens a string
-  std::string after_text{};     ///< closes it
-  std::string separator{};      ///< between elements, and between items
-  std::string before_list{};    ///< opens a list whose items are not elements
+  std::string after_text{};             ///< closes it
+  std::string separator{};              ///< between elements, and between items
+  std::string before_list{};            ///< opens a list whose items are not elements
   std::string after_list{};
   std::string before_object{};  ///< opens an object inside another one
   std::string after_object{};
@@ -66,8 +66,8 @@ struct ElementStyle {
   [[nodiscard]] std::string read_key(std::string_view written) const;
   /// Whether a key is told from what else may stand in its place, if nothing stands before it.
   [[nodiscard]] bool carries_bare(std::string_view key) const noexcept {
-    return !before_key.empty() || (!key.empty() && key.find_first_of(" \t\r\n\v\f,:{}[]<>\"") ==
-                                                       std::string_view::npos);
+    return !before_key.empty() ||
+           (!key.empty() && key.find_first_of(" \t\r\n\v\f,:{}[]<>\"") == std::string_view::npos);
   }
   /// What ends a string, and is in none.
   [[nodiscard]] const std::string& text_end() const noexcept {

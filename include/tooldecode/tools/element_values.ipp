@@ -224,7 +224,7 @@ TOOLDECODE_INLINE NodeId ElementValues::text(const schema::Form& form, const std
   const bool is_open =
       std::find(form.texts.begin(), form.texts.end(), schema::StringForm{}) != form.texts.end();
   schema::Form texts;
-  texts.texts       = is_open ? std::vector<schema::StringForm>{{}} : form.texts;
+  texts.texts = is_open ? std::vector<schema::StringForm>{{}} : form.texts;
   const NodeId node =
       grammar_.sequence({delimiter(grammar_, style_.before_text),
                          plain_.value(reader_, reader_.forms.add(std::move(texts)), place),

@@ -26,7 +26,7 @@ struct ReasoningDelimiters {
 struct TextFrame {
   std::string begin{};  ///< empty: text is not marked
   std::string end{};    ///< empty: the text ends with the answer, or where calls begin
-  std::string last{};  ///< may end an answer without calls
+  std::string last{};   ///< may end an answer without calls
 };
 
 /// What free text is: any bytes and no control tokens, but for this.

@@ -43,10 +43,10 @@ struct JsonCall {
   bool bare_at_start  = false;  ///< calls that an answer begins with need no opening delimiter
   std::string call_id = "";     ///< the key of a name of the call, which may follow and is not kept
   std::string name    = "name";  ///< the key of the name; empty: the name is the arguments' key
-  std::string number  = "";      ///< the key of the call's number, which precedes the name as a text
-                                 ///< of digits and is not kept
-  std::string open    = "[";     ///< opens the array
-  std::string close   = "]";     ///< closes it
+  std::string number  = "";  ///< the key of the call's number, which precedes the name as a text
+                             ///< of digits and is not kept
+  std::string open  = "[";   ///< opens the array
+  std::string close = "]";   ///< closes it
   std::optional<std::string> before_end{};  ///< before a call's end; nothing: the separator
   tools::TextFrame response{};              ///< what may stand around text
 
@@ -117,7 +117,9 @@ struct JsonCall {
   [[nodiscard]] ToolCall parse_call(tools::ValueReader& reader) const;
   // What precedes the name in a call's object, and the name's key.
   [[nodiscard]] NodeId before_name(Grammar& grammar, const ChoiceOptions& options) const;
-  [[nodiscard]] const std::string& before_last() const { return before_end ? *before_end : separator; }
+  [[nodiscard]] const std::string& before_last() const {
+    return before_end ? *before_end : separator;
+  }
   // Calls between one pair of delimiters, to the end of the text.
   void parse_all(tools::ValueReader& reader, std::vector<ToolCall>& calls) const;
 };

@@ -153,20 +153,20 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
   const schema::Spellings text(grammar, text::ValueSyntax::json, options.whitespace);
   const NodeId space = text.space();
   // With whitespace 0 the delimiters' own separators stand where whitespace may.
-  const bool exact   = options.whitespace == 0;
-  const NodeId gap   = exact ? grammar.literal(separator) : space;
-  const NodeId body  = grammar.sequence({space, before_name(grammar, options),
-                                         grammar.trie(names(grammar, tools, chosen, options))});
+  const bool exact  = options.whitespace == 0;
+  const NodeId gap  = exact ? grammar.literal(separator) : space;
+  const NodeId body = grammar.sequence(
+      {space, before_name(grammar, options), grammar.trie(names(grammar, tools, chosen, options))});
   const NodeId whole = grammar.sequence({grammar.literal("{"), body});
   // What the format writes, and with any white space around it.
   const auto spaced = [&](std::string_view written) {
     const NodeId as_it_is = tools::delimiter(grammar, written);
     if (exact || written.empty()) return as_it_is;
     return grammar.choice(
-        {as_it_is, grammar.sequence(
-                       {space, tools::delimiter(grammar, tools::trimmed(written)), space})});
+        {as_it_is,
+         grammar.sequence({space, tools::delimiter(grammar, tools::trimmed(written)), space})});
   };
-  NodeId before     = gap;
+  NodeId before = gap;
   if (list) {
     const NodeId opened = spaced(open);
     before              = begin.empty() ? space : grammar.sequence({gap, opened});
@@ -181,15 +181,15 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
   const text::Occurrences count = options.calls();
   if (!between) {
     const NodeId behind = exact ? grammar.literal(before_last()) : space;
-    const NodeId call = grammar.sequence({before, whole, behind, tools::delimiter(grammar, end)});
-    const NodeId next = grammar.sequence({gap, tools::delimiter(grammar, begin)});
+    const NodeId call   = grammar.sequence({before, whole, behind, tools::delimiter(grammar, end)});
+    const NodeId next   = grammar.sequence({gap, tools::delimiter(grammar, begin)});
     return {{std::string(trigger()), grammar.sequence({grammar.repeat(call, count, next), last}),
              only_at_start()}};
   }
-  const NodeId next = spaced(*between);
+  const NodeId next   = spaced(*between);
   const NodeId closed = list ? spaced(close) : grammar.empty();
   const NodeId ended  = grammar.sequence({closed, spaced(end), last});
-  const auto bare    = [&] {
+  const auto bare     = [&] {
     const NodeId object = grammar.sequence({next, whole});
     return grammar.sequence(
         {body, grammar.repeat(object, options.further_calls(), grammar.empty()), ended});
@@ -244,9 +244,9 @@ TOOLDECODE_INLINE NodeId JsonCall::before_name(Grammar& grammar,
   const schema::Spellings text(grammar, text::ValueSyntax::json, options.whitespace);
   NodeId counted = grammar.empty();
   if (!number.empty()) {
-    counted = grammar.sequence({grammar.literal('"' + number + '"'), text.colon(),
-                                grammar.literal("\""), tools::call_number(grammar),
-                                grammar.literal("\""), text.comma()});
+    counted =
+        grammar.sequence({grammar.literal('"' + number + '"'), text.colon(), grammar.literal("\""),
+                          tools::call_number(grammar), grammar.literal("\""), text.comma()});
     if (options.whitespace != 0) counted = grammar.optional(counted);
   }
   if (name.empty()) return counted;

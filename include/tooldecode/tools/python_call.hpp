@@ -35,11 +35,11 @@ namespace tooldecode {
 /// \par Source      Li et al., API-Bank, arXiv:2304.08244; Patil et al., Gorilla, arXiv:2305.15334;
 ///                  chat templates of LFM2 and LFM2.5, Llama 4 and Olmo 3
 struct PythonCall {
-  std::string begin{};           ///< opens the calls; empty: the answer begins with the list
-  std::string end{};             ///< closes them
-  std::string open      = "[";   ///< opens the list; may be empty
-  std::string close     = "]";   ///< closes it; empty: `end` does
-  std::string separator = ", ";  ///< between calls
+  std::string begin{};            ///< opens the calls; empty: the answer begins with the list
+  std::string end{};              ///< closes them
+  std::string open      = "[";    ///< opens the list; may be empty
+  std::string close     = "]";    ///< closes it; empty: `end` does
+  std::string separator = ", ";   ///< between calls
   bool bare_at_start    = false;  ///< a list that an answer begins with needs no delimiters
 
   /// What values are written in.

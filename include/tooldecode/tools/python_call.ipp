@@ -129,10 +129,10 @@ TOOLDECODE_INLINE std::vector<CallOpening> PythonCall::openings(
     const NodeId rest = grammar.lexeme(tools::any_text());
     return {{std::string(trigger()), grammar.sequence({before, call, rest}), only_at_start()}};
   }
-  const bool exact  = options.whitespace == 0;
-  const auto sign   = tools::trimmed(separator);
-  const NodeId next = exact ? grammar.literal(separator)
-                            : grammar.sequence({space, grammar.literal(sign), space});
+  const bool exact = options.whitespace == 0;
+  const auto sign  = tools::trimmed(separator);
+  const NodeId next =
+      exact ? grammar.literal(separator) : grammar.sequence({space, grammar.literal(sign), space});
   const NodeId list = grammar.repeat(call, options.calls(), next);
   const NodeId over = grammar.sequence({list, space, grammar.literal(close)});
   if (begin.empty()) return {{open, grammar.sequence({space, over}), true}};

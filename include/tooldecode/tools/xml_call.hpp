@@ -47,27 +47,27 @@ class PlainText;
 ///                  4.7, Seed-OSS, MiniMax M2, MiniCPM5, Kimi K3, Gemma 4; DeepSeek-V3.2 and V4,
 ///                  encoding; XGrammar 0.2, structural tags of Cohere's models
 struct XmlCall {
-  std::string begin;         ///< opens a call
-  std::string before_name;   ///< may be empty
-  std::string after_name;    ///< may be empty
-  std::string before_key;    ///< opens an argument
-  std::string after_key;     ///< closes its key
-  std::string before_value;  ///< may be empty: the key's end opens the value
-  std::string after_value;   ///< closes it
-  std::string padding;       ///< around a value; not part of it
-  std::string after_values;  ///< may be empty
-  std::string end;           ///< closes a call
-  bool bare = false;         ///< `begin` may be missing, and `end` where it is
-  std::string gap          = "\n";  ///< between elements
-  std::string call_gap     = "\n";  ///< between calls, and between them and their section
-  std::string section_begin{};      ///< before the first call; may be empty
-  std::string section_end{};        ///< behind the last call
-  std::string number_end{};         ///< closes the number of a call; empty: they have none
+  std::string begin;                   ///< opens a call
+  std::string before_name;             ///< may be empty
+  std::string after_name;              ///< may be empty
+  std::string before_key;              ///< opens an argument
+  std::string after_key;               ///< closes its key
+  std::string before_value;            ///< may be empty: the key's end opens the value
+  std::string after_value;             ///< closes it
+  std::string padding;                 ///< around a value; not part of it
+  std::string after_values;            ///< may be empty
+  std::string end;                     ///< closes a call
+  bool bare            = false;        ///< `begin` may be missing, and `end` where it is
+  std::string gap      = "\n";         ///< between elements
+  std::string call_gap = "\n";         ///< between calls, and between them and their section
+  std::string section_begin{};         ///< before the first call; may be empty
+  std::string section_end{};           ///< behind the last call
+  std::string number_end{};            ///< closes the number of a call; empty: they have none
   bool number_first          = false;  ///< the number follows `begin`; else `after_name`
   std::uint32_t first_number = 0;      ///< that of the first call; any is read, and none is kept
   bool ends_thought          = false;  ///< calls may end a block of reasoning
   std::optional<tools::ElementStyle> style{};  ///< of values that tell what they are
-  tools::TextFrame response{};  ///< what may stand around text
+  tools::TextFrame response{};                 ///< what may stand around text
 
   using Json = nlohmann::ordered_json;
 
@@ -177,4 +177,5 @@ static_assert(CallFormat<XmlCall>);
 
 #ifndef TOOLDECODE_COMPILED
 #include <tooldecode/tools/xml_call.ipp>
+#include <tooldecode/tools/xml_call_families.ipp>
 #endif
