@@ -224,7 +224,8 @@ TEST_CASE("Functionary's calls: elements, or names of which the prompt begins th
         "<function=get_weather>{\"city\": \"Paris\", \"days\": 2}</function><function=m.now>{}"
         "</function>");
   const DelimitedCall format = DelimitedCall::functionary_3_2();
-  const ToolSet tools        = ToolSet::parse(R"([{"name": "get_weather"}, {"name": "m.now"}])");
+  const ToolSet tools        = ToolSet::parse(
+      R"([{"name": "get_weather", "parameters": {"type": "object"}}, {"name": "m.now"}])");
   const std::string text     = "get_weather\n{\"city\": \"Paris\", \"days\": 2}>>>m.now\n{}";
   CHECK(format.write(two) == text);
   CHECK(format.parse(text, tools) == two);

@@ -128,7 +128,7 @@ class AnswerBuilder {
   [[nodiscard]] bool is_framed() const { return !parts_.frame.begin.empty(); }
   // What stands around text, if there is none.
   [[nodiscard]] NodeId empty_frame() {
-    if (!is_framed()) return grammar_.empty();
+    if (!is_framed() || parts_.frame.end.empty()) return grammar_.empty();
     return grammar_.optional(
         grammar_.sequence({tools::delimiter(grammar_, parts_.frame.begin),
                            tools::delimiter(grammar_, parts_.frame.end), space_}));
