@@ -225,7 +225,8 @@ TEST_CASE("Functionary's calls: elements, or names of which the prompt begins th
         "</function>");
   const DelimitedCall format = DelimitedCall::functionary_3_2();
   const ToolSet tools        = ToolSet::parse(
-      R"([{"name": "get_weather", "parameters": {"type": "object"}}, {"name": "m.now"}])");
+      R"([{"name": "get_weather", "parameters": {"type": "object", "properties":
+          {"city": {"type": "string"}, "days": {"type": "integer"}}}}, {"name": "m.now"}])");
   const std::string text     = "get_weather\n{\"city\": \"Paris\", \"days\": 2}>>>m.now\n{}";
   CHECK(format.write(two) == text);
   CHECK(format.parse(text, tools) == two);
@@ -244,7 +245,7 @@ TEST_CASE("Functionary's calls: elements, or names of which the prompt begins th
   required.choice        = ToolChoice::required;
   CHECK(test::refused(format, tools, text, required) == -1);
   CHECK(test::refused(format, tools, "all\nSo.", required) == 0);
-  for (const char* name : {"all", " f", "f\ng", "f>>>"}) {
+  for (const char* name : {"all", " f", "f>>>"}) {
     const ToolSet hostile = ToolSet::from_json(Json::array({Json{{"name", name}}}));
     CHECK_THROWS_AS(build_call_grammar(format, hostile), Error);
   }
