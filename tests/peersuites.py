@@ -2,8 +2,13 @@
 
     python tests/peersuites.py PROGRAM [--all] [--show CLASS]
 
+<<<<<<< HEAD
 Runs the cases of the kinds schema, ebnf, lark, regex, stag (structural tags) and chat through `tooldecode check` and counts, by suite and kind,
 what is
+=======
+Runs the cases of the kinds schema, ebnf, regex, stag (structural tags), builtin (structural tags that XGrammar makes
+for model families, where it can be imported) and chat through `tooldecode check` and counts, by suite and kind, what is
+>>>>>>> formats
 
     right       as the suite expects, a specification that is to be refused included
     refused     a specification that uses what is listed as not supported, see UNSUPPORTED and REFUSALS
@@ -29,7 +34,12 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+<<<<<<< HEAD
 KINDS = {"schema": "json-schema", "ebnf": "ebnf", "lark": "lark", "regex": "regex", "stag": "structural-tag"}
+=======
+KINDS = {"schema": "json-schema", "ebnf": "ebnf", "regex": "regex", "stag": "structural-tag",
+         "builtin": "structural-tag"}
+>>>>>>> formats
 # What the models of a template write, by a part of the template's name.
 TEMPLATES = {
     "Qwen2.5": "hermes", "QwQ": "hermes", "Hermes-2": "hermes", "Hermes-3": "hermes", "MiMo-VL": "hermes",
@@ -38,6 +48,21 @@ TEMPLATES = {
     "GLM-4": "glm", "gpt-oss": "harmony", "Kimi-K2": "kimi-k2", "DeepSeek-V3.1": "deepseek-v3.1",
     "DeepSeek-R1": "deepseek-v3", "deepseek-r1": "deepseek-v3", "Mistral-Nemo": "mistral", "Devstral": "mistral-args",
     "Ministral": "mistral-args", "Llama-3.": "llama",
+    "Reka-Edge": "hermes", "granite-4": "hermes", "DeepSeek-V3.2": "deepseek-v3.2", "DeepSeek-V4": "deepseek-v4",
+    "MiniMax-M2": "minimax-m2", "gemma-4": "gemma-4", "Kimi-K3": "kimi-k3", "LFM2": "lfm2",
+    "Nemotron-Nano-v2": "nemotron", "Seed-OSS": "seed-oss", "Apertus": "apertus", "Apriel": "apriel",
+    "command-r7b": "command-r7b", "Cohere2": "command-r7b", "command-r-plus": "command-r-plus",
+    "functionary-medium-v3.1": "functionary-3.1", "functionary-medium-v3.2": "functionary-3.2",
+    "firefunction": "firefunction",
+    "GigaChat3-": "gigachat-3", "GigaChat3.1": "gigachat-3.1", "MiniCPM5": "minicpm5",
+}
+# What begins and ends a block of reasoning, where it is not <think>.
+REASONING = {
+    "mistral-args": ("[THINK]", "[/THINK]"), "seed-oss": ("<seed:think>", "</seed:think>"),
+    "kimi-k3": ("<|open|>think<|sep|>", "<|close|>think<|sep|>"), "gemma-4": ("<|channel>thought\n", "<channel|>"),
+    "apertus": ("<|inner_prefix|>", "<|inner_suffix|>"),
+    "apriel": ("Here are my reasoning steps:\n", "[BEGIN FINAL RESPONSE]"),
+    "command-r7b": ("<|START_THINKING|>", "<|END_THINKING|>"),
 }
 COLUMNS = ("right", "refused", "convention", "wrong")
 
@@ -244,10 +269,10 @@ def reasoning_of(case) -> str:
     """Whether a text closes a block of reasoning, and opens it."""
     if format_of(case) == "harmony":
         return "block"
-    close = "[/THINK]" if format_of(case) == "mistral-args" else "</think>"
-    if close not in case["text"]:
+    begin, end = REASONING.get(format_of(case), ("<think>", "</think>"))
+    if end not in case["text"]:
         return "no"
-    return "block" if case["text"].lstrip().startswith(close.replace("/", "")) else "open"
+    return "block" if case["text"].lstrip().startswith(begin) else "open"
 
 
 def calls_another(case) -> bool:
@@ -357,8 +382,30 @@ def opens_twice(text: str) -> bool:
 
 # The program --------------------------------------------------------------------------------------------------------
 
+def builtin_tags():
+    """What makes structural tags for model families; nothing where XGrammar cannot be imported."""
+    try:
+        import xgrammar.builtin_structural_tag as builtin
+        return builtin
+    except ImportError as error:
+        print(f"SKIPPED: peersuites.py runs no cases of the kind builtin: {error}", file=sys.stderr)
+        return None
+
+
+def builtin_of(builtin, case: dict) -> str:
+    """The structural tag that XGrammar makes for the case's arguments."""
+    given = dict(case["kwargs"])
+    if case["spec"] != "get_model_structural_tag":  # what that function makes of its arguments
+        for key, kind in (("tools", builtin.FunctionToolParam), ("builtin_tools", builtin.BuiltinToolParam)):
+            given[key] = [kind.model_validate(tool) for tool in given[key]]
+        given["reasoning"] = "enabled" if given["reasoning"] else "disabled"
+    tag = getattr(builtin, case["spec"])(*case["args"], **given)
+    return tag.model_dump_json(exclude_none=True)
+
+
 def read_cases(path: pathlib.Path) -> list:
     cases = []
+    builtin = builtin_tags()
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             case = json.loads(line)
@@ -368,6 +415,13 @@ def read_cases(path: pathlib.Path) -> list:
                 continue
             if case["kind"] == "stag":
                 case["spec"] = tag_of(case["spec"])
+            if case["kind"] == "builtin":
+                if builtin is None:
+                    continue
+                try:
+                    case["spec"] = builtin_of(builtin, case)
+                except (TypeError, ValueError):
+                    case["spec"] = "{}"  # which is refused, as the suite has it
             try:
                 case["text"] = bytes.fromhex(case["text"]).decode() if "text" in case else ""
             except UnicodeDecodeError:

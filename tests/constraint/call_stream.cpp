@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/call_stream.hpp>
+#include <tooldecode/constraint/named_format.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/delimited_call.hpp>
@@ -99,35 +100,15 @@ const std::vector<ToolCall>& two_calls() {
   return calls;
 }
 
-template <class Use>
-void for_each_format(const Use& use) {
-  use("python", PythonCall{});
-  use("hermes", JsonCall::hermes());
-  use("llama", JsonCall::llama());
-  use("mistral", JsonCall::mistral());
-  use("json", JsonCall::bare());
-  use("json-list", JsonCall::bare_list());
-  use("mistral-args", DelimitedCall::mistral());
-  use("deepseek-v3", DelimitedCall::deepseek_v3());
-  use("deepseek-v3.1", DelimitedCall::deepseek_v3_1());
-  use("kimi-k2", DelimitedCall::kimi_k2());
-  use("harmony", HarmonyCall{});
-  use("react", DelimitedCall::react());
-  use("qwen3-coder", XmlCall::qwen3_coder());
-  use("glm", XmlCall::glm());
-  use("toolken", PositionalCall::toolken());
-  use("tooldec", PositionalCall::tool_dec());
-}
-
 }  // namespace
 
 TEST_CASE("Calls of every format come as its parser reads them, however the text is cut") {
-  for_each_format([](const char* name, const auto& format) {
-    CAPTURE(name);
+  const VocabularyIndex index(test::byte_vocabulary());
+  for (const NamedFormat& format : named_formats()) {
+    CAPTURE(format.name);
     for (const std::uint32_t whitespace : {0u, 3u}) {
       CAPTURE(whitespace);
-      const ToolCallFSM calls{test::byte_vocabulary(), documents(), format,
-                              ChoiceOptions{.whitespace = whitespace}};
+      const ToolCallFSM calls = format.constrain(index, documents(), {.whitespace = whitespace});
       for (std::size_t first = 0; first < 2; ++first) {
         for (std::size_t last = first + 1; last <= 2; ++last) {
           std::vector<ToolCall> some(two_calls().begin() + static_cast<std::ptrdiff_t>(first),
@@ -155,7 +136,7 @@ TEST_CASE("Calls of every format come as its parser reads them, however the text
         }
       }
     }
-  });
+  }
 }
 
 TEST_CASE("Text and reasoning come without delimiters, and what may begin one waits") {

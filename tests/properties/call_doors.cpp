@@ -84,6 +84,27 @@ const std::vector<Format>& formats() {
              DelimitedCall::react(), {.one = true}),
       format("qwen3-coder", "<function=", XmlCall::qwen3_coder()),
       format("glm", "<tool_call>", XmlCall::glm()),
+      format("glm-4.7", "<tool_call>", XmlCall::glm_4_7()),
+      format("minicpm5", "<function name=\"", XmlCall::minicpm5()),
+      format("minimax-m2", "<minimax:tool_call>", XmlCall::minimax_m2()),
+      format("deepseek-v3.2", "<｜DSML｜function_calls>", XmlCall::deepseek_v3_2()),
+      format("deepseek-v4", "<｜DSML｜tool_calls>", XmlCall::deepseek_v4()),
+      format("kimi-k3", "<\\|open\\|>tools<\\|sep\\|>", XmlCall::kimi_k3(),
+             {.reasoning = {"<|open|>think<|sep|>", "<|close|>think<|sep|>"}}),
+      format("gemma-4", "<\\|tool_call>", XmlCall::gemma_4()),
+      format("cohere-4", "<cofl:tool_calls>", XmlCall::cohere()),
+      format("lfm2", "<\\|tool_call_start\\|>", PythonCall::lfm2()),
+      format("llama-4", "<\\|python_start\\|>", PythonCall::llama_4()),
+      format("olmo-3", "<function_calls>", PythonCall::olmo_3()),
+      format("fence", "```json", JsonCall::fence()),
+      format("nemotron", "<TOOLCALL>", JsonCall::nemotron()),
+      format("firefunction", "functools\\[", JsonCall::firefunction()),
+      format("internlm", "<\\|action_start\\|><\\|plugin\\|>", JsonCall::internlm()),
+      format("apertus", "<\\|tools_prefix\\|>", JsonCall::apertus()),
+      format("command-r7b", "<\\|START_ACTION\\|>", JsonCall::command_r7b()),
+      format("command-r-plus", "Action:\n```json", JsonCall::command_r_plus()),
+      format("functionary-3.1", "<function=", DelimitedCall::functionary_3_1()),
+      format("functionary-3.2", ">>>", DelimitedCall::functionary_3_2()),
       format("toolken", "<[fg]>\\(", PositionalCall::toolken(), {.in_order = true, .one = true}),
       format("tooldec", "<T>", PositionalCall::tool_dec(), {.in_order = true, .one = true}),
   };
@@ -121,6 +142,26 @@ const std::vector<std::string>& marks() {
                                             "</arg_key>",
                                             "<arg_value>",
                                             "</arg_value>",
+                                            "<|open|>",
+                                            "<|sep|>",
+                                            "<|close|>",
+                                            "<|tool_call>",
+                                            "<tool_call|>",
+                                            "<|\"|>",
+                                            "<|tool_call_start|>",
+                                            "<|python_start|>",
+                                            "<function_calls>",
+                                            "<｜DSML｜function_calls>",
+                                            "<｜DSML｜tool_calls>",
+                                            "<minimax:tool_call>",
+                                            "<cofl:tool_calls>",
+                                            "<TOOLCALL>",
+                                            "<|action_start|>",
+                                            "<|plugin|>",
+                                            "<|tools_prefix|>",
+                                            "<|START_ACTION|>",
+                                            "<|START_RESPONSE|>",
+                                            "<|END_RESPONSE|>",
                                             "<think>",
                                             "</think>"};
   return all;
@@ -198,6 +239,17 @@ const std::vector<std::string>& pieces() {
                                             "\"",
                                             "a",
                                             "to=python",
+                                            "tools",
+                                            "response",
+                                            "call:",
+                                            "all\n",
+                                            "f\n",
+                                            ">>>",
+                                            "functools[",
+                                            "```json",
+                                            "Action:\n```json",
+                                            "<function name=\"",
+                                            "\"tool_name\"",
                                             "<tool_call"};
   return all;
 }
@@ -336,7 +388,7 @@ TEST_CASE("Whatever random tokens make of a format's marks is a checked call, or
       ChoiceOptions options{.whitespace = 40};
       if (thinks) options.reasoning = format.reasoning;
       const ToolCallFSM fsm = format.constrain(cache(), tools, options);
-      for (unsigned seed = 0; seed < 400; ++seed) {
+      for (unsigned seed = 0; seed < 250; ++seed) {
         Random random(seed);
         const bool opens      = format.at_start && !thinks && seed % 2 == 0;
         const RandomWalk walk = random_walk(fsm, random, opens ? format.begins.substr(1) : "");
@@ -345,27 +397,30 @@ TEST_CASE("Whatever random tokens make of a format's marks is a checked call, or
         ++whole;
         const auto calls = checked_calls(fsm, walk.text);
         called += calls.empty() ? 0 : 1;
-        const std::vector<std::string> ends = format.name == "kimi"
-                                                  ? DelimitedCall::kimi_k2().ends_reasoning()
-                                                  : std::vector<std::string>();
+        const std::vector<std::string> ends =
+            format.name == "kimi"          ? DelimitedCall::kimi_k2().ends_reasoning()
+            : format.name == "deepseek-v4" ? XmlCall::deepseek_v4().ends_reasoning()
+                                           : std::vector<std::string>();
+        const bool may_be_bare =
+            format.name == "llama" || format.name == "llama-4" || format.name == "functionary-3.2";
         const std::string answer =
             thinks ? tools::without_reasoning(walk.text, format.reasoning, ends) : walk.text;
         const auto begun = count_matches(answer, format.begins, format.at_start);
         // One mark may open several calls, and none does not open one.
-        if (begun > calls.size() || (begun == 0 && !calls.empty() && format.name != "llama")) {
+        if (begun > calls.size() || (begun == 0 && !calls.empty() && !may_be_bare)) {
           FAIL(begun << " calls begin, " << calls.size() << " are read");
         }
       }
     }
     INFO(format.name << ": " << called << " of " << whole << " texts make calls");
-    CHECK(whole > 400);
-    CHECK(called > 40);
+    CHECK(whole > 250);
+    CHECK(called > 20);
   }
 }
 
 TEST_CASE("Hostile names come back as they are, or no constraint is made of them") {
   std::map<std::string, std::size_t> made, refused;
-  for (unsigned seed = 0; seed < 300; ++seed) {
+  for (unsigned seed = 0; seed < 150; ++seed) {
     Random random(seed);
     const ToolSet tools = hostile_tools(random);
     for (const Format& format : formats()) {
@@ -404,7 +459,7 @@ TEST_CASE("Hostile names come back as they are, or no constraint is made of them
   }
   for (const Format& format : formats()) {
     INFO(format.name << ": " << made[format.name] << " made, " << refused[format.name]);
-    CHECK(made[format.name] > 25);
+    CHECK(made[format.name] > 12);
     CHECK((refused[format.name] > 0 || format.name.find("bare") == 0 || format.name == "hermes" ||
            format.name == "llama" || format.name == "mistral"));
   }

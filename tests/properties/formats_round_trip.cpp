@@ -7,7 +7,6 @@
 #include <optional>
 #include <random>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <tooldecode/constraint/call_stream.hpp>
@@ -188,16 +187,15 @@ struct Format {
 };
 
 template <class F>
-Format format(std::string name, F f, int marks, bool parallel = true, bool in_order = false) {
+Format format(std::string name, F f, int marks, bool parallel = true, bool in_order = false,
+              std::string before_calls = "Let me see.\n") {
   return {std::move(name),
           std::string(f.trigger()),
           marks,
           f.only_at_start(),
           parallel,
           in_order,
-          std::is_same_v<F, HarmonyCall>
-              ? "<|channel|>commentary<|message|>Let me see.\n<|end|><|start|>assistant"
-              : "Let me see.\n",
+          before_calls,
           [f](const VocabularyIndex& cache, const ToolSet& tools, const ChoiceOptions& options) {
             return ToolCallFSM(cache, tools, f, options);
           }};
@@ -215,10 +213,40 @@ const std::vector<Format>& formats() {
       format("deepseek v3", DelimitedCall::deepseek_v3(), 3),
       format("deepseek v3.1", DelimitedCall::deepseek_v3_1(), 3),
       format("kimi", DelimitedCall::kimi_k2(), 3),
-      format("harmony", HarmonyCall{}, 4),
+      format("harmony", HarmonyCall{}, 4, true, false,
+             "<|channel|>commentary<|message|>Let me see.\n<|end|><|start|>assistant"),
       format("react", DelimitedCall::react(), 0, false),
       format("qwen3-coder", XmlCall::qwen3_coder(), 2),
       format("glm", XmlCall::glm(), 2),
+      format("glm-4.7", XmlCall::glm_4_7(), 2),
+      format("mimo", XmlCall::mimo(), 2),
+      format("seed-oss", XmlCall::seed_oss(), 2),
+      format("minimax-m2", XmlCall::minimax_m2(), 0),
+      format("minicpm5", XmlCall::minicpm5(), 0),
+      format("deepseek-v3.2", XmlCall::deepseek_v3_2(), 0),
+      format("deepseek-v4", XmlCall::deepseek_v4(), 0),
+      format("kimi-k3", XmlCall::kimi_k3(), 4),
+      format("gemma-4", XmlCall::gemma_4(), 2),
+      format("cohere-4", XmlCall::cohere(), 0),
+      format("lfm2", PythonCall::lfm2(), 0),
+      format("llama-4", PythonCall::llama_4(), 0),
+      format("olmo-3", PythonCall::olmo_3(), 0),
+      format("fence", JsonCall::fence(), 0),
+      format("exaone", JsonCall::exaone(), 2),
+      format("granite", JsonCall::granite(), 0),
+      format("nemotron", JsonCall::nemotron(), 0),
+      format("apriel", JsonCall::apriel(), 0),
+      format("phi-4-mini", JsonCall::phi_4_mini(), 0),
+      format("firefunction", JsonCall::firefunction(), 0),
+      format("gigachat-3", JsonCall::gigachat_3(), 0),
+      format("gigachat-3.1", JsonCall::gigachat_3_1(), 0),
+      format("internlm", JsonCall::internlm(), 0),
+      format("apertus", JsonCall::apertus(), 0),
+      format("command-r7b", JsonCall::command_r7b(), 0),
+      format("command-r-plus", JsonCall::command_r_plus(), 0),
+      format("functionary-3.1", DelimitedCall::functionary_3_1(), 0),
+      format("functionary-3.2", DelimitedCall::functionary_3_2(), 0, true, false,
+             "all\nLet me see.>>>"),
       format("toolken", PositionalCall::toolken(), 0, false, true),
       format("tooldec", PositionalCall::tool_dec(), 1, false, true),
   };
@@ -260,6 +288,14 @@ const VocabularyIndex& marked_cache() {
                              "</arg_key>",
                              "<arg_value>",
                              "</arg_value>",
+                             "<|open|>",
+                             "<|sep|>",
+                             "<|close|>",
+                             "<|tool_call>",
+                             "<tool_call|>",
+                             "<|\"|>",
+                             "<seed:tool_call>",
+                             "</seed:tool_call>",
                              "<think>",
                              "</think>",
                              "<end>"}) {
@@ -410,7 +446,7 @@ std::vector<Mutation> mutations(const ToolCallFSM& fsm, const std::vector<ToolCa
 
 TEST_CASE("What is written of conforming calls is accepted and reads back") {
   std::map<std::string, int> refused, tried;
-  for (unsigned seed = 0; seed < 12; ++seed) {
+  for (unsigned seed = 0; seed < 6; ++seed) {
     for (const Format& format : formats()) {
       Random random(seed);
       const ToolSet tools = tools_of(random);
@@ -429,12 +465,21 @@ TEST_CASE("What is written of conforming calls is accepted and reads back") {
           calls.push_back(
               random_call(is_named ? tool_at(seed) : tool_at(random()), format.in_order, random));
         }
+        // Keys that no document names are bare in this format.
+        if (format.name == "gemma-4") {
+          for (ToolCall& call : calls) {
+            if (call.arguments.contains("free") && !call.arguments["free"].empty()) {
+              call.arguments["free"] = {{"key_7", *call.arguments["free"].begin()}};
+            }
+          }
+        }
         const std::string written = fsm.write(calls);
         std::string text          = written;
         const bool speaks         = choice == ToolChoice::automatic && !format.only_at_start;
         if (speaks) text = format.before_calls + text;
         // Some marks end a block of reasoning.
-        const bool is_told = format.name != "kimi" && format.name != "harmony";
+        const bool is_told =
+            format.name != "kimi" && format.name != "harmony" && format.name != "deepseek-v4";
         if (thinks) text = "<think>" + (is_told ? format.trigger : "") + "?</think>\n" + text;
         CAPTURE(text);
         const auto refusal = fsm.find_refusal(text);

@@ -218,3 +218,35 @@ TEST_CASE("Broken calls are errors with the byte") {
           "malformed_call byte " + std::to_string(begin.size()));
   }
 }
+
+TEST_CASE("Functionary's calls: elements, or names of which the prompt begins the first") {
+  check(DelimitedCall::functionary_3_1(), two,
+        "<function=get_weather>{\"city\": \"Paris\", \"days\": 2}</function><function=m.now>{}"
+        "</function>");
+  const DelimitedCall format = DelimitedCall::functionary_3_2();
+  const ToolSet tools        = ToolSet::parse(
+      R"([{"name": "get_weather", "parameters": {"type": "object", "properties":
+          {"city": {"type": "string"}, "days": {"type": "integer"}}}}, {"name": "m.now"}])");
+  const std::string text     = "get_weather\n{\"city\": \"Paris\", \"days\": 2}>>>m.now\n{}";
+  CHECK(format.write(two) == text);
+  CHECK(format.parse(text, tools) == two);
+  CHECK(format.parse("all\nSo.>>>" + text, tools) == two);
+  CHECK(format.parse("all\nm.now\n{}", tools).empty());
+  CHECK(format.parse("other\n{}", tools).empty());
+  for (const ChoiceOptions& options : {ChoiceOptions{}, test::loose()}) {
+    CHECK(test::refused(format, tools, text, options) == -1);
+    CHECK(test::refused(format, tools, "all\nSo.>>>" + text, options) == -1);
+    CHECK(test::refused(format, tools, "all\nThat is all\n", options) == -1);
+    CHECK(test::refused(format, tools, "So, that is all\n", options) == -1);
+    CHECK(test::refused(format, tools, "all\nSo.>>>other\n{}", options) >= 0);
+    CHECK(test::refused(format, tools, "m.now\nSo.", options) == 6);
+  }
+  ChoiceOptions required = test::loose();
+  required.choice        = ToolChoice::required;
+  CHECK(test::refused(format, tools, text, required) == -1);
+  CHECK(test::refused(format, tools, "all\nSo.", required) == 0);
+  for (const char* name : {"all", " f", "f>>>"}) {
+    const ToolSet hostile = ToolSet::from_json(Json::array({Json{{"name", name}}}));
+    CHECK_THROWS_AS(build_call_grammar(format, hostile), Error);
+  }
+}

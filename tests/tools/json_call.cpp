@@ -1,6 +1,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/tools/json_call.hpp>
@@ -215,4 +216,72 @@ TEST_CASE("mutated Hermes texts give values or errors, and what is written reads
     ++read;
   }
   CHECK(read > 2500);
+}
+
+TEST_CASE("Each family's JSON is written as its template has it, and in no other white space") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false}},
+    {"name": "g"}])");
+  const std::vector<ToolCall> calls{{"f", Json{{"a", 1}}}, {"g"}};
+  const std::string f = "{\"name\": \"f\", \"arguments\": {\"a\": 1}}";
+  const std::string g = "{\"name\": \"g\", \"arguments\": {}}";
+  const std::vector<std::pair<JsonCall, std::string>> cases{
+      {JsonCall::exaone(), "<tool_call>" + f + "</tool_call><tool_call>" + g + "</tool_call>"},
+      {JsonCall::granite(), "<|tool_call|>[" + f + ", " + g + "]"},
+      {JsonCall::nemotron(), "<TOOLCALL>[" + f + ", " + g + "]</TOOLCALL>"},
+      {JsonCall::apriel(), "<tool_calls>[" + f + ", " + g + "]</tool_calls>"},
+      {JsonCall::phi_4_mini(), "<|tool_call|>[" + f + ", " + g + "]<|/tool_call|>"},
+      {JsonCall::firefunction(), "functools[" + f + ", " + g + "]"},
+      {JsonCall::gigachat_3_1(), "<|function_call|>" + f + "<|function_call|>" + g},
+      {JsonCall::gigachat_3(),
+       "function call<|role_sep|>\n" + f + "\nfunction call<|role_sep|>\n" + g},
+      {JsonCall::internlm(),
+       "<|action_start|><|plugin|>\n{\"name\": \"f\", \"parameters\": {\"a\": 1}}<|action_end|>\n"
+       "<|action_start|><|plugin|>\n{\"name\": \"g\", \"parameters\": {}}<|action_end|>"},
+      {JsonCall::apertus(), "<|tools_prefix|>[{\"f\": {\"a\": 1}}, {\"g\": {}}]<|tools_suffix|>"},
+      {JsonCall::command_r7b(),
+       "<|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"f\", \"parameters\": "
+       "{\"a\": 1}},\n    {\"tool_call_id\": \"1\", \"tool_name\": \"g\", \"parameters\": {}}\n]"
+       "<|END_ACTION|>"},
+      {JsonCall::command_r_plus(),
+       "Action:\n```json\n[\n    {\"tool_name\": \"f\", \"parameters\": {\"a\": 1}},\n    "
+       "{\"tool_name\": \"g\", \"parameters\": {}}\n]\n```"},
+      {JsonCall::fence(), "```json\n" + f + "\n```\n```json\n" + g + "\n```"},
+  };
+  for (const auto& [format, text] : cases) {
+    CAPTURE(text);
+    CHECK(format.write(calls) == text);
+    CHECK(format.parse(text, tools) == calls);
+    CHECK(format.parse("So. " + text + "\n", tools) == calls);
+    CHECK(test::refused(format, tools, text, {}) == -1);
+    CHECK(test::refused(format, tools, "So. " + text, {}) == -1);
+    CHECK(test::refused(format, tools, text) == -1);
+    CHECK(test::refused(format, tools, text, {.whitespace = 1}) == -1);
+    CHECK(test::refused(format, tools, text + ' ', {}) >= 0);
+    std::string wrong = text;
+    wrong.replace(wrong.find("1}"), 1, "x");
+    CHECK(test::refused(format, tools, wrong) >= 0);
+    CHECK(test::error_of(format, tools, wrong) != "none");
+  }
+}
+
+TEST_CASE(
+    "A call's number may be missing where white space is free, and a name is an object's key") {
+  const JsonCall command = JsonCall::command_r7b();
+  const ToolSet tools    = ToolSet::parse(R"([{"name": "f"}])");
+  const std::string bare =
+      "<|START_ACTION|>[{\"tool_name\": \"f\", \"parameters\": {}}]<|END_ACTION|>";
+  CHECK(command.parse(bare, tools) == std::vector<ToolCall>{{"f"}});
+  CHECK(test::refused(command, tools, bare) == -1);
+  CHECK(test::refused(command, tools, bare, {}) >= 0);
+  const std::string say = "<|START_RESPONSE|>Hm.<|END_RESPONSE|>";
+  CHECK(test::refused(command, tools, say) == -1);
+  CHECK(test::refused(command, tools, say + bare) == -1);
+  CHECK(test::refused(command, tools, say + say) >= 0);
+  const JsonCall apertus = JsonCall::apertus();
+  for (const char* wrong : {"[{}]", "[{\"f\": 1}]", "[{\"f\": {}, \"g\": {}}]", "[\"f\"]"}) {
+    CHECK(test::error_of(apertus, tools, "<|tools_prefix|>" + std::string(wrong)) ==
+          "malformed_call byte 17");
+  }
+  CHECK(test::refused(apertus, tools, "<|tools_prefix|>[{\"h\": {}}]<|tools_suffix|>") == 19);
 }

@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/tools/python_call.hpp>
@@ -265,4 +266,43 @@ TEST_CASE("White space before a list does not make it text") {
     CHECK(test::refused(python, tools, space + "[none()]") == static_cast<int>(space.size()));
     CHECK(test::refused(python, tools, space + "none()]") == -1);
   }
+}
+
+TEST_CASE("Python's calls between marks, behind text") {
+  const ToolSet tools = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"a": {"type": "integer"}}}}, {"name": "m.g"}])");
+  const std::vector<ToolCall> calls{{"f", Json{{"a", 1}}}, {"m.g"}};
+  const std::vector<std::pair<PythonCall, std::string>> cases{
+      {PythonCall::lfm2(), "<|tool_call_start|>[f(a=1), m.g()]<|tool_call_end|>"},
+      {PythonCall::llama_4(), "<|python_start|>[f(a=1), m.g()]<|python_end|>"},
+      {PythonCall::olmo_3(), "<function_calls>f(a=1)\nm.g()</function_calls>"},
+  };
+  for (const auto& [format, text] : cases) {
+    CAPTURE(text);
+    CHECK(format.write(calls) == text);
+    for (const std::string& answer : {text, "So [x]. " + text}) {
+      CHECK(format.parse(answer, tools) == calls);
+      CHECK(test::refused(format, tools, answer, {}) == -1);
+      CHECK(test::refused(format, tools, answer) == -1);
+    }
+    CHECK(format.parse("So [f(a=1)].", tools).empty());
+    CHECK(test::refused(format, tools, "So [f(a=1)].") == -1);
+    CHECK(test::refused(format, tools, text + " x") >= 0);
+    CHECK(test::error_of(format, tools, text + "x") != "none");
+    CHECK(test::error_of(format, tools, text.substr(0, text.size() - 1)) != "none");
+  }
+  const std::string spaced = "<function_calls>\nf(a=1)\nm.g()\n</function_calls>\n";
+  CHECK(PythonCall::olmo_3().parse(spaced, tools) == calls);
+  CHECK(test::refused(PythonCall::olmo_3(), tools, spaced) == -1);
+}
+
+TEST_CASE("Llama 4 may leave out its marks where the answer begins with the calls") {
+  const ToolSet tools     = ToolSet::parse(R"([{"name": "f"}])");
+  const PythonCall format = PythonCall::llama_4();
+  CHECK(format.parse(" [f()]", tools) == std::vector<ToolCall>{{"f"}});
+  CHECK(test::refused(format, tools, " [f()]") == -1);
+  CHECK(test::refused(format, tools, "[g()]") == 1);
+  CHECK(test::refused(format, tools, "[f()]", {}) == 0);
+  CHECK(PythonCall::lfm2().parse("[f()]", tools).empty());
+  CHECK(test::refused(PythonCall::lfm2(), tools, "[f()]", {}) == -1);
 }

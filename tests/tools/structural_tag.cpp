@@ -444,8 +444,6 @@ TEST_CASE("What is wrong with a tag has its place") {
         "malformed_document #/format/json_schema");
   CHECK(error_of(R"({"type": "json_schema", "json_schema": {}, "style": "xml"})") ==
         "unknown_format #/format/style");
-  CHECK(error_of(R"({"type": "json_schema", "json_schema": {}, "excludes": ["a"]})") ==
-        "unsupported_keyword #/format/excludes");
   CHECK(error_of(R"({"type": "json_schema", "json_schema": {}, "max_whitespace_cnt": 0})") ==
         "unsupported_keyword #/format/max_whitespace_cnt");
   CHECK(error_of(R"({"type": "json_schema", "json_schema": false})") ==
@@ -479,4 +477,24 @@ TEST_CASE("What is wrong with a tag has its place") {
   Json deep = any;
   for (int i = 0; i < 200; ++i) deep = {{"type", "optional"}, {"content", deep}};
   CHECK(error_of(Json{{"format", deep}}).starts_with("limit_exceeded #/format/content"));
+}
+
+TEST_CASE("Strings of a schema hold none of the excluded texts, in every style") {
+  const char* json = R"({"type": "json_schema", "json_schema": {}, "excludes": ["<|sep|>"]})";
+  CHECK(accepts(json, R"({"a": "<|sep|"})"));
+  CHECK_FALSE(accepts(json, R"({"a": "<|sep|>"})"));
+  CHECK_FALSE(accepts(json, R"({"<|sep|>": 1})"));
+  const char* kimi    = R"({"type": "json_schema", "style": "kimi_k3_xml", "excludes": ["<|sep|>"],
+    "json_schema": {"type": "object", "properties": {
+      "a": {"type": "string"}, "b": {"type": "array"}, "c": {"enum": ["x", "<|sep|>"]}}}})";
+  const auto argument = [](const char* key, const char* type, const char* value) {
+    return "<|open|>argument key=\"" + std::string(key) + "\" type=\"" + type + "\"<|sep|>" +
+           value + "<|close|>argument<|sep|>";
+  };
+  CHECK(accepts(kimi, argument("a", "string", "b")));
+  CHECK(accepts(kimi, argument("b", "array", "[\"c\"]")));
+  CHECK(accepts(kimi, argument("c", "string", "x")));
+  CHECK_FALSE(accepts(kimi, argument("a", "string", "b<|sep|>")));
+  CHECK_FALSE(accepts(kimi, argument("b", "array", "[\"<|sep|>\"]")));
+  CHECK_FALSE(accepts(kimi, argument("c", "string", "<|sep|>")));
 }

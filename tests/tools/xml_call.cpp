@@ -1,6 +1,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/grammar/automaton.hpp>
@@ -83,6 +85,153 @@ TEST_CASE("Calls as Qwen3-Coder's template writes them") {
                    documents()) == two());
   CHECK(qwen.parse("no call", documents()).empty());
   CHECK(qwen.write({}).empty());
+}
+
+TEST_CASE("Each family's calls are written as its template has them, and in no other white space") {
+  const std::string_view query = "a \"b\"\n<c>";
+  const auto text_of           = [&](std::string text) {
+    for (std::size_t at = text.find("$Q"); at != std::string::npos; at = text.find("$Q")) {
+      text.replace(at, 2, query);
+    }
+    return text;
+  };
+  const std::vector<std::pair<XmlCall, std::string>> cases{
+      {XmlCall::glm_4_7(),
+       "<tool_call>search<arg_key>query</arg_key><arg_value>$Q</arg_value><arg_key>limit</arg_key>"
+       "<arg_value>5</arg_value><arg_key>tags</arg_key><arg_value>[\"x\", 1]</arg_value>"
+       "</tool_call><tool_call>now</tool_call>"},
+      {XmlCall::mimo(),
+       "<tool_call><function=search><parameter=query>$Q</parameter><parameter=limit>5</parameter>"
+       "<parameter=tags>[\"x\", 1]</parameter></function></tool_call>"
+       "<tool_call><function=now></function></tool_call>"},
+      {XmlCall::seed_oss(),
+       "<seed:tool_call>\n<function=search>\n<parameter=query>$Q</parameter>\n"
+       "<parameter=limit>5</parameter>\n<parameter=tags>[\"x\", 1]</parameter>\n</function>\n"
+       "</seed:tool_call>\n<seed:tool_call>\n<function=now>\n</function>\n</seed:tool_call>"},
+      {XmlCall::minimax_m2(),
+       "<minimax:tool_call>\n<invoke name=\"search\">\n<parameter name=\"query\">$Q</parameter>\n"
+       "<parameter name=\"limit\">5</parameter>\n<parameter name=\"tags\">[\"x\", 1]</parameter>\n"
+       "</invoke>\n<invoke name=\"now\">\n</invoke>\n</minimax:tool_call>"},
+      {XmlCall::minicpm5(),
+       "<function name=\"search\"><param name=\"query\">$Q</param><param name=\"limit\">5</param>"
+       "<param name=\"tags\">[\"x\", 1]</param></function><function name=\"now\"></function>"},
+      {XmlCall::deepseek_v3_2(),
+       "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"search\">\n"
+       "<｜DSML｜parameter name=\"query\" string=\"true\">$Q</｜DSML｜parameter>\n"
+       "<｜DSML｜parameter name=\"limit\" string=\"false\">5</｜DSML｜parameter>\n"
+       "<｜DSML｜parameter name=\"tags\" string=\"false\">[\"x\", 1]</｜DSML｜parameter>\n"
+       "</｜DSML｜invoke>\n<｜DSML｜invoke name=\"now\">\n</｜DSML｜invoke>\n"
+       "</｜DSML｜function_calls>"},
+      {XmlCall::kimi_k3(),
+       "<|open|>tools<|sep|><|open|>call tool=\"search\" index=\"1\"<|sep|>"
+       "<|open|>argument key=\"query\" type=\"string\"<|sep|>$Q<|close|>argument<|sep|>"
+       "<|open|>argument key=\"limit\" type=\"number\"<|sep|>5<|close|>argument<|sep|>"
+       "<|open|>argument key=\"tags\" type=\"array\"<|sep|>[\"x\", 1]<|close|>argument<|sep|>"
+       "<|close|>call<|sep|><|open|>call tool=\"now\" index=\"2\"<|sep|><|close|>call<|sep|>"
+       "<|close|>tools<|sep|><|close|>message<|sep|>"},
+      {XmlCall::gemma_4(),
+       "<|tool_call>call:search{query:<|\"|>$Q<|\"|>,limit:5,tags:[<|\"|>x<|\"|>,1]}<tool_call|>"
+       "<|tool_call>call:now{}<tool_call|>"},
+      {XmlCall::cohere(),
+       "<cofl:tool_calls><cofl:tool_call id=\"0\" name=\"search\">"
+       "<cofl:value name=\"query\" type=\"raw\">$Q</cofl:value>"
+       "<cofl:value name=\"limit\" type=\"json\">5</cofl:value>"
+       "<cofl:value name=\"tags\" type=\"list\"><cofl:value type=\"raw\">x</cofl:value>"
+       "<cofl:value type=\"json\">1</cofl:value></cofl:value></cofl:tool_call>"
+       "<cofl:tool_call id=\"1\" name=\"now\"></cofl:tool_call></cofl:tool_calls>"},
+  };
+  for (const auto& [format, written] : cases) {
+    const std::string text = text_of(written);
+    CAPTURE(text);
+    CHECK(format.write(two(), documents()) == text);
+    CHECK(format.parse(text, documents()) == two());
+    CHECK(format.parse("Let me see. " + text + "\n", documents()) == two());
+    CHECK(refused(format, text, {}) == -1);
+    CHECK(refused(format, "Let me see. " + text, {}) == -1);
+    CHECK(refused(format, text) == -1);
+    CHECK(refused(format, text + " ", {}) == static_cast<int>(text.size()));
+    CHECK(refused(format, text + " x") >= 0);
+    CHECK(format.write({}).empty());
+    CHECK(format.parse("no call", documents()).empty());
+    const auto begin =
+        text.find(format.section_begin.empty() ? format.begin : format.section_begin);
+    CHECK(begin == 0);
+    CHECK(error_of(format, text.substr(0, text.size() - 1)) != "none");
+  }
+}
+
+TEST_CASE("Values tell what they are in a style of their own") {
+  const ToolSet set = ToolSet::parse(R"([{"name": "f", "parameters": {"type": "object",
+    "properties": {"any": {}, "either": {"type": ["string", "integer"]},
+                   "inner": {"type": "object", "properties": {"x": {"type": "string"}}}}}}])");
+  for (const XmlCall& format :
+       {XmlCall::deepseek_v3_2(), XmlCall::kimi_k3(), XmlCall::gemma_4(), XmlCall::cohere()}) {
+    for (const Json& value : {Json("5"), Json(5), Json(-2.5), Json(true), Json(nullptr),
+                              Json("null"), Json::array(), Json::array({1, "1", Json::array()}),
+                              Json::object(), Json{{"key", Json::array({Json{{"b", "c"}}})}}}) {
+      const std::vector<ToolCall> calls{{"f", {{"any", value}}}};
+      const std::string text = format.write(calls, set);
+      CAPTURE(text);
+      CHECK(format.parse(text, set) == calls);
+      CHECK(test::refused(format, set, text, {}) == -1);
+    }
+    for (const Json& value : {Json("5"), Json(5)}) {
+      const std::vector<ToolCall> calls{{"f", {{"either", value}, {"inner", {{"x", "7"}}}}}};
+      const std::string text = format.write(calls, set);
+      CAPTURE(text);
+      CHECK(format.parse(text, set) == calls);
+      CHECK(test::refused(format, set, text, {}) == -1);
+    }
+    const std::string wrong = format.write(std::vector<ToolCall>{{"f", {{"either", true}}}}, set);
+    CHECK(test::refused(format, set, wrong, {}) >= 0);
+  }
+}
+
+TEST_CASE("Calls in a section are numbered as they come, and any number is read") {
+  const XmlCall format = XmlCall::kimi_k3();
+  const auto call      = [](const char* index) {
+    return "<|open|>tools<|sep|><|open|>call tool=\"now\" index=\"" + std::string(index) +
+           "\"<|sep|><|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>";
+  };
+  CHECK(format.parse(call("17"), documents()) == std::vector<ToolCall>{{"now"}});
+  CHECK(refused(format, call("17")) == -1);
+  CHECK(refused(format, call("")) >= 0);
+  CHECK(error_of(format, call("x")) != "none");
+  CHECK(error_of(format, call("")) != "none");
+}
+
+TEST_CASE("Text in marks of its own is text, before calls and alone") {
+  const XmlCall format    = XmlCall::kimi_k3();
+  const std::string say   = "<|open|>response<|sep|>Hm.<|close|>response<|sep|>";
+  const std::string empty = "<|open|>response<|sep|><|close|>response<|sep|>";
+  const std::string call  = format.write(std::vector<ToolCall>{{"now"}});
+  CHECK(refused(format, say) == -1);
+  CHECK(refused(format, say + "<|close|>message<|sep|>") == -1);
+  CHECK(refused(format, say + call) == -1);
+  CHECK(refused(format, "Hm." + call) == -1);
+  CHECK(refused(format, say + say) >= 0);
+  CHECK(refused(format, "Hm. <|open|>response<|sep|>") >= 0);
+  CHECK(format.parse(say + call, documents()) == std::vector<ToolCall>{{"now"}});
+  ChoiceOptions required = test::loose();
+  required.choice        = ToolChoice::required;
+  CHECK(refused(format, empty + call, required) == -1);
+  CHECK(refused(format, say + call, required) >= 0);
+  ChoiceOptions none = test::loose();
+  none.choice        = ToolChoice::none;
+  CHECK(refused(format, say + "<|close|>message<|sep|>", none) == -1);
+  CHECK(refused(format, say + call, none) >= 0);
+}
+
+TEST_CASE("A call of DeepSeek V4 ends a block of reasoning that nothing else ends") {
+  const XmlCall format   = XmlCall::deepseek_v4();
+  const std::string call = format.write(std::vector<ToolCall>{{"now"}});
+  ChoiceOptions options  = test::loose();
+  options.reasoning      = tools::ReasoningDelimiters{.begin = ""};
+  CHECK(refused(format, "Hm.\n\n" + call, options) == -1);
+  CHECK(refused(format, "Hm.</think>\n\n" + call, options) == -1);
+  CHECK(refused(XmlCall::deepseek_v3_2(),
+                "Hm.\n\n" + XmlCall::deepseek_v3_2().write(std::vector<ToolCall>{{"now"}}),
+                options) >= 0);
 }
 
 TEST_CASE("Qwen3-Coder may leave out what opens a call") {

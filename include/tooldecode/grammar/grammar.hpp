@@ -233,12 +233,18 @@ class Grammar {
   /// Takes in all nodes of another grammar, which has no parts of its own, and gives the node here
   /// that one of them has become.
   [[nodiscard]] NodeId append(const Grammar& other, NodeId node) {
+    return append(other, node, [](const text::DfaPointer& lexeme) { return lexeme; });
+  }
+  /// \param lexeme  what a lexeme of the other grammar, also one of keys, becomes
+  template <class Lexeme>
+  [[nodiscard]] NodeId append(const Grammar& other, NodeId node, const Lexeme& lexeme) {
     const auto first = static_cast<std::uint32_t>(nodes_.size());
     const auto moved = [&](NodeId id) { return NodeId(first + id.number()); };
     nodes_.reserve(nodes_.size() + other.nodes_.size());
     for (Node copy : other.nodes_) {
       for (NodeId& child : copy.children) child = moved(child);
-      for (KeyedSet::Others& one : copy.others) one.value = moved(one.value);
+      for (KeyedSet::Others& one : copy.others) one = {lexeme(one.key), moved(one.value)};
+      if (copy.dfa) copy.dfa = lexeme(copy.dfa);
       copy.separator = moved(copy.separator);
       (void)add(std::move(copy));
     }

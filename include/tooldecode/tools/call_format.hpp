@@ -110,8 +110,8 @@ struct AnswerTexts {
 ///
 /// It may offer `barred()`, a pattern whose matches other readers take for a call, and that free
 /// text does not hold; `ends_reasoning()`, delimiters that end a block of reasoning;
-/// `never_in_text()`, delimiters that neither free text nor reasoning holds; `texts(grammar)`, free
-/// text of its own; and `write(calls, tools)`.
+/// `never_in_text()`, delimiters that neither free text nor reasoning holds; `frame()`, what may
+/// stand around free text; `texts(grammar)`, free text of its own; and `write(calls, tools)`.
 template <class F>
 concept CallFormat = std::copy_constructible<F> &&
                      requires(const F& format, Grammar& grammar, const ToolSet& tools,
@@ -212,6 +212,7 @@ struct AnswerParts {
   std::vector<std::string> ends_reasoning{};
   std::vector<std::string> never_in_text{};
   std::optional<AnswerTexts> texts{};
+  tools::TextFrame frame{};
 };
 /// Gives the grammar its root, and the result its openings.
 void build_answer(CallGrammar& result, const AnswerParts& parts, bool has_tools,
@@ -268,6 +269,7 @@ template <CallFormat F>
   if constexpr (requires { format.texts(result.grammar); }) {
     parts.texts = format.texts(result.grammar);
   }
+  if constexpr (requires { format.frame(); }) parts.frame = format.frame();
   parts.ends_reasoning = detail::ends_of_reasoning(format);
   parts.never_in_text  = detail::never_in_text(format);
   detail::build_answer(result, parts, !chosen.empty(), options);

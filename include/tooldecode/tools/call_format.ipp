@@ -60,7 +60,7 @@ class AnswerBuilder {
 
   /// An answer, whose text does not look like a block of reasoning where one is told apart by that.
   [[nodiscard]] NodeId answer(const std::string& not_first = "") {
-    if (is_forced_) return in_calls(grammar_.sequence({space_, any_calls()}));
+    if (is_forced_) return in_calls(grammar_.sequence({space_, empty_frame(), any_calls()}));
     std::vector<NodeId> ways;
     if (value_) {
       ways = {*value_};
@@ -115,7 +115,23 @@ class AnswerBuilder {
           opening.longer.empty() ? tools::delimiter_spellings(opening.delimiter) : opening.longer;
       text.without.insert(text.without.end(), delimiters.begin(), delimiters.end());
     }
+    if (is_framed()) {
+      if (parts_.frame.end.empty()) text.not_first.push_back(parts_.frame.begin);
+      for (const std::string* delimiter : {&parts_.frame.begin, &parts_.frame.end}) {
+        if (parts_.frame.end.empty()) continue;
+        const auto spellings = tools::delimiter_spellings(*delimiter);
+        text.without.insert(text.without.end(), spellings.begin(), spellings.end());
+      }
+    }
     return text;
+  }
+  [[nodiscard]] bool is_framed() const { return !parts_.frame.begin.empty(); }
+  // What stands around text, if there is none.
+  [[nodiscard]] NodeId empty_frame() {
+    if (!is_framed() || parts_.frame.end.empty()) return grammar_.empty();
+    return grammar_.optional(
+        grammar_.sequence({tools::delimiter(grammar_, parts_.frame.begin),
+                           tools::delimiter(grammar_, parts_.frame.end), space_}));
   }
   void use_schema(const ChoiceOptions& options) {
     if (parts_.texts) {
@@ -138,9 +154,10 @@ class AnswerBuilder {
   [[nodiscard]] NodeId in_calls(NodeId calls) {
     return grammar_.tagged(CallGrammar::tool_mode, calls);
   }
-  [[nodiscard]] NodeId any_calls() {
+  [[nodiscard]] NodeId any_calls(bool behind_text = false) {
     std::vector<NodeId> ways;
     for (const CallOpening& opening : parts_.openings) {
+      if (behind_text && opening.only_at_start) continue;
       ways.push_back(
           grammar_.sequence({tools::delimiter(grammar_, opening.delimiter), opening.calls}));
     }
@@ -161,6 +178,7 @@ class AnswerBuilder {
     if (!not_first.empty()) text.not_first.push_back(not_first);
     const NodeId silent = free_text(text);
     ways.push_back(silent);
+    if (is_framed()) append_framed(ways);
     if (!has_tools_) return;
     for (const CallOpening& opening : parts_.openings) {
       if (!opening.longer.empty()) {  // what follows the delimiter tells of a call
@@ -177,6 +195,17 @@ class AnswerBuilder {
         ways.push_back(grammar_.sequence({free_text(before), in_calls(opening.calls)}));
       }
     }
+  }
+
+  // The same with its frame.
+  void append_framed(std::vector<NodeId>& ways) {
+    const tools::TextFrame& frame = parts_.frame;
+    const NodeId framed =
+        grammar_.sequence({space_, tools::delimiter(grammar_, frame.begin), free_text(beside_),
+                           tools::delimiter(grammar_, frame.end), space_});
+    std::vector<NodeId> then{grammar_.optional(tools::delimiter(grammar_, frame.last))};
+    if (has_tools_) then.push_back(in_calls(any_calls(true)));
+    ways.push_back(grammar_.sequence({framed, grammar_.choice(std::move(then))}));
   }
 
   CallGrammar& result_;

@@ -12,13 +12,14 @@
 
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
 namespace tooldecode {
 
-/// Calls whose names stand outside the JSON: DeepSeek, Kimi K2, Mistral and ReAct.
+/// Calls whose names stand outside the JSON: DeepSeek, Kimi K2, Mistral, Functionary and ReAct.
 ///
 /// Text may precede the calls. The delimiters are text to `write` and `parse`; a vocabulary may
 /// have them as control tokens or not. White space may stand around the arguments and between
@@ -43,7 +44,9 @@ struct DelimitedCall {
                           ///< a block of reasoning
   std::string id = "";    ///< between the name and `middle` may be this and a name of the call
   std::string foreign =
-      "";  ///< a pattern: what other readers take for a delimiter, in no free text
+      "";                   ///< a pattern: what other readers take for a delimiter, in no free text
+  bool bare_first = false;  ///< the prompt has the first `begin`: a call begins with its name
+  tools::TextFrame response{};  ///< what may stand around text
 
   /// What values are written in.
   static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::json;
@@ -57,6 +60,10 @@ struct DelimitedCall {
   /// Mistral since 2025: `[TOOL_CALLS]f[ARGS]{...}`, or with `[CALL_ID]` and nine letters or digits
   /// behind the name, which are not kept.
   [[nodiscard]] static DelimitedCall mistral();
+  /// `<function=f>{...}</function>`.
+  [[nodiscard]] static DelimitedCall functionary_3_1();
+  /// `f\n{...}>>>g\n{...}`; text is what follows `all` and a line end.
+  [[nodiscard]] static DelimitedCall functionary_3_2();
   /// Where a call is required, a thought before it is ChoiceOptions' `reasoning` of `Thought:` and
   /// a line's end.
   [[nodiscard]] static DelimitedCall react();
@@ -65,6 +72,7 @@ struct DelimitedCall {
   [[nodiscard]] static bool only_at_start() noexcept { return false; }
   /// Of what free text holds nothing.
   [[nodiscard]] const std::string& barred() const noexcept { return foreign; }
+  [[nodiscard]] const tools::TextFrame& frame() const noexcept { return response; }
   /// The delimiters that end a block of reasoning.
   [[nodiscard]] std::vector<std::string> ends_reasoning() const;
 
@@ -84,6 +92,11 @@ struct DelimitedCall {
   static constexpr const char* other_deepseek_delimiters =
       "<｜tool(▁call▁begin|▁calls|_calls_begin| calls begin|\\\\_calls\\\\_begin)｜>";
 
+  // What is looked for behind a name.
+  [[nodiscard]] std::string_view name_end() const;
+  // Where the calls of a text begin; nothing where it makes none.
+  [[nodiscard]] std::optional<std::size_t> find_first(std::string_view text,
+                                                      const ToolSet& tools) const;
   // The delimiter that `begin` begins with.
   [[nodiscard]] std::string_view call_delimiter() const;
 
@@ -91,8 +104,6 @@ struct DelimitedCall {
   [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
       Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
       const ChoiceOptions& options) const;
-  // One to nine digits.
-  static NodeId number(Grammar& grammar);
 
   // Whether the calls end here, and with them their section.
   [[nodiscard]] bool is_over(tools::ValueReader& reader) const;
@@ -100,6 +111,7 @@ struct DelimitedCall {
   // A name up to a delimiter: that of a tool as it stands, else without what may stand around it.
   [[nodiscard]] std::string parse_name(tools::ValueReader& reader, const ToolSet& tools) const;
 
+  // A call behind what opens it.
   [[nodiscard]] ToolCall parse_call(tools::ValueReader& reader, const ToolSet& tools) const;
 };
 static_assert(CallFormat<DelimitedCall>);

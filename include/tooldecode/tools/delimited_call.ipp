@@ -74,6 +74,17 @@ TOOLDECODE_INLINE DelimitedCall DelimitedCall::mistral() {
   return {"", "[TOOL_CALLS]", "[ARGS]", "", "", "", false, false, "[CALL_ID]"};
 }
 
+TOOLDECODE_INLINE DelimitedCall DelimitedCall::functionary_3_1() {
+  return {"", "<function=", ">", "</function>", "", ""};
+}
+
+TOOLDECODE_INLINE DelimitedCall DelimitedCall::functionary_3_2() {
+  DelimitedCall format{"", ">>>", "\n", "", "", ""};
+  format.bare_first     = true;
+  format.response.begin = "all\n";
+  return format;
+}
+
 TOOLDECODE_INLINE DelimitedCall DelimitedCall::react() {
   return {"",
           "Action: ",
@@ -104,7 +115,8 @@ TOOLDECODE_INLINE std::string DelimitedCall::write(std::span<const ToolCall> cal
   std::string text = section_begin;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     if (i > 0) text += *between;
-    text += begin + calls[i].name;
+    if (i > 0 || !bare_first) text += begin;
+    text += calls[i].name;
     if (numbered) text += ':' + std::to_string(i);
     text += middle + tools::write_json(calls[i].arguments) + end;
   }
@@ -114,18 +126,18 @@ TOOLDECODE_INLINE std::string DelimitedCall::write(std::span<const ToolCall> cal
 TOOLDECODE_INLINE std::vector<ToolCall> DelimitedCall::parse(std::string_view text,
                                                              const ToolSet& tools) const {
   std::vector<ToolCall> calls;
-  std::size_t first = text.find(trigger());
-  if (lenient) first = std::min(first, text.find(call_delimiter()));
-  if (first == std::string_view::npos) return calls;
+  const auto first = find_first(text, tools);
+  if (!first) return calls;
   tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
   reader.allow_repeated_keys();
-  reader.skip(first);
+  reader.skip(*first);
   const bool has_section = reader.accept(section_begin);
   if (!has_section && !lenient) reader.expect(section_begin);
   do {
     reader.skip_space();
     if (!calls.empty()) reader.expect(tools::trimmed(*between));
     reader.skip_space();
+    if (!calls.empty() || !bare_first || reader.rest().starts_with(begin)) reader.expect(begin);
     calls.push_back(parse_call(reader, tools));
     reader.skip_space();
   } while (between && !is_over(reader));
@@ -144,11 +156,13 @@ TOOLDECODE_INLINE std::vector<CallOpening> DelimitedCall::openings(
   const NodeId after_it = grammar.literal(trigger().substr(opening.size()));
   const NodeId space =
       schema::Spellings(grammar, text::ValueSyntax::json, options.whitespace).space();
-  const NodeId name      = grammar.trie(names(grammar, tools, chosen, options));
+  const auto named       = names(grammar, tools, chosen, options);
+  const NodeId name      = grammar.trie(named);
   const NodeId delimiter = tools::delimiter(grammar, begin);
   const NodeId section   = section_begin.empty() ? after_it : grammar.sequence({space, delimiter});
   if (options.open_ended) {
     const NodeId rest = grammar.lexeme(tools::any_text());
+    if (bare_first) return {{named[0].first, grammar.sequence({named[0].second, rest}), true}};
     return {{std::string(opening), grammar.sequence({section, name, rest})}};
   }
   // Behind the arguments white space may stand anyway.
@@ -157,13 +171,17 @@ TOOLDECODE_INLINE std::vector<CallOpening> DelimitedCall::openings(
   const NodeId last =
       grammar.sequence({close, space, optional(tools::delimiter(grammar, section_end)),
                         section_end.empty() ? grammar.empty() : space});
-  NodeId calls = name;
+  NodeId calls = name, more = grammar.empty();
   if (between && options.parallel) {
     const NodeId next =
         exact ? grammar.sequence({close, tools::delimiter(grammar, *between), delimiter})
               : grammar.sequence({close, space, tools::delimiter(grammar, tools::trimmed(*between)),
                                   space, delimiter});
     calls = grammar.repeat(name, options.calls(), next);
+    if (bare_first) {
+      more =
+          grammar.repeat(grammar.sequence({next, name}), options.further_calls(), grammar.empty());
+    }
   }
   std::vector<CallOpening> result{{std::string(opening), grammar.sequence({section, calls, last})}};
   if (is_loose) {
@@ -172,7 +190,30 @@ TOOLDECODE_INLINE std::vector<CallOpening> DelimitedCall::openings(
   } else if (lenient) {
     result.push_back(CallOpening::barred(grammar, std::string(call_delimiter())));
   }
+  if (!bare_first) return result;
+  for (const auto& [spelling, arguments] : named) {
+    result.push_back({spelling, grammar.sequence({arguments, more, last}), true});
+  }
   return result;
+}
+
+TOOLDECODE_INLINE std::string_view DelimitedCall::name_end() const {
+  const std::string_view sign = tools::trimmed(middle);
+  return sign.empty() ? std::string_view(middle) : sign;
+}
+
+TOOLDECODE_INLINE std::optional<std::size_t> DelimitedCall::find_first(std::string_view text,
+                                                                       const ToolSet& tools) const {
+  if (bare_first) {
+    const std::size_t start     = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+    const std::string_view rest = text.substr(start);
+    for (const Tool& tool : tools) {
+      if (rest.starts_with(tool.name + middle)) return start;
+    }
+  }
+  std::size_t first = text.find(trigger());
+  if (lenient) first = std::min(first, text.find(call_delimiter()));
+  return first == std::string_view::npos ? std::nullopt : std::optional(first);
 }
 
 TOOLDECODE_INLINE std::string_view DelimitedCall::call_delimiter() const {
@@ -196,10 +237,17 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> DelimitedCall::nam
   for (const std::size_t i : chosen) {
     const Tool& tool = tools[i];
     tools::refuse_tool(tool, tools::why_not_carried(tool.name, delimiters, middle));
+    if (bare_first && tools::has_outer_space(tool.name)) {
+      tools::refuse_tool(tool, "white space stands around it");
+    }
+    if (bare_first && tool.name + middle == response.begin) {
+      tools::refuse_tool(tool, "text begins so");
+    }
     const auto arguments = [&](Grammar& part) {
       SchemaCompiler compiler(part, tool.parameters, written);
       const NodeId opening =
-          numbered ? part.sequence({number(part), tools::delimiter(part, middle)}) : part.empty();
+          numbered ? part.sequence({tools::call_number(part), tools::delimiter(part, middle)})
+                   : part.empty();
       return part.sequence({opening, compiler.whitespace(),
                             part.tagged(tools::mark::arguments,
                                         compiler.value(tool.parameters, tool.parameters_pointer)),
@@ -217,13 +265,6 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> DelimitedCall::nam
   return result;
 }
 
-TOOLDECODE_INLINE NodeId DelimitedCall::number(Grammar& grammar) {
-  std::vector<text::Dfa::Row> rows(2);
-  for (unsigned b = '0'; b <= '9'; ++b) rows[0].next[b] = rows[1].next[b] = 1;
-  rows[0].boundary = rows[1].boundary = rows[1].accepting = true;
-  return grammar.lexeme(std::make_shared<const text::Dfa>(std::move(rows)), {1, 9});
-}
-
 TOOLDECODE_INLINE bool DelimitedCall::is_over(tools::ValueReader& reader) const {
   if (section_end.empty() || (lenient && reader.at_end())) return reader.at_end();
   return reader.accept(section_end);
@@ -231,7 +272,7 @@ TOOLDECODE_INLINE bool DelimitedCall::is_over(tools::ValueReader& reader) const 
 
 TOOLDECODE_INLINE std::string DelimitedCall::parse_name(tools::ValueReader& reader,
                                                         const ToolSet& tools) const {
-  const std::string_view delimiter = tools::trimmed(middle);
+  const std::string_view delimiter = name_end();
   const std::size_t at             = reader.position();
   const std::size_t length         = reader.rest().find(delimiter);
   if (length == std::string_view::npos) reader.fail("expected '" + std::string(delimiter) + "'");
@@ -261,7 +302,6 @@ TOOLDECODE_INLINE std::string DelimitedCall::parse_name(tools::ValueReader& read
 
 TOOLDECODE_INLINE ToolCall DelimitedCall::parse_call(tools::ValueReader& reader,
                                                      const ToolSet& tools) const {
-  reader.expect(begin);
   std::string name = parse_name(reader, tools);
   reader.skip_space();
   const std::size_t start = reader.position();

@@ -33,6 +33,9 @@ NodeId delimiter(Grammar& grammar, std::string_view text);
 /// The name that Mistral's models give a call: nine letters or digits.
 NodeId call_id(Grammar& grammar);
 
+/// The number of a call: one to nine digits.
+NodeId call_number(Grammar& grammar);
+
 }  // namespace tooldecode::tools
 
 #ifndef TOOLDECODE_COMPILED

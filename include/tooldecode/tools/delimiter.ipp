@@ -104,4 +104,14 @@ TOOLDECODE_INLINE NodeId call_id(Grammar& grammar) {
   return grammar.lexeme(lexeme, {9, 9});
 }
 
+TOOLDECODE_INLINE NodeId call_number(Grammar& grammar) {
+  static const text::DfaPointer digit = [] {
+    std::vector<text::Dfa::Row> rows(2);
+    for (unsigned b = '0'; b <= '9'; ++b) rows[0].next[b] = rows[1].next[b] = 1;
+    rows[0].boundary = rows[1].boundary = rows[1].accepting = true;
+    return std::make_shared<const text::Dfa>(std::move(rows));
+  }();
+  return grammar.lexeme(digit, {1, 9});
+}
+
 }  // namespace tooldecode::tools

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tooldecode::tools {
 
@@ -43,10 +44,35 @@ struct ElementStyle {
   std::string after_item{};     ///< closes it, where it is not closed as an element is
   bool escapes = false;         ///< keys are written with XML's entities
   std::string never_in_text{};  ///< what no string holds; empty: `after_value`
+  std::vector<std::string> excluded{};  ///< further texts that no string holds
+  std::string before_text{};            ///< opens a string
+  std::string after_text{};             ///< closes it
+  std::string separator{};              ///< between elements, and between items
+  std::string before_list{};            ///< opens a list whose items are not elements
+  std::string after_list{};
+  std::string before_object{};  ///< opens an object inside another one
+  std::string after_object{};
 
   [[nodiscard]] bool has_kinds() const noexcept { return !before_kind.empty(); }
-  [[nodiscard]] bool nests() const noexcept { return !before_item.empty(); }
+  [[nodiscard]] bool nests() const noexcept { return !before_item.empty() || !before_list.empty(); }
   [[nodiscard]] bool repeats_key() const noexcept { return !after_end_key.empty(); }
+  /// What closes an item.
+  [[nodiscard]] const std::string& item_end() const noexcept {
+    return after_item.empty() && !before_item.empty() ? after_value : after_item;
+  }
+  /// A key as it is written.
+  [[nodiscard]] std::string written_key(std::string_view key) const;
+  /// The key that is written so; what is no entity stays as it is.
+  [[nodiscard]] std::string read_key(std::string_view written) const;
+  /// Whether a key is told from what else may stand in its place, if nothing stands before it.
+  [[nodiscard]] bool carries_bare(std::string_view key) const noexcept {
+    return !before_key.empty() ||
+           (!key.empty() && key.find_first_of(" \t\r\n\v\f,:{}[]<>\"") == std::string_view::npos);
+  }
+  /// What ends a string, and is in none.
+  [[nodiscard]] const std::string& text_end() const noexcept {
+    return never_in_text.empty() ? after_value : never_in_text;
+  }
 };
 
 /// Every style.

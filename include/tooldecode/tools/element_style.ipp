@@ -73,6 +73,38 @@ TOOLDECODE_INLINE std::span<const ElementStyle> element_styles() {
   return all;
 }
 
+namespace detail {
+inline constexpr std::string_view escaped = "&<>\"";
+inline constexpr std::string_view entities[]{"&amp;", "&lt;", "&gt;", "&quot;"};
+}  // namespace detail
+
+TOOLDECODE_INLINE std::string ElementStyle::written_key(std::string_view key) const {
+  if (!escapes) return std::string(key);
+  std::string written;
+  for (const char c : key) {
+    const std::size_t known = detail::escaped.find(c);
+    if (known == std::string_view::npos) {
+      written += c;
+    } else {
+      written += detail::entities[known];
+    }
+  }
+  return written;
+}
+
+TOOLDECODE_INLINE std::string ElementStyle::read_key(std::string_view written) const {
+  if (!escapes) return std::string(written);
+  std::string key;
+  for (std::size_t at = 0; at < written.size();) {
+    std::size_t i = 0;
+    while (i < detail::escaped.size() && !written.substr(at).starts_with(detail::entities[i])) ++i;
+    const bool is_entity = i < detail::escaped.size();
+    key += is_entity ? detail::escaped[i] : written[at];
+    at += is_entity ? detail::entities[i].size() : 1;
+  }
+  return key;
+}
+
 TOOLDECODE_INLINE const ElementStyle* find_element_style(std::string_view name) {
   for (const ElementStyle& style : element_styles()) {
     if (style.name == name) return &style;

@@ -47,6 +47,9 @@ class ElementValues {
   /// The elements of an object that conforms.
   [[nodiscard]] NodeId objects();
 
+  /// What follows the key of a value of a schema in the document, up to what closes the element.
+  [[nodiscard]] NodeId value(const Json& schema, const std::string& pointer);
+
  private:
   [[nodiscard]] NodeId elements(const std::vector<schema::ObjectForm>& objects,
                                 const std::string& place);
@@ -64,6 +67,7 @@ class ElementValues {
                              const std::string& place);
   [[nodiscard]] NodeId items(const schema::ArrayForm& array, const std::string& place);
   [[nodiscard]] NodeId item(schema::FormId id);
+  [[nodiscard]] NodeId separator();
   [[nodiscard]] NodeId padded(NodeId node);
 
   Grammar& grammar_;

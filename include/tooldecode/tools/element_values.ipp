@@ -41,7 +41,7 @@ TOOLDECODE_INLINE ElementValues::ElementValues(Grammar& grammar, const Json& sch
       spellings_(grammar, text::ValueSyntax::json, options.whitespace, options.every_spelling),
       json_(grammar, reader_, spellings_, options.documented_order,
             options.every_spelling ? options.numbers : options.numbers.as_written()),
-      plain_(grammar, style.never_in_text.empty() ? style.after_value : style.never_in_text) {}
+      plain_(grammar, style.text_end(), style.excluded) {}
 
 TOOLDECODE_INLINE NodeId ElementValues::objects() {
   const schema::FormId id = reader_.form(schema_, "#");
@@ -52,6 +52,12 @@ TOOLDECODE_INLINE NodeId ElementValues::objects() {
   const NodeId node = elements(objects, "#");
   if (grammar_.satisfiable(first_)[node.index()]) return node;
   throw Error(Errc::unsatisfiable_schema, "#", "no object conforms to this schema");
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::value(const Json& schema, const std::string& pointer) {
+  const NodeId node = content(reader_.form(schema, pointer));
+  if (grammar_.satisfiable(first_)[node.index()]) return node;
+  throw Error(Errc::unsatisfiable_schema, pointer, "no value conforms to this schema");
 }
 
 TOOLDECODE_INLINE NodeId ElementValues::elements(const std::vector<schema::ObjectForm>& objects,
@@ -69,7 +75,7 @@ TOOLDECODE_INLINE NodeId ElementValues::elements(const schema::ObjectForm& objec
   }
   KeyedSet set{.members          = {},
                .others           = {},
-               .separator        = grammar_.empty(),
+               .separator        = separator(),
                .count            = object.count,
                .documented_order = documented_order_};
   KeyedElements elements(set, style_.before_key, style_.after_key);
@@ -118,22 +124,13 @@ TOOLDECODE_INLINE std::string ElementValues::key(const std::string& name,
     refuse_name(place + "/properties/" + schema::escape_pointer(name), name, why);
   };
   if (!style_.escapes) {
+    if (!style_.carries_bare(name)) refuse("it runs into what stands around it");
     const std::vector<std::string_view> delimiters{style_.before_key, style_.after_value};
     if (const auto why = why_not_carried(name, delimiters, style_.after_key)) refuse(*why);
     return name;
   }
   if (name.empty() || name.find('\0') != std::string::npos) refuse("it is empty or holds a zero");
-  std::string written;
-  for (const char c : name) {
-    const std::size_t known = std::string_view("&<>\"").find(c);
-    constexpr std::string_view entities[]{"&amp;", "&lt;", "&gt;", "&quot;"};
-    if (known == std::string_view::npos) {
-      written += c;
-    } else {
-      written += entities[known];
-    }
-  }
-  return written;
+  return style_.written_key(name);
 }
 
 TOOLDECODE_INLINE NodeId ElementValues::content(schema::FormId id) {
@@ -160,7 +157,7 @@ TOOLDECODE_INLINE NodeId ElementValues::content(schema::FormId id) {
 TOOLDECODE_INLINE NodeId ElementValues::make_content(schema::FormId id) {
   const std::string place = reader_.forms.place_of(id);
   const schema::Form form = reader_.forms[id];
-  if (style_.nests() && !style_.has_kinds() && id == schema::any_form) {
+  if (style_.repeats_key() && id == schema::any_form) {
     throw Error(Errc::unsupported_keyword, place, "this style has no elements of any value");
   }
   std::vector<std::pair<ElementKind, NodeId>> values;
@@ -195,10 +192,16 @@ TOOLDECODE_INLINE NodeId ElementValues::make_content(schema::FormId id) {
       add_json(ElementKind::object, {.objects = form.objects});
     } else {
       if (!form.arrays.empty()) {
-        values.emplace_back(ElementKind::array, padded(lists(form.arrays, place)));
+        values.emplace_back(ElementKind::array,
+                            grammar_.sequence({delimiter(grammar_, style_.before_list),
+                                               padded(lists(form.arrays, place)),
+                                               delimiter(grammar_, style_.after_list)}));
       }
       if (!form.objects.empty()) {
-        values.emplace_back(ElementKind::object, elements(form.objects, place));
+        values.emplace_back(ElementKind::object,
+                            grammar_.sequence({delimiter(grammar_, style_.before_object),
+                                               elements(form.objects, place),
+                                               delimiter(grammar_, style_.after_object)}));
       }
     }
   }
@@ -221,8 +224,11 @@ TOOLDECODE_INLINE NodeId ElementValues::text(const schema::Form& form, const std
   const bool is_open =
       std::find(form.texts.begin(), form.texts.end(), schema::StringForm{}) != form.texts.end();
   schema::Form texts;
-  texts.texts       = is_open ? std::vector<schema::StringForm>{{}} : form.texts;
-  const NodeId node = plain_.value(reader_, reader_.forms.add(std::move(texts)), place);
+  texts.texts = is_open ? std::vector<schema::StringForm>{{}} : form.texts;
+  const NodeId node =
+      grammar_.sequence({delimiter(grammar_, style_.before_text),
+                         plain_.value(reader_, reader_.forms.add(std::move(texts)), place),
+                         delimiter(grammar_, style_.after_text)});
   return is_open || style_.padding != ElementPadding::any ? node : padded(node);
 }
 
@@ -253,12 +259,18 @@ TOOLDECODE_INLINE NodeId ElementValues::items(const schema::ArrayForm& array,
   const auto left           = [&](std::uint32_t bound) {
     return bound == text::Occurrences::unbounded ? bound : bound > count ? bound - count : 0;
   };
-  NodeId some =
-      grammar_.repeat(item(array.rest), {left(least), left(array.length.max)}, grammar_.empty());
+  const NodeId next = separator();
+  NodeId some       = item(array.rest);
+  if (count > 0) some = grammar_.sequence({next, some});
+  some = grammar_.repeat(some, {left(least), left(array.length.max)},
+                         count > 0 ? grammar_.empty() : next);
   for (std::uint32_t i = count; i-- > 0;) {
     std::vector<NodeId> then;
     if (least <= i) then.push_back(grammar_.empty());
-    if (i < array.length.max) then.push_back(grammar_.sequence({item(array.prefix[i]), some}));
+    if (i < array.length.max) {
+      then.push_back(
+          grammar_.sequence({i > 0 ? next : grammar_.empty(), item(array.prefix[i]), some}));
+    }
     some = grammar_.choice(std::move(then));
   }
   // White space that is not around a list's value is around its items.
@@ -269,11 +281,16 @@ TOOLDECODE_INLINE NodeId ElementValues::items(const schema::ArrayForm& array,
 }
 
 TOOLDECODE_INLINE NodeId ElementValues::item(schema::FormId id) {
-  const std::string& end = style_.after_item.empty() ? style_.after_value : style_.after_item;
+  const std::string& end = style_.item_end();
   std::vector<NodeId> parts{delimiter(grammar_, style_.before_item), content(id),
                             delimiter(grammar_, end)};
   if (style_.padding == ElementPadding::none) parts.push_back(spellings_.space());
   return grammar_.sequence(std::move(parts));
+}
+
+TOOLDECODE_INLINE NodeId ElementValues::separator() {
+  if (style_.separator.empty()) return grammar_.empty();
+  return grammar_.sequence({grammar_.literal(style_.separator), spellings_.space()});
 }
 
 TOOLDECODE_INLINE NodeId ElementValues::padded(NodeId node) {

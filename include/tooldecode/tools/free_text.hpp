@@ -22,6 +22,13 @@ struct ReasoningDelimiters {
   friend bool operator==(const ReasoningDelimiters&, const ReasoningDelimiters&) = default;
 };
 
+/// What stands around free text where a format marks it, before calls and in an answer without any.
+struct TextFrame {
+  std::string begin{};  ///< empty: text is not marked
+  std::string end{};    ///< empty: the text ends with the answer, or where calls begin
+  std::string last{};   ///< may end an answer without calls
+};
+
 /// What free text is: any bytes and no control tokens, but for this.
 struct FreeText {
   std::vector<std::string> until{};      ///< ends with the first of these; none: ends anywhere

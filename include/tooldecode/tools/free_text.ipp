@@ -89,7 +89,9 @@ TOOLDECODE_INLINE text::Dfa without_match(const text::Dfa& text, const text::Dfa
   std::vector<text::Dfa::Row> rows;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const SearchState at = order[i];
-    text::Dfa::Row row{.accepting = text.accepting(at.text)};
+    text::Dfa::Row row{.accepting = text.accepting(at.text),
+                       .boundary  = text.boundary(at.text),
+                       .closing   = text.closing(at.text)};
     for (unsigned b = 0; b < 256; ++b) {
       const auto byte = static_cast<std::uint8_t>(b);
       SearchState next{text.next(at.text, byte), {}};

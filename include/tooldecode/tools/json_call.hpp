@@ -12,6 +12,7 @@
 
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -27,8 +28,10 @@ namespace tooldecode {
 /// \par Complexity  write and parse O(length of the text)
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
 ///                  that are not finite
-/// \par Source      NousResearch, Hermes function calling; chat templates of Qwen2.5, Llama 3.1,
-///                  Mistral 7B v0.3 and Nemo; Salesforce, xLAM
+/// \par Source      NousResearch, Hermes function calling; Salesforce, xLAM; chat templates of
+///                  Qwen2.5, Llama 3.1, Mistral 7B v0.3 and Nemo, EXAONE 4, Granite 3, Nemotron
+///                  Nano v2, Apriel, Phi-4-mini, FireFunction v2, GigaChat 3, InternLM 2.5, Apertus,
+///                  Command R+ and R7B
 struct JsonCall {
   std::string begin;      ///< opens a call; empty: the answer begins with the JSON
   std::string end;        ///< closes it
@@ -39,6 +42,13 @@ struct JsonCall {
   bool list           = false;  ///< the calls are a JSON array
   bool bare_at_start  = false;  ///< calls that an answer begins with need no opening delimiter
   std::string call_id = "";     ///< the key of a name of the call, which may follow and is not kept
+  std::string name    = "name";  ///< the key of the name; empty: the name is the arguments' key
+  std::string number  = "";  ///< the key of the call's number, which precedes the name as a text
+                             ///< of digits and is not kept
+  std::string open  = "[";   ///< opens the array
+  std::string close = "]";   ///< closes it
+  std::optional<std::string> before_end{};  ///< before a call's end; nothing: the separator
+  tools::TextFrame response{};              ///< what may stand around text
 
   /// What values are written in.
   static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::json;
@@ -55,8 +65,37 @@ struct JsonCall {
   /// `[{"name": ..., "arguments": {...}}, {...}]` and nothing else.
   [[nodiscard]] static JsonCall bare_list() { return {"", "", "", "arguments", ", ", true}; }
 
+  /// `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`, each.
+  [[nodiscard]] static JsonCall exaone() { return {"<tool_call>", "</tool_call>", ""}; }
+  /// `<|tool_call|>[{"name": ..., "arguments": {...}}, {...}]`.
+  [[nodiscard]] static JsonCall granite();
+  /// `<TOOLCALL>[{"name": ..., "arguments": {...}}, {...}]</TOOLCALL>`.
+  [[nodiscard]] static JsonCall nemotron();
+  /// `<tool_calls>[{"name": ..., "arguments": {...}}, {...}]</tool_calls>`.
+  [[nodiscard]] static JsonCall apriel();
+  /// `<|tool_call|>[{"name": ..., "arguments": {...}}, {...}]<|/tool_call|>`.
+  [[nodiscard]] static JsonCall phi_4_mini();
+  /// `functools[{"name": ..., "arguments": {...}}, {...}]`.
+  [[nodiscard]] static JsonCall firefunction();
+  /// `<|function_call|>{"name": ..., "arguments": {...}}`.
+  [[nodiscard]] static JsonCall gigachat_3_1();
+  /// `function call<|role_sep|>\n{"name": ..., "arguments": {...}}`.
+  [[nodiscard]] static JsonCall gigachat_3();
+  /// `<|action_start|><|plugin|>\n{"name": ..., "parameters": {...}}<|action_end|>`.
+  [[nodiscard]] static JsonCall internlm();
+  /// `<|tools_prefix|>[{"f": {...}}, {"g": {...}}]<|tools_suffix|>`.
+  [[nodiscard]] static JsonCall apertus();
+  /// `<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "f", "parameters": {...}}\n]` and
+  /// `<|END_ACTION|>`; text is a response in marks of its own.
+  [[nodiscard]] static JsonCall command_r7b();
+  /// ```` Action:\n```json\n[{"tool_name": "f", "parameters": {...}}]\n``` ````.
+  [[nodiscard]] static JsonCall command_r_plus();
+  /// ```` ```json\n{"name": ..., "arguments": {...}}\n``` ````, each.
+  [[nodiscard]] static JsonCall fence() { return {"```json", "```", "\n"}; }
+
   [[nodiscard]] std::string_view trigger() const noexcept;
   [[nodiscard]] bool only_at_start() const noexcept { return begin.empty(); }
+  [[nodiscard]] const tools::TextFrame& frame() const noexcept { return response; }
 
   [[nodiscard]] std::string write(std::span<const ToolCall> calls) const;
 
@@ -76,6 +115,11 @@ struct JsonCall {
       Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
       const ChoiceOptions& options) const;
   [[nodiscard]] ToolCall parse_call(tools::ValueReader& reader) const;
+  // What precedes the name in a call's object, and the name's key.
+  [[nodiscard]] NodeId before_name(Grammar& grammar, const ChoiceOptions& options) const;
+  [[nodiscard]] const std::string& before_last() const {
+    return before_end ? *before_end : separator;
+  }
   // Calls between one pair of delimiters, to the end of the text.
   void parse_all(tools::ValueReader& reader, std::vector<ToolCall>& calls) const;
 };

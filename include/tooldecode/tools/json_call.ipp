@@ -35,6 +35,66 @@ TOOLDECODE_INLINE JsonCall JsonCall::mistral() {
   return {"[TOOL_CALLS]", "", " ", "arguments", ", ", true, false, "id"};
 }
 
+TOOLDECODE_INLINE JsonCall JsonCall::granite() {
+  return {"<|tool_call|>", "", "", "arguments", ", ", true};
+}
+
+TOOLDECODE_INLINE JsonCall JsonCall::nemotron() {
+  return {"<TOOLCALL>", "</TOOLCALL>", "", "arguments", ", ", true};
+}
+
+TOOLDECODE_INLINE JsonCall JsonCall::apriel() {
+  return {"<tool_calls>", "</tool_calls>", "", "arguments", ", ", true};
+}
+
+TOOLDECODE_INLINE JsonCall JsonCall::phi_4_mini() {
+  return {"<|tool_call|>", "<|/tool_call|>", "", "arguments", ", ", true};
+}
+
+TOOLDECODE_INLINE JsonCall JsonCall::firefunction() {
+  return {"functools[", "]", "", "arguments", ", "};
+}
+
+TOOLDECODE_INLINE JsonCall JsonCall::gigachat_3_1() {
+  return {"<|function_call|>", "", ""};
+}
+
+TOOLDECODE_INLINE JsonCall JsonCall::gigachat_3() {
+  JsonCall format{"function call<|role_sep|>", "", "\n"};
+  format.before_end = "";
+  return format;
+}
+
+TOOLDECODE_INLINE JsonCall JsonCall::internlm() {
+  JsonCall format{"<|action_start|><|plugin|>", "<|action_end|>", "\n", "parameters"};
+  format.before_end = "";
+  return format;
+}
+
+TOOLDECODE_INLINE JsonCall JsonCall::apertus() {
+  JsonCall format{"<|tools_prefix|>", "<|tools_suffix|>", "", "", ", ", true};
+  format.name = "";
+  return format;
+}
+
+TOOLDECODE_INLINE JsonCall JsonCall::command_r7b() {
+  JsonCall format{"<|START_ACTION|>", "<|END_ACTION|>", "", "parameters", ",\n    ", true};
+  format.name     = "tool_name";
+  format.number   = "tool_call_id";
+  format.open     = "[\n    ";
+  format.close    = "\n]";
+  format.response = {"<|START_RESPONSE|>", "<|END_RESPONSE|>", ""};
+  return format;
+}
+
+TOOLDECODE_INLINE JsonCall JsonCall::command_r_plus() {
+  JsonCall format{"Action:\n```json", "\n```", "\n", "parameters", ",\n    ", true};
+  format.name  = "tool_name";
+  format.open  = "[\n    ";
+  format.close = "\n]";
+  return format;
+}
+
 TOOLDECODE_INLINE std::string_view JsonCall::trigger() const noexcept {
   if (!begin.empty()) return begin;
   return list ? "[" : "{";
@@ -42,16 +102,20 @@ TOOLDECODE_INLINE std::string_view JsonCall::trigger() const noexcept {
 
 TOOLDECODE_INLINE std::string JsonCall::write(std::span<const ToolCall> calls) const {
   std::string text;
+  std::size_t written = 0;
   for (const ToolCall& call : calls) {
-    text += text.empty() ? begin + separator + (list ? "[" : "")
+    text += text.empty() ? begin + separator + (list ? open : "")
             : between    ? *between
                          : separator + begin + separator;
-    text += "{\"name\": ";
+    text += '{';
+    if (!number.empty()) text += '"' + number + "\": \"" + std::to_string(written++) + "\", ";
+    if (!name.empty()) text += '"' + name + "\": ";
     tools::append_json_string(text, call.name);
-    text += ", \"" + arguments + "\": " + tools::write_json(call.arguments) + '}';
-    if (!between) text += separator + end;
+    if (!name.empty()) text += ", \"" + arguments + '"';
+    text += ": " + tools::write_json(call.arguments) + '}';
+    if (!between) text += before_last() + end;
   }
-  if (between && !calls.empty()) text += (list ? "]" : "") + end;
+  if (between && !calls.empty()) text += (list ? close : "") + end;
   return text;
 }
 
@@ -89,15 +153,23 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
   const schema::Spellings text(grammar, text::ValueSyntax::json, options.whitespace);
   const NodeId space = text.space();
   // With whitespace 0 the delimiters' own separators stand where whitespace may.
-  const bool exact   = options.whitespace == 0;
-  const NodeId gap   = exact ? grammar.literal(separator) : space;
-  const NodeId body  = grammar.sequence({space, grammar.literal("\"name\""), text.colon(),
-                                         grammar.trie(names(grammar, tools, chosen, options))});
+  const bool exact  = options.whitespace == 0;
+  const NodeId gap  = exact ? grammar.literal(separator) : space;
+  const NodeId body = grammar.sequence(
+      {space, before_name(grammar, options), grammar.trie(names(grammar, tools, chosen, options))});
   const NodeId whole = grammar.sequence({grammar.literal("{"), body});
-  NodeId before      = gap;
+  // What the format writes, and with any white space around it.
+  const auto spaced = [&](std::string_view written) {
+    const NodeId as_it_is = tools::delimiter(grammar, written);
+    if (exact || written.empty()) return as_it_is;
+    return grammar.choice(
+        {as_it_is,
+         grammar.sequence({space, tools::delimiter(grammar, tools::trimmed(written)), space})});
+  };
+  NodeId before = gap;
   if (list) {
-    const NodeId open = grammar.sequence({grammar.literal("["), space});
-    before            = begin.empty() ? space : grammar.sequence({gap, open});
+    const NodeId opened = spaced(open);
+    before              = begin.empty() ? space : grammar.sequence({gap, opened});
   }
   const bool is_open = begin.empty() && !list;  // the brace was the trigger
   const NodeId first = is_open ? body : grammar.sequence({before, whole});
@@ -108,17 +180,16 @@ TOOLDECODE_INLINE std::vector<CallOpening> JsonCall::openings(Grammar& grammar,
   const NodeId last             = exact ? grammar.empty() : space;
   const text::Occurrences count = options.calls();
   if (!between) {
-    const NodeId call = grammar.sequence({before, whole, gap, tools::delimiter(grammar, end)});
-    const NodeId next = grammar.sequence({gap, tools::delimiter(grammar, begin)});
+    const NodeId behind = exact ? grammar.literal(before_last()) : space;
+    const NodeId call   = grammar.sequence({before, whole, behind, tools::delimiter(grammar, end)});
+    const NodeId next   = grammar.sequence({gap, tools::delimiter(grammar, begin)});
     return {{std::string(trigger()), grammar.sequence({grammar.repeat(call, count, next), last}),
              only_at_start()}};
   }
-  const NodeId next =
-      exact ? grammar.literal(*between)
-            : grammar.sequence({space, grammar.literal(tools::trimmed(*between)), space});
-  const NodeId close = list ? grammar.sequence({space, grammar.literal("]")}) : grammar.empty();
-  const NodeId ended = grammar.sequence({close, tools::delimiter(grammar, end), last});
-  const auto bare    = [&] {
+  const NodeId next   = spaced(*between);
+  const NodeId closed = list ? spaced(close) : grammar.empty();
+  const NodeId ended  = grammar.sequence({closed, spaced(end), last});
+  const auto bare     = [&] {
     const NodeId object = grammar.sequence({next, whole});
     return grammar.sequence(
         {body, grammar.repeat(object, options.further_calls(), grammar.empty()), ended});
@@ -154,45 +225,74 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> JsonCall::names(
             {compiler.whitespace(), compiler.comma(), part.literal('"' + call_id + '"'),
              compiler.colon(), part.literal("\""), tools::call_id(part), part.literal("\"")}));
       }
-      return part.sequence({compiler.comma(), part.literal('"' + arguments + '"'), compiler.colon(),
-                            value, id, compiler.whitespace(), part.literal("}")});
+      const NodeId key =
+          name.empty() ? part.empty()
+                       : part.sequence({compiler.comma(), part.literal('"' + arguments + '"')});
+      return part.sequence(
+          {key, compiler.colon(), value, id, compiler.whitespace(), part.literal("}")});
     };
-    std::string name;
-    name.reserve(tool.name.size() + 2);
-    tools::append_json_string(name, tool.name);
-    result.emplace_back(std::move(name), grammar.part(static_cast<std::uint32_t>(i), argument));
+    std::string spelled;
+    spelled.reserve(tool.name.size() + 2);
+    tools::append_json_string(spelled, tool.name);
+    result.emplace_back(std::move(spelled), grammar.part(static_cast<std::uint32_t>(i), argument));
   }
   return result;
+}
+
+TOOLDECODE_INLINE NodeId JsonCall::before_name(Grammar& grammar,
+                                               const ChoiceOptions& options) const {
+  const schema::Spellings text(grammar, text::ValueSyntax::json, options.whitespace);
+  NodeId counted = grammar.empty();
+  if (!number.empty()) {
+    counted =
+        grammar.sequence({grammar.literal('"' + number + '"'), text.colon(), grammar.literal("\""),
+                          tools::call_number(grammar), grammar.literal("\""), text.comma()});
+    if (options.whitespace != 0) counted = grammar.optional(counted);
+  }
+  if (name.empty()) return counted;
+  return grammar.sequence({counted, grammar.literal('"' + name + '"'), text.colon()});
 }
 
 TOOLDECODE_INLINE ToolCall JsonCall::parse_call(tools::ValueReader& reader) const {
   reader.skip_space();
   const std::size_t at = reader.position();
   auto object          = reader.value();
-  if (!call_id.empty() && object.is_object() && object.contains(call_id) &&
-      object[call_id].is_string()) {
-    object.erase(call_id);
+  for (const std::string& key : {call_id, number}) {
+    if (!key.empty() && object.is_object() && object.contains(key) && object[key].is_string()) {
+      object.erase(key);
+    }
   }
-  const bool is_call = object.is_object() && object.size() == 2 && object.contains("name") &&
-                       object["name"].is_string() && object.contains(arguments) &&
+  if (name.empty()) {
+    const bool is_named = object.is_object() && object.size() == 1 && object.begin()->is_object();
+    if (!is_named) reader.fail_at(at, "a call is an object of a name with arguments");
+    reader.skip_space();
+    std::string called(object.begin().key());
+    return {std::move(called), std::move(*object.begin())};
+  }
+  const bool is_call = object.is_object() && object.size() == 2 && object.contains(name) &&
+                       object[name].is_string() && object.contains(arguments) &&
                        object[arguments].is_object();
   if (!is_call) reader.fail_at(at, "a call is an object of a name and " + arguments);
   reader.skip_space();
-  return {object["name"].get<std::string>(), std::move(object[arguments])};
+  return {object[name].get<std::string>(), std::move(object[arguments])};
 }
 
 TOOLDECODE_INLINE void JsonCall::parse_all(tools::ValueReader& reader,
                                            std::vector<ToolCall>& calls) const {
-  const auto is_over = [&] { return list ? reader.accept("]") : reader.at_end(); };
+  const std::string_view ending = tools::trimmed(end);
+  const auto is_over            = [&] {
+    if (list) return reader.accept(tools::trimmed(close));
+    return ending.empty() ? reader.at_end() : reader.rest().starts_with(ending);
+  };
   if (!bare_at_start || !reader.rest().starts_with('{')) reader.expect(begin);
   reader.skip_space();
-  if (list) reader.expect("[");
+  if (list) reader.expect(tools::trimmed(open));
   do {
     if (!calls.empty()) reader.expect(tools::trimmed(*between));
     calls.push_back(parse_call(reader));
   } while (!is_over());
   reader.skip_space();
-  reader.expect(end);
+  reader.expect(ending);
   reader.skip_space();
   if (!reader.at_end()) reader.fail("expected the end of the text after the calls");
 }

@@ -3,6 +3,7 @@
 /// delimiter.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -64,10 +65,12 @@ enum class PlainForm : std::uint8_t {
 class PlainText {
  public:
   /// \param delimiter  UTF-8, not empty
-  PlainText(Grammar& grammar, std::string delimiter)
+  /// \param excluded   further texts that none holds; those listed that do are left out
+  PlainText(Grammar& grammar, std::string delimiter, std::vector<std::string> excluded = {})
       : grammar_(grammar),
         delimiter_(std::move(delimiter)),
-        with_delimiter_(text::compile_pattern(pattern_of(delimiter_))) {}
+        excluded_(std::move(excluded)),
+        with_delimiter_(text::compile_pattern(pattern_of(delimiter_, excluded_))) {}
 
   /// The values of a form that is text or nullable; `pointer` is where its schema stands.
   [[nodiscard]] NodeId value(schema::Reader& reader, schema::FormId id,
@@ -87,7 +90,10 @@ class PlainText {
         if (one.find(delimiter_) != std::string::npos) {
           throw Error(Errc::unsupported_keyword, pointer, "a value holds the mark that closes it");
         }
-        listed.emplace_back(one, end);
+        const bool is_excluded = std::any_of(
+            excluded_.begin(), excluded_.end(),
+            [&](const std::string& text) { return one.find(text) != std::string::npos; });
+        if (!is_excluded) listed.emplace_back(one, end);
       }
     }
     choices.push_back(grammar_.trie(listed));
@@ -97,6 +103,12 @@ class PlainText {
   }
 
  private:
+  static std::string pattern_of(const std::string& delimiter,
+                                const std::vector<std::string>& excluded) {
+    std::string pattern = tools::pattern_of(delimiter);
+    for (const std::string& text : excluded) pattern += '|' + tools::pattern_of(text);
+    return pattern;
+  }
   NodeId string(schema::StringSets& texts, const schema::StringForm& form) {
     if (form.tests.empty() && form.excluded.empty()) {
       if (!any_)
@@ -115,6 +127,7 @@ class PlainText {
 
   Grammar& grammar_;
   std::string delimiter_;
+  std::vector<std::string> excluded_;
   text::TextDfa with_delimiter_;
   text::DfaPointer any_;
 };

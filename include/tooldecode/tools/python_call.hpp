@@ -1,5 +1,5 @@
 /// \file
-/// PythonCall: calls as a Python list, `[f(a=1, b='x'), g()]`.
+/// PythonCall: calls as Python writes them, `[f(a=1, b='x'), g()]`.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,9 @@ namespace tooldecode {
 
 /// The format of API-Bank, BFCL and Llama 3.2: a list of calls with keyword arguments.
 ///
-/// An answer is a call list from its first byte that is not white space, or it makes no call. When
+/// Where there are no delimiters an answer is a call list from its first byte that is not white
+/// space, or it makes no call; else text may precede the calls, and a vocabulary may have the
+/// delimiters as control tokens or not. When
 /// reading, positional arguments take the documented names in their order, and a documented name
 /// may hold what ends any other: `GET /users/{id}(date from='today')`.
 ///
@@ -30,13 +32,31 @@ namespace tooldecode {
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
 ///                  that are not finite; Error{unsupported_name} for names that this way of
 ///                  reading does not give back
-/// \par Source      Li et al., API-Bank, arXiv:2304.08244; Patil et al., Gorilla, arXiv:2305.15334
+/// \par Source      Li et al., API-Bank, arXiv:2304.08244; Patil et al., Gorilla, arXiv:2305.15334;
+///                  chat templates of LFM2 and LFM2.5, Llama 4 and Olmo 3
 struct PythonCall {
+  std::string begin{};            ///< opens the calls; empty: the answer begins with the list
+  std::string end{};              ///< closes them
+  std::string open      = "[";    ///< opens the list; may be empty
+  std::string close     = "]";    ///< closes it; empty: `end` does
+  std::string separator = ", ";   ///< between calls
+  bool bare_at_start    = false;  ///< a list that an answer begins with needs no delimiters
+
   /// What values are written in.
   static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::python;
 
-  [[nodiscard]] static std::string_view trigger() noexcept { return "["; }
-  [[nodiscard]] static bool only_at_start() noexcept { return true; }
+  /// `<|tool_call_start|>[f(a=1), g()]<|tool_call_end|>`.
+  [[nodiscard]] static PythonCall lfm2() { return {"<|tool_call_start|>", "<|tool_call_end|>"}; }
+  /// `<|python_start|>[f(a=1), g()]<|python_end|>`, or the list alone where the answer begins with
+  /// it.
+  [[nodiscard]] static PythonCall llama_4();
+  /// `<function_calls>f(a=1)\ng()</function_calls>`.
+  [[nodiscard]] static PythonCall olmo_3() {
+    return {"<function_calls>", "</function_calls>", "", "", "\n"};
+  }
+
+  [[nodiscard]] std::string_view trigger() const noexcept { return begin.empty() ? open : begin; }
+  [[nodiscard]] bool only_at_start() const noexcept { return begin.empty(); }
 
   [[nodiscard]] std::string write(std::span<const ToolCall> calls) const;
 
@@ -58,7 +78,9 @@ struct PythonCall {
   // A documented name holds all but the delimiter behind it, and does not begin as a list ends.
   static std::optional<std::string> why_not(const std::string& name, std::string_view behind,
                                             char closing);
-  static void check_name(const Tool& tool, const ToolSet& tools);
+  // What may follow the calls.
+  [[nodiscard]] const std::string& closing() const { return close.empty() ? end : close; }
+  void check_name(const Tool& tool, const ToolSet& tools) const;
   static void check_arguments(const Tool& tool);
 
   static ToolCall parse_call(tools::ValueReader& reader, const ToolSet& tools);

@@ -23,6 +23,7 @@
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/carried_name.hpp>
+#include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/tool_call.hpp>
@@ -32,10 +33,16 @@
 
 namespace tooldecode {
 
+TOOLDECODE_INLINE PythonCall PythonCall::llama_4() {
+  PythonCall format{"<|python_start|>", "<|python_end|>"};
+  format.bare_at_start = true;
+  return format;
+}
+
 TOOLDECODE_INLINE std::string PythonCall::write(std::span<const ToolCall> calls) const {
-  std::string text = "[";
+  std::string text = begin + open;
   for (const ToolCall& call : calls) {
-    if (text.size() > 1) text += ", ";
+    if (&call != calls.data()) text += separator;
     text += call.name + '(';
     bool first = true;
     for (const auto& [key, value] : call.arguments.items()) {
@@ -44,7 +51,7 @@ TOOLDECODE_INLINE std::string PythonCall::write(std::span<const ToolCall> calls)
     }
     text += ')';
   }
-  return text + ']';
+  return text + close + end;
 }
 
 TOOLDECODE_INLINE std::vector<ToolCall> PythonCall::parse(std::string_view text,
@@ -53,17 +60,29 @@ TOOLDECODE_INLINE std::vector<ToolCall> PythonCall::parse(std::string_view text,
   reader.allow_repeated_keys();
   std::vector<ToolCall> calls;
   reader.skip_space();
-  if (!reader.accept("[")) return calls;
-  if (!text::is_utf8(text)) reader.fail("the calls are not UTF-8");
+  const bool is_bare = begin.empty() || (bare_at_start && reader.rest().starts_with(open));
+  if (is_bare) {
+    if (!reader.accept(open)) return calls;
+  } else {
+    const std::size_t first = reader.rest().find(begin);
+    if (first == std::string_view::npos) return calls;
+    reader.skip(first + begin.size());
+    reader.skip_space();
+    reader.expect(open);
+  }
+  if (!text::is_utf8(reader.rest())) reader.fail("the calls are not UTF-8");
   reader.skip_space();
-  while (!reader.accept("]")) {
+  while (!reader.rest().starts_with(closing())) {
     if (!calls.empty()) {
-      reader.expect(",");
+      reader.expect(tools::trimmed(separator));
       reader.skip_space();
     }
     calls.push_back(parse_call(reader, tools));
     reader.skip_space();
   }
+  reader.expect(close);
+  reader.skip_space();
+  if (!is_bare) reader.expect(end);
   reader.skip_space();
   if (!reader.at_end()) reader.fail("expected the end of the text after the calls");
   return calls;
@@ -104,12 +123,26 @@ TOOLDECODE_INLINE std::vector<CallOpening> PythonCall::openings(
     names.emplace_back(tool.name + '(', grammar.part(static_cast<std::uint32_t>(i), arguments));
   }
   const NodeId call = grammar.trie(names);
+  const NodeId before =
+      begin.empty() ? space : grammar.sequence({space, grammar.literal(open), space});
   if (options.open_ended) {
     const NodeId rest = grammar.lexeme(tools::any_text());
-    return {{"[", grammar.sequence({space, call, rest}), true}};
+    return {{std::string(trigger()), grammar.sequence({before, call, rest}), only_at_start()}};
   }
-  const NodeId list = grammar.repeat(call, options.calls(), text.comma());
-  return {{"[", grammar.sequence({space, list, space, grammar.literal("]")}), true}};
+  const bool exact = options.whitespace == 0;
+  const auto sign  = tools::trimmed(separator);
+  const NodeId next =
+      exact ? grammar.literal(separator) : grammar.sequence({space, grammar.literal(sign), space});
+  const NodeId list = grammar.repeat(call, options.calls(), next);
+  const NodeId over = grammar.sequence({list, space, grammar.literal(close)});
+  if (begin.empty()) return {{open, grammar.sequence({space, over}), true}};
+  std::vector<CallOpening> result{
+      {begin, grammar.sequence({before, over, space, tools::delimiter(grammar, end), space})}};
+  if (bare_at_start) {
+    result.push_back(exact ? CallOpening::barred(grammar, open, true)
+                           : CallOpening{open, grammar.sequence({space, over, space}), true});
+  }
+  return result;
 }
 
 TOOLDECODE_INLINE std::string_view PythonCall::without_space(std::string_view name) {
@@ -128,8 +161,8 @@ TOOLDECODE_INLINE std::optional<std::string> PythonCall::why_not(const std::stri
   return std::nullopt;
 }
 
-TOOLDECODE_INLINE void PythonCall::check_name(const Tool& tool, const ToolSet& tools) {
-  tools::refuse_tool(tool, why_not(tool.name, "(", ']'));
+TOOLDECODE_INLINE void PythonCall::check_name(const Tool& tool, const ToolSet& tools) const {
+  tools::refuse_tool(tool, why_not(tool.name, "(", closing().front()));
   if (!tools::has_outer_space(tool.name)) return;
   for (const Tool& other : tools) {
     if (&other == &tool || without_space(other.name) != without_space(tool.name)) continue;

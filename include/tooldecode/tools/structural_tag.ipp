@@ -26,6 +26,7 @@
 #include <tooldecode/tools/element_style.hpp>
 #include <tooldecode/tools/element_values.hpp>
 #include <tooldecode/tools/free_text.hpp>
+#include <tooldecode/tools/strings_without.hpp>
 #include <tooldecode/tools/structural_tag.hpp>
 #include <tooldecode/tools/tag_fields.hpp>
 #include <tooldecode/tools/tag_tokens.hpp>
@@ -176,11 +177,7 @@ class TagReader {
       }
       options.whitespace = *count;
     }
-    if (!fields.texts("excludes").empty()) {
-      throw Error(Errc::unsupported_keyword, fields.pointer("excludes"),
-                  "texts that no string of a value holds are not supported");
-    }
-    return values(fields, style, options);
+    return values(fields, style, options, fields.texts("excludes"));
   }
   NodeId qwen_xml_parameter(TagFields& fields, const Ends& /*ends*/) {
     return values(fields, "qwen_xml", schema_options());
@@ -191,7 +188,8 @@ class TagReader {
             .every_spelling   = options_.every_spelling,
             .limits           = options_.limits};
   }
-  NodeId values(TagFields& fields, const std::string& style, const SchemaOptions& options) {
+  NodeId values(TagFields& fields, const std::string& style, const SchemaOptions& options,
+                const std::vector<std::string>& excluded = {}) {
     const Json& schema = fields.get("json_schema");
     if (!schema.is_object() && !schema.is_boolean()) {
       fields.fail("json_schema", "must be a schema: an object, true or false");
@@ -200,13 +198,22 @@ class TagReader {
     if (style != "json" && elements == nullptr) {
       throw Error(Errc::unknown_format, fields.pointer("style"), "no such style: \"" + style + '"');
     }
-    return values(schema, fields.pointer("json_schema"), elements, options);
+    const std::string pointer = fields.pointer("json_schema");
+    if (excluded.empty()) return values(grammar_, schema, pointer, elements, options);
+    Grammar inner;
+    std::optional<ElementStyle> own;
+    if (elements != nullptr) {
+      own           = *elements;
+      own->excluded = excluded;
+    }
+    const NodeId root = values(inner, schema, pointer, own ? &*own : nullptr, options);
+    return grammar_.append(inner, root, StringsWithout(excluded));
   }
-  NodeId values(const Json& schema, const std::string& pointer, const ElementStyle* style,
-                const SchemaOptions& options) {
+  static NodeId values(Grammar& grammar, const Json& schema, const std::string& pointer,
+                       const ElementStyle* style, const SchemaOptions& options) {
     try {
-      if (style == nullptr) return SchemaCompiler(grammar_, schema, options).value(schema, "#");
-      return ElementValues(grammar_, schema, *style, options).objects();
+      if (style == nullptr) return SchemaCompiler(grammar, schema, options).value(schema, "#");
+      return ElementValues(grammar, schema, *style, options).objects();
     } catch (const Error& error) {
       throw error.within(pointer);
     }
@@ -369,7 +376,7 @@ class TagReader {
       const Json schema = given.is_string() ? parse_exact_json(given.get<std::string>()) : given;
       if (!schema.is_object() && !schema.is_boolean()) inner.fail("schema", "must be a schema");
       tags.push_back({inner.text("begin"), false,
-                      grammar_.sequence({values(schema, at, nullptr, schema_options()),
+                      grammar_.sequence({values(grammar_, schema, at, nullptr, schema_options()),
                                          delimiter(grammar_, end)})});
       inner.finish();
     }

@@ -1,5 +1,5 @@
 /// \file
-/// XmlCall: calls as elements, an argument each, as Qwen3-Coder and GLM write them.
+/// XmlCall: calls as elements, an argument each, as Qwen3-Coder, DeepSeek and others write them.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,8 @@
 
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/element_style.hpp>
+#include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
@@ -29,10 +31,11 @@ class PlainText;
 /// A call as an element with one inside for each argument; text may precede the first call. The
 /// delimiters are text to `write` and `parse`; a vocabulary may have them as control tokens or not.
 ///
-/// Strings are written as they are, up to the delimiter that closes them; anything else is JSON,
-/// and so are the values of a parameter that may be a string or something else than null. Which it
-/// is the tool's document says: of tools and keys that are not documented, what is JSON is read as
-/// such and the rest is a string.
+/// Where there is a style, values tell by themselves what they are, see ElementText. Else strings
+/// are written as they are, up to the delimiter that closes them; anything else is JSON, and so are
+/// the values of a parameter that may be a string or something else than null. Which it is the
+/// tool's document says: of tools and keys that are not documented, what is JSON is read as such and
+/// the rest is a string.
 ///
 /// \par Complexity  write and parse O(length of the text)
 /// \par Errors      Error{malformed_call} from `parse` with the byte, and from `write` for numbers
@@ -40,35 +43,75 @@ class PlainText;
 ///                  Error{unsupported_keyword} for parameters that are not listed as properties;
 ///                  Error{unsupported_name} for a name that holds a delimiter, or white space that
 ///                  the format does not tell from its own
-/// \par Source      chat templates of Qwen3-Coder (and Qwen3.5), GLM-4.5 and GLM-4.6
+/// \par Source      chat templates of Qwen3-Coder (and Qwen3.5, MiMo, Nemotron 3 Nano), GLM-4.5 to
+///                  4.7, Seed-OSS, MiniMax M2, MiniCPM5, Kimi K3, Gemma 4; DeepSeek-V3.2 and V4,
+///                  encoding; XGrammar 0.2, structural tags of Cohere's models
 struct XmlCall {
-  std::string begin;         ///< opens a call
-  std::string before_name;   ///< may be empty
-  std::string after_name;    ///< may be empty
-  std::string before_key;    ///< opens an argument
-  std::string after_key;     ///< closes its key
-  std::string before_value;  ///< may be empty: the key's end opens the value
-  std::string after_value;   ///< closes it
-  std::string padding;       ///< around a value; not part of it
-  std::string after_values;  ///< may be empty
-  std::string end;           ///< closes a call
-  bool bare = false;         ///< `begin` may be missing, and `end` where it is
+  std::string begin;                   ///< opens a call
+  std::string before_name;             ///< may be empty
+  std::string after_name;              ///< may be empty
+  std::string before_key;              ///< opens an argument
+  std::string after_key;               ///< closes its key
+  std::string before_value;            ///< may be empty: the key's end opens the value
+  std::string after_value;             ///< closes it
+  std::string padding;                 ///< around a value; not part of it
+  std::string after_values;            ///< may be empty
+  std::string end;                     ///< closes a call
+  bool bare            = false;        ///< `begin` may be missing, and `end` where it is
+  std::string gap      = "\n";         ///< between elements
+  std::string call_gap = "\n";         ///< between calls, and between them and their section
+  std::string section_begin{};         ///< before the first call; may be empty
+  std::string section_end{};           ///< behind the last call
+  std::string number_end{};            ///< closes the number of a call; empty: they have none
+  bool number_first          = false;  ///< the number follows `begin`; else `after_name`
+  std::uint32_t first_number = 0;      ///< that of the first call; any is read, and none is kept
+  bool ends_thought          = false;  ///< calls may end a block of reasoning
+  std::optional<tools::ElementStyle> style{};  ///< of values that tell what they are
+  tools::TextFrame response{};                 ///< what may stand around text
 
   using Json = nlohmann::ordered_json;
 
   /// What values are written in, unless they are strings.
   static constexpr tools::ValueReader::Language language = tools::ValueReader::Language::json;
-  /// Between elements.
-  static constexpr std::string_view gap = "\n";
 
   /// `<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>`; the
   /// model leaves out `<tool_call>` now and then.
   [[nodiscard]] static XmlCall qwen3_coder();
   /// `<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>`.
   [[nodiscard]] static XmlCall glm();
+  /// The same without line ends, as GLM-4.7 has it.
+  [[nodiscard]] static XmlCall glm_4_7();
+  /// As Qwen3-Coder's without line ends, as MiMo has it.
+  [[nodiscard]] static XmlCall mimo();
+  /// `<seed:tool_call>\n<function=f>\n<parameter=a>1</parameter>\n</function>\n</seed:tool_call>`.
+  [[nodiscard]] static XmlCall seed_oss();
+  /// `<minimax:tool_call>\n<invoke name="f">\n<parameter name="a">1</parameter>\n</invoke>\n` and so
+  /// on.
+  [[nodiscard]] static XmlCall minimax_m2();
+  /// `<function name="f"><param name="a">1</param></function>`.
+  [[nodiscard]] static XmlCall minicpm5();
+  /// `<｜DSML｜function_calls>\n<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="a" string="false">1`
+  /// and so on.
+  [[nodiscard]] static XmlCall deepseek_v3_2();
+  /// The same with `tool_calls` in place of `function_calls`, which may end a block of reasoning.
+  [[nodiscard]] static XmlCall deepseek_v4();
+  /// `<|open|>tools<|sep|><|open|>call tool="f" index="1"<|sep|><|open|>argument key="a"
+  /// type="number"<|sep|>1<|close|>argument<|sep|><|close|>call<|sep|>` and so on; text is a response
+  /// in marks of its own.
+  [[nodiscard]] static XmlCall kimi_k3();
+  /// `<|tool_call>call:f{a:1,b:<|"|>x<|"|>}<tool_call|>`.
+  [[nodiscard]] static XmlCall gemma_4();
+  /// `<cofl:tool_calls><cofl:tool_call id="0" name="f"><cofl:value name="a" type="json">1</cofl:value>`
+  /// and so on.
+  [[nodiscard]] static XmlCall cohere();
 
-  [[nodiscard]] std::string_view trigger() const noexcept { return begin; }
+  [[nodiscard]] std::string_view trigger() const noexcept {
+    return section_begin.empty() ? begin : section_begin;
+  }
   [[nodiscard]] static bool only_at_start() noexcept { return false; }
+  /// The delimiters that end a block of reasoning.
+  [[nodiscard]] std::vector<std::string> ends_reasoning() const;
+  [[nodiscard]] const tools::TextFrame& frame() const noexcept { return response; }
 
   /// \param tools  says which strings are written with quotes: without it none are
   [[nodiscard]] std::string write(std::span<const ToolCall> calls, const ToolSet& tools = {}) const;
@@ -88,19 +131,31 @@ struct XmlCall {
                                                   const ChoiceOptions& options) const;
 
  private:
+  // Delimiters and values of a style of elements.
+  static XmlCall of_style(std::string_view name);
+  // Whether a name follows what opens a call at once, as an attribute does.
+  [[nodiscard]] bool is_exact_name() const { return begin.ends_with('"') || number_first; }
+  [[nodiscard]] std::optional<std::string> why_not_key(const std::string& key) const;
   // What closes the arguments.
   [[nodiscard]] const std::string& after_arguments() const {
     return after_values.empty() ? end : after_values;
   }
-  // What may stand between elements.
-  static NodeId gap_in(Grammar& grammar, const ChoiceOptions& options);
+  // What may stand where the format writes some white space.
+  static NodeId gap_in(Grammar& grammar, std::string_view written, const ChoiceOptions& options);
   // The tools' names, each with its arguments.
   [[nodiscard]] std::vector<std::pair<std::string, NodeId>> names(
       Grammar& grammar, const ToolSet& tools, std::span<const std::size_t> chosen,
       const ChoiceOptions& options) const;
   [[nodiscard]] std::vector<std::string_view> delimiters() const;
 
-  [[nodiscard]] static std::string with_gap(const std::string& delimiter);
+  [[nodiscard]] std::string with_gap(const std::string& delimiter) const;
+  // What follows a call's begin and name, where calls have numbers.
+  [[nodiscard]] std::string written_number(std::size_t call) const;
+  void skip_number(tools::ValueReader& reader) const;
+  [[nodiscard]] NodeId number(Grammar& grammar) const;
+  // A key up to its end: a known one as it stands.
+  [[nodiscard]] std::string key(tools::ValueReader& reader, const Tool* tool) const;
+  [[nodiscard]] Json styled_value(tools::ValueReader& reader) const;
   static const Tool* find(const ToolSet& tools, std::string_view name);
   // Nothing for a tool that is not documented, or not as Reader takes it.
   static std::optional<tools::PlainForm> form_of(const Tool* tool, const std::string& key);
@@ -122,4 +177,5 @@ static_assert(CallFormat<XmlCall>);
 
 #ifndef TOOLDECODE_COMPILED
 #include <tooldecode/tools/xml_call.ipp>
+#include <tooldecode/tools/xml_call_families.ipp>
 #endif

@@ -22,6 +22,9 @@
 #include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/carried_name.hpp>
 #include <tooldecode/tools/delimiter.hpp>
+#include <tooldecode/tools/element_style.hpp>
+#include <tooldecode/tools/element_text.hpp>
+#include <tooldecode/tools/element_values.hpp>
 #include <tooldecode/tools/keyed_elements.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
 #include <tooldecode/tools/plain_text.hpp>
@@ -56,40 +59,83 @@ std::string name_up_to(tools::ValueReader& reader, const std::vector<std::string
 
 }  // namespace detail
 
-TOOLDECODE_INLINE XmlCall XmlCall::qwen3_coder() {
-  return {"<tool_call>",  "<function=", ">",           "<parameter=",  ">", "",
-          "</parameter>", "\n",         "</function>", "</tool_call>", true};
-}
-
-TOOLDECODE_INLINE XmlCall XmlCall::glm() {
-  return {"<tool_call>",  "", "", "<arg_key>",   "</arg_key>", "<arg_value>",
-          "</arg_value>", "", "", "</tool_call>"};
+TOOLDECODE_INLINE std::vector<std::string> XmlCall::ends_reasoning() const {
+  if (!ends_thought) return {};
+  return {std::string(trigger())};
 }
 
 TOOLDECODE_INLINE std::string XmlCall::write(std::span<const ToolCall> calls,
                                              const ToolSet& tools) const {
-  std::string text;
-  for (const ToolCall& call : calls) {
-    if (!text.empty()) text += gap;
-    text += begin + with_gap(before_name) + call.name + after_name;
-    text += gap;
+  if (calls.empty()) return {};
+  std::string result;
+  if (!section_begin.empty()) result = section_begin + call_gap;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const ToolCall& call = calls[i];
+    if (i > 0) result += call_gap;
+    result += begin;
+    if (number_first) result += written_number(i);
+    result += with_gap(before_name) + call.name + after_name;
+    if (!number_first) result += written_number(i);
+    result += gap;
     const Tool* const tool = find(tools, call.name);
+    bool first             = true;
     for (const auto& [key, value] : call.arguments.items()) {
-      text += before_key + key + after_key + with_gap(before_value) + padding;
-      append_value(text, value, form_of(tool, key));
-      text += padding + after_value;
-      text += gap;
+      if (style && !std::exchange(first, false)) result += style->separator;
+      result += before_key + (style ? style->written_key(key) : key) + after_key;
+      if (style) {
+        tools::ElementText(*style).append(result, value);
+      } else {
+        result += with_gap(before_value) + padding;
+        append_value(result, value, form_of(tool, key));
+        result += padding;
+      }
+      result += after_value + gap;
     }
-    if (!after_values.empty()) (text += after_values) += gap;
-    text += end;
+    if (!after_values.empty()) (result += after_values) += gap;
+    result += end;
   }
-  return text;
+  if (!section_end.empty()) result += call_gap + section_end;
+  return result;
+}
+
+TOOLDECODE_INLINE std::string XmlCall::written_number(std::size_t call) const {
+  if (number_end.empty()) return {};
+  return std::to_string(call + first_number) + number_end;
+}
+
+TOOLDECODE_INLINE void XmlCall::skip_number(tools::ValueReader& reader) const {
+  if (number_end.empty()) return;
+  const std::size_t digits = reader.rest().find_first_not_of("0123456789");
+  if (digits == 0 || digits == std::string_view::npos) reader.fail("expected the call's number");
+  reader.skip(digits);
+  reader.expect(number_end);
+}
+
+TOOLDECODE_INLINE NodeId XmlCall::number(Grammar& grammar) const {
+  if (number_end.empty()) return grammar.empty();
+  return grammar.sequence({tools::call_number(grammar), tools::delimiter(grammar, number_end)});
+}
+
+TOOLDECODE_INLINE std::string XmlCall::key(tools::ValueReader& reader, const Tool* tool) const {
+  const auto known = tool ? argument_names(*tool) : std::vector<std::string>();
+  std::string name = detail::name_up_to(reader, {after_key}, [&](const std::string& exact) {
+    return std::find(known.begin(), known.end(), style ? style->read_key(exact) : exact) !=
+           known.end();
+  });
+  reader.expect(after_key);
+  return style ? style->read_key(name) : name;
+}
+
+TOOLDECODE_INLINE XmlCall::Json XmlCall::styled_value(tools::ValueReader& reader) const {
+  Json result = tools::ElementText(*style).read(reader);
+  reader.expect(after_value);
+  return result;
 }
 
 TOOLDECODE_INLINE std::vector<ToolCall> XmlCall::parse(std::string_view text,
                                                        const ToolSet& tools) const {
   std::vector<ToolCall> calls;
-  std::size_t first = text.find(begin);
+  std::size_t first = text.find(trigger());
   if (bare) first = std::min(first, text.find(before_name));
   if (first == std::string_view::npos) return calls;
   tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
@@ -97,27 +143,35 @@ TOOLDECODE_INLINE std::vector<ToolCall> XmlCall::parse(std::string_view text,
   const std::vector<std::string_view> name_ends =
       after_name.empty() ? std::vector<std::string_view>{next, before_key}
                          : std::vector<std::string_view>{after_name};
-  for (reader.skip(first); !reader.at_end(); reader.skip_space()) {
+  reader.skip(first);
+  reader.expect(section_begin);
+  reader.skip_space();
+  const auto is_over = [&] {
+    return section_end.empty() ? reader.at_end() : reader.accept(section_end);
+  };
+  do {
     const bool is_bare = bare && reader.rest().starts_with(before_name);
     if (!is_bare) reader.expect(begin);
-    reader.skip_space();
+    if (number_first) skip_number(reader);
+    if (!before_name.empty() || !is_exact_name()) reader.skip_space();
     reader.expect(before_name);
     ToolCall call;
     call.name = detail::name_up_to(
         reader, name_ends, [&](const std::string& exact) { return tools.find(exact).has_value(); });
     reader.expect(after_name);
+    if (!number_first) skip_number(reader);
     reader.skip_space();
     const Tool* const tool = find(tools, call.name);
-    const auto known       = tool ? argument_names(*tool) : std::vector<std::string>();
-    while (!reader.accept(next)) {
+    for (bool is_first = true; !reader.accept(next); is_first = false) {
+      if (style && !is_first) {
+        reader.expect(style->separator);
+        reader.skip_space();
+      }
       reader.expect(before_key);
-      std::string key = detail::name_up_to(reader, {after_key}, [&](const std::string& exact) {
-        return std::find(known.begin(), known.end(), exact) != known.end();
-      });
-      reader.expect(after_key);
+      std::string name = key(reader, tool);
       if (!before_value.empty()) reader.skip_space();
       reader.expect(before_value);
-      call.arguments[key] = value(reader, form_of(tool, key));
+      call.arguments[name] = style ? styled_value(reader) : value(reader, form_of(tool, name));
       reader.skip_space();
     }
     if (!after_values.empty()) {
@@ -125,21 +179,25 @@ TOOLDECODE_INLINE std::vector<ToolCall> XmlCall::parse(std::string_view text,
       if (!reader.accept(end) && !is_bare) reader.expect(end);
     }
     calls.push_back(std::move(call));
-  }
+    reader.skip_space();
+  } while (!is_over());
+  reader.skip_space();
+  if (!reader.at_end()) reader.fail("expected the end of the text after the calls");
   return calls;
 }
 
 TOOLDECODE_INLINE std::pair<std::string, XmlCall::Json> XmlCall::read_argument(
-    const Tool& tool, std::size_t /*given*/, std::string_view before, std::string_view text) const {
-  tools::ValueReader key(before, tools::ValueReader::Language::json, Errc::malformed_call);
-  key.skip_space();
-  key.expect(before_key);
-  const auto known = argument_names(tool);
-  std::string name = detail::name_up_to(key, {after_key}, [&](const std::string& exact) {
-    return std::find(known.begin(), known.end(), exact) != known.end();
-  });
+    const Tool& tool, std::size_t given, std::string_view before, std::string_view text) const {
+  tools::ValueReader key_reader(before, tools::ValueReader::Language::json, Errc::malformed_call);
+  key_reader.skip_space();
+  if (style && given > 0) {
+    key_reader.expect(style->separator);
+    key_reader.skip_space();
+  }
+  key_reader.expect(before_key);
+  std::string name = key(key_reader, &tool);
   tools::ValueReader reader(text, tools::ValueReader::Language::json, Errc::malformed_call);
-  Json read = value(reader, form_of(&tool, name));
+  Json read = style ? styled_value(reader) : value(reader, form_of(&tool, name));
   return {std::move(name), std::move(read)};
 }
 
@@ -147,21 +205,32 @@ TOOLDECODE_INLINE std::vector<CallOpening> XmlCall::openings(Grammar& grammar, c
                                                              std::span<const std::size_t> chosen,
                                                              const ChoiceOptions& options) const {
   const bool exact     = options.whitespace == 0;
-  const NodeId between = gap_in(grammar, options);
+  const NodeId between = gap_in(grammar, gap, options);
+  const NodeId around  = gap_in(grammar, call_gap, options);
   const NodeId named   = grammar.trie(names(grammar, tools, chosen, options));
-  const NodeId name =
-      grammar.sequence({before_name.empty() ? (exact ? grammar.empty() : between) : between,
-                        tools::delimiter(grammar, before_name), named});
+  const bool is_close  = before_name.empty() && (exact || is_exact_name());
+  const NodeId name    = grammar.sequence({number_first ? number(grammar) : grammar.empty(),
+                                        is_close ? grammar.empty() : between,
+                                           tools::delimiter(grammar, before_name), named});
+  const NodeId first   = section_begin.empty()
+                             ? grammar.empty()
+                             : grammar.sequence({around, tools::delimiter(grammar, begin)});
   if (options.open_ended) {
-    return {{begin, grammar.sequence({name, grammar.lexeme(tools::any_text())})}};
+    return {{std::string(trigger()),
+             grammar.sequence({first, name, grammar.lexeme(tools::any_text())})}};
   }
   const NodeId last  = exact ? grammar.empty() : between;
   const NodeId close = grammar.sequence({between, tools::delimiter(grammar, end)});
   const NodeId call  = after_values.empty() ? name : grammar.sequence({name, close});
   if (exact || !bare) {
-    const NodeId next = grammar.sequence({between, tools::delimiter(grammar, begin)});
+    const NodeId next = grammar.sequence({around, tools::delimiter(grammar, begin)});
+    const NodeId over =
+        section_end.empty()
+            ? last
+            : grammar.sequence({around, tools::delimiter(grammar, section_end), last});
     std::vector<CallOpening> result{
-        {begin, grammar.sequence({grammar.repeat(call, options.calls(), next), last})}};
+        {std::string(trigger()),
+         grammar.sequence({first, grammar.repeat(call, options.calls(), next), over})}};
     if (bare) result.push_back(CallOpening::barred(grammar, before_name));
     return result;
   }
@@ -178,8 +247,9 @@ TOOLDECODE_INLINE std::vector<CallOpening> XmlCall::openings(Grammar& grammar, c
           {before_name, grammar.sequence({bare_call, more, last})}};
 }
 
-TOOLDECODE_INLINE NodeId XmlCall::gap_in(Grammar& grammar, const ChoiceOptions& options) {
-  if (options.whitespace == 0) return grammar.literal(gap);
+TOOLDECODE_INLINE NodeId XmlCall::gap_in(Grammar& grammar, std::string_view written,
+                                         const ChoiceOptions& options) {
+  if (options.whitespace == 0) return grammar.literal(written);
   return grammar.lexeme(text::any_whitespace(), {0, options.whitespace});
 }
 
@@ -195,12 +265,13 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> XmlCall::names(
     }
     const auto content = [&](Grammar& part) {
       tools::PlainText plain(part, after_value);
-      const NodeId space = gap_in(part, options);
+      const NodeId space = gap_in(part, gap, options);
       const NodeId close =
           options.open_ended ? part.empty() : tools::delimiter(part, after_arguments());
       return part.sequence({space, arguments(part, plain, tool, space, options), close});
     };
-    const NodeId after_tool = grammar.part(static_cast<std::uint32_t>(i), content);
+    NodeId after_tool = grammar.part(static_cast<std::uint32_t>(i), content);
+    if (!number_first) after_tool = grammar.sequence({number(grammar), after_tool});
     for (const std::string& after : tools::delimiter_spellings(after_name)) {
       result.emplace_back(tool.name + after, after_tool);
     }
@@ -209,12 +280,12 @@ TOOLDECODE_INLINE std::vector<std::pair<std::string, NodeId>> XmlCall::names(
 }
 
 TOOLDECODE_INLINE std::vector<std::string_view> XmlCall::delimiters() const {
-  return {begin,        before_name, after_name,   before_key, after_key,
-          before_value, after_value, after_values, end};
+  return {begin,       before_name,  after_name,    before_key,  after_key, before_value,
+          after_value, after_values, section_begin, section_end, end};
 }
 
-TOOLDECODE_INLINE std::string XmlCall::with_gap(const std::string& delimiter) {
-  return delimiter.empty() ? delimiter : std::string(gap) + delimiter;
+TOOLDECODE_INLINE std::string XmlCall::with_gap(const std::string& delimiter) const {
+  return delimiter.empty() ? delimiter : gap + delimiter;
 }
 
 TOOLDECODE_INLINE const Tool* XmlCall::find(const ToolSet& tools, std::string_view name) {
@@ -289,6 +360,12 @@ TOOLDECODE_INLINE XmlCall::Json XmlCall::close(tools::ValueReader& reader, Json 
   return result;
 }
 
+TOOLDECODE_INLINE std::optional<std::string> XmlCall::why_not_key(const std::string& key) const {
+  if (style && !style->carries_bare(key)) return "it runs into what stands around it";
+  if (style && key.find('\0') != std::string::npos) return "it holds a zero";
+  return tools::why_not_carried(style ? style->written_key(key) : key, delimiters(), after_key);
+}
+
 TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, tools::PlainText& plain,
                                             const Tool& tool, NodeId between,
                                             const ChoiceOptions& options) const {
@@ -307,26 +384,36 @@ TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, tools::PlainText& 
         {assign, grammar.tagged(tools::mark::argument, grammar.sequence({pad, value, pad, close})),
          between});
   };
+  const std::string separator = style ? style->separator : "";
   KeyedSet set{.members          = {},
                .others           = {},
-               .separator        = grammar.empty(),
+               .separator        = separator.empty()
+                                       ? grammar.empty()
+                                       : grammar.sequence({grammar.literal(separator), between}),
                .documented_order = options.documented_order};
   tools::KeyedElements elements(set, before_key, after_key);
   schema::Reader reader(root);
+  std::optional<tools::ElementValues> styled;
+  if (style) {
+    styled.emplace(
+        grammar, root, *style,
+        SchemaOptions{text::ValueSyntax::json, options.documented_order, options.whitespace, {}});
+  }
   const auto value_of = [&](const std::string& key) {
     const auto [schema, pointer] = tools::plain_argument_schema(tool, key);
-    const schema::FormId id      = reader.form(*schema, pointer);
-    const tools::PlainForm form  = tools::plain_form(reader.forms[id]);
+    if (styled) return styled->value(*schema, pointer);
+    const schema::FormId id     = reader.form(*schema, pointer);
+    const tools::PlainForm form = tools::plain_form(reader.forms[id]);
     return form == tools::PlainForm::text || form == tools::PlainForm::nullable
                ? plain.value(reader, id, pointer)
                : compiler.value(*schema, pointer);
   };
   std::vector<std::string> keys = argument_names(tool);
   for (std::uint32_t i = 0; i < keys.size(); ++i) {
-    tools::refuse_argument(tool, keys[i], tools::why_not_carried(keys[i], delimiters(), after_key));
+    tools::refuse_argument(tool, keys[i], why_not_key(keys[i]));
     const bool is_required = std::find(required.begin(), required.end(), keys[i]) != required.end();
     const NodeId value     = grammar.tagged(argument_tag + i, value_of(keys[i]));
-    elements.add(keys[i], element(value), is_required);
+    elements.add(style ? style->written_key(keys[i]) : keys[i], element(value), is_required);
   }
   if (root.value("additionalProperties", Json(true)) != false) {
     elements.add_others(element(value_of("")));

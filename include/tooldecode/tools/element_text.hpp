@@ -1,0 +1,55 @@
+/// \file
+/// ElementText: values as a style of elements writes them, to text and back.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <tooldecode/tools/element_style.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode::tools {
+
+/// Writes and reads what stands between a key and what closes its element, in a style that tells
+/// strings from other values by itself: by their kinds, or by what stands around them.
+///
+/// \par Complexity  O(length of the text)
+/// \par Threads     const; refers to the style
+/// \par Errors      Error{malformed_call} from `append` for a string that holds what ends it, for a
+///                  key that cannot be told from what stands around it, and for numbers that are
+///                  not finite; from `read` with the byte; Error{limit_exceeded} past
+///                  ValueReader::max_depth
+class ElementText {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  explicit ElementText(const ElementStyle& style) : style_(style) {}
+
+  void append(std::string& text, const Json& value) const { append(text, value, 0); }
+  /// The value at the cursor, which then stands before what closes the element.
+  [[nodiscard]] Json read(ValueReader& reader) const { return read(reader, 0); }
+
+ private:
+  void append(std::string& text, const Json& value, std::size_t depth) const;
+  [[nodiscard]] Json read(ValueReader& reader, std::size_t depth) const;
+  [[nodiscard]] std::string string(ValueReader& reader) const;
+  [[nodiscard]] Json list(ValueReader& reader, std::size_t depth) const;
+  [[nodiscard]] Json object(ValueReader& reader, std::size_t depth) const;
+  [[nodiscard]] std::string key(ValueReader& reader) const;
+  [[nodiscard]] const std::string& kind(ElementKind kind) const {
+    return style_.kinds[static_cast<std::size_t>(kind)];
+  }
+  static ElementKind kind_of(const Json& value);
+  static void check_depth(std::size_t depth);
+
+  const ElementStyle& style_;
+};
+
+}  // namespace tooldecode::tools
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/tools/element_text.ipp>
+#endif

@@ -1,0 +1,38 @@
+#include <string_view>
+
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/tools/strings_without.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+bool accepts(const char* schema, std::string_view text) {
+  const Json document = Json::parse(schema);
+  Grammar values, grammar;
+  const NodeId value = SchemaCompiler(values, document, {}).value(document, "#");
+  const NodeId root  = grammar.append(values, value, tools::StringsWithout({"<|end|>", "<|sep|>"}));
+  const grammar::Automaton machine(std::move(grammar), root);
+  const auto state = machine.advance(0, text);
+  return state && machine.is_accepting(*state);
+}
+
+}  // namespace
+
+TEST_CASE("Strings of any text hold none of some texts, keys included, and keep their length") {
+  CHECK(accepts("{}", R"({"a": ["<|en", "d|>", "<|<|sep"]})"));
+  CHECK_FALSE(accepts("{}", R"("<|end|>")"));
+  CHECK_FALSE(accepts("{}", R"(["a", "b<|<|sep|>c"])"));
+  CHECK_FALSE(accepts("{}", R"({"<|end|>": 1})"));
+  const char* bounded = R"({"type": "string", "minLength": 2, "maxLength": 7})";
+  CHECK(accepts(bounded, R"("<|end|")"));
+  CHECK_FALSE(accepts(bounded, R"("<|end|>")"));
+  CHECK_FALSE(accepts(bounded, R"("a")"));
+  CHECK_FALSE(accepts(bounded, R"("12345678")"));
+  CHECK(accepts(R"({"pattern": "^<.end.>$", "type": "string"})", R"("<|end|>")"));
+}
