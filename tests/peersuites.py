@@ -2,13 +2,9 @@
 
     python tests/peersuites.py PROGRAM [--all] [--show CLASS]
 
-<<<<<<< HEAD
-Runs the cases of the kinds schema, ebnf, lark, regex, stag (structural tags) and chat through `tooldecode check` and counts, by suite and kind,
+Runs the cases of the kinds schema, ebnf, lark, regex, stag (structural tags), builtin (structural tags that XGrammar
+makes for model families, where it can be imported) and chat through `tooldecode check` and counts, by suite and kind,
 what is
-=======
-Runs the cases of the kinds schema, ebnf, regex, stag (structural tags), builtin (structural tags that XGrammar makes
-for model families, where it can be imported) and chat through `tooldecode check` and counts, by suite and kind, what is
->>>>>>> formats
 
     right       as the suite expects, a specification that is to be refused included
     refused     a specification that uses what is listed as not supported, see UNSUPPORTED and REFUSALS
@@ -34,12 +30,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-<<<<<<< HEAD
-KINDS = {"schema": "json-schema", "ebnf": "ebnf", "lark": "lark", "regex": "regex", "stag": "structural-tag"}
-=======
-KINDS = {"schema": "json-schema", "ebnf": "ebnf", "regex": "regex", "stag": "structural-tag",
+KINDS = {"schema": "json-schema", "ebnf": "ebnf", "lark": "lark", "regex": "regex", "stag": "structural-tag",
          "builtin": "structural-tag"}
->>>>>>> formats
 # What the models of a template write, by a part of the template's name.
 TEMPLATES = {
     "Qwen2.5": "hermes", "QwQ": "hermes", "Hermes-2": "hermes", "Hermes-3": "hermes", "MiMo-VL": "hermes",

@@ -147,11 +147,19 @@ TEST_CASE("Of a tool that is not strict any object is accepted and reads back") 
     Random random(17);
     const auto calls        = format.constrain(cache(), tools, {.choice = ToolChoice::required});
     const auto strict_calls = format.constrain(cache(), strict, {.choice = ToolChoice::required});
-    int refused             = 0;
-    for (int round = 0; round < 60; ++round) {
+    int written = 0, refused = 0;
+    for (int round = 0; written < 60; ++round) {
+      REQUIRE(round < 600);
       const ToolCall call{"loose", random_arguments(format, tools, random)};
       CAPTURE(format.name, round, call.arguments.dump());
-      const std::string text = format.write(std::vector{call}, tools);
+      std::string text;
+      try {
+        text = format.write(std::vector{call}, tools);
+      } catch (const Error& error) {  // a key of an inner object that the format has no way to write
+        REQUIRE(error.code() == Errc::malformed_call);
+        continue;
+      }
+      ++written;
       CAPTURE(text);
       REQUIRE(accepts(calls, text));
       CHECK(format.parse(text, tools) == std::vector{call});
