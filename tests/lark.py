@@ -4,9 +4,9 @@
 
 Makes random grammars over two letters and a space, with terminals that overlap, lazy rules, and text that is ignored,
 and asks `tooldecode check` and llguidance about every text of up to five bytes: both must accept the same, but for
-grammars that are refused by name, of which there may be two in three, and ignored text at the end of an answer that another
-reading would let go on, see `ends_ignored`. Every common terminal and expressions of each kind are asked about as
-well. Says why it is skipped, with exit code 77, where something is missing.
+grammars that are refused by name, of which there may be two in three, and for ignored text at the end, see
+`ends_ignored`. Every common terminal and expressions of each kind are asked about as well. Says why it is skipped, with
+exit code 77, where something is missing.
 """
 import argparse
 import collections
@@ -19,9 +19,11 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PATTERNS = ("a", "b", "ab", "a+", "b+", "[ab]+", "a*b", "ba?", "a|bb", "aa?", "b+a", "a*", "[ab]", "(ab)+", "[^a ]+", "a.b")
-COMMON = ("DIGIT HEXDIGIT INT SIGNED_INT DECIMAL _EXP FLOAT SIGNED_FLOAT NUMBER SIGNED_NUMBER ESCAPED_STRING LCASE_LETTER "
-          "UCASE_LETTER LETTER WORD CNAME WS_INLINE WS CR LF NEWLINE SH_COMMENT CPP_COMMENT C_COMMENT SQL_COMMENT").split()
+PATTERNS = ("a", "b", "ab", "a+", "b+", "[ab]+", "a*b", "ba?", "a|bb", "aa?", "b+a", "a*", "[ab]", "(ab)+", "[^a ]+",
+            "a.b")
+COMMON = ("DIGIT HEXDIGIT INT SIGNED_INT DECIMAL _EXP FLOAT SIGNED_FLOAT NUMBER SIGNED_NUMBER ESCAPED_STRING "
+          "LCASE_LETTER UCASE_LETTER LETTER WORD CNAME WS_INLINE WS CR LF NEWLINE SH_COMMENT CPP_COMMENT C_COMMENT "
+          "SQL_COMMENT").split()
 # Expressions, and letters that their texts are made of.
 EXPRESSIONS = (
     (r"/\d\w\s?/", ["1", "\u0661", "a", "_", "\u24b6", " ", "\u00a0"]),
@@ -29,7 +31,8 @@ EXPRESSIONS = (
     (r"/(?i)k[^s]?/", ["k", "K", "\u212a", "s", "S", "\u017f", "a"]), (r"/a(?i:b)a/", ["a", "b", "A", "B"]),
     (r"/a.?/", ["a", "\n", "\r", "\u2028"]), (r"/a.?/s", ["a", "\n", "\r"]), (r"/^ab?$/", ["a", "b"]),
     (r"/(?x) a  b # c/", ["a", "b", " "]), (r"/\x61\u{62}{1,2}?/", ["a", "b"]), (r"/(?P<n>a|)b??/", ["a", "b"]),
-    (r"/\pL\PN/", ["a", "1", "\u03b1"]), (r"/[]a][\^-]/", ["]", "a", "^", "-"]), (r"/(?-u:\w)\//", ["a", "\u00e9", "/"]),
+    (r"/\pL\PN/", ["a", "1", "\u03b1"]),
+    (r"/[]a][\^-]/", ["]", "a", "^", "-"]), (r"/(?-u:\w)\//", ["a", "\u00e9", "/"]),
     (r'"\x41\/"i', ["a", "A", "/"]), (r'"a".."c"', ["a", "b", "c", "d"]),
     (r'%regex {"substring_words": "a..b  c"}', ["a", ".", "b", " ", "c"]),
     (r'%regex {"substring_chars": "aba"}', ["a", "b"]), (r'%regex {"substring_chunks": ["ab", "a"]}', ["a", "b"]),
@@ -146,7 +149,8 @@ def main() -> int:
     for name in COMMON:
         letters = "aZ_1.eE+-\"\\\n\r\t #/*"
         texts = {"".join(made.random.choices(letters, k=made.random.randint(0, 6))) for _ in range(600)} | \
-            set(letters) | {"/**/", "/* * */", "/* */ */", "/***/", "//a\n", "--a", "#a\n", '"a\\"', '"\\""', "\r\n\n", "-1.e+1"}
+            set(letters) | {"/**/", "/* * */", "/* */ */", "/***/",
+                            "//a\n", "--a", "#a\n", '"a\\"', '"\\""', "\r\n\n", "-1.e+1"}
         asked.append((f"%import common.{name}\nstart: {name}", sorted(texts)))
     for expression, letters in EXPRESSIONS:
         texts = ["".join(some) for length in range(4) for some in itertools.product(letters, repeat=length)]

@@ -226,7 +226,8 @@ def without_texts(spec: str) -> str:
 
 def names_tokens(spec: str) -> bool:
     """Whether a grammar has tokens by name or number."""
-    return re.search(r"<(?:\[[^\]\s]*\]|[^<>\s]+)>", re.sub(r"/(?:\\.|[^/\\\n])+/", "", without_texts(spec))) is not None
+    plain = re.sub(r"/(?:\\.|[^/\\\n])+/", "", without_texts(spec))
+    return re.search(r"<(?:\[[^\]\s]*\]|[^<>\s]+)>", plain) is not None
 
 
 def recurs_at_its_left(spec: str) -> bool:
@@ -350,7 +351,8 @@ CONVENTIONS = {
         and r"\u00A0" in case["text"]),
     "if alone": (
         "JSON Schema has `if` without `then`, and ignores it; llguidance refuses it",
-        lambda case: case["kind"] == "lark" and case.get("build") is False and re.search(r'%json \{ "if"', case["spec"])),
+        lambda case: case["kind"] == "lark" and case.get("build") is False
+        and re.search(r'%json \{ "if"', case["spec"])),
     "ignored end": (
         "XGrammar takes what is ignored at every end, llguidance where something may follow",
         lambda case: case["kind"] == "lark" and case["suite"].startswith("xgrammar") and case.get("expect")

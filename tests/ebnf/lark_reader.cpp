@@ -32,7 +32,7 @@ TEST_CASE("A rule goes on with a bar on the next line") {
   REQUIRE(body.kind == Kind::choice);
   CHECK(body.parts.at(0).text == "a");
   CHECK(body.parts.at(1).kind == Kind::string);
-  CHECK(file.rules.at("a").at == 43);
+  CHECK(file.rules.at("a").at == 41);
 }
 
 TEST_CASE("Parts have their counts, and strings their escapes") {

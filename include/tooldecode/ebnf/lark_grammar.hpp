@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/build_grammar.hpp>
 #include <tooldecode/ebnf/lark_graph.hpp>
@@ -87,8 +88,9 @@ class LarkRules {
     bool is_ignored                                        = false;
     friend bool operator==(const Between&, const Between&) = default;
   };
-  using Made                               = std::optional<Id>;
-  static constexpr std::size_t max_classes = 32;
+  using Made                                = std::optional<Id>;
+  static constexpr std::size_t max_classes  = 32;
+  static constexpr std::uint32_t max_nested = 400;
 
   // Behind what is ignored no value comes; without values this makes no difference.
   Class class_of(const text::ByteSet& forbidden, bool is_ignored = false) {
@@ -188,7 +190,11 @@ class LarkRules {
         if (!fresh) return known->second;
         const Id made = rules_.reserve();
         known->second = made;
+        if (++depth_ > max_nested) {
+          throw Error(Errc::limit_exceeded, "", "rules nested too deeply");
+        }
         if (const Made body = make(node.parts[0], goes_on, from, to)) rules_.define(made, *body);
+        --depth_;
         return made;
       }
     }
@@ -197,6 +203,7 @@ class LarkRules {
     if (all.empty()) return std::nullopt;
     return rules_.choice(std::move(all));
   }
+  static bool has_value(const Made& made) { return made.has_value(); }
   Id both(Id first, Id second) { return rules_.sequence({first, second}); }
 
   Made make_sequence(const LarkGraph::Node& node, bool goes_on, Class from, Class to) {
@@ -276,6 +283,7 @@ class LarkRules {
     std::vector<Made> rest(classes_.size());
     rest[to] = rules_.text("");
     for (std::uint32_t left = 1; left <= count.max; ++left) {
+      BuildBudget::spend(classes_.size() * classes_.size());
       std::vector<Made> longer(classes_.size());
       for (Class c = 0; c < classes_.size(); ++c) {
         std::vector<Id> ways;
@@ -287,6 +295,7 @@ class LarkRules {
         longer[c] = any(std::move(ways));
       }
       rest = std::move(longer);
+      if (std::none_of(rest.begin(), rest.end(), has_value)) break;
     }
     return rest[from];
   }
@@ -307,9 +316,11 @@ class LarkRules {
       if (const Made body = any(std::move(ways))) rules_.define(*rest[c], *body);
     }
     for (; min > 0; --min) {
+      BuildBudget::spend(classes_.size() * classes_.size());
       std::vector<Made> longer(classes_.size());
       for (Class c = 0; c < classes_.size(); ++c) longer[c] = any(step(c));
       rest = std::move(longer);
+      if (std::none_of(rest.begin(), rest.end(), has_value)) break;
     }
     return rest[from];
   }
@@ -394,6 +405,7 @@ class LarkRules {
   std::vector<std::uint32_t> ignored_to_;  // [classes]: where something ignored leads, as bits
   std::vector<std::vector<std::uint32_t>> reached_;  // [nodes, classes]
   Rules rules_;
+  std::uint32_t depth_ = 0;
   std::map<std::tuple<Node, bool, Class, Class>, Made> known_;
   std::map<std::pair<Class, Class>, Made> ignored_runs_;
 };

@@ -83,7 +83,7 @@ class LarkGraph {
   static constexpr std::size_t max_nodes      = 20'000;
   static constexpr std::size_t max_states     = 8 * text::TextDfa::max_states;  // of all terminals
   static constexpr std::size_t max_token_list = 1'000;
-  static constexpr std::uint32_t max_nested   = 400;
+  static constexpr std::uint32_t max_nested   = 1'000;
 
   // The names of a file.
   struct Names {
@@ -121,9 +121,6 @@ class LarkGraph {
     if (const auto known = names.rules.find(name); known != names.rules.end()) return known->second;
     const auto found = names.file.rules.find(name);
     if (found == names.file.rules.end()) fail("'" + name + "' is not defined", used);
-    if (++depth_ > max_nested) {
-      throw Error(Errc::limit_exceeded, place(used), "rules nested too deeply");
-    }
     const LarkRule& rule = found->second;
     const Id made        = add({.kind = Kind::rule, .at = rule.at});
     names.rules[name]    = made;
@@ -138,10 +135,17 @@ class LarkGraph {
       body = expression(names, rule.body);
     }
     nodes_[made].parts = {body};
-    --depth_;
     return made;
   }
   Id expression(Names& names, const Expression& one) {
+    if (++depth_ > max_nested) {
+      throw Error(Errc::limit_exceeded, place(one.at), "rules nested too deeply");
+    }
+    const Id made = node(names, one);
+    --depth_;
+    return made;
+  }
+  Id node(Names& names, const Expression& one) {
     switch (one.kind) {
       case Of::sequence:
       case Of::choice: {

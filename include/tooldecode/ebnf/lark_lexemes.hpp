@@ -50,7 +50,7 @@ struct LarkLexeme {
     work.pop_back();
     BuildBudget::spend(100);
     if (ended.accepting(a)) found |= other.live(b);
-    ended.live(a).for_each([&](std::uint8_t byte) {
+    ended.live(a).for_each([&, a = a, b = b](std::uint8_t byte) {
       const std::pair next{ended.next(a, byte), other.next(b, byte)};
       if (next.second != text::Dfa::dead && known.insert(next).second) work.push_back(next);
     });

@@ -56,7 +56,7 @@ class LarkLexer {
 
  private:
   using Id                               = LarkGraph::Id;
-  static constexpr std::size_t max_pairs = 1'000'000;
+  static constexpr std::size_t max_pairs = 300'000;
 
   [[nodiscard]] Id lexeme_at(std::size_t place) const { return graph_[places_.node(place)].lexeme; }
   [[nodiscard]] const LarkLexeme& lexeme(Id number) const {

@@ -270,6 +270,7 @@ class LarkReader {
     if (++depth_ > max_nested) {
       throw Error(Errc::limit_exceeded, "byte " + std::to_string(at_), "groups nested too deeply");
     }
+    skip();
     LarkExpression made{.kind = Kind::choice, .at = at_};
     do made.parts.push_back(alternative());
     while (take_bar());
@@ -285,6 +286,7 @@ class LarkReader {
     return false;
   }
   LarkExpression alternative() {
+    skip();
     LarkExpression made{.kind = Kind::intersection, .at = at_};
     do made.parts.push_back(sequence());
     while (take("&"));
@@ -312,7 +314,7 @@ class LarkReader {
     std::size_t negations   = 0;
     for (; take("~"); skip()) ++negations;
     LarkExpression item = atom();
-    for (; negations > 0; --negations) {
+    if (negations % 2 != 0) {
       item = {.kind = Kind::negation, .parts = {std::move(item)}, .at = begin};
     }
     skip();

@@ -92,11 +92,24 @@ class LarkTerminals {
   using Kind                                = LarkExpression::Kind;
   static constexpr std::size_t max_pattern  = std::size_t{1} << 18;
   static constexpr std::size_t max_chunks   = 200;
-  static constexpr std::uint32_t max_nested = 400;
+  static constexpr std::uint32_t max_nested = 1'000;
 
   [[noreturn]] static void fail(const std::string& what, std::size_t at) {
     throw Error(Errc::malformed_grammar, "byte " + std::to_string(at), what);
   }
+  // A recursion, no deeper than the stack allows.
+  struct Descent {
+    Descent(LarkTerminals& terminals, std::size_t at) : depth(terminals.depth_) {
+      if (++depth <= max_nested) return;
+      --depth;
+      throw Error(Errc::limit_exceeded, "byte " + std::to_string(at),
+                  "terminals nested too deeply");
+    }
+    Descent(const Descent&)            = delete;
+    Descent& operator=(const Descent&) = delete;
+    ~Descent() { --depth; }
+    std::uint32_t& depth;
+  };
   // Calls with the body of a terminal, which may not be inside itself.
   template <class Use>
   auto with_body(const LarkExpression& expression, const Use& use) {
@@ -107,7 +120,7 @@ class LarkTerminals {
     if (!is_lark_terminal(expression.text)) {
       fail("the rule '" + expression.text + "' inside a terminal", expression.at);
     }
-    if (!open_.insert(expression.text).second || open_.size() > max_nested) {
+    if (!open_.insert(expression.text).second) {
       fail("the terminal '" + expression.text + "' is inside itself", expression.at);
     }
     auto result = use(known->second.body);
@@ -117,6 +130,7 @@ class LarkTerminals {
 
   // Whether a pattern of ECMA-262 says it: it holds no intersection and no negation.
   bool is_plain(const LarkExpression& expression) {
+    const Descent descent(*this, expression.at);
     if (expression.kind == Kind::intersection || expression.kind == Kind::negation) return false;
     if (expression.kind == Kind::name) {
       if (const auto known = is_plain_.find(expression.text); known != is_plain_.end()) {
@@ -131,6 +145,7 @@ class LarkTerminals {
     return true;
   }
   text::TextDfa combined(const LarkExpression& expression) {
+    const Descent descent(*this, expression.at);
     switch (expression.kind) {
       case Kind::name:
         return with_body(expression, [&](const LarkExpression& body) { return compile(body); });
@@ -153,6 +168,7 @@ class LarkTerminals {
   }
 
   void write(const LarkExpression& expression, std::string& out) {
+    const Descent descent(*this, expression.at);
     if (out.size() > max_pattern) {
       throw Error(Errc::limit_exceeded, "byte " + std::to_string(expression.at),
                   "a terminal that is too long");
@@ -270,6 +286,7 @@ class LarkTerminals {
   std::set<std::string, std::less<>> open_;      // terminals that are being written
   std::map<std::string, std::string> patterns_;  // of terminals
   std::map<std::string, bool> is_plain_;
+  std::uint32_t depth_ = 0;
 };
 
 }  // namespace tooldecode::ebnf
