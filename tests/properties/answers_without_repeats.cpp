@@ -84,7 +84,7 @@ TEST_CASE("Decoded answers repeat no call, end in time, and drafts do not change
     const test::RandomModel model{calls.vocabulary_size(),
                                   {.seed = seed, .spread = 6, .peak = seed % 4 == 0 ? 6.0F : 0.0F}};
     const std::vector<TokenId> prompt{static_cast<TokenId>(seed)};
-    for (const std::size_t more : {0, 1, 3, 20, 60}) {
+    for (const std::size_t more : {0U, 1U, 3U, 20U, 60U}) {
       const DecodeOptions options{.max_tokens  = *least + more,
                                   .temperature = seed % 2 == 0 ? 1.0F : 0.0F,
                                   .seed        = seed,

@@ -18,10 +18,14 @@
 
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/positions.hpp>
 #include <tooldecode/grammar/stacks.hpp>
 #include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/dfa.hpp>
 
 namespace tooldecode::constraint {
 

@@ -24,15 +24,15 @@
 #include <tooldecode/constraint/repeat_places.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/without_repeats.hpp>
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/tools/call_key.hpp>
-#include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-
-#include <nlohmann/json.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 namespace tooldecode {
 
