@@ -283,7 +283,7 @@ def test_sampling(server):
     for narrow in ({"top_p": 1e-6}, {"top_k": 1}, {"min_p": 1}):
         assert sample(tools=None, temperature=1, **narrow) == greedy, narrow
     assert sample(**free, seed=1, top_k=-1, min_p=0, repetition_penalty=1) == sample(**free, seed=1, top_k=0)
-    assert len({sample(tools=None, repetition_penalty=penalty) for penalty in (1, 2)}) == 2
+    assert any(sample(**free, seed=seed, repetition_penalty=2) != sample(**free, seed=seed) for seed in range(8))
     digits = [str(token) for token in range(8, 8192)]
     assert sample(tools=None, logit_bias={token: -1 for token in digits[:100]}) is not None
     one, five = (server.chat(request(text, tools=None, max_tokens=1))["usage"]["prompt_tokens"]
@@ -835,7 +835,7 @@ def test_nullable(server):
                 "required": ["a"], "additionalProperties": False}
     choice, = server.chat(request(GOODBYE, None, response_format=schema_format(nullable(True))))["choices"]
     assert json.loads(choice["message"]["content"]) == {"a": None}, choice
-    server.refused(400, "invalid_schema", "response_format.json_schema.schema",
+    server.refused(400, "invalid_value", "response_format",  # no value conforms
                    request(GOODBYE, None, response_format=schema_format(nullable(False))))
     tool = {"type": "function", "function": {"name": "get_weather", "parameters": nullable(True)}}
     choice, = server.chat(request(WEATHER, [tool], tool_choice="required", parallel_tool_calls=False))["choices"]
@@ -1297,7 +1297,8 @@ def test_openai(server):
         for _ in stream:
             pass
         final = stream.get_final_completion()
-    assert final.choices[0].message.tool_calls[0].function.arguments == call.function.arguments
+    streamed, = final.choices[0].message.tool_calls
+    assert json.loads(streamed.function.arguments) == json.loads(call.function.arguments), (streamed, call)
     assert final.usage == plain.usage
     told = client.chat.completions.create(**{**body, "messages": [
         *body["messages"], plain.choices[0].message,
