@@ -415,7 +415,8 @@ TEST_CASE("Whatever random tokens make of a format's marks is a checked call, or
     }
     INFO(format.name << ": " << called << " of " << whole << " texts make calls");
     CHECK(whole > 250);
-    CHECK(called > 20);
+    // Few random texts begin as those before its calls must.
+    CHECK(called > (format.name == "functionary-3.2" ? 0U : 20U));
   }
 }
 
