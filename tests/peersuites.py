@@ -285,6 +285,14 @@ CONVENTIONS = {
     "built-in tools": (
         "gpt-oss calls what is none of the functions that it was given, which is text to llama.cpp and impossible here",
         lambda case: case["kind"] == "chat" and format_of(case) == "harmony" and calls_another(case)),
+    "JSON's words": (
+        "true and null among Python's values, which are no Python",
+        lambda case: case["kind"] == "chat" and format_of(case) == "lfm2"
+        and re.search(r"[:=\[,] ?(?:true|false|null)\b", case["text"])),
+    "other release": (
+        "a string that holds what the tag of the XGrammar that is installed excludes from it",
+        lambda case: case["kind"] == "builtin" and case.get("expect") is True
+        and re.search(r"<\|sep\|>[^<]*<\|close\|>argument[^<]", case["text"])),
     "not UTF-8": (
         "bytes that no row of JSON can hold",
         lambda case: case["text"] is None),

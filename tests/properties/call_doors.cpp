@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 #include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -414,7 +415,8 @@ TEST_CASE("Whatever random tokens make of a format's marks is a checked call, or
     }
     INFO(format.name << ": " << called << " of " << whole << " texts make calls");
     CHECK(whole > 250);
-    CHECK(called > 20);
+    // Few random texts begin as those before its calls must.
+    CHECK(called > (format.name == "functionary-3.2" ? 0U : 20U));
   }
 }
 
@@ -460,7 +462,10 @@ TEST_CASE("Hostile names come back as they are, or no constraint is made of them
   for (const Format& format : formats()) {
     INFO(format.name << ": " << made[format.name] << " made, " << refused[format.name]);
     CHECK(made[format.name] > 12);
-    CHECK((refused[format.name] > 0 || format.name.find("bare") == 0 || format.name == "hermes" ||
-           format.name == "llama" || format.name == "mistral"));
+    const std::set<std::string>
+        quoted{"bare",        "bare list",     "hermes",       "llama",    "mistral",
+               "fence",       "nemotron",      "firefunction", "internlm", "apertus",
+               "command-r7b", "command-r-plus"};  // names are JSON's strings
+    CHECK((refused[format.name] > 0 || quoted.count(format.name) != 0));
   }
 }

@@ -227,7 +227,7 @@ TEST_CASE("Functionary's calls: elements, or names of which the prompt begins th
   const ToolSet tools        = ToolSet::parse(
       R"([{"name": "get_weather", "parameters": {"type": "object", "properties":
           {"city": {"type": "string"}, "days": {"type": "integer"}}}}, {"name": "m.now"}])");
-  const std::string text     = "get_weather\n{\"city\": \"Paris\", \"days\": 2}>>>m.now\n{}";
+  const std::string text = "get_weather\n{\"city\": \"Paris\", \"days\": 2}>>>m.now\n{}";
   CHECK(format.write(two) == text);
   CHECK(format.parse(text, tools) == two);
   CHECK(format.parse("all\nSo.>>>" + text, tools) == two);
@@ -241,6 +241,11 @@ TEST_CASE("Functionary's calls: elements, or names of which the prompt begins th
     CHECK(test::refused(format, tools, "all\nSo.>>>other\n{}", options) >= 0);
     CHECK(test::refused(format, tools, "m.now\nSo.", options) == 6);
   }
+  CHECK(test::refused(format, tools, "So.>>>" + text) == 5);
+  ChoiceOptions none = test::loose();
+  none.choice        = ToolChoice::none;
+  CHECK(test::refused(format, tools, "all\nm.now", none) == -1);
+  CHECK(test::refused(format, tools, "m.now\n{}", none) == 5);
   ChoiceOptions required = test::loose();
   required.choice        = ToolChoice::required;
   CHECK(test::refused(format, tools, text, required) == -1);

@@ -187,7 +187,7 @@ class AnswerBuilder {
       } else if (opening.only_at_start) {
         ways.push_back(grammar_.sequence(
             {space_, tools::delimiter(grammar_, opening.delimiter), in_calls(opening.calls)}));
-      } else {
+      } else if (!is_framed() || !parts_.frame.end.empty()) {  // else text is told by its frame
         tools::FreeText before = text;
         before.until           = tools::delimiter_spellings(opening.delimiter);
         for (const std::string& delimiter : before.until) std::erase(before.without, delimiter);

@@ -194,6 +194,10 @@ TOOLDECODE_INLINE std::vector<CallOpening> DelimitedCall::openings(
   for (const auto& [spelling, arguments] : named) {
     result.push_back({spelling, grammar.sequence({arguments, more, last}), true});
   }
+  for (std::size_t i = 0; i < tools.size(); ++i) {
+    if (std::find(chosen.begin(), chosen.end(), i) != chosen.end()) continue;
+    result.push_back(CallOpening::barred(grammar, tools[i].name + middle, true));
+  }
   return result;
 }
 

@@ -92,7 +92,7 @@ class PlainText {
         }
         const bool is_excluded = std::any_of(
             excluded_.begin(), excluded_.end(),
-            [&](const std::string& text) { return one.find(text) != std::string::npos; });
+            [&](const std::string& held) { return one.find(held) != std::string::npos; });
         if (!is_excluded) listed.emplace_back(one, end);
       }
     }
