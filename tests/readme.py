@@ -220,7 +220,24 @@ def compile_time_table() -> str:
     return table(["unit", "processor time", "its front end", "peak memory", "times nlohmann's", "aim"], rows)
 
 
-TABLES = {"compile_time": compile_time_table, "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
+def engines_table() -> str:
+    """Medians that an engine's interface gives; all cells are in the file."""
+    measured = results("engines")["results"]
+    shown = [("first mask", "first_mask", None), ("mask, first visit", "first_visits", "fill"),
+             *((f"mask, {rows} rows, {threads} threads", f"{rows} rows, {threads} threads", "fill")
+               for rows, threads in ((1, 1), (32, 1), (256, 1), (256, 2))),
+             ("accept", "256 rows, 1 threads", "accept"), ("draft of 4", "256 rows, 1 threads", "draft_of_4")]
+    rows = []
+    for engine, name in (("vllm", "vLLM"), ("sglang", "SGLang")):
+        for workload, cells in measured[engine].items():
+            for what, key, part in shown:
+                cell = cells[key] if part is None else cells[key][part]
+                rows.append([name, workload, what, *(f"{cell[who]['median']:,.1f}" for who in ("tooldecode", "xgrammar", "llguidance")),
+                             f"{cell['median_ratio']:.2f}"])
+    return table(["through", "workload", "µs", "tooldecode", "XGrammar", "llguidance", "ours to the better"], rows, left=3)
+
+
+TABLES = {"compile_time": compile_time_table, "engines": engines_table, "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
           "constraint": constraint_table, "peers": peers_tables, "llama_cpp": llama_cpp_table,
           "smollm2_bfcl": lambda: real_table("smollm2_bfcl"),

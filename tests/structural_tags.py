@@ -38,6 +38,21 @@ def skip(reason: str):
     sys.exit(77)
 
 
+class Absent(type):
+    """Stands for what a module that is not installed has."""
+
+    def __getattr__(cls, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_, **__: False
+
+
+def absent(name: str):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return Absent(name, (), {"__init__": lambda *_, **__: None})
+
+
 class Formats:
     def __init__(self, seed: int):
         self.random = random.Random(seed)
@@ -121,7 +136,7 @@ def main() -> int:
     for module in ("torch", "transformers"):  # which it imports for their types only
         if importlib.util.find_spec(module) is None:
             sys.modules[module] = types.ModuleType(module)
-            sys.modules[module].__getattr__ = lambda _: type("Absent", (), {"__init__": lambda *_, **__: None})
+            sys.modules[module].__getattr__ = absent
     try:
         import xgrammar
         from xgrammar.testing import _is_grammar_accept_string as accepts
