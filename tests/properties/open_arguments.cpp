@@ -155,7 +155,8 @@ TEST_CASE("Of a tool that is not strict any object is accepted and reads back") 
       std::string text;
       try {
         text = format.write(std::vector{call}, tools);
-      } catch (const Error& error) {  // a key of an inner object that the format has no way to write
+      } catch (
+          const Error& error) {  // a key of an inner object that the format has no way to write
         REQUIRE(error.code() == Errc::malformed_call);
         continue;
       }

@@ -5,9 +5,7 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from . import Constraint, Error, State, Vocabulary, _core, choice, ebnf, json_schema, regex, structural_tag
-
-_lark = getattr(_core, "lark", ebnf)
+from . import Constraint, Error, State, Vocabulary, choice, ebnf, json_schema, lark, regex, structural_tag
 
 __all__ = ["Answer", "array_of", "build", "vocabulary_of"]
 
@@ -44,7 +42,7 @@ def vocabulary_of(tokenizer: Any, size: int, end_tokens: Collection[int], memory
 
 def _grammar(vocabulary: Vocabulary, text: str) -> Constraint:
     # As vLLM tells the two languages apart.
-    return ebnf(vocabulary, text) if "::=" in text else _lark(vocabulary, text)
+    return ebnf(vocabulary, text) if "::=" in text else lark(vocabulary, text)
 
 
 def _choice(vocabulary: Vocabulary, text: str) -> Constraint:
