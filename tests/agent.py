@@ -192,7 +192,7 @@ def test_mcp(url):
                              encoding="utf-8")
 
         def server(mode):
-            return f"exec {sys.executable} {pathlib.Path(__file__).with_name('mcp_server.py')} {documents} {mode}"
+            return f"exec {sys.executable} {pathlib.Path(__file__).with_name('support') / 'mcp_server.py'} {documents} {mode}"
 
         def first(mode, *arguments):
             report = agent(url, "--mcp", server(mode), "--turns", "1", "--speculator", "none", *arguments, "--", WEATHER)

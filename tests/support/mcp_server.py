@@ -1,6 +1,6 @@
 """A server of the Model Context Protocol over standard input and output, for tests/agent.py: it does what MODE says.
 
-    python tests/mcp_server.py DOCUMENTS [MODE]
+    python tests/support/mcp_server.py DOCUMENTS [MODE]
 
 DOCUMENTS is a file of tools in MCP's form. MODE: works (the output is the call's sorted arguments), fails, errs, dies,
 hangs, rubbish, silent, exits, endless.
