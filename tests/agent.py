@@ -198,14 +198,18 @@ def test_mcp(url):
             report = agent(url, "--mcp", server(mode), "--turns", "1", "--speculator", "none", *arguments, "--", WEATHER)
             return report["turns"][0]["results"][0], report
 
-        result, plain = first("works")
-        call = plain["turns"][0]["message"]["tool_calls"][0]["function"]
+        result, report = first("works")
+        call = report["turns"][0]["message"]["tool_calls"][0]["function"]
         arguments = sorted(json.loads(call["arguments"]).items())
         assert result == {"status": "ok", "output": f'{call["name"]} {arguments}\n'
                                                     '{"type":"resource_link","uri":"file:///a"}'}, result
-        early = agent(url, "--mcp", server("works"), "--turns", "1", "--speculator", "embedded", "--", WEATHER)
-        assert transcript(early) == transcript(plain), (early, plain)
-        assert early["speculation"]["started"] > 0, "its documents say readOnlyHint"
+        guessed, oslo = threading.Event(), {"name": "get_weather", "arguments": {"city": "Oslo"}}
+        with Always(oslo, after=guessed.set) as guesser, \
+                Always(oslo, before=lambda: guessed.wait(30) and time.sleep(1)) as model:
+            early = agent(model.url, "--mcp", server("works"), "--turns", "1", "--speculator", f"any={guesser.url}", "--",
+                          WEATHER)["turns"][0]
+        assert (early["started"], early["hits"]) == (1, 1), early  # its documents say readOnlyHint
+        assert early["results"][0]["output"].startswith("get_weather [('city', 'Oslo')]"), early
         assert first("fails")[0] == {**result, "status": "failed"}
         assert first("errs")[0] == {"status": "failed", "output": "wrong arguments"}
         dead = first("dies")[0]
