@@ -86,3 +86,12 @@ TEST_CASE("Values stand between marks and signs where a style has no elements") 
   CHECK(error_of([] { return written(gemma(), "<|\"|>"); }) == "malformed_call <|\"|>");
   CHECK(error_of([] { return read(gemma(), std::string(300, '[')); }) == "limit_exceeded #");
 }
+
+TEST_CASE("A key that the grammar lets no object have is not written") {
+  CHECK(written(cohere(), Json{{" ", true}}).find("name=\" \"") != std::string::npos);
+  CHECK(error_of([] { return written(cohere(), Json{{"", true}}); }) == "malformed_call ");
+  CHECK(error_of([] {
+          return written(cohere(), Json{{std::string("a\0", 2), true}});
+        }) == "malformed_call " + std::string("a\0", 2));
+  CHECK(error_of([] { return written(gemma(), Json{{"a,b", true}}); }) == "malformed_call a,b");
+}

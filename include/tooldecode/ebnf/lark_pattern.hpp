@@ -511,8 +511,8 @@ class LarkPattern {
 };
 
 /// The pattern of ECMA-262 that matches, as a whole, what an expression of Rust's syntax matches:
-/// classes, groups, counts and flags; `\d`, `\w`, `\s` and `.` by Unicode. Anchors may stand at the
-/// ends alone, where they say nothing.
+/// classes, groups, counts and flags; digits, words, blanks and the dot by Unicode. Anchors may stand
+/// at the ends alone, where they say nothing.
 ///
 /// \par Complexity  O(text), and O(ranges) for a class
 /// \par Errors      Error{malformed_pattern} or, for look-around, references and word boundaries,

@@ -69,6 +69,10 @@ struct ElementStyle {
     return !before_key.empty() ||
            (!key.empty() && key.find_first_of(" \t\r\n\v\f,:{}[]<>\"") == std::string_view::npos);
   }
+  /// Whether an object inside another one can have a key.
+  [[nodiscard]] bool carries(std::string_view key) const noexcept {
+    return escapes ? !key.empty() && key.find('\0') == std::string_view::npos : carries_bare(key);
+  }
   /// What ends a string, and is in none.
   [[nodiscard]] const std::string& text_end() const noexcept {
     return never_in_text.empty() ? after_value : never_in_text;

@@ -55,7 +55,7 @@ TOOLDECODE_INLINE void ElementText::append(std::string& text, const Json& value,
   text += style_.before_object;
   for (const auto& [name, member] : value.items()) {
     separate();
-    if (!style_.carries_bare(name)) {
+    if (!style_.carries(name)) {
       throw Error(Errc::malformed_call, name, "the format cannot write this key");
     }
     ((text += style_.before_key) += style_.written_key(name)) += style_.after_key;

@@ -129,7 +129,7 @@ TOOLDECODE_INLINE std::string ElementValues::key(const std::string& name,
     if (const auto why = why_not_carried(name, delimiters, style_.after_key)) refuse(*why);
     return name;
   }
-  if (name.empty() || name.find('\0') != std::string::npos) refuse("it is empty or holds a zero");
+  if (!style_.carries(name)) refuse("it is empty or holds a zero");
   return style_.written_key(name);
 }
 
