@@ -242,7 +242,8 @@ TABLES = {"compile_time": compile_time_table, "engines": engines_table, "eval_he
           "constraint": constraint_table, "peers": peers_tables, "llama_cpp": llama_cpp_table,
           "smollm2_bfcl": lambda: real_table("smollm2_bfcl"),
           "smollm2_bfcl_many": lambda: real_table("smollm2_bfcl_many"),
-          "smollm2_funcqa": lambda: real_table("smollm2_funcqa"), "smollm2_kamel": lambda: real_table("smollm2_kamel")}
+          "smollm2_funcqa": lambda: real_table("smollm2_funcqa"), "smollm2_kamel": lambda: real_table("smollm2_kamel"),
+          "smollm2_apibank": lambda: real_table("smollm2_apibank")}
 
 
 def eval_sentences() -> list[str]:

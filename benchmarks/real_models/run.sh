@@ -11,7 +11,9 @@ bash benchmarks/real_models/run.sh [--rows N] [--methods LIST] PART...
 Fetches llama.cpp and SmolLM2, builds, and writes benchmarks/results/. DATA is $TOOLDECODE_SHARED_DATA, or ../shared/data.
 One thread; a call takes seconds, so a part takes an hour or more for all rows.
 
-  simple    BFCL's calls to one function, judged by the AST checker of bfcl-eval as well
+  simple    BFCL's calls to one function by every method and order, judged by the AST checker of bfcl-eval as well
+  shots     the same with no example in the prompt, and with one
+  times     the same calls' times, where every method reads the prompt itself
   many      BFCL's multiple and parallel calls, judged likewise
   apibank   API-Bank: levels 1 and 2
   names     names among FuncQA's 13 and KAMEL's 234 tools
@@ -20,19 +22,20 @@ One thread; a call takes seconds, so a part takes an hour or more for all rows.
   equality  which answers are the same, token for token: two engines, plain and speculative
 
   --rows N        first rows of each file only
-  --methods LIST  what `tooldecode eval --method` takes
+  --methods LIST  what `tooldecode eval --method` takes, instead of the part's own
 END
 }
 
 rows=0
-methods=greedy,fuzzy-matching,backtrace,tooldec,constrained,tool-decoding
+methods=
+paper=fuzzy-matching,backtrace,tooldec,constrained,tool-decoding
 parts=()
 while [ $# -gt 0 ]; do
   case $1 in
     --rows) rows=$2; shift 2 ;;
     --methods) methods=$2; shift 2 ;;
     --help | -h) usage; exit ;;
-    simple | many | apibank | names | gemma | llama_cpp | equality) parts+=("$1"); shift ;;
+    simple | shots | times | many | apibank | names | gemma | llama_cpp | equality) parts+=("$1"); shift ;;
     *) usage >&2; exit 2 ;;
   esac
 done
@@ -50,9 +53,9 @@ configure release -DTOOLDECODE_TESTS=ON -DTOOLDECODE_LLAMA_CPP=ON "-Dllama_DIR=$
 say "building"
 cmake --build build/release --target tooldecode_program benchmark_llama_cpp benchmark_llama_cpp_equality -j "$(nproc)" > "$made/build.log"
 
-evaluate() {  # evaluate <name> <model> <arguments>...
-  build/release/examples/tooldecode eval --model "$2" --limit "$rows" --method "$methods" \
-    --answers "$made/$1.jsonl" --resume --json "$results/$1.json" "${@:3}"
+evaluate() {  # evaluate <name> <model> <methods> <arguments>...
+  build/release/examples/tooldecode eval --model "$2" --limit "$rows" --method "${methods:-$3}" \
+    --answers "$made/$1.jsonl" --resume --json "$results/$1.json" "${@:4}"
 }
 judge() {  # judge <name> <--data FILE>...
   python3 -m pip install --quiet --no-deps --target "$made/bfcl_eval" bfcl-eval==2026.3.23
@@ -63,27 +66,40 @@ for part in "${parts[@]}"; do
   case $part in
     simple)
       files=(--data "$data/bfcl/simple_python.jsonl")
-      evaluate smollm2_bfcl smollm2 "${files[@]}" --oc 1,4,6,12 --max-tokens 96
+      evaluate smollm2_bfcl smollm2 "greedy,beam,self-consistency,$paper" --keep-prefix "${files[@]}" --oc 1,4,6,9,12 \
+        --order documented,reversed,shuffled --max-tokens 96
       judge smollm2_bfcl "${files[@]}"
+      ;;
+    shots)
+      files=(--data "$data/bfcl/simple_python.jsonl")
+      for shots in 0 1; do
+        evaluate "smollm2_bfcl_shots_$shots" smollm2 greedy,constrained,tool-decoding --keep-prefix "${files[@]}" \
+          --shots "$shots" --oc 1,6 --max-tokens 96
+        judge "smollm2_bfcl_shots_$shots" "${files[@]}"
+      done
+      ;;
+    times)
+      evaluate smollm2_bfcl_times smollm2 greedy,constrained,tool-decoding --data "$data/bfcl/simple_python.jsonl" \
+        --oc 1,4,6,9,12 --max-tokens 96
       ;;
     many)
       files=(--data "$data/bfcl/multiple.jsonl" --data "$data/bfcl/parallel.jsonl")
-      evaluate smollm2_bfcl_many smollm2 --keep-prefix "${files[@]}" --oc 1,6 --max-tokens 160
+      evaluate smollm2_bfcl_many smollm2 "greedy,$paper" --keep-prefix "${files[@]}" --oc 1,6 --max-tokens 160
       judge smollm2_bfcl_many "${files[@]}"
       ;;
     apibank)
-      evaluate smollm2_apibank smollm2 --keep-prefix --data "$data/apibank/level1.jsonl" \
+      evaluate smollm2_apibank smollm2 "greedy,$paper" --keep-prefix --data "$data/apibank/level1.jsonl" \
         --data "$data/apibank/level2.jsonl" --oc 1,6 --max-tokens 96
       ;;
     names)
       python3 benchmarks/real_models/rows.py --shared "$data" --out "$made"
       for name in funcqa kamel; do
-        evaluate "smollm2_$name" smollm2 --keep-prefix --data "$made/$name.jsonl" --oc 1 --max-tokens 96 --context-size 16384
+        evaluate "smollm2_$name" smollm2 "greedy,$paper" --keep-prefix --data "$made/$name.jsonl" --oc 1 --max-tokens 96 --context-size 16384
       done
       ;;
     gemma)
       bash examples/models.sh gemma3 > /dev/null
-      evaluate gemma3_bfcl gemma3 --keep-prefix --data "$data/bfcl/simple_python.jsonl" --oc 1,6 --max-tokens 96
+      evaluate gemma3_bfcl gemma3 greedy,tooldec,constrained,tool-decoding --keep-prefix --data "$data/bfcl/simple_python.jsonl" --oc 1,6 --max-tokens 96
       ;;
     llama_cpp)
       build/release/benchmarks/benchmark_llama_cpp --data "$data/bfcl/simple_python.jsonl" --limit "$rows" \
