@@ -6,9 +6,10 @@
 #
 # `first mask`: from a schema's text to its first mask, each schema new to the contender; `fill`: a row's share of the
 # masks of a batch of 1, 32 or 256 requests, along texts that all three accept; `accept`: one token; `draft of 4`: trying
-# four tokens and going back. Every figure is a median. Two threads are what the engine has for them: vLLM's lots of 16
-# rows, SGLang's batched fill (XGrammar has one row at a time there). Needs what tests/python.sh makes with
-# TOOLDECODE_ENGINES=1, and the data's folder in TOOLDECODE_SHARED_DATA, by default ../shared/data.
+# four tokens and going back; `copies`: the same masks copied row by row by numpy, the floor of a fill. Every figure is a
+# median. Two threads are what the engine has for them: vLLM's lots of 16 rows, SGLang's batched fill (XGrammar has one
+# row at a time there). Needs what tests/python.sh makes with TOOLDECODE_ENGINES=1, and the data's folder in
+# TOOLDECODE_SHARED_DATA, by default ../shared/data.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 python=${TOOLDECODE_PYTHON:-$root/build/python/engines/bin/python}
