@@ -12,6 +12,7 @@
 
 #include <tooldecode/draft/frequency_ranked_head.hpp>
 #include <tooldecode/model/fixed_order.hpp>
+#include <tooldecode/model/row_weight.hpp>
 
 namespace ranked_head {
 
@@ -21,12 +22,13 @@ using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>
 template <class T>
 using MapOf = Eigen::Map<const Matrix<T>>;
 
-// K gathered rows of a head, in BF16 and, where it is small enough, the same numbers in F32.
+// K gathered rows of a head, in BF16, rounded to 8 bits and, where it is small enough, in F32.
 struct Task {
   const tooldecode::FrequencyRankedHead<Half>& ranked;    // side by side
   const tooldecode::FrequencyRankedHead<Half>& in_place;  // the same rows all over [V, H]
-  std::span<const float> floats;                          // [K, H] or empty
-  std::span<const float> hidden;                          // [n, H]
+  const tooldecode::FrequencyRankedHead<tooldecode::model::ScaledByte, Half>& rounded;
+  std::span<const float> floats;  // [K, H] or empty
+  std::span<const float> hidden;  // [n, H]
 
   [[nodiscard]] std::size_t rows() const { return ranked.size(); }
   [[nodiscard]] std::size_t width() const { return ranked.hidden_size(); }

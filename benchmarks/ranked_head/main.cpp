@@ -45,8 +45,12 @@ void verify(const Task& task, const Contender& contender) {
     for (std::size_t r = 0; r < task.rows(); r += task.rows() / 61 + 1) {
       double sum = 0, magnitude = 0;
       for (std::size_t i = 0; i < task.width(); ++i) {
-        const double term = static_cast<double>(task.hidden[t * task.width() + i]) *
-                            static_cast<double>(static_cast<float>(task.ranked.row(r)[i]));
+        const float weight =
+            contender.bytes_per_weight == 1
+                ? tooldecode::model::weight_at(task.rounded.row(r), task.width(), i)
+                : static_cast<float>(task.ranked.row(r)[i]);
+        const double term =
+            static_cast<double>(task.hidden[t * task.width() + i]) * static_cast<double>(weight);
         sum += term;
         magnitude += std::abs(term);
       }
@@ -124,6 +128,8 @@ int main(int count, char** arguments) {
     const auto tokens = ranks.first(rows);
     const tooldecode::FrequencyRankedHead ranked{head, tokens};
     const tooldecode::FrequencyRankedHead in_place{head, tokens, {.gather = false}};
+    const tooldecode::FrequencyRankedHead<tooldecode::model::ScaledByte, Half> rounded{head,
+                                                                                       tokens};
     std::vector<float> floats;
     if (rows <= max_f32_rows) {
       for (const Half* at = ranked.row(0); at != ranked.row(0) + rows * options.width; ++at) {
@@ -134,7 +140,7 @@ int main(int count, char** arguments) {
       if (rows != target_rows && states != 1 && states != 10) continue;
       std::vector<float> hidden(states * options.width);
       for (float& x : hidden) x = static_cast<float>(random() >> 8) * 0x1p-24F - 0.5F;
-      const Task task{ranked, in_place, floats, hidden};
+      const Task task{ranked, in_place, rounded, floats, hidden};
       std::vector<Contender> contenders = tooldecode_contenders(task);
       for (auto& one_more : eigen_contenders(task)) contenders.push_back(std::move(one_more));
       for (auto& one_more : openblas_contenders(task)) {
@@ -147,12 +153,17 @@ int main(int count, char** arguments) {
       // each with the weights where the same work before has left them.
       constexpr int rounds = 9;
       constexpr double any = std::numeric_limits<double>::infinity();
-      const auto halves    = std::as_bytes(std::span(ranked.row(0), rows * options.width));
+      // What each type of weights has to be read, and how long that takes.
+      const auto halves = std::as_bytes(std::span(ranked.row(0), rows * options.width));
+      const auto bytes  = std::as_bytes(std::span(
+          rounded.row(0),
+          rows * tooldecode::model::stored_size<tooldecode::model::ScaledByte>(options.width)));
       std::vector<float> logits(states * rows);
-      double half_floor = any, float_floor = any;
+      double half_floor = any, float_floor = any, byte_floor = any;
       std::vector<double> times(contenders.size(), any);
       for (int round = 0; round < rounds; ++round) {
         half_floor = std::min(half_floor, seconds_to_read(halves));
+        byte_floor = std::min(byte_floor, seconds_to_read(bytes));
         if (!floats.empty()) {
           float_floor = std::min(float_floor, seconds_to_read(std::as_bytes(std::span(floats))));
         }
@@ -165,20 +176,23 @@ int main(int count, char** arguments) {
       std::printf("\nK = %zu, %zu state%s: reading takes %.2f ms in BF16 (%.1f GB/s)", rows, states,
                   states == 1 ? "" : "s", 1e3 * half_floor,
                   static_cast<double>(2 * rows * options.width) / half_floor / 1e9);
+      std::printf(", %.2f ms in 8 bits", 1e3 * byte_floor);
       if (!floats.empty()) std::printf(", %.2f ms in F32", 1e3 * float_floor);
       std::printf("\n%-38s %5s %9s %9s %9s\n", "", "type", "ms", "of floor", "to ours");
       for (std::size_t c = 0; c < contenders.size(); ++c) {
         const Contender& contender = contenders[c];
-        const bool is_half         = contender.bytes_per_weight == 2;
-        const double seconds       = times[c];
-        const double share         = (is_half ? half_floor : float_floor) / seconds;
-        const double ratio         = seconds / times[0];
-        std::printf("%-38s %5s %9.2f %8.0f%% %8.2fx\n", contender.name.c_str(),
-                    is_half ? "BF16" : "F32", 1e3 * seconds, 100 * share, ratio);
+        const std::size_t width    = contender.bytes_per_weight;
+        const char* const type     = width == 1 ? "8 bit" : width == 2 ? "BF16" : "F32";
+        const double floor   = width == 1 ? byte_floor : width == 2 ? half_floor : float_floor;
+        const double seconds = times[c];
+        const double share   = floor / seconds;
+        const double ratio   = seconds / times[0];
+        std::printf("%-38s %5s %9.2f %8.0f%% %8.2fx\n", contender.name.c_str(), type, 1e3 * seconds,
+                    100 * share, ratio);
         results.push_back({{"rows", rows},
                            {"states", states},
                            {"contender", contender.name},
-                           {"weights", is_half ? "BF16" : "F32"},
+                           {"weights", type},
                            {"milliseconds", std::round(1e5 * seconds) / 1e2},
                            {"share_of_read_bandwidth", std::round(1e3 * share) / 1e3},
                            {"time_to_ours_in_bf16", std::round(1e3 * ratio) / 1e3}});

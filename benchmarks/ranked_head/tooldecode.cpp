@@ -15,6 +15,7 @@ std::vector<Contender> tooldecode_contenders(const Task& task) {
       {"tooldecode, top 10 and log-sum-exp", 2, top},
       {"tooldecode, rows by index", 2,
        [&task](auto logits) { task.in_place.fill_logits(task.hidden, logits); }},
+      {"tooldecode", 1, [&task](auto logits) { task.rounded.fill_logits(task.hidden, logits); }},
   };
   if (!task.floats.empty()) {
     all.push_back({"tooldecode", 4, [&task](std::span<float> logits) {

@@ -13,6 +13,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
 #include <tooldecode/model/llama_model.hpp>
+#include <tooldecode/model/row_weight.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 
 #include <support/catch.hpp>
@@ -254,6 +255,61 @@ TEST_CASE("the embedded model's head: half the bytes, the same weights, the same
           *std::max_element(logits.begin() + static_cast<std::ptrdiff_t>(t * size),
                             logits.begin() + static_cast<std::ptrdiff_t>((t + 1) * size)));
     CHECK(std::abs(close[t].log_sum_exp - exact[t].log_sum_exp) < 1e-4);
+  }
+}
+
+TEST_CASE(
+    "in 8 bits: a quarter of the bytes, logits as near as the rounding, the likeliest tokens") {
+  using Rounded          = td::model::ScaledByte;
+  const auto model       = td::LlamaModel::load(td::test::example_data("tiny"));
+  const std::size_t size = model.vocabulary_size(), width = model.hidden_size();
+  const td::FrequencyRanks ranks{std::vector<std::uint64_t>(size)};
+  const td::FrequencyRankedHead whole{model.lm_head(), ranks.first(size), {.gather = false}};
+  const td::FrequencyRankedHead<Rounded, float> rounded =
+      td::FrequencyRankedHead<Rounded, float>{model.lm_head(), ranks.first(size / 2)}.with(
+          ranks.first(size).ranked());
+  REQUIRE(rounded.size() == size);
+
+  std::vector<td::TokenId> tokens;
+  for (std::size_t i = 0; i < 48; ++i) tokens.push_back(static_cast<td::TokenId>(i * 37 % size));
+  auto cache = model.make_cache();
+  std::vector<float> hidden(tokens.size() * width);
+  model.forward_hidden(cache, tokens, hidden);
+  std::vector<float> exact(tokens.size() * size), close(tokens.size() * size);
+  whole.fill_logits(hidden, exact);
+  rounded.fill_logits(hidden, close);
+  const auto top    = whole.project_topk(hidden, 1);
+  const auto near   = rounded.project_topk(hidden, 4);
+  std::size_t wrong = 0, same = 0;
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    float sum = 0;
+    for (std::size_t i = 0; i < width; ++i) sum += std::abs(hidden[t * width + i]);
+    for (std::size_t r = 0; r < size; ++r) {
+      const float bound = 0.51F * td::model::scale_of(rounded.row(r), width) * sum;
+      const auto token  = static_cast<std::size_t>(rounded.token(r));
+      if (std::abs(close[t * size + r] - exact[t * size + token]) > bound) ++wrong;
+    }
+    const td::TokenId best = top[t].tokens[0].token;
+    if (near[t].tokens[0].token == best) ++same;
+    CHECK(std::any_of(near[t].tokens.begin(), near[t].tokens.end(),
+                      [&](const auto& one) { return one.token == best; }));
+  }
+  CHECK(wrong == 0);
+  CHECK(same >= tokens.size() * 9 / 10);
+
+  // What a narrow mask allows is multiplied by the head's own rows.
+  td::TokenMask mask(size);
+  for (const td::TokenId token : {3, 70, 500}) mask.insert(token);
+  const auto few = rounded.project(std::span(hidden).first(width), mask.words());
+  REQUIRE(few.tokens.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto token = static_cast<std::size_t>(few.tokens[i]);
+    const auto row =
+        static_cast<std::size_t>(std::find(ranks.first(size).ranked().begin(),
+                                           ranks.first(size).ranked().end(), few.tokens[i]) -
+                                 ranks.first(size).ranked().begin());
+    CHECK(few.logits[i] == exact[row]);
+    CHECK(token < size);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <tooldecode/model/fixed_order.hpp>
 #include <tooldecode/model/head_products.hpp>
+#include <tooldecode/model/row_weight.hpp>
 
 #include <support/catch.hpp>
 
@@ -20,6 +21,17 @@ std::vector<W> random_numbers(std::size_t size, std::mt19937& random) {
   std::normal_distribution<float> normal;
   std::vector<W> numbers(size);
   for (W& x : numbers) x = static_cast<W>(normal(random));
+  return numbers;
+}
+
+// Rows of any type of weights, with a gap after each.
+template <class W>
+std::vector<W> random_rows(std::size_t rows, std::size_t width, std::mt19937& random) {
+  std::vector<W> numbers;
+  for (std::size_t r = 0; r < rows; ++r) {
+    td::model::append_row(std::span<const float>(random_numbers<float>(width, random)), numbers);
+    numbers.resize(numbers.size() + 3);
+  }
   return numbers;
 }
 
@@ -36,17 +48,18 @@ std::vector<float> products_of(std::span<const float> hidden, std::size_t width,
 }  // namespace
 
 TEMPLATE_TEST_CASE("logits equal a float64 reference and one another, whatever stands beside them",
-                   "", float, Eigen::bfloat16) {
+                   "", float, Eigen::bfloat16, td::model::ScaledByte) {
   std::mt19937 random{1};
   for (int round = 0; round < 40; ++round) {
     const std::size_t n     = 1 + static_cast<std::size_t>(round) % 16;
     const std::size_t width = 1 + random() % 150;
     const std::size_t m     = 1 + random() % 75;
     INFO("seed 1, round " << round << ": " << n << " states, " << m << " rows of " << width);
-    const auto hidden  = random_numbers<float>(n * width, random);
-    const auto weights = random_numbers<TestType>(m * (width + 3), random);
-    std::vector<const TestType*> rows;  // in order, a gap after each
-    for (std::size_t r = 0; r < m; ++r) rows.push_back(weights.data() + r * (width + 3));
+    const auto hidden        = random_numbers<float>(n * width, random);
+    const auto weights       = random_rows<TestType>(m, width, random);
+    const std::size_t stride = td::model::stored_size<TestType>(width) + 3;
+    std::vector<const TestType*> rows;  // in order
+    for (std::size_t r = 0; r < m; ++r) rows.push_back(weights.data() + r * stride);
     const auto logits = products_of(hidden, width, rows);
 
     // Any rows, in any order, elsewhere in memory; one state alone.
@@ -56,7 +69,7 @@ TEMPLATE_TEST_CASE("logits equal a float64 reference and one another, whatever s
       std::vector<std::size_t> indices;
       for (std::size_t i = 0; i < 1 + random() % 9; ++i) {
         indices.push_back(random() % m);
-        some.push_back(copy.data() + indices.back() * (width + 3));
+        some.push_back(copy.data() + indices.back() * stride);
       }
       const auto few = products_of(std::span(hidden).subspan(t * width, width), width, some);
       for (std::size_t i = 0; i < some.size(); ++i) CHECK(few[i] == logits[t * m + indices[i]]);
@@ -68,7 +81,7 @@ TEMPLATE_TEST_CASE("logits equal a float64 reference and one another, whatever s
         double magnitude = 0;
         for (std::size_t i = 0; i < width; ++i) {
           const double term = static_cast<double>(hidden[t * width + i]) *
-                              static_cast<double>(static_cast<float>(rows[r][i]));
+                              static_cast<double>(td::model::weight_at(rows[r], width, i));
           sum += term;
           magnitude += std::abs(term);
         }
@@ -112,6 +125,25 @@ TEST_CASE("every BF16 weight is widened exactly, in both halves of a register's 
     std::size_t wrong = 0;
     for (std::size_t r = 0; r < rows.size(); ++r) {
       if (logits[r] != -static_cast<float>(rows[r][place])) ++wrong;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("every weight of 8 bits is widened exactly, in all quarters of a register's lanes") {
+  for (std::size_t place = 0; place < 4; ++place) {
+    std::size_t wrong = 0;
+    for (int value = -127; value <= 127; ++value) {
+      std::vector<float> row(4);
+      row[place]           = static_cast<float>(value) * 0.25F;
+      row[(place + 1) % 4] = 127 * 0.25F;  // makes the scale a quarter
+      std::vector<td::model::ScaledByte> stored;
+      td::model::append_row(std::span<const float>(row), stored);
+      std::vector<float> hidden(4);
+      hidden[place] = -2.0F;
+      if (products_of<td::model::ScaledByte>(hidden, 4, {stored.data()})[0] != -2 * row[place]) {
+        ++wrong;
+      }
     }
     CHECK(wrong == 0);
   }

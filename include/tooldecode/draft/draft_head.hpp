@@ -22,6 +22,7 @@
 #include <tooldecode/model/constrained_head.hpp>
 #include <tooldecode/model/fixed_order.hpp>
 #include <tooldecode/model/head_products.hpp>
+#include <tooldecode/model/row_weight.hpp>
 
 namespace tooldecode::draft {
 
@@ -124,7 +125,7 @@ namespace tooldecode::draft {
 inline constexpr std::size_t head_panel = 256;
 
 /// Multiplies `count` rows panel by panel and calls `visit(first, logits [n, of this panel])`.
-template <model::HeadWeight W, class RowAt, class Visit>
+template <model::RowWeight W, class RowAt, class Visit>
 void for_each_panel(const model::HeadStates<W>& states, std::size_t count, RowAt row_at,
                     Visit visit) {
   if (states.size() == 0) return;
@@ -161,7 +162,7 @@ void fill_row_logits(const Rows& rows, std::span<const float> hidden, std::span<
 
 /// Multiplies some states by `count` rows, together, and calls `visit(state, tokens, logits)` with
 /// those that the state's mask allows; `which` are the states among all.
-template <model::HeadWeight W, class TokenAt, class RowAt, class MaskOf, class Visit>
+template <model::RowWeight W, class TokenAt, class RowAt, class MaskOf, class Visit>
 void project_rows(std::span<const float> hidden, std::size_t width,
                   std::span<const std::size_t> which, std::size_t count, TokenAt token_at,
                   RowAt row_at, MaskOf mask_of, Visit visit) {

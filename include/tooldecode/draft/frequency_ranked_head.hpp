@@ -23,6 +23,7 @@
 #include <tooldecode/draft/top_k.hpp>
 #include <tooldecode/model/fixed_order.hpp>
 #include <tooldecode/model/head_products.hpp>
+#include <tooldecode/model/row_weight.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 
 namespace tooldecode {
@@ -41,7 +42,9 @@ struct FrequencyRankedHeadOptions {
 /// with exactly those, ranked or not, so that a constraint makes drafting cheaper still.
 ///
 /// `FrequencyRankedHead{model.lm_head(), ranks.first(k)}` has the head's own type of weights;
-/// `FrequencyRankedHead<Eigen::bfloat16, float>` copies the rows of a float head at half the size.
+/// `FrequencyRankedHead<Eigen::bfloat16, float>` copies the rows of a float head at half the size,
+/// `FrequencyRankedHead<model::ScaledByte, float>` at a quarter, rounded to 8 bits with a scale each;
+/// what a narrow mask allows is multiplied by the head's own rows.
 /// A copy shares the rows. The head that it was made from must outlive it.
 ///
 /// \par Shapes      head [V, H], K rows at first; hidden [n, H], logits [n, K], masks [V / 32]
@@ -51,7 +54,7 @@ struct FrequencyRankedHeadOptions {
 /// \par Errors      Error{shape_mismatch} for a head of fewer rows than tokens are ranked;
 ///                  {invalid_option}; {unknown_token} from `with`; nothing afterwards
 /// \par Source      Zhao et al., FR-Spec, arXiv:2502.14856, eq. 3 and 4
-template <model::HeadWeight W, model::HeadWeight Full = W>
+template <model::RowWeight W, model::HeadWeight Full = W>
 class FrequencyRankedHead {
  public:
   template <class View>
@@ -135,8 +138,8 @@ class FrequencyRankedHead {
     if constexpr (std::same_as<W, Full>) {
       if (!gathered_) return find_row(token(i));
     }
-    return i < k_ ? gathered_->data() + i * hidden_size()
-                  : gathered_added_->data() + (i - k_) * hidden_size();
+    const std::size_t size = model::stored_size<W>(hidden_size());
+    return i < k_ ? gathered_->data() + i * size : gathered_added_->data() + (i - k_) * size;
   }
   /// The weights of any token in the whole head.
   [[nodiscard]] const Full* find_row(TokenId token) const noexcept {  // [H]
@@ -149,11 +152,9 @@ class FrequencyRankedHead {
 
   [[nodiscard]] std::shared_ptr<const Gathered> gather(std::span<const TokenId> tokens) const {
     auto rows = std::make_shared<Gathered>();
-    rows->reserve(tokens.size() * hidden_size());
+    rows->reserve(tokens.size() * model::stored_size<W>(hidden_size()));
     for (const TokenId token : tokens) {
-      const Full* from = find_row(token);
-      std::transform(from, from + hidden_size(), std::back_inserter(*rows),
-                     [](Full weight) { return static_cast<W>(weight); });
+      model::append_row(std::span(find_row(token), hidden_size()), *rows);
     }
     return rows;
   }
@@ -177,6 +178,7 @@ FrequencyRankedHead(const View&, const RankedTokens&, FrequencyRankedHeadOptions
     -> FrequencyRankedHead<model::HeadWeightOf<View>>;
 
 static_assert(draft::DraftHead<FrequencyRankedHead<float>> &&
-              draft::DraftHead<FrequencyRankedHead<Eigen::bfloat16, float>>);
+              draft::DraftHead<FrequencyRankedHead<Eigen::bfloat16, float>> &&
+              draft::DraftHead<FrequencyRankedHead<model::ScaledByte, float>>);
 
 }  // namespace tooldecode

@@ -20,7 +20,7 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_head.hpp>
 #include <tooldecode/draft/top_k.hpp>
-#include <tooldecode/model/head_products.hpp>
+#include <tooldecode/model/row_weight.hpp>
 #include <tooldecode/model/safetensors.hpp>
 
 namespace tooldecode {

@@ -1,5 +1,5 @@
 /// \file
-/// Products of hidden states with any rows of an LM head, of F32 or BF16 weights.
+/// Products of hidden states with any rows of an LM head, of F32, BF16 or 8-bit weights.
 ///
 /// A product's bits depend on the length of a row and on the type of its weights alone, never on
 /// the states or the rows beside it or on where the rows lie; of F32 weights they are those of
@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,17 +22,14 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/simd.hpp>
 #include <tooldecode/model/fixed_order.hpp>
+#include <tooldecode/model/row_weight.hpp>
 
 namespace tooldecode::model {
-
-/// What the weights of an LM head may be.
-template <class W>
-concept HeadWeight = std::same_as<W, float> || std::same_as<W, Eigen::bfloat16>;
 
 namespace detail {
 
 /// A register of weights, and the registers of floats that it is widened to.
-template <HeadWeight W>
+template <RowWeight W>
 struct WeightPacket;
 
 template <>
@@ -70,8 +66,31 @@ struct WeightPacket<Eigen::bfloat16> {
   }
 };
 
+/// A lane holds four weights, each shifted to its top and down again, which extends its sign.
+template <>
+struct WeightPacket<ScaledByte> {
+  static_assert(std::endian::native == std::endian::little, "the first weight is the lowest byte");
+  using Raw [[gnu::vector_size(sizeof(simd::Packet))]]    = std::int32_t;
+  using Floats [[gnu::vector_size(sizeof(simd::Packet))]] = float;
+  static constexpr std::size_t parts                      = 4;
+
+  static Raw load(const ScaledByte* from) noexcept {
+    Raw raw;
+    std::memcpy(&raw, from, sizeof raw);
+    return raw;
+  }
+  template <std::size_t part>
+  static simd::Packet widen(const Raw& raw) noexcept {
+    constexpr int above = 24 - 8 * static_cast<int>(part);
+    const auto floats   = __builtin_convertvector((raw << above) >> 24, Floats);
+    simd::Packet packet;
+    std::memcpy(&packet, &floats, sizeof packet);
+    return packet;
+  }
+};
+
 /// Weights that one register holds.
-template <HeadWeight W>
+template <RowWeight W>
 inline constexpr std::size_t packed = simd::lanes * WeightPacket<W>::parts;
 
 // Tiles of states by rows: as many sums as the registers hold beside what is multiplied, and for
@@ -86,7 +105,7 @@ inline constexpr std::size_t tile_rows = T == 1                        ? 8
 
 /// T states by `count` of R rows, rows past `count` repeat one that is there. Several states, which
 /// keep memory waiting, fetch the rows `ahead`; one state fetches its own eight registers ahead.
-template <HeadWeight W, std::size_t T, std::size_t R>
+template <RowWeight W, std::size_t T, std::size_t R>
 void fill_head_tile(const float* x, std::array<const W*, R> rows, std::array<const W*, R> ahead,
                     std::size_t count, std::size_t n, float* y, std::size_t y_stride) noexcept {
   using Weights = WeightPacket<W>;
@@ -121,13 +140,16 @@ void fill_head_tile(const float* x, std::array<const W*, R> rows, std::array<con
       (std::copy_n(rows[r] + whole, n - whole, ends[r]), ...);
       add_columns(1, ends[r]...);
     }
-    ((i % R < count ? void(y[i / R * y_stride + i % R] = simd::sum_of(sums[i])) : void()), ...);
+    ((i % R < count
+          ? void(y[i / R * y_stride + i % R] = simd::sum_of(sums[i]) * scale_of(rows[i % R], n))
+          : void()),
+     ...);
   }(std::make_index_sequence<T * R>{}, std::make_index_sequence<R>{},
     std::make_index_sequence<Weights::parts>{});
 }
 
 /// T states by all of the rows; `ahead` has as many.
-template <HeadWeight W, std::size_t T>
+template <RowWeight W, std::size_t T>
 void fill_head_strip(const float* x, std::span<const W* const> rows,
                      std::span<const W* const> ahead, std::size_t n, float* y,
                      std::size_t y_stride) noexcept {
@@ -151,7 +173,7 @@ void fill_head_strip(const float* x, std::span<const W* const> rows,
 /// \par Shapes      hidden [n, H]
 /// \par Complexity  O(n H) time and memory
 /// \par Threads     immutable
-template <HeadWeight W>
+template <RowWeight W>
 class HeadStates {
  public:
   HeadStates(std::span<const float> hidden, std::size_t hidden_size)
@@ -199,11 +221,12 @@ class HeadStates {
   std::vector<float, Eigen::aligned_allocator<float>> numbers_;
 };
 
-/// Logits of n states over m rows of a head, each row given by its first weight.
+/// Logits of n states over m rows of a head, each row given by its first weight and stored as
+/// append_row stores it.
 ///
 /// \par Shapes      states [n, H], rows [m] of [H] -> logits [n, m]
 /// \par Complexity  O(n m H), no allocation; a panel of rows stays in cache for all states
-template <HeadWeight W>
+template <RowWeight W>
 void fill_head_products(const HeadStates<W>& states,
                         std::type_identity_t<std::span<const W* const>> rows,
                         RowsView<float> logits) noexcept {

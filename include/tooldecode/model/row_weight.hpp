@@ -1,0 +1,84 @@
+/// \file
+/// RowWeight: what rows of an LM head are made of, and how a row is stored.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include <Eigen/Core>
+
+namespace tooldecode::model {
+
+/// What the weights of an LM head may be.
+template <class W>
+concept HeadWeight = std::same_as<W, float> || std::same_as<W, Eigen::bfloat16>;
+
+/// A weight in 8 bits, of a row that ends in a scale: the weight is `value` times that.
+///
+/// A draft only has to be likely, so rounding its rows costs acceptance, if anything: the verifier
+/// decides over the target's own head.
+struct ScaledByte {
+  std::int8_t value = 0;
+};
+static_assert(sizeof(ScaledByte) == 1);
+
+/// What a row may be multiplied in.
+template <class W>
+concept RowWeight = HeadWeight<W> || std::same_as<W, ScaledByte>;
+
+/// The weights that a row of n takes, its scale included.
+template <RowWeight W>
+[[nodiscard]] constexpr std::size_t stored_size(std::size_t n) noexcept {
+  return std::same_as<W, ScaledByte> ? n + sizeof(float) : n;
+}
+
+/// What the sums of a row of n are multiplied by.
+template <RowWeight W>
+[[nodiscard]] float scale_of([[maybe_unused]] const W* row,
+                             [[maybe_unused]] std::size_t n) noexcept {
+  float scale = 1;
+  if constexpr (std::same_as<W, ScaledByte>) std::memcpy(&scale, row + n, sizeof scale);
+  return scale;
+}
+
+/// The weight in place i of a row of n, as products see it.
+template <RowWeight W>
+[[nodiscard]] float weight_at(const W* row, std::size_t n, std::size_t i) noexcept {
+  if constexpr (std::same_as<W, ScaledByte>) {
+    return static_cast<float>(row[i].value) * scale_of(row, n);
+  } else {
+    return static_cast<float>(row[i]);
+  }
+}
+
+/// Appends a row in another type of weights. In 8 bits the greatest magnitude of the row is 127, and
+/// each weight is off by half a step at most; weights are finite.
+///
+/// \par Complexity  O(n)
+template <RowWeight W, HeadWeight From, class Allocator>
+void append_row(std::span<const From> row, std::vector<W, Allocator>& rows) {
+  if constexpr (std::same_as<W, ScaledByte>) {
+    float greatest = 0;
+    for (const From weight : row) {
+      greatest = std::max(greatest, std::abs(static_cast<float>(weight)));
+    }
+    const float scale = greatest / 127;
+    for (const From weight : row) {
+      const float steps = scale > 0 ? static_cast<float>(weight) / scale : 0;
+      rows.push_back({static_cast<std::int8_t>(std::clamp(std::round(steps), -127.0F, 127.0F))});
+    }
+    ScaledByte stored[sizeof scale];
+    std::memcpy(stored, &scale, sizeof scale);
+    rows.insert(rows.end(), std::begin(stored), std::end(stored));
+  } else {
+    for (const From weight : row) rows.push_back(static_cast<W>(weight));
+  }
+}
+
+}  // namespace tooldecode::model
