@@ -104,18 +104,20 @@ inline constexpr std::size_t tile_rows = T == 1                        ? 8
                                                                        : 2;
 
 /// T states by `count` of R rows, rows past `count` repeat one that is there. Several states, which
-/// keep memory waiting, fetch the rows `ahead`; one state fetches its own eight registers ahead.
+/// keep memory waiting, fetch the rows `ahead`, and so does one where rows are short; of long ones
+/// it fetches its own eight registers ahead.
 template <RowWeight W, std::size_t T, std::size_t R>
 void fill_head_tile(const float* x, std::array<const W*, R> rows, std::array<const W*, R> ahead,
                     std::size_t count, std::size_t n, float* y, std::size_t y_stride) noexcept {
   using Weights = WeightPacket<W>;
   [&]<std::size_t... i, std::size_t... r, std::size_t... p>(
       std::index_sequence<i...>, std::index_sequence<r...>, std::index_sequence<p...>) {
+    const bool is_short      = n * sizeof(W) <= 4096;
     simd::Packet sums[T * R] = {((void)i, simd::set_all(0.0F))...};
     const auto add_columns   = [&](std::size_t end, const auto&... row)
         __attribute__((always_inline)) {
       for (std::size_t at = 0; at < end; at += packed<W>) {
-        if constexpr (T > 1) {
+        if (T > 1 || is_short) {
           (__builtin_prefetch(ahead[r] + at, 0, 2), ...);
         } else {
           const std::size_t soon = std::min(at + 8 * packed<W>, end - 1);
