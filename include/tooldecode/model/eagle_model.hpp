@@ -17,7 +17,7 @@
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/model/fixed_order.hpp>
+#include <tooldecode/model/head_products.hpp>
 #include <tooldecode/model/kv_cache.hpp>
 #include <tooldecode/model/llama_layers.hpp>
 #include <tooldecode/model/llama_model.hpp>
@@ -162,9 +162,7 @@ class EagleModel {
       std::ranges::copy(target_->embedding(tokens[i]), pair);
       std::ranges::copy(states.subspan(i * width, width), pair + width);
     }
-    model::fill_products({pairs.data(), n, 2 * width, 2 * width},
-                         {projection_.data(), width, 2 * width, 2 * width},
-                         {guesses.data(), n, width, width});
+    model::fill_packed_products(pairs, {projection_.data(), width, 2 * width, 2 * width}, guesses);
     for (std::size_t i = 0; !bias_.empty() && i < guesses.size(); ++i) {
       guesses[i] += bias_[i % width];
     }

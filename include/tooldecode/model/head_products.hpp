@@ -256,6 +256,24 @@ void fill_head_products(const HeadStates<W>& states,
   }
 }
 
+/// y = x w^T with the bits of `fill_products`, faster for matrices of many rows: x is put into the
+/// order of a register first, and rows of w are fetched ahead.
+///
+/// \par Shapes      x [n, w.cols], w [m, cols] -> y [n, m], x and y without gaps
+/// \par Complexity  O(n m cols), allocates a copy of x
+inline void fill_packed_products(std::span<const float> x, RowsView<const float> w,
+                                 std::span<float> y) {
+  const HeadStates<float> states(x, w.cols);
+  TOOLDECODE_ASSERT(y.size() == states.size() * w.rows);
+  std::array<const float*, 512> rows;
+  for (std::size_t first = 0; first < w.rows; first += rows.size()) {
+    const std::size_t count = std::min(rows.size(), w.rows - first);
+    for (std::size_t r = 0; r < count; ++r) rows[r] = w.row(first + r);
+    fill_head_products(states, std::span(rows).first(count),
+                       {y.data() + first, states.size(), count, w.rows});
+  }
+}
+
 /// What the weights of a matrix or a map of one are.
 template <class View>
 using HeadWeightOf = std::remove_cvref_t<decltype(*std::declval<const View&>().data())>;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tooldecode/model/fixed_order.hpp>
+#include <tooldecode/model/head_products.hpp>
 #include <tooldecode/model/kv_cache.hpp>
 #include <tooldecode/model/llama_config.hpp>
 #include <tooldecode/model/llama_weights.hpp>
@@ -132,8 +133,7 @@ class LlamaLayers {
                        std::vector<float>& y) {
     const std::size_t columns = x.size() / n;
     const std::size_t rows    = y.size() / n;
-    fill_products({x.data(), n, columns, columns}, {w.data(), rows, columns, columns},
-                  {y.data(), n, rows, rows});
+    fill_packed_products(x, {w.data(), rows, columns, columns}, y);
   }
 
   static void add(const std::vector<float>& x, std::span<float> y) {

@@ -199,9 +199,7 @@ class LlamaModel {
 
   /// Multiplies final hidden states [n, H] by the head: logits [n, V].
   void fill_logits(std::span<const float> hidden, std::span<float> logits) const {
-    const std::size_t n = hidden.size() / hidden_size();
-    model::fill_products({hidden.data(), n, hidden_size(), hidden_size()}, head(),
-                         {logits.data(), n, vocabulary_size(), vocabulary_size()});
+    model::fill_packed_products(hidden, head(), logits);
   }
 
  private:

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/model/fixed_order.hpp>
+#include <tooldecode/model/head_products.hpp>
 #include <tooldecode/model/safetensors.hpp>
 
 namespace tooldecode {
@@ -89,9 +89,8 @@ class MedusaModel {
       std::ranges::copy(state, y.begin());
       for (const Block& block : heads_[h]) {
         std::vector<float> x(hidden_size_);  // [H]
-        model::fill_products({y.data(), 1, hidden_size_, hidden_size_},
-                             {block.weight.data(), hidden_size_, hidden_size_, hidden_size_},
-                             {x.data(), 1, hidden_size_, hidden_size_});
+        model::fill_packed_products(
+            y, {block.weight.data(), hidden_size_, hidden_size_, hidden_size_}, x);
         for (std::size_t i = 0; i < hidden_size_; ++i) {
           x[i] += block.bias[i];
           y[i] += x[i] / (1.0F + std::exp(-x[i]));
