@@ -47,7 +47,8 @@ struct DraftContext {
 ///
 /// `propose` adds guesses with their probabilities; which of them are verified is decided after, so
 /// that several drafters can share one tree: at most `budget` tokens, none whose path is less
-/// likely than `min_probability`. `reads_hidden` says whether it needs the target's hidden
+/// likely than `min_probability`; or the tree of them that it makes itself, where it has
+/// `select(request, context, candidates)`. `reads_hidden` says whether it needs the target's hidden
 /// states.
 template <class D, class C>
 concept CandidateDrafter =
@@ -135,6 +136,9 @@ template <Constraint C, Drafter<C> D>
     DraftCandidates<C> candidates(context.constraint, context.state, context.root(),
                                   context.max_depth);
     drafter.propose(request, context, candidates);
+    if constexpr (requires { drafter.select(request, context, candidates); }) {
+      return drafter.select(request, context, candidates);
+    }
     return candidates.best(std::min(drafter.budget() + 1, context.max_nodes),
                            drafter.min_probability());
   } else {

@@ -1,0 +1,154 @@
+/// \file
+/// SizedDrafter: drafts as deep, and verifies as much of it, as is worth the time.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/acceptance_estimate.hpp>
+#include <tooldecode/draft/draft_candidates.hpp>
+#include <tooldecode/draft/draft_tree.hpp>
+#include <tooldecode/draft/drafter.hpp>
+#include <tooldecode/draft/tree_costs.hpp>
+
+namespace tooldecode {
+
+/// Lets another drafter guess, no deeper than its guesses have been right lately, and chooses how
+/// many of them a pass verifies by what passes cost and how often such guesses were accepted.
+///
+/// Which tokens are emitted does not depend on it, only how fast they come. Copies learn together,
+/// and so do all that are given one estimate.
+///
+/// \par Complexity  as the drafter, and O(nodes log nodes)
+/// \par Threads     const members may run concurrently
+/// \par Errors      as the drafter
+template <class D>
+class SizedDrafter {
+ public:
+  static constexpr bool reads_hidden = D::reads_hidden;
+
+  /// What a request keeps.
+  struct Request {
+    typename D::Request inner;
+    std::optional<DraftTree> last;  // the tree of the round before
+    std::size_t length = 0;         // of prompt and answer when it was made
+    double spent       = 0;         // seconds of this round's guesses
+    std::size_t rounds = 0;
+  };
+
+  /// \param costs   of the target's passes on this machine
+  /// \param learnt  what requests before have taught about such guesses; not null
+  SizedDrafter(D drafter, TreeCosts costs,
+               std::shared_ptr<draft::AcceptanceEstimate> learnt =
+                   std::make_shared<draft::AcceptanceEstimate>())
+      : drafter_(std::move(drafter)), costs_(costs), learnt_(std::move(learnt)) {}
+
+  [[nodiscard]] std::size_t budget() const noexcept { return drafter_.budget(); }
+  [[nodiscard]] double min_probability() const noexcept { return drafter_.min_probability(); }
+  [[nodiscard]] Request begin(std::span<const TokenId> prompt) const {
+    return {drafter_.begin(prompt), std::nullopt, 0, 0, 0};
+  }
+  /// What has been learnt so far.
+  [[nodiscard]] const draft::AcceptanceEstimate& acceptance() const noexcept { return *learnt_; }
+
+  template <Constraint C>
+  void propose(Request& request, const DraftContext<C>& context,
+               DraftCandidates<C>& candidates) const {
+    learn(request, context);
+    DraftContext<C> narrowed = context;
+    const bool explores      = request.rounds++ % often == 0;
+    narrowed.max_depth =
+        std::min(context.max_depth, std::max(depth(context.unread), explores ? explored : 0));
+    const auto start = std::chrono::steady_clock::now();
+    drafter_.propose(request.inner, narrowed, candidates);
+    const auto took    = std::chrono::steady_clock::now() - start;
+    request.spent      = std::chrono::duration<double>(took).count();
+    std::size_t levels = 0;
+    for (std::size_t i = 1; i < candidates.size(); ++i) {
+      levels = std::max(levels, candidates.depth(i));
+    }
+    if (levels > 0) learnt_->count_time(levels, took);
+  }
+
+  /// The tree that a pass verifies.
+  template <Constraint C>
+  [[nodiscard]] DraftTree select(Request& request, const DraftContext<C>& context,
+                                 const DraftCandidates<C>& candidates) const {
+    const std::size_t most = std::min(budget() + 1, context.max_nodes);
+    // A node's score is never above its parent's, so what comes first has its parent before it.
+    std::vector<std::pair<float, double>> ranked;  // score; that it is accepted
+    std::vector<double> path(candidates.size(), 1.0);
+    std::vector<float> scores(candidates.size(), 0.0F);
+    const auto min = static_cast<float>(std::log(min_probability()));
+    for (std::size_t i = 1; i < candidates.size(); ++i) {
+      const std::size_t parent = candidates.parent(i);
+      scores[i]                = candidates.score(i);
+      path[i] = path[parent] * learnt_->of_guess(std::exp(static_cast<double>(scores[i]) -
+                                                          static_cast<double>(scores[parent])));
+      if (scores[i] >= min) ranked.emplace_back(scores[i], path[i]);
+    }
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<double> acceptance;
+    for (const auto& one : ranked) acceptance.push_back(one.second);
+    acceptance.resize(std::min(acceptance.size(), most - 1));
+    std::size_t count = costs_.best_size(acceptance, context.unread, request.spent);
+    if (request.rounds % often == 1) count = std::max(count, std::min(explored, acceptance.size()));
+    DraftTree tree = candidates.best(count + 1, min_probability());
+    request.last   = tree;
+    request.length = context.length();
+    return tree;
+  }
+
+ private:
+  // Once in so many rounds, so many levels and guesses: what has become better is noticed.
+  static constexpr std::size_t often    = 16;
+  static constexpr std::size_t explored = 2;
+
+  // Follows the last tree along what was emitted since.
+  template <Constraint C>
+  void learn(Request& request, const DraftContext<C>& context) const {
+    if (!request.last) return;
+    const DraftTree& tree = *request.last;
+    std::size_t node      = 0;
+    for (std::size_t at = request.length; at < context.length() && !tree.is_leaf(node); ++at) {
+      const TokenId token = context.token(at);
+      for (std::size_t i = node + 1; i < tree.size(); ++i) {
+        if (tree.parent(i) != node) continue;
+        const double probability =
+            std::exp(static_cast<double>(tree.score(i)) - static_cast<double>(tree.score(node)));
+        learnt_->count_guess(probability, tree.token(i) == token);
+      }
+      const auto child = tree.find_child(node, token);
+      learnt_->count_level(tree.depth(node) + 1, child.has_value());
+      if (!child) break;
+      node = *child;
+    }
+    request.last.reset();
+  }
+
+  // Levels that pay.
+  [[nodiscard]] std::size_t depth(std::size_t lead) const {
+    std::array<double, draft::AcceptanceEstimate::levels> acceptance;
+    for (std::size_t d = 0; d < acceptance.size(); ++d) {
+      acceptance[d] = learnt_->of_level(d + 1);
+    }
+    return costs_.best_depth(acceptance, lead, learnt_->seconds_of_level());
+  }
+
+  D drafter_;
+  TreeCosts costs_;
+  std::shared_ptr<draft::AcceptanceEstimate> learnt_;
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,144 @@
+/// \file
+/// TreeCosts: what a pass takes by the number of its tokens, and how large a draft is worth it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/draft_tree.hpp>
+
+namespace tooldecode {
+
+/// Seconds of a target's pass over 1 to 64 tokens, as one machine has them.
+///
+/// A GPU takes as long for 60 tokens as for one, a processor ten times as long or more: the size of
+/// a tree that pays is the machine's and the guesses' affair, and no constant.
+///
+/// \par Shapes      pass [64], seconds by tokens
+/// \par Complexity  O(1) to read; best_size O(nodes), best_depth O(levels)
+/// \par Errors      Error{invalid_option} from the constructor for no times or such as are not
+///                  positive and finite; `measure` as the model's
+/// \par Source      Zhao et al., FR-Spec, arXiv:2502.14856, section 2: the time of a round is the
+///                  drafts' and the target's
+class TreeCosts {
+ public:
+  static constexpr std::size_t max_tokens = DraftTree::max_nodes;
+
+  /// \param known  (tokens, seconds), tokens ascending; between two it is a straight line, outside
+  ///               the nearest
+  explicit TreeCosts(std::span<const std::pair<std::size_t, double>> known) {
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      const auto [tokens, seconds] = known[i];
+      const bool is_ascending      = i == 0 ? tokens > 0 : tokens > known[i - 1].first;
+      if (is_ascending && seconds > 0 && std::isfinite(seconds)) continue;
+      throw Error(Errc::invalid_option, "known[" + std::to_string(i) + ']', seconds,
+                  "must be a positive time, of more tokens than the one before");
+    }
+    if (known.empty()) throw Error(Errc::invalid_option, "known", 0.0, "must have a time");
+    std::size_t next = 0;
+    for (std::size_t n = 1; n <= max_tokens; ++n) {
+      while (next < known.size() && known[next].first < n) ++next;
+      if (next == 0 || next == known.size()) {
+        pass_[n - 1] = known[next == 0 ? 0 : next - 1].second;
+        continue;
+      }
+      const auto [below, less] = known[next - 1];
+      const auto [above, more] = known[next];
+      const double part = static_cast<double>(n - below) / static_cast<double>(above - below);
+      pass_[n - 1]      = less + part * (more - less);
+    }
+  }
+
+  /// Times passes of a model behind a text of a few tokens: the least of some rounds for each of some
+  /// sizes, about as long as 60 of its longest pass.
+  ///
+  /// \param text  [L], at least one token
+  template <TreeModel M>
+  [[nodiscard]] static TreeCosts measure(const M& model, std::span<const TokenId> text) {
+    constexpr std::array<std::size_t, 11> sizes{1, 2, 3, 4, 5, 8, 10, 16, 24, 40, 64};
+    constexpr int rounds = 3;
+    auto cache           = model.make_cache();
+    std::vector<float> logits(model.vocabulary_size());
+    model.forward(cache, text, logits);
+    std::array<double, sizes.size()> least;
+    least.fill(std::numeric_limits<double>::infinity());
+    std::vector<float> rows;
+    for (int round = 0; round < rounds; ++round) {
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const std::vector<TokenId> tokens(sizes[i], text.back());
+        std::vector<std::uint64_t> ancestors;  // a chain
+        for (std::size_t n = 0; n < sizes[i]; ++n) {
+          ancestors.push_back(~std::uint64_t{0} >> (63 - n));
+        }
+        const auto start = std::chrono::steady_clock::now();
+        if constexpr (HeadTreeModel<M>) {
+          rows.resize(sizes[i] * model.hidden_size());
+          model.forward_tree_hidden(cache, tokens, ancestors, rows);
+        } else {
+          rows.resize(sizes[i] * model.vocabulary_size());
+          model.forward_tree(cache, tokens, ancestors, rows);
+        }
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+        least[i]                                 = std::min(least[i], std::max(took.count(), 1e-9));
+        model.commit(cache, std::span<const std::size_t>{});
+      }
+    }
+    std::vector<std::pair<std::size_t, double>> known;
+    for (std::size_t i = 0; i < sizes.size(); ++i) known.emplace_back(sizes[i], least[i]);
+    return TreeCosts(known);
+  }
+
+  /// Seconds of a pass over so many tokens, at most those of 64.
+  [[nodiscard]] double pass(std::size_t tokens) const noexcept {
+    return pass_[std::clamp<std::size_t>(tokens, 1, max_tokens) - 1];
+  }
+
+  /// How many of some guesses a pass should verify, so that its tokens come fastest.
+  ///
+  /// \param acceptance  of each guess, from the likeliest down
+  /// \param lead        tokens that the pass has in any case
+  /// \param spent       seconds that the round has taken before the pass
+  [[nodiscard]] std::size_t best_size(std::span<const double> acceptance, std::size_t lead,
+                                      double spent) const noexcept {
+    std::size_t best = 0;
+    double tokens = 1, rate = 1 / (spent + pass(lead));
+    for (std::size_t n = 1; n <= acceptance.size(); ++n) {
+      tokens += acceptance[n - 1];
+      if (const double now = tokens / (spent + pass(lead + n)); now > rate) best = n, rate = now;
+    }
+    return best;
+  }
+
+  /// How many levels to draft, each with one token that is verified, so that tokens come fastest.
+  ///
+  /// \param acceptance  of a level, where the one above was accepted
+  /// \param level       seconds that drafting a level takes
+  [[nodiscard]] std::size_t best_depth(std::span<const double> acceptance, std::size_t lead,
+                                       double level) const noexcept {
+    std::size_t best = 0;
+    double tokens = 1, path = 1, rate = 1 / pass(lead);
+    for (std::size_t d = 1; d <= acceptance.size(); ++d) {
+      tokens += path *= acceptance[d - 1];
+      const double now = tokens / (pass(lead + d) + static_cast<double>(d) * level);
+      if (now > rate) best = d, rate = now;
+    }
+    return best;
+  }
+
+ private:
+  std::array<double, max_tokens> pass_;
+};
+
+}  // namespace tooldecode

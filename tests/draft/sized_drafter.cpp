@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/tree_speculation.hpp>
+#include <tooldecode/decode/unconstrained.hpp>
+#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/sized_drafter.hpp>
+
+#include <support/catch.hpp>
+#include <support/random_model.hpp>
+
+namespace td = tooldecode;
+using td::test::RandomModel;
+using Tokens = std::vector<td::TokenId>;
+
+namespace {
+
+/// Guesses a chain of a known answer, each token wrong with some chance, and a wrong sibling beside
+/// each; gives every right one the same probability.
+struct Teacher {
+  static constexpr bool reads_hidden = false;
+  struct Request {
+    std::mt19937 random{7};
+  };
+
+  Tokens answer;
+  unsigned right     = 100;  ///< percent
+  float log          = -0.2F;
+  std::size_t length = 10;
+
+  std::size_t budget() const { return 40; }
+  double min_probability() const { return 1e-9; }
+  Request begin(std::span<const td::TokenId>) const { return {}; }
+  template <class C>
+  void propose(Request& request, const td::DraftContext<C>& context,
+               td::DraftCandidates<C>& candidates) const {
+    std::optional<std::size_t> node = 0;
+    for (std::size_t i = 0; i < std::min(length, context.max_depth) && node; ++i) {
+      const std::size_t at = context.generated.size() + i;
+      const bool is_right  = at < answer.size() && request.random() % 100 < right;
+      const auto wrong     = static_cast<td::TokenId>(request.random() % 40);
+      candidates.add(*node, wrong, -4.0F);
+      node = candidates.add(*node, is_right ? answer[at] : (wrong + 1) % 40, log);
+    }
+  }
+};
+
+const RandomModel model(40, {.seed = 3, .peak = 6.0F});
+const td::Unconstrained any{40};
+const Tokens prompt{1, 2, 3};
+
+td::TreeCosts costs_of(double first, double last) {
+  return td::TreeCosts(
+      std::vector<std::pair<std::size_t, double>>{{1, first}, {td::TreeCosts::max_tokens, last}});
+}
+
+template <class D>
+td::Output decode(const D& drafter, const td::DecodeOptions& options) {
+  return td::Decoder{model, any, td::TreeSpeculation{drafter, td::TreeVerifier<td::Walk>{}}}(
+      prompt, options);
+}
+
+}  // namespace
+
+static_assert(td::CandidateDrafter<td::SizedDrafter<Teacher>, td::Unconstrained>);
+static_assert(!td::SizedDrafter<td::PromptLookupDrafter>::reads_hidden);
+
+TEST_CASE("sizes change nothing that is decoded, whatever passes cost and guesses are worth") {
+  for (const float temperature : {0.0F, 1.0F}) {
+    for (const double last : {0.001, 0.01, 1.0}) {
+      for (const unsigned right : {0U, 50U, 100U}) {
+        const td::DecodeOptions options{.max_tokens = 200, .temperature = temperature, .seed = 5};
+        const td::Output plain = td::Decoder{model, any}(prompt, options);
+        const td::SizedDrafter drafter{Teacher{plain.tokens, right}, costs_of(0.001, last)};
+        const td::Output drafted = decode(drafter, options);
+        INFO("last " << last << ", right " << right << " %, temperature " << temperature);
+        CHECK(drafted.tokens == plain.tokens);
+        CHECK(drafted.log_probabilities == plain.log_probabilities);
+      }
+    }
+  }
+}
+
+TEST_CASE("where a pass of many tokens costs no more, right guesses are verified in full") {
+  const td::DecodeOptions options{.max_tokens = 300};
+  const Tokens answer = td::Decoder{model, any}(prompt, options).tokens;
+  const td::SizedDrafter drafter{Teacher{answer}, costs_of(1000, 1000)};
+  const td::Output output = decode(drafter, options);
+  // A first round of levels that have not been tried, then ten right tokens and one more each.
+  CHECK(output.passes <= 2 + 300 / 11 + 4);
+  CHECK(drafter.acceptance().of_level(5) > 0.8);
+}
+
+TEST_CASE("guesses that are never right are hardly verified any more") {
+  const td::DecodeOptions options{.max_tokens = 400};
+  const td::SizedDrafter wrong{Teacher{{}, 0}, costs_of(1000, 64'000)};
+  const td::Output output = decode(wrong, options);
+  CHECK(output.passes >= 390);
+  CHECK(output.drafts.nodes <= 120);  // of the 8,000 and more that there were
+  CHECK(wrong.acceptance().of_level(1) < 0.3);
+
+  // What another request has learnt is known to the next.
+  const td::Output again = decode(wrong, options);
+  CHECK(again.drafts.nodes <= 60);
+}
+
+TEST_CASE("probabilities that are too low are corrected by what was accepted") {
+  // Right nine times of ten, and said to be so once of fifty.
+  const td::DecodeOptions options{.max_tokens = 600};
+  const Tokens answer = td::Decoder{model, any}(prompt, options).tokens;
+  const td::SizedDrafter modest{Teacher{answer, 90, -3.9F, 1}, costs_of(1000, 10'000)};
+  static_cast<void>(decode(modest, options));
+  const td::Output output = decode(modest, options);
+  CHECK(modest.acceptance().of_guess(0.02) > 0.3);  // beside it stands one that is never right
+  CHECK(output.drafts.nodes >= 150);
+  CHECK(output.passes < 480);
+}

@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/draft/tree_costs.hpp>
+
+#include <support/catch.hpp>
+#include <support/random_model.hpp>
+
+namespace td = tooldecode;
+using Known  = std::vector<std::pair<std::size_t, double>>;
+
+TEST_CASE("times lie on straight lines between those known, and stay outside them") {
+  const td::TreeCosts costs(Known{{2, 1.0}, {4, 3.0}, {10, 6.0}});
+  CHECK(costs.pass(0) == 1.0);
+  CHECK(costs.pass(1) == 1.0);
+  CHECK(costs.pass(2) == 1.0);
+  CHECK(costs.pass(3) == 2.0);
+  CHECK(costs.pass(4) == 3.0);
+  CHECK(costs.pass(8) == Approx(5.0));
+  CHECK(costs.pass(64) == 6.0);
+  CHECK(costs.pass(1000) == 6.0);
+}
+
+TEST_CASE("the best size and depth are those of every size and depth tried") {
+  std::mt19937 random{1};
+  std::uniform_real_distribution<double> part(0.0, 1.0);
+  for (int round = 0; round < 300; ++round) {
+    INFO("seed 1, round " << round);
+    Known known;
+    double time = 0.01 + part(random);
+    for (std::size_t n = 1; n <= 64; ++n)
+      known.emplace_back(n, time += part(random) * part(random));
+    const td::TreeCosts costs(known);
+    const std::size_t lead = 1 + random() % 5;
+    const double spent = part(random), level = part(random);
+    std::vector<double> acceptance(random() % 40);
+    for (double& one : acceptance) one = part(random);
+    double tokens = 1, path = 1;
+    std::vector<double> deep{1 / costs.pass(lead)};
+    for (std::size_t d = 1; d <= acceptance.size(); ++d) {
+      tokens += path *= acceptance[d - 1];
+      deep.push_back(tokens / (costs.pass(lead + d) + static_cast<double>(d) * level));
+    }
+    CHECK(costs.best_depth(acceptance, lead, level) ==
+          static_cast<std::size_t>(std::max_element(deep.begin(), deep.end()) - deep.begin()));
+    std::sort(acceptance.rbegin(), acceptance.rend());
+    std::vector<double> wide;
+    for (std::size_t n = 0; n <= acceptance.size(); ++n) {
+      double sum = 1;
+      for (std::size_t i = 0; i < n; ++i) sum += acceptance[i];
+      wide.push_back(sum / (spent + costs.pass(lead + n)));
+    }
+    CHECK(costs.best_size(acceptance, lead, spent) ==
+          static_cast<std::size_t>(std::max_element(wide.begin(), wide.end()) - wide.begin()));
+  }
+}
+
+TEST_CASE(
+    "where tokens of a pass are free all are verified, where each costs a pass only sure ones") {
+  const td::TreeCosts flat(Known{{1, 1.0}});
+  CHECK(flat.best_size(std::vector<double>(40, 0.01), 1, 0) == 40);
+  CHECK(flat.best_depth(std::vector<double>(6, 0.5), 1, 0.0) == 6);
+  const td::TreeCosts steep(Known{{1, 1.0}, {64, 64.0}});
+  CHECK(steep.best_size(std::vector<double>(40, 0.99), 1, 0) == 0);
+  CHECK(steep.best_depth(std::vector<double>(6, 0.99), 1, 0.0) == 0);
+  // What has been spent already makes more of it worth verifying.
+  CHECK(steep.best_size(std::vector<double>{0.9, 0.1}, 1, 1) == 1);
+}
+
+TEST_CASE("a model's own passes are measured") {
+  const td::test::RandomModel model(50);
+  const std::vector<td::TokenId> text{1, 2, 3};
+  const auto costs = td::TreeCosts::measure(model, text);
+  for (std::size_t n = 1; n <= 64; ++n) {
+    CHECK(costs.pass(n) > 0);
+    CHECK(std::isfinite(costs.pass(n)));
+  }
+}
+
+TEST_CASE("times that are none are refused by place") {
+  CHECK_THROWS_AS(td::TreeCosts(Known{}), td::Error);
+  CHECK_THROWS_WITH(td::TreeCosts(Known{{1, 1.0}, {1, 2.0}}),
+                    Catch::Contains("known[1]") && Catch::Contains("of more tokens"));
+  CHECK_THROWS_WITH(td::TreeCosts(Known{{0, 1.0}}), Catch::Contains("known[0]"));
+  CHECK_THROWS_WITH(td::TreeCosts(Known{{1, 1.0}, {2, -1.0}}), Catch::Contains("known[1]"));
+  CHECK_THROWS_WITH(td::TreeCosts(Known{{1, std::nan("")}}), Catch::Contains("known[0]"));
+}
