@@ -11,7 +11,9 @@ bash benchmarks/real_models/run.sh [--rows N] [--methods LIST] PART...
 Fetches llama.cpp and SmolLM2, builds, and writes benchmarks/results/. DATA is $TOOLDECODE_SHARED_DATA, or ../shared/data.
 One thread; a call takes seconds, so a part takes an hour or more for all rows.
 
-  simple    BFCL's calls to one function by every method and order, judged by the AST checker of bfcl-eval as well
+  simple    BFCL's calls to one function by the paper's methods, judged by the AST checker of bfcl-eval as well
+  orders    the same calls, one order of the parameters at a time, the vote of these three, and of nine
+  search    the same calls by beams and by self-consistency, without a constraint
   shots     the same with no example in the prompt, and with one
   times     the same calls' times, where every method reads the prompt itself
   many      BFCL's multiple and parallel calls, judged likewise
@@ -35,7 +37,7 @@ while [ $# -gt 0 ]; do
     --rows) rows=$2; shift 2 ;;
     --methods) methods=$2; shift 2 ;;
     --help | -h) usage; exit ;;
-    simple | shots | times | many | apibank | names | gemma | llama_cpp | equality) parts+=("$1"); shift ;;
+    simple | orders | search | shots | times | many | apibank | names | gemma | llama_cpp | equality) parts+=("$1"); shift ;;
     *) usage >&2; exit 2 ;;
   esac
 done
@@ -66,9 +68,19 @@ for part in "${parts[@]}"; do
   case $part in
     simple)
       files=(--data "$data/bfcl/simple_python.jsonl")
-      evaluate smollm2_bfcl smollm2 "greedy,beam,self-consistency,$paper" --keep-prefix "${files[@]}" --oc 1,4,6,9,12 \
-        --order documented,reversed,shuffled --max-tokens 96
+      evaluate smollm2_bfcl smollm2 "greedy,$paper" --keep-prefix "${files[@]}" --oc 1,4,6,12 --max-tokens 96
       judge smollm2_bfcl "${files[@]}"
+      ;;
+    orders)
+      files=(--data "$data/bfcl/simple_python.jsonl")
+      evaluate smollm2_bfcl_orders smollm2 tool-decoding --keep-prefix "${files[@]}" --oc 3,9 \
+        --order documented,reversed,shuffled --max-tokens 96
+      judge smollm2_bfcl_orders "${files[@]}"
+      ;;
+    search)
+      files=(--data "$data/bfcl/simple_python.jsonl")
+      evaluate smollm2_bfcl_search smollm2 greedy,beam,self-consistency,constrained --keep-prefix "${files[@]}" --max-tokens 96
+      judge smollm2_bfcl_search "${files[@]}"
       ;;
     shots)
       files=(--data "$data/bfcl/simple_python.jsonl")
