@@ -3,9 +3,9 @@
 #
 #   bash tests/python.sh [WHEEL]     the tests of a wheel that is there already
 #
-# With NumPy and pytest alone, and with the torch, transformers, vLLM and SGLang that this Python has. TOOLDECODE_ENGINES=1
-# fetches those from PyPI once, 7 GB, into build/python. What is left out is said. Without a network it says so and ends
-# with exit code 77.
+# With NumPy and pytest alone, with llama-cpp-python and SmolLM2, and with the torch, transformers, vLLM and SGLang that
+# this Python has. TOOLDECODE_ENGINES=1 fetches those from PyPI once, 7 GB, into build/python. What is left out is said.
+# Without a network it says so and ends with exit code 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source cmake/install_packages.sh
@@ -69,6 +69,14 @@ else
 fi
 venv plain pytest==9.2.0 numpy
 tests plain
+
+# Around the llama.cpp that examples/llama_cpp.sh has built, in place of one that takes minutes more.
+if config=$(bash examples/llama_cpp.sh) && bash examples/models.sh smollm2 > /dev/null; then
+  CMAKE_ARGS=-DLLAMA_BUILD=OFF venv llama_cpp pytest==9.2.0 numpy llama-cpp-python==0.3.36
+  LLAMA_CPP_LIB_PATH=${config%/cmake/llama} tests llama_cpp test_llama_cpp.py
+else
+  say "SKIPPED: tests with llama-cpp-python"
+fi
 
 if [ "${TOOLDECODE_ENGINES:-}" = 1 ]; then
   engines=$folder/engines

@@ -34,9 +34,12 @@ void add_simulate(CLI::App& app, tool_latency::SimulateOptions& options) {
     app.add_option(flag, value, what)->capture_default_str()->check(CLI::Range(0.0, 1e6));
   };
   positive("--reasoning-tokens", work.reasoning_tokens, "that a turn writes before its call");
-  app.add_option("--spread", work.spread, "share by which times and tokens vary around their means")
+  app.add_option("--spread", work.spread,
+                 "share by which reasoning and predictions vary around their means")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1.0));
+  natural("--tool-deviation", work.tool_deviation,
+          "standard deviation of a tool's time, as a share of its mean");
   positive("--step", engine.step, "seconds of a decoding step, as if by the weights alone");
   natural("--step-per-sequence", engine.step_per_sequence, "seconds that a sequence adds to it");
   natural("--step-per-draft", engine.step_per_draft, "seconds that a prediction adds to it");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "report.hpp"
+#include "speedup_map.hpp"
 #include <program/plot.hpp>
 
 namespace tool_latency {
@@ -51,6 +52,18 @@ std::vector<std::string> rows_of(Sweep& sweep) {
       for (const Policy policy : {Policy::client, Policy::engine}) {
         add_row(rows, sweep.at(agents, tool, {.policy = policy, .is_gated = true}));
       }
+      for (const double quality : qualities) {
+        if (quality == best_quality || tool == 1) continue;  // above and below
+        add_row(rows, sweep.at(agents, tool, {.policy = Policy::client, .acceptance = quality}));
+      }
+    }
+    for (const double quality : qualities) {
+      for (const std::size_t count : paper_speculators) {
+        if (count == 1) continue;  // above
+        add_row(rows,
+                sweep.at(agents, hits_tool,
+                         {.policy = Policy::client, .speculators = count, .acceptance = quality}));
+      }
     }
     for (const double quality : qualities) {
       for (std::size_t count = 1; count <= max_speculators; ++count) {
@@ -68,6 +81,19 @@ std::vector<std::string> rows_of(Sweep& sweep) {
     }
   }
   return rows;
+}
+
+// What speculators cost and save, in shares of what turns without them do.
+Json cost_row(Sweep& sweep, const Prices& prices, std::size_t count) {
+  const Point& point = sweep.at(1, cost_tool, {.policy = Policy::client, .speculators = count});
+  const double cost  = static_cast<double>(count) * prices.of_proposal(sweep.base().workload);
+  // Of equal proposals one is run; the others, and those that are wrong, were for nothing.
+  const double right = share(point.outcome.hits, point.outcome.turns);
+  return {{"speculators", count},
+          {"added_cost", rounded(cost)},
+          {"wasted_cost", rounded(cost * (1 - right / static_cast<double>(count)))},
+          {"time_saved", rounded(point.saved)},
+          {"hit_rate", rounded(point.outcome.hit_rate())}};
 }
 
 Json parameters_of(const Setup& setup) {
@@ -92,6 +118,7 @@ Json parameters_of(const Setup& setup) {
         {"call_tokens", w.call_tokens},
         {"result_tokens", w.result_tokens},
         {"spread", w.spread},
+        {"tool_deviation", w.tool_deviation},
         {"prediction_s", setup.speculation.prediction},
         {"turns_of_a_session", w.turns},
         {"sessions_of_an_agent", w.sessions},
@@ -116,7 +143,19 @@ program::PlotSeries series_of(std::string name, const std::vector<X>& xs, Y y) {
 }  // namespace
 
 void write_json(const std::string& path, Sweep& sweep, const Json& claims) {
-  write_results(path, parameters_of(sweep.base()), claims, columns, rows_of(sweep));
+  const Prices prices;
+  Json costs = Json::array();
+  for (const std::size_t count : paper_speculators) costs.push_back(cost_row(sweep, prices, count));
+  write_results(path, parameters_of(sweep.base()), claims, columns, rows_of(sweep),
+                {{"cost",
+                  {{"chosen",
+                    {{"speculator_price", prices.speculator},
+                     {"written_to_read", prices.written},
+                     {"draft_tokens", prices.draft_tokens},
+                     {"tool_latency_s", cost_tool},
+                     {"acceptance_of_each_speculator", best_quality}}},
+                   {"by_speculators", std::move(costs)}}},
+                 {"speedup_map", SpeedupMap().to_json()}});
 }
 
 void write_plots(const std::string& directory, Sweep& sweep) {
@@ -186,6 +225,67 @@ void write_plots(const std::string& directory, Sweep& sweep) {
     }
   }
   write_plot(directory, "tool_latency_sides.svg", sides);
+
+  program::Plot lone{"Engine-side against client-side, one agent (acceptance 0.8)",
+                     "mean tool latency, s",
+                     "time saved, %",
+                     {}};
+  for (const Policy policy : {Policy::client, Policy::engine}) {
+    lone.series.push_back(
+        series_of(std::string(name(policy)) + "-side", latencies(),
+                  [&](double tool) { return 100 * sweep.at(1, tool, {.policy = policy}).saved; }));
+  }
+  write_plot(directory, "tool_latency_lone.svg", lone);
+
+  program::Plot by_quality{
+      "Time saved by mean tool latency (client-side, 8 agents, one speculator)",
+      "mean tool latency, s",
+      "time saved, %",
+      {}};
+  for (const double quality : qualities) {
+    by_quality.series.push_back(
+        series_of("acceptance " + fixed(quality, 2), latencies(), [&](double tool) {
+          return 100 * sweep.at(8, tool, {.policy = Policy::client, .acceptance = quality}).saved;
+        }));
+  }
+  write_plot(directory, "tool_latency_qualities.svg", by_quality);
+
+  program::Plot hits{"Throughput gained by hit rate (client-side, 8 agents, tool latency 1.5 s)",
+                     "turns whose call was predicted, %",
+                     "throughput gained, %",
+                     {}};
+  const double without = sweep.at(8, hits_tool, {}).outcome.throughput();
+  for (const double quality : qualities) {
+    program::PlotSeries series{"acceptance " + fixed(quality, 2)};
+    for (const std::size_t count : paper_speculators) {
+      const Outcome& outcome =
+          sweep
+              .at(8, hits_tool,
+                  {.policy = Policy::client, .speculators = count, .acceptance = quality})
+              .outcome;
+      const double gain = 100 * (outcome.throughput() / without - 1);
+      series.points.push_back(
+          {100 * outcome.hit_rate(), gain, gain, gain, std::to_string(count) + "x"});
+    }
+    hits.series.push_back(std::move(series));
+  }
+  write_plot(directory, "tool_latency_hits.svg", hits);
+
+  program::Plot cost{"What speculators cost and save (client-side, one agent, acceptance 0.8)",
+                     "added cost, % of the main model's",
+                     "time saved, %",
+                     {}};
+  program::PlotSeries costs{"tool latency " + fixed(cost_tool, 0) + " s"};
+  for (const std::size_t count : paper_speculators) {
+    const Json row           = cost_row(sweep, Prices{}, count);
+    const double saved_share = 100 * row["time_saved"].get<double>();
+    costs.points.push_back({100 * row["added_cost"].get<double>(), saved_share, saved_share,
+                            saved_share, std::to_string(count) + "x"});
+  }
+  cost.series.push_back(std::move(costs));
+  write_plot(directory, "tool_latency_cost.svg", cost);
+
+  open_file(std::filesystem::path(directory) / "tool_latency_map.svg") << SpeedupMap().to_svg();
 }
 
 }  // namespace tool_latency

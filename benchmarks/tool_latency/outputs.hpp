@@ -12,8 +12,9 @@ namespace tool_latency {
 /// Parameters, what was claimed and found, and the points of tables and charts, a line each.
 void write_json(const std::string& path, Sweep& sweep, const nlohmann::ordered_json& claims);
 
-/// Charts like the paper's: time saved by tool latency, throughput by agents, time saved by
-/// speculators, engine-side against client-side.
+/// Charts like the paper's figures 1, 3 and 5 to 8: throughput by agents, the map of speedups,
+/// throughput by hit rate, time saved by tool latency, by quality and by speculators, costs,
+/// engine-side against client-side.
 void write_plots(const std::string& directory, Sweep& sweep);
 
 }  // namespace tool_latency

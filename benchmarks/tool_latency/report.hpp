@@ -75,11 +75,13 @@ class Claims {
   bool all_                      = true;
 };
 
-/// Writes who made it, what was asked, what was claimed and found, and the points, a line each.
+/// Writes who made it, what was asked, what was claimed and found, the points, a line each, and what
+/// else there is.
 inline void write_results(const std::string& path, const nlohmann::ordered_json& parameters,
                           const nlohmann::ordered_json& claims,
                           const nlohmann::ordered_json& columns,
-                          const std::vector<std::string>& rows) {
+                          const std::vector<std::string>& rows,
+                          const nlohmann::ordered_json& others = nlohmann::ordered_json::object()) {
   std::ofstream file = open_file(path);
   file << "{\n\"made_by\": " << program::run_record().dump(1)
        << ",\n\"parameters\": " << parameters.dump(1) << ",\n\"claims\": " << claims.dump(1)
@@ -89,7 +91,11 @@ inline void write_results(const std::string& path, const nlohmann::ordered_json&
     file << separator << row;
     separator = ",\n";
   }
-  file << "\n]\n}\n";
+  file << "\n]";
+  for (const auto& [name, value] : others.items()) {
+    file << ",\n\"" << name << "\": " << value.dump();
+  }
+  file << "\n}\n";
 }
 
 }  // namespace tool_latency

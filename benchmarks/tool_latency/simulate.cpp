@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "outputs.hpp"
 #include "report.hpp"
+#include "speedup_map.hpp"
 #include "sweep.hpp"
 
 namespace tool_latency {
@@ -98,6 +99,31 @@ void print_prefix_cache(Sweep& sweep) {
   }
 }
 
+void print_costs(Sweep& sweep) {
+  const Prices prices;
+  print_head("What client-side speculators cost and save, one agent, tool latency " +
+                 fixed(cost_tool, 0) + " s, 80 % acceptance of each; a token of theirs costs " +
+                 percent(prices.speculator) + " of the main model's",
+             {"speculators", "added cost", "hit rate", "time saved"});
+  for (const std::size_t count : paper_speculators) {
+    const Point& point = sweep.at(1, cost_tool, {.policy = Policy::client, .speculators = count});
+    print_row({std::to_string(count),
+               percent(static_cast<double>(count) * prices.of_proposal(sweep.base().workload)),
+               percent(point.outcome.hit_rate()), percent(point.saved)});
+  }
+}
+
+void print_map() {
+  const SpeedupMap map;
+  print_head(
+      "The map of Equation 2 (computed): speedups by tool time; shares of the map with g > 0",
+      {"T / G", "greatest", "at least 1.2", "at least 1.5"});
+  for (std::size_t tool = 0; tool < SpeedupMap::tools.size(); ++tool) {
+    print_row({fixed(SpeedupMap::tools[tool], 2), fixed(map.greatest(tool), 2),
+               percent(map.share_above(tool, 1.2)), percent(map.share_above(tool, 1.5))});
+  }
+}
+
 std::string describe(const Point& point) {
   const Speculation& s = point.setup.speculation;
   return percent(point.saved) + " (" + std::string(name(s.policy)) + ", " +
@@ -113,15 +139,16 @@ double worst_deviation(const Setup& base) {
   for (const double tool : latencies()) {
     for (const double quality : qualities) {
       for (const Policy policy : {Policy::none, Policy::client, Policy::engine}) {
-        Setup setup                  = base;
-        setup.engine.step_per_draft  = 0;
-        setup.workload.agents        = 1;
-        setup.workload.spread        = 0;
-        setup.workload.sessions      = 400;
-        setup.workload.tool          = tool;
-        setup.speculation.policy     = policy;
-        setup.speculation.acceptance = quality;
-        worst                        = std::max(
+        Setup setup                   = base;
+        setup.engine.step_per_draft   = 0;
+        setup.workload.agents         = 1;
+        setup.workload.spread         = 0;
+        setup.workload.tool_deviation = 0;
+        setup.workload.sessions       = 400;
+        setup.workload.tool           = tool;
+        setup.speculation.policy      = policy;
+        setup.speculation.acceptance  = quality;
+        worst                         = std::max(
             worst, std::abs(tool_latency::simulate(setup).seconds / expected_seconds(setup) - 1));
       }
     }
@@ -217,6 +244,8 @@ int simulate(const SimulateOptions& options) {
   print_details(sweep);
   print_speculators(sweep);
   print_prefix_cache(sweep);
+  print_costs(sweep);
+  print_map();
   std::cout << '\n';
   Claims claims;
   check_operating_point(sweep, claims);

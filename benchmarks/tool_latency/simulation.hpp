@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <numbers>
 #include <optional>
 #include <queue>
 #include <string_view>
@@ -49,7 +50,8 @@ struct Workload {
   double call_tokens      = 24;
   double result_tokens    = 80;
   double tool             = 1;     ///< seconds
-  double spread           = 0.25;  ///< of reasoning, tool and prediction, evenly around their means
+  double spread           = 0.25;  ///< of reasoning and prediction, evenly around their means
+  double tool_deviation   = 0.25;  ///< of the tool's time, which is normal, as a share of its mean
 };
 
 /// How the client speculates.
@@ -142,8 +144,9 @@ class Simulation {
   }
 
  private:
-  static constexpr double never = std::numeric_limits<double>::infinity();
-  static constexpr auto tool    = "tool";
+  static constexpr double never           = std::numeric_limits<double>::infinity();
+  static constexpr auto tool              = "tool";
+  static constexpr std::size_t tool_angle = 64;  // behind what the speculators draw
 
   enum class Kind {
     start,    // the client sends a turn's request
@@ -182,6 +185,13 @@ class Simulation {
   }
   [[nodiscard]] double around(double mean, double uniform) const {
     return mean * (1 + setup_.workload.spread * (2 * uniform - 1));
+  }
+  // A tool's time: normal, as in the paper, and never negative.
+  [[nodiscard]] double tool_time(std::size_t agent) const {
+    const double radius  = std::sqrt(-2 * std::log(draw(agent, agents_[agent].turn, 2)));
+    const double angle   = 2 * std::numbers::pi * draw(agent, agents_[agent].turn, tool_angle);
+    const Workload& work = setup_.workload;
+    return std::max(0.0, work.tool * (1 + work.tool_deviation * radius * std::cos(angle)));
   }
   void push(double time, Kind kind, std::size_t agent) {
     events_.push({time, order_++, kind, agent, agents_[agent].turn});
@@ -287,7 +297,7 @@ class Simulation {
     agent.written =
         std::round(around(work.reasoning_tokens, draw(i, agent.turn, 1))) + work.call_tokens;
     agent.remaining     = agent.written;
-    agent.tool          = around(work.tool, draw(i, agent.turn, 2));
+    agent.tool          = tool_time(i);
     agent.prediction    = around(setup_.speculation.prediction, draw(i, agent.turn, 3));
     agent.started       = time;
     agent.result        = never;

@@ -14,17 +14,37 @@
 
 namespace tool_latency {
 
-/// The paper's sweep: agents, latencies from 0 to 3 s, 1 to 9 speculators, three qualities.
+/// The paper's sweep: agents, two regimes of latencies, 1 to 9 speculators, three qualities.
 inline constexpr std::array<std::size_t, 3> all_agents{1, 8, 32};
 inline constexpr std::array<double, 3> qualities{0.5, 0.65, 0.8};
 inline constexpr std::size_t max_speculators = 9;
-inline constexpr double best_quality         = 0.8;
+inline constexpr std::array<std::size_t, 5> paper_speculators{1, 3, 5, 7, 9};
+/// At which latency hit rates and costs are looked at, in seconds; the first is that of Figure 5.
+inline constexpr double hits_tool = 1.5, cost_tool = 1;
+inline constexpr double best_quality = 0.8;
 
 inline std::vector<double> latencies() {
   std::vector<double> result;
-  for (int quarter = 0; quarter <= 12; ++quarter) result.push_back(quarter / 4.0);
+  for (int hundredths = 0; hundredths <= 300; hundredths += hundredths < 50 ? 5 : 25) {
+    if (hundredths != 5) result.push_back(hundredths / 100.0);
+  }
   return result;
 }
+
+/// What one proposal costs, as a share of what the main model's turn costs: it reads the same
+/// context, and writes so many tokens, at so much of the main model's price.
+struct Prices {
+  double speculator   = 0.04;  ///< of a speculator's token, where the main model's is 1
+  double written      = 8;     ///< of a token that is written, where one that is read is 1
+  double draft_tokens = 64;    ///< that a proposal writes
+
+  [[nodiscard]] double of_proposal(const Workload& work) const {
+    const double turn_tokens = work.reasoning_tokens + work.call_tokens;
+    const double context     = work.prompt_tokens + (turn_tokens + work.result_tokens) *
+                                                    static_cast<double>(work.turns - 1) / 2;
+    return speculator * (context + written * draft_tokens) / (context + written * turn_tokens);
+  }
+};
 
 /// One point and what it is compared with: the same work without speculation.
 struct Point {

@@ -4,16 +4,16 @@ Needs torch and transformers: pip install tooldecode[transformers]
 """
 from __future__ import annotations
 
-import json
 import weakref
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 import transformers
 
-from . import CallStream, Completions, Constraint, Error, State, ToolCall, Vocabulary, tool_calls
+from . import Completions, Constraint, Error, State, Vocabulary, tool_calls
+from ._answer import Answer, read_answer
+from ._answer import check_budget as _check_budget
 
 __all__ = ["Answer", "LogitsProcessor", "generate_with_tools", "read_answer", "vocabulary_of"]
 
@@ -40,11 +40,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
         self._completions = None
         if max_new_tokens is not None:
             self._completions = Completions(constraint)
-            shortest = self._completions.shortest(constraint.initial(), max_new_tokens)
-            if shortest is None or shortest > max_new_tokens:
-                raise Error("invalid_option", "max_new_tokens",
-                            f"max_new_tokens {max_new_tokens}: must be no less than the shortest answer, "
-                            f"{'which is not known' if shortest is None else shortest}")
+            _check_budget(self._completions, constraint, max_new_tokens, "max_new_tokens")
         self._known: dict[bytes, State | None] = {b"": constraint.initial()}
         self._bits = torch.arange(32, dtype=torch.int32)
         self._words = torch.empty((0, constraint.mask_words), dtype=torch.int32)
@@ -90,47 +86,6 @@ class LogitsProcessor(transformers.LogitsProcessor):
             rest = torch.zeros((len(states), width - allowed.shape[1]), dtype=torch.bool, device=scores.device)
             allowed = torch.cat([allowed, rest], dim=1)
         return scores.masked_fill(~allowed[:, :width], -float("inf"))
-
-
-@dataclass
-class Answer:
-    """What a model has answered.
-
-    tokens: those generated, up to and without the one that ended them. is_whole: whether the answer came to its end;
-    a call that was cut is not among `calls`.
-    """
-
-    text: str = ""
-    reasoning: str = ""
-    calls: list[ToolCall] = field(default_factory=list)
-    tokens: list[int] = field(default_factory=list)
-    is_whole: bool = False
-
-
-def read_answer(constraint: Constraint, tokens: Iterable[int]) -> Answer:
-    """The answer that generated tokens are; Error malformed_call for what a `tool_calls` constraint does not allow."""
-    stream, state, answer = CallStream(constraint), constraint.initial(), Answer()
-    events = []
-    for token in tokens:
-        events += stream.push(token)
-        state = constraint.advance(state, token)
-        if state is None or constraint.is_finished(state):
-            break
-        answer.tokens.append(token)
-    answer.is_whole = state is not None and constraint.is_accepting(state)
-    name, arguments = "", ""
-    for event in events + stream.finish():
-        if event.kind == "text":
-            answer.text += event.text
-        elif event.kind == "reasoning":
-            answer.reasoning += event.text
-        elif event.kind == "call_begin":
-            name, arguments = event.text, ""
-        elif event.kind == "arguments":
-            arguments += event.text
-        elif event.kind == "call_end":
-            answer.calls.append(ToolCall(name, json.loads(arguments)))
-    return answer
 
 
 _vocabularies: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()

@@ -1,0 +1,41 @@
+/// \file
+/// SpeedupMap: the speedup of the client's side over acceptance, and over both models' and the tool's times.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace tool_latency {
+
+/// S_spec, Equation 2, over α, g / G and T / G: what a client can hope for before it has measured
+/// anything. Computed, not simulated.
+///
+/// \par Source  Nichols et al., arXiv:2512.15834, Figure 3
+class SpeedupMap {
+ public:
+  static constexpr std::array<double, 5> tools{0.25, 0.5, 1, 2, 4};  ///< T / G, a panel each
+  static constexpr std::size_t steps = 20;  ///< of α and of g / G, from 0 to 1
+
+  SpeedupMap();
+
+  /// \param tool, prediction, acceptance  indices of T / G, g / G and α
+  [[nodiscard]] double at(std::size_t tool, std::size_t prediction, std::size_t acceptance) const {
+    return values_[(tool * (steps + 1) + prediction) * (steps + 1) + acceptance];
+  }
+  /// The greatest of a panel.
+  [[nodiscard]] double greatest(std::size_t tool) const;
+  /// Of a panel's points with g > 0, α > 0 and g < G, the share that is at least so fast.
+  [[nodiscard]] double share_above(std::size_t tool, double speedup) const;
+
+  [[nodiscard]] nlohmann::ordered_json to_json() const;
+  [[nodiscard]] std::string to_svg() const;
+
+ private:
+  std::vector<double> values_;  // [tools, steps + 1, steps + 1]
+};
+
+}  // namespace tool_latency

@@ -1,0 +1,120 @@
+"""For `llama-cpp-python`: answers of a GGUF model that cannot hold a wrong call.
+
+Needs llama-cpp-python: pip install tooldecode[llama_cpp]
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import llama_cpp
+import numpy as np
+from llama_cpp.llama_chat_format import Jinja2ChatFormatter
+
+from . import Completions, Constraint, Error, Vocabulary, tool_calls
+from ._answer import Answer, check_budget, read_answer
+
+__all__ = ["Answer", "LogitsProcessor", "generate_with_tools", "read_answer", "vocabulary_of"]
+
+
+class LogitsProcessor:
+    """Lets a `Llama` write only what a constraint allows, as one of its `logits_processor`.
+
+    One object serves one answer. Without a draft model: `Llama` shows a processor all of a draft's tokens at each of
+    them, so that it cannot know which of them it is asked for.
+
+    constraint: over the model's vocabulary.
+    prompt_length: tokens before the first that is generated.
+    max_tokens: where it is given, only what leaves room for the end of the answer is allowed, so that it is not cut;
+        Error invalid_option where that is less than the shortest answer.
+    """
+
+    def __init__(self, constraint: Constraint, prompt_length: int, max_tokens: int | None = None) -> None:
+        self.constraint = constraint
+        self.prompt_length = prompt_length
+        self.max_tokens = max_tokens
+        self._completions = None
+        if max_tokens is not None:
+            self._completions = Completions(constraint)
+            check_budget(self._completions, constraint, max_tokens, "max_tokens")
+        self._state, self._tokens = constraint.initial(), []
+        self._mask = np.zeros(constraint.mask_words, np.int32)
+
+    def __call__(self, input_ids: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """scores [V] -> [V], minus infinity where a token is not allowed; as they are behind the answer's end."""
+        tokens = [int(token) for token in input_ids[self.prompt_length :]]
+        known = len(self._tokens)
+        if tokens[:known] != self._tokens:
+            self._state, known = self.constraint.initial(), 0
+        for token in tokens[known:]:
+            if self._state is not None:
+                self._state = self.constraint.advance(self._state, token)
+        self._tokens = tokens
+        if self._state is None or self.constraint.is_finished(self._state):
+            return scores
+        self.constraint.fill_mask(self._state, self._mask)
+        if self._completions is not None and len(tokens) < self.max_tokens:
+            self._completions.narrow(self._state, self.max_tokens - len(tokens), self._mask[None], 0)
+        allowed = np.unpackbits(self._mask.view(np.uint8), bitorder="little")[: len(scores)].astype(bool)
+        masked = np.full_like(scores, -np.inf)
+        masked[: len(allowed)][allowed] = scores[: len(allowed)][allowed]
+        return masked
+
+
+_vocabularies: dict[str, Vocabulary] = {}
+
+
+def vocabulary_of(llama: llama_cpp.Llama) -> Vocabulary:
+    """The vocabulary of the model's file, made once for each file."""
+    if llama.model_path not in _vocabularies:
+        _vocabularies[llama.model_path] = Vocabulary.from_gguf(llama.model_path)
+    return _vocabularies[llama.model_path]
+
+
+def _prompt(llama: llama_cpp.Llama, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]) -> list[int]:
+    template = llama.metadata.get("tokenizer.chat_template")
+    if template is None:
+        raise Error("malformed_vocabulary", "tokenizer.chat_template", "the model has no chat template: give tokens")
+    begin, end = (llama._model.token_get_text(token) if token >= 0 else "" for token in (llama.token_bos(), llama.token_eos()))
+    text = Jinja2ChatFormatter(template, eos_token=end, bos_token=begin)(messages=list(messages), tools=list(tools)).prompt
+    return llama.tokenize(text.encode(), add_bos=not text.startswith(begin) if begin else False, special=True)
+
+
+def generate_with_tools(
+    llama: llama_cpp.Llama,
+    messages: Sequence[dict[str, Any]] | Sequence[int],
+    tools: Sequence[dict[str, Any]],
+    format: str,
+    *,
+    choice: str = "auto",
+    name: str = "",
+    reasoning: bool | tuple[str, str] = False,
+    max_tokens: int = 256,
+    constraint_options: dict[str, Any] | None = None,
+    **generate_options: Any,
+) -> Answer:
+    """Lets a model answer messages, and call tools if it likes: every call it makes conforms, and none is cut.
+
+    messages: as the model's own chat template takes them, with the tools; or a prompt's tokens. format: how the model
+    writes calls, one of tooldecode.formats(). choice, name, reasoning: as tool_calls has them, and constraint_options the
+    rest of what it takes; generate_options go to `Llama.generate` (temp, top_k, ...). Error invalid_option for a
+    `Llama` with a draft model, see LogitsProcessor.
+    """
+    if llama.draft_model is not None:
+        raise Error("invalid_option", "draft_model", "a Llama with a draft model shows its processors the wrong tokens")
+    constraint = tool_calls(vocabulary_of(llama), tools, format, choice=choice, name=name, reasoning=reasoning,
+                            **(constraint_options or {}))
+    is_tokens = len(messages) > 0 and isinstance(messages[0], int)
+    prompt = list(messages) if is_tokens else _prompt(llama, messages, tools)
+    if len(prompt) + max_tokens > llama.n_ctx():
+        raise Error("limit_exceeded", "messages", f"{len(prompt)} tokens and {max_tokens} to come: must be at most "
+                                                  f"{llama.n_ctx()}, the context's")
+    processor = LogitsProcessor(constraint, len(prompt), max_tokens)
+    processors = llama_cpp.LogitsProcessorList([*generate_options.pop("logits_processor", ()), processor])
+    state, tokens = constraint.initial(), []
+    for token in llama.generate(prompt, logits_processor=processors, **generate_options):
+        tokens.append(token)
+        state = constraint.advance(state, token)
+        if state is None or constraint.is_finished(state) or len(tokens) == max_tokens:
+            break
+    return read_answer(constraint, tokens)
