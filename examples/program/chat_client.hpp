@@ -226,21 +226,7 @@ class ChatClient {
   [[nodiscard]] ChatReply complete(Json request, std::stop_token stop,
                                    const std::string& session = {}) const {
     request["model"] = model_;
-    ChatReply reply;
-    reply.response = post(path_ + "/chat/completions", request, std::move(stop), session);
-    checked([&] {
-      reply.message = reply.response.at("choices").at(0).at("message");
-      if (const auto text = reply.message.find("content");
-          text != reply.message.end() && text->is_string()) {
-        reply.text = text->get<std::string>();
-      }
-      if (const auto calls = reply.message.find("tool_calls");
-          calls != reply.message.end() && calls->is_array()) {
-        reply.calls = detail::read_calls(*calls);
-      }
-      reply.messages.push_back(reply.message);
-    });
-    return reply;
+    return read_completion(post(path_ + "/chat/completions", request, std::move(stop), session));
   }
 
   /// The same as a stream.
@@ -251,7 +237,7 @@ class ChatClient {
     ChatReply reply;
     detail::StreamedMessage message(listener, reply);
     std::string text;  // not read yet
-    bool is_whole = false, has_ended = false;
+    bool is_stream = false, is_whole = false, has_ended = false;
     const auto read = [&](std::string_view part) {
       if (is_whole) return true;
       text += part;
@@ -260,12 +246,12 @@ class ChatClient {
         std::string_view line = std::string_view(text).substr(begin, end - begin);
         if (line.ends_with('\r')) line.remove_suffix(1);
         if (!line.starts_with("data:")) continue;
+        is_stream = true;
         line.remove_prefix(std::min(line.size(), line.find_first_not_of(' ', 5)));
         if (line == "[DONE]") return is_whole = true;
-        has_ended = !message.add(tooldecode::tools::parse_json(line));
-        if (has_ended) return false;
+        if (!message.add(tooldecode::tools::parse_json(line))) return false;
       }
-      text.erase(0, begin);
+      if (is_stream) text.erase(0, begin);
       if (text.size() > max_body) throw std::runtime_error("a line of the stream has no end");
       return true;
     };
@@ -285,6 +271,7 @@ class ChatClient {
       if (!has_ended) throw;
     }
     if (failure) throw *std::move(failure);
+    if (!is_stream) return read_completion(text);  // from who does not stream
     if (!is_whole && !has_ended) throw EngineError(url_ + ": the stream broke off", 0);
     checked([&] { message.end(); });
     return reply;
@@ -295,12 +282,12 @@ class ChatClient {
                     const std::string& output, double keep_alive, std::stop_token stop = {},
                     const std::string& session = {}) const {
     // The endpoint stands beside the versioned ones.
-    const Json answer = post("/cache-tool-output/" + response_id,
-                             Json::array({{{"name", call.name},
-                                           {"params", call.arguments},
-                                           {"output", output},
-                                           {"keep_alive", keep_alive}}}),
-                             std::move(stop), session);
+    const Json entry{{"name", call.name},
+                     {"params", call.arguments},
+                     {"output", output},
+                     {"keep_alive", keep_alive}};
+    const Json answer = read_object(
+        post("/cache-tool-output/" + response_id, Json::array({entry}), std::move(stop), session));
     if (answer.value("cached", Json()) != 1) {
       throw EngineError(url_ + ": the output of " + call.name + " was not kept", 200);
     }
@@ -308,6 +295,33 @@ class ChatClient {
 
  private:
   static constexpr std::size_t max_body = std::size_t{64} << 20;
+
+  [[nodiscard]] ChatReply read_completion(const std::string& text) const {
+    ChatReply reply;
+    reply.response = read_object(text);
+    checked([&] {
+      reply.message = reply.response.at("choices").at(0).at("message");
+      if (const auto said = reply.message.find("content");
+          said != reply.message.end() && said->is_string()) {
+        reply.text = said->get<std::string>();
+      }
+      if (const auto calls = reply.message.find("tool_calls");
+          calls != reply.message.end() && calls->is_array()) {
+        reply.calls = detail::read_calls(*calls);
+      }
+      reply.messages.push_back(reply.message);
+    });
+    return reply;
+  }
+  [[nodiscard]] Json read_object(const std::string& text) const {
+    Json answer;
+    try {
+      answer = tooldecode::tools::parse_json(text);
+    } catch (const tooldecode::Error&) {  // said below
+    }
+    if (!answer.is_object()) throw EngineError(url_ + ": the answer is not a JSON object", 0);
+    return answer;
+  }
 
   // Runs what reads an answer.
   template <class Read>
@@ -321,20 +335,14 @@ class ChatClient {
     }
   }
 
-  Json post(const std::string& path, const Json& body, std::stop_token stop,
-            const std::string& session) const {
+  std::string post(const std::string& path, const Json& body, std::stop_token stop,
+                   const std::string& session) const {
     std::string text;
     send(path, body, std::move(stop), session, [&](std::string_view part) {
       text += part;
       return text.size() <= max_body;
     });
-    Json answer;
-    try {
-      answer = tooldecode::tools::parse_json(text);
-    } catch (const tooldecode::Error&) {  // said below
-    }
-    if (!answer.is_object()) throw EngineError(url_ + ": the answer is not a JSON object", 0);
-    return answer;
+    return text;
   }
 
   // Gives an answer of status 200 to `receive` in parts; another is an error.

@@ -20,6 +20,7 @@
 #include <tooldecode/tools/tool_call.hpp>
 
 #include <program/chat_client.hpp>
+#include <program/cluster_counts.hpp>
 #include <program/json.hpp>
 
 namespace program {
@@ -29,15 +30,6 @@ struct RetryOptions {
   std::size_t retries = 6;    ///< of one request, on whichever engine
   double backoff      = 0.1;  ///< seconds that an engine is left alone; twice that each time again
   double max_backoff  = 5;
-};
-
-/// What a cluster had to do.
-struct ClusterCounts {
-  std::size_t requests = 0;
-  std::size_t retries  = 0;
-  std::size_t moved    = 0;  ///< retries on another engine
-  std::size_t retold   = 0;  ///< outputs told again to the engine of a retry
-  std::string first_failure{};
 };
 
 /// Sends the requests of one session to one engine as long as it answers, so that the engine finds
@@ -98,22 +90,21 @@ class EngineCluster {
         stop);
   }
 
-  /// Tells of an output for the response of a request's name; not where that has ended.
-  void cache_output(const std::string& name, const tooldecode::ToolCall& call,
+  /// Tells of an output for the response of a request's name; false where that ended first.
+  bool cache_output(const std::string& name, const tooldecode::ToolCall& call,
                     const std::string& output, double keep_alive, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    if (response_.name != name) return;
+    if (response_.name != name) return false;
     const std::size_t index = response_.outputs.size();
     response_.outputs.push_back({call, output, keep_alive});
     changed_.wait(lock, stop, [&] { return response_.name != name || response_.client; });
-    if (response_.name != name || !response_.client) return;
-    Output& told             = response_.outputs[index];
-    const ChatClient& client = *response_.client;
-    const std::string id     = response_.id;
-    if (told.client == &client) return;  // it went along
-    told.client = &client;
+    if (response_.name != name || !response_.client) return false;
+    const ChatClient& client         = *response_.client;
+    const std::string id             = response_.id;
+    response_.outputs[index].is_told = true;
     lock.unlock();
     tell(client, id, call, output, keep_alive, stop);
+    return true;
   }
 
   [[nodiscard]] ClusterCounts counts() const {
@@ -135,7 +126,7 @@ class EngineCluster {
     tooldecode::ToolCall call;
     std::string text;
     double keep_alive;
-    const ChatClient* client = nullptr;  // that has been told of it
+    bool is_told = false;  // an engine has been, or is being, told of it
   };
   // The response that is under way.
   struct Response {
@@ -234,10 +225,8 @@ class EngineCluster {
       const std::lock_guard lock(mutex_);
       response_.client = &client;
       response_.id     = id;
-      for (Output& output : response_.outputs) {
-        if (output.client == nullptr) continue;  // whoever has it waits, and tells it
-        output.client = &client;
-        again.push_back(output);
+      for (const Output& output : response_.outputs) {
+        if (output.is_told) again.push_back(output);  // of the others somebody else tells
       }
       changed_.notify_all();
     }

@@ -403,8 +403,11 @@ struct EngineCache {
 };
 
 ToolSubmission<int> submission(EngineCache& cache) {
-  return [&cache](const int& request, const ToolCall& c, const ToolResult& result,
-                  std::stop_token) { cache.put(request, c, result); };
+  return
+      [&cache](const int& request, const ToolCall& c, const ToolResult& result, std::stop_token) {
+        cache.put(request, c, result);
+        return true;
+      };
 }
 
 ToolResult answer(const ToolCall& c, std::stop_token) {
@@ -419,7 +422,7 @@ TEST_CASE("an engine that goes on over guessed calls is told of those of each of
   ToolExecutor executor(answer, documents());
   // A speculator that knows what comes: of context n the call n.
   const auto guess = [](const int& context, std::stop_token) {
-    return Reply{"", {call("get", context), call("fail", context)}};
+    return Reply{"", {call("fail", context), call("get", context)}};
   };
   const auto main = [&](const int& context, std::stop_token, const Residence<int>& residence) {
     for (int turn = context; turn < context + 3; ++turn) {
@@ -512,7 +515,8 @@ TEST_CASE("no engine has a cache where nothing is submitted") {
 TEST_CASE("a submission that fails is counted, and changes no answer") {
   Flag failed;
   ToolExecutor executor(answer, documents());
-  const auto refuses = [&](const int&, const ToolCall&, const ToolResult&, std::stop_token) {
+  const auto refuses = [&](const int&, const ToolCall&, const ToolResult&,
+                           std::stop_token) -> bool {
     failed.raise();
     throw std::runtime_error("status 404");
   };
@@ -536,6 +540,7 @@ TEST_CASE("a slow submission holds up no turn, and the destructor asks it to sto
     entered.raise();
     block_until(stop);
     stopped.raise();
+    return false;
   };
   const auto main = [&](const int&, std::stop_token) {
     entered.wait();

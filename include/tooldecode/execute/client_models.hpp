@@ -79,7 +79,7 @@ class MainModel {
 /// its own: equal guesses are one.
 template <class Context>
 struct ClientModels {
-  MainModel<Context> main;
+  MainModel<Context> main{};
   std::vector<ClientModel<Context>> speculators{};  // [λ]
   ToolSubmission<Context> submit{};  ///< none: no engine has a cache, and results stay here
 };

@@ -21,11 +21,11 @@
 
 namespace tooldecode {
 
-/// Puts what a call returns into the tool cache of the engine that replies to a context. It may
-/// throw, and ought to end early where the stop token asks for it.
+/// Puts what a call returns into the tool cache of the engine that replies to a context; false where
+/// the reply came first. It may throw, and ought to end early where the stop token asks for it.
 template <class Context>
 using ToolSubmission =
-    std::function<void(const Context&, const ToolCall&, const ToolResult&, std::stop_token)>;
+    std::function<bool(const Context&, const ToolCall&, const ToolResult&, std::stop_token)>;
 
 /// What results were told to an engine's cache.
 struct SubmissionCounts {
@@ -93,27 +93,26 @@ class ToolSubmitter {
       if (*letter.is_over) continue;
       box.is_busy_ = true;
       lock.unlock();
-      const std::optional<std::string> error = post(letter, quit);
+      std::optional<std::string> error;
+      const bool is_told = post(letter, quit, error);
       lock.lock();
       box.is_busy_             = false;
       SubmissionCounts& counts = box.counts_;
-      if (!error) {
-        ++counts.told;
-      } else if (counts.errors++ == 0) {
-        counts.first_error = *error;
-      }
+      if (is_told) ++counts.told;
+      if (error && counts.errors++ == 0) counts.first_error = *error;
       box.changed_.notify_all();
     }
   }
-  std::optional<std::string> post(const Letter& letter, const std::stop_token& quit) const {
+  bool post(const Letter& letter, const std::stop_token& quit,
+            std::optional<std::string>& error) const {
     try {
-      submit_(*letter.context, letter.call, letter.result, quit);
-      return std::nullopt;
-    } catch (const std::exception& error) {
-      return error.what();
+      return submit_(*letter.context, letter.call, letter.result, quit);
+    } catch (const std::exception& thrown) {
+      error = thrown.what();
     } catch (...) {
-      return "it threw what is no std::exception";
+      error = "it threw what is no std::exception";
     }
+    return false;
   }
 
   ToolSubmission<Context> submit_;
