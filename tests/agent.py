@@ -3,6 +3,7 @@
     python tests/agent.py PROGRAM [TEST...]
 """
 import concurrent.futures
+import http.client
 import http.server
 import json
 import pathlib
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 
 import serve
 
@@ -97,6 +99,23 @@ def test_newcomer(_):
         raise AssertionError(f"no call ran early:\n{run.stdout}")
 
 
+def test_saves(url):
+    """The default speculator really guesses: with a model and tools that take their time, calls run early and save it."""
+    for attempt in range(5):
+        with Relay(url, 0.5 * (attempt + 1)) as slow:
+            report = agent(slow.url, "--latency", "0.4", "--turns", "3", WEATHER)
+        counts = report["speculation"]
+        assert counts["errors"] == 0, report
+        if counts["proposed"] > 0 and counts["hits"] > 0:
+            break
+    assert counts["proposed"] > 0 and counts["started"] > 0 and counts["hits"] > 0, report
+    assert report["saved_seconds"] > 0.1, report
+    assert abs(report["saved_seconds"] - sum(turn["saved_seconds"] for turn in report["turns"])) < 1e-9, report
+    for turn in report["turns"]:
+        for run in turn["runs"]:
+            assert (run["fate"] == "hit") == (run["asked"] is not None and run["begin"] < run["asked"]), turn
+
+
 def test_counts(_):
     """Every guess is accounted for: said something in time, failed, or came too late."""
     oslo, rome = ({"name": "get_weather", "arguments": {"city": city}} for city in ("Oslo", "Rome"))
@@ -169,7 +188,8 @@ def test_engine_cache(url):
                         (["--latency", "0"], 17)):
         plain = [m for m, _ in transcript(agent(url, "--speculator", "none", *tool, "--turns", str(turns), WEATHER))]
         for _ in range(20):  # a guess may be late on a busy machine
-            report = agent(url, *tool, "--engine-cache", "--turns", "2", "--", WEATHER)
+            with Relay(url, 0.3) as slow:  # so that guesses are there before the calls
+                report = agent(slow.url, *tool, "--engine-cache", "--turns", "2", "--", WEATHER)
             said = [m for m, _ in transcript(report)]
             assert calls_of(said) and calls_of(said) == calls_of(plain)[:len(calls_of(said))], (said, plain)
             if "tool_calls" not in said[-1]:
@@ -270,28 +290,27 @@ def test_engines(_):
             """An agent whose engine waits for a tool that runs until `go` is there."""
             pool = concurrent.futures.ThreadPoolExecutor()
             wait = f"while [ ! -e {go} ]; do sleep 0.05; done; echo '{serve.GOODBYE}'"
-            report = pool.submit(agent, urls, "--speculator", "none", "--run", wait, "--turns", "3", "--session", session,
-                                 "--engine-cache", "--tool-wait", "60", *arguments, WEATHER)
+            report = pool.submit(agent, urls, "--speculator", "none", "--run", wait, "--turns", "3", "--session",
+                                 session, "--engine-cache", "--tool-wait", "60", *arguments, WEATHER)
             serve.until(lambda: serve.metrics(servers[engine])["tooldecode_requests_running"] == 1)
             time.sleep(0.5)
             pool.shutdown(wait=False)
             return report
 
         lost = places["s0"]
-        reports = [in_mid_turn(name, lost) for name, place in places.items() if place == lost][:1]
+        report = in_mid_turn("s0", lost)
         servers[lost].process.kill()
-        serve.until(lambda: sum(serve.metrics(server)["tooldecode_requests_running"]
-                                for number, server in enumerate(servers) if number != lost) == len(reports))
+        left = [number for number in range(3) if number != lost]
+        serve.until(lambda: sum(serve.metrics(servers[number])["tooldecode_requests_running"] for number in left) == 1)
         go.touch()
-        for report in map(lambda future: future.result(timeout=60), reports):
-            assert conversation(report) == conversation(plain), (report, plain)
-            engines = report["engines"]
-            assert engines["retries"] >= 1 and engines["moved"] >= 1 and urls[lost] in engines["first_failure"], engines
-            assert report["engine_cache"]["used"] == 1, report["engine_cache"]
+        report = report.result(timeout=60)
+        assert conversation(report) == conversation(plain), (report, plain)
+        engines = report["engines"]
+        assert engines["retries"] >= 1 and engines["moved"] >= 1 and urls[lost] in engines["first_failure"], engines
+        assert report["engine_cache"]["used"] == 1, report["engine_cache"]
         servers[lost].process.communicate()
 
         # Sessions of the others stay where they are; those of the one that is gone move.
-        left = [number for number in range(3) if number != lost]
         for name, place in places.items():
             before = {number: chats(servers[number]) for number in left}
             report = agent(urls, *slow, "--session", name, WEATHER)
@@ -313,7 +332,8 @@ def test_engines(_):
 
         # With guesses, many at once.
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
-            reports = list(pool.map(lambda name: agent(urls, *quick, "--engine-cache", "--session", name, WEATHER), places))
+            reports = list(pool.map(
+                lambda name: agent(urls, *quick, "--engine-cache", "--session", name, WEATHER), places))
         for report in reports:
             assert conversation(report) == conversation(plain), (report, plain)
     gone = subprocess.run([*asking(urls), "--speculator", "none", "--retries", "2", WEATHER], capture_output=True,
@@ -326,8 +346,8 @@ def test_retries(_):
     call = {"name": "get_weather", "arguments": {"city": "Oslo"}}
     for status, retries in ((429, 2), (503, 2), (500, 2), (400, 0), (401, 0)):
         with Always(call, statuses=[status, status]) as engine:
-            run = subprocess.run([*asking([engine.url]), "--speculator", "none", "--json", "--turns", "1", "--latency", "0",
-                                  WEATHER], capture_output=True, text=True, timeout=60)
+            run = subprocess.run([*asking([engine.url]), "--speculator", "none", "--json", "--turns", "1", "--latency",
+                                  "0", WEATHER], capture_output=True, text=True, timeout=60)
             assert len(engine.bodies) == 1 + retries, (status, engine.bodies)
             if retries == 0:
                 assert run.returncode == 2 and f"status {status}" in run.stderr, run
@@ -337,8 +357,8 @@ def test_retries(_):
                 assert f"status {status}" in engines["first_failure"], engines
     with Stream([call], "") as engine:  # whose stream breaks off
         engine.breaks = True
-        run = subprocess.run([*asking([engine.url]), "--speculator", "none", "--engine-cache", "--retries", "1", "--turns",
-                              "1", WEATHER], capture_output=True, text=True, timeout=60)
+        run = subprocess.run([*asking([engine.url]), "--speculator", "none", "--engine-cache", "--retries", "1",
+                              "--turns", "1", WEATHER], capture_output=True, text=True, timeout=60)
         assert run.returncode == 2 and "the stream broke off" in run.stderr, run
         assert len({body["response_id"] for body in engine.bodies}) == 2, "the first may be under way there"
 
@@ -372,17 +392,19 @@ def test_failures(url):
 
 
 def test_mcp(url):
-    """Tools of servers over stdio: what they say of themselves is honoured, and nothing that they do hangs the agent."""
+    """Tools of servers over stdio: their own hints are honoured, and nothing that they do hangs the agent."""
     with tempfile.TemporaryDirectory() as folder:
         documents = pathlib.Path(folder) / "tools.json"
         documents.write_text(json.dumps([{**tool, "annotations": {"readOnlyHint": True}} for tool in serve.DOCUMENTS]),
                              encoding="utf-8")
 
         def server(mode):
-            return f"exec {sys.executable} {pathlib.Path(__file__).with_name('support') / 'mcp_server.py'} {documents} {mode}"
+            script = pathlib.Path(__file__).with_name("support") / "mcp_server.py"
+            return f"exec {sys.executable} {script} {documents} {mode}"
 
         def first(mode, *arguments):
-            report = agent(url, "--mcp", server(mode), "--turns", "1", "--speculator", "none", *arguments, "--", WEATHER)
+            report = agent(url, "--mcp", server(mode), "--turns", "1", "--speculator", "none", *arguments, "--",
+                           WEATHER)
             return report["turns"][0]["results"][0], report
 
         result, report = first("works")
@@ -393,8 +415,8 @@ def test_mcp(url):
         guessed, oslo = threading.Event(), {"name": "get_weather", "arguments": {"city": "Oslo"}}
         with Always(oslo, after=guessed.set) as guesser, \
                 Always(oslo, before=lambda: guessed.wait(30) and time.sleep(1)) as model:
-            early = agent(model.url, "--mcp", server("works"), "--turns", "1", "--speculator", f"any={guesser.url}", "--",
-                          WEATHER)["turns"][0]
+            early = agent(model.url, "--mcp", server("works"), "--turns", "1", "--speculator", f"any={guesser.url}",
+                          "--", WEATHER)["turns"][0]
         assert (early["started"], early["hits"]) == (1, 1), early  # its documents say readOnlyHint
         assert early["results"][0]["output"].startswith("get_weather [('city', 'Oslo')]"), early
         assert first("fails")[0] == {**result, "status": "failed"}
@@ -410,8 +432,8 @@ def test_mcp(url):
         assert flood["status"] == "failed" and "lines that are no messages, the first: \"xxx" in flood["output"], flood
         long = {"name": "get_weather", "arguments": {"city": "x" * (1 << 20)}}
         with Always(long) as model:
-            deaf = agent(model.url, "--mcp", server("deaf"), "--timeout", "1.5", "--turns", "1", "--speculator", "none", "--",
-                         WEATHER)["turns"][0]["results"][0]
+            deaf = agent(model.url, "--mcp", server("deaf"), "--timeout", "1.5", "--turns", "1", "--speculator", "none",
+                         "--", WEATHER)["turns"][0]["results"][0]
         assert deaf["status"] == "timed_out", deaf
         assert time.monotonic() - begin < 120
         for mode, what in (("exits", "the server has ended: exit status 7"), ("silent", "did not answer in time"),
@@ -488,10 +510,35 @@ class Always(Endpoint):
         super().__init__(200, answer, **hooks)
 
 
-class Stream(Endpoint):
-    """An engine with a tool cache, as the paper has it: goes on over calls whose outputs it is told; says a text, a call.
+class Relay(Endpoint):
+    """A server that takes longer: each chat is passed on after a while, everything else at once."""
 
-    Its responses have ids of its own. `breaks` ends its streams in their midst; without `has_cache` it is no such engine.
+    def __init__(self, url, seconds):
+        super().__init__(200, None, before=lambda: time.sleep(seconds))
+        self.to = urllib.parse.urlsplit(url)
+
+    def pass_on(self, handler, body):
+        connection = http.client.HTTPConnection(self.to.hostname, self.to.port, timeout=60)
+        connection.request("POST", handler.path, json.dumps(body), serve.JSON_TYPE)
+        answer = connection.getresponse()
+        handler.send_response(answer.status)
+        handler.send_header("Content-Type", answer.headers["Content-Type"])
+        handler.end_headers()
+        while part := answer.read1(65536):
+            handler.wfile.write(part)
+            handler.wfile.flush()
+        connection.close()
+
+    def reply(self, handler, status, _):
+        self.pass_on(handler, self.bodies[-1])
+
+    other = pass_on
+
+
+class Stream(Endpoint):
+    """An engine with a tool cache, as the paper has it: goes on over calls that it is told of, then says a text, a call.
+
+    Its responses have ids of its own. `breaks` ends its streams in their midst; without `has_cache` it has no endpoint.
     """
 
     def __init__(self, calls, text, end=None, between=lambda: None):
@@ -552,7 +599,7 @@ def main():
     serve.ARGUMENTS.program = PROGRAM
     with serve.Server() as server:
         url = server.url + "/v1"
-        tests = (test_equal, test_newcomer, test_early, test_counts, test_seeds, test_engine_cache,
+        tests = (test_equal, test_newcomer, test_saves, test_early, test_counts, test_seeds, test_engine_cache,
                  test_turns_of_the_engine, test_tool_wait, test_engines, test_retries, test_failures, test_mcp)
         for test in tests:
             if sys.argv[2:] and test.__name__ not in sys.argv[2:]:
