@@ -100,7 +100,7 @@ def test_newcomer(_):
 
 
 def test_saves(url):
-    """The default speculator really guesses: with a model and tools that take their time, calls run early and save it."""
+    """The default speculator really guesses: with a model and tools that take their time, calls run early."""
     for attempt in range(5):
         with Relay(url, 0.5 * (attempt + 1)) as slow:
             report = agent(slow.url, "--latency", "0.4", "--turns", "3", WEATHER)
@@ -536,7 +536,7 @@ class Relay(Endpoint):
 
 
 class Stream(Endpoint):
-    """An engine with a tool cache, as the paper has it: goes on over calls that it is told of, then says a text, a call.
+    """An engine with a tool cache, as the paper has it: goes on over calls that it is told of; says a text, a call.
 
     Its responses have ids of its own. `breaks` ends its streams in their midst; without `has_cache` it has no endpoint.
     """
