@@ -219,6 +219,7 @@ class ChatClient {
   }
 
   [[nodiscard]] const std::string& url() const noexcept { return url_; }
+  [[nodiscard]] const std::string& model() const noexcept { return model_; }
 
   /// A chat completion; `request` lacks the model's name.
   ///
