@@ -213,6 +213,10 @@ void run_agent(const AgentOptions& options) {
     models.main = [&](const Json& body, const std::stop_token& stop,
                       const td::Residence<Json>& residence) {
       const StreamListener listener{
+          .on_id =
+              [&, begun = false](const std::string&) mutable {
+                if (std::exchange(begun, true)) residence.began_anew();
+              },
           .on_cached =
               [&](const Json& messages, const std::vector<td::ToolCall>& calls) {
                 Json next = body;

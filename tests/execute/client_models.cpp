@@ -11,9 +11,10 @@ using namespace tooldecode;
 TEST_CASE("a main model is a function of the context, with or without a residence") {
   std::vector<std::string> told;
   const Residence<int> residence{
-      .went_on   = [&](int next,
+      .went_on    = [&](int next,
                      const std::vector<ToolCall>&) { told.push_back(std::to_string(next)); },
-      .waits_for = [&](const std::vector<ToolCall>& calls) { return calls.empty(); }};
+      .waits_for  = [&](const std::vector<ToolCall>& calls) { return calls.empty(); },
+      .began_anew = [&] { told.emplace_back("anew"); }};
   const ClientModel<int> plain = [](const int& context, std::stop_token stop) {
     return Reply{std::to_string(context) + (stop.stop_requested() ? " stopped" : "")};
   };
@@ -23,10 +24,11 @@ TEST_CASE("a main model is a function of the context, with or without a residenc
   const MainModel<int> engine = [](const int& context, std::stop_token,
                                    const Residence<int>& tell) {
     tell.went_on(context + 1, {});
+    tell.began_anew();
     return Reply{tell.waits_for({}) ? "waits" : "ends"};
   };
   CHECK(engine(3, {}, residence).text == "waits");
-  CHECK(told == std::vector<std::string>{"4"});
+  CHECK(told == std::vector<std::string>{"4", "anew"});
 }
 
 TEST_CASE("a main model that is empty says so") {

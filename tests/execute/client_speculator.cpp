@@ -499,6 +499,38 @@ TEST_CASE("an engine that waits for results gets them, of guessed calls and of o
   CHECK(seen["get"].tool.has_value());
 }
 
+TEST_CASE("a reply that begins anew counts once, and what was guessed for it is of use again") {
+  EngineCache cache;
+  std::atomic<int> runs = 0;
+  ToolExecutor executor(
+      [&](const ToolCall& c, std::stop_token stop) {
+        ++runs;
+        return answer(c, stop);
+      },
+      documents());
+  const auto guess = [](const int& context, std::stop_token) {
+    return Reply{"", {call("get", context)}};
+  };
+  const auto main = [&](const int&, std::stop_token, const Residence<int>& residence) {
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      residence.began_anew();
+      for (int turn = 0; turn < 2; ++turn) {
+        cache.wait_for("get" + std::to_string(turn) + "=" + std::to_string(turn));
+        residence.went_on(turn + 1, {call("get", turn)});
+      }
+    }
+    return Reply{"", {call("get", 1)}};
+  };
+  Speculator speculator({main, {guess}, submission(cache)}, executor,
+                        {SpeculationPolicy(documents())});
+  const ClientTurn turn = speculator(0);
+  CHECK(outputs(turn) == Texts{"1"});
+  CHECK(turn.counts.residents == 2);
+  CHECK(turn.counts.hits == 1);
+  CHECK(turn.counts.misses == 0);
+  CHECK(runs <= 3);  // that of context 2 may be under way
+}
+
 TEST_CASE("no engine has a cache where nothing is submitted") {
   ToolExecutor executor(answer, documents());
   bool waits      = true;

@@ -36,6 +36,8 @@ struct Residence {
   /// The sequence keeps its place until the results of these calls are in the cache. True where
   /// they will be submitted; otherwise they are calls of the reply, which ought to end with them.
   std::function<bool(const std::vector<ToolCall>& calls)> waits_for;
+  /// The reply begins anew, of another engine perhaps: what was told of it is void.
+  std::function<void()> began_anew;
 };
 
 /// The model whose replies count: a ClientModel, or a function that takes a Residence besides.

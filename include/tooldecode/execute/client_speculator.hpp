@@ -105,7 +105,14 @@ class ClientSpeculator {
               stage =
                   open(turn, std::make_shared<const Context>(std::move(next)), Clock::now(), stop);
             },
-        .waits_for = [&](const std::vector<ToolCall>& calls) { return run_for(turn, calls); }};
+        .waits_for = [&](const std::vector<ToolCall>& calls) { return run_for(turn, calls); },
+        .began_anew =
+            [&] {
+              if (stage->context == turn->context) return;
+              close(*stage);
+              forget_residents(*turn);
+              stage = open(turn, turn->context, Clock::now(), stop);
+            }};
     ClientTurn result;
     try {
       result.reply = generators_.main(context, stop, residence);
@@ -290,6 +297,14 @@ class ClientSpeculator {
       turn.observed.emplace_back(calls[i].name, seen);
     }
     turn.saved += saved_time(runs);
+  }
+
+  // The engine's turns do not count; what was started for them may be of use again.
+  static void forget_residents(Turn& turn) {
+    const std::lock_guard lock(turn.mutex);
+    turn.counts.hits = turn.counts.residents = turn.counts.misses = 0;
+    turn.saved                                                    = {};
+    turn.observed.clear();
   }
 
   std::shared_ptr<Stage> open(const std::shared_ptr<Turn>& turn,
