@@ -466,6 +466,33 @@ def test_early_outputs():
         assert hits(server, "n") == 0 and early(server) == [0, 0, 1]
 
 
+def test_cache_limits():
+    """What the cache cannot hold is not counted, and takes the place of nothing else; the oldest goes first."""
+    with Server("--cache-bytes", "6000") as server:
+        call, = server.chat(request(WEATHER), response_id="r")["choices"][0]["message"]["tool_calls"]
+        right = {"name": "get_weather", "params": function(call)["arguments"], "output": GOODBYE}
+        huge = {"name": "get_weather", "output": "x" * 6000}
+
+        def announce(*entries):
+            status, answer = server.ask("POST", "/cache-tool-output/r", [*entries])
+            assert status == 200, answer
+            return answer["cached"]
+
+        def hits():
+            message = server.chat(request(WEATHER), response_id="r")["choices"][0]["message"]
+            return len(message.get("cached_tool_calls", ()))
+        assert announce(huge) == 0 and hits() == 0
+        assert announce(right, huge) == 1 and hits() > 0
+        for number in range(100):
+            others = [{"name": "get_weather", "params": {"city": f"{number}.{other}"}, "output": "x" * 200}
+                      for other in range(20)]
+            assert announce(*others) == 20
+            assert metrics(server)["tooldecode_tool_cache_bytes"] <= 6000
+        values = metrics(server)
+        assert 0 < values["tooldecode_tool_cache_entries"] < 10 and values["tooldecode_tool_cache_evicted_total"] > 1900
+        assert hits() == 0, "it made place for others"
+
+
 def test_announced_outputs_sampled(server):
     """So it is at any temperature: the noise depends on the seed and the place alone."""
     hits = 0
@@ -655,6 +682,9 @@ def test_refusals(server):
     server.refused(405, "method_not_allowed", None, None, method="GET")
     server.refused(405, "method_not_allowed", None, {}, method="PUT")
     server.refused(405, "method_not_allowed", None, {}, path="/metrics")
+    for method in ("GET", "PUT", "DELETE"):
+        server.refused(405, "method_not_allowed", None, None, path="/cache-tool-output/r", method=method)
+    server.refused(404, "unknown_url", None, [], path=f"/cache-tool-output/{'r' * 129}")
     server.refused(415, "unsupported_content_type", None, {}, headers={"Content-Type": "text/plain"})
     server.refused(415, "unsupported_content_type", None, {}, headers={})
     server.refused(413, "request_too_large", None, b" " * ((1 << 20) + 1))
@@ -677,8 +707,12 @@ def test_refusals(server):
             # Nothing of an array is kept where anything of it is wrong.
             error = server.refused(400, code, f"/1{param}", [output, wrong, output], path=path)
             assert f"/1{param}" in error["message"], error
-    for body in (3, "x", True, False):
+    for body in (b"", b"[", b"[{\"name\": \"get_weather\", \"output\": 1},]", b"[" * 5000, b"\xff", b"null x"):
+        server.refused(400, "invalid_json", None, body, path="/cache-tool-output/known")
+    for body in (3, "x", True, False, None):
+        body = json.dumps(body).encode()
         server.refused(400, "invalid_type", None, body, path="/cache-tool-output/known")
+    for body in (3, "x", True, [], None):
         server.refused(400, "invalid_type", "/2", [output, output, body], path="/cache-tool-output/known")
     after = metrics(server)
     for name in ("tool_cache_inserted_total", "tool_cache_entries", "early_outputs", "early_output_bytes"):
@@ -1129,6 +1163,7 @@ def test_key():
             error = server.refused(401, "invalid_api_key", None, request(WEATHER), headers=headers)
             assert error["type"] == "authentication_error", error
             server.refused(401, "invalid_api_key", None, None, path="/metrics", headers=headers, method="GET")
+            server.refused(401, "invalid_api_key", None, [], path="/cache-tool-output/r", headers=headers)
         headers = {**JSON_TYPE, "Authorization": "Bearer secret"}
         assert server.ask("POST", "/v1/chat/completions", request(WEATHER), headers)[0] == 200
     with Server(TOOLDECODE_API_KEY="secret") as server:

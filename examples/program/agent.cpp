@@ -8,7 +8,6 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <sstream>
 #include <stdexcept>
@@ -31,6 +30,7 @@
 #include <program/chat_client.hpp>
 #include <program/command_tool.hpp>
 #include <program/commands.hpp>
+#include <program/engine_cluster.hpp>
 #include <program/files.hpp>
 #include <program/json.hpp>
 #include <program/mcp_server.hpp>
@@ -43,7 +43,7 @@ namespace {
 namespace td = tooldecode;
 
 struct AgentOptions {
-  std::string url   = "http://127.0.0.1:8080/v1";
+  std::vector<std::string> urls{"http://127.0.0.1:8080/v1"};
   std::string model = "tiny";
   std::string api_key;
   std::string tools;
@@ -52,8 +52,13 @@ struct AgentOptions {
   double latency = 0.5;
   std::vector<std::string> allowed;
   std::vector<std::string> speculators{"embedded"};
-  bool gate               = false;
-  bool engine_cache       = false;
+  bool gate         = false;
+  bool engine_cache = false;
+  double tool_wait  = 0;
+  std::string session;
+  std::size_t retries     = RetryOptions{}.retries;
+  double connect_timeout  = 5;
+  double silence_timeout  = 600;
   std::size_t turns       = 4;
   double timeout          = 30;
   float temperature       = 0;
@@ -70,13 +75,16 @@ std::string hexadecimal(std::uint64_t number) {
   return text.str();
 }
 
-// The tools of the documents and of the servers, and where the engine is told of their outputs
-// before it asks.
+std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(1000 * seconds));
+}
+
+// The tools of the documents and of the servers.
 class AgentTools {
  public:
-  AgentTools(const AgentOptions& options, const ChatClient& main) : options_(options), main_(main) {
-    const std::chrono::milliseconds patience(static_cast<std::int64_t>(1000 * options.timeout));
-    Json documents = Json::array();
+  explicit AgentTools(const AgentOptions& options) : options_(options) {
+    const std::chrono::milliseconds patience = milliseconds(options.timeout);
+    Json documents                           = Json::array();
     if (options.mcp.empty() || !options.tools.empty()) {
       const std::string path =
           options.tools.empty() ? example_data("tools.json").string() : options.tools;
@@ -97,44 +105,8 @@ class AgentTools {
 
   [[nodiscard]] const td::ToolSet& tools() const noexcept { return tools_; }
 
-  // The response that outputs are announced for from now on.
-  void announce_for(std::string response_id) {
-    const std::lock_guard lock(mutex_);
-    response_id_ = std::move(response_id);
-  }
-
-  td::ToolResult operator()(const td::ToolCall& call, const std::stop_token& stop) {
-    const td::ToolResult result = run(call, stop);
-    std::string id;
-    {
-      const std::lock_guard lock(mutex_);
-      id = response_id_;
-    }
-    if (!id.empty() && result.status == td::ToolStatus::ok) {
-      // The engine asks for what it has not been told: an error costs time, and no more.
-      std::string error;
-      try {
-        main_.cache_output(id, call, result.output, 60);
-      } catch (const std::exception& thrown) {
-        error = thrown.what();
-      }
-      const std::lock_guard lock(mutex_);
-      if (error.empty()) {
-        ++announced_.told;
-      } else if (announced_.errors++ == 0) {
-        announced_.first_error = std::move(error);
-      }
-    }
-    return result;
-  }
-
-  [[nodiscard]] AnnouncementCounts announced() {
-    const std::lock_guard lock(mutex_);
-    return announced_;
-  }
-
- private:
-  [[nodiscard]] td::ToolResult run(const td::ToolCall& call, const std::stop_token& stop) const {
+  [[nodiscard]] td::ToolResult operator()(const td::ToolCall& call,
+                                          const std::stop_token& stop) const {
     const auto server = servers_.find(call.name);
     if (server != servers_.end()) return (*server->second)(call, stop);
     if (!options_.command.empty()) return CommandTool{options_.command}(call, stop);
@@ -146,13 +118,10 @@ class AgentTools {
     return {td::ToolStatus::ok, call.name + " is done"};
   }
 
+ private:
   const AgentOptions& options_;
-  const ChatClient& main_;
   td::ToolSet tools_;
   std::map<std::string, std::shared_ptr<McpServer>> servers_;  // by their tools' names
-  std::mutex mutex_;
-  std::string response_id_;
-  AnnouncementCounts announced_;
 };
 
 // A speculator under the name that its errors are told with.
@@ -202,6 +171,7 @@ std::vector<td::ClientModel<Json>> make_speculators(const AgentOptions& options,
           request["temperature"] = temperature;
           request["seed"]        = seed;
           request.erase("response_id");  // the main model's
+          request.erase("tool_wait");
           ChatReply reply = client->complete(std::move(request), std::move(stop));
           return td::Reply{std::move(reply.text), std::move(reply.calls)};
         }));
@@ -214,13 +184,20 @@ void run_agent(const AgentOptions& options) {
   if (const char* variable = std::getenv("OPENAI_API_KEY"); key.empty() && variable != nullptr) {
     key = variable;
   }
-  const ChatClient main(options.url, options.model, key);
-  AgentTools runtime(options, main);
+  std::random_device entropy;
+  const std::string session =
+      options.session.empty() ? "agent-" + hexadecimal(std::uint64_t{entropy()} << 32 | entropy())
+                              : options.session;
+  std::vector<ChatClient> clients;
+  for (const std::string& url : options.urls) {
+    clients.emplace_back(
+        url, options.model, key,
+        Patience{milliseconds(options.connect_timeout), milliseconds(options.silence_timeout)});
+  }
+  EngineCluster engines(std::move(clients), session, {.retries = options.retries});
+  const AgentTools runtime(options);
   const td::ToolSet& tools = runtime.tools();
-  td::ToolExecutor executor{
-      std::ref(runtime),
-      tools,
-      {.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * options.timeout))}};
+  td::ToolExecutor executor{std::cref(runtime), tools, {.timeout = milliseconds(options.timeout)}};
   td::SpeculationGate gate;
   td::ClientOptions client{
       .policy = td::SpeculationPolicy{tools, td::PolicyOptions{.allowed = options.allowed}}};
@@ -230,15 +207,40 @@ void run_agent(const AgentOptions& options) {
       gate.observe(tool, seen);
     };
   }
-  Json message;
-  const auto ask = [&](const Json& body, std::stop_token stop) {
-    ChatReply reply = main.complete(body, std::move(stop));
-    message         = std::move(reply.message);
-    return td::Reply{std::move(reply.text), std::move(reply.calls)};
-  };
-  auto speculators = make_speculators(options, tools, key);
-  AgentReport report(speculators.size());
-  td::ClientSpeculator<Json> speculate{{ask, std::move(speculators)}, executor, client};
+  ChatReply last;
+  td::ClientModels<Json> models{.speculators = make_speculators(options, tools, key)};
+  if (options.engine_cache) {
+    models.main = [&](const Json& body, const std::stop_token& stop,
+                      const td::Residence<Json>& residence) {
+      const StreamListener listener{
+          .on_id =
+              [&, begun = false](const std::string&) mutable {
+                if (std::exchange(begun, true)) residence.began_anew();
+              },
+          .on_cached =
+              [&](const Json& messages, const std::vector<td::ToolCall>& calls) {
+                Json next = body;
+                for (const Json& message : messages) next["messages"].push_back(message);
+                residence.went_on(std::move(next), calls);
+              },
+          .on_pending = residence.waits_for};
+      last = engines.follow(body, listener, stop);
+      return td::Reply{last.text, last.calls};
+    };
+    models.submit = [&](const Json& body, const td::ToolCall& call, const td::ToolResult& result,
+                        const std::stop_token& stop) {
+      constexpr double keep_alive = 60;
+      return engines.cache_output(body.at("response_id"), call, output_text(result), keep_alive,
+                                  stop);
+    };
+  } else {
+    models.main = [&](const Json& body, const std::stop_token& stop) {
+      last = engines.complete(body, stop);
+      return td::Reply{last.text, last.calls};
+    };
+  }
+  AgentReport report(models.speculators.size());
+  td::ClientSpeculator<Json> speculate{std::move(models), executor, client};
 
   Json functions = Json::array();  // in OpenAI's form, whatever the documents have
   for (const td::Tool& tool : tools) {
@@ -253,35 +255,26 @@ void run_agent(const AgentOptions& options) {
             {"temperature", options.temperature},
             {"seed", options.seed},
             {"max_tokens", options.max}};
-  std::random_device entropy;
-  const std::string session = "agent-" + hexadecimal(std::uint64_t{entropy()} << 32 | entropy());
   for (std::size_t turn = 0; turn < options.turns; ++turn) {
-    if (options.engine_cache) {
-      body["response_id"] = session + '.' + std::to_string(turn);
-      runtime.announce_for(body["response_id"]);
-    }
+    if (options.engine_cache) body["response_id"] = session + '.' + std::to_string(turn);
+    if (options.engine_cache && options.tool_wait > 0) body["tool_wait"] = options.tool_wait;
     const td::ClientTurn done = speculate(body);
-    report.add(done, message);
+    report.add(done, last.message);
     if (!options.json) report.print_turn(std::cout);
-    body["messages"].push_back(message);
+    for (const Json& message : last.messages) body["messages"].push_back(message);
     if (done.reply.calls.empty()) break;
     for (std::size_t i = 0; i < done.results.size(); ++i) {
-      const td::ToolResult& result = done.results[i];
-      const std::string output =
-          result.status == td::ToolStatus::ok
-              ? result.output
-              : "error: " + std::string(name(result.status)) + ": " + result.output;
       body["messages"].push_back({{"role", "tool"},
-                                  {"tool_call_id", message["tool_calls"][i]["id"]},
-                                  {"content", output}});
+                                  {"tool_call_id", last.message["tool_calls"][i]["id"]},
+                                  {"content", output_text(done.results[i])}});
     }
   }
   if (options.json) {
-    std::cout
-        << report.json(runtime.announced()).dump(2, ' ', false, Json::error_handler_t::replace)
-        << '\n';
+    std::cout << report.json(speculate.submissions(), engines.counts(), body["messages"])
+                     .dump(2, ' ', false, Json::error_handler_t::replace)
+              << '\n';
   } else {
-    report.print_summary(std::cout, runtime.announced());
+    report.print_summary(std::cout, speculate.submissions(), engines.counts());
   }
 }
 
@@ -293,7 +286,11 @@ void add_agent(CLI::App& app) {
       "agent",
       "Ask an OpenAI-compatible server, such as `tooldecode serve`, and run early the tools that "
       "it is going to call; ends with an account of what ran early and was of use");
-  sub->add_option("--url", options->url, "of the server, with the version: http://HOST:PORT/v1")
+  sub->add_option(
+         "--base-url,--url", options->urls,
+         "of the server, with the version: http://HOST:PORT/v1; given several times, servers "
+         "of one model, of which another is asked where one fails")
+      ->allow_extra_args(false)
       ->capture_default_str();
   sub->add_option("--model", options->model, "the server's model")->capture_default_str();
   sub->add_option("--api-key", options->api_key, "or in the variable OPENAI_API_KEY");
@@ -324,6 +321,22 @@ void add_agent(CLI::App& app) {
   sub->add_flag("--gate", options->gate, "guess only where that has been shown to pay");
   sub->add_flag("--engine-cache", options->engine_cache,
                 "tell the server's tool cache what guessed calls returned");
+  sub->add_option("--tool-wait", options->tool_wait,
+                  "seconds that the server keeps a call's place for outputs that it lacks; 0: it "
+                  "replies with the call")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  sub->add_option("--session", options->session,
+                  "a name that keeps the requests at one of several servers; none: a random one");
+  sub->add_option("--retries", options->retries, "of a request whose server fails")
+      ->capture_default_str();
+  sub->add_option("--connect-timeout", options->connect_timeout, "seconds for a connection")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->capture_default_str();
+  sub->add_option("--silence-timeout", options->silence_timeout,
+                  "seconds in which a server that answers says nothing")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->capture_default_str();
   sub->add_option("--turns", options->turns, "most answers of the model")->capture_default_str();
   sub->add_option("--timeout", options->timeout, "seconds for one tool call")
       ->check(CLI::Range(0.001, 86400.0))

@@ -2,35 +2,39 @@
 /// What an agent's turns and its speculators did, for people and for machines.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <iomanip>
+#include <optional>
 #include <ostream>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include <tooldecode/execute/client_speculator.hpp>
+#include <tooldecode/execute/client_turn.hpp>
 #include <tooldecode/execute/performance_model.hpp>
 #include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_submitter.hpp>
 
+#include <program/cluster_counts.hpp>
 #include <program/fields.hpp>
 #include <program/json.hpp>
 
 namespace program {
-
-/// What came of telling an engine's tool cache of outputs.
-struct AnnouncementCounts {
-  std::size_t told   = 0;
-  std::size_t errors = 0;
-  std::string first_error{};
-};
 
 /// Seconds with their unit.
 inline std::string seconds_text(tooldecode::Seconds time) {
   std::ostringstream text;
   text << std::fixed << std::setprecision(3) << time.count() << " s";
   return text.str();
+}
+
+/// What the next request, and the engine, read of a result.
+inline std::string output_text(const tooldecode::ToolResult& result) {
+  if (result.status == tooldecode::ToolStatus::ok) return result.output;
+  return "error: " + std::string(name(result.status)) + ": " + result.output;
 }
 
 /// Collects the turns of a run.
@@ -44,16 +48,26 @@ class AgentReport {
     messages_.push_back(message);
     total_ += turn.counts;
     time_ += turn.generation + turn.tools;
+    saved_ += turn.saved;
   }
 
-  [[nodiscard]] Json json(const AnnouncementCounts& announced) const {
+  [[nodiscard]] Json json(const tooldecode::SubmissionCounts& announced,
+                          const ClusterCounts& engines, const Json& messages) const {
     Json turns = Json::array();
     for (std::size_t i = 0; i < turns_.size(); ++i) turns.push_back(turn_json(i));
     Json all           = counts_json(total_);
     all["speculators"] = speculators_;
     return {{"turns", turns},
+            {"messages", messages},
             {"seconds", time_.count()},
+            {"saved_seconds", saved_.count()},
             {"speculation", all},
+            {"engines",
+             {{"requests", engines.requests},
+              {"retries", engines.retries},
+              {"moved", engines.moved},
+              {"retold", engines.retold},
+              {"first_failure", text_or_null(engines.first_failure)}}},
             {"engine_cache",
              {{"told", announced.told},
               {"used", used_},
@@ -79,28 +93,36 @@ class AgentReport {
     }
     if (!turn.reply.calls.empty()) {
       out << "  tools   " << seconds_text(turn.tools) << " after the call; " << turn.counts.hits
-          << " of " << turn.reply.calls.size() << " had been started early\n";
+          << " of " << turn.counts.hits + turn.counts.misses << " had been started early\n";
     }
+    print_timeline(out);
   }
 
   /// All turns: what ran early, and what of it was of use.
-  void print_summary(std::ostream& out, const AnnouncementCounts& announced) const {
+  void print_summary(std::ostream& out, const tooldecode::SubmissionCounts& announced,
+                     const ClusterCounts& engines) const {
     out << turns_.size() << " turns in " << seconds_text(time_) << '\n';
+    if (engines.retries > 0) {
+      out << "Engines failed: " << engines.retries << " requests were asked again, "
+          << engines.moved << " of another engine, which was told " << engines.retold
+          << " outputs anew;\nthe first failure: " << engines.first_failure << '\n';
+    }
     if (speculators_ == 0) {
       out << "Nothing was guessed: there is no speculator\n";
       return;
     }
-    const std::size_t calls = total_.hits + total_.misses;
-    out << "\nSpeculation: " << total_.hits << " of " << calls
-        << " calls ran before the model had asked for them\n";
-    constexpr std::array columns{"guessed", "ran early", "hits", "misses",
-                                 "wasted",  "errors",    "late"};
+    const std::size_t early = total_.hits + total_.residents;
+    out << "\nSpeculation: " << early << " of " << early + total_.misses
+        << " calls ran before the model had asked for them, which saved " << seconds_text(saved_)
+        << " of tools' time\n";
+    constexpr std::array columns{"guessed", "ran early", "hits",   "in engine",
+                                 "misses",  "wasted",    "errors", "late"};
     out << "   turn";
     for (const char* column : columns) out << "  " << column;
     out << '\n';
     const auto row = [&](const std::string& head, const tooldecode::SpeculationCounts& counts) {
-      const std::array values{counts.proposed, counts.started, counts.hits, counts.misses,
-                              counts.wasted,   counts.errors,  counts.late};
+      const std::array values{counts.proposed, counts.started, counts.hits,   counts.residents,
+                              counts.misses,   counts.wasted,  counts.errors, counts.late};
       out << std::setw(7) << head;
       for (std::size_t i = 0; i < columns.size(); ++i) {
         out << std::setw(static_cast<int>(2 + std::string(columns[i]).size())) << values[i];
@@ -112,7 +134,7 @@ class AgentReport {
     if (total_.errors > 0) out << "The first error: " << total_.first_error << '\n';
     if (announced.told + announced.errors > 0) {
       out << "The engine was told of " << announced.told << " outputs and read " << used_
-          << " by itself, which count as wasted above where the reply does not ask for them again";
+          << " by itself";
       if (announced.errors > 0) {
         out << ";\nit would not hear of " << announced.errors << ": " << announced.first_error;
       }
@@ -121,19 +143,49 @@ class AgentReport {
   }
 
  private:
+  // The last turn's model and tools, one line each, from its begin to its end.
+  void print_timeline(std::ostream& out) const {
+    using tooldecode::Seconds;
+    const tooldecode::ClientTurn& turn = turns_.back();
+    if (turn.runs.empty()) return;
+    Seconds end = turn.generation + turn.tools;
+    for (const tooldecode::ToolRun& run : turn.runs) {
+      if (run.begin) end = std::max(end, *run.begin + run.time);
+    }
+    const auto line = [&](std::string_view head, Seconds begin, Seconds time,
+                          const std::string& what) {
+      constexpr double width = 40;
+      const double scale     = end > Seconds::zero() ? width / end.count() : 0;
+      const auto first       = static_cast<std::size_t>(begin.count() * scale);
+      const auto last        = static_cast<std::size_t>((begin + time).count() * scale);
+      std::string bar(static_cast<std::size_t>(width) + 1, ' ');
+      for (std::size_t i = first; i <= last && i < bar.size(); ++i) bar[i] = '=';
+      out << "  " << std::left << std::setw(8) << head << std::right << " |" << bar << "| "
+          << seconds_text(begin) << " to " << seconds_text(begin + time) << what << '\n';
+    };
+    line("model", Seconds::zero(), turn.generation, "");
+    for (const tooldecode::ToolRun& run : turn.runs) {
+      const std::string call = "  " + run.call.name + ' ' + json_text(run.call.arguments);
+      if (run.begin) {
+        line(name(run.fate), *run.begin, run.time, call);
+      } else {
+        out << "  " << name(run.fate) << ", never begun" << call << '\n';
+      }
+    }
+    if (turn.saved > Seconds::zero()) {
+      out << "  saved   " << seconds_text(turn.saved) << '\n';
+    }
+  }
+
   static Json text_or_null(const std::string& text) {
     return text.empty() ? Json(nullptr) : Json(text);
   }
   static Json counts_json(const tooldecode::SpeculationCounts& counts) {
-    return {{"proposed", counts.proposed},
-            {"started", counts.started},
-            {"hits", counts.hits},
-            {"misses", counts.misses},
-            {"wasted", counts.wasted},
-            {"cancelled", counts.cancelled},
-            {"errors", counts.errors},
-            {"late", counts.late},
-            {"first_error", text_or_null(counts.first_error)}};
+    return {{"proposed", counts.proposed},   {"started", counts.started},
+            {"hits", counts.hits},           {"residents", counts.residents},
+            {"misses", counts.misses},       {"wasted", counts.wasted},
+            {"cancelled", counts.cancelled}, {"errors", counts.errors},
+            {"late", counts.late},           {"first_error", text_or_null(counts.first_error)}};
   }
   [[nodiscard]] Json turn_json(std::size_t number) const {
     const tooldecode::ClientTurn& turn = turns_[number];
@@ -141,8 +193,23 @@ class AgentReport {
     for (const tooldecode::ToolResult& result : turn.results) {
       results.push_back({{"status", name(result.status)}, {"output", result.output}});
     }
+    const auto seconds_or_null = [](const std::optional<tooldecode::Seconds>& time) {
+      return time ? Json(time->count()) : Json(nullptr);
+    };
+    Json runs = Json::array();
+    for (const tooldecode::ToolRun& run : turn.runs) {
+      runs.push_back({{"name", run.call.name},
+                      {"arguments", run.call.arguments},
+                      {"fate", name(run.fate)},
+                      {"status", name(run.status)},
+                      {"begin", seconds_or_null(run.begin)},
+                      {"asked", seconds_or_null(run.asked)},
+                      {"seconds", run.time.count()}});
+    }
     Json told{{"message", messages_[number]},
               {"results", results},
+              {"runs", runs},
+              {"saved_seconds", turn.saved.count()},
               {"generation_seconds", turn.generation.count()},
               {"tools_seconds", turn.tools.count()}};
     told.update(counts_json(turn.counts));
@@ -154,6 +221,7 @@ class AgentReport {
   std::vector<Json> messages_;
   tooldecode::SpeculationCounts total_;
   tooldecode::Seconds time_{};
+  tooldecode::Seconds saved_{};
   std::size_t used_ = 0;  // outputs that the engine had
 };
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -77,6 +78,11 @@ class ChildProcess {
       has_ended_        = ended == child_ || (ended < 0 && errno != EINTR);
     }
     return status_;
+  }
+  /// The same; a stop kills it and what it started.
+  [[nodiscard]] int wait(const std::stop_token& stop) noexcept {
+    const std::stop_callback killing(stop, [this] { kill_all(); });
+    return wait();
   }
 
  private:

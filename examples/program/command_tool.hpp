@@ -24,8 +24,9 @@
 namespace program {
 
 /// Runs `sh -c COMMAND` per call: the call is JSON on its standard input, `{"name", "arguments"}`,
-/// and its standard output is the result. Another exit status than 0 is a failure. Where a stop is
-/// asked for, the command and what it started are killed.
+/// and its standard output is the result. Another exit status than 0 is a failure, and so is more
+/// output than anybody reads. Then, and where a stop is asked for, the command and what it started
+/// are killed.
 class CommandTool {
  public:
   explicit CommandTool(std::string command) : command_(std::move(command)) {}
@@ -35,28 +36,32 @@ class CommandTool {
     using tooldecode::ToolStatus;
     const Json input{{"name", call.name}, {"arguments", call.arguments}};
     std::string output;
-    bool stopped = false;
-    int status   = 0;
+    int status = 0;
     try {
       ChildProcess child(command_);
-      stopped = exchange(child, json_text(input) + '\n', output, stop);
-      if (stopped) child.kill_all();
-      status = child.wait();
+      exchange(child, json_text(input) + '\n', output, stop);
+      if (output.size() > max_output) child.kill_all();
+      status = child.wait(stop);
     } catch (const std::system_error& error) {
       return {ToolStatus::failed, error.what()};
     }
-    if (stopped) return {ToolStatus::cancelled, "the command was stopped"};
+    if (output.size() > max_output) {
+      return {ToolStatus::failed,
+              "the command wrote more than " + std::to_string(max_output) + " bytes"};
+    }
+    if (stop.stop_requested()) return {ToolStatus::cancelled, "the command was stopped"};
     if (!output.empty() && output.back() == '\n') output.pop_back();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {ToolStatus::ok, output};
     return {ToolStatus::failed, how_it_ended(status) + (output.empty() ? "" : ": " + output)};
   }
 
  private:
-  // Writes the input and reads the output until it ends; true where a stop came first.
-  static bool exchange(ChildProcess& child, std::string_view input, std::string& output,
+  static constexpr std::size_t max_output = std::size_t{16} << 20;
+
+  // Writes the input and reads the output until it ends or is too long, or a stop is asked for.
+  static void exchange(ChildProcess& child, std::string_view input, std::string& output,
                        const std::stop_token& stop) {
-    bool stopped = false;
-    for (bool open = true; open && !stopped;) {
+    for (bool open = true; open && !stop.stop_requested();) {
       std::array<pollfd, 2> ready{pollfd{child.output(), POLLIN, 0},
                                   pollfd{child.input(), POLLOUT, 0}};
       poll(ready.data(), input.empty() ? 1 : 2, 10);
@@ -71,12 +76,10 @@ class CommandTool {
         std::array<char, 4096> part{};
         const ssize_t count = read(child.output(), part.data(), part.size());
         if (count > 0) output.append(part.data(), static_cast<std::size_t>(count));
-        open = count > 0;
+        open = count > 0 && output.size() <= max_output;
       }
-      stopped = stop.stop_requested();
     }
     child.close_input();
-    return stopped;
   }
 
   std::string command_;

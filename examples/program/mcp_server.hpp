@@ -21,6 +21,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/execute/tool_result.hpp>
 #include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/version.hpp>
 
 #include <poll.h>
@@ -227,7 +228,11 @@ class McpServer {
   // One line of the server's.
   void take(std::string_view line) {
     if (line.find_first_not_of(" \t\r") == line.npos) return;
-    Json message = Json::parse(line, nullptr, false);
+    Json message;
+    try {
+      message = tooldecode::tools::parse_json(line);
+    } catch (const tooldecode::Error&) {  // said below, as of any other that is no message
+    }
     if (!message.is_object() || message.value("jsonrpc", Json()) != "2.0") {
       constexpr std::size_t shown = 80;
       const std::lock_guard lock(mutex_);

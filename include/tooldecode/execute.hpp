@@ -6,7 +6,9 @@
 #pragma once
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/execute/client_models.hpp>
 #include <tooldecode/execute/client_speculator.hpp>
+#include <tooldecode/execute/client_turn.hpp>
 #include <tooldecode/execute/engine_speculator.hpp>
 #include <tooldecode/execute/performance_model.hpp>
 #include <tooldecode/execute/speculation_gate.hpp>
@@ -15,6 +17,7 @@
 #include <tooldecode/execute/tool_executor.hpp>
 #include <tooldecode/execute/tool_result.hpp>
 #include <tooldecode/execute/tool_runtime.hpp>
+#include <tooldecode/execute/tool_submitter.hpp>
 #include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/tools/classify.hpp>
 #include <tooldecode/tools/tool_call.hpp>

@@ -334,23 +334,6 @@ TEST_CASE("speculators that throw are counted, and what the first of them says i
   }
 }
 
-TEST_CASE("counts of turns add up, and the first error stays the first") {
-  SpeculationCounts total;
-  total += {.proposed = 1, .hits = 1};
-  total += {.misses = 2, .errors = 1, .late = 3, .first_error = "one"};
-  total +=
-      {.proposed = 1, .started = 1, .wasted = 1, .cancelled = 1, .errors = 2, .first_error = "two"};
-  CHECK(total.proposed == 2);
-  CHECK(total.started == 1);
-  CHECK(total.hits == 1);
-  CHECK(total.misses == 2);
-  CHECK(total.wasted == 1);
-  CHECK(total.cancelled == 1);
-  CHECK(total.errors == 3);
-  CHECK(total.late == 3);
-  CHECK(total.first_error == "one");
-}
-
 TEST_CASE("no turn waits for a slow speculator, which is asked to stop") {
   Flag entered, asked, open;
   std::atomic<int> guesses = 0;
@@ -395,6 +378,266 @@ TEST_CASE("a turn that is asked to stop begins no tool") {
   Speculator speculator({main}, executor);
   CHECK(outputs(speculator(0, source.get_token())) == Texts{"cancelled", "cancelled"});
   CHECK(runs == 0);
+}
+
+namespace {
+
+// A cache as an engine has it, and what came into it.
+struct EngineCache {
+  std::mutex mutex{};
+  std::condition_variable changed{};
+  std::vector<std::pair<int, std::string>> entries{};  // the request; the call and its result
+
+  void put(int request, const ToolCall& c, const ToolResult& result) {
+    const std::lock_guard lock(mutex);
+    entries.emplace_back(request, c.name + std::to_string(key_of(c)) + "=" + result.output);
+    changed.notify_all();
+  }
+  void wait_for(const std::string& entry) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] {
+      return std::any_of(entries.begin(), entries.end(),
+                         [&](const auto& known) { return known.second == entry; });
+    });
+  }
+};
+
+ToolSubmission<int> submission(EngineCache& cache) {
+  return
+      [&cache](const int& request, const ToolCall& c, const ToolResult& result, std::stop_token) {
+        cache.put(request, c, result);
+        return true;
+      };
+}
+
+ToolResult answer(const ToolCall& c, std::stop_token) {
+  if (c.name == "fail") return {ToolStatus::failed, "failure"};
+  return {ToolStatus::ok, std::to_string(key_of(c))};
+}
+
+}  // namespace
+
+TEST_CASE("an engine that goes on over guessed calls is told of those of each of its turns") {
+  EngineCache cache;
+  ToolExecutor executor(answer, documents());
+  // A speculator that knows what comes: of context n the call n.
+  const auto guess = [](const int& context, std::stop_token) {
+    return Reply{"", {call("fail", context), call("get", context)}};
+  };
+  const auto main = [&](const int& context, std::stop_token, const Residence<int>& residence) {
+    for (int turn = context; turn < context + 3; ++turn) {
+      cache.wait_for("get" + std::to_string(turn) + "=" + std::to_string(turn));
+      residence.went_on(turn + 1, {call("get", turn)});
+    }
+    return Reply{"done", {call("get", 5), call("put", 9)}};
+  };
+  Speculator speculator({main, {guess}, submission(cache)}, executor,
+                        {SpeculationPolicy(documents())});
+  const ClientTurn turn = speculator(5);
+  CHECK(turn.reply.text == "done");
+  CHECK(outputs(turn) == Texts{"5", "9"});
+  CHECK(turn.counts.residents == 3);
+  CHECK(turn.counts.hits == 1);  // the reply's call that an earlier turn's speculators had guessed
+  CHECK(turn.counts.misses == 1);
+  CHECK(turn.counts.proposed >= 6);
+  for (const auto& [request, entry] : cache.entries) {
+    CHECK(request == 5);            // they are all of one request
+    CHECK(entry.find("get") == 0);  // and none is a guess that failed, or has effects
+  }
+  const SubmissionCounts told = speculator.submissions();
+  CHECK(told.told == cache.entries.size());
+  CHECK(told.errors == 0);
+  std::map<RunFate, int> fates;
+  for (const ToolRun& run : turn.runs) ++fates[run.fate];
+  CHECK(fates[RunFate::resident] == 2);
+  CHECK(fates[RunFate::hit] == 1);
+  CHECK(fates[RunFate::miss] == 1);
+  CHECK(fates[RunFate::wasted] >= 3);
+  CHECK(turn.counts.wasted == static_cast<std::size_t>(fates[RunFate::wasted]));
+}
+
+TEST_CASE("an engine that waits for results gets them, of guessed calls and of others") {
+  EngineCache cache;
+  Flag guessed;
+  ToolExecutor executor(
+      [&](const ToolCall& c, std::stop_token stop) {
+        if (c.name == "fail" && key_of(c) == 1) guessed.raise();
+        return answer(c, stop);
+      },
+      documents());
+  bool waits = false, has_effects_waits = true, cannot_be_written_waits = true;
+  const auto main = [&](const int&, std::stop_token, const Residence<int>& residence) {
+    guessed.wait();
+    const std::vector<ToolCall> calls{call("fail", 1), call("get", 2), call("get", 2)};
+    waits                   = residence.waits_for(calls);
+    has_effects_waits       = residence.waits_for({call("get", 3), call("put", 1)});
+    cannot_be_written_waits = residence.waits_for({{"get", Json{{"a", "\xff"}}}});
+    cache.wait_for("fail1=failure");
+    cache.wait_for("get2=2");
+    residence.went_on(1, calls);
+    return Reply{"", {}};
+  };
+  std::map<std::string, Observation> seen;
+  Speculator speculator({main, {says({call("fail", 1)})}, submission(cache)}, executor,
+                        {.policy  = SpeculationPolicy(documents()),
+                         .observe = [&](std::string_view tool, const Observation& o) {
+                           seen[std::string(tool)] = o;
+                         }});
+  const ClientTurn turn = speculator(0);
+  CHECK(waits);
+  CHECK_FALSE(has_effects_waits);
+  CHECK_FALSE(cannot_be_written_waits);
+  CHECK(turn.counts.hits == 1);
+  CHECK(turn.counts.misses == 2);
+  CHECK(turn.counts.residents == 0);
+  CHECK(turn.counts.wasted == 0);
+  CHECK(cache.entries.size() == 2);
+  CHECK(speculator.submissions().told == 2);
+  CHECK(turn.runs.size() == 2);
+  CHECK(seen["fail"].predicted_right == true);
+  CHECK(seen["get"].predicted_right == false);
+  CHECK(seen["get"].tool.has_value());
+}
+
+TEST_CASE("a reply that begins anew counts once, and what was guessed for it is of use again") {
+  EngineCache cache;
+  std::atomic<int> runs = 0;
+  ToolExecutor executor(
+      [&](const ToolCall& c, std::stop_token stop) {
+        ++runs;
+        return answer(c, stop);
+      },
+      documents());
+  const auto guess = [](const int& context, std::stop_token) {
+    return Reply{"", {call("get", context)}};
+  };
+  const auto main = [&](const int&, std::stop_token, const Residence<int>& residence) {
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      residence.began_anew();
+      for (int turn = 0; turn < 2; ++turn) {
+        cache.wait_for("get" + std::to_string(turn) + "=" + std::to_string(turn));
+        residence.went_on(turn + 1, {call("get", turn)});
+      }
+    }
+    return Reply{"", {call("get", 1)}};
+  };
+  Speculator speculator({main, {guess}, submission(cache)}, executor,
+                        {SpeculationPolicy(documents())});
+  const ClientTurn turn = speculator(0);
+  CHECK(outputs(turn) == Texts{"1"});
+  CHECK(turn.counts.residents == 2);
+  CHECK(turn.counts.hits == 1);
+  CHECK(turn.counts.misses == 0);
+  CHECK(runs <= 3);  // that of context 2 may be under way
+}
+
+TEST_CASE("no engine has a cache where nothing is submitted") {
+  ToolExecutor executor(answer, documents());
+  bool waits      = true;
+  const auto main = [&](const int&, std::stop_token, const Residence<int>& residence) {
+    waits = residence.waits_for({call("get", 1)});
+    return Reply{"", {call("get", 1)}};
+  };
+  Speculator speculator({main}, executor, {SpeculationPolicy(documents())});
+  CHECK(outputs(speculator(0)) == Texts{"1"});
+  CHECK_FALSE(waits);
+  CHECK(speculator.submissions().told == 0);
+}
+
+TEST_CASE("a submission that fails is counted, and changes no answer") {
+  Flag failed;
+  ToolExecutor executor(answer, documents());
+  const auto refuses = [&](const int&, const ToolCall&, const ToolResult&,
+                           std::stop_token) -> bool {
+    failed.raise();
+    throw std::runtime_error("status 404");
+  };
+  const auto main = [&](const int&, std::stop_token) {
+    failed.wait();
+    return Reply{"", {call("get", 1)}};
+  };
+  Speculator speculator({main, {says({call("get", 1)})}, refuses}, executor,
+                        {SpeculationPolicy(documents())});
+  CHECK(outputs(speculator(0)) == Texts{"1"});
+  const SubmissionCounts counts = speculator.submissions();
+  CHECK(counts.told == 0);
+  CHECK(counts.errors == 1);
+  CHECK(counts.first_error == "status 404");
+}
+
+TEST_CASE("a slow submission holds up no turn, and the destructor asks it to stop") {
+  Flag entered, stopped;
+  ToolExecutor executor(answer, documents());
+  const auto slow = [&](const int&, const ToolCall&, const ToolResult&, std::stop_token stop) {
+    entered.raise();
+    block_until(stop);
+    stopped.raise();
+    return false;
+  };
+  const auto main = [&](const int&, std::stop_token) {
+    entered.wait();
+    return Reply{"", {call("get", 1)}};
+  };
+  {
+    Speculator speculator({main, {says({call("get", 1)})}, slow}, executor,
+                          {SpeculationPolicy(documents())});
+    CHECK(outputs(speculator(0)) == Texts{"1"});
+  }
+  stopped.wait();
+}
+
+TEST_CASE("a turn that is stopped stops the speculators of the engine's later turns") {
+  ToolExecutor executor(answer, documents());
+  std::stop_source source;
+  Flag second;
+  const auto guess = [&](const int& context, std::stop_token stop) {
+    if (context == 1) {
+      second.raise();
+      block_until(stop);
+    }
+    return Reply{};
+  };
+  const auto main = [&](const int&, std::stop_token, const Residence<int>& residence) {
+    residence.went_on(1, {});
+    second.wait();
+    source.request_stop();
+    return Reply{"", {call("get", 1)}};
+  };
+  Speculator speculator({main, {guess}}, executor);
+  CHECK(outputs(speculator(0, source.get_token())) == Texts{"cancelled"});
+}
+
+TEST_CASE("a run's times are the turn's, and what it had behind it when it was called is saved") {
+  Flag begun;
+  ToolExecutor executor(
+      [&](const ToolCall& c, std::stop_token) {
+        begun.raise();
+        std::this_thread::sleep_for(20ms);
+        return std::to_string(key_of(c));
+      },
+      documents());
+  const auto main = [&](const int& context, std::stop_token) {
+    begun.wait();
+    std::this_thread::sleep_for(10ms);
+    return Reply{"", {call("get", context)}};
+  };
+  Speculator speculator({main, {says({call("get", 1)})}}, executor,
+                        {SpeculationPolicy(documents())});
+  const ClientTurn hit = speculator(1);
+  REQUIRE(hit.runs.size() == 1);
+  const ToolRun& run = hit.runs[0];
+  CHECK(run.fate == RunFate::hit);
+  CHECK(run.status == ToolStatus::ok);
+  CHECK(run.call == call("get", 1));
+  REQUIRE(run.begin);
+  REQUIRE(run.asked);
+  CHECK(*run.begin < *run.asked);
+  CHECK(run.time >= Seconds(0.02));
+  CHECK(hit.saved >= Seconds(0.01));
+  CHECK(hit.saved <= run.time);
+  const ClientTurn miss = speculator(2);
+  CHECK(miss.saved == Seconds::zero());
+  CHECK(miss.runs.size() >= 1);
 }
 
 TEST_CASE("generators that are empty") {

@@ -253,6 +253,53 @@ TEST_CASE("a call's time is that between its begin and its result") {
   gate.open();
 }
 
+TEST_CASE("who listens is told of the result, whatever it is and whenever it is there") {
+  Gate gate;
+  std::mutex mutex;
+  std::vector<std::string> told;
+  const auto listener = [&](const std::string& who) {
+    return [&, who](const ToolResult& result) {
+      const std::lock_guard lock(mutex);
+      told.push_back(who + " " + std::string(name(result.status)) + " " + result.output);
+    };
+  };
+  {
+    ToolExecutor executor(
+        [&](const ToolCall& c, std::stop_token) {
+          gate.pass();
+          return c.name;
+        },
+        {}, {.threads = 2, .tool_timeouts = {{"slow", 1ms}}});
+    {
+      Execution first = executor.start(call(1)), second = executor.start(call(1));
+      CHECK_FALSE(first.begin());
+      first.on_result(listener("a"));
+      second.on_result(listener("b"));
+      gate.wait_for(1);
+      gate.open();
+      CHECK(first.get().output == "f");
+      REQUIRE(first.begin());
+      CHECK(*first.begin() <= std::chrono::steady_clock::now());
+      gate.wait_for(0);
+      second.on_result(listener("c"));
+    }
+    {
+      Execution slow = executor.start(call(2, "slow"));
+      slow.on_result(listener("d"));
+      CHECK(slow.get().status == ToolStatus::timed_out);
+    }
+    {
+      Execution dropped = executor.start(call(3));
+      dropped.on_result(listener("e"));
+    }
+    gate.open(2);
+  }
+  std::sort(told.begin(), told.end());
+  CHECK(told == std::vector<std::string>{"a ok f", "b ok f", "c ok f",
+                                         "d timed_out no result within 1 ms",
+                                         "e cancelled the call was cancelled"});
+}
+
 TEST_CASE("what does not fit into the queue fails, and does not run") {
   Gate gate;
   std::atomic<int> runs = 0;

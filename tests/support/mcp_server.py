@@ -3,10 +3,12 @@
     python tests/support/mcp_server.py DOCUMENTS [MODE]
 
 DOCUMENTS is a file of tools in MCP's form. MODE: works (the output is the call's sorted arguments), fails, errs, dies,
-hangs, rubbish, silent, exits, endless.
+hangs, rubbish, silent, exits, endless, deaf (it reads no more), odd (no result as MCP has it), deep (JSON that nobody
+reads), flood (a line without an end).
 """
 import json
 import sys
+import time
 
 
 def say(message):
@@ -47,6 +49,16 @@ def main():
             print("Traceback: \udcff".encode("utf-8", "surrogateescape").decode("latin-1"), flush=True)
             print('{"jsonrpc": "2.0", "id": "x"', flush=True)
             print("[]", flush=True)
+        elif method == "tools/call" and mode == "odd":
+            say({**reply, "result": 3})
+        elif method == "tools/call" and mode == "deep":
+            print('{"jsonrpc": "2.0", "id": %d, "result": {"content": %s}}'
+                  % (message["id"], "[" * 100_000 + "]" * 100_000), flush=True)
+        elif method == "tools/call" and mode == "flood":
+            while True:
+                sys.stdout.write("x" * 65536)
+        if method == "tools/list" and mode == "deaf" and "nextCursor" not in more:
+            time.sleep(3600)
 
 
 if __name__ == "__main__":

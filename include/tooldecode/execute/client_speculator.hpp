@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <concepts>
 #include <condition_variable>
@@ -14,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -22,33 +24,17 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/execute/client_models.hpp>
+#include <tooldecode/execute/client_turn.hpp>
 #include <tooldecode/execute/performance_model.hpp>
 #include <tooldecode/execute/speculation_gate.hpp>
 #include <tooldecode/execute/speculation_policy.hpp>
 #include <tooldecode/execute/tool_executor.hpp>
 #include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_submitter.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode {
-
-/// What a model says in one turn.
-struct Reply {
-  std::string text{};
-  std::vector<ToolCall> calls{};
-};
-
-/// Anything that replies to a context: a model in the process, an endpoint, a table. It may throw,
-/// and ought to end early where the stop token asks for it.
-template <class Context>
-using ClientModel = std::function<Reply(const Context&, std::stop_token)>;
-
-/// The model whose replies count, and those that guess them; each guesses on a thread of its own.
-/// Several that are one model ought to sample, each with a seed of its own: equal guesses are one.
-template <class Context>
-struct ClientModels {
-  ClientModel<Context> main;
-  std::vector<ClientModel<Context>> speculators{};  // [λ]
-};
 
 /// What may be speculated on. A SpeculationGate fits the hooks; without them every eligible call
 /// that the budget allows is started.
@@ -61,43 +47,6 @@ struct ClientOptions {
   std::function<void(std::string_view tool, const Observation& seen)> observe{};
 };
 
-/// What speculation did in a turn, or in several. Calls that were started were hit or wasted; calls
-/// of a reply were hits or misses; speculators said something, threw, or were too late.
-struct SpeculationCounts {
-  std::size_t proposed  = 0;  ///< different calls, in time
-  std::size_t started   = 0;
-  std::size_t hits      = 0;  ///< calls of the reply that a started one answered
-  std::size_t misses    = 0;  ///< the other calls of the reply that were run
-  std::size_t wasted    = 0;  ///< started for nothing
-  std::size_t cancelled = 0;  ///< those of them that had not come to their end
-  std::size_t errors    = 0;  ///< speculators that threw, in time
-  std::size_t late      = 0;  ///< speculators that had not come to their end by the reply
-  std::string first_error{};  ///< what the first that threw had to say
-
-  /// Adds what came later.
-  SpeculationCounts& operator+=(const SpeculationCounts& other) {
-    proposed += other.proposed;
-    started += other.started;
-    hits += other.hits;
-    misses += other.misses;
-    wasted += other.wasted;
-    cancelled += other.cancelled;
-    if (errors == 0) first_error = other.first_error;
-    errors += other.errors;
-    late += other.late;
-    return *this;
-  }
-};
-
-/// A turn: the main model's reply and what came of its calls.
-struct ClientTurn {
-  Reply reply{};
-  std::vector<ToolResult> results{};  ///< one per call, in the order of the calls
-  SpeculationCounts counts{};
-  Seconds generation{};  ///< until the reply
-  Seconds tools{};       ///< from the reply until the last result
-};
-
 /// Runs main model and speculators at once; the first speculator to propose a call starts it, where
 /// the policy lets it, and the main model's call finds it running or done.
 ///
@@ -108,14 +57,20 @@ struct ClientTurn {
 /// is there no speculator is waited for, and each call that was started in vain is cancelled. A
 /// turn that is asked to stop begins no further tool; its calls without a result are `cancelled`.
 ///
+/// Where results are submitted, those of started calls go to the engine's cache as soon as they are
+/// there. An engine that goes on over a call begins a turn within the turn: the speculators guess
+/// again, and what they start is submitted for the same context. It is told nothing of calls with
+/// effects, which end the reply, nor of guesses that failed.
+///
 /// \par Shapes      λ speculators; one result per call of the reply
 /// \par Complexity  a turn: a copy of the context, and O(proposals + calls) beside the others' work
-/// \par Threads     one turn at a time. λ threads, joined by the destructor, which waits for
-///                  speculators that do not heed their stop token
+/// \par Threads     one turn at a time. λ threads, and one that submits, joined by the destructor,
+///                  which waits for speculators that do not heed their stop token
 /// \par Errors      Error{invalid_option} from the constructor for a generator that is empty; a
 ///                  turn throws what the main model and `observe` throw. What speculators throw, or
-///                  the functions that say whether their calls may start, is counted, with its text
-/// \par Source      Nichols et al., arXiv:2512.15834, Algorithm 2
+///                  the functions that say whether their calls may start, or that submit, is
+///                  counted, with its text
+/// \par Source      Nichols et al., arXiv:2512.15834, Algorithms 2 and 4
 template <class Context>
 class ClientSpeculator {
  public:
@@ -133,119 +88,266 @@ class ClientSpeculator {
     for (const auto& speculator : generators_.speculators) {
       threads_.emplace_back([this, &speculator](std::stop_token quit) { serve(speculator, quit); });
     }
+    if (!generators_.submit) return;
+    submitter_.emplace(generators_.submit);
   }
 
   /// One turn.
   [[nodiscard]] ClientTurn operator()(const Context& context, std::stop_token stop = {}) {
-    const auto turn = std::make_shared<Turn>(context, options_.policy.budget());
-    const std::stop_callback forward(stop, [&] { turn->stop.request_stop(); });
-    {
-      const std::lock_guard lock(mutex_);
-      turn->serial = ++serial_;
-      turn_        = turn;
-    }
-    opened_.notify_all();
+    const auto turn = std::make_shared<Turn>(context);
+    const std::stop_callback forward(stop, [&] { stop_stage(); });
+    std::shared_ptr<Stage> stage = open(turn, turn->context, turn->begin, stop);
+    const Residence<Context> residence{
+        .went_on =
+            [&](Context next, const std::vector<ToolCall>& calls) {
+              close(*stage);
+              count_residents(*turn, calls, Clock::now() - stage->begin);
+              stage =
+                  open(turn, std::make_shared<const Context>(std::move(next)), Clock::now(), stop);
+            },
+        .waits_for = [&](const std::vector<ToolCall>& calls) { return run_for(turn, calls); },
+        .began_anew =
+            [&] {
+              if (stage->context == turn->context) return;
+              close(*stage);
+              forget_residents(*turn);
+              stage = open(turn, turn->context, Clock::now(), stop);
+            }};
     ClientTurn result;
     try {
-      result.reply = generators_.main(context, stop);
+      result.reply = generators_.main(context, stop, residence);
     } catch (...) {
-      static_cast<void>(close(*turn));
+      close(*stage);
+      static_cast<void>(close(*turn, result));
       throw;
     }
-    result.generation   = Clock::now() - turn->begin;
-    Proposals proposals = close(*turn);
-    result.counts       = turn->counts;
-    run(result, proposals, stop);
+    close(*stage);
+    const auto end      = Clock::now();
+    result.generation   = end - turn->begin;
+    Proposals proposals = close(*turn, result);
+    run(result, *turn, proposals, end - stage->begin, stop);
     result.tools = Clock::now() - turn->begin - result.generation;
     return result;
+  }
+
+  /// What has been submitted so far; waits for what is under way.
+  [[nodiscard]] SubmissionCounts submissions() const {
+    return submitter_ ? submitter_->counts() : SubmissionCounts{};
   }
 
  private:
   using Clock = std::chrono::steady_clock;
 
   struct Proposal {
-    std::string tool;
-    Seconds time{};
+    ToolCall call{};
+    bool is_guess = false;                 // else the engine waits for it
+    Seconds time{};                        // of the guess, since its stage began
     std::optional<Execution> execution{};  // where it was started
+    std::optional<RunFate> fate{};         // where the engine has asked for it
+    std::optional<Seconds> asked{};        // when it waited for it
   };
   using Proposals = std::map<std::string, Proposal>;  // by key
 
   // What the threads of a turn share; a slow speculator may hold it longer than the turn lasts.
   struct Turn {
-    Turn(const Context& from, SpeculationBudget of) : context(from), budget(std::move(of)) {}
+    explicit Turn(const Context& from) : context(std::make_shared<const Context>(from)) {}
 
-    const Context context;
-    const Clock::time_point begin = Clock::now();
-    std::size_t serial            = 0;
+    const std::shared_ptr<const Context> context;
+    const Clock::time_point begin                    = Clock::now();
+    const std::shared_ptr<std::atomic<bool>> is_over = std::make_shared<std::atomic<bool>>(false);
+    std::mutex mutex;  // guards what follows, and what changes of its stages
+    Proposals proposals;
+    SpeculationCounts counts;
+    Seconds saved{};
+    std::vector<std::pair<std::string, Observation>> observed;  // of the engine's turns
+  };
+  // A turn of the model; a Turn has several where its engine goes on over calls.
+  struct Stage {
+    Stage(std::shared_ptr<Turn> in, std::shared_ptr<const Context> from, Clock::time_point since,
+          SpeculationBudget of)
+        : turn(std::move(in)), context(std::move(from)), begin(since), budget(std::move(of)) {}
+
+    const std::shared_ptr<Turn> turn;
+    const std::shared_ptr<const Context> context;
+    const Clock::time_point begin;
+    std::size_t serial = 0;
     std::stop_source stop;
-    std::mutex mutex;  // guards what follows
     bool is_closed = false;
     SpeculationBudget budget;
-    Proposals proposals;
     std::size_t ended = 0;  // speculators, errors included
-    SpeculationCounts counts;
   };
-
   void serve(const ClientModel<Context>& speculator, std::stop_token quit) {
     for (std::size_t last = 0;;) {
-      std::shared_ptr<Turn> turn;
+      std::shared_ptr<Stage> stage;
       {
         std::unique_lock lock(mutex_);
-        opened_.wait(lock, quit, [&] { return turn_ && turn_->serial != last; });
+        opened_.wait(lock, quit, [&] { return stage_ && stage_->serial != last; });
         if (quit.stop_requested()) return;
-        turn = turn_;
+        stage = stage_;
       }
-      last = turn->serial;
+      last = stage->serial;
       try {
-        const Reply guess = speculator(turn->context, turn->stop.get_token());
-        for (const ToolCall& call : guess.calls) propose(*turn, call);
-        end(*turn, std::nullopt);
+        const Reply guess = speculator(*stage->context, stage->stop.get_token());
+        for (const ToolCall& call : guess.calls) propose(*stage, call);
+        end(*stage, std::nullopt);
       } catch (const std::exception& error) {
-        end(*turn, error.what());
+        end(*stage, error.what());
       } catch (...) {
-        end(*turn, "it threw what is no std::exception");
+        end(*stage, "it threw what is no std::exception");
       }
     }
   }
 
   // A speculator has come to its end. One that the reply has stopped may well throw: it is late.
-  static void end(Turn& turn, const std::optional<std::string>& error) {
-    const std::lock_guard lock(turn.mutex);
-    if (turn.is_closed) return;
-    ++turn.ended;
-    if (error && turn.counts.errors++ == 0) turn.counts.first_error = *error;
+  static void end(Stage& stage, const std::optional<std::string>& error) {
+    SpeculationCounts& counts = stage.turn->counts;
+    const std::lock_guard lock(stage.turn->mutex);
+    if (stage.is_closed) return;
+    ++stage.ended;
+    if (error && counts.errors++ == 0) counts.first_error = *error;
   }
 
-  void propose(Turn& turn, const ToolCall& call) {
+  void propose(Stage& stage, const ToolCall& call) {
     const std::string key = executor_->key(call);
+    Turn& turn            = *stage.turn;
     const std::lock_guard lock(turn.mutex);
-    if (turn.is_closed) return;
+    if (stage.is_closed) return;
     const auto [place, fresh] = turn.proposals.try_emplace(key);
     if (!fresh) return;
     Proposal& proposal = place->second;
-    proposal           = {call.name, Clock::now() - turn.begin};
+    proposal           = {.call = call, .is_guess = true, .time = Clock::now() - stage.begin};
     ++turn.counts.proposed;
     if (!options_.policy.is_eligible(call.name)) return;
     if (options_.expects_gain && !options_.expects_gain(call.name)) return;
-    if (!turn.budget.take(call)) return;
+    if (!stage.budget.take(call)) return;
     proposal.execution = executor_->try_start(call);
-    if (proposal.execution) ++turn.counts.started;
+    if (!proposal.execution) return;
+    ++turn.counts.started;
+    submit(stage.turn, proposal,
+           [](const ToolResult& result) { return result.status == ToolStatus::ok; });
   }
 
-  // Ends the speculation of a turn.
-  Proposals close(Turn& turn) {
+  // Submits a result once it is there, and where it is to be told.
+  template <class IsTold>
+  void submit(const std::shared_ptr<Turn>& turn, const Proposal& proposal, IsTold is_told) {
+    if (!submitter_) return;
+    proposal.execution->on_result([outbox = submitter_->outbox(), turn, call = proposal.call,
+                                   is_told](const ToolResult& result) {
+      if (is_told(result)) outbox->put({turn->context, call, result, turn->is_over});
+    });
+  }
+
+  // The engine waits for results. Whether it will have them: it would take the result of a call
+  // with effects for that of the next one like it.
+  bool run_for(const std::shared_ptr<Turn>& turn, const std::vector<ToolCall>& calls) {
+    if (!submitter_) return false;
+    std::vector<std::string> keys;
+    for (const ToolCall& call : calls) {
+      if (has_effects(call)) return false;
+      try {
+        keys.push_back(executor_->key(call));
+      } catch (const Error&) {
+        return false;
+      }
+    }
+    const std::lock_guard lock(turn->mutex);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      Proposal& proposal = turn->proposals[keys[i]];
+      if (proposal.asked) continue;  // by an equal call
+      proposal.asked   = Clock::now() - turn->begin;
+      const bool early = proposal.execution.has_value();
+      const bool lost  = early && proposal.execution->is_done();
+      proposal.fate    = early ? RunFate::hit : RunFate::miss;
+      proposal.call    = calls[i];
+      if (!early) proposal.execution = executor_->start(calls[i]);
+      submit(turn, proposal, [told = early && !lost](const ToolResult& result) {
+        return result.status != ToolStatus::cancelled && !(told && result.status == ToolStatus::ok);
+      });
+    }
+    return true;
+  }
+
+  // The engine has gone on over calls.
+  void count_residents(Turn& turn, const std::vector<ToolCall>& calls, Seconds generation) {
+    const std::vector<std::string> keys = keys_of(calls);
+    const Seconds now                   = Clock::now() - turn.begin;
+    std::vector<ToolRun> runs;
+    const std::lock_guard lock(turn.mutex);
+    std::map<std::string, RunFate> fates;  // equal calls share one
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const auto found = turn.proposals.find(keys[i]);
+      Proposal* known  = found == turn.proposals.end() ? nullptr : &found->second;
+      const auto [fate, fresh] =
+          fates.try_emplace(keys[i], known && known->asked ? *known->fate : RunFate::resident);
+      ++(fate->second == RunFate::hit    ? turn.counts.hits
+         : fate->second == RunFate::miss ? turn.counts.misses
+                                         : turn.counts.residents);
+      if (!fresh) continue;
+      Observation seen{.generation = generation};
+      if (known && known->execution) {
+        known->fate = fate->second;
+        runs.push_back(record(turn, *known, known->asked.value_or(now)));
+        seen.tool = runs.back().time;
+        known->asked.reset();  // it may be asked for again
+      }
+      if (!generators_.speculators.empty()) {
+        seen.predicted_right = known && known->is_guess;
+        seen.speculation = *seen.predicted_right ? std::min(known->time, generation) : generation;
+      }
+      turn.observed.emplace_back(calls[i].name, seen);
+    }
+    turn.saved += saved_time(runs);
+  }
+
+  // The engine's turns do not count; what was started for them may be of use again.
+  static void forget_residents(Turn& turn) {
+    const std::lock_guard lock(turn.mutex);
+    turn.counts.hits = turn.counts.residents = turn.counts.misses = 0;
+    turn.saved                                                    = {};
+    turn.observed.clear();
+  }
+
+  std::shared_ptr<Stage> open(const std::shared_ptr<Turn>& turn,
+                              std::shared_ptr<const Context> context, Clock::time_point since,
+                              const std::stop_token& stop) {
+    auto stage = std::make_shared<Stage>(turn, std::move(context), since, options_.policy.budget());
     {
       const std::lock_guard lock(mutex_);
-      turn_.reset();
+      stage->serial = ++serial_;
+      stage_        = stage;
     }
-    Proposals proposals;
+    opened_.notify_all();
+    if (stop.stop_requested()) stage->stop.request_stop();
+    return stage;
+  }
+  void stop_stage() {
+    std::unique_lock lock(mutex_);
+    const auto stage = stage_;
+    lock.unlock();
+    if (stage) stage->stop.request_stop();
+  }
+
+  // Ends the speculation of a stage.
+  void close(Stage& stage) {
     {
-      const std::lock_guard lock(turn.mutex);
-      turn.is_closed   = true;
-      turn.counts.late = threads_.size() - turn.ended;
-      proposals.swap(turn.proposals);
+      const std::lock_guard lock(mutex_);
+      stage_.reset();
     }
-    turn.stop.request_stop();
+    {
+      const std::lock_guard lock(stage.turn->mutex);
+      stage.is_closed = true;
+      stage.turn->counts.late += threads_.size() - stage.ended;
+    }
+    stage.stop.request_stop();
+  }
+  // Ends submission, too.
+  static Proposals close(Turn& turn, ClientTurn& result) {
+    Proposals proposals;
+    const std::lock_guard lock(turn.mutex);
+    *turn.is_over = true;
+    proposals.swap(turn.proposals);
+    result.counts = std::move(turn.counts);
+    result.saved  = turn.saved;
     return proposals;
   }
 
@@ -262,90 +364,111 @@ class ClientSpeculator {
     return keys;
   }
 
-  struct Run {
-    Execution execution;
-    bool is_hit;
-  };
-
   bool has_effects(const ToolCall& call) const { return !options_.policy.is_eligible(call.name); }
 
-  Run begin(const ToolCall& call, Proposals& proposals, const std::string& key) {
-    if (const auto found = proposals.find(key); found != proposals.end()) {
-      if (auto early = std::exchange(found->second.execution, {})) return {*std::move(early), true};
-    }
-    return {has_effects(call) ? executor_->start_unshared(call) : executor_->start(call), false};
+  static ToolRun record(const Turn& turn, const Proposal& of, std::optional<Seconds> asked) {
+    const Execution& execution = *of.execution;
+    ToolRun run{.call = of.call, .fate = of.fate.value_or(RunFate::wasted), .asked = asked};
+    if (execution.is_done()) run.status = execution.result().get().status;
+    if (const auto begin = execution.begin()) run.begin = *begin - turn.begin;
+    run.time = execution.time();
+    return run;
   }
 
-  void run(ClientTurn& turn, Proposals& proposals, const std::stop_token& stop) {
-    const std::vector<ToolCall>& calls  = turn.reply.calls;
+  // A call of the reply, which may have been started.
+  Proposal begin(const ToolCall& call, Proposals& proposals, const std::string& key) {
+    Proposal run{.call = call, .fate = RunFate::miss};
+    if (const auto found = proposals.find(key); found != proposals.end()) {
+      run.execution = std::exchange(found->second.execution, {});
+      if (run.execution) run.fate = RunFate::hit;
+    }
+    if (!run.execution) {
+      run.execution = has_effects(call) ? executor_->start_unshared(call) : executor_->start(call);
+    }
+    return run;
+  }
+
+  void run(ClientTurn& result, const Turn& turn, Proposals& proposals, Seconds generation,
+           const std::stop_token& stop) {
+    const std::vector<ToolCall>& calls  = result.reply.calls;
     const std::vector<std::string> keys = keys_of(calls);
     // What was begun before the first effect cannot know of it.
     std::size_t pure = 0;
     while (pure < calls.size() && !has_effects(calls[pure])) ++pure;
-    waste_others(proposals, {keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(pure)},
-                 turn.counts);
+    waste_others(proposals, {keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(pure)}, turn,
+                 result);
 
-    turn.results.assign(calls.size(), {ToolStatus::cancelled, "the turn was stopped"});
+    result.results.assign(calls.size(), {ToolStatus::cancelled, "the turn was stopped"});
     std::vector<Seconds> times(calls.size());
     for (std::size_t first = 0; first < calls.size() && !stop.stop_requested();) {
       std::size_t last = first + 1;
       if (!has_effects(calls[first])) {
         while (last < calls.size() && !has_effects(calls[last])) ++last;
       }
-      std::map<std::string_view, Run> runs;  // equal calls side by side are one
+      const Seconds asked = Clock::now() - turn.begin;
+      std::map<std::string_view, Proposal> runs;  // equal calls side by side are one
       for (std::size_t i = first; i < last; ++i) {
         auto run = runs.find(keys[i]);
         if (run == runs.end())
           run = runs.emplace(keys[i], begin(calls[i], proposals, keys[i])).first;
-        ++(run->second.is_hit ? turn.counts.hits : turn.counts.misses);
+        ++(run->second.fate == RunFate::hit ? result.counts.hits : result.counts.misses);
       }
       for (; first < last; ++first) {
-        Execution& execution = runs.at(keys[first]).execution;
-        turn.results[first]  = execution.get(stop);
-        times[first]         = execution.time();
+        Execution& execution  = *runs.at(keys[first]).execution;
+        result.results[first] = execution.get(stop);
+        times[first]          = execution.time();
       }
+      const std::size_t before = result.runs.size();
+      for (const auto& [key, run] : runs) result.runs.push_back(record(turn, run, asked));
+      result.saved += saved_time(std::span(result.runs).subspan(before));
     }
-    waste_others(proposals, {}, turn.counts);
-    if (options_.observe) observe(turn, proposals, keys, times);
+    waste_others(proposals, {}, turn, result);
+    if (options_.observe) observe(result, turn, proposals, keys, times, generation);
   }
 
   static void waste_others(Proposals& proposals, const std::set<std::string>& wanted,
-                           SpeculationCounts& counts) {
+                           const Turn& turn, ClientTurn& result) {
     for (auto& [key, proposal] : proposals) {
       if (!proposal.execution || wanted.contains(key)) continue;
-      ++counts.wasted;
-      if (!proposal.execution->is_done()) ++counts.cancelled;
+      const bool was_done = proposal.execution->is_done();
+      if (!proposal.fate) ++result.counts.wasted;
+      if (!proposal.fate && !was_done) ++result.counts.cancelled;
+      proposal.execution->release();
+      result.runs.push_back(record(turn, proposal, {}));
       proposal.execution.reset();
     }
   }
 
   // A tool was predicted right where all its calls were proposed.
-  void observe(const ClientTurn& turn, const Proposals& proposals,
-               const std::vector<std::string>& keys, const std::vector<Seconds>& times) const {
+  void observe(const ClientTurn& result, const Turn& turn, const Proposals& proposals,
+               const std::vector<std::string>& keys, const std::vector<Seconds>& times,
+               Seconds generation) const {
+    for (const auto& [tool, of] : turn.observed) options_.observe(tool, of);
     std::map<std::string_view, Observation> seen;
     const bool predicts = !generators_.speculators.empty();
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      Observation& of     = seen[turn.reply.calls[i].name];
+      Observation& of     = seen[result.reply.calls[i].name];
       const auto proposal = proposals.find(keys[i]);
-      const bool right    = proposal != proposals.end();
-      const Seconds time  = right ? proposal->second.time : turn.generation;
+      const bool right    = proposal != proposals.end() && proposal->second.is_guess;
+      const Seconds time  = right ? proposal->second.time : generation;
       if (predicts) {
         of.predicted_right = of.predicted_right.value_or(true) && right;
         of.speculation     = std::max(of.speculation.value_or(Seconds::zero()), time);
       }
-      if (turn.results[i].status != ToolStatus::cancelled) {
+      if (result.results[i].status != ToolStatus::cancelled) {
         of.tool = std::max(of.tool.value_or(Seconds::zero()), times[i]);
       }
     }
     for (const auto& [key, proposal] : proposals) {
-      const auto [place, fresh] = seen.try_emplace(proposal.tool);
+      if (proposal.fate) continue;  // the engine's, and observed
+      const auto [place, fresh] = seen.try_emplace(proposal.call.name);
       if (!fresh) continue;
       place->second.predicted_right = false;
       place->second.speculation     = proposal.time;
     }
     for (auto& [tool, of] : seen) {
-      of.generation = turn.generation;
-      if (of.speculation) of.speculation = std::min(*of.speculation, turn.generation);
+      of.generation = generation;
+      if (of.speculation) of.speculation = std::min(*of.speculation, generation);
       options_.observe(tool, of);
     }
   }
@@ -355,8 +478,9 @@ class ClientSpeculator {
   const ClientOptions options_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable_any opened_;
-  std::shared_ptr<Turn> turn_;  // none between turns
+  std::shared_ptr<Stage> stage_;  // none between turns
   std::size_t serial_ = 0;
+  std::optional<ToolSubmitter<Context>> submitter_{};  // none where nothing is submitted
   std::vector<std::jthread> threads_;
 };
 

@@ -52,13 +52,14 @@ struct ToolTask {
   std::shared_future<ToolResult> result = promise.get_future().share();
   std::stop_source stop{};
   std::chrono::milliseconds timeout{};
-  // Guarded by the pool's mutex; `time` is read by those who have seen the result, too.
+  // Guarded by the pool's mutex; `begin` and `time` are read by those who have seen the result, too.
   bool has_left       = false;  // the runtime has come back
   bool is_done        = false;
   std::size_t holders = 1;
   std::optional<Clock::time_point> begin{};
   Clock::time_point deadline{};
   Clock::duration time{};
+  std::vector<std::function<void(const ToolResult&)>> listeners{};
 
   void finish(ToolResult value) {
     is_done = true;
@@ -120,6 +121,15 @@ class ToolPool : public std::enable_shared_from_this<ToolPool> {
     if (!settle(task, {ToolStatus::cancelled, "the call was cancelled"})) return;
     lock.unlock();
     task->stop.request_stop();
+    tell(task);
+  }
+
+  void listen(const Task& task, std::function<void(const ToolResult&)> listener) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!task->is_done) return task->listeners.push_back(std::move(listener));
+    }
+    listener(task->result.get());
   }
 
   // False where the stop came first.
@@ -163,7 +173,7 @@ class ToolPool : public std::enable_shared_from_this<ToolPool> {
       }
       if (!late.empty()) {
         lock.unlock();
-        for (const Task& task : late) task->stop.request_stop();
+        for (const Task& task : late) task->stop.request_stop(), tell(task);
         lock.lock();
       } else if (next == Clock::time_point::max()) {
         timer_.wait(lock);
@@ -183,7 +193,7 @@ class ToolPool : public std::enable_shared_from_this<ToolPool> {
     work_.notify_all();
     timer_.notify_all();
     lock.unlock();
-    for (const Task& task : live) task->stop.request_stop();
+    for (const Task& task : live) task->stop.request_stop(), tell(task);
   }
 
  private:
@@ -229,11 +239,24 @@ class ToolPool : public std::enable_shared_from_this<ToolPool> {
   }
 
   void leave(const Task& task, ToolResult result) {
-    const std::lock_guard lock(mutex_);
-    if (std::exchange(task->has_left, true)) return;
-    settle(task, std::move(result));
-    inside_.erase(task->key);
-    work_.notify_all();
+    {
+      const std::lock_guard lock(mutex_);
+      if (std::exchange(task->has_left, true)) return;
+      settle(task, std::move(result));
+      inside_.erase(task->key);
+      work_.notify_all();
+    }
+    tell(task);
+  }
+
+  // Once a result is there, by whoever brought it, without the lock.
+  void tell(const Task& task) {
+    std::vector<std::function<void(const ToolResult&)>> listeners;
+    {
+      const std::lock_guard lock(mutex_);
+      listeners.swap(task->listeners);
+    }
+    for (const auto& listener : listeners) listener(task->result.get());
   }
 
   // False where there is a result already.
@@ -250,7 +273,7 @@ class ToolPool : public std::enable_shared_from_this<ToolPool> {
 
   AnyToolRuntime runtime_;
   ExecutorOptions options_;
-  std::mutex mutex_;  // guards what follows; no runtime and no stop callback runs under it
+  std::mutex mutex_;  // guards what follows; nobody else's function runs under it
   std::condition_variable work_, timer_;
   std::condition_variable_any done_;
   bool closing_ = false;
@@ -289,6 +312,16 @@ class Execution {
   /// How long the tool ran; zero while it runs, and where it never began.
   [[nodiscard]] std::chrono::steady_clock::duration time() const {
     return is_done() ? task_->time : std::chrono::steady_clock::duration::zero();
+  }
+  /// When the tool began, known once there is a result; none where it never did.
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> begin() const {
+    return is_done() ? task_->begin : std::nullopt;
+  }
+  /// Has a function told of the result, whatever it is: on the thread that brings it, or at once
+  /// where it is there. It must be quick, and not throw.
+  void on_result(std::function<void(const ToolResult&)> listener) const {
+    if (const auto pool = pool_.lock()) return pool->listen(task_, std::move(listener));
+    if (is_done()) listener(task_->result.get());
   }
   /// Waits for the result; `cancelled`, and released, where the stop is asked for first. After a
   /// release it does not wait.

@@ -1,0 +1,123 @@
+/// \file
+/// ToolSubmitter: tells an engine's cache of results, beside whatever else a client does.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+
+namespace tooldecode {
+
+/// Puts what a call returns into the tool cache of the engine that replies to a context; false where
+/// the reply came first. It may throw, and ought to end early where the stop token asks for it.
+template <class Context>
+using ToolSubmission =
+    std::function<bool(const Context&, const ToolCall&, const ToolResult&, std::stop_token)>;
+
+/// What results were told to an engine's cache.
+struct SubmissionCounts {
+  std::size_t told   = 0;
+  std::size_t errors = 0;  ///< submissions that threw
+  std::string first_error{};
+};
+
+/// Submits results one after the other, on a thread of its own: who has one does not wait for the
+/// network. One whose reply has come meanwhile is not submitted.
+///
+/// \par Complexity  put O(1)
+/// \par Threads     every member may run concurrently; the destructor asks the submission that is
+///                  under way to stop, waits for it, and leaves out the others
+/// \par Errors      none: what submissions throw is counted, with its text
+/// \par Source      Nichols et al., arXiv:2512.15834, Algorithm 4, SubmitToolCache
+template <class Context>
+class ToolSubmitter {
+ public:
+  /// A result, and the reply that it is for.
+  struct Letter {
+    std::shared_ptr<const Context> context;
+    ToolCall call;
+    ToolResult result;
+    std::shared_ptr<const std::atomic<bool>> is_over;  ///< the reply has come
+  };
+  /// Where results are put; those who have it may outlive the submitter.
+  class Outbox {
+   public:
+    void put(Letter letter) {
+      const std::lock_guard lock(mutex_);
+      letters_.push_back(std::move(letter));
+      changed_.notify_all();
+    }
+
+   private:
+    friend class ToolSubmitter;
+    std::mutex mutex_;  // guards what follows
+    std::condition_variable_any changed_;
+    std::deque<Letter> letters_;
+    bool is_busy_ = false;
+    SubmissionCounts counts_;
+  };
+
+  explicit ToolSubmitter(ToolSubmission<Context> submit)
+      : submit_(std::move(submit)),
+        thread_([this](const std::stop_token& quit) { deliver(quit); }) {}
+
+  [[nodiscard]] const std::shared_ptr<Outbox>& outbox() const noexcept { return outbox_; }
+  /// What has been submitted so far; waits for what is under way.
+  [[nodiscard]] SubmissionCounts counts() const {
+    std::unique_lock lock(outbox_->mutex_);
+    outbox_->changed_.wait(lock, [this] { return !outbox_->is_busy_; });
+    return outbox_->counts_;
+  }
+
+ private:
+  void deliver(const std::stop_token& quit) {
+    Outbox& box = *outbox_;
+    for (std::unique_lock lock(box.mutex_);;) {
+      box.changed_.wait(lock, quit, [&] { return !box.letters_.empty(); });
+      if (quit.stop_requested()) return;
+      const Letter letter = std::move(box.letters_.front());
+      box.letters_.pop_front();
+      if (*letter.is_over) continue;
+      box.is_busy_ = true;
+      lock.unlock();
+      std::optional<std::string> error;
+      const bool is_told = post(letter, quit, error);
+      lock.lock();
+      box.is_busy_             = false;
+      SubmissionCounts& counts = box.counts_;
+      if (is_told) ++counts.told;
+      if (error && counts.errors++ == 0) counts.first_error = *error;
+      box.changed_.notify_all();
+    }
+  }
+  bool post(const Letter& letter, const std::stop_token& quit,
+            std::optional<std::string>& error) const {
+    try {
+      return submit_(*letter.context, letter.call, letter.result, quit);
+    } catch (const std::exception& thrown) {
+      error = thrown.what();
+    } catch (...) {
+      error = "it threw what is no std::exception";
+    }
+    return false;
+  }
+
+  ToolSubmission<Context> submit_;
+  std::shared_ptr<Outbox> outbox_ = std::make_shared<Outbox>();
+  std::jthread thread_;
+};
+
+}  // namespace tooldecode

@@ -1,0 +1,39 @@
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <tooldecode/execute/client_models.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+TEST_CASE("a main model is a function of the context, with or without a residence") {
+  std::vector<std::string> told;
+  const Residence<int> residence{
+      .went_on    = [&](int next,
+                     const std::vector<ToolCall>&) { told.push_back(std::to_string(next)); },
+      .waits_for  = [&](const std::vector<ToolCall>& calls) { return calls.empty(); },
+      .began_anew = [&] { told.emplace_back("anew"); }};
+  const ClientModel<int> plain = [](const int& context, std::stop_token stop) {
+    return Reply{std::to_string(context) + (stop.stop_requested() ? " stopped" : "")};
+  };
+  std::stop_source source;
+  source.request_stop();
+  CHECK(MainModel<int>(plain)(3, source.get_token(), residence).text == "3 stopped");
+  const MainModel<int> engine = [](const int& context, std::stop_token,
+                                   const Residence<int>& tell) {
+    tell.went_on(context + 1, {});
+    tell.began_anew();
+    return Reply{tell.waits_for({}) ? "waits" : "ends"};
+  };
+  CHECK(engine(3, {}, residence).text == "waits");
+  CHECK(told == std::vector<std::string>{"4", "anew"});
+}
+
+TEST_CASE("a main model that is empty says so") {
+  CHECK_FALSE(MainModel<int>());
+  CHECK_FALSE(MainModel<int>(ClientModel<int>()));
+  CHECK_FALSE(ClientModels<int>().main);
+  CHECK(MainModel<int>(ClientModel<int>([](const int&, std::stop_token) { return Reply{}; })));
+}

@@ -1,0 +1,62 @@
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tooldecode/execute/client_turn.hpp>
+
+#include <support/catch.hpp>
+
+using namespace tooldecode;
+
+namespace {
+
+ToolRun run(std::optional<double> begin, std::optional<double> asked, double time) {
+  ToolRun made{.call = {"f"}, .time = Seconds(time)};
+  if (begin) made.begin = Seconds(*begin);
+  if (asked) made.asked = Seconds(*asked);
+  return made;
+}
+
+double saved(const std::vector<ToolRun>& runs) {
+  return saved_time(runs).count();
+}
+
+}  // namespace
+
+TEST_CASE("counts of turns add up, and the first error stays the first") {
+  SpeculationCounts total;
+  total += {.proposed = 1, .hits = 1};
+  total += {.residents = 4, .misses = 2, .errors = 1, .late = 3, .first_error = "one"};
+  total +=
+      {.proposed = 1, .started = 1, .wasted = 1, .cancelled = 1, .errors = 2, .first_error = "two"};
+  CHECK(total.proposed == 2);
+  CHECK(total.started == 1);
+  CHECK(total.hits == 1);
+  CHECK(total.residents == 4);
+  CHECK(total.misses == 2);
+  CHECK(total.wasted == 1);
+  CHECK(total.cancelled == 1);
+  CHECK(total.errors == 3);
+  CHECK(total.late == 3);
+  CHECK(total.first_error == "one");
+}
+
+TEST_CASE("what is saved is what runs had behind them when they were asked for") {
+  CHECK(saved({}) == 0);
+  CHECK(saved({run(1, 3, 5)}) == Approx(2));  // it had 2 of 5 behind it
+  CHECK(saved({run(1, 8, 5)}) == Approx(5));  // it was done
+  CHECK(saved({run(3, 3, 5)}) == Approx(0).margin(1e-12));
+  CHECK(saved({run(4, 3, 5)}) ==
+        Approx(0).margin(1e-12));  // begun behind the call: it waited for a thread
+  CHECK(saved({run({}, 3, 0), run(1, {}, 9)}) == 0);  // never begun; never asked for
+  // Of calls that run together the slowest counts, early or not.
+  CHECK(saved({run(1, 8, 5), run(8, 8, 4)}) == Approx(1));
+  CHECK(saved({run(1, 8, 5), run(8, 8, 6)}) == Approx(0).margin(1e-12));
+}
+
+TEST_CASE("each fate has a name of its own") {
+  CHECK(name(RunFate::hit) == "hit");
+  CHECK(name(RunFate::resident) == "resident");
+  CHECK(name(RunFate::miss) == "miss");
+  CHECK(name(RunFate::wasted) == "wasted");
+}
