@@ -27,6 +27,7 @@
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <program/agent_report.hpp>
+#include <program/agent_trace.hpp>
 #include <program/assistant.hpp>
 #include <program/chat_client.hpp>
 #include <program/command_tool.hpp>
@@ -36,6 +37,7 @@
 #include <program/mcp_server.hpp>
 #include <program/model_speculator.hpp>
 #include <program/models.hpp>
+#include <program/trace_file.hpp>
 
 namespace program {
 namespace {
@@ -61,7 +63,8 @@ struct AgentOptions {
   std::int64_t seed       = 1;
   std::size_t max         = 128;
   bool json               = false;
-  std::string question    = "Please tell me the weather in Oslo.";
+  std::vector<std::string> trace;
+  std::string question = "Please tell me the weather in Oslo.";
 };
 
 std::string hexadecimal(std::uint64_t number) {
@@ -215,10 +218,13 @@ void run_agent(const AgentOptions& options) {
     key = variable;
   }
   const ChatClient main(options.url, options.model, key);
+  AgentTrace trace(
+      options.trace,
+      {{"model", options.model}, {"url", options.url}, {"question", options.question}});
   AgentTools runtime(options, main);
   const td::ToolSet& tools = runtime.tools();
   td::ToolExecutor executor{
-      std::ref(runtime),
+      trace.tools(std::ref(runtime)),
       tools,
       {.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * options.timeout))}};
   td::SpeculationGate gate;
@@ -236,9 +242,10 @@ void run_agent(const AgentOptions& options) {
     message         = std::move(reply.message);
     return td::Reply{std::move(reply.text), std::move(reply.calls)};
   };
-  auto speculators = make_speculators(options, tools, key);
+  auto speculators = trace.speculators(make_speculators(options, tools, key));
   AgentReport report(speculators.size());
-  td::ClientSpeculator<Json> speculate{{ask, std::move(speculators)}, executor, client};
+  td::ClientSpeculator<Json> speculate{
+      {trace.model(ask), std::move(speculators)}, executor, client};
 
   Json functions = Json::array();  // in OpenAI's form, whatever the documents have
   for (const td::Tool& tool : tools) {
@@ -262,6 +269,7 @@ void run_agent(const AgentOptions& options) {
     }
     const td::ClientTurn done = speculate(body);
     report.add(done, message);
+    trace.add(done);
     if (!options.json) report.print_turn(std::cout);
     body["messages"].push_back(message);
     if (done.reply.calls.empty()) break;
@@ -276,6 +284,7 @@ void run_agent(const AgentOptions& options) {
                                   {"content", output}});
     }
   }
+  trace.write(report.json(runtime.announced()));
   if (options.json) {
     std::cout
         << report.json(runtime.announced()).dump(2, ' ', false, Json::error_handler_t::replace)
@@ -332,6 +341,7 @@ void add_agent(CLI::App& app) {
   sub->add_option("--seed", options->seed, "of the sampling noise")->capture_default_str();
   sub->add_option("--max-tokens", options->max, "of an answer")->capture_default_str();
   sub->add_flag("--json", options->json, "print one JSON object and nothing else");
+  add_trace_option(*sub, options->trace, "what ran when, and what of it was of use,");
   sub->add_option("question", options->question, "what to ask")->capture_default_str();
   sub->callback([options] { run_agent(*options); });
 }
