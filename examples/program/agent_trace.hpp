@@ -2,9 +2,10 @@
 /// AgentTrace: what of an agent ran when: its model, its speculators, its tools.
 #pragma once
 
-#include <chrono>
+#include <algorithm>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <stop_token>
 #include <string>
@@ -88,7 +89,10 @@ class AgentTrace {
     if (!file_.is_on()) return;
     for (auto& [key, value] : report.items()) file_.set(key, std::move(value));
     const std::lock_guard lock(mutex_);
-    for (const Tool& run : runs_) file_.add(span_of(run));
+    for (const Tool& run : runs_) spans_.push_back(span_of(run));
+    std::ranges::stable_sort(spans_, {}, &TimelineSpan::track);  // model, speculators, tools
+    for (TimelineSpan& span : spans_) file_.add(std::move(span));
+    spans_.clear();
     file_.write();
   }
 
@@ -111,7 +115,8 @@ class AgentTrace {
     const auto end = [&](const char* key, Json value) {
       span.end       = Clock::now();
       span.args[key] = std::move(value);
-      file_.add(std::move(span));
+      const std::lock_guard lock(mutex_);
+      spans_.push_back(std::move(span));
     };
     try {
       tooldecode::Reply reply = ask(body, std::move(stop));
@@ -148,6 +153,7 @@ class AgentTrace {
   bool is_writing_ = false;
   std::vector<std::vector<tooldecode::ToolCall>> turns_;  // the calls of each
   std::vector<Tool> runs_;
+  std::vector<TimelineSpan> spans_;  // of models
 };
 
 }  // namespace program

@@ -43,9 +43,8 @@ class AnswerTrace {
     auto last = trace.begin;
     for (const TokenTrace& token : told(output)) {
       const std::string_view bytes = vocabulary_->bytes(token.token);
-      Json entry{{"id", token.token},
-                 {"text", token.is_end ? readable(bytes) : text.push(bytes)},
-                 {"kind", tooldecode::name(token.origin)}};
+      Json entry    = token_json(token.token, token.is_end ? readable(bytes) : text.push(bytes));
+      entry["kind"] = tooldecode::name(token.origin);
       if (entry["text"] != bytes) entry["bytes"] = hexadecimal(bytes);
       if (token.is_end) entry["end"] = true;
       if (token.origin != TokenOrigin::supplied) {
@@ -57,9 +56,8 @@ class AnswerTrace {
         entry["removed_probability"] = token.removed_probability;
         Json removed                 = Json::array();
         for (const RemovedToken& other : token.removed) {
-          removed.push_back({{"id", other.token},
-                             {"text", readable(vocabulary_->bytes(other.token))},
-                             {"probability", other.probability}});
+          removed.push_back(token_json(other.token, readable(vocabulary_->bytes(other.token))));
+          removed.back()["probability"] = other.probability;
         }
         entry["removed"] = std::move(removed);
       }
@@ -93,10 +91,8 @@ class AnswerTrace {
                    std::chrono::steady_clock::time_point until) {
     tooldecode::text::Utf8Stream text;
     for (const tooldecode::TokenId token : tokens) {
-      tokens_.push_back({{"id", token},
-                         {"text", text.push(vocabulary_->bytes(token))},
-                         {"kind", "cached"},
-                         {"microseconds", 0}});
+      tokens_.push_back(token_json(token, text.push(vocabulary_->bytes(token))));
+      tokens_.back().update({{"kind", "cached"}, {"microseconds", 0}});
     }
     if (!tokens.empty()) append(tokens_.back(), text.finish());
     totals_.cached += tokens.size();
@@ -166,6 +162,12 @@ class AnswerTrace {
     text += utf8.finish();
     return text;
   }
+  // A token that writes no text has its name beside it.
+  [[nodiscard]] Json token_json(tooldecode::TokenId token, std::string text) const {
+    Json result{{"id", token}, {"text", std::move(text)}};
+    if (vocabulary_->bytes(token).empty()) result["name"] = readable(vocabulary_->name(token));
+    return result;
+  }
   static std::string hexadecimal(std::string_view bytes) {
     constexpr std::string_view digits = "0123456789abcdef";
     std::string text;
@@ -217,10 +219,10 @@ class AnswerTrace {
   [[nodiscard]] Json tree_json(const tooldecode::TreeTrace& trace) const {
     Json nodes = Json::array();
     for (std::size_t i = 0; i < trace.tree.size(); ++i) {
-      const bool accepted = std::ranges::find(trace.path, i) != trace.path.end();
-      Json node{{"id", trace.tree.token(i)},
-                {"text", readable(vocabulary_->bytes(trace.tree.token(i)))},
-                {"parent", trace.tree.parent(i)}};
+      const bool accepted             = std::ranges::find(trace.path, i) != trace.path.end();
+      const tooldecode::TokenId token = trace.tree.token(i);
+      Json node                       = token_json(token, readable(vocabulary_->bytes(token)));
+      node["parent"]                  = trace.tree.parent(i);
       if (i > 0) {
         node["probability"] = std::exp(static_cast<double>(trace.tree.score(i)));
         node["accepted"]    = accepted;
