@@ -63,8 +63,8 @@ struct AgentOptions {
   std::int64_t seed       = 1;
   std::size_t max         = 128;
   bool json               = false;
+  std::string question    = "Please tell me the weather in Oslo.";
   std::vector<std::string> trace;
-  std::string question = "Please tell me the weather in Oslo.";
 };
 
 std::string hexadecimal(std::uint64_t number) {
@@ -237,15 +237,14 @@ void run_agent(const AgentOptions& options) {
     };
   }
   Json message;
-  const auto ask = [&](const Json& body, std::stop_token stop) {
-    ChatReply reply = main.complete(body, std::move(stop));
+  const auto ask = [&](const Json& body, const std::stop_token& stop) {
+    ChatReply reply = trace.model([&] { return main.complete(body, stop); });
     message         = std::move(reply.message);
     return td::Reply{std::move(reply.text), std::move(reply.calls)};
   };
   auto speculators = trace.speculators(make_speculators(options, tools, key));
   AgentReport report(speculators.size());
-  td::ClientSpeculator<Json> speculate{
-      {trace.model(ask), std::move(speculators)}, executor, client};
+  td::ClientSpeculator<Json> speculate{{ask, std::move(speculators)}, executor, client};
 
   Json functions = Json::array();  // in OpenAI's form, whatever the documents have
   for (const td::Tool& tool : tools) {

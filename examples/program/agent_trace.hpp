@@ -34,26 +34,22 @@ class AgentTrace {
   AgentTrace(std::vector<std::string> paths, Json about)
       : file_(std::move(paths), "agent", std::move(about)) {}
 
-  [[nodiscard]] tooldecode::ClientModel<Json> model(tooldecode::ClientModel<Json> ask) {
-    if (!file_.is_on()) return ask;
-    return [this, ask = std::move(ask)](const Json& body, std::stop_token stop) {
-      {
-        const std::lock_guard lock(mutex_);
-        is_writing_ = true;
-      }
-      auto reply = timed("model", "model", "model", ask, body, std::move(stop));
-      const std::lock_guard lock(mutex_);
-      is_writing_ = false;
-      return reply;
-    };
+  /// Asks the model, by `ask()`, whose reply has calls.
+  template <class Ask>
+  [[nodiscard]] auto model(const Ask& ask) {
+    set_writing(true);
+    auto reply = timed("model", "model", "model", ask);
+    set_writing(false);
+    return reply;
   }
 
   [[nodiscard]] std::vector<tooldecode::ClientModel<Json>> speculators(
       std::vector<tooldecode::ClientModel<Json>> guessers) {
     for (std::size_t i = 0; file_.is_on() && i < guessers.size(); ++i) {
       guessers[i] = [this, track = "speculator " + std::to_string(i + 1),
-                     guess = std::move(guessers[i])](const Json& body, std::stop_token stop) {
-        return timed(track, "guess", "speculation", guess, body, std::move(stop));
+                     guess = std::move(guessers[i])](const Json& body,
+                                                     const std::stop_token& stop) {
+        return timed(track, "guess", "speculation", [&] { return guess(body, stop); });
       };
     }
     return guessers;
@@ -107,10 +103,14 @@ class AgentTrace {
     tooldecode::ToolResult result{};
   };
 
-  // Asks a model, and notes how long it took and which calls it has.
-  tooldecode::Reply timed(const std::string& track, const char* name, const char* category,
-                          const tooldecode::ClientModel<Json>& ask, const Json& body,
-                          std::stop_token stop) {
+  void set_writing(bool writes) {
+    const std::lock_guard lock(mutex_);
+    is_writing_ = writes;
+  }
+
+  // Asks a model, and notes how long it took and which calls its reply has.
+  template <class Ask>
+  auto timed(const std::string& track, const char* name, const char* category, const Ask& ask) {
     TimelineSpan span{track, name, category, Clock::now(), {}};
     const auto end = [&](const char* key, Json value) {
       span.end       = Clock::now();
@@ -119,8 +119,8 @@ class AgentTrace {
       spans_.push_back(std::move(span));
     };
     try {
-      tooldecode::Reply reply = ask(body, std::move(stop));
-      Json calls              = Json::array();
+      auto reply = ask();
+      Json calls = Json::array();
       for (const tooldecode::ToolCall& call : reply.calls) {
         calls.push_back({{"name", call.name}, {"arguments", call.arguments}});
       }
