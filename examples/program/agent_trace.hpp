@@ -9,6 +9,7 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -36,7 +37,7 @@ class AgentTrace {
 
   /// Asks the model, by `ask()`, whose reply has calls.
   template <class Ask>
-  [[nodiscard]] auto model(const Ask& ask) {
+  [[nodiscard]] std::invoke_result_t<const Ask&> model(const Ask& ask) {
     set_writing(true);
     auto reply = timed("model", "model", "model", ask);
     set_writing(false);
@@ -110,7 +111,8 @@ class AgentTrace {
 
   // Asks a model, and notes how long it took and which calls its reply has.
   template <class Ask>
-  auto timed(const std::string& track, const char* name, const char* category, const Ask& ask) {
+  std::invoke_result_t<const Ask&> timed(const std::string& track, const char* name,
+                                         const char* category, const Ask& ask) {
     TimelineSpan span{track, name, category, Clock::now(), {}};
     const auto end = [&](const char* key, Json value) {
       span.end       = Clock::now();
