@@ -26,6 +26,7 @@
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <program/agent_report.hpp>
+#include <program/agent_trace.hpp>
 #include <program/assistant.hpp>
 #include <program/chat_client.hpp>
 #include <program/command_tool.hpp>
@@ -36,6 +37,7 @@
 #include <program/mcp_server.hpp>
 #include <program/model_speculator.hpp>
 #include <program/models.hpp>
+#include <program/trace_file.hpp>
 
 namespace program {
 namespace {
@@ -67,6 +69,7 @@ struct AgentOptions {
   std::size_t max         = 128;
   bool json               = false;
   std::string question    = "Please tell me the weather in Oslo.";
+  std::vector<std::string> trace;
 };
 
 std::string hexadecimal(std::uint64_t number) {
@@ -195,9 +198,13 @@ void run_agent(const AgentOptions& options) {
         Patience{milliseconds(options.connect_timeout), milliseconds(options.silence_timeout)});
   }
   EngineCluster engines(std::move(clients), session, {.retries = options.retries});
+  AgentTrace trace(
+      options.trace,
+      {{"model", options.model}, {"urls", options.urls}, {"question", options.question}});
   const AgentTools runtime(options);
   const td::ToolSet& tools = runtime.tools();
-  td::ToolExecutor executor{std::cref(runtime), tools, {.timeout = milliseconds(options.timeout)}};
+  td::ToolExecutor executor{
+      trace.tools(std::cref(runtime)), tools, {.timeout = milliseconds(options.timeout)}};
   td::SpeculationGate gate;
   td::ClientOptions client{
       .policy = td::SpeculationPolicy{tools, td::PolicyOptions{.allowed = options.allowed}}};
@@ -208,7 +215,8 @@ void run_agent(const AgentOptions& options) {
     };
   }
   ChatReply last;
-  td::ClientModels<Json> models{.speculators = make_speculators(options, tools, key)};
+  td::ClientModels<Json> models{.speculators =
+                                    trace.speculators(make_speculators(options, tools, key))};
   if (options.engine_cache) {
     models.main = [&](const Json& body, const std::stop_token& stop,
                       const td::Residence<Json>& residence) {
@@ -224,7 +232,7 @@ void run_agent(const AgentOptions& options) {
                 residence.went_on(std::move(next), calls);
               },
           .on_pending = residence.waits_for};
-      last = engines.follow(body, listener, stop);
+      last = trace.model([&] { return engines.follow(body, listener, stop); });
       return td::Reply{last.text, last.calls};
     };
     models.submit = [&](const Json& body, const td::ToolCall& call, const td::ToolResult& result,
@@ -235,7 +243,7 @@ void run_agent(const AgentOptions& options) {
     };
   } else {
     models.main = [&](const Json& body, const std::stop_token& stop) {
-      last = engines.complete(body, stop);
+      last = trace.model([&] { return engines.complete(body, stop); });
       return td::Reply{last.text, last.calls};
     };
   }
@@ -260,6 +268,7 @@ void run_agent(const AgentOptions& options) {
     if (options.engine_cache && options.tool_wait > 0) body["tool_wait"] = options.tool_wait;
     const td::ClientTurn done = speculate(body);
     report.add(done, last.message);
+    trace.add(done);
     if (!options.json) report.print_turn(std::cout);
     for (const Json& message : last.messages) body["messages"].push_back(message);
     if (done.reply.calls.empty()) break;
@@ -269,10 +278,10 @@ void run_agent(const AgentOptions& options) {
                                   {"content", output_text(done.results[i])}});
     }
   }
+  const Json whole = report.json(speculate.submissions(), engines.counts(), body["messages"]);
+  trace.write(whole);
   if (options.json) {
-    std::cout << report.json(speculate.submissions(), engines.counts(), body["messages"])
-                     .dump(2, ' ', false, Json::error_handler_t::replace)
-              << '\n';
+    std::cout << whole.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   } else {
     report.print_summary(std::cout, speculate.submissions(), engines.counts());
   }
@@ -345,6 +354,7 @@ void add_agent(CLI::App& app) {
   sub->add_option("--seed", options->seed, "of the sampling noise")->capture_default_str();
   sub->add_option("--max-tokens", options->max, "of an answer")->capture_default_str();
   sub->add_flag("--json", options->json, "print one JSON object and nothing else");
+  add_trace_option(*sub, options->trace, "what ran when, and what of it was of use,");
   sub->add_option("question", options->question, "what to ask")->capture_default_str();
   sub->callback([options] { run_agent(*options); });
 }

@@ -1,19 +1,28 @@
 // tooldecode call: one question, answered plainly, under the constraint, and with speculation.
+#include <algorithm>
 #include <chrono>
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <iomanip>
 #include <iostream>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include <tooldecode/consistency/order_consistency_sampler.hpp>
+
 #include <program/answer.hpp>
+#include <program/answer_trace.hpp>
 #include <program/commands.hpp>
 #include <program/files.hpp>
 #include <program/json.hpp>
 #include <program/models.hpp>
 #include <program/speculation.hpp>
+#include <program/trace_file.hpp>
 
 namespace program {
 namespace {
@@ -32,13 +41,11 @@ struct CallOptions {
   std::size_t max_tokens = 128;
   std::string ranks      = example_data("tiny/ranks.json").string();
   DraftSettings drafts{.drafter = "none", .k = 2048};
+  std::size_t orders     = 0;
   bool no_repeated_calls = false;
   bool json              = false;
+  std::vector<std::string> trace;
 };
-
-double microseconds(std::chrono::nanoseconds time) {
-  return std::chrono::duration<double, std::micro>(time).count();
-}
 
 double per_token(std::chrono::nanoseconds time, const td::Output& output) {
   return microseconds(time) / static_cast<double>(std::max<std::size_t>(1, output.tokens.size()));
@@ -108,6 +115,7 @@ struct Column {
   std::string name;
   std::string title;
   Answer answer;
+  std::vector<td::CallVote> votes = {};
 };
 
 void print_depths(const td::Output& output) {
@@ -148,7 +156,8 @@ void print_report(const CallOptions& options, const td::ToolSet& tools,
   row("of which constraint", [](const auto&, const td::Output& o) {
     return number(per_token(o.times.constraint, o), " us");
   });
-  const bool drafted = columns.back().name == "speculative";
+  const auto speculative = std::ranges::find(columns, "speculative", &Column::name);
+  const bool drafted     = speculative != columns.end();
   if (drafted) {
     row("of which drafting", [](const auto&, const td::Output& o) {
       return number(per_token(o.times.drafting, o), " us");
@@ -156,7 +165,7 @@ void print_report(const CallOptions& options, const td::ToolSet& tools,
   }
   std::cout << "  constraint built in " << number(build, " us") << '\n';
   if (drafted) {
-    const td::Output& output = columns.back().answer.output;
+    const td::Output& output = speculative->answer.output;
     print_depths(output);
     std::cout << "The speculative answer is "
               << (output.tokens == columns[1].answer.output.tokens ? "" : "NOT ")
@@ -205,6 +214,39 @@ std::string default_question() {
 }
 
 template <class M>
+Column answer_in_orders(std::size_t orders, const Assistant<M>& assistant,
+                        const td::ToolCallFSM& calls, const std::vector<td::TokenId>& prompt,
+                        const td::DecodeOptions& decode) {
+  const td::Decoder decoder{assistant.model, calls};
+  const td::OrderConsistencySampler sampler{
+      decoder, {.max_orders = orders, .encode = [&assistant](std::string_view text) {
+                  return assistant.tokenizer.encode(text);
+                }}};
+  td::Consensus consensus = sampler(prompt, decode);
+  return {"orders",
+          "Constrained decoding, voted on in at most " + std::to_string(orders) + " orders",
+          read_answer(assistant.tokenizer.vocabulary(), calls, std::move(consensus.output)),
+          std::move(consensus.calls)};
+}
+
+template <class M>
+void write_trace(TraceFile& trace, const Assistant<M>& assistant,
+                 const std::vector<td::TokenId>& prompt, const std::vector<Column>& columns) {
+  trace.set("prompt_tokens", prompt.size());
+  for (const Column& column : columns) {
+    AnswerTrace answer(assistant.tokenizer.vocabulary(), column.name);
+    answer.add(column.answer.output);
+    answer.add(column.votes);
+    answer.set("title", column.title);
+    answer.set("valid", column.answer.valid);
+    if (!column.answer.valid) answer.set("problem", column.answer.problem);
+    answer.set("calls", calls_json(column.answer));
+    trace.add(answer);
+  }
+  trace.write();
+}
+
+template <class M>
 void run_call(CallOptions options, const td::ToolSet& tools, const Assistant<M>& assistant) {
   if (options.question.empty()) options.question = default_question<M>();
   const Format& format        = format_named(options.format);
@@ -214,8 +256,12 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant<M>&
   const td::ToolCallFSM calls = format.constrain(assistant.masks, tools, choice);
   const double build          = microseconds(std::chrono::steady_clock::now() - start);
   const auto prompt           = assistant.prompt(tools, format, {{"user", options.question}});
+  TraceFile trace(
+      options.trace, "call",
+      {{"model", options.model.name}, {"question", options.question}, {"format", options.format}});
   td::DecodeOptions decode{
       .max_tokens = options.max_tokens, .temperature = options.temperature, .seed = options.seed};
+  if (trace.is_on()) decode.trace = traced_alternatives;
   const td::DecodeOptions free = decode;
   decode.always_ends           = true;  // what is constrained is never cut
   std::vector<Column> columns{
@@ -224,11 +270,15 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant<M>&
        options.no_repeated_calls
            ? answer_constrained(assistant, td::WithoutRepeats(calls), prompt, decode)
            : answer_constrained(assistant, calls, prompt, decode)}};
+  if (options.orders > 0) {
+    columns.push_back(answer_in_orders(options.orders, assistant, calls, prompt, decode));
+  }
   if (options.drafts.drafter != "none") {
     columns.push_back({"speculative", "Speculative decoding, " + options.drafts.drafter,
                        read_answer(assistant.tokenizer.vocabulary(), calls,
                                    speculate(options, assistant, calls, prompt, decode))});
   }
+  if (trace.is_on()) write_trace(trace, assistant, prompt, columns);
   if (!options.json) return print_report(options, tools, columns, build);
   Json report{{"question", options.question}};
   for (const Column& column : columns) {
@@ -293,9 +343,15 @@ void add_call(CLI::App& app) {
       ->capture_default_str();
   sub->add_flag("--context", options->drafts.with_context,
                 "draft with the prompt's tokens too, however rare");
+  sub->add_option(
+         "--orders", options->orders,
+         "answer by vote over at most so many orders of a call's parameters, too; 0: do not")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 64));
   sub->add_flag("--no-repeated-calls", options->no_repeated_calls,
                 "constrained, no call is made twice in a row");
   sub->add_flag("--json", options->json, "print one JSON object and nothing else");
+  add_trace_option(*sub, options->trace, "how each token of each answer came");
   sub->add_option("question", options->question,
                   "what to ask; by default something about --tools' default");
   sub->callback([options] { run_call(*options); });

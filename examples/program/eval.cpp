@@ -21,6 +21,7 @@
 
 #include <nlohmann/json.hpp>
 #include <program/answer_file.hpp>
+#include <program/answer_trace.hpp>
 #include <program/assistant.hpp>
 #include <program/commands.hpp>
 #include <program/methods.hpp>
@@ -31,6 +32,7 @@
 #include <program/rows.hpp>
 #include <program/run_record.hpp>
 #include <program/scores.hpp>
+#include <program/trace_file.hpp>
 
 namespace program {
 namespace {
@@ -50,7 +52,8 @@ struct EvalOptions {
                                    "tooldec-schema", "constrained", "tool-decoding"};
   std::vector<std::size_t> orders{1, 4, 6, 9, 12};
   std::vector<std::string> only_orders;
-  std::string json, plot, answers;
+  std::string json, plot, answers, row;
+  std::vector<std::string> trace;
   std::size_t jobs       = 1;
   std::size_t limit      = 0;
   std::size_t max_tokens = 160;
@@ -67,7 +70,7 @@ template <class M>
 std::vector<Result> evaluate(const Assistant<M>& assistant, PrefilledModel<M>& model,
                              const std::vector<Method<PrefilledModel<M>>>& methods, const Row& row,
                              std::size_t index, const td::DecodeOptions& options,
-                             AnswerFile& answers) {
+                             AnswerFile& answers, TraceFile& trace) {
   const auto prompt = assistant.prompt(row.tools, *row.format, row.messages);
   if (prompt.size() >= td::decode::context_length_of(assistant.model)) {
     throw td::Error(td::Errc::limit_exceeded, "", "the prompt is longer than the model's context");
@@ -91,12 +94,19 @@ std::vector<Result> evaluate(const Assistant<M>& assistant, PrefilledModel<M>& m
     const auto calls                 = !methods[m].constrained ? judge
                                        : methods[m].types_only ? constrain(td::tools::with_types_only(row.tools))
                                                                : constrain(row.tools);
-    const td::Output output =
+    const auto [output, votes] =
         methods[m].prepare(model, assistant.tokenizer, calls)(prompt, method_options);
     const double seconds = reading + seconds_since(start);
     texts[m]             = assistant.tokenizer.vocabulary().decode(output.tokens);
     verdicts[m]          = td::classify(row.expected, texts[m], *row.format, row.tools);
     results[m]           = {verdicts[m].error, seconds, output.passes, output.tokens.size()};
+    if (!trace.is_on()) continue;
+    AnswerTrace answer(assistant.tokenizer.vocabulary(), methods[m].name);
+    answer.add(output);
+    answer.add(votes);
+    answer.set("verdict", td::name(verdicts[m].error));
+    answer.set("difference", verdicts[m].difference);
+    trace.add(answer);
   }
   answers.add(row.id, texts, verdicts, results);
   return results;
@@ -107,7 +117,8 @@ template <class M>
 std::vector<std::vector<Result>> evaluate_all(const Assistant<M>& assistant,
                                               const std::vector<Method<PrefilledModel<M>>>& methods,
                                               const std::vector<Row>& rows,
-                                              const EvalOptions& options, LeftOut& left_out) {
+                                              const EvalOptions& options, LeftOut& left_out,
+                                              TraceFile& trace) {
   std::vector<std::vector<Result>> results(rows.size());
   Progress progress(rows.size());
   std::mutex mutex;
@@ -131,9 +142,10 @@ std::vector<std::vector<Result>> evaluate_all(const Assistant<M>& assistant,
           results[i] = *std::move(known);
         } else {
           if (!options.keep_prefix) model = PrefilledModel<M>{assistant.model};
-          results[i] = evaluate(assistant, model, methods, rows[i], i,
-                                {.max_tokens = options.max_tokens, .seed = options.seed + 1000 * i},
-                                answers);
+          td::DecodeOptions decode{.max_tokens = options.max_tokens,
+                                   .seed       = options.seed + 1000 * i};
+          if (trace.is_on()) decode.trace = traced_alternatives;
+          results[i] = evaluate(assistant, model, methods, rows[i], i, decode, answers, trace);
         }
       } catch (const td::Error& error) {
         const std::lock_guard lock(mutex);
@@ -173,10 +185,25 @@ void run_eval(const EvalOptions& options, const Assistant<M>& assistant,
   std::erase_if(rows, [&](const Row& row) {  // what the prompt shows is not asked
     return std::ranges::find(shown.rows, row.id, &Row::id) != shown.rows.end();
   });
+  if (!options.row.empty()) {
+    std::erase_if(rows, [&](const Row& row) { return row.id != options.row; });
+    if (rows.empty()) throw td::Error(td::Errc::invalid_option, "--row", "no row " + options.row);
+  }
+  if (!options.trace.empty() && rows.size() != 1) {
+    throw td::Error(td::Errc::invalid_option, "--trace",
+                    "needs one row and not " + std::to_string(rows.size()) +
+                        ": --row ID, or --limit 1 and one file");
+  }
+  TraceFile trace(
+      options.trace, "eval",
+      {{"model", options.model.name},
+       {"row", rows.empty() ? Json(nullptr) : Json(rows.front().id)},
+       {"question", rows.empty() ? Json(nullptr) : Json(rows.front().messages.back().content)}});
   for (const std::string& path : {options.json, options.plot}) {
     if (!path.empty()) write_file(path, "");  // before the work, not after it
   }
-  const auto results = evaluate_all(assistant, methods, rows, options, left_out);
+  const auto results = evaluate_all(assistant, methods, rows, options, left_out, trace);
+  if (trace.is_on()) trace.write();
 
   Report report{.seed = options.seed, .left_out = left_out.count()};
   for (const auto& method : methods) report.scores.push_back({method.name, method.orders});
@@ -245,6 +272,8 @@ void add_eval(CLI::App& app) {
       ->capture_default_str();
   sub->add_option("--limit", options->limit, "first rows of each file only; 0: all")
       ->capture_default_str();
+  sub->add_option("--row", options->row, "the row of this id only");
+  add_trace_option(*sub, options->trace, "how each token of each method's answer to one row came");
   sub->add_option("--max-tokens", options->max_tokens, "most tokens of an answer")
       ->capture_default_str();
   sub->add_flag(

@@ -24,9 +24,18 @@
 
 namespace program {
 
+/// An answer, and the votes on its calls where the method has them put to the vote.
+struct MethodAnswer {
+  MethodAnswer(tooldecode::Output decoded, std::vector<tooldecode::CallVote> counted = {})
+      : output(std::move(decoded)), votes(std::move(counted)) {}
+
+  tooldecode::Output output;
+  std::vector<tooldecode::CallVote> votes;
+};
+
 /// Answers a prompt.
-using Run = std::function<tooldecode::Output(std::span<const tooldecode::TokenId>,
-                                             tooldecode::DecodeOptions)>;
+using Run =
+    std::function<MethodAnswer(std::span<const tooldecode::TokenId>, tooldecode::DecodeOptions)>;
 
 /// A way to decode with models of one kind. What `prepare` gives refers to the model and the
 /// constraint of its arguments.
@@ -74,8 +83,11 @@ Run decode_in_orders(const M& model, const tooldecode::Tokenizer& tokenizer,
         : decoder(target, constraint), sampler(decoder, std::move(settings)) {}
   };
   options.encode = [&tokenizer](std::string_view text) { return tokenizer.encode(text); };
-  return [parts = std::make_shared<const Parts>(model, calls, std::move(options))](
-             auto prompt, auto decode) { return parts->sampler(prompt, decode).output; };
+  return [parts = std::make_shared<const Parts>(model, calls, std::move(options))](auto prompt,
+                                                                                   auto decode) {
+    tooldecode::Consensus consensus = parts->sampler(prompt, decode);
+    return MethodAnswer(std::move(consensus.output), std::move(consensus.calls));
+  };
 }
 
 }  // namespace detail
@@ -119,7 +131,7 @@ std::vector<Method<M>> make_methods(const std::vector<std::string>& names,
        [](const M& model, const Tokenizer& tokenizer, const ToolCallFSM& calls) {
          const auto decode = detail::decode_freely(model, tokenizer, tooldecode::Sequential{});
          return [decode, &tokenizer, &calls](auto prompt, auto options) {
-           return repair_by_suffix(decode(prompt, options), tokenizer, calls.tools());
+           return repair_by_suffix(decode(prompt, options).output, tokenizer, calls.tools());
          };
        }},
       {"backtrace", false, 0,

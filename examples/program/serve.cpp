@@ -15,6 +15,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <program/chat_answer.hpp>
 #include <program/commands.hpp>
@@ -22,7 +23,9 @@
 #include <program/metrics.hpp>
 #include <program/models.hpp>
 #include <program/openai.hpp>
+#include <program/reply_traces.hpp>
 #include <program/server.hpp>
+#include <program/trace_file.hpp>
 
 namespace program {
 namespace {
@@ -40,6 +43,7 @@ struct ServeOptions {
   std::size_t body_bytes  = std::size_t{1} << 20;
   std::size_t connections = 256;
   ServiceOptions service;
+  std::vector<std::string> trace;
 };
 
 // Of a GGUF file's model: for what is kept of earlier requests, and for drafts.
@@ -367,7 +371,8 @@ void run_serve(const ServeOptions& options) {
   ModelOptions model   = options.model;
   model.sequences      = options.service.max_batch + prefix_sequences;
   with_assistant(model, [&](const auto& assistant) {
-    ChatService service(assistant, format, options.service);
+    ReplyTraces traces(options.trace, assistant, model.name);
+    ChatService service(assistant, format, options.service, traces.is_on() ? &traces : nullptr);
     HttpServer(service, options).run();
   });
 }
@@ -424,6 +429,9 @@ void add_serve(CLI::App& app) {
   sub->add_option("--early-seconds", options->service.early.seconds, "how long they are kept")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 86400.0));
+  add_trace_option(*sub, options->trace,
+                   "after each response how the tokens of the latest " +
+                       std::to_string(ReplyTraces::kept) + " came");
   sub->callback([options] { run_serve(*options); });
 }
 

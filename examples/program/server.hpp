@@ -36,6 +36,7 @@
 #include <program/metrics.hpp>
 #include <program/openai.hpp>
 #include <program/reply.hpp>
+#include <program/reply_traces.hpp>
 
 namespace program {
 
@@ -195,9 +196,12 @@ struct ChatSession {
 /// kept until then, within bounds.
 class ChatService {
  public:
+  /// \param traces  told of replies, or null; outlives the service
   template <class M>
-  ChatService(const Assistant<M>& assistant, const Format& format, ServiceOptions options)
-      : assistant_(&assistant),
+  ChatService(const Assistant<M>& assistant, const Format& format, ServiceOptions options,
+              ReplyTraces* traces = nullptr)
+      : traces_(traces),
+        assistant_(&assistant),
         context_(tooldecode::decode::context_length_of(assistant.model)),
         format_(&format),
         options_(options),
@@ -243,7 +247,8 @@ class ChatService {
         .max_wait = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * chat.tool_wait))};
     request.options.max_tokens  = chat.max_tokens.value_or(context_);
     request.options.always_ends = must_end(chat);
-    const std::uint64_t seed    = chat.seed ? *chat.seed : random_number();
+    if (traces_ != nullptr) request.options.trace = traced_alternatives;
+    const std::uint64_t seed = chat.seed ? *chat.seed : random_number();
     try {
       for (std::size_t choice = 0; choice < chat.choices; ++choice) {
         // Of one that is no id that a client may name, for all but the first.
@@ -406,6 +411,7 @@ class ChatService {
             .on_reply =
                 [this, events = session.events, id, choice, asked](tooldecode::EngineReply reply) {
                   request_seconds_.observe(since(asked));
+                  if (traces_ != nullptr) traces_->add(id, reply);
                   replies_.push_back({id, choice, events, std::move(reply)});
                 }};
   }
@@ -488,6 +494,7 @@ class ChatService {
   static constexpr std::size_t max_responses = 1024;
   static constexpr std::size_t max_bytes     = std::size_t{16} << 20;
 
+  ReplyTraces* traces_;
   const AssistantBase* assistant_;
   std::size_t context_;  // of the model
   const Format* format_;

@@ -19,6 +19,7 @@
 #include <tooldecode/decode/self_consistency.hpp>
 #include <tooldecode/decode/sequential.hpp>
 #include <tooldecode/decode/tool_dec.hpp>
+#include <tooldecode/decode/trace.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>

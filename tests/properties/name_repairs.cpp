@@ -75,7 +75,7 @@ struct Written {
     const auto run = [&]() -> Output {
       if (method == "backtrace") return program::Backtrace{model, tokenizer, calls, 4}(prompt, {});
       const auto decode = program::detail::decode_freely(model, tokenizer, Sequential{});
-      return program::repair_by_suffix(decode(prompt, {}), tokenizer, calls.tools());
+      return program::repair_by_suffix(decode(prompt, {}).output, tokenizer, calls.tools());
     };
     const Output output = run();
     if (account != nullptr) *account = output;

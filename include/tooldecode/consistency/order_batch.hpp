@@ -24,6 +24,7 @@
 #include <tooldecode/decode/ending.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/sequence.hpp>
+#include <tooldecode/decode/trace.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/model/forward_batch.hpp>
@@ -242,6 +243,10 @@ class OrderBatch {
               std::span<const float> raw) {
     std::copy(raw.begin(), raw.end(), row_.begin());
     fill_mask(branch);
+    TokenTrace seen;
+    if (const auto removed = setting_.options.trace) {
+      seen = decode::trace_mask(raw, mask_.words(), *removed);
+    }
     setting_.pipeline.apply(row_, mask_.words(),
                             {setting_.prompt, setting_.generated, branch.tokens});
     const std::size_t position =
@@ -249,8 +254,10 @@ class OrderBatch {
     const auto token = find_token(row_, setting_.options.temperature,
                                   {.seed = setting_.options.seed, .position = position});
     if (token) {
+      if (setting_.options.trace) seen.model_probability = decode::model_probability(raw, *token);
       take(branch, *token,
-           static_cast<double>(row_[static_cast<std::size_t>(*token)]) - log_sum_exp(row_), false);
+           static_cast<double>(row_[static_cast<std::size_t>(*token)]) - log_sum_exp(row_), false,
+           std::move(seen));
     } else {
       stop(branch, Finish::stuck);
     }
@@ -258,7 +265,8 @@ class OrderBatch {
   }
 
   // Appends a token, or, where the arguments end inside it, the bytes up to there as `closing`.
-  void take(OrderBranch& branch, TokenId token, double log_probability, bool forced) {
+  void take(OrderBranch& branch, TokenId token, double log_probability, bool forced,
+            TokenTrace seen = {.origin = TokenOrigin::supplied}) {
     const std::string_view text = bytes(branch, token);
     const std::size_t taken     = branch.read(text, log_probability);
     if (taken < text.size() || !branch.calls.find_tool(branch.state)) {
@@ -271,6 +279,7 @@ class OrderBatch {
     branch.tokens.push_back(token);
     branch.log_probabilities.push_back(log_probability);
     branch.forced.push_back(forced);
+    if (setting_.options.trace) branch.trace.push_back(std::move(seen));
   }
 
   static std::string_view bytes(const OrderBranch& branch, TokenId token) {

@@ -12,6 +12,7 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/output.hpp>
+#include <tooldecode/decode/trace.hpp>
 
 namespace tooldecode::consistency {
 
@@ -26,6 +27,7 @@ struct OrderBranch {
   std::vector<TokenId> tokens{};
   std::vector<double> log_probabilities{};
   std::vector<bool> forced{};          ///< put in, not chosen
+  std::vector<TokenTrace> trace{};     ///< of the tokens, where the options ask for one
   std::string closing{};               ///< bytes after the tokens, up to the end of the arguments
   double closing_log_probability = 0;  ///< of the token that closed the arguments
   bool is_over                   = false;

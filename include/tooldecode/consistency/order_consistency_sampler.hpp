@@ -32,6 +32,7 @@
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/sequential.hpp>
+#include <tooldecode/decode/trace.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -217,8 +218,8 @@ class OrderConsistencySampler<M, S>::Answer {
     sequence_.report();
   }
 
-  void take(const TokenEvent& event) {
-    sequence_.take(event);
+  void take(const TokenEvent& event, std::optional<TokenTrace> known = {}) {
+    sequence_.take(event, std::move(known));
     row_is_current_ = false;
   }
 
@@ -301,6 +302,7 @@ class OrderConsistencySampler<M, S>::Answer {
         std::move(branches)};
     CallVote decided{.tool = tool, .orders = orders.size()};
     sample(orders, running, decided);
+    sequence_.trace_time(Phase::orders);
     settle(orders, running, decided, within);
     out.passes += running.passes();
     out.times.model += running.model_time();
@@ -402,7 +404,8 @@ class OrderConsistencySampler<M, S>::Answer {
     for (std::size_t i = 0; i < branch.tokens.size(); ++i) {
       take({.token           = branch.tokens[i],
             .log_probability = branch.log_probabilities[i],
-            .forced          = branch.forced[i]});
+            .forced          = branch.forced[i]},
+           branch.trace.empty() ? std::nullopt : std::optional(branch.trace[i]));
     }
     pending_ = branch.closing;
     cache_   = std::move(kept.cache);
@@ -438,7 +441,7 @@ class OrderConsistencySampler<M, S>::Answer {
         return true;
       }
       text.remove_prefix(calls_.vocabulary().bytes(tokens[i]).size());
-      take({.token = tokens[i], .forced = true});
+      take({.token = tokens[i], .forced = true}, TokenTrace{.origin = TokenOrigin::supplied});
     }
     return !tokens.empty();
   }

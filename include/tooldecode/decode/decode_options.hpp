@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,10 @@ struct DecodeOptions {
   /// one, or none.
   bool always_ends                   = false;
   std::uint64_t max_completion_steps = 200'000;  ///< as CompletionOptions::max_steps
+  /// Keeps Output::trace, with at most so many of the tokens that each mask removed. Of a head in
+  /// the host's memory all rows are then multiplied, not only those that the mask allows; the tokens
+  /// are the same.
+  std::optional<std::size_t> trace = {};
 
   /// The part that makes the distribution.
   [[nodiscard]] SamplingParameters logits() const {

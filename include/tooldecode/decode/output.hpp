@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/trace.hpp>
 
 namespace tooldecode {
 
@@ -86,6 +87,7 @@ struct Output {
   std::size_t searches_given_up = 0;  ///< of DecodeOptions::always_ends, see CompletionCounts
   DraftCounts drafts;                 ///< of a strategy that drafts
   PhaseTimes times;
+  Trace trace;  ///< where DecodeOptions::trace asks for it
 };
 
 }  // namespace tooldecode

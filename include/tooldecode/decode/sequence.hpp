@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/token_mask.hpp>
@@ -23,6 +24,8 @@
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/ending.hpp>
 #include <tooldecode/decode/output.hpp>
+#include <tooldecode/decode/trace.hpp>
+#include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/logits/selection.hpp>
@@ -116,6 +119,14 @@ class Sequence {
         state_(run.constraint.initial()),
         mask_(run.constraint.vocabulary_size()),
         unread_(run.prompt.begin(), run.prompt.end()) {
+    if (const auto removed = run.options.trace) {
+      tracer_.emplace(*removed);
+      output_.trace.begin = Tracer::Clock::now();
+      all_                = TokenMask(run.constraint.vocabulary_size());
+      for (std::uint32_t& word : all_.words()) word = ~std::uint32_t{0};
+      const std::size_t rest = run.constraint.vocabulary_size() % 32;
+      if (rest != 0) all_.words().back() = (std::uint32_t{1} << rest) - 1;
+    }
     ends_in_time_ = run.ending && run.ending->can_end(state_, run.max_tokens());
     look_for_end();
   }
@@ -152,6 +163,7 @@ class Sequence {
   /// The same, where `narrow(mask)` may forbid further tokens.
   template <class Narrow>
   [[nodiscard]] std::optional<TokenEvent> find_forced(Narrow narrow) {
+    if (tracer_) tracer_->resume();
     run_->constraint.fill_mask(state_, mask_.words());
     allow_end_tokens();
     if (ends_in_time_) {
@@ -159,6 +171,7 @@ class Sequence {
       output_.searches_given_up = run_->ending->counts().searches_given_up;
     }
     narrow(mask_.words());
+    trace_time(Phase::constraint);
     if (!run_->options.skip_forced) return std::nullopt;
     const auto token = find_only_token(mask_.words());
     if (!token || run_->pipeline.is_banned(*token)) return std::nullopt;
@@ -168,8 +181,15 @@ class Sequence {
   /// The tokens that `find_forced` found allowed.
   [[nodiscard]] ConstMaskView mask() const noexcept { return mask_.words(); }
 
+  /// The tokens whose logits `make_distribution` is to be given: those allowed, or all where a trace
+  /// tells of the others.
+  [[nodiscard]] ConstMaskView wanted() const noexcept {
+    return tracer_ ? ConstMaskView(all_.words()) : mask();
+  }
+
   /// Makes the distribution of the next token from the model's logits, in place.
-  void make_distribution(std::span<float> row) const {
+  void make_distribution(std::span<float> row) {
+    if (tracer_) tracer_->see(output_.trace, row, mask());
     run_->pipeline.apply(row, mask_.words(),
                          {.prompt = run_->prompt, .generated = output_.tokens, .branch = {}});
   }
@@ -188,6 +208,7 @@ class Sequence {
     const std::uint64_t position = run_->prompt.size() + output_.tokens.size();
     const std::optional<TokenId> token =
         choose(std::span<const float>(row), NoiseKey{.seed = seed_, .position = position});
+    trace_time(Phase::sampling);
     if (!token) {
       stop(Finish::stuck);
       return std::nullopt;
@@ -200,18 +221,20 @@ class Sequence {
   }
 
   /// Goes on with a token, or ends with it.
-  void take(const TokenEvent& event) {
+  ///
+  /// \param known  the token's trace, where it is not of this sequence's own choice
+  void take(const TokenEvent& event, std::optional<TokenTrace> known = {}) {
     const C& constraint    = run_->constraint;
     const auto& end_tokens = run_->options.end_tokens;
     const bool is_stop =
         std::find(end_tokens.begin(), end_tokens.end(), event.token) != end_tokens.end();
-    if (is_stop && constraint.is_accepting(state_)) return end(event.token);
+    if (is_stop && constraint.is_accepting(state_)) return end(event, std::move(known));
     const auto next = constraint.advance(state_, event.token);
     if (!next) return stop(Finish::stuck);
     if (constraint.is_finished(*next)) {
       // A finished state allows the end tokens alone, which tells them from a last token of text.
       constraint.fill_mask(*next, mask_.words());
-      if (mask_.contains(event.token)) return end(event.token);
+      if (mask_.contains(event.token)) return end(event, std::move(known));
     }
     state_ = *next;
     output_.tokens.push_back(event.token);
@@ -219,6 +242,7 @@ class Sequence {
     output_.forced_tokens += event.forced;
     forced_.push_back(event.forced);
     unread_.push_back(event.token);
+    trace(event, false, std::move(known));
     const auto& ends_after = run_->options.ends_after;
     if (ends_after && ends_after(event)) return stop(Finish::stopped);
     look_for_end();
@@ -228,6 +252,15 @@ class Sequence {
   void stop(Finish reason) noexcept {
     output_.finish = reason;
     finished_      = true;
+  }
+
+  /// Says what the time since it was last said was spent on, and that a draft is to be verified: for
+  /// the trace, where there is one.
+  void trace_time(Phase phase) {
+    if (tracer_) tracer_->spend(output_.trace, phase);
+  }
+  void trace_draft(const DraftTree& tree) {
+    if (tracer_) tracer_->open(output_.trace, tree);
   }
 
   /// Tells the run's listener of the tokens since the last report.
@@ -242,9 +275,19 @@ class Sequence {
   }
 
  private:
-  void end(TokenId token) noexcept {
-    output_.end_token = token;
+  void end(const TokenEvent& event, std::optional<TokenTrace> known) {
+    output_.end_token = event.token;
+    trace(event, true, std::move(known));
     stop(Finish::end);
+  }
+  void trace(const TokenEvent& event, bool is_end, std::optional<TokenTrace> known) {
+    if (!tracer_) return;
+    tracer_->take(output_.trace,
+                  {.token           = event.token,
+                   .origin          = event.forced ? TokenOrigin::forced : TokenOrigin::sampled,
+                   .is_end          = is_end,
+                   .log_probability = event.log_probability},
+                  std::move(known));
   }
   // Those of the run, where the answer may end.
   void allow_end_tokens() {
@@ -272,7 +315,9 @@ class Sequence {
   std::uint64_t seed_;
   typename C::State state_;
   TokenMask mask_;  // [ceil(V / 32)]
+  TokenMask all_;   // the same, of all tokens, for a trace
   Output output_;
+  std::optional<Tracer> tracer_;
   std::vector<bool> forced_;
   std::vector<TokenId> unread_;
   std::size_t reported_ = 0;

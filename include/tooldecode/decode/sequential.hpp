@@ -48,7 +48,7 @@ struct Sequential {
       watch.add_to(out.times.constraint);
       if (!next) {
         pass.read(cache, sequence.unread());
-        pass.fill_row(0, sequence.mask(), row);
+        pass.fill_row(0, sequence.wanted(), row);
         sequence.mark_read();
         watch.add_to(out.passes++ == 0 ? out.times.prefill : out.times.model);
         next = sequence.draw(row);

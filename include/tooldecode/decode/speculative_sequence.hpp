@@ -107,7 +107,7 @@ class SpeculativeSequence {
     pass_.read(cache_, unread());
     for (std::size_t i = 0; i < count; ++i) keep_hidden(i);
     account(watch);
-    pass_.fill_row(0, sequence_.mask(), row_);
+    pass_.fill_row(0, sequence_.wanted(), row_);
     take_after_read(row_, watch);
   }
 
@@ -127,6 +127,7 @@ class SpeculativeSequence {
     Stopwatch watch;
     Output& out            = output();
     const std::size_t lead = unread().size() - 1;  // read before the root
+    sequence_.trace_draft(tree);
     read_tree(tree, lead);
     watch.add_to(out.times.model);
     ++out.passes;
@@ -186,7 +187,7 @@ class SpeculativeSequence {
   }
 
   std::optional<TokenEvent> draw(const DraftTree& tree, std::size_t node, std::size_t lead) {
-    pass_.fill_row(lead + node, sequence_.mask(), row_);
+    pass_.fill_row(lead + node, sequence_.wanted(), row_);
     const float temperature = run_->options.temperature;
     return sequence_.draw(row_, [&](std::span<const float> distribution, NoiseKey key) {
       verify::PositionNoise noise{key};

@@ -1,0 +1,161 @@
+/// \file
+/// AgentTrace: what of an agent ran when: its model, its speculators, its tools.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/execute/client_speculator.hpp>
+#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+
+#include <program/json.hpp>
+#include <program/timeline.hpp>
+#include <program/trace_file.hpp>
+
+namespace program {
+
+/// Wraps what an agent is made of, such that each run of it is a span; without files it wraps
+/// nothing. What still runs when the trace is written is not in it.
+///
+/// \par Threads  what it gives, any number; its own members one
+/// \par Errors   as TraceFile; what is wrapped throws as before
+class AgentTrace {
+  using Clock = TimelineSpan::Clock;
+
+ public:
+  AgentTrace(std::vector<std::string> paths, Json about)
+      : file_(std::move(paths), "agent", std::move(about)) {}
+
+  /// Asks the model, by `ask()`, whose reply has calls.
+  template <class Ask>
+  [[nodiscard]] std::invoke_result_t<const Ask&> model(const Ask& ask) {
+    set_writing(true);
+    auto reply = timed("model", "model", "model", ask);
+    set_writing(false);
+    return reply;
+  }
+
+  [[nodiscard]] std::vector<tooldecode::ClientModel<Json>> speculators(
+      std::vector<tooldecode::ClientModel<Json>> guessers) {
+    for (std::size_t i = 0; file_.is_on() && i < guessers.size(); ++i) {
+      guessers[i] = [this, track = "speculator " + std::to_string(i + 1),
+                     guess = std::move(guessers[i])](const Json& body,
+                                                     const std::stop_token& stop) {
+        return timed(track, "guess", "speculation", [&] { return guess(body, stop); });
+      };
+    }
+    return guessers;
+  }
+
+  /// \param run  a call's runtime
+  [[nodiscard]] auto tools(
+      std::function<tooldecode::ToolResult(const tooldecode::ToolCall&, const std::stop_token&)>
+          run) {
+    return [this, run = std::move(run)](const tooldecode::ToolCall& call,
+                                        const std::stop_token& stop) {
+      if (!file_.is_on()) return run(call, stop);
+      std::unique_lock lock(mutex_);
+      Tool tool{call, turns_.size(), is_writing_, Clock::now()};
+      lock.unlock();
+      auto result = run(call, stop);
+      tool.end    = Clock::now();
+      tool.result = result;
+      lock.lock();
+      runs_.push_back(std::move(tool));
+      return result;
+    };
+  }
+
+  /// A turn is over.
+  void add(const tooldecode::ClientTurn& turn) {
+    const std::lock_guard lock(mutex_);
+    turns_.push_back(turn.reply.calls);
+  }
+
+  /// \param report  of all turns
+  void write(Json report) {
+    if (!file_.is_on()) return;
+    for (auto& [key, value] : report.items()) file_.set(key, std::move(value));
+    const std::lock_guard lock(mutex_);
+    for (const Tool& run : runs_) spans_.push_back(span_of(run));
+    std::ranges::stable_sort(spans_, {}, &TimelineSpan::track);  // model, speculators, tools
+    for (TimelineSpan& span : spans_) file_.add(std::move(span));
+    spans_.clear();
+    file_.write();
+  }
+
+ private:
+  // One run of a tool.
+  struct Tool {
+    tooldecode::ToolCall call;
+    std::size_t turn;
+    bool is_early;  // the model was still writing
+    Clock::time_point begin;
+    Clock::time_point end{};
+    tooldecode::ToolResult result{};
+  };
+
+  void set_writing(bool writes) {
+    const std::lock_guard lock(mutex_);
+    is_writing_ = writes;
+  }
+
+  // Asks a model, and notes how long it took and which calls its reply has.
+  template <class Ask>
+  std::invoke_result_t<const Ask&> timed(const std::string& track, const char* name,
+                                         const char* category, const Ask& ask) {
+    TimelineSpan span{track, name, category, Clock::now(), {}};
+    const auto end = [&](const char* key, Json value) {
+      span.end       = Clock::now();
+      span.args[key] = std::move(value);
+      const std::lock_guard lock(mutex_);
+      spans_.push_back(std::move(span));
+    };
+    try {
+      auto reply = ask();
+      Json calls = Json::array();
+      for (const tooldecode::ToolCall& call : reply.calls) {
+        calls.push_back({{"name", call.name}, {"arguments", call.arguments}});
+      }
+      end("calls", std::move(calls));
+      return reply;
+    } catch (const std::exception& error) {
+      end("error", error.what());
+      throw;
+    }
+  }
+
+  [[nodiscard]] TimelineSpan span_of(const Tool& run) const {
+    const bool is_asked = run.turn < turns_.size() &&
+                          std::ranges::find(turns_[run.turn], run.call) != turns_[run.turn].end();
+    const char* const outcome = !run.is_early ? "asked" : is_asked ? "hit" : "wasted";
+    return {"tools",
+            run.call.name,
+            run.is_early ? "speculation" : "tools",
+            run.begin,
+            run.end,
+            {{"turn", run.turn + 1},
+             {"arguments", run.call.arguments},
+             {"outcome", outcome},
+             {"status", name(run.result.status)},
+             {"output", run.result.output}}};
+  }
+
+  TraceFile file_;
+  std::mutex mutex_;  // of what is below
+  bool is_writing_ = false;
+  std::vector<std::vector<tooldecode::ToolCall>> turns_;  // the calls of each
+  std::vector<Tool> runs_;
+  std::vector<TimelineSpan> spans_;  // of models
+};
+
+}  // namespace program

@@ -1,0 +1,136 @@
+/// \file
+/// TraceFile: what a command did, written as JSON and as a page that shows it.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/version.hpp>
+
+#include <CLI/CLI.hpp>
+#include <program/answer_trace.hpp>
+#include <program/json.hpp>
+#include <program/timeline.hpp>
+#include <program/trace_page.hpp>
+
+namespace program {
+
+/// The option for files of a trace; `what` says what they hold.
+inline void add_trace_option(CLI::App& sub, std::vector<std::string>& paths,
+                             const std::string& what) {
+  sub.add_option("--trace", paths,
+                 "write " + what +
+                     " to this file: a page for a browser where it ends in .html, JSON that "
+                     "Perfetto opens too where it ends in .json; once for each")
+      ->allow_extra_args(false);
+}
+
+/// Collects answers and spans, and writes them into files of both kinds; without a path it does
+/// nothing.
+///
+/// \par Threads  any number
+/// \par Errors   Error{invalid_option} from the constructor for a name that ends in neither .html
+///               nor .json, Error{file_unreadable} from it and from `write` for a file that cannot
+///               be written
+class TraceFile {
+ public:
+  /// \param max_answers  the latest are kept; 0: all
+  TraceFile(std::vector<std::string> paths, std::string command, Json about,
+            std::size_t max_answers = 0)
+      : paths_(std::move(paths)),
+        command_(std::move(command)),
+        about_(std::move(about)),
+        max_answers_(max_answers) {
+    for (const std::string& path : paths_) {
+      if (!path.ends_with(".html") && !path.ends_with(".json")) {
+        throw tooldecode::Error(tooldecode::Errc::invalid_option, "--trace",
+                                path + ": must end in .html or .json");
+      }
+    }
+    if (!paths_.empty()) write();  // before the work, not after it
+  }
+
+  [[nodiscard]] bool is_on() const noexcept { return !paths_.empty(); }
+
+  void add(const AnswerTrace& answer) {
+    const std::lock_guard lock(mutex_);
+    answers_.emplace_back(answer.json(), answer.spans());
+    if (max_answers_ != 0 && answers_.size() > max_answers_) answers_.pop_front();
+  }
+  void add(TimelineSpan span) {
+    const std::lock_guard lock(mutex_);
+    spans_.push_back(std::move(span));
+  }
+  /// Something else that is known.
+  void set(const std::string& key, Json value) {
+    const std::lock_guard lock(mutex_);
+    about_[key] = std::move(value);
+  }
+
+  void write() const {
+    const std::lock_guard lock(mutex_);
+    const Json trace = document();
+    for (const std::string& path : paths_) {
+      const bool is_page = path.ends_with(".html");
+      std::ofstream file(path, std::ios::binary);
+      file << (is_page ? page_of(trace) : text_of(trace, 1) + '\n');
+      if (!file.flush()) {
+        throw tooldecode::Error(tooldecode::Errc::file_unreadable, path, "cannot be written");
+      }
+    }
+  }
+
+ private:
+  static std::string text_of(const Json& trace, int indent) {
+    return trace.dump(indent, ' ', false, Json::error_handler_t::replace);
+  }
+
+  // No text of a trace can end the element that it stands in.
+  static std::string page_of(const Json& trace) {
+    constexpr std::string_view begin = "<script type=\"application/json\" id=\"trace\">";
+    const std::string_view page      = trace_page;
+    const std::size_t place          = page.find(begin) + begin.size();
+    std::string text(page.substr(0, place));
+    for (const char c : text_of(trace, -1)) {
+      if (c == '<') {
+        text += "\\u003c";
+      } else {
+        text += c;
+      }
+    }
+    return text.append(page.substr(page.find("</script>", place)));
+  }
+
+  [[nodiscard]] Json document() const {
+    Json result{
+        {"version", 1}, {"command", command_}, {"tooldecode", std::string(tooldecode::version)}};
+    result.update(about_);
+    Json answers                    = Json::array();
+    std::vector<TimelineSpan> spans = spans_;
+    for (const auto& [answer, own] : answers_) {
+      answers.push_back(answer);
+      spans.insert(spans.end(), own.begin(), own.end());
+    }
+    result["answers"]         = std::move(answers);
+    result["displayTimeUnit"] = "ms";
+    result["traceEvents"]     = trace_events("tooldecode " + command_, std::move(spans));
+    return result;
+  }
+
+  std::vector<std::string> paths_;
+  std::string command_;
+  mutable std::mutex mutex_;  // of what is below
+  Json about_;
+  std::size_t max_answers_;
+  std::deque<std::pair<Json, std::vector<TimelineSpan>>> answers_;
+  std::vector<TimelineSpan> spans_;
+};
+
+}  // namespace program
