@@ -278,7 +278,7 @@ TEST_CASE(
   config.vocabulary_size           = vocabulary.size();
   std::array<std::size_t, 4> found = {};  // accepted, by drafter
   std::size_t reused = 0, preempted = 0;
-  for (unsigned seed = 0; seed < 24; ++seed) {
+  for (unsigned seed = 0; seed < 8; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random{seed};
     const td::LlamaModel model{config, td::test::random_llama_weights(config, seed)};
@@ -340,9 +340,9 @@ TEST_CASE(
       check_all(td::Unconstrained{vocabulary.size()});
     }
   }
-  for (const std::size_t accepted : found) CHECK(accepted > 50);
-  CHECK(reused > 100);
-  CHECK(preempted > 50);
+  for (const std::size_t accepted : found) CHECK(accepted > 20);
+  CHECK(reused > 30);
+  CHECK(preempted > 20);
 }
 
 TEST_CASE("a draft behind a kept prefix is that of whoever has read all of it") {
