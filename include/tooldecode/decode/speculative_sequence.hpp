@@ -215,6 +215,9 @@ class SpeculativeSequence {
     ++out.passes;
     out.drafts.rounds += tree.size() > 1;
     out.drafts.nodes += tree.size() - 1;
+    std::size_t levels = 0;
+    for (std::size_t i = 1; i < tree.size(); ++i) levels = std::max(levels, tree.depth(i));
+    out.drafts.levels += levels;
 
     std::vector<std::size_t> path;  // rows of the pass that stay
     for (std::size_t i = 0; i <= lead; ++i) path.push_back(i);

@@ -68,8 +68,11 @@ class SizedHeadDrafter {
   };
 
   SizedHeadDrafter(D drafter, draft::HeadCosts costs)
-      : drafter_(std::move(drafter)),
-        learnt_(std::make_shared<draft::CoverageEstimate>(std::move(costs))) {
+      : SizedHeadDrafter(std::move(drafter),
+                         std::make_shared<draft::CoverageEstimate>(std::move(costs))) {}
+  /// \param learnt  what requests before have taught about such a head; not null
+  SizedHeadDrafter(D drafter, std::shared_ptr<draft::CoverageEstimate> learnt)
+      : drafter_(std::move(drafter)), learnt_(std::move(learnt)) {
     const Head head = drafter_.begin({}).head;
     static_cast<void>(head.first(learnt_->costs().rows(learnt_->costs().size() - 1)));
     rows_ = head.size();
