@@ -156,9 +156,9 @@ void print_drafters(const std::vector<Contender>& contenders, Json& report) {
   }
 }
 
-// Bytes that a round reads, in BF16, if it drafts all of its levels: the target, and for each level
-// the draft's layer and the rows of its head.
-double round_bytes(const td::LlamaConfig& config, std::size_t levels, std::size_t k) {
+// Bytes that a round of so many levels reads, in BF16: the target, and for each level the draft's
+// layer and the rows of its head.
+double round_bytes(const td::LlamaConfig& config, double levels, std::size_t k) {
   const auto hidden = static_cast<double>(config.hidden_size);
   const double attention =
       2 * hidden * static_cast<double>((config.heads + config.key_value_heads) * config.head_size);
@@ -166,14 +166,17 @@ double round_bytes(const td::LlamaConfig& config, std::size_t levels, std::size_
   const double head   = hidden * static_cast<double>(config.vocabulary_size);
   const double target = static_cast<double>(config.layers) * layer + head;
   const double draft  = layer + 2 * hidden * hidden + hidden * static_cast<double>(k);
-  return 2 * (target + static_cast<double>(levels) * draft);
+  return 2 * (target + levels * draft);
 }
 
 void print_sweep(const std::vector<Contender>& contenders, bool constrained,
                  const program::EmbeddedAssistant& assistant, Json& report) {
-  std::cout << "\nEAGLE drafts by the share of the vocabulary, "
-            << (constrained ? "constrained" : "free") << ", greedy: tokens per verifying pass\n\n";
-  print_head({"ranks", "context", "K", "acceptance length", "retention", "break-even",
+  std::cout
+      << "\nEAGLE drafts by the share of the vocabulary, " << (constrained ? "constrained" : "free")
+      << ", greedy: tokens per verifying pass. Break-even is the retention at which the bytes that "
+         "are spared make up for it, with as many levels as the trees that were verified "
+         "have on average.\n\n";
+  print_head({"ranks", "context", "K", "acceptance length", "retention", "levels", "break-even",
               "drafted per pass", "mismatches"});
   double whole = 0;
   for (const Contender& c : contenders) {
@@ -181,15 +184,17 @@ void print_sweep(const std::vector<Contender>& contenders, bool constrained,
     const std::size_t all = assistant.model.vocabulary_size();
     const std::size_t k   = c.drafts.k == 0 ? all : c.drafts.k;
     if (k == all) whole = c.acceptance_length();
+    const double levels =
+        static_cast<double>(c.counts.levels) / static_cast<double>(c.passes - c.answers);
     const auto bytes = [&](std::size_t rows) {
-      return round_bytes(assistant.model.config(), program::eagle_depth, rows);
+      return round_bytes(assistant.model.config(), levels, rows);
     };
     print_line(
         {c.name, c.drafts.with_context ? "yes" : "no",
          std::to_string(k) + " (" +
              fixed(100.0 * static_cast<double>(k) / static_cast<double>(all), 2) + " %)",
          fixed(c.acceptance_length(), 3), fixed(100 * c.acceptance_length() / whole, 1) + " %",
-         fixed(100 * bytes(k) / bytes(all), 1) + " %",
+         fixed(levels, 2), fixed(100 * bytes(k) / bytes(all), 1) + " %",
          fixed(static_cast<double>(c.counts.nodes) / static_cast<double>(c.passes - c.answers), 1),
          std::to_string(c.mismatches)});
     report.push_back({{"ranks", c.name},
@@ -198,6 +203,7 @@ void print_sweep(const std::vector<Contender>& contenders, bool constrained,
                       {"k", k},
                       {"acceptance_length", c.acceptance_length()},
                       {"retention", c.acceptance_length() / whole},
+                      {"levels", levels},
                       {"break_even", bytes(k) / bytes(all)},
                       {"mismatches", c.mismatches}});
   }
@@ -268,7 +274,7 @@ int run_all(std::size_t limit, std::size_t sweep_rows, const std::string& ranks,
       }
     }
     run_rows(assistant, fewer, sizes);
-    report["sweep"] = {{"rows", fewer.size()}, {"eagle_levels", program::eagle_depth}};
+    report["sweep"] = {{"rows", fewer.size()}, {"eagle_levels_at_most", program::eagle_depth}};
     Json& table = report["sizes"] = Json::array();
     print_sweep(sizes, false, assistant, table);
     print_sweep(sizes, true, assistant, table);

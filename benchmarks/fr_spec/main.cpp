@@ -32,12 +32,14 @@
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
+#include <tooldecode/draft/coverage_estimate.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/eagle_drafter.hpp>
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
+#include <tooldecode/draft/sized_head_drafter.hpp>
 #include <tooldecode/draft/tree_costs.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 #include <tooldecode/model/llama_model.hpp>
@@ -81,7 +83,7 @@ struct Way {
   std::string name;
   bool eagle        = false;
   std::size_t k     = 0;  // rows of the draft's head
-  bool with_context = false, with_text = false;
+  bool with_context = false, with_text = false, chooses_rows = false;
 };
 
 // What a way took for one prompt.
@@ -223,6 +225,14 @@ class Bench {
               .budget          = options_.budget,
               .min_probability = options_.min_probability,
               .context = way.with_context ? std::optional(tokenizer_.vocabulary()) : std::nullopt}};
+      if (way.chooses_rows) {
+        auto& coverage = coverage_[way.name + prompt.domain];
+        if (!coverage) {
+          coverage = std::make_shared<td::draft::CoverageEstimate>(
+              td::draft::HeadCosts::measure(head, options_.width));
+        }
+        return sized(td::SizedHeadDrafter{eagle, coverage});
+      }
       if (!way.with_text) return sized(eagle);
       return sized(td::DrafterGroup{group, eagle, lookup_, forced_});
     };
@@ -261,6 +271,7 @@ class Bench {
   td::EagleModel eagle_;
   td::TreeCosts costs_;
   std::map<std::string, std::shared_ptr<td::draft::AcceptanceEstimate>> learnt_;
+  std::map<std::string, std::shared_ptr<td::draft::CoverageEstimate>> coverage_;
   std::map<std::string, td::TokenCounts> corpus_;
   std::tuple<std::map<std::string, td::FrequencyRankedHead<Byte8, float>>,
              std::map<std::string, td::FrequencyRankedHead<Half, float>>,
@@ -346,7 +357,7 @@ Json report_domain(const std::string& domain, const Runs& runs, const std::vecto
     const bool has_whole = whole && ways[w].eagle && !ways[w].with_text;
     const Sums base      = has_whole ? sums_of(runs, *whole, all) : Sums{};
     Json row{{"way", ways[w].name},
-             {"rows", ways[w].k},
+             {"rows", ways[w].chooses_rows ? Json("chosen") : Json(ways[w].k)},
              {"context", ways[w].with_context},
              {"prompts", runs.size()},
              {"tokens", sums.tokens},
@@ -398,6 +409,7 @@ std::vector<Way> make_ways(const Options& options) {
                       .with_text    = true});
     }
   }
+  ways.push_back({.name = "eagle, K chosen", .eagle = true, .chooses_rows = true});
   return ways;
 }
 

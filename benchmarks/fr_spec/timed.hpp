@@ -64,6 +64,8 @@ class TimedHead {
   [[nodiscard]] std::size_t hidden_size() const { return head_.hidden_size(); }
   [[nodiscard]] std::size_t size() const { return head_.size(); }
   [[nodiscard]] tooldecode::TokenId token(std::size_t i) const { return head_.token(i); }
+  [[nodiscard]] std::size_t ranked_size() const { return head_.ranked_size(); }
+  [[nodiscard]] TimedHead first(std::size_t k) const { return {head_.first(k), *seconds_}; }
   [[nodiscard]] TimedHead with(std::span<const tooldecode::TokenId> tokens) const {
     return {head_.with(tokens), *seconds_};
   }

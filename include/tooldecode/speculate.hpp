@@ -20,6 +20,8 @@
 #include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/draft/sampled_drafter.hpp>
+#include <tooldecode/draft/sized_drafter.hpp>
+#include <tooldecode/draft/sized_head_drafter.hpp>
 #include <tooldecode/draft/tool_cache_drafter.hpp>
 #include <tooldecode/model/constrained_head.hpp>
 #include <tooldecode/model/eagle_model.hpp>

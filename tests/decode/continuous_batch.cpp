@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <random>
@@ -12,14 +14,22 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/continuous_batch.hpp>
 #include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
+#include <tooldecode/draft/eagle_drafter.hpp>
+#include <tooldecode/draft/forced_drafter.hpp>
+#include <tooldecode/draft/frequency_ranked_head.hpp>
+#include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/sized_drafter.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
 #include <support/catch.hpp>
 #include <support/one_by_one.hpp>
+#include <support/random_eagle.hpp>
 #include <support/random_llama.hpp>
 #include <support/random_model.hpp>
+#include <support/random_rounds.hpp>
 #include <support/random_table.hpp>
 #include <support/random_tools.hpp>
 
@@ -126,33 +136,31 @@ void require_as_alone(const M& model, const C& constraint, const std::vector<Scr
   }
 }
 
-/// A model whose caches hold so many tokens together, and are so many at most; a pass for which that
+/// Another model whose caches hold so many tokens together, and are so many at most; a pass for which that
 /// is too little leaves some of its sequences longer, as one that runs them one by one does.
+template <class M>
 struct CrowdedModel {
   class Cache {
    public:
-    Cache(td::test::RandomModel::Cache held, std::shared_ptr<std::vector<const Cache*>> all)
+    Cache(typename M::Cache held, std::shared_ptr<std::vector<const Cache*>> all)
         : inner(std::move(held)), all_(std::move(all)) {
       all_->push_back(this);
     }
-    Cache(Cache&& other) noexcept : Cache(std::move(other.inner), other.all_) {
-      other.inner.tokens.clear();
-      other.leave();
-    }
+    Cache(Cache&& other) noexcept : Cache(std::move(other.inner), other.all_) { other.leave(); }
     Cache& operator=(Cache&& other) noexcept {
       std::swap(inner, other.inner);
       return *this;
     }
     ~Cache() { leave(); }
 
-    td::test::RandomModel::Cache inner;
+    typename M::Cache inner;
 
    private:
     void leave() { std::erase(*all_, this); }
     std::shared_ptr<std::vector<const Cache*>> all_;
   };
 
-  CrowdedModel(const td::test::RandomModel& model, std::size_t tokens, std::size_t caches)
+  CrowdedModel(const M& model, std::size_t tokens, std::size_t caches)
       : inner(&model), cells(tokens), most(caches) {}
 
   [[nodiscard]] std::size_t vocabulary_size() const { return inner->vocabulary_size(); }
@@ -161,13 +169,43 @@ struct CrowdedModel {
   [[nodiscard]] Cache fork(const Cache& cache) const { return make(inner->fork(cache.inner)); }
   void truncate(Cache& cache, std::size_t length) const { inner->truncate(cache.inner, length); }
   void forward(Cache& cache, std::span<const td::TokenId> tokens, std::span<float> logits) const {
-    std::size_t used = tokens.size();
-    for (const Cache* one : *all) used += inner->length(one->inner);
-    if (used > cells) refuse("cells");
+    require_room(tokens.size());
     inner->forward(cache.inner, tokens, logits);
   }
 
-  [[nodiscard]] Cache make(td::test::RandomModel::Cache held) const {
+  // What a model with a head on the host has beside.
+  [[nodiscard]] std::size_t hidden_size() const { return inner->hidden_size(); }
+  [[nodiscard]] auto lm_head() const { return inner->lm_head(); }
+  void commit(Cache& cache, std::span<const std::size_t> path) const {
+    inner->commit(cache.inner, path);
+  }
+  void forward_hidden(Cache& cache, std::span<const td::TokenId> tokens,
+                      std::span<float> hidden) const
+    requires td::HostHeadModel<M>
+  {
+    require_room(tokens.size());
+    inner->forward_hidden(cache.inner, tokens, hidden);
+  }
+  void forward_tree(Cache& cache, std::span<const td::TokenId> tokens,
+                    std::span<const std::uint64_t> ancestors, std::span<float> logits) const
+    requires td::HostHeadModel<M>
+  {
+    require_room(tokens.size());
+    inner->forward_tree(cache.inner, tokens, ancestors, logits);
+  }
+  void forward_tree_hidden(Cache& cache, std::span<const td::TokenId> tokens,
+                           std::span<const std::uint64_t> ancestors, std::span<float> hidden) const
+    requires td::HostHeadModel<M>
+  {
+    require_room(tokens.size());
+    inner->forward_tree_hidden(cache.inner, tokens, ancestors, hidden);
+  }
+
+  void require_room(std::size_t tokens) const {
+    for (const Cache* one : *all) tokens += inner->length(one->inner);
+    if (tokens > cells) refuse("cells");
+  }
+  [[nodiscard]] Cache make(typename M::Cache held) const {
     if (all->size() >= most) refuse("sequences");
     return {std::move(held), all};
   }
@@ -176,7 +214,7 @@ struct CrowdedModel {
     throw td::Error(td::Errc::limit_exceeded, what, "all are in use");
   }
 
-  const td::test::RandomModel* inner;
+  const M* inner;
   std::size_t cells, most;
   std::shared_ptr<std::vector<const Cache*>> all = std::make_shared<std::vector<const Cache*>>();
   std::shared_ptr<std::size_t> refused           = std::make_shared<std::size_t>(0);
@@ -230,6 +268,123 @@ TEST_CASE("drafts and a real cache change nothing in a batch") {
     accepted += counts.accepted_tokens;
   }
   CHECK(accepted > 0);
+}
+
+TEST_CASE(
+    "drafters that read hidden states change nothing in a batch, and draft as they do alone") {
+  const td::Vocabulary vocabulary = td::test::call_vocabulary();
+  const td::VocabularyIndex masks{vocabulary};
+  auto config                      = td::test::random_llama_config();
+  config.vocabulary_size           = vocabulary.size();
+  std::array<std::size_t, 4> found = {};  // accepted, by drafter
+  std::size_t reused = 0, preempted = 0;
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const td::LlamaModel model{config, td::test::random_llama_weights(config, seed)};
+    const td::EagleModel layer{model, td::test::random_eagle_weights(config, seed)};
+    const td::MedusaModel heads{config.hidden_size,
+                                td::test::random_medusa_heads(config.hidden_size, 3, seed)};
+    const td::FrequencyRankedHead head{model.lm_head(),
+                                       td::test::random_ranks(vocabulary.size(), random).first(40)};
+    const td::EagleDrafter eagle{
+        layer, head, {.depth = 3, .width = 3, .min_probability = 0.001, .context = vocabulary}};
+    const td::MedusaDrafter medusa{heads, head, {.min_probability = 0.001}};
+    const td::DrafterGroup group{eagle, td::PromptLookupDrafter{masks},
+                                 td::ForcedDrafter{masks.trie()}};
+    const td::SizedDrafter sized{
+        group, td::TreeCosts(std::vector<std::pair<std::size_t, double>>{{1, 1.0}, {64, 2.0}})};
+    std::vector<Script> fresh;
+    for (int i = 0; i < 5; ++i) {
+      fresh.push_back(random_script(random, vocabulary.size()));
+      fresh.back().options.max_tokens += 20;
+    }
+    // Some ask what others have asked, and a little more.
+    for (int i = 0; i < 2; ++i) {
+      fresh.push_back(fresh[random() % 5]);
+      fresh.back().prompt.push_back(static_cast<td::TokenId>(random() % vocabulary.size()));
+    }
+    const td::BatchOptions options{.max_batch = 3, .prefix_cache = seed % 3 == 0 ? 0U : 400U};
+    const auto check = [&](const auto& constraint, const auto& drafter, std::size_t which) {
+      std::vector<Script> scripts = fresh;
+      const auto counts           = run(model, constraint, drafter, options, scripts, random);
+      require_as_alone(model, constraint, scripts);
+      found.at(which) += counts.accepted_tokens;
+      reused += counts.reused_tokens;
+      // Where nothing was there before, a first answer has the drafts of a sequence alone, too.
+      const td::Decoder alone{model, constraint, td::TreeSpeculation{drafter}};
+      for (std::size_t i = 0; which < 3 && options.prefix_cache == 0 && i < scripts.size(); ++i) {
+        const auto expected = alone(scripts[i].prompt, scripts[i].options);
+        REQUIRE(scripts[i].outputs[0].drafts.nodes == expected.drafts.nodes);
+        REQUIRE(scripts[i].outputs[0].drafts.accepted == expected.drafts.accepted);
+        REQUIRE(scripts[i].outputs[0].passes == expected.passes);
+      }
+      // With too little room for all.
+      scripts = fresh;
+      const CrowdedModel crowded{model, 150 + random() % 50, 4};
+      preempted += run(crowded, constraint, drafter, options, scripts, random).preempted;
+      require_as_alone(model, constraint, scripts);
+    };
+    const auto check_all = [&](const auto& constraint) {
+      check(constraint, eagle, 0);
+      check(constraint, medusa, 1);
+      check(constraint, group, 2);
+      check(constraint, sized, 3);
+    };
+    if (seed % 2 == 0) {
+      check_all(td::ToolCallFSM{masks,
+                                td::test::random_tools(random),
+                                td::PythonCall{},
+                                {.choice = td::ToolChoice::required}});
+    } else {
+      check_all(td::Unconstrained{vocabulary.size()});
+    }
+  }
+  for (const std::size_t accepted : found) CHECK(accepted > 20);
+  CHECK(reused > 30);
+  CHECK(preempted > 20);
+}
+
+TEST_CASE("a draft behind a kept prefix is that of whoever has read all of it") {
+  const td::LlamaModel model = td::test::random_llama(5);
+  const auto& config         = model.config();
+  const td::EagleModel layer{model, td::test::random_eagle_weights(config, 6)};
+  std::mt19937 random{7};
+  const td::FrequencyRankedHead head{
+      model.lm_head(), td::test::random_ranks(config.vocabulary_size, random).first(50)};
+  const td::EagleDrafter eagle{layer, head, {.min_probability = 0.0001}};
+  const td::Unconstrained any{config.vocabulary_size};
+  const Tokens prompt{1, 2, 3, 4, 5, 6, 7};
+  for (const std::size_t kept : {3U, 6U}) {
+    td::CachedPrefix<td::LlamaModel> read{model.make_cache()};
+    read.states.resize(kept * config.hidden_size);
+    model.forward_hidden(read.cache, std::span(prompt).first(kept), read.states);
+    auto request                                      = eagle.begin(prompt);
+    const td::DraftContext<td::Unconstrained> context = {.constraint = any,
+                                                         .state      = any.initial(),
+                                                         .prompt     = prompt,
+                                                         .generated  = {},
+                                                         .unread     = prompt.size() - kept,
+                                                         .hidden     = read.states,
+                                                         .max_depth  = 9,
+                                                         .max_nodes  = 64 - (6 - kept)};
+    const td::DraftTree expected                      = td::draft_tree(eagle, request, context);
+
+    td::PrefixCache<td::LlamaModel> prefixes{model, 100};
+    prefixes.insert(std::span(prompt).first(kept), {model.fork(read.cache), read.states});
+    const td::DecodeOptions options{.max_tokens = 10};
+    const td::LogitsPipeline pipeline{options.logits()};
+    const td::decode::Run<td::Unconstrained> run{any, prompt, pipeline, options};
+    const td::TreeVerifier verifier{td::Walk{}};
+    td::decode::SpeculativeSequence sequence{model, run, eagle, verifier,
+                                             prefixes.find(prompt).value()};
+    REQUIRE_FALSE(sequence.take_forced());
+    REQUIRE(sequence.can_draft());
+    const td::DraftTree tree = sequence.draft();
+    CHECK(tree.size() > 5);
+    CHECK(std::ranges::equal(tree.tokens(), expected.tokens()));
+    CHECK(std::ranges::equal(tree.ancestors(), expected.ancestors()));
+  }
 }
 
 TEST_CASE("what has left is read once where there is a prefix cache") {
@@ -325,7 +480,9 @@ TEST_CASE("a sequence that has all the room and needs more ends the step with an
   const td::test::RandomModel whole{20, {}};
   const td::test::RandomTable table{20, 1};
   const CrowdedModel model{whole, 3, 4};
-  td::ContinuousBatch<CrowdedModel, td::test::RandomTable, td::DrafterGroup<>> batch{model};
+  td::ContinuousBatch<CrowdedModel<td::test::RandomModel>, td::test::RandomTable,
+                      td::DrafterGroup<>>
+      batch{model};
   batch.add({.prompt = {1, 2, 3, 4}, .constraint = table, .drafter = td::DrafterGroup<>{}});
   CHECK_THROWS_AS(batch.step(), td::Error);
 }

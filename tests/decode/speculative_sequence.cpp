@@ -69,7 +69,8 @@ TEST_CASE("however a sequence is driven, it is a decoder's, and its cache can be
     const td::decode::Run<RandomTable> run{table, prompt, pipeline, options};
     const Guesses drafter{seed};
     const td::TreeVerifier verifier{td::Walk{}};
-    td::decode::SpeculativeSequence sequence{model, run, drafter, verifier, earlier};
+    td::decode::SpeculativeSequence sequence{model, run, drafter, verifier,
+                                             td::CachedPrefix<RandomModel>{earlier}};
     std::vector<float> row(size);
     while (!sequence.is_finished()) {
       if (sequence.take_forced()) continue;
@@ -78,7 +79,7 @@ TEST_CASE("however a sequence is driven, it is a decoder's, and its cache can be
         sequence.verify(sequence.draft());
       } else if (how == 1) {
         model.forward(sequence.cache(), sequence.unread(), row);
-        sequence.take_row(row);
+        sequence.take_pass({}, row);
       } else {
         sequence.read();
       }

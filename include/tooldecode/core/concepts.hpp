@@ -118,6 +118,21 @@ concept HeadTreeModel =
       };  // as forward_tree, hidden [N, H]
     };
 
+/// A model that runs several sequences in one forward pass, drafts too, and gives hidden states.
+///
+/// `forward_batch_hidden` appends the tokens of each sequence whose ancestors are empty, and runs
+/// those of any other as `forward_tree_hidden` does, to be committed in the same way.
+template <class M>
+concept BatchTreeModel =
+    HeadTreeModel<M> &&
+    requires(const M& m, std::span<typename M::Cache* const> caches,
+             std::span<const std::span<const TokenId>> tokens,
+             std::span<const std::span<const std::uint64_t>> ancestors, std::span<float> hidden) {
+      {
+        m.forward_batch_hidden(caches, tokens, ancestors, hidden)
+      };  // caches [B], tokens [B][L_i], ancestors [B][L_i or 0], hidden [sum of L_i, H]
+    };
+
 /// A small autoregressive model that predicts a target's hidden states: entry i of its cache reads
 /// the target's state at position i and the token at position i + 1, and gives its guess of the
 /// state at i + 1, which the target's head turns into logits of the token at i + 2.

@@ -19,6 +19,7 @@
 #include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/batch_pass.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/output.hpp>
@@ -28,7 +29,6 @@
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/draft/drafter.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
-#include <tooldecode/model/forward_batch.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 #include <tooldecode/verify/walk.hpp>
 
@@ -77,16 +77,18 @@ struct BatchCounts {
 /// passes.
 ///
 /// Each step runs what is to be read of all sequences in one pass where the model can, prompts
-/// included; a sequence whose drafter guesses something is verified in a pass of its own. Every
-/// answer is that of a Decoder alone, token for token, where the model's rows do not depend on what
-/// else is in its batch.
+/// included, and drafts too where it is a BatchTreeModel with a head on the host; with another model
+/// a draft is verified in a pass of its own. A drafter that reads hidden states is told those of the
+/// whole text, whoever has read it: they stay with its cache. Every answer is that of a Decoder
+/// alone, token for token, where the model's rows do not depend on what else is in its batch.
 ///
 /// Caches may share a memory that is too small for all, as those of LlamaCppModel: where a pass
 /// throws Error{limit_exceeded} the prefix cache is emptied, and then the sequence that came last
 /// gives up its cache and waits until another one leaves; what it has written stays.
 ///
 /// \par Shapes      at most `max_batch` rows of logits [V]
-/// \par Complexity  step: one pass for those without a draft, one for each with one
+/// \par Complexity  step: one pass of a BatchTreeModel; else one for those without a draft, and one
+///                  for each with one. States take 4 H bytes a token where the drafter reads them
 /// \par Threads     one thread at a time; refers to the model
 /// \par Errors      as Decoder from `add`; afterwards what a pass throws, but for what more room mends
 /// \par Source      Nichols et al., arXiv:2512.15834, the loops of Algorithms 3 and 5; Yu et al.,
@@ -96,7 +98,6 @@ class ContinuousBatch {
   static_assert(diagnose::is_model<M>());
   static_assert(diagnose::is_constraint<C>());
   static_assert(diagnose::is_drafter<D, C>());
-  static_assert(!D::reads_hidden, "ContinuousBatch: the drafter must not read hidden states");
 
  public:
   using Request = BatchRequest<C, D>;
@@ -104,7 +105,12 @@ class ContinuousBatch {
   using Id = std::uint64_t;
 
   explicit ContinuousBatch(const M& model, BatchOptions options = {})
-      : model_(&model), options_(options), prefixes_(model, options.prefix_cache) {}
+      : model_(&model), options_(options), prefixes_(model, options.prefix_cache), pass_(model) {
+    if constexpr (D::reads_hidden) {
+      static_assert(diagnose::is_head_tree_model<M>());
+      static_assert(diagnose::is_host_head_model<M>());
+    }
+  }
   explicit ContinuousBatch(const M&&, BatchOptions = {}) = delete;
 
   /// A sequence that joins as soon as there is a place.
@@ -182,17 +188,17 @@ class ContinuousBatch {
   void admit() {
     while (!arrived_.empty() && present_.size() < options_.max_batch) {
       Slot& slot = *arrived_.front();
-      std::optional<typename M::Cache> cache;
+      std::optional<CachedPrefix<M>> read;
       const bool has_place = with_room([&] {
-        cache = prefixes_.find(slot.tokens);
-        if (!cache) cache.emplace(model_->make_cache());
+        read = prefixes_.find(slot.tokens);
+        if (!read) read.emplace(CachedPrefix<M>{model_->make_cache()});
       });
       if (!has_place) return;  // until another leaves
       counts_.prompt_tokens += slot.tokens.size();
-      counts_.reused_tokens += model_->length(*cache);
+      counts_.reused_tokens += model_->length(read->cache);
       present_.push_back(std::move(arrived_.front()));
       arrived_.pop_front();
-      begin(slot, std::move(*cache));
+      begin(slot, std::move(*read));
     }
   }
 
@@ -213,16 +219,19 @@ class ContinuousBatch {
     }
   }
 
-  void begin(Slot& slot, typename M::Cache cache) {
+  void begin(Slot& slot, CachedPrefix<M> read) {
     if constexpr (requires { slot.request.constraint.renew(); }) slot.request.constraint.renew();
     slot.run.emplace(decode::Run<C>{slot.request.constraint, slot.tokens, slot.pipeline,
                                     slot.request.options, decode::context_length_of(*model_)});
-    slot.now.emplace(*model_, *slot.run, slot.request.drafter, verifier_, std::move(cache));
+    slot.now.emplace(*model_, *slot.run, slot.request.drafter, verifier_, std::move(read));
   }
 
-  // Whether there was a draft to verify.
+  // Whether there was a draft to verify by itself.
   bool verify(Running& now) {
-    if constexpr (TreeModel<M>) {
+    if constexpr (decode::GivesBatchStates<M>) {
+      now.prepare();
+      return false;
+    } else if constexpr (TreeModel<M>) {
       if (!now.can_draft()) return false;
       const DraftTree tree = now.draft();
       if (tree.size() == 1) return false;
@@ -235,8 +244,8 @@ class ContinuousBatch {
   }
 
   void read(std::vector<Slot*>& slots) {
-    const std::size_t width = model_->vocabulary_size();
     while (!with_room([&] { run(slots); })) {
+      if (drop_drafts(slots)) continue;
       Slot* const last = find_last(slots);
       if (last == nullptr) return run(slots);  // it has all the room there is: throws what it lacks
       park(*last);
@@ -244,8 +253,18 @@ class ContinuousBatch {
       if (slots.empty()) return;
     }
     for (std::size_t i = 0; i < slots.size(); ++i) {
-      slots[i]->now->take_row(std::span(logits_).subspan(i * width, width));
+      slots[i]->now->take_pass(pass_.states(i), pass_.row(i));
     }
+  }
+
+  // Whether there were any, which a pass has no room for.
+  static bool drop_drafts(std::span<Slot* const> slots) {
+    bool dropped = false;
+    for (Slot* slot : slots) {
+      dropped = dropped || slot->now->has_draft();
+      slot->now->drop_draft();
+    }
+    return dropped;
   }
 
   // Who is to make room for those that read: the last that waits with a full cache, else the last of
@@ -265,23 +284,9 @@ class ContinuousBatch {
 
   // One pass over what is to be read; where it throws, no cache has changed.
   void run(std::span<Slot* const> slots) {
-    std::vector<typename M::Cache*> caches;
-    std::vector<std::span<const TokenId>> tokens;
-    std::vector<std::size_t> lengths;
-    for (Slot* slot : slots) {
-      caches.push_back(&slot->now->cache());
-      tokens.push_back(slot->now->unread());
-      lengths.push_back(model_->length(*caches.back()));
-    }
-    logits_.resize(slots.size() * model_->vocabulary_size());
-    try {
-      counts_.passes +=
-          model::forward_batch(*model_, std::span<typename M::Cache* const>(caches),
-                               std::span<const std::span<const TokenId>>(tokens), logits_);
-    } catch (const Error&) {
-      for (std::size_t i = 0; i < slots.size(); ++i) model_->truncate(*caches[i], lengths[i]);
-      throw;
-    }
+    std::vector<decode::BatchReading<M>> readings;
+    for (Slot* slot : slots) readings.push_back(slot->now->reading());
+    counts_.passes += pass_.run(readings);
   }
 
   void park(Slot& slot) {
@@ -303,19 +308,19 @@ class ContinuousBatch {
 
   void go_on(Slot& slot, std::span<const TokenId> more) {
     const std::vector<TokenId> emitted = std::move(slot.now->output().tokens);
-    typename M::Cache cache            = std::move(slot.now->cache());
+    CachedPrefix<M> read               = std::move(slot.now->read_so_far());
     slot.now.reset();
     slot.tokens.insert(slot.tokens.end(), emitted.begin(), emitted.end());
     slot.tokens.insert(slot.tokens.end(), more.begin(), more.end());
     slot.waits = false;
-    begin(slot, std::move(cache));
+    begin(slot, std::move(read));
   }
 
   void retire(Slot& slot) {
     const auto& emitted = slot.now->output().tokens;
     slot.tokens.insert(slot.tokens.end(), emitted.begin(), emitted.end());
     slot.tokens.resize(model_->length(slot.now->cache()));
-    prefixes_.insert(slot.tokens, std::move(slot.now->cache()));
+    prefixes_.insert(slot.tokens, std::move(slot.now->read_so_far()));
     slot.retired = true;
   }
   // Somebody goes on in any case.
@@ -335,10 +340,10 @@ class ContinuousBatch {
   const M* model_;
   BatchOptions options_;
   PrefixCache<M> prefixes_;
+  decode::BatchPass<M> pass_;
   Verifier verifier_;
   std::deque<std::unique_ptr<Slot>> arrived_;
   std::vector<std::unique_ptr<Slot>> present_;
-  std::vector<float> logits_;  // [B, V]
   BatchCounts counts_;
   Id last_id_ = 0;
 };

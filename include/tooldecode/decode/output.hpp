@@ -57,6 +57,7 @@ struct PhaseTimes {
 struct DraftCounts {
   std::size_t rounds = 0;          ///< passes with a draft of at least one token
   std::size_t nodes  = 0;          ///< draft tokens that were verified
+  std::size_t levels = 0;          ///< of their trees, all passes together
   std::vector<std::size_t> tried;  ///< [D] rounds that could have accepted a token at depth d + 1
   std::vector<std::size_t> accepted;  ///< [D] rounds that did
 
@@ -64,6 +65,7 @@ struct DraftCounts {
   DraftCounts& operator+=(const DraftCounts& other) {
     rounds += other.rounds;
     nodes += other.nodes;
+    levels += other.levels;
     const std::size_t depth = std::max(tried.size(), other.tried.size());
     tried.resize(depth);
     accepted.resize(depth);

@@ -16,6 +16,13 @@
 
 namespace tooldecode {
 
+/// What has been read of a sequence.
+template <Model M>
+struct CachedPrefix {
+  typename M::Cache cache;
+  std::vector<float> states = {};  ///< [L, H], final; or none, where no drafter reads them
+};
+
 /// Caches of sequences that have left a batch, for those that come back longer or begin alike; the
 /// least recently used go first.
 ///
@@ -25,15 +32,13 @@ namespace tooldecode {
 template <Model M>
 class PrefixCache {
  public:
-  using Cache = typename M::Cache;
-
   /// \param capacity  tokens of all entries; 0 keeps nothing
   PrefixCache(const M& model, std::size_t capacity) : model_(&model), capacity_(capacity) {}
   PrefixCache(const M&&, std::size_t) = delete;
 
-  /// Keeps a cache that has read exactly these tokens, in place of those that it goes on from.
-  void insert(std::span<const TokenId> tokens, Cache cache) {
-    TOOLDECODE_ASSERT(model_->length(cache) == tokens.size());
+  /// Keeps what has been read of exactly these tokens, in place of those that it goes on from.
+  void insert(std::span<const TokenId> tokens, CachedPrefix<M> read) {
+    TOOLDECODE_ASSERT(model_->length(read.cache) == tokens.size());
     if (tokens.empty() || tokens.size() > capacity_) return;
     for (auto entry = entries_.begin(); entry != entries_.end();) {
       const std::size_t shared = common(entry->tokens, tokens);
@@ -41,13 +46,13 @@ class PrefixCache {
       entry = shared == entry->tokens.size() ? erase(entry) : std::next(entry);
     }
     size_ += tokens.size();
-    entries_.push_front({{tokens.begin(), tokens.end()}, std::move(cache)});
+    entries_.push_front({{tokens.begin(), tokens.end()}, std::move(read)});
     while (size_ > capacity_) erase(std::prev(entries_.end()));
   }
 
-  /// A cache that has read the most of a prompt's first tokens, save the last one, whose logits are
+  /// The most that has been read of a prompt's first tokens, save the last one, whose logits are
   /// asked for; nothing where no entry begins alike.
-  [[nodiscard]] std::optional<Cache> find(std::span<const TokenId> prompt) {
+  [[nodiscard]] std::optional<CachedPrefix<M>> find(std::span<const TokenId> prompt) {
     std::size_t max = 0;
     auto best       = entries_.end();
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
@@ -58,9 +63,12 @@ class PrefixCache {
     }
     if (best == entries_.end()) return std::nullopt;
     entries_.splice(entries_.begin(), entries_, best);
-    std::optional<Cache> cache = model_->fork(best->cache);
-    model_->truncate(*cache, max);
-    return cache;
+    const std::vector<float>& states = best->read.states;
+    const std::size_t kept           = states.size() / best->tokens.size() * max;
+    CachedPrefix<M> prefix{model_->fork(best->read.cache),
+                           {states.begin(), states.begin() + static_cast<std::ptrdiff_t>(kept)}};
+    model_->truncate(prefix.cache, max);
+    return prefix;
   }
 
   void clear() noexcept {
@@ -73,7 +81,7 @@ class PrefixCache {
  private:
   struct Entry {
     std::vector<TokenId> tokens;
-    Cache cache;
+    CachedPrefix<M> read;
   };
   using EntryIterator = typename std::list<Entry>::iterator;
 

@@ -262,6 +262,9 @@ class Sequence {
   void trace_draft(const DraftTree& tree) {
     if (tracer_) tracer_->open(output_.trace, tree);
   }
+  void untrace_draft() {
+    if (tracer_) tracer_->drop(output_.trace);
+  }
 
   /// Tells the run's listener of the tokens since the last report.
   void report() {

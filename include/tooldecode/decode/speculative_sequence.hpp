@@ -11,9 +11,12 @@
 #include <vector>
 
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/batch_pass.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/output.hpp>
+#include <tooldecode/decode/prefix_cache.hpp>
 #include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/target_pass.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
@@ -27,42 +30,53 @@ namespace tooldecode::decode {
 ///
 /// Whoever drives it first takes what is forced; then it verifies a draft, or reads without one, by
 /// itself or in a batch that its driver runs. After the end the cache still holds a beginning of
-/// prompt and answer, so that what follows the answer can be read on top of it.
+/// prompt and answer, so that what follows the answer can be read on top of it; with its states,
+/// where the drafter reads them, so that drafts go on as well.
 ///
 /// \par Shapes      trees of at most 64 tokens together with what is yet to be read; keeps a row
-///                  [V]
+///                  [V], and states [L, H] for a drafter that reads them
 /// \par Complexity  read and verify: one forward pass each
 /// \par Threads     a value of one request; refers to model, run, drafter and verifier
 template <Model M, Constraint C, Drafter<C> D, class V>
 class SpeculativeSequence {
  public:
-  /// \param cache  holds the first tokens of the run's prompt, and not all of them; or nothing
+  /// \param read  the first tokens of the run's prompt, and not all of them; or nothing
   SpeculativeSequence(const M& model, const Run<C>& run, const D& drafter, const V& verifier,
-                      typename M::Cache cache)
+                      CachedPrefix<M> read)
       : model_(&model),
         run_(&run),
         drafter_(&drafter),
         verifier_(&verifier),
         sequence_(run, run.options.seed),
-        cache_(std::move(cache)),
+        read_(std::move(read)),
         pass_(model),
         request_(drafter.begin(run.prompt)),
         row_(model.vocabulary_size()) {
-    sequence_.mark_read(model.length(cache_));
+    sequence_.mark_read(model.length(read_.cache));
+    if constexpr (D::reads_hidden) {
+      TOOLDECODE_ASSERT(read_.states.size() == model.length(read_.cache) * model.hidden_size());
+    }
   }
 
   [[nodiscard]] bool is_finished() const noexcept { return sequence_.is_finished(); }
   [[nodiscard]] Output& output() noexcept { return sequence_.output(); }
-  [[nodiscard]] typename M::Cache& cache() noexcept { return cache_; }
+  [[nodiscard]] typename M::Cache& cache() noexcept { return read_.cache; }
+  /// What the model has read so far; to be moved from once nothing is decoded any more.
+  [[nodiscard]] CachedPrefix<M>& read_so_far() noexcept { return read_; }
   /// Tokens that the model has yet to read.
   [[nodiscard]] std::span<const TokenId> unread() const noexcept { return sequence_.unread(); }
 
   /// Empties the cache, so that others have room; the model is to read all anew.
-  void give_up_cache()
-    requires(!D::reads_hidden)
-  {
-    model_->truncate(cache_, 0);
+  void give_up_cache() {
+    model_->truncate(read_.cache, 0);
     sequence_.mark_unread();
+    drop_draft();
+    if constexpr (D::reads_hidden) {
+      // The drafter follows the states of what is read anew from the beginning.
+      read_.states.clear();
+      told_    = 0;
+      request_ = drafter_->begin(run_->prompt);
+    }
   }
 
   /// Takes the next token if it needs no pass, and says whether it did. Only after it did not may
@@ -78,7 +92,7 @@ class SpeculativeSequence {
 
   /// Whether a tree may be read on top of what is yet to be read.
   [[nodiscard]] bool can_draft() const {
-    return model_->length(cache_) != 0 && unread().size() <= max_unread;
+    return model_->length(read_.cache) != 0 && unread().size() <= max_unread;
   }
 
   /// What the drafter guesses; the root alone where it guesses nothing.
@@ -90,12 +104,12 @@ class SpeculativeSequence {
                                  .prompt     = run_->prompt,
                                  .generated  = emitted,
                                  .unread     = unread().size(),
-                                 .hidden     = hidden_,
+                                 .hidden     = std::span(read_.states).subspan(told_),
                                  .max_depth  = run_->max_tokens() - emitted.size() - 1,
                                  .max_nodes  = DraftTree::max_nodes - (unread().size() - 1),
                                  .seed       = run_->options.seed};
     DraftTree tree            = draft_tree(*drafter_, request_, now);
-    hidden_.clear();
+    told_                     = read_.states.size();
     watch.add_to(output().times.drafting);
     return tree;
   }
@@ -103,59 +117,54 @@ class SpeculativeSequence {
   /// Reads what is to be read and takes the token after it.
   void read() {
     Stopwatch watch;
-    const std::size_t count = unread().size();
-    pass_.read(cache_, unread());
-    for (std::size_t i = 0; i < count; ++i) keep_hidden(i);
+    pass_.read(read_.cache, unread());
+    for (std::size_t i = 0; i < unread().size(); ++i) keep_hidden(i);
     account(watch);
-    pass_.fill_row(0, sequence_.wanted(), row_);
-    take_after_read(row_, watch);
-  }
-
-  /// Takes the token after what was to be read, where a pass over several sequences has read it.
-  ///
-  /// \param row  the logits of that pass, [V]; overwritten
-  void take_row(std::span<float> row)
-    requires(!D::reads_hidden)
-  {
-    Stopwatch watch;
-    account(watch);
-    take_after_read(row, watch);
+    take_after_read({}, watch);
   }
 
   /// Reads what is to be read and a draft below it, and takes the tokens that the verifier chooses.
-  void verify(const DraftTree& tree) {
+  void verify(const DraftTree& tree)
+    requires TreeModel<M>
+  {
     Stopwatch watch;
-    Output& out            = output();
-    const std::size_t lead = unread().size() - 1;  // read before the root
-    sequence_.trace_draft(tree);
-    read_tree(tree, lead);
-    watch.add_to(out.times.model);
-    ++out.passes;
-    out.drafts.rounds += tree.size() > 1;
-    out.drafts.nodes += tree.size() - 1;
+    lay(tree);
+    pass_.read_tree(read_.cache, laid_->tokens, laid_->ancestors);
+    take_tree({}, watch);
+  }
 
-    std::vector<std::size_t> path;  // rows of the pass that stay
-    for (std::size_t i = 0; i <= lead; ++i) path.push_back(i);
-    for (std::optional<std::size_t> node = 0; node && !is_finished();) {
-      // The root's mask is there, and leaves a choice: else it would not have come to a pass.
-      auto next = *node == 0 ? std::nullopt : sequence_.find_forced();
-      watch.add_to(out.times.constraint);
-      if (!next) next = draw(tree, *node, lead);
-      watch.add_to(out.times.sampling);
-      if (!next) break;
-      sequence_.take(*next);
-      const auto child = tree.find_child(*node, next->token);
-      count(tree, *node, child.has_value());
-      node = child;
-      if (node) path.push_back(lead + *node);
-      watch.add_to(out.times.constraint);
+  /// Drafts what `reading` adds to what is to be read, where it may.
+  void prepare() {
+    if (!can_draft()) return;
+    DraftTree tree = draft();
+    if (tree.size() > 1) lay(std::move(tree));
+  }
+  /// Whether `prepare` found a draft that is yet to be read.
+  [[nodiscard]] bool has_draft() const noexcept { return laid_.has_value(); }
+  void drop_draft() {
+    if (laid_) sequence_.untrace_draft();
+    laid_.reset();
+  }
+
+  /// What a pass over several sequences is to read of this one.
+  [[nodiscard]] BatchReading<M> reading() noexcept {
+    const std::size_t row = unread().size() - 1;
+    if (!laid_) return {&read_.cache, unread(), {}, row, sequence_.wanted()};
+    return {&read_.cache, laid_->tokens, laid_->ancestors, row, sequence_.wanted()};
+  }
+  /// Takes what follows from that pass.
+  ///
+  /// \param states  [n, H], where the model gives them
+  /// \param row     [V], overwritten; or empty, where it is to be made from the states
+  void take_pass(std::span<const float> states, std::span<float> row) {
+    Stopwatch watch;
+    if constexpr (GivesBatchStates<M>) {
+      pass_.take(states, laid_ ? 0 : unread().size() - 1);
+      if (laid_) return take_tree(row, watch);
+      for (std::size_t i = 0; i < unread().size(); ++i) keep_hidden(i);
     }
-    path.resize(std::min(path.size(), unread().size()));  // an end token is not read
-    model_->commit(cache_, path);
-    for (const std::size_t i : path) keep_hidden(i);
-    sequence_.mark_read(path.size());
-    watch.add_to(out.times.model);
-    sequence_.report();
+    account(watch);
+    take_after_read(row, watch);
   }
 
  private:
@@ -167,14 +176,28 @@ class SpeculativeSequence {
     watch.add_to(out.passes++ == 0 ? out.times.prefill : out.times.model);
   }
 
+  // An empty row is made here.
   void take_after_read(std::span<float> row, Stopwatch& watch) {
+    if (row.empty()) {
+      pass_.fill_row(0, sequence_.wanted(), row_);
+      row = row_;
+    }
     sequence_.mark_read();
     if (const auto next = sequence_.draw(row)) sequence_.take(*next);
     watch.add_to(output().times.sampling);
     sequence_.report();
   }
 
-  void read_tree(const DraftTree& tree, std::size_t lead) {
+  // A draft below what is to be read before it, as a pass has them.
+  struct LaidTree {
+    DraftTree tree;
+    std::vector<TokenId> tokens;
+    std::vector<std::uint64_t> ancestors;
+  };
+
+  void lay(DraftTree tree) {
+    sequence_.trace_draft(tree);
+    const std::size_t lead = unread().size() - 1;
     std::vector<TokenId> tokens(unread().begin(), unread().end() - 1);
     std::vector<std::uint64_t> ancestors;
     for (std::size_t i = 0; i < lead; ++i) ancestors.push_back((std::uint64_t{2} << i) - 1);
@@ -183,13 +206,55 @@ class SpeculativeSequence {
       tokens.push_back(tree.token(i));
       ancestors.push_back(tree.ancestors()[i] << lead | above);
     }
-    pass_.read_tree(cache_, tokens, ancestors);
+    laid_.emplace(LaidTree{std::move(tree), std::move(tokens), std::move(ancestors)});
   }
 
-  std::optional<TokenEvent> draw(const DraftTree& tree, std::size_t node, std::size_t lead) {
-    pass_.fill_row(lead + node, sequence_.wanted(), row_);
+  // Goes down the tree that a pass has read; the root's row is there, or empty.
+  void take_tree(std::span<float> row, Stopwatch& watch) {
+    const DraftTree tree   = std::move(laid_->tree);
+    const std::size_t lead = unread().size() - 1;  // read before the root
+    laid_.reset();
+    Output& out = output();
+    watch.add_to(out.times.model);
+    ++out.passes;
+    out.drafts.rounds += tree.size() > 1;
+    out.drafts.nodes += tree.size() - 1;
+    std::size_t levels = 0;
+    for (std::size_t i = 1; i < tree.size(); ++i) levels = std::max(levels, tree.depth(i));
+    out.drafts.levels += levels;
+
+    std::vector<std::size_t> path;  // rows of the pass that stay
+    for (std::size_t i = 0; i <= lead; ++i) path.push_back(i);
+    for (std::optional<std::size_t> node = 0; node && !is_finished();) {
+      // The root's mask is there, and leaves a choice: else it would not have come to a pass.
+      auto next = *node == 0 ? std::nullopt : sequence_.find_forced();
+      watch.add_to(out.times.constraint);
+      if (!next) next = draw(tree, *node, lead, *node == 0 ? row : std::span<float>());
+      watch.add_to(out.times.sampling);
+      if (!next) break;
+      sequence_.take(*next);
+      const auto child = tree.find_child(*node, next->token);
+      count(tree, *node, child.has_value());
+      node = child;
+      if (node) path.push_back(lead + *node);
+      watch.add_to(out.times.constraint);
+    }
+    path.resize(std::min(path.size(), unread().size()));  // an end token is not read
+    model_->commit(read_.cache, path);
+    for (const std::size_t i : path) keep_hidden(i);
+    sequence_.mark_read(path.size());
+    watch.add_to(out.times.model);
+    sequence_.report();
+  }
+
+  std::optional<TokenEvent> draw(const DraftTree& tree, std::size_t node, std::size_t lead,
+                                 std::span<float> row) {
+    if (row.empty()) {
+      pass_.fill_row(lead + node, sequence_.wanted(), row_);
+      row = row_;
+    }
     const float temperature = run_->options.temperature;
-    return sequence_.draw(row_, [&](std::span<const float> distribution, NoiseKey key) {
+    return sequence_.draw(row, [&](std::span<const float> distribution, NoiseKey key) {
       verify::PositionNoise noise{key};
       return verifier_->choose(verify::TargetDistribution{distribution, temperature}, tree, node,
                                noise);
@@ -209,7 +274,7 @@ class SpeculativeSequence {
   void keep_hidden(std::size_t i) {
     if constexpr (D::reads_hidden) {
       const auto state = pass_.hidden(i);
-      hidden_.insert(hidden_.end(), state.begin(), state.end());
+      read_.states.insert(read_.states.end(), state.begin(), state.end());
     }
   }
 
@@ -218,11 +283,12 @@ class SpeculativeSequence {
   const D* drafter_;
   const V* verifier_;
   Sequence<C> sequence_;
-  typename M::Cache cache_;
+  CachedPrefix<M> read_;
   TargetPass<M> pass_;
   typename D::Request request_;
-  std::vector<float> row_;     // [V]
-  std::vector<float> hidden_;  // [n, H], read since the last draft
+  std::optional<LaidTree> laid_;
+  std::vector<float> row_;  // [V]
+  std::size_t told_ = 0;    // numbers of the states that the drafter knows
 };
 
 }  // namespace tooldecode::decode

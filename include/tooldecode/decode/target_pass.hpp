@@ -31,12 +31,19 @@ class TargetPass {
   explicit TargetPass(const M& model) : model_(&model) {}
   explicit TargetPass(const M&&) = delete;
 
+  // It may refer to states of its own.
+  TargetPass(TargetPass&&) noexcept            = default;
+  TargetPass& operator=(TargetPass&&) noexcept = default;
+  TargetPass(const TargetPass&)                = delete;
+  TargetPass& operator=(const TargetPass&)     = delete;
+  ~TargetPass()                                = default;
+
   /// Appends tokens to a sequence; row 0 is then that after the last one.
   void read(typename M::Cache& cache, std::span<const TokenId> tokens) {
     if constexpr (HostHeadModel<M>) {
-      states_.resize(tokens.size() * model_->hidden_size());
-      model_->forward_hidden(cache, tokens, states_);
-      first_ = tokens.size() - 1;
+      own_.resize(tokens.size() * model_->hidden_size());
+      model_->forward_hidden(cache, tokens, own_);
+      take(own_, tokens.size() - 1);
     } else {
       logits_.resize(model_->vocabulary_size());
       model_->forward(cache, tokens, logits_);
@@ -49,14 +56,25 @@ class TargetPass {
     requires TreeModel<M>
   {
     if constexpr (HeadTreeModel<M> && HostHeadModel<M>) {
-      states_.resize(tokens.size() * model_->hidden_size());
-      model_->forward_tree_hidden(cache, tokens, ancestors, states_);
-      first_ = 0;
+      own_.resize(tokens.size() * model_->hidden_size());
+      model_->forward_tree_hidden(cache, tokens, ancestors, own_);
+      take(own_, 0);
     } else {
-      states_.clear();
+      states_ = {};
       logits_.resize(tokens.size() * model_->vocabulary_size());
       model_->forward_tree(cache, tokens, ancestors, logits_);
     }
+  }
+
+  /// Refers to the states that a pass over several sequences has given for this one.
+  ///
+  /// \param states  [n, H]
+  /// \param first   token of row 0
+  void take(std::span<const float> states, std::size_t first)
+    requires HostHeadModel<M>
+  {
+    states_ = states;
+    first_  = first;
   }
 
   /// Writes a row of logits, at least where the mask allows a token.
@@ -75,14 +93,15 @@ class TargetPass {
     requires HostHeadModel<M>
   {
     const std::size_t width = model_->hidden_size();
-    return std::span(states_).subspan(i * width, width);
+    return states_.subspan(i * width, width);
   }
 
  private:
   const M* model_;
-  std::vector<float> states_;  // [n, H], empty where the model made the logits itself
-  std::vector<float> logits_;  // [n, V]
-  std::size_t first_ = 0;      // token of row 0
+  std::vector<float> own_;         // [n, H], of passes of its own
+  std::span<const float> states_;  // [n, H], empty where the model made the logits itself
+  std::vector<float> logits_;      // [n, V]
+  std::size_t first_ = 0;          // token of row 0
 };
 
 }  // namespace tooldecode::decode

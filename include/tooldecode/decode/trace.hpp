@@ -218,6 +218,11 @@ class Tracer {
     trace.trees.push_back({.tree = tree, .path = {}, .at = last_});
     node_ = 0;
   }
+  /// The draft is not verified after all.
+  void drop(Trace& trace) {
+    if (node_) trace.trees.pop_back();
+    node_.reset();
+  }
   /// A token is taken, as `known` has it where that is said.
   void take(Trace& trace, TokenTrace token, std::optional<TokenTrace> known) {
     if (known) {

@@ -10,6 +10,7 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/output.hpp>
+#include <tooldecode/decode/prefix_cache.hpp>
 #include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/speculative_sequence.hpp>
 #include <tooldecode/draft/drafter.hpp>
@@ -71,7 +72,8 @@ class TreeSpeculation {
                               const LogitsPipeline& pipeline, const DecodeOptions& options) const {
     const decode::Run<C> run{constraint, prompt, pipeline, options,
                              decode::context_length_of(model)};
-    decode::SpeculativeSequence sequence{model, run, drafter_, verifier_, model.make_cache()};
+    decode::SpeculativeSequence sequence{model, run, drafter_, verifier_,
+                                         CachedPrefix<M>{model.make_cache()}};
     while (!sequence.is_finished()) {
       if (sequence.take_forced()) continue;
       if (sequence.can_draft()) {

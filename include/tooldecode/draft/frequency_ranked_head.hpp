@@ -79,6 +79,8 @@ class FrequencyRankedHead {
   [[nodiscard]] std::size_t hidden_size() const noexcept { return head_.cols; }
   /// Rows: the first of the ranking, then those added.
   [[nodiscard]] std::size_t size() const noexcept { return k_ + added_->size(); }
+  /// Those of the ranking alone.
+  [[nodiscard]] std::size_t ranked_size() const noexcept { return k_; }
   [[nodiscard]] TokenId token(std::size_t i) const noexcept {
     return i < k_ ? tokens_.ranked()[i] : (*added_)[i - k_];
   }

@@ -10,6 +10,7 @@
 #include <limits>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/config.hpp>
@@ -27,8 +28,9 @@ namespace tooldecode {
 /// logits are those of the whole product, to the bit where the model's own product is
 /// `fill_products` (as LlamaModel's is), so that what is decoded from them is the same text.
 ///
-/// \par Shapes      hidden [H], mask [ceil(V / 32)] -> logits [V]
-/// \par Complexity  O(H) per allowed token, O(V) to clear the rest; the head itself is not copied
+/// \par Shapes      hidden [n, H], one mask [ceil(V / 32)] -> logits [n, V]
+/// \par Complexity  O(n H) per allowed token, whose row is read once; O(n V) to clear the rest; the
+///                  head itself is not copied
 /// \par Threads     const members may run concurrently; the model must outlive the head
 /// \par Source      the constraint in the head that Tool Decoding proposes, appendix C
 template <class M>
@@ -45,18 +47,21 @@ class ConstrainedHead {
   /// Writes the logits of the allowed tokens and -infinity elsewhere.
   void fill_logits(std::span<const float> hidden, ConstMaskView mask,
                    std::span<float> logits) const {
-    TOOLDECODE_ASSERT(hidden.size() == hidden_size() && logits.size() == vocabulary_size());
-    const model::HeadStates<Weight> state(hidden, hidden_size());
+    const model::HeadStates<Weight> states(hidden, hidden_size());
+    TOOLDECODE_ASSERT(logits.size() == states.size() * vocabulary_size());
     std::ranges::fill(logits, -std::numeric_limits<float>::infinity());
     std::array<TokenId, panel> tokens;
     std::array<const Weight*, panel> rows;
+    std::vector<float> products(states.size() * panel);  // [n, panel]
     std::size_t count = 0;
     const auto flush  = [&] {
-      std::array<float, panel> products;
-      model::fill_head_products(state, std::span(rows).first(count),
-                                 {products.data(), 1, count, count});
-      for (std::size_t i = 0; i < count; ++i) {
-        logits[static_cast<std::size_t>(tokens[i])] = products[i];
+      model::fill_head_products(states, std::span(rows).first(count),
+                                 {products.data(), states.size(), count, panel});
+      for (std::size_t t = 0; t < states.size(); ++t) {
+        for (std::size_t i = 0; i < count; ++i) {
+          logits[t * vocabulary_size() + static_cast<std::size_t>(tokens[i])] =
+              products[t * panel + i];
+        }
       }
       count = 0;
     };

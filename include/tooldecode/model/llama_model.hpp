@@ -136,18 +136,11 @@ class LlamaModel {
                            std::span<float> hidden) const {
     TOOLDECODE_ASSERT(tokens.size() <= chunk && ancestors.size() == tokens.size());
     TOOLDECODE_ASSERT(hidden.size() == tokens.size() * hidden_size());
+    check(tokens, cache.length() + depth_of(ancestors));
     std::vector<Row> rows;
-    std::size_t depth = 0;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-      // Node i sees itself and, of the other nodes, only earlier ones.
-      TOOLDECODE_ASSERT(ancestors[i] >> i == 1);
-      const auto level = static_cast<std::size_t>(std::popcount(ancestors[i]));
-      depth            = std::max(depth, level);
-      rows.push_back(
-          {tokens[i],
-           {&cache, cache.length() + level - 1, cache.length() + i, cache.length(), ancestors[i]}});
+      rows.push_back(node_row(cache, tokens[i], i, ancestors[i]));
     }
-    check(tokens, cache.length() + depth);
     cache.open(tokens.size());
     run(rows, hidden);
     cache.close_nodes(tokens.size());
@@ -158,43 +151,29 @@ class LlamaModel {
   void forward_batch(std::span<Cache* const> caches,
                      std::span<const std::span<const TokenId>> tokens,
                      std::span<float> logits) const {
-    TOOLDECODE_ASSERT(caches.size() == tokens.size());
     TOOLDECODE_ASSERT(logits.size() == tokens.size() * vocabulary_size());
-    std::vector<std::size_t> lengths;  // [B], after the pass
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      TOOLDECODE_ASSERT(!tokens[i].empty());
-      lengths.push_back(caches[i]->length() + tokens[i].size());
-      check(tokens[i], lengths[i]);
-    }
-    std::vector<Row> rows;
-    std::vector<float> states, last(tokens.size() * hidden_size());  // last [B, H]
-    std::size_t done       = 0;                                      // sequences
-    const auto run_pending = [&] {
-      for (std::size_t i = 0, end = 0; i < rows.size(); i = end) {
-        while (end < rows.size() && rows[end].place.cache == rows[i].place.cache) ++end;
-        rows[i].place.cache->open(end - i);
-      }
-      states.resize(rows.size() * hidden_size());
-      run(rows, states);
-      for (std::size_t i = 0, end = 0; i < rows.size(); i = end) {
-        while (end < rows.size() && rows[end].place.cache == rows[i].place.cache) ++end;
-        rows[i].place.cache->close(end - i);
-        std::ranges::copy(part(states, end - 1, hidden_size()),
-                          part(last, done, hidden_size()).begin());
-        if (rows[i].place.cache->length() == lengths[done]) ++done;
-      }
-      rows.clear();
-    };
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      const std::size_t length = caches[i]->length();
-      for (std::size_t j = 0; j < tokens[i].size(); ++j) {
-        const std::size_t slot = length + j;
-        rows.push_back({tokens[i][j], {caches[i], slot, slot, slot + 1, 0}});
-        if (rows.size() == chunk) run_pending();
-      }
-    }
-    if (!rows.empty()) run_pending();
+    std::vector<float> last(tokens.size() * hidden_size());  // [B, H]
+    run_batch(caches, tokens, {}, [&](const Part& of, std::span<const float> states) {
+      std::ranges::copy(states.last(hidden_size()), part(last, of.sequence, hidden_size()).begin());
+    });
     fill_logits(last, logits);
+  }
+
+  /// Appends tokens to each of B different sequences, or runs a draft tree on top of it where it has
+  /// ancestors, and writes the final hidden states of all tokens.
+  void forward_batch_hidden(std::span<Cache* const> caches,
+                            std::span<const std::span<const TokenId>> tokens,
+                            std::span<const std::span<const std::uint64_t>> ancestors,
+                            std::span<float> hidden) const {
+    TOOLDECODE_ASSERT(ancestors.size() == tokens.size());
+    std::vector<std::size_t> begins;  // of a sequence's states
+    std::size_t total = 0;
+    for (const auto& of : tokens) begins.push_back(std::exchange(total, total + of.size()));
+    TOOLDECODE_ASSERT(hidden.size() == total * hidden_size());
+    run_batch(caches, tokens, ancestors, [&](const Part& of, std::span<const float> states) {
+      const std::size_t at = (begins[of.sequence] + of.first) * hidden_size();
+      std::ranges::copy(states, hidden.subspan(at, states.size()).begin());
+    });
   }
 
   /// Multiplies final hidden states [n, H] by the head: logits [n, V].
@@ -210,6 +189,10 @@ class LlamaModel {
   struct Row {
     TokenId token = 0;
     model::LlamaRow place;
+  };
+  // Tokens of one sequence of a batch that pass the layers together.
+  struct Part {
+    std::size_t sequence, first, count;
   };
 
   static LlamaModel load_directory(const std::filesystem::path& directory) {
@@ -253,8 +236,7 @@ class LlamaModel {
       const std::size_t count = std::min(chunk, tokens.size() - first);
       std::vector<Row> rows;
       for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t slot = cache.length() + i;
-        rows.push_back({tokens[first + i], {&cache, slot, slot, slot + 1, 0}});
+        rows.push_back(appended_row(cache, tokens[first + i], cache.length() + i));
       }
       cache.open(count);
       hidden.resize(count * hidden_size());
@@ -262,6 +244,72 @@ class LlamaModel {
       cache.close(count);
       visit(first, std::span<const float>(hidden));
     }
+  }
+
+  static Row appended_row(Cache& cache, TokenId token, std::size_t slot) {
+    return {token, {&cache, slot, slot, slot + 1, 0}};
+  }
+  static Row node_row(Cache& cache, TokenId token, std::size_t i, std::uint64_t ancestors) {
+    // It sees itself and, of the other nodes, only earlier ones.
+    TOOLDECODE_ASSERT(ancestors >> i == 1);
+    const auto level = static_cast<std::size_t>(std::popcount(ancestors));
+    return {token,
+            {&cache, cache.length() + level - 1, cache.length() + i, cache.length(), ancestors}};
+  }
+  static std::size_t depth_of(std::span<const std::uint64_t> ancestors) {
+    int depth = 0;
+    for (const std::uint64_t of_node : ancestors) depth = std::max(depth, std::popcount(of_node));
+    return static_cast<std::size_t>(depth);
+  }
+
+  /// Runs tokens of several sequences, those with ancestors as a tree, and calls `visit(part, hidden
+  /// [n, H])` for each part, a tree being one.
+  template <class Visit>
+  void run_batch(std::span<Cache* const> caches, std::span<const std::span<const TokenId>> tokens,
+                 std::span<const std::span<const std::uint64_t>> ancestors, Visit visit) const {
+    TOOLDECODE_ASSERT(caches.size() == tokens.size());
+    const auto tree_of = [&](std::size_t i) {
+      return ancestors.empty() ? std::span<const std::uint64_t>() : ancestors[i];
+    };
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const auto tree = tree_of(i);
+      TOOLDECODE_ASSERT(!tokens[i].empty());
+      TOOLDECODE_ASSERT(tree.empty() || (tree.size() == tokens[i].size() && tree.size() <= chunk));
+      check(tokens[i], caches[i]->length() + (tree.empty() ? tokens[i].size() : depth_of(tree)));
+    }
+    std::vector<Row> rows;
+    std::vector<Part> parts;
+    std::vector<float> states;
+    const auto run_pending = [&] {
+      for (const Part& of : parts) caches[of.sequence]->open(of.count);
+      states.resize(rows.size() * hidden_size());
+      run(rows, states);
+      std::size_t done = 0;
+      for (const Part& of : parts) {
+        Cache& cache = *caches[of.sequence];
+        tree_of(of.sequence).empty() ? cache.close(of.count) : cache.close_nodes(of.count);
+        visit(of, std::span<const float>(states).subspan(done, of.count * hidden_size()));
+        done += of.count * hidden_size();
+      }
+      rows.clear();
+      parts.clear();
+    };
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const auto tree = tree_of(i);
+      if (!tree.empty() && rows.size() + tree.size() > chunk) run_pending();
+      for (std::size_t first = 0; first < tokens[i].size();) {
+        const std::size_t count = std::min(tokens[i].size() - first, chunk - rows.size());
+        for (std::size_t j = 0; j < count; ++j) {
+          const TokenId token = tokens[i][first + j];
+          rows.push_back(tree.empty() ? appended_row(*caches[i], token, caches[i]->length() + j)
+                                      : node_row(*caches[i], token, j, tree[j]));
+        }
+        parts.push_back({i, first, count});
+        first += count;
+        if (rows.size() == chunk) run_pending();
+      }
+    }
+    if (!rows.empty()) run_pending();
   }
 
   /// Embeds tokens, runs them through all layers and normalises: final hidden states [n, H].
@@ -289,6 +337,6 @@ class LlamaModel {
   model::LlamaLayers layers_;
 };
 
-static_assert(HeadTreeModel<LlamaModel>);
+static_assert(BatchTreeModel<LlamaModel>);
 
 }  // namespace tooldecode
