@@ -129,7 +129,12 @@ class SpeculativeSequence {
   {
     Stopwatch watch;
     lay(tree);
-    pass_.read_tree(read_.cache, laid_->tokens, laid_->ancestors);
+    try {
+      pass_.read_tree(read_.cache, laid_->tokens, laid_->ancestors);
+    } catch (...) {  // such as where there is no room: then it is not verified
+      drop_draft();
+      throw;
+    }
     take_tree({}, watch);
   }
 
