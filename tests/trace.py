@@ -258,7 +258,8 @@ def require_fit(page):
     frames = page.with_name("frames.html")  # no window is as narrow as a telephone
     frames.write_text(
         "<!DOCTYPE html><body><script>for (const width of [1280, 400]) {"
-        "const frame = document.createElement('iframe'); frame.style.cssText = `width: ${width}px; height: 900px; border: 0`;"
+        "const frame = document.createElement('iframe');"
+        "frame.style.cssText = `width: ${width}px; height: 900px; border: 0`;"
         f"frame.srcdoc = {json.dumps(page.read_text(encoding='utf-8')).replace('<', chr(92) + 'u003c')};"
         "frame.onload = () => document.body.append(`<${frame.contentWindow.innerWidth} ` +"
         "`${frame.contentDocument.documentElement.scrollWidth}>`); document.body.append(frame); }</script>",
