@@ -74,7 +74,7 @@ void append_row(std::span<const From> row, std::vector<W, Allocator>& rows) {
       rows.push_back({static_cast<std::int8_t>(std::clamp(std::round(steps), -127.0F, 127.0F))});
     }
     ScaledByte stored[sizeof scale];
-    std::memcpy(stored, &scale, sizeof scale);
+    std::memcpy(static_cast<void*>(stored), &scale, sizeof scale);
     rows.insert(rows.end(), std::begin(stored), std::end(stored));
   } else {
     for (const From weight : row) rows.push_back(static_cast<W>(weight));

@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/decode/batch_pass.hpp>
+#include <tooldecode/decode/target_pass.hpp>
+#include <tooldecode/model/llama_model.hpp>
+
+#include <support/catch.hpp>
+#include <support/one_by_one.hpp>
+#include <support/random_llama.hpp>
+
+namespace td = tooldecode;
+using Tokens = std::vector<td::TokenId>;
+using Floats = std::vector<float>;
+
+static_assert(td::decode::GivesBatchStates<td::LlamaModel>);
+static_assert(!td::decode::GivesBatchStates<td::test::OneByOne<td::LlamaModel>>);
+
+namespace {
+
+/// What one sequence of a pass is.
+struct Part {
+  Tokens before, tokens;
+  std::vector<std::uint64_t> ancestors;
+  std::size_t row = 0;
+  td::TokenMask mask{61};
+};
+
+Tokens random_tokens(std::size_t count, std::mt19937& random) {
+  Tokens tokens(count);
+  for (auto& token : tokens) token = static_cast<td::TokenId>(random() % 61);
+  return tokens;
+}
+
+Part random_part(std::mt19937& random) {
+  Part part;
+  part.before = random_tokens(random() % 40, random);
+  if (random() % 2 == 0) {
+    part.tokens = random_tokens(1 + random() % 90, random);
+    part.row    = part.tokens.size() - 1;
+  } else {
+    part.tokens = random_tokens(1 + random() % 40, random);
+    part.ancestors.push_back(1);
+    for (std::size_t i = 1; i < part.tokens.size(); ++i) {
+      part.ancestors.push_back(part.ancestors[random() % i] | std::uint64_t{1} << i);
+    }
+    part.row = random() % part.tokens.size();
+  }
+  const unsigned share = random() % 2 == 0 ? 1 + random() % 2 : 9;
+  for (td::TokenId token = 0; token < 61; ++token) {
+    if (random() % share == 0) part.mask.insert(token);
+  }
+  return part;
+}
+
+}  // namespace
+
+TEST_CASE("a pass over sequences has the states and rows of a pass over each") {
+  const td::LlamaModel model = td::test::random_llama(3);
+  std::size_t rows = 0, left = 0;
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    std::vector<Part> parts;
+    std::vector<td::LlamaModel::Cache> caches, alone;
+    for (auto count = 1 + random() % 8; count > 0; --count) {
+      parts.push_back(random_part(random));
+      caches.push_back(model.make_cache());
+      Floats ignored(model.vocabulary_size());
+      if (!parts.back().before.empty()) {
+        model.forward(caches.back(), parts.back().before, ignored);
+      }
+      alone.push_back(model.fork(caches.back()));
+    }
+    std::vector<td::decode::BatchReading<td::LlamaModel>> readings;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      readings.push_back({&caches[i], parts[i].tokens, parts[i].ancestors, parts[i].row,
+                          std::as_const(parts[i].mask).words()});
+    }
+    td::decode::BatchPass<td::LlamaModel> pass{model};
+    REQUIRE(pass.run(readings) == 1);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Part& part = parts[i];
+      td::decode::TargetPass<td::LlamaModel> own{model};
+      part.ancestors.empty() ? own.read(alone[i], part.tokens)
+                             : own.read_tree(alone[i], part.tokens, part.ancestors);
+      for (std::size_t t = 0; t < part.tokens.size(); ++t) {
+        REQUIRE(std::ranges::equal(own.hidden(t), pass.states(i).subspan(t * 36, 36)));
+      }
+      Floats expected(model.vocabulary_size());
+      own.fill_row(part.ancestors.empty() ? 0 : part.row, std::as_const(part.mask).words(),
+                   expected);
+      const std::span<float> row = pass.row(i);
+      ++(row.empty() ? left : rows);
+      for (std::size_t t = 0; t < row.size(); ++t) {
+        if (part.mask.contains(static_cast<td::TokenId>(t))) REQUIRE(row[t] == expected[t]);
+      }
+      // Trees are committed as those of a pass of their own.
+      if (!part.ancestors.empty()) {
+        const std::vector<std::size_t> path{0};
+        model.commit(caches[i], path);
+        model.commit(alone[i], path);
+      }
+      Floats next(model.vocabulary_size()), expected_next(model.vocabulary_size());
+      model.forward(caches[i], Tokens{5}, next);
+      model.forward(alone[i], Tokens{5}, expected_next);
+      REQUIRE(next == expected_next);
+    }
+  }
+  CHECK(rows > 30);
+  CHECK(left > 30);
+}
+
+TEST_CASE("a model without states gives rows, and a pass that fails changes no cache") {
+  const td::LlamaModel model = td::test::random_llama(4);
+  const td::test::OneByOne one{model};
+  std::vector<td::LlamaModel::Cache> caches;
+  for (int i = 0; i < 2; ++i) caches.push_back(model.make_cache());
+  td::TokenMask mask(61);
+  const auto reading = [&](std::size_t i, const Tokens& tokens) {
+    return td::decode::BatchReading<td::test::OneByOne<td::LlamaModel>>{
+        &caches[i], tokens, {}, tokens.size() - 1, std::as_const(mask).words()};
+  };
+  const Tokens first{1, 2, 3}, second{4}, wrong{61};
+  td::decode::BatchPass<td::test::OneByOne<td::LlamaModel>> pass{one};
+  CHECK_THROWS_AS(pass.run(std::vector{reading(0, first), reading(1, wrong)}), td::Error);
+  CHECK(model.length(caches[0]) == 0);
+  CHECK(pass.run(std::vector{reading(0, first), reading(1, second)}) == 2);
+  CHECK(pass.states(0).empty());
+  Floats expected(61);
+  auto alone = model.make_cache();
+  model.forward(alone, first, expected);
+  CHECK(std::ranges::equal(pass.row(0), expected));
+}
