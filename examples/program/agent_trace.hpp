@@ -9,11 +9,13 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/execute/client_speculator.hpp>
+#include <tooldecode/execute/client_models.hpp>
+#include <tooldecode/execute/client_turn.hpp>
 #include <tooldecode/execute/tool_result.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
@@ -78,7 +80,7 @@ class AgentTrace {
   /// A turn is over.
   void add(const tooldecode::ClientTurn& turn) {
     const std::lock_guard lock(mutex_);
-    turns_.push_back(turn.reply.calls);
+    turns_.push_back(turn.runs);
   }
 
   /// \param report  of all turns
@@ -135,9 +137,12 @@ class AgentTrace {
   }
 
   [[nodiscard]] TimelineSpan span_of(const Tool& run) const {
-    const bool is_asked = run.turn < turns_.size() &&
-                          std::ranges::find(turns_[run.turn], run.call) != turns_[run.turn].end();
-    const char* const outcome = !run.is_early ? "asked" : is_asked ? "hit" : "wasted";
+    std::string_view outcome = run.is_early ? "wasted" : "asked";
+    if (run.is_early && run.turn < turns_.size()) {
+      const auto& runs = turns_[run.turn];
+      const auto known = std::ranges::find(runs, run.call, &tooldecode::ToolRun::call);
+      if (known != runs.end()) outcome = name(known->fate);
+    }
     return {"tools",
             run.call.name,
             run.is_early ? "speculation" : "tools",
@@ -153,7 +158,7 @@ class AgentTrace {
   TraceFile file_;
   std::mutex mutex_;  // of what is below
   bool is_writing_ = false;
-  std::vector<std::vector<tooldecode::ToolCall>> turns_;  // the calls of each
+  std::vector<std::vector<tooldecode::ToolRun>> turns_;  // of each
   std::vector<Tool> runs_;
   std::vector<TimelineSpan> spans_;  // of models
 };
