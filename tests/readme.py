@@ -65,7 +65,8 @@ def real_table(name: str) -> str:
         low, high = one["ci95"]
         rows.append([method, *cells, f"{points(low)} to {percent(high)}",
                      *(percent(one["errors"][error]) for error in CLASSES), f"{one['tokens_per_sample']:.1f}",
-                     f"{one['seconds_per_sample']:.2f}", f"{one['time_to_greedy']:.3f}"])
+                     f"{one['seconds_per_sample']:.2f}",
+                     f"{one['time_to_greedy']:.3f}" if "time_to_greedy" in one else ""])
     return table(["method", *groups, *(["by bfcl-eval"] if judged else []), "95 % interval of all", *CLASSES,
                   "tokens", "s/sample", "time / greedy"], rows)
 
@@ -242,6 +243,8 @@ TABLES = {"compile_time": compile_time_table, "engines": engines_table, "eval_he
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
           "constraint": constraint_table, "peers": peers_tables, "llama_cpp": llama_cpp_table,
           "smollm2_bfcl": lambda: real_table("smollm2_bfcl"),
+          "smollm2_bfcl_orders": lambda: real_table("smollm2_bfcl_orders"),
+          "smollm2_bfcl_search": lambda: real_table("smollm2_bfcl_search"),
           "smollm2_bfcl_many": lambda: real_table("smollm2_bfcl_many"),
           "smollm2_funcqa": lambda: real_table("smollm2_funcqa"), "smollm2_kamel": lambda: real_table("smollm2_kamel"),
           "smollm2_apibank": lambda: real_table("smollm2_apibank")}
