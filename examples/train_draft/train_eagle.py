@@ -23,7 +23,7 @@ from train import keep_freed_memory, rate
 
 OUT = ROOT / "examples/data/smollm2_draft"
 WIDTH = 1024  # of the feed-forward part
-TEXTS, BASES = 12, 48  # of a step: texts, and drafts in each
+TEXTS, BASES = 12, 56  # of a step: texts, and drafts in each
 FIRST_DEPTH, DEPTH, DEEP_FROM = 2, 5, 0.4
 MEASURED_DEPTH = 6
 PROMPT_WEIGHT, PROMPT_SHARE, DEPTH_DECAY = 0.4, 0.35, 0.9
@@ -108,7 +108,8 @@ def loss_of(target: Target, eagle: Eagle, texts: list[Text], depth: int):
     length = max(len(text.states) for text in texts)
     states, follows = padded([t.states for t in texts], length), padded([t.tokens[1:] for t in texts], length)
     kinds, top = padded([t.kinds for t in texts], length), padded([t.top for t in texts], length)
-    shares = padded([t.shares for t in texts], length) * (1 - ARGMAX_SHARE)
+    # They must add up to 1, or the loss falls with all logits alike.
+    shares = padded([F.normalize(t.shares, p=1, dim=-1) for t in texts], length) * (1 - ARGMAX_SHARE)
     shares[..., 0] += ARGMAX_SHARE
 
     # Drafts begin where an answer's token follows, and behind a few of the prompts' tokens.
