@@ -59,10 +59,10 @@ def question_with_tools(functions: list[dict], question: str) -> str:
     return f"Functions:\n{''.join(signature({'function': function}) for function in functions)}\nQuestion: {question}"
 
 
-def call_turns(functions: list[dict], question: str, shots: int = 2) -> list[tuple[str, str]]:
+def call_turns(functions: list[dict], question: str) -> list[tuple[str, str]]:
     """The turns of the program's prompt for a call."""
     turns = [("system", CALLS_ALONE)]
-    for shot in read_lines(ROOT / "examples/data/shots.jsonl")[:shots]:
+    for shot in read_lines(ROOT / "examples/data/shots.jsonl")[:2]:
         turns += [
             ("user", question_with_tools(shot["tools"], shot["messages"][0]["content"])),
             ("assistant", answer_text(shot["calls"], "python")),
@@ -81,9 +81,10 @@ def question_of(row: dict) -> str:
 
 
 def functions_of(row: dict) -> list[dict]:
-    return row["functions"] if "functions" in row else [
-        {"name": api["name"], "description": api["description"], "parameters": api["json_schema"]} for api in row["apis"]
-    ]
+    """The documents of what it may call, API-Bank's under the names that others use."""
+    if "functions" in row:
+        return row["functions"]
+    return [{**api, "parameters": api["json_schema"]} for api in row["apis"]]
 
 
 def calls(shared: Path, _: random.Random):

@@ -18,8 +18,6 @@ sys.path.append(str(ROOT / "examples/tiny_model"))
 
 from model import Shape, rotary, rotate  # noqa: E402
 
-BATCHED_ROWS = 4096
-
 
 def cache_folder() -> Path:
     """Where what was fetched or made lies: outside the tree."""

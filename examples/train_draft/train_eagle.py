@@ -3,7 +3,8 @@
     python examples/train_draft/train_eagle.py --minutes 40 --threads 1
     python examples/train_draft/train_eagle.py --evaluate
 
-It begins with the best linear guess of the next state. A checkpoint lies in the cache folder; --resume goes on from it."""
+It begins with the best linear guess of the next state. A checkpoint lies in the cache folder, and --resume goes on
+from it."""
 
 import argparse
 import json
@@ -16,7 +17,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
-from states import ANSWER, NOTHING, Text, read, states_folder
+from states import ANSWER, NOTHING, PROMPT, Text, read, states_folder
 from target import ROOT, Target, cache_folder, cached_gguf, load_tokenizer
 from train_draft import Eagle, Imitation  # of examples/tiny_model
 from train import keep_freed_memory, rate
@@ -32,6 +33,7 @@ SAMPLED = 768
 EMBEDDING_SCALE = 16.0  # brings embeddings to the size of states
 RIDGE = 30.0
 RATE, SMALL_RATE = 0.015, 2e-3
+QUESTIONS = ("What is the capital of France?", "Add 128 and 37.5 – quickly, it's for naïve users.\n\tThanks!")
 # Polar Express, Amsel et al., arXiv:2505.16932: the first three of its steps.
 ORTHOGONAL = ((8.2872, -23.5959, 17.3004), (4.1071, -2.9478, 0.5448), (3.9487, -2.9089, 0.5518))
 
@@ -82,7 +84,7 @@ class Texts:
     @property
     def tokens(self) -> tuple[int, int]:
         """How many positions there are of answers and of prompts."""
-        return tuple(sum(int((text.kinds == kind).sum()) for text in self.texts) for kind in (ANSWER, ANSWER - 1))
+        return tuple(sum(int((text.kinds == kind).sum()) for text in self.texts) for kind in (ANSWER, PROMPT))
 
 
 def linear_guess(target: Target, texts: list[Text]):
@@ -113,17 +115,16 @@ def loss_of(target: Target, eagle: Eagle, texts: list[Text], depth: int):
     shares[..., 0] += ARGMAX_SHARE
 
     # Drafts begin where an answer's token follows, and behind a few of the prompts' tokens.
-    chance = (kinds == ANSWER) + PROMPT_SHARE * ((kinds != ANSWER) & (kinds != NOTHING))
+    chance = (kinds == ANSWER) + PROMPT_SHARE * (kinds == PROMPT)
     order = (torch.rand(chance.shape) < chance) * (1 + torch.rand(chance.shape))
     bases = order.topk(min(BASES, length), dim=1)
-    weights = bases.values > 0
-    bases = bases.indices
+    bases, real = bases.indices, bases.values > 0
     predicted = bases[..., None] + 1 + torch.arange(depth)
     inside = predicted < length
     predicted = predicted.clamp(max=length - 1)
     kind = kinds.gather(1, predicted.flatten(1)).view_as(predicted)
     worth = torch.where(kind == ANSWER, 1.0, PROMPT_WEIGHT) * (kind != NOTHING)
-    weights = worth * (inside & weights[..., None]) * DEPTH_DECAY ** torch.arange(depth)
+    weights = worth * (inside & real[..., None]) * DEPTH_DECAY ** torch.arange(depth)
     flat = predicted + torch.arange(len(texts))[:, None, None] * length
     picked = weights > 0
     weight, at = weights[picked] / weights.sum(), flat[picked]
@@ -180,14 +181,12 @@ def measure(target: Target, eagle: Eagle, texts: list[Text]) -> tuple[int, int]:
     return said, passes
 
 
-def evaluate(target: Target, eagle: Eagle, limit: int) -> dict[str, tuple[int, int]]:
+def evaluate(target: Target, eagle: Eagle, limit: int):
     """Prints the tokens of a pass by domain, on prompts that were held out."""
-    results = {}
     print(f"| domain | tokens | passes | tokens of a pass, chain of {MEASURED_DEPTH} |\n| --- | ---: | ---: | ---: |")
     for file in sorted(states_folder("held_out").glob("*.safetensors")):
-        said, passes = results[file.stem[5:]] = measure(target, eagle, read(file)[:limit])
+        said, passes = measure(target, eagle, read(file)[:limit])
         print(f"| {file.stem[5:]} | {said} | {passes} | {said / passes:.2f} |", flush=True)
-    return results
 
 
 @torch.no_grad()
@@ -195,7 +194,7 @@ def reference(target: Target, tokenizer, eagle: Eagle) -> dict:
     """Tokens of a text, the target's state behind them and the layer's first two guesses, for C++ to compare with."""
     digits = lambda states: [[float(f"{x:.6g}") for x in row] for row in states.tolist()]
     cases = []
-    for question in ("What is the capital of France?", "Add 128 and 37.5 – quickly, it's for naïve users.\n\tThanks!"):
+    for question in QUESTIONS:
         text = target.chat([("user", question)])
         tokens = tokenizer.encode(text).ids
         states = target.states(tokens)
@@ -218,8 +217,8 @@ def export(target: Target, eagle: Eagle, out: Path):
     partial.chmod(0o644)
     partial.rename(out / "eagle.safetensors")
     tokenizer = load_tokenizer(cached_gguf())
-    lines = json.dumps(reference(target, tokenizer, load_eagle(target, out / "eagle.safetensors")), ensure_ascii=False)
-    (out / "reference_draft.json").write_text(lines + "\n", encoding="utf-8")
+    known = reference(target, tokenizer, load_eagle(target, out / "eagle.safetensors"))
+    (out / "reference_draft.json").write_text(json.dumps(known, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def train(target: Target, options):
@@ -243,7 +242,6 @@ def train(target: Target, options):
     else:
         weights, bias = linear_guess(target, texts.texts)
         with torch.no_grad():
-            # The layer scales embeddings itself.
             eagle.fc.weight.copy_(weights)
             eagle.fc.bias.copy_(bias)
 
@@ -290,7 +288,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=40, help="wall-clock budget, in all (default 40)")
     parser.add_argument("--seed", type=int, default=31)
-    parser.add_argument("--out", type=Path, default=OUT, help="where the layer is (default: examples/data/smollm2_draft)")
+    parser.add_argument("--out", type=Path, default=OUT, help="the layer's folder (examples/data/smollm2_draft)")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (default: PyTorch's choice)")
     parser.add_argument("--width", type=int, default=WIDTH, help=f"feed-forward width (default {WIDTH})")
     parser.add_argument("--export-every", type=float, default=6, help="minutes between checkpoints (default 6)")
