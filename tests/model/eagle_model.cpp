@@ -10,8 +10,10 @@
 #include <vector>
 
 #include <tooldecode/model/eagle_model.hpp>
+#include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 #include <nlohmann/json.hpp>
+#include <support/cache.hpp>
 #include <support/catch.hpp>
 #include <support/data.hpp>
 #include <support/make_safetensors.hpp>
@@ -122,6 +124,41 @@ td::test::FloatTensors tensors_of(const td::EagleWeights& weights) {
           {prefix + "mlp.gate_proj.weight", {{inner, width}, layer.gate}},
           {prefix + "mlp.up_proj.weight", {{inner, width}, layer.up}},
           {prefix + "mlp.down_proj.weight", {{width, inner}, layer.down}}};
+}
+
+nlohmann::json read_reference(const std::filesystem::path& directory) {
+  auto reference = nlohmann::json::parse(td::test::read_text(directory / "reference_draft.json"));
+  CHECK(!reference["cases"].empty());
+  return reference;
+}
+
+/// Compares a trained layer with what PyTorch made of it.
+void check_reference(const td::LlamaModel& target, const std::filesystem::path& directory) {
+  const auto model = td::EagleModel::load(target, directory / "eagle.safetensors");
+  for (const auto& row : read_reference(directory)["cases"]) {
+    INFO(row["tokens"]);
+    const std::size_t hidden = target.hidden_size();
+    Tokens tokens            = row["tokens"].get<Tokens>();
+    const Tokens given       = row["given"].get<Tokens>();
+    Floats states(tokens.size() * hidden), guesses(states.size());
+    auto target_cache = target.make_cache();
+    target.forward_hidden(target_cache, tokens, states);
+    const auto last = [&](const Floats& rows) {
+      return Floats(rows.end() - static_cast<std::ptrdiff_t>(hidden), rows.end());
+    };
+    if (row.contains("state")) {
+      CHECK(td::test::relative_error(last(states), row["state"].get<Vector>()) < 2e-5);
+    }
+    tokens.push_back(given[0]);
+    auto cache = model.make_cache();
+    model.forward(cache, std::span(tokens).subspan(1), states, guesses);
+    const Floats first = last(guesses);
+    Floats second(hidden);
+    const std::uint64_t root = 1;
+    model.forward_nodes(cache, std::span(given).subspan(1, 1), first, std::span(&root, 1), second);
+    CHECK(td::test::relative_error(first, row["eagle"][0].get<Vector>()) < 2e-5);
+    CHECK(td::test::relative_error(second, row["eagle"][1].get<Vector>()) < 2e-5);
+  }
 }
 
 }  // namespace
@@ -358,27 +395,18 @@ TEST_CASE("the embedded model's draft states are PyTorch's") {
     std::cerr << "SKIPPED: no " << (directory / "reference_draft.json").string() << '\n';
     return;
   }
-  const auto target = td::LlamaModel::load(directory);
-  const auto model  = td::EagleModel::load(target, directory / "eagle.safetensors");
-  const auto reference =
-      nlohmann::json::parse(td::test::read_text(directory / "reference_draft.json"));
-  CHECK(!reference["cases"].empty());
-  for (const auto& row : reference["cases"]) {
-    INFO(row["id"]);
-    const std::size_t hidden = target.hidden_size();
-    Tokens tokens            = row["tokens"].get<Tokens>();
-    const Tokens given       = row["given"].get<Tokens>();
-    Floats states(tokens.size() * hidden), guesses(states.size());
-    auto target_cache = target.make_cache();
-    target.forward_hidden(target_cache, tokens, states);
-    tokens.push_back(given[0]);
-    auto cache = model.make_cache();
-    model.forward(cache, std::span(tokens).subspan(1), states, guesses);
-    const Floats first(guesses.end() - static_cast<std::ptrdiff_t>(hidden), guesses.end());
-    Floats second(hidden);
-    const std::uint64_t root = 1;
-    model.forward_nodes(cache, std::span(given).subspan(1, 1), first, std::span(&root, 1), second);
-    CHECK(td::test::relative_error(first, row["eagle"][0].get<Vector>()) < 2e-5);
-    CHECK(td::test::relative_error(second, row["eagle"][1].get<Vector>()) < 2e-5);
+  check_reference(td::LlamaModel::load(directory), directory);
+}
+
+TEST_CASE("SmolLM2's tokens, states and draft states are those that its layer was trained on") {
+  const auto file = td::test::cached_model("SmolLM2-135M-Instruct.Q4_1.gguf");
+  if (!file) return td::test::report_skipped("SmolLM2: bash examples/models.sh smollm2");
+  const auto directory = td::test::example_data("smollm2_draft");
+  const auto tokenizer = td::load_tokenizer(*file);
+  for (const auto& row : read_reference(directory)["cases"]) {
+    INFO(row["text"]);
+    CHECK(tokenizer.encode(row["text"].get<std::string>(), {.parse_special = true}) ==
+          row["tokens"].get<Tokens>());
   }
+  check_reference(td::LlamaModel::load(*file), directory);
 }
