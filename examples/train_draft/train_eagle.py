@@ -25,7 +25,7 @@ from train import keep_freed_memory, rate
 OUT = ROOT / "examples/data/smollm2_draft"
 WIDTH = 1024  # of the feed-forward part
 TEXTS, BASES = 12, 56  # of a step: texts, and drafts in each
-FIRST_DEPTH, DEPTH, DEEP_FROM = 2, 5, 0.4
+FIRST_DEPTH, DEPTH, DEEP_FROM = 2, 3, 0.4
 MEASURED_DEPTH = 6
 PROMPT_WEIGHT, PROMPT_SHARE, DEPTH_DECAY = 0.4, 0.35, 0.9
 ARGMAX_SHARE, REGRESSION = 0.3, 0.3
