@@ -158,8 +158,14 @@ def latency_table() -> str:
     rows = [["real server, client-side"], ["real server, engine-side"]]
     for row, policy in zip(rows, ("client", "engine")):
         row += [percent(real.find(policy=policy, tool_latency_s=tool)["time_saved"]) for tool in tools]
-    return text + "\n\n" + table([f"time saved, G = {real.all['parameters']['generation_s']:.2f} s",
-                                  *(f"T = {tool:g} s" for tool in tools)], rows)
+    text += "\n\n" + table([f"time saved, G = {real.all['parameters']['generation_s']:.2f} s",
+                            *(f"T = {tool:g} s" for tool in tools)], rows)
+    cost = simulated.all["cost"]
+    rows = [[words, *(percent(one[key]) for one in cost["by_speculators"])]
+            for words, key in (("turns with a right guess", "hit_rate"), ("time saved", "time_saved"),
+                               ("added cost", "added_cost"), ("of it for nothing", "wasted_cost"))]
+    return text + "\n\n" + table([f"simulated, client-side, T = {cost['chosen']['tool_latency_s']} s: speculators",
+                                  *(str(one["speculators"]) for one in cost["by_speculators"])], rows)
 
 
 def constraint_table() -> str:
