@@ -134,8 +134,9 @@ nlohmann::json read_reference(const std::filesystem::path& directory) {
 
 /// Compares a trained layer with what PyTorch made of it.
 void check_reference(const td::LlamaModel& target, const std::filesystem::path& directory) {
-  const auto model = td::EagleModel::load(target, directory / "eagle.safetensors");
-  for (const auto& row : read_reference(directory)["cases"]) {
+  const auto model     = td::EagleModel::load(target, directory / "eagle.safetensors");
+  const auto reference = read_reference(directory);
+  for (const auto& row : reference["cases"]) {
     INFO(row["tokens"]);
     const std::size_t hidden = target.hidden_size();
     Tokens tokens            = row["tokens"].get<Tokens>();
@@ -403,7 +404,8 @@ TEST_CASE("SmolLM2's tokens, states and draft states are those that its layer wa
   if (!file) return td::test::report_skipped("SmolLM2: bash examples/models.sh smollm2");
   const auto directory = td::test::example_data("smollm2_draft");
   const auto tokenizer = td::load_tokenizer(*file);
-  for (const auto& row : read_reference(directory)["cases"]) {
+  const auto reference = read_reference(directory);
+  for (const auto& row : reference["cases"]) {
     INFO(row["text"]);
     CHECK(tokenizer.encode(row["text"].get<std::string>(), {.parse_special = true}) ==
           row["tokens"].get<Tokens>());
