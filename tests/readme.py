@@ -108,10 +108,10 @@ def sizes_table() -> str:
                     one, = [one for one in sizes if one["k"] == whole // part and one["ranks"] == ranks and
                             one["constrained"] == constrained and one["context"] == context]
                     cells.append(percent(one["retention"]))
-                    even[part] = percent(one["break_even"])
+                    even.setdefault(part, []).append(one["break_even"])
                 rows.append([("constrained, " if constrained else "free, ") + words + (" and context" if context else ""),
                              *cells])
-    rows.append(["break-even", *(even[part] for part in shares)])
+    rows.append(["break-even", *(f"{points(min(even[part]))} to {percent(max(even[part]))}" for part in shares)])
     rows[0][0] = "retention, " + rows[0][0]
     return table(["share of V", *(f"{100 / part:.4g} %" for part in shares)], rows)
 
@@ -284,9 +284,10 @@ def eval_sentences() -> list[str]:
 def draft_sentences() -> list[str]:
     found = results("end_to_end")
     assert all(one["mismatches"] == 0 for one in found["drafters"] + found["sizes"]), "answers differ from plain decoding"
+    levels = [one["levels"] for one in found["sizes"]]
     return [f"{found['drafters'][0]['answers']} held-out tool calls",
             f"The same program, {found['sweep']['rows']} calls",
-            f"if a round drafts all of its {found['sweep']['eagle_levels']} levels"]
+            f"with the {min(levels):.1f} to {max(levels):.1f} levels that verified trees have on average"]
 
 
 def head_sentences() -> list[str]:
