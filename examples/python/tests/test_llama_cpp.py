@@ -48,7 +48,7 @@ def test_budgets_and_contexts(llama, tools):
 def test_the_script(llama):
     script = pathlib.Path(__file__).resolve().parents[1] / "generate_gguf.py"
     ran = subprocess.run([sys.executable, script, llama.model_path], capture_output=True, text=True, timeout=300, check=True)
-    assert "get_weather" in ran.stdout
+    assert "ToolCall(name=" in ran.stdout and "is_whole=True" in ran.stdout  # which tool is the model's choice
 
 
 def test_drafts_are_refused(llama, tools):
