@@ -251,6 +251,7 @@ TABLES = {"compile_time": compile_time_table, "engines": engines_table, "eval_he
           "smollm2_bfcl": lambda: real_table("smollm2_bfcl"),
           "smollm2_bfcl_orders": lambda: real_table("smollm2_bfcl_orders"),
           "smollm2_bfcl_search": lambda: real_table("smollm2_bfcl_search"),
+          "gemma3_bfcl": lambda: real_table("gemma3_bfcl"),
           "smollm2_bfcl_many": lambda: real_table("smollm2_bfcl_many"),
           "smollm2_funcqa": lambda: real_table("smollm2_funcqa"), "smollm2_kamel": lambda: real_table("smollm2_kamel"),
           "smollm2_apibank": lambda: real_table("smollm2_apibank")}
