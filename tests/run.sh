@@ -75,7 +75,7 @@ run() {  # run <preset> [<ctest arguments>...]
 
 packages=(g++ cmake make ninja-build ccache git pkg-config libeigen3-dev nlohmann-json3-dev catch2 libbenchmark-dev
           libpcre2-dev libcli11-dev libcpp-httplib-dev zlib1g-dev clang-format-16 python3 python3-jsonschema)
-[ $all = no ] || packages+=(clang libclang-rt-dev doxygen python3-pip chromium)
+[ $all = no ] || packages+=(clang libclang-rt-dev doxygen graphviz python3-pip chromium)
 install_packages "${packages[@]}" || exit 1
 mkdir -p build
 
