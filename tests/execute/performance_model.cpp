@@ -259,10 +259,11 @@ TEST_CASE("A cache in the engine never loses against the client alone") {
 // One agent, times that do not vary, predictions that the engine does not feel.
 static tool_latency::Setup plain_setup(double tool, tool_latency::Speculation speculation) {
   tool_latency::Setup setup{.speculation = speculation};
-  setup.engine.step_per_draft = 0;
-  setup.workload.spread       = 0;
-  setup.workload.tool         = tool;
-  setup.workload.sessions     = 300;
+  setup.engine.step_per_draft   = 0;
+  setup.workload.spread         = 0;
+  setup.workload.tool_deviation = 0;
+  setup.workload.tool           = tool;
+  setup.workload.sessions       = 300;
   return setup;
 }
 
