@@ -74,6 +74,17 @@ def test_classes():
         assert "no row can be used" in said and "shortest" in said, said
 
 
+def test_choice():
+    """What is asked of all rows stands above what a row says."""
+    for choice, error in (("none", "awareness"), ("required", "correct"), ("f", "correct"), ("auto", None)):
+        row = dialogue("none" if choice != "none" else "f", [("f", {"a": "q"})], tools=TOOLS[:1])
+        _, document, _ = run("--method", "constrained", "--choice", choice, data=[row])
+        if error:
+            only(document, error)
+    said = run("--method", "constrained", "--choice", "h", data=[row], status=2)
+    assert "no row can be used" in said and "h" in said, said
+
+
 def test_shares():
     rows = [dialogue("f", [("f", {"a": "q"})])] * 7 + [dialogue("f", [("f", {"a": "r"})])] * 3
     text, document, _ = run("--method", "tool-decoding", "--oc", "1,2", data=rows)

@@ -217,6 +217,26 @@ def test_answers():
     print("calls and text are those of `tooldecode call`")
 
 
+def test_speculation(server):
+    """Drafts change no answer, of a batch neither, and more than one token comes of a pass."""
+    for drafter in ("all", "medusa", "forced+lookup"):
+        with Server("--speculation", drafter, "--context") as drafting:
+            def answers(of):
+                with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                    return [without_ids(answer["choices"][0]["message"]) for answer in pool.map(
+                        lambda case: of.chat(request(case[0], temperature=case[1], seed=5)),
+                        [(question, heat) for question in QUESTIONS for heat in (0, 1)])]
+            assert answers(drafting) == answers(server), drafter
+            count = metrics(drafting)
+            assert count["tooldecode_accepted_tokens_total"] > 0, count
+            assert count["tooldecode_accepted_tokens_total"] <= count["tooldecode_drafted_tokens_total"], count
+    for arguments, said in ((("--speculation", "guess"), "guess"), (("--speculation", "eagle", "--k", "999999"), "999"),
+                            (("--speculation", "eagle", "--ranks", "/nowhere.json"), "/nowhere.json")):
+        failed = subprocess.run([ARGUMENTS.program, "serve", "--port", "0", *arguments],
+                                capture_output=True, text=True, timeout=60)
+        assert failed.returncode != 0 and said in failed.stderr and len(failed.stderr.splitlines()) == 1, failed
+
+
 def test_streams(server):
     bodies = [request(question, **{"max_tokens": 40, **options}) for question in QUESTIONS for options in (
         {}, {"tools": None}, {"tool_choice": "none"}, {"tool_choice": "required", "parallel_tool_calls": False},

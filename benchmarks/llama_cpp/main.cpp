@@ -95,9 +95,13 @@ std::function<Written()> through_decoder(const Task& task, const std::string& dr
   return [&task, calls, drafter, always_ends] {
     const td::DecodeOptions options{.max_tokens  = task.max_tokens + (always_ends ? 1 : 0),
                                     .always_ends = always_ends};
-    const auto output = drafter.empty() ? td::Decoder{task.model, *calls}(task.prompt, options)
-                                        : *program::TextDrafters(task.assistant)(
-                                              task.model, *calls, task.prompt, options, drafter);
+    td::Output output;
+    const auto draft = [&](const auto& drafts) {
+      output = program::decode_with(task.model, *calls, drafts, task.prompt, options);
+    };
+    if (!program::TextDrafters(task.assistant).with(drafter, draft)) {
+      output = td::Decoder{task.model, *calls}(task.prompt, options);
+    }
     const auto& times = output.times;
     return Written{.tokens   = output.tokens,
                    .is_cut   = output.finish != td::Finish::end,

@@ -150,6 +150,7 @@ std::vector<Comparison> compare_engines(const Options& options, const Embedded& 
 Comparison compare_speculation(const Options& options, const Real& assistant) {
   Comparison result{"SmolLM2, constrained: plain, speculative (forced text and lookup)", 0.25F};
   const auto rows = read(options.data, options.limit);
+  const program::TextDrafters text(assistant);
   program::Progress progress(rows.size());
   for (const program::Row& row : rows) {
     td::ChoiceOptions choice = row.choice;
@@ -160,7 +161,7 @@ Comparison compare_speculation(const Options& options, const Real& assistant) {
     const td::DecodeOptions decode{.max_tokens = options.max_tokens};
     result.add(assistant.tokenizer.vocabulary(), model, row.id, prompt,
                td::Decoder{model, calls}(prompt, decode),
-               *program::TextDrafters(assistant)(model, calls, prompt, decode, "forced+lookup"));
+               program::decode_with(model, calls, text.both(), prompt, decode));
     progress.advance();
   }
   progress.finish();

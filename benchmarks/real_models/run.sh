@@ -14,12 +14,12 @@ One thread; a call takes seconds, so a part takes an hour or more for all rows.
   simple    BFCL's calls to one function by the paper's methods, judged by the AST checker of bfcl-eval as well
   orders    the same calls, one order of the parameters at a time, the vote of these three, and of nine
   search    the same calls by beams and by self-consistency, without a constraint
-  shots     the same with no example in the prompt, and with one
+  shots     the same with no example in the prompt, and with one, where a call is required
   times     the same calls' times, where every method reads the prompt itself
   many      BFCL's multiple and parallel calls, judged likewise
   apibank   API-Bank: levels 1 and 2
   names     names among FuncQA's 13 and KAMEL's 234 tools
-  gemma     BFCL's simple calls by Gemma 3 270M, a base model
+  gemma     BFCL's simple calls by Gemma 3 270M, a base model, where a call is required
   llama_cpp llama.cpp's own grammar, the library's, and none: time of a call
   equality  which answers are the same, token for token: two engines, plain and speculative
 
@@ -86,7 +86,7 @@ for part in "${parts[@]}"; do
       files=(--data "$data/bfcl/simple_python.jsonl")
       for shots in 0 1; do
         evaluate "smollm2_bfcl_shots_$shots" smollm2 greedy,constrained,tool-decoding --keep-prefix "${files[@]}" \
-          --shots "$shots" --oc 1,6 --max-tokens 96
+          --choice required --shots "$shots" --oc 1,6 --max-tokens 96
         judge "smollm2_bfcl_shots_$shots" "${files[@]}"
       done
       ;;
@@ -111,7 +111,8 @@ for part in "${parts[@]}"; do
       ;;
     gemma)
       bash examples/models.sh gemma3 > /dev/null
-      evaluate gemma3_bfcl gemma3 greedy,tooldec,constrained,tool-decoding --keep-prefix --data "$data/bfcl/simple_python.jsonl" --oc 1,6 --max-tokens 96
+      evaluate gemma3_bfcl gemma3 greedy,tooldec,constrained,tool-decoding --keep-prefix --choice required \
+        --data "$data/bfcl/simple_python.jsonl" --oc 1,6 --max-tokens 96
       ;;
     llama_cpp)
       build/release/benchmarks/benchmark_llama_cpp --data "$data/bfcl/simple_python.jsonl" --limit "$rows" \

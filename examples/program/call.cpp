@@ -39,8 +39,7 @@ struct CallOptions {
   float temperature      = 0;
   std::uint64_t seed     = 1;
   std::size_t max_tokens = 128;
-  std::string ranks      = example_data("tiny/ranks.json").string();
-  DraftSettings drafts{.drafter = "none", .k = 2048};
+  DraftOptions drafts;
   std::size_t orders     = 0;
   bool no_repeated_calls = false;
   bool json              = false;
@@ -179,30 +178,15 @@ void print_report(const CallOptions& options, const td::ToolSet& tools,
   }
 }
 
-td::FrequencyRanks read_ranks(const CallOptions& options, const td::Vocabulary& vocabulary) {
-  if (options.ranks == "none") return uncounted_ranks(vocabulary);
-  return td::FrequencyRanks::load(options.ranks);
-}
-
 template <class M>
 td::Output speculate(const CallOptions& options, const Assistant<M>& assistant,
                      const td::ToolCallFSM& calls, const std::vector<td::TokenId>& prompt,
                      const td::DecodeOptions& decode) {
-  if constexpr (std::same_as<M, td::LlamaModel>) {
-    DraftSettings drafts = options.drafts;
-    if (options.ranks == "none") drafts.k = 0;
-    const Speculation speculation{assistant, read_ranks(options, assistant.tokenizer.vocabulary())};
-    return speculation(assistant.model, calls, prompt, decode, drafts);
-  } else {
-    const TextDrafters drafters(assistant);
-    auto output = drafters(assistant.model, calls, prompt, decode, options.drafts.drafter);
-    if (!output) {
-      throw td::Error(
-          td::Errc::invalid_option, options.drafts.drafter,
-          "must be forced, lookup or forced+lookup: there is no draft model for this one");
-    }
-    return *std::move(output);
-  }
+  td::Output output;
+  with_drafter(assistant, options.drafts, calls.structural_tokens(), [&](const auto& drafter) {
+    output = decode_with(assistant.model, calls, drafter, prompt, decode);
+  });
+  return output;
 }
 
 // What a model is asked that is asked nothing.
@@ -273,8 +257,8 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant<M>&
   if (options.orders > 0) {
     columns.push_back(answer_in_orders(options.orders, assistant, calls, prompt, decode));
   }
-  if (options.drafts.drafter != "none") {
-    columns.push_back({"speculative", "Speculative decoding, " + options.drafts.drafter,
+  if (options.drafts.is_on()) {
+    columns.push_back({"speculative", "Speculative decoding, " + options.drafts.settings.drafter,
                        read_answer(assistant.tokenizer.vocabulary(), calls,
                                    speculate(options, assistant, calls, prompt, decode))});
   }
@@ -287,7 +271,7 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant<M>&
       report[column.name]["constraint_us_per_token"] =
           per_token(column.answer.output.times.constraint, column.answer.output);
     } else if (column.name == "speculative") {
-      report[column.name]["drafter"] = options.drafts.drafter;
+      report[column.name]["drafter"] = options.drafts.settings.drafter;
       report[column.name].update(drafts_json(column.answer.output));
     }
   }
@@ -296,7 +280,7 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant<M>&
 
 void run_call(const CallOptions& options) {
   static_cast<void>(format_named(options.format));  // before a model is read
-  if (options.no_repeated_calls && options.drafts.drafter != "none") {
+  if (options.no_repeated_calls && options.drafts.is_on()) {
     throw td::Error(td::Errc::invalid_option, "--speculation",
                     "must be none with --no-repeated-calls");
   }
@@ -333,16 +317,7 @@ void add_call(CLI::App& app) {
   sub->add_option("--seed", options->seed, "of the sampling noise")->capture_default_str();
   sub->add_option("--max-tokens", options->max_tokens, "most tokens of an answer")
       ->capture_default_str();
-  sub->add_option("--speculation", options->drafts.drafter,
-                  "none, forced, lookup, forced+lookup, eagle, medusa or all")
-      ->capture_default_str();
-  sub->add_option("--ranks", options->ranks,
-                  "frequency ranks of the draft's vocabulary, or none for all of it")
-      ->capture_default_str();
-  sub->add_option("--k", options->drafts.k, "tokens of the draft's vocabulary; 0 is all")
-      ->capture_default_str();
-  sub->add_flag("--context", options->drafts.with_context,
-                "draft with the prompt's tokens too, however rare");
+  add_draft_options(*sub, options->drafts);
   sub->add_option(
          "--orders", options->orders,
          "answer by vote over at most so many orders of a call's parameters, too; 0: do not")

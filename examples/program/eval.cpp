@@ -52,7 +52,7 @@ struct EvalOptions {
                                    "tooldec-schema", "constrained", "tool-decoding"};
   std::vector<std::size_t> orders{1, 4, 6, 9, 12};
   std::vector<std::string> only_orders;
-  std::string json, plot, answers, row;
+  std::string json, plot, answers, row, choice;
   std::vector<std::string> trace;
   std::size_t jobs       = 1;
   std::size_t limit      = 0;
@@ -132,6 +132,7 @@ std::vector<std::vector<Result>> evaluate_all(const Assistant<M>& assistant,
                       {"shots_from", options.model.shots_from},
                       {"keep_prefix", options.keep_prefix},
                       {"max_tokens", options.max_tokens},
+                      {"choice", options.choice},
                       {"seed", options.seed}},
                      std::move(names), options.resume);
   const auto work = [&] {
@@ -181,6 +182,10 @@ void run_eval(const EvalOptions& options, const Assistant<M>& assistant,
   std::vector<Row> rows;
   LeftOut left_out;
   for (const std::string& path : options.data) read_rows(path, options.limit, rows, left_out);
+  for (Row& row : rows) {
+    if (options.choice.empty()) break;
+    row.choice = parse_choice(options.choice);
+  }
   const Shots shown = read_shots(options.model.shots_from, options.model.shots);
   std::erase_if(rows, [&](const Row& row) {  // what the prompt shows is not asked
     return std::ranges::find(shown.rows, row.id, &Row::id) != shown.rows.end();
@@ -273,6 +278,9 @@ void add_eval(CLI::App& app) {
   sub->add_option("--limit", options->limit, "first rows of each file only; 0: all")
       ->capture_default_str();
   sub->add_option("--row", options->row, "the row of this id only");
+  sub->add_option(
+      "--choice", options->choice,
+      "auto, none, required or a tool's name, for all rows; default: what each row says");
   add_trace_option(*sub, options->trace, "how each token of each method's answer to one row came");
   sub->add_option("--max-tokens", options->max_tokens, "most tokens of an answer")
       ->capture_default_str();

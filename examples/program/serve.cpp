@@ -25,6 +25,7 @@
 #include <program/openai.hpp>
 #include <program/reply_traces.hpp>
 #include <program/server.hpp>
+#include <program/speculation.hpp>
 #include <program/trace_file.hpp>
 
 namespace program {
@@ -43,6 +44,7 @@ struct ServeOptions {
   std::size_t body_bytes  = std::size_t{1} << 20;
   std::size_t connections = 256;
   ServiceOptions service;
+  DraftOptions drafts;
   std::vector<std::string> trace;
 };
 
@@ -371,9 +373,14 @@ void run_serve(const ServeOptions& options) {
   ModelOptions model   = options.model;
   model.sequences      = options.service.max_batch + prefix_sequences;
   with_assistant(model, [&](const auto& assistant) {
-    ReplyTraces traces(options.trace, assistant, model.name);
-    ChatService service(assistant, format, options.service, traces.is_on() ? &traces : nullptr);
-    HttpServer(service, options).run();
+    const auto serve = [&](const auto&... drafter) {
+      ReplyTraces traces(options.trace, assistant, model.name);
+      ChatService service(assistant, format, options.service, traces.is_on() ? &traces : nullptr,
+                          drafter...);
+      HttpServer(service, options).run();
+    };
+    if (options.drafts.is_on()) return with_drafter(assistant, options.drafts, {}, serve);
+    serve();
   });
 }
 
@@ -429,6 +436,7 @@ void add_serve(CLI::App& app) {
   sub->add_option("--early-seconds", options->service.early.seconds, "how long they are kept")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 86400.0));
+  add_draft_options(*sub, options->drafts);
   add_trace_option(*sub, options->trace,
                    "after each response how the tokens of the latest " +
                        std::to_string(ReplyTraces::kept) + " came");

@@ -147,14 +147,15 @@ class ChatEngine {
 };
 
 /// The arguments are those of EngineSpeculator.
-template <class M>
+template <class M, class... Drafters>
 std::unique_ptr<ChatEngine> make_engine(const M& model, tooldecode::ToolCache* cache,
                                         tooldecode::ResultTokens render,
-                                        tooldecode::EngineOptions options) {
+                                        tooldecode::EngineOptions options, Drafters... drafters) {
+  using Engine = tooldecode::EngineSpeculator<M, Drafters...>;
   struct EngineOfModel final : ChatEngine {
     EngineOfModel(const M& used, tooldecode::ToolCache* outputs, tooldecode::ResultTokens results,
-                  tooldecode::EngineOptions settings)
-        : engine(used, outputs, std::move(results), settings) {}
+                  tooldecode::EngineOptions settings, Drafters... given)
+        : engine(used, outputs, std::move(results), settings, std::move(given)...) {}
 
     void submit(tooldecode::EngineRequest request, tooldecode::EngineListener listener) override {
       engine.submit(std::move(request), std::move(listener));
@@ -164,9 +165,10 @@ std::unique_ptr<ChatEngine> make_engine(const M& model, tooldecode::ToolCache* c
     void wait(const std::stop_token& stop) override { engine.wait(stop); }
     [[nodiscard]] tooldecode::EngineCounts counts() const override { return engine.counts(); }
 
-    tooldecode::EngineSpeculator<M> engine;
+    Engine engine;
   };
-  return std::make_unique<EngineOfModel>(model, cache, std::move(render), options);
+  return std::make_unique<EngineOfModel>(model, cache, std::move(render), options,
+                                         std::move(drafters)...);
 }
 
 /// Settings of a ChatService.
@@ -196,10 +198,11 @@ struct ChatSession {
 /// kept until then, within bounds.
 class ChatService {
  public:
-  /// \param traces  told of replies, or null; outlives the service
-  template <class M>
+  /// \param traces    told of replies, or null; outlives the service
+  /// \param drafters  beside those of announced outputs; what they refer to outlives the service
+  template <class M, class... Drafters>
   ChatService(const Assistant<M>& assistant, const Format& format, ServiceOptions options,
-              ReplyTraces* traces = nullptr)
+              ReplyTraces* traces = nullptr, Drafters... drafters)
       : traces_(traces),
         assistant_(&assistant),
         context_(tooldecode::decode::context_length_of(assistant.model)),
@@ -212,7 +215,8 @@ class ChatService {
                    std::span<const tooldecode::ToolResult> results) {
               return assistant_->result_tokens(calls, results);
             },
-            {.batch = {.max_batch = options.max_batch, .prefix_cache = options.prefix_cache}})),
+            {.batch = {.max_batch = options.max_batch, .prefix_cache = options.prefix_cache}},
+            std::move(drafters)...)),
         early_(options.early),
         thread_([this](const std::stop_token& stop) {
           while (!stop.stop_requested()) {
@@ -307,7 +311,7 @@ class ChatService {
     value("reused_tokens_total", "Tokens of prompts that were in the prefix cache.",
           counts.batch.reused_tokens);
     value("generated_tokens_total", "Tokens emitted.", counts.batch.generated_tokens);
-    value("drafted_tokens_total", "Tokens of cached calls that were verified.",
+    value("drafted_tokens_total", "Draft tokens that were verified, those of announced calls too.",
           counts.batch.drafted_tokens);
     value("accepted_tokens_total", "Of the drafted tokens those that were right.",
           counts.batch.accepted_tokens);

@@ -1,9 +1,10 @@
 /// \file
-/// The drafters of the embedded model, by name.
+/// The drafters that a user can choose, by name.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,6 +17,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
+#include <tooldecode/draft/any_drafter.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/eagle_drafter.hpp>
 #include <tooldecode/draft/forced_drafter.hpp>
@@ -23,9 +25,11 @@
 #include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/model/eagle_model.hpp>
+#include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/model/medusa_model.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 
+#include <CLI/CLI.hpp>
 #include <program/assistant.hpp>
 
 namespace program {
@@ -49,6 +53,28 @@ struct DraftSettings {
   bool with_context   = false;
 };
 
+/// The same as a user says it, who may want none.
+struct DraftOptions {
+  DraftSettings settings{.drafter = "none", .k = 2048};
+  std::string ranks = example_data("tiny/ranks.json").string();  ///< a file, or none for all rows
+
+  [[nodiscard]] bool is_on() const { return settings.drafter != "none"; }
+};
+
+inline void add_draft_options(CLI::App& sub, DraftOptions& options) {
+  sub.add_option("--speculation", options.settings.drafter,
+                 "none, forced, lookup, forced+lookup, eagle, medusa or all; the last three with "
+                 "the embedded model only")
+      ->capture_default_str();
+  sub.add_option("--ranks", options.ranks,
+                 "frequency ranks of the draft's vocabulary, or none for all of it")
+      ->capture_default_str();
+  sub.add_option("--k", options.settings.k, "tokens of the draft's vocabulary; 0 is all")
+      ->capture_default_str();
+  sub.add_flag("--context", options.settings.with_context,
+               "draft with the prompt's tokens too, however rare");
+}
+
 /// Decodes with trees of a drafter.
 template <class M, class C, class D>
 tooldecode::Output decode_with(const M& model, const C& constraint, const D& drafter,
@@ -66,19 +92,21 @@ struct TextDrafters {
       : lookup{assistant.masks},
         forced{[&assistant](std::string_view text) { return assistant.tokenizer.encode(text); }} {}
 
-  /// Continues a prompt with drafts of forced, lookup or both; nothing for any other name.
-  template <tooldecode::Model M, tooldecode::Constraint C>
-  [[nodiscard]] std::optional<tooldecode::Output> operator()(
-      const M& model, const C& constraint, std::span<const tooldecode::TokenId> prompt,
-      const tooldecode::DecodeOptions& options, const std::string& name) const {
-    if (name == "forced") return decode_with(model, constraint, forced, prompt, options);
-    if (name == "lookup") return decode_with(model, constraint, lookup, prompt, options);
-    if (name == "forced+lookup") {
-      return decode_with(model, constraint, tooldecode::DrafterGroup{lookup, forced}, prompt,
-                         options);
+  /// Calls `use` with the drafter called forced, lookup or forced+lookup; false for any other name.
+  template <class Use>
+  [[nodiscard]] bool with(const std::string& name, const Use& use) const {
+    if (name == "forced") {
+      use(forced);
+    } else if (name == "lookup") {
+      use(lookup);
+    } else if (name == "forced+lookup") {
+      use(both());
+    } else {
+      return false;
     }
-    return std::nullopt;
+    return true;
   }
+  [[nodiscard]] auto both() const { return tooldecode::DrafterGroup{lookup, forced}; }
 
   tooldecode::PromptLookupDrafter lookup;
   tooldecode::ForcedDrafter forced;
@@ -97,20 +125,18 @@ class Speculation {
                                               assistant.model.hidden_size())),
         head_(assistant.model.lm_head(), ranks.first(ranks.size())) {}
 
-  /// Continues a prompt with the model or one that stands for it; Error{invalid_option} for an
-  /// unknown drafter or more rows than there are.
-  template <tooldecode::Model M, tooldecode::Constraint C>
-  [[nodiscard]] tooldecode::Output operator()(const M& model, const C& constraint,
-                                              std::span<const tooldecode::TokenId> prompt,
-                                              const tooldecode::DecodeOptions& options,
-                                              const DraftSettings& settings) const {
+  /// Calls `use` with the drafter that is asked for; Error{invalid_option} for an unknown one or
+  /// more rows than there are.
+  ///
+  /// \param always  tokens that are drafted however rare
+  template <class Use>
+  void with(const DraftSettings& settings, std::span<const tooldecode::TokenId> always,
+            const Use& use) const {
     using namespace tooldecode;
     const std::string& name = settings.drafter;
-    if (auto output = text_(model, constraint, prompt, options, name)) return *std::move(output);
-    const auto decode = [&](const auto& drafter) {
-      return decode_with(model, constraint, drafter, prompt, options);
-    };
-    const auto head = head_for(constraint, settings.k);
+    if (text_.with(name, use)) return;
+    const Head head =
+        settings.k == 0 ? head_ : head_.first(ranks_.first(settings.k).size()).with(always);
     const auto context =
         settings.with_context ? std::optional(assistant_.tokenizer.vocabulary()) : std::nullopt;
     // On a processor a node costs more than on a GPU: few levels wide, and none that is unlikely.
@@ -119,30 +145,37 @@ class Speculation {
         eagle_,
         head,
         {.depth = eagle_depth, .width = 4, .min_probability = min, .context = context}};
-    if (name == "eagle") return decode(eagle);
+    if (name == "eagle") return use(eagle);
     const MedusaDrafter medusa{
         medusa_, head, {.width = 4, .min_probability = min, .context = context}};
-    if (name == "medusa") return decode(medusa);
-    if (name == "all")
-      return decode(DrafterGroup{DrafterGroupOptions{.min_probability = min}, eagle, text_.lookup,
-                                 text_.forced});
+    if (name == "medusa") return use(medusa);
+    if (name == "all") {
+      return use(DrafterGroup{DrafterGroupOptions{.min_probability = min}, eagle, text_.lookup,
+                              text_.forced});
+    }
     throw Error(Errc::invalid_option, name,
                 "no such drafter; there are forced, lookup, forced+lookup, eagle, medusa and all");
   }
 
+  /// Continues a prompt with the model or one that stands for it; errors as `with`.
+  template <tooldecode::Model M, tooldecode::Constraint C>
+  [[nodiscard]] tooldecode::Output operator()(const M& model, const C& constraint,
+                                              std::span<const tooldecode::TokenId> prompt,
+                                              const tooldecode::DecodeOptions& options,
+                                              const DraftSettings& settings) const {
+    std::vector<tooldecode::TokenId> always;
+    if constexpr (requires { constraint.structural_tokens(); }) {
+      always = constraint.structural_tokens();
+    }
+    tooldecode::Output output;
+    with(settings, always, [&](const auto& drafter) {
+      output = decode_with(model, constraint, drafter, prompt, options);
+    });
+    return output;
+  }
+
  private:
   using Head = tooldecode::FrequencyRankedHead<Eigen::bfloat16, float>;
-
-  template <class C>
-  [[nodiscard]] Head head_for(const C& constraint, std::size_t k) const {
-    if (k == 0) return head_;
-    const Head pruned = head_.first(ranks_.first(k).size());
-    if constexpr (requires { constraint.structural_tokens(); }) {
-      return pruned.with(constraint.structural_tokens());
-    } else {
-      return pruned;
-    }
-  }
 
   const EmbeddedAssistant& assistant_;
   TextDrafters text_;
@@ -151,5 +184,31 @@ class Speculation {
   tooldecode::MedusaModel medusa_;
   Head head_;
 };
+
+/// Calls `use` with the drafter that a user has chosen: of one type where it knows no draft model,
+/// and of one where it does. Errors as Speculation's, and Error{invalid_option} for a draft model
+/// where there is none.
+///
+/// \param always  tokens that are drafted however rare
+template <class M, class Use>
+void with_drafter(const Assistant<M>& assistant, const DraftOptions& options,
+                  std::span<const tooldecode::TokenId> always, const Use& use) {
+  using tooldecode::AnyDrafter, tooldecode::ToolCallFSM;
+  const auto use_text = [&](const auto& drafter) { use(AnyDrafter<ToolCallFSM>(drafter)); };
+  if (TextDrafters(assistant).with(options.settings.drafter, use_text)) return;
+  if constexpr (std::same_as<M, tooldecode::LlamaModel>) {
+    DraftSettings settings = options.settings;
+    if (options.ranks == "none") settings.k = 0;
+    const Speculation speculation{assistant, options.ranks == "none"
+                                                 ? uncounted_ranks(assistant.tokenizer.vocabulary())
+                                                 : tooldecode::FrequencyRanks::load(options.ranks)};
+    speculation.with(settings, always,
+                     [&](const auto& drafter) { use(AnyDrafter<ToolCallFSM, true>(drafter)); });
+  } else {
+    throw tooldecode::Error(
+        tooldecode::Errc::invalid_option, options.settings.drafter,
+        "must be forced, lookup or forced+lookup: there is no draft model for this one");
+  }
+}
 
 }  // namespace program

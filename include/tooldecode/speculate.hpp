@@ -8,6 +8,7 @@
 
 #include <tooldecode/decode.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
+#include <tooldecode/draft/any_drafter.hpp>
 #include <tooldecode/draft/draft_candidates.hpp>
 #include <tooldecode/draft/draft_head.hpp>
 #include <tooldecode/draft/draft_tree.hpp>

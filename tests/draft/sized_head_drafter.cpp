@@ -18,6 +18,7 @@
 #include <tooldecode/tools/python_call.hpp>
 
 #include <support/catch.hpp>
+#include <support/random_drafters.hpp>
 #include <support/random_eagle.hpp>
 #include <support/random_llama.hpp>
 #include <support/random_rounds.hpp>
@@ -30,22 +31,15 @@ using Tokens = std::vector<td::TokenId>;
 TEST_CASE("a chosen size changes nothing that is decoded, whatever the rows cost") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
   const td::VocabularyIndex masks{vocabulary};
-  auto config            = td::test::random_llama_config();
-  config.vocabulary_size = vocabulary.size();
-  config.context_length  = 400;
-  std::size_t accepted   = 0;
+  std::size_t accepted = 0;
   for (unsigned seed = 0; seed < 6; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random{seed};
-    const td::LlamaModel model{config, td::test::random_llama_weights(config, seed)};
-    const td::EagleModel layer{model, td::test::random_eagle_weights(config, seed)};
-    const td::MedusaModel heads{config.hidden_size,
-                                td::test::random_medusa_heads(config.hidden_size, 3, seed)};
-    const td::FrequencyRankedHead head{model.lm_head(),
-                                       td::test::random_ranks(vocabulary.size(), random).first(40)};
-    const td::EagleDrafter eagle{
-        layer, head, {.depth = 3, .min_probability = 0.001, .context = vocabulary}};
-    const td::MedusaDrafter medusa{heads, head, {.min_probability = 0.001}};
+    const td::test::RandomDrafters given{vocabulary, seed, random, 400};
+    const auto& model  = given.model;
+    const auto& head   = given.head;
+    const auto& eagle  = given.eagle;
+    const auto& medusa = given.medusa;
     const td::DecodeOptions options{
         .max_tokens = 150, .temperature = seed % 2 == 0 ? 0.0F : 1.0F, .seed = seed};
     const Tokens prompt{1, 2, 3, 4};

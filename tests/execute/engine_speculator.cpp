@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -20,11 +21,14 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/draft/any_drafter.hpp>
+#include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/execute/engine_speculator.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
 #include <support/catch.hpp>
+#include <support/random_drafters.hpp>
 #include <support/random_model.hpp>
 #include <support/random_tools.hpp>
 
@@ -58,7 +62,8 @@ Tokens render(std::span<const td::ToolCall> calls, std::span<const td::ToolResul
 }
 
 /// A conversation between a model and tools, by itself and with one answer after another.
-std::vector<td::EngineTurn> converse(const RandomModel& model, const td::EngineRequest& request) {
+template <class M>
+std::vector<td::EngineTurn> converse(const M& model, const td::EngineRequest& request) {
   std::vector<td::EngineTurn> turns;
   Tokens prompt = request.prompt;
   while (true) {
@@ -296,6 +301,52 @@ TEST_CASE(
   CHECK(counts.batch.prompt_tokens == 100);
   CHECK(counts.batch.accepted_tokens > 0);
   CHECK(cache.statistics().hits == 1);
+}
+
+TEST_CASE("other drafters beside the cached calls change no answer, and spare passes") {
+  std::size_t passes = 0, fewer = 0, accepted = 0, gone_on = 0;
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const td::test::RandomDrafters given{masks().vocabulary(), seed, random, 600};
+    std::vector<td::EngineRequest> requests;
+    std::vector<std::vector<td::EngineTurn>> expected;
+    td::ToolCache cache;
+    for (int r = 0; r < 4; ++r) {
+      requests.push_back(random_request("r" + std::to_string(r), random));
+      requests.back().max_turns = 2;
+      expected.push_back(converse(given.model, requests.back()));
+      for (const td::ToolCall& call : expected.back()[0].calls) {
+        cache.insert(requests.back().id, cached(requests.back(), call, ready(answer_of(call))));
+      }
+    }
+    const auto run = [&](auto&& engine) {
+      std::map<std::string, td::EngineReply> replies;
+      for (const td::EngineRequest& request : requests) {
+        engine.submit(request, {.on_reply = [&replies, id = request.id](td::EngineReply reply) {
+                        replies[id] = std::move(reply);
+                      }});
+      }
+      engine.run();
+      for (std::size_t r = 0; r < requests.size(); ++r) {
+        const auto& turns = replies.at(requests[r].id).turns;
+        REQUIRE(turns.size() == expected[r].size());
+        for (std::size_t i = 0; i < turns.size(); ++i) require_equal(turns[i], expected[r][i]);
+        gone_on += turns.size() - 1;
+      }
+      accepted += engine.counts().batch.accepted_tokens;
+      return engine.counts().batch.passes;
+    };
+    const td::EngineOptions options{.batch = {.max_batch = 3}};
+    passes += run(td::EngineSpeculator{given.model, &cache, render, options});
+    fewer += run(td::EngineSpeculator{given.model, &cache, render, options, given.eagle});
+    const td::AnyDrafter<td::ToolCallFSM, true> any(given.medusa);
+    run(td::EngineSpeculator{given.model, &cache, render, options, any,
+                             td::PromptLookupDrafter{masks()}});
+  }
+  CHECK(gone_on > 20);
+  CHECK(accepted > 50);
+  CHECK(fewer < passes);
 }
 
 TEST_CASE(

@@ -128,6 +128,19 @@ consteval bool is_drafter() {
 
 }  // namespace diagnose
 
+/// The tree of what a drafter has guessed.
+template <Constraint C, CandidateDrafter<C> D>
+[[nodiscard]] DraftTree select_tree(const D& drafter, typename D::Request& request,
+                                    const DraftContext<C>& context,
+                                    const DraftCandidates<C>& candidates) {
+  if constexpr (requires { drafter.select(request, context, candidates); }) {
+    return drafter.select(request, context, candidates);
+  } else {
+    return candidates.best(std::min(drafter.budget() + 1, context.max_nodes),
+                           drafter.min_probability());
+  }
+}
+
 /// The tree of one round.
 template <Constraint C, Drafter<C> D>
 [[nodiscard]] DraftTree draft_tree(const D& drafter, typename D::Request& request,
@@ -136,11 +149,7 @@ template <Constraint C, Drafter<C> D>
     DraftCandidates<C> candidates(context.constraint, context.state, context.root(),
                                   context.max_depth);
     drafter.propose(request, context, candidates);
-    if constexpr (requires { drafter.select(request, context, candidates); }) {
-      return drafter.select(request, context, candidates);
-    }
-    return candidates.best(std::min(drafter.budget() + 1, context.max_nodes),
-                           drafter.min_probability());
+    return select_tree(drafter, request, context, candidates);
   } else {
     return drafter.draft(request, context);
   }

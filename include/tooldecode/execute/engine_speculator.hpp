@@ -19,6 +19,8 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -32,6 +34,7 @@
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/output.hpp>
+#include <tooldecode/draft/drafter_group.hpp>
 #include <tooldecode/draft/tool_cache_drafter.hpp>
 #include <tooldecode/execute/tool_cache.hpp>
 #include <tooldecode/execute/tool_result.hpp>
@@ -84,6 +87,8 @@ struct EngineListener {
 struct EngineOptions {
   BatchOptions batch              = {};
   ToolCacheDrafterOptions drafter = {};
+  /// Of cached calls and other drafts together, where there are others.
+  DrafterGroupOptions drafts = {.budget = 48};
 };
 
 /// What an EngineSpeculator has done.
@@ -99,8 +104,8 @@ struct EngineCounts {
 /// Answers requests in one continuous batch, and spares those whose tool results are cached the way
 /// to the client and back.
 ///
-/// Inside a call the cached calls of its tool are drafts, verified under the same mask; at its end
-/// a result that is in the cache, or is being computed, is read on top of the KV cache and decoding
+/// Inside a call the cached calls of its tool are drafts, verified under the same mask, beside those
+/// of other drafters where there are any; at its end a result that is in the cache, or is being computed, is read on top of the KV cache and decoding
 /// goes on. Otherwise the reply ends with the call, as without a cache; or, where the request says
 /// `max_wait`, the sequence keeps its place until the client has put the result into the cache.
 /// Tokens and results are those of a client that runs the same tools and asks again.
@@ -111,20 +116,22 @@ struct EngineCounts {
 /// \par Errors      as Decoder from `submit`, and Error{invalid_option} for an id that is in use;
 ///                  nothing afterwards
 /// \par Source      Nichols et al., arXiv:2512.15834, Algorithm 5 with its optimisations O2 and O3
-template <class M>
+template <class M, class... Drafters>
 class EngineSpeculator {
   static_assert(diagnose::is_model<M>());
 
  public:
-  /// \param cache  none where no call is ever answered by the engine; outlives the engine
+  /// \param cache     none where no call is ever answered by the engine; outlives the engine
+  /// \param drafters  of whatever the answers say; what they refer to outlives the engine
   EngineSpeculator(const M& model, ToolCache* cache, ResultTokens render,
-                   EngineOptions options = {})
+                   EngineOptions options = {}, Drafters... drafters)
       : model_(&model),
         cache_(cache),
         render_(std::move(render)),
         options_(options),
+        drafters_(std::move(drafters)...),
         batch_(model, options.batch) {}
-  EngineSpeculator(const M&&, ToolCache*, ResultTokens, EngineOptions = {}) = delete;
+  EngineSpeculator(const M&&, ToolCache*, ResultTokens, EngineOptions = {}, Drafters...) = delete;
 
   /// Asks for a response.
   void submit(EngineRequest request, EngineListener listener = {}) {
@@ -179,8 +186,10 @@ class EngineSpeculator {
   }
 
  private:
-  using Batch = ContinuousBatch<M, ToolCallFSM, ToolCacheDrafter>;
-  using Clock = std::chrono::steady_clock;
+  using Drafter = std::conditional_t<sizeof...(Drafters) == 0, ToolCacheDrafter,
+                                     DrafterGroup<ToolCacheDrafter, Drafters...>>;
+  using Batch   = ContinuousBatch<M, ToolCallFSM, Drafter>;
+  using Clock   = std::chrono::steady_clock;
 
   struct Asked {
     EngineRequest request;
@@ -242,18 +251,27 @@ class EngineSpeculator {
          .on_end     = [this, &active](const Output& output) { return end_turn(active, output); }});
   }
 
-  ToolCacheDrafter drafter_of(const std::string& id) const {
-    return ToolCacheDrafter{[cache = cache_, id](std::string_view tool) {
+  [[nodiscard]] Drafter drafter_of(const std::string& id) const {
+    ToolCacheDrafter cached{[cache = cache_, id](std::string_view tool) {
                               std::vector<ToolCall> calls;
                               if (cache == nullptr) return calls;
-                              for (CachedCall& cached : cache->find_tool(id, tool)) {
+                              for (CachedCall& found : cache->find_tool(id, tool)) {
                                 // What answers any arguments says nothing of them.
-                                if (cached.any_arguments) continue;
-                                calls.push_back(std::move(cached.call));
+                                if (found.any_arguments) continue;
+                                calls.push_back(std::move(found.call));
                               }
                               return calls;
                             },
                             options_.drafter};
+    if constexpr (sizeof...(Drafters) == 0) {
+      return cached;
+    } else {
+      return std::apply(
+          [&](const Drafters&... others) {
+            return Drafter{options_.drafts, std::move(cached), others...};
+          },
+          drafters_);
+    }
   }
 
   AfterTurn end_turn(Active& active, const Output& output) {
@@ -373,6 +391,7 @@ class EngineSpeculator {
   ToolCache* cache_;
   ResultTokens render_;
   EngineOptions options_;
+  std::tuple<Drafters...> drafters_;
   Batch batch_;
   std::map<std::string, std::unique_ptr<Active>, std::less<>> active_;
   EngineCounts counts_;
