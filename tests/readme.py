@@ -81,6 +81,13 @@ def llama_cpp_table() -> str:
                   "its share of a call", "with the prompt", "ms/call", "time / grammar", "time / best token first"], rows)
 
 
+def equality_table() -> str:
+    rows = [[one["runs"], *(str(one[key]) for key in ("rows", "tokens", "same")), str(len(one["near_ties"])),
+             str(len(one["different"])), ", ".join(map(str, one["passes"]))]
+            for one in results("llama_cpp_equality")["comparisons"]]
+    return table(["runs", "rows", "tokens", "the same", "parted at a near-tie", "else", "passes"], rows)
+
+
 def drafts_table() -> str:
     rows = []
     plain = results("end_to_end")["drafters"][0]
@@ -248,6 +255,7 @@ def engines_table() -> str:
 TABLES = {"compile_time": compile_time_table, "engines": engines_table, "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
           "constraint": constraint_table, "peers": peers_tables, "llama_cpp": llama_cpp_table,
+          "llama_cpp_equality": equality_table,
           "smollm2_bfcl": lambda: real_table("smollm2_bfcl"),
           "smollm2_bfcl_orders": lambda: real_table("smollm2_bfcl_orders"),
           "smollm2_bfcl_search": lambda: real_table("smollm2_bfcl_search"),
