@@ -22,6 +22,7 @@ One thread; a call takes seconds, so a part takes an hour or more for all rows.
   gemma     BFCL's simple calls by Gemma 3 270M, a base model, where a call is required
   llama_cpp llama.cpp's own grammar, the library's, and none: time of a call
   equality  which answers are the same, token for token: two engines, plain and speculative
+  figures   draws what became of the answers of simple, many and apibank, as they stand in benchmarks/results
 
   --rows N        first rows of each file only
   --methods LIST  what `tooldecode eval --method` takes, instead of the part's own
@@ -37,7 +38,7 @@ while [ $# -gt 0 ]; do
     --rows) rows=$2; shift 2 ;;
     --methods) methods=$2; shift 2 ;;
     --help | -h) usage; exit ;;
-    simple | orders | search | shots | times | many | apibank | names | gemma | llama_cpp | equality) parts+=("$1"); shift ;;
+    simple | orders | search | shots | times | many | apibank | names | gemma | llama_cpp | equality | figures) parts+=("$1"); shift ;;
     *) usage >&2; exit 2 ;;
   esac
 done
@@ -48,7 +49,7 @@ made=build/real_models
 mkdir -p "$made"
 
 install_packages g++ cmake make ninja-build git pkg-config libeigen3-dev nlohmann-json3-dev catch2 libbenchmark-dev \
-  libpcre2-dev libcli11-dev libcpp-httplib-dev zlib1g-dev python3 python3-pip
+  libpcre2-dev libcli11-dev libcpp-httplib-dev zlib1g-dev python3 python3-pip python3-venv
 config=$(bash examples/llama_cpp.sh)
 bash examples/models.sh smollm2 > /dev/null
 configure release -DTOOLDECODE_TESTS=ON -DTOOLDECODE_LLAMA_CPP=ON "-Dllama_DIR=$config"
@@ -121,6 +122,11 @@ for part in "${parts[@]}"; do
     equality)
       build/release/benchmarks/benchmark_llama_cpp_equality --data "$data/bfcl/simple_python.jsonl" --limit "$rows" \
         --json $results/llama_cpp_equality.json
+      ;;
+    figures)
+      python3 -m venv "$made/python"
+      "$made/python/bin/pip" install --quiet matplotlib==3.11.2
+      "$made/python/bin/python" benchmarks/real_models/figures.py
       ;;
   esac
 done
