@@ -255,6 +255,31 @@ TEST_CASE("drafts and a real cache change nothing in a batch") {
   for (unsigned seed = 0; seed < 12; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random{seed};
+    const td::LlamaModel model{config, td::test::random_llama_weights(config, seed)};
+    const td::ToolCallFSM calls{masks,
+                                td::test::random_tools(random),
+                                td::PythonCall{},
+                                {.choice = td::ToolChoice::required}};
+    std::vector<Script> scripts;
+    for (int i = 0; i < 5; ++i) scripts.push_back(random_script(random, vocabulary.size()));
+    for (Script& script : scripts) script.options.max_tokens += 20;
+    const auto counts = run(model, calls, td::PromptLookupDrafter{masks},
+                            {.max_batch = 3, .prefix_cache = 300}, scripts, random);
+    require_as_alone(model, calls, scripts);
+    accepted += counts.accepted_tokens;
+  }
+  CHECK(accepted > 0);
+}
+
+TEST_CASE(
+    "drafters that read hidden states change nothing in a batch, and draft as they do alone") {
+  const td::Vocabulary vocabulary = td::test::call_vocabulary();
+  const td::VocabularyIndex masks{vocabulary};
+  std::array<std::size_t, 4> found = {};  // accepted, by drafter
+  std::size_t reused = 0, preempted = 0;
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
     const td::test::RandomDrafters given{vocabulary, seed, random};
     const auto& model  = given.model;
     const auto& eagle  = given.eagle;
