@@ -259,6 +259,8 @@ TABLES = {"compile_time": compile_time_table, "engines": engines_table, "eval_he
           "smollm2_bfcl": lambda: real_table("smollm2_bfcl"),
           "smollm2_bfcl_orders": lambda: real_table("smollm2_bfcl_orders"),
           "smollm2_bfcl_search": lambda: real_table("smollm2_bfcl_search"),
+          "smollm2_bfcl_shots_0": lambda: real_table("smollm2_bfcl_shots_0"),
+          "smollm2_bfcl_shots_1": lambda: real_table("smollm2_bfcl_shots_1"),
           "gemma3_bfcl": lambda: real_table("gemma3_bfcl"),
           "smollm2_bfcl_many": lambda: real_table("smollm2_bfcl_many"),
           "smollm2_funcqa": lambda: real_table("smollm2_funcqa"), "smollm2_kamel": lambda: real_table("smollm2_kamel"),
@@ -288,6 +290,15 @@ def eval_sentences() -> list[str]:
         f"Alone, the documented order has {accuracy['oc1']}, the reversed {accuracy['reversed']}, a shuffled one "
         f"{accuracy['shuffled']}, the vote of these three {accuracy['oc3']}",
     ]
+
+
+def shots_sentences() -> list[str]:
+    none, one = (results(f"smollm2_bfcl_shots_{shots}")["methods"] for shots in (0, 1))
+    assert none["greedy"]["errors"]["awareness"] == 1 and none["greedy"]["samples"] == one["greedy"]["samples"]
+    return [f"calls nothing in any of {none['greedy']['samples']} rows",
+            f"which has it call, {percent(none['constrained']['accuracy'])} are right",
+            f"well enough for {percent(one['greedy']['accuracy'])}",
+            f"the constrained answers little ({percent(one['constrained']['accuracy'])})"]
 
 
 def draft_sentences() -> list[str]:
@@ -451,7 +462,7 @@ def main() -> int:
         wrong += 1
         print("README.md is longer than 250 lines")
     flat = " ".join(texts["benchmarks/README.md"].split())
-    for make in (eval_sentences, draft_sentences, head_sentences, latency_sentences, constraint_sentences,
+    for make in (eval_sentences, shots_sentences, draft_sentences, head_sentences, latency_sentences, constraint_sentences,
                  llama_cpp_sentences):
         for sentence in make():
             if sentence not in flat:
