@@ -432,7 +432,7 @@ int guessed(const GuessedOptions& options) {
                            .seed       = options.seed};
   const std::stop_source stop;
   const Served main(options.server, options.model,
-                    {"--format", format_name, "--shots", "0", "--prefix-cache", "600"},
+                    {"--format", format_name, "--shots", "0", "--prefix-cache", "440"},
                     stop.get_token());
   const Served guesser(options.server, options.speculator, {}, stop.get_token());
   const td::Tokenizer tokenizer = td::load_tokenizer(model_place(options.model));

@@ -67,32 +67,15 @@ inline std::vector<AskedTool> read_asked_tools() {
   return tools;
 }
 
-/// Tasks of two questions, for the two tools that an agent has; short and long tools by turns.
+/// Tasks of two questions that one tool answers; short and long tools by turns.
 inline std::vector<GuessedTask> make_tasks(std::span<const AskedTool> tools, std::size_t most) {
-  constexpr std::size_t per_agent = 2;
   std::vector<GuessedTask> tasks;
-  for (std::size_t first = 0; first + per_agent <= tools.size(); first += per_agent) {
-    const auto own = tools.subspan(first, per_agent);
-    Json documents = Json::array();
-    for (const AskedTool& tool : own) {
-      documents.push_back({{"type", "function"}, {"function", tool.document}});
-    }
-    std::vector<std::pair<std::string, std::string>> asked;  // with the tool's name
-    for (std::size_t i = 0; i < own.front().questions.size(); ++i) {
-      for (const AskedTool& tool : own) {
-        if (i < tool.questions.size())
-          asked.emplace_back(tool.questions[i], tool.document.at("name"));
-      }
-    }
-    bool is_first = true;
-    for (std::size_t i = 0; i + 1 < asked.size(); i += 2) {
-      if (asked[i].second == asked[i + 1].second) continue;
-      if (tasks.size() == most) return tasks;
-      tasks.push_back({.tools     = documents,
-                       .is_first  = std::exchange(is_first, false),
+  for (const AskedTool& tool : tools) {
+    for (std::size_t i = 0; i + 1 < tool.questions.size() && tasks.size() < most; ++i) {
+      tasks.push_back({.tools = Json::array({{{"type", "function"}, {"function", tool.document}}}),
+                       .is_first  = i == 0,
                        .has_long  = tasks.size() % 2 == 1,
-                       .questions = {asked[i].first, asked[i + 1].first},
-                       .last_tool = asked[i + 1].second});
+                       .questions = {tool.questions[i], tool.questions[i + 1]}});
     }
   }
   return tasks;

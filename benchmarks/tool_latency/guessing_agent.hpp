@@ -38,10 +38,9 @@ struct GuessedTask {
   bool is_first                      = false;          ///< of those that have these tools
   bool has_long                      = false;          ///< tools, that is
   std::vector<std::string> questions = {};             ///< [K]
-  std::string last_tool{};                             ///< that answers the last question
 };
 
-/// What a tool says is over, or else what is asked next.
+/// What comes before a question, in a tool's result.
 inline constexpr std::string_view next_question = "The next question: ";
 
 /// The dialogue up to a question: two examples of a thought and a call, then the question.
@@ -214,12 +213,13 @@ class GuessingAgent {
 
  private:
   tooldecode::Reply guess(const Json& request, std::stop_token stop) {
-    const std::string& said =
-        request.at("messages").back().at("content").get_ref<const std::string&>();
-    const std::size_t found = said.find(next_question);
-    if (found == said.npos) return {};
-    const auto begin    = SteadyClock::now();
-    const auto question = std::string_view(said).substr(found + next_question.size());
+    // The dialogue of the first question, and a call and its result for each that was answered.
+    const Json& messages = request.at("messages");
+    if (messages.size() >= messages_of("").size() + 2 * max_calls_) return {};
+    const std::string& said = messages.back().at("content").get_ref<const std::string&>();
+    const auto found        = said.find(next_question);
+    const auto begin        = SteadyClock::now();
+    const auto question     = std::string_view(said).substr(found + next_question.size());
     auto reply = guesser_->client.complete(guess_of(request.at("tools"), question, *setup_), stop);
     const std::lock_guard lock(mutex_);
     if (!stop.stop_requested()) guesses_.push_back(SteadyClock::now() - begin);
@@ -249,11 +249,7 @@ class GuessingAgent {
       return {tooldecode::ToolStatus::cancelled, "the tool was stopped"};
     }
     std::string output = "done, number " + std::to_string(10 + sum % 90) + ". ";
-    if (call.name == task->last_tool) {
-      output += "All is done.";
-    } else {
-      output += std::string(next_question) + task->questions.back();
-    }
+    output += std::string(next_question) + task->questions.back();
     return {tooldecode::ToolStatus::ok, std::move(output)};
   }
 
