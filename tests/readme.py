@@ -175,6 +175,22 @@ def latency_table() -> str:
                                   *(str(one["speculators"]) for one in cost["by_speculators"])], rows)
 
 
+def guessed_table() -> str:
+    """A model that reasons, with calls that another one guesses: by the tools' times, policy by policy."""
+    found = results("tool_latency_guessed")
+    rows = []
+    for one in (dict(zip(found["columns"], row)) for row in found["points"]):
+        policy = one["policy"] + (", gate" if one["gate"] else "")
+        saved = ["", "", "", "", ""] if one["policy"] == "none" else [
+            f"{percent(one['time_saved'])} ± {points(one['saved_error'])}", percent(1 - one["eq1_s"] / one["none_s"]),
+            percent(one["hit_rate"]), percent(one["resident_share"]), f"{one['wasted_per_call']:.2f}"]
+        rows.append([one["tools"], policy, f"{one['tasks']} / {one['calls']}", f"{one['generation_s']:.2f}",
+                     f"{one['tool_s']:.2f}", f"{one['task_s']:.2f} ± {one['task_s_error']:.2f}", f"{one['eq1_s']:.2f}",
+                     "" if one["eq6_s"] is None else f"{one['eq6_s']:.2f}", *saved, f"{one['same_tasks']}"])
+    return table(["tools", "policy", "tasks / calls", "G, s", "T waited for, s", "task, s", "Eq. 1, s", "Eq. 6, s", "time saved",
+                  "by Eq. 1", "hits", "in the batch", "wasted per call", "same answers"], rows, left=2)
+
+
 def constraint_table() -> str:
     words = {"build": "build a constraint", "build_and_first_mask": "build it, and its first mask",
              "along_calls/mask_cold": "mask, state met for the first time",
@@ -253,7 +269,7 @@ def engines_table() -> str:
 
 
 TABLES = {"compile_time": compile_time_table, "engines": engines_table, "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
-          "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
+          "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table, "guessed": guessed_table,
           "constraint": constraint_table, "peers": peers_tables, "llama_cpp": llama_cpp_table,
           "llama_cpp_equality": equality_table,
           "smollm2_bfcl": lambda: real_table("smollm2_bfcl"),

@@ -192,7 +192,12 @@ def test_serve(folder):
         call = choice["message"]["tool_calls"][0]["function"]
         server.ask("POST", "/cache-tool-output/told", [
             {"name": call["name"], "params": json.loads(call["arguments"]), "output": serve.GOODBYE}])
+        before = files[0].read_bytes()
+        kept = folder / "kept.json"  # another name of the file as it is
+        kept.hardlink_to(files[0])
         told = server.chat(serve.request(WEATHER), response_id="told")
+        assert kept.read_bytes() == before, "a file is written in place: who reads it may find a part"
+        assert {path.name for path in folder.iterdir()} == {"trace.json", "trace.html", "kept.json"}
         assert len(told["choices"][0]["message"]["cached_tool_calls"]) == 1
         answer = latest()[-1]
         cached = "".join(token["text"] for token in answer["tokens"] if token["kind"] == "cached")

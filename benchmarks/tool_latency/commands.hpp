@@ -36,4 +36,22 @@ struct RealOptions {
 /// Runs agents with sleeping tools against a server; 0 where all that is claimed holds.
 int real(const RealOptions& options);
 
+/// What `guessed` is told; times in seconds.
+struct GuessedOptions {
+  std::string server{};  ///< the program that serves; by default the one built beside this one
+  std::string model      = "smollm2";   ///< whose calls count: what `serve` takes, or "embedded"
+  std::string speculator = "embedded";  ///< that guesses them
+  std::string out{};                    ///< JSON
+  std::string transcripts{};            ///< JSON, a line for each task
+  std::size_t tasks  = 200;
+  double limit       = 2400;  ///< of the tasks together
+  double short_tool  = 0.8;   ///< mean time of a tool, by turns
+  double long_tool   = 2;
+  std::uint64_t seed = 1;
+};
+
+/// Runs agents whose model reasons and whose calls another model guesses; 0 where all that is
+/// claimed holds.
+int guessed(const GuessedOptions& options);
+
 }  // namespace tool_latency

@@ -2,9 +2,10 @@
 //
 //   benchmark_tool_latency simulate [--out FILE] [--plot DIRECTORY] [--seed N] ...
 //   benchmark_tool_latency real [--server PROGRAM | --url URL] [--out FILE] [--plot DIRECTORY] ...
+//   benchmark_tool_latency guessed [--model NAME] [--speculator NAME] [--out FILE] ...
 //
-// benchmarks/results/tool_latency.json and tool_latency_real.json, and the charts beside them, are
-// what `--out benchmarks/results/FILE --plot benchmarks/results` wrote.
+// benchmarks/results/tool_latency.json, tool_latency_real.json and tool_latency_guessed.json, and
+// the charts beside them, are what `--out benchmarks/results/FILE --plot benchmarks/results` wrote.
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -75,6 +76,32 @@ void add_real(CLI::App& app, tool_latency::RealOptions& options) {
   app.add_option("--seed", options.seed, "of all that is drawn")->capture_default_str();
 }
 
+void add_guessed(CLI::App& app, tool_latency::GuessedOptions& options) {
+  app.add_option("--server", options.server,
+                 "`tooldecode`, which is started twice; default: the one built beside this program")
+      ->check(CLI::ExistingFile);
+  app.add_option("--model", options.model,
+                 "whose calls count: what `tooldecode serve --model` takes, or embedded")
+      ->capture_default_str();
+  app.add_option("--speculator", options.speculator, "the model that guesses them, likewise")
+      ->capture_default_str();
+  app.add_option("--out", options.out, "write parameters and points as JSON");
+  app.add_option("--transcripts", options.transcripts, "write what was said, a task a line");
+  app.add_option("--tasks", options.tasks, "most tasks, each done by every policy")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 1000));
+  app.add_option("--limit", options.limit, "seconds after which no task begins")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 1e5));
+  app.add_option("--short-tool", options.short_tool, "mean seconds of a tool of every other task")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 100.0));
+  app.add_option("--long-tool", options.long_tool, "of the tools of the others")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 100.0));
+  app.add_option("--seed", options.seed, "of the tools' times")->capture_default_str();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -87,8 +114,13 @@ int main(int argc, char** argv) {
   tool_latency::RealOptions measured;
   auto* real = app.add_subcommand("real", "agents with sleeping tools against `tooldecode serve`");
   add_real(*real, measured);
+  tool_latency::GuessedOptions guesses;
+  auto* guessed = app.add_subcommand(
+      "guessed", "agents whose model reasons, with calls that another model guesses");
+  add_guessed(*guessed, guesses);
   CLI11_PARSE(app, argc, argv);
   try {
+    if (guessed->parsed()) return tool_latency::guessed(guesses);
     return real->parsed() ? tool_latency::real(measured) : tool_latency::simulate(simulated);
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';

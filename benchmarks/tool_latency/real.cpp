@@ -26,7 +26,6 @@
 #include "commands.hpp"
 #include "report.hpp"
 #include "server_process.hpp"
-#include <nlohmann/json.hpp>
 #include <program/files.hpp>
 #include <program/paths.hpp>
 #include <program/plot.hpp>
@@ -36,7 +35,6 @@ namespace tool_latency {
 namespace {
 
 namespace td = tooldecode;
-using Json   = nlohmann::ordered_json;
 
 constexpr std::array tool_shares{0.0, 0.5, 1.0, 2.0};  // T in units of G
 constexpr std::size_t some_agents = 4;
@@ -92,7 +90,7 @@ struct Series {
     double sum        = 0;
     std::size_t count = 0;
     for (const RealTurn& turn : turns) {
-      if (turn.counts.hits == 0) sum += turn.tool.count(), ++count;
+      if (!turn.is_hit()) sum += turn.tool.count(), ++count;
     }
     return count == 0 ? 0 : sum / static_cast<double>(count);
   }
@@ -101,7 +99,7 @@ struct Series {
     return static_cast<std::size_t>(std::count_if(turns.begin(), turns.end(), holds));
   }
   [[nodiscard]] std::size_t hits() const {
-    return count([](const RealTurn& turn) { return turn.counts.hits > 0; });
+    return count([](const RealTurn& turn) { return turn.is_hit(); });
   }
   [[nodiscard]] std::size_t speculated() const {
     return count([](const RealTurn& turn) { return turn.counts.started > 0; });
@@ -413,14 +411,11 @@ void write_plot(const std::string& directory, const std::vector<RealPoint>& poin
 int real(const RealOptions& options) {
   std::optional<ServerProcess> server;
   if (options.url.empty()) {
-    const auto beside = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
-    server.emplace(options.server.empty() ? beside / "examples/tooldecode"
-                                          : std::filesystem::path(options.server));
+    server.emplace(program_that_serves(options.server));
   }
   std::stop_source stop;
   const std::jthread limit([&](std::stop_token ended) {
-    const auto time = std::chrono::duration_cast<SteadyClock::duration>(Seconds(options.limit));
-    if (sleep_until(SteadyClock::now() + time, std::move(ended))) stop.request_stop();
+    if (sleep_for(Seconds(options.limit), std::move(ended))) stop.request_stop();
   });
   Task task{.generation = Seconds(options.generation),
             .prediction = Seconds(options.generation / 4),

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -19,19 +20,31 @@
 
 namespace tool_latency {
 
+/// The program that is asked for, or else the one that was built beside this one.
+inline std::filesystem::path program_that_serves(const std::string& given) {
+  if (!given.empty()) return given;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe");
+  return self.parent_path().parent_path() / "examples/tooldecode";
+}
+
 /// Serves on a free port of the loopback address until the object, or the process, ends.
 class ServerProcess {
  public:
   /// \param program  `tooldecode`; std::runtime_error where it does not come to listen
-  explicit ServerProcess(const std::filesystem::path& program) {
+  /// \param arguments  of `tooldecode serve`, besides
+  explicit ServerProcess(const std::filesystem::path& program,
+                         const std::vector<std::string>& arguments = {}) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
     const std::string path = program.string();
-    process_               = fork();
+    std::vector<const char*> words{path.c_str(), "serve", "--port", "0"};
+    for (const std::string& argument : arguments) words.push_back(argument.c_str());
+    words.push_back(nullptr);
+    process_ = fork();
     if (process_ == 0) {
       prctl(PR_SET_PDEATHSIG, SIGTERM);
       dup2(ends[1], STDOUT_FILENO);
-      execl(path.c_str(), path.c_str(), "serve", "--port", "0", static_cast<char*>(nullptr));
+      execv(path.c_str(), const_cast<char* const*>(words.data()));
       _exit(127);
     }
     close(ends[1]);

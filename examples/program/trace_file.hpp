@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,7 @@
 #include <program/json.hpp>
 #include <program/timeline.hpp>
 #include <program/trace_page.hpp>
+#include <unistd.h>
 
 namespace program {
 
@@ -32,8 +35,8 @@ inline void add_trace_option(CLI::App& sub, std::vector<std::string>& paths,
       ->allow_extra_args(false);
 }
 
-/// Collects answers and spans, and writes them into files of both kinds; without a path it does
-/// nothing.
+/// Collects answers and spans, and writes them into files of both kinds, each of which is at any time
+/// a whole one; without a path it does nothing.
 ///
 /// \par Threads  any number
 /// \par Errors   Error{invalid_option} from the constructor for a name that ends in neither .html
@@ -78,16 +81,30 @@ class TraceFile {
     const std::lock_guard lock(mutex_);
     const Json trace = document();
     for (const std::string& path : paths_) {
-      const bool is_page = path.ends_with(".html");
-      std::ofstream file(path, std::ios::binary);
-      file << (is_page ? page_of(trace) : text_of(trace, 1) + '\n');
-      if (!file.flush()) {
-        throw tooldecode::Error(tooldecode::Errc::file_unreadable, path, "cannot be written");
-      }
+      replace(path, path.ends_with(".html") ? page_of(trace) : text_of(trace, 1) + '\n');
     }
   }
 
  private:
+  // Who reads a file while it is written anew finds the one before, whole. A link stays a link.
+  static void replace(const std::string& path, const std::string& text) {
+    std::error_code error, ignored;
+    const auto place = std::filesystem::weakly_canonical(path, error);
+    auto partial     = place;
+    partial += ".partial-" + std::to_string(getpid());
+    if (!error) {
+      std::ofstream file(partial, std::ios::binary);
+      file << text;
+      file.close();
+      if (!file) error = std::make_error_code(std::errc::io_error);
+    }
+    if (!error) std::filesystem::rename(partial, place, error);
+    if (error) {
+      std::filesystem::remove(partial, ignored);
+      throw tooldecode::Error(tooldecode::Errc::file_unreadable, path, "cannot be written");
+    }
+  }
+
   static std::string text_of(const Json& trace, int indent) {
     return trace.dump(indent, ' ', false, Json::error_handler_t::replace);
   }

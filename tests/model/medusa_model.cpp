@@ -11,6 +11,7 @@
 #include <tooldecode/model/medusa_model.hpp>
 
 #include <nlohmann/json.hpp>
+#include <support/cache.hpp>
 #include <support/catch.hpp>
 #include <support/data.hpp>
 #include <support/make_safetensors.hpp>
@@ -47,6 +48,29 @@ Vector slow_state(const td::MedusaModel::Head& head, const Floats& state) {
     }
   }
   return x;
+}
+
+/// Compares trained heads with what PyTorch made of them.
+void check_reference(const td::LlamaModel& target, const std::filesystem::path& directory) {
+  const std::size_t hidden = target.hidden_size();
+  const auto model         = td::MedusaModel::load(directory / "medusa.safetensors", hidden);
+  const auto reference =
+      nlohmann::json::parse(td::test::read_text(directory / "reference_draft.json"));
+  CHECK(!reference["cases"].empty());
+  for (const auto& row : reference["cases"]) {
+    INFO(row["tokens"]);
+    const auto tokens = row["tokens"].get<std::vector<td::TokenId>>();
+    Floats states(tokens.size() * hidden);
+    auto cache = target.make_cache();
+    target.forward_hidden(cache, tokens, states);
+    Floats guesses(model.heads() * hidden);
+    model.fill_states(std::span(states).last(hidden), guesses);
+    REQUIRE(row["medusa"].size() == model.heads());
+    for (std::size_t h = 0; h < model.heads(); ++h) {
+      const auto expected = row["medusa"][h].get<Vector>();
+      CHECK(td::test::relative_error(guesses.data() + h * hidden, expected) < 2e-5);
+    }
+  }
 }
 
 }  // namespace
@@ -130,24 +154,11 @@ TEST_CASE("the embedded model's heads are PyTorch's") {
     std::cerr << "SKIPPED: no " << (directory / "reference_draft.json").string() << '\n';
     return;
   }
-  const auto target        = td::LlamaModel::load(directory);
-  const std::size_t hidden = target.hidden_size();
-  const auto model         = td::MedusaModel::load(directory / "medusa.safetensors", hidden);
-  const auto reference =
-      nlohmann::json::parse(td::test::read_text(directory / "reference_draft.json"));
-  CHECK(!reference["cases"].empty());
-  for (const auto& row : reference["cases"]) {
-    INFO(row["id"]);
-    const auto tokens = row["tokens"].get<std::vector<td::TokenId>>();
-    Floats states(tokens.size() * hidden);
-    auto cache = target.make_cache();
-    target.forward_hidden(cache, tokens, states);
-    Floats guesses(model.heads() * hidden);
-    model.fill_states(std::span(states).last(hidden), guesses);
-    REQUIRE(row["medusa"].size() == model.heads());
-    for (std::size_t h = 0; h < model.heads(); ++h) {
-      const auto expected = row["medusa"][h].get<Vector>();
-      CHECK(td::test::relative_error(guesses.data() + h * hidden, expected) < 2e-5);
-    }
-  }
+  check_reference(td::LlamaModel::load(directory), directory);
+}
+
+TEST_CASE("SmolLM2's heads are PyTorch's") {
+  const auto file = td::test::cached_model("SmolLM2-135M-Instruct.Q4_1.gguf");
+  if (!file) return td::test::report_skipped("SmolLM2: bash examples/models.sh smollm2");
+  check_reference(td::LlamaModel::load(*file), td::test::example_data("smollm2_draft"));
 }

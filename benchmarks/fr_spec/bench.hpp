@@ -1,0 +1,301 @@
+// The target, its drafts and their heads, and what each way takes for a prompt.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/tree_speculation.hpp>
+#include <tooldecode/draft/coverage_estimate.hpp>
+#include <tooldecode/draft/drafter_group.hpp>
+#include <tooldecode/draft/eagle_drafter.hpp>
+#include <tooldecode/draft/forced_drafter.hpp>
+#include <tooldecode/draft/frequency_ranked_head.hpp>
+#include <tooldecode/draft/medusa_drafter.hpp>
+#include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/draft/sized_drafter.hpp>
+#include <tooldecode/draft/sized_head_drafter.hpp>
+#include <tooldecode/draft/tree_costs.hpp>
+#include <tooldecode/model/eagle_model.hpp>
+#include <tooldecode/model/llama_model.hpp>
+#include <tooldecode/model/medusa_model.hpp>
+#include <tooldecode/vocabulary/frequency_ranks.hpp>
+#include <tooldecode/vocabulary/load_vocabulary.hpp>
+#include <tooldecode/vocabulary/token_counts.hpp>
+
+#include "replay.hpp"
+#include "timed.hpp"
+#include "ways.hpp"
+#include <program/files.hpp>
+#include <program/prefilled_model.hpp>
+
+namespace fr_spec {
+
+namespace td = tooldecode;
+
+class Bench {
+ public:
+  using Target = program::PrefilledModel<td::LlamaModel>;
+  using Head   = td::FrequencyRankedHead<td::model::ScaledByte, float>;
+
+  explicit Bench(const Options& options)
+      : options_(options),
+        target_(td::LlamaModel::load(options.model)),
+        tokenizer_(td::load_tokenizer(options.model)),
+        masks_(tokenizer_.vocabulary()),
+        prefilled_(target_),
+        eagle_(td::EagleModel::load(target_, options.eagle)),
+        lookup_(masks_),
+        forced_([this](std::string_view text) { return tokenizer_.encode(text); }),
+        costs_(td::TreeCosts::measure(target_, tokenizer_.encode(sample_text))) {
+    if (!options.medusa.empty())
+      medusa_ = td::MedusaModel::load(options.medusa, target_.hidden_size());
+    for (const char* part : parts) {
+      std::istringstream text(program::read_file(std::filesystem::path(options.corpus) /
+                                                 (part + std::string(".txt.gz"))));
+      corpus_.emplace(part, td::count_tokens(tokenizer_, text));
+    }
+    replayed_ways_ = replayed_ways(options, target_.vocabulary_size());
+    timed_ways_    = timed_ways(options, target_.vocabulary_size());
+  }
+  Bench(const Bench&)            = delete;
+  Bench& operator=(const Bench&) = delete;
+
+  [[nodiscard]] const td::TreeCosts& costs() const { return costs_; }
+  [[nodiscard]] std::size_t vocabulary_size() const { return target_.vocabulary_size(); }
+  [[nodiscard]] const std::vector<Way>& replayed() const { return replayed_ways_; }
+  [[nodiscard]] const std::vector<Way>& timed() const { return timed_ways_; }
+
+  // In free.cpp and calls.cpp: without a constraint, and with that of the prompt's functions.
+  Measured measure_free(const Prompt& prompt, bool is_timed);
+  Measured measure_calls(const Prompt& prompt, bool is_timed);
+
+  // A share of the tokens of a part of the corpus, or of all that it is ranked by.
+  struct Coverage {
+    std::size_t k  = 0;
+    double counted = 0, own = 0;
+  };
+  [[nodiscard]] Coverage coverage(const std::string& part, std::size_t k) {
+    const td::FrequencyRanks& ranks = ranked(part).ranks;
+    const td::TokenCounts& own      = corpus_.at(part);
+    const td::RankedTokens tokens   = ranks.first(ranks.size());
+    std::uint64_t covered = 0, all = 0;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const std::uint64_t count = own.counts()[static_cast<std::size_t>(tokens[i])];
+      all += count;
+      if (i < k) covered += count;
+    }
+    return {k, ranks.coverage(k), static_cast<double>(covered) / static_cast<double>(all)};
+  }
+  static constexpr std::array parts{"code", "dialogue", "math", "prose", "tools"};
+
+ private:
+  struct Ranked {
+    td::FrequencyRanks ranks;
+    Head head;
+  };
+  // Behind which passes are timed, as long as a prompt.
+  static constexpr std::string_view sample_text =
+      "A pass of one token reads every weight of a model once and does next to nothing with it, so that "
+      "a few more tokens in the same pass come for little more than their arithmetic.";
+  // Logits that are no further apart may be the other way round in another order of arithmetic.
+  static constexpr float near_tie = 1e-3F;
+
+  static double seconds(std::chrono::nanoseconds time) {
+    return std::chrono::duration<double>(time).count();
+  }
+
+  template <td::Constraint C>
+  Measured measure(const Prompt& prompt, bool is_timed, const C& constraint) {
+    prefilled_.read(prompt.tokens);
+    const td::DecodeOptions settings{.max_tokens  = options_.max_tokens,
+                                     .temperature = static_cast<float>(options_.temperature)};
+    Measured measured;
+    const td::Output plain = td::Decoder{prefilled_, constraint}(prompt.tokens, settings);
+    if (is_timed) {
+      measured.timed.resize(timed_ways_.size());
+      // No way is always the first.
+      for (std::size_t i = 0; i < timed_ways_.size(); ++i) {
+        const std::size_t w = (i + turn_) % timed_ways_.size();
+        measured.timed[w]   = time(timed_ways_[w], constraint, prompt, settings, plain);
+      }
+      ++turn_;
+    }
+    Answer<C> answer(constraint, plain.tokens, plain.finish == td::Finish::end,
+                     options_.max_tokens);
+    std::vector<td::TokenId> text = prompt.tokens;
+    text.insert(text.end(), plain.tokens.begin(), plain.tokens.end());
+    answer.states.resize(text.size() * target_.hidden_size());
+    auto cache = prefilled_.make_cache();
+    prefilled_.forward_hidden(cache, text, answer.states);
+    for (const Way& way : replayed_ways_) {
+      Run run;
+      const auto follow = [&](const auto& drafter) {
+        replay(drafter, constraint, std::span<const td::TokenId>(prompt.tokens), answer,
+               target_.hidden_size(), run);
+      };
+      if (way.drafts()) {
+        with_drafter(way, prompt, run, follow);
+      } else {
+        follow(NoDrafter{});
+      }
+      measured.replayed.push_back(run);
+    }
+    if (measured.replayed[0].passes != plain.passes)
+      throw std::runtime_error("a replay without drafts has " +
+                               std::to_string(measured.replayed[0].passes) + " passes, decoding " +
+                               std::to_string(plain.passes));
+    const td::FrequencyRanks& ranks = ranked(prompt.domain).ranks;
+    for (const std::size_t k : options_.rows) {
+      measured.covered.push_back(
+          static_cast<std::size_t>(std::ranges::count_if(plain.tokens, [&](td::TokenId token) {
+            return ranks.first(k == 0 ? ranks.size() : k).contains(token);
+          })));
+    }
+    measured.covered.push_back(plain.tokens.size());
+    measured.near_ties = count_near_ties(constraint, answer, prompt.tokens.size());
+    return measured;
+  }
+
+  template <td::Constraint C>
+  Run time(const Way& way, const C& constraint, const Prompt& prompt,
+           const td::DecodeOptions& settings, const td::Output& plain) {
+    Run run;
+    td::Output output;
+    const auto decode = [&](const auto& drafter) {
+      output = td::Decoder{prefilled_, constraint,
+                           td::TreeSpeculation{drafter, td::TreeVerifier{td::Walk{}}}}(
+          prompt.tokens, settings);
+    };
+    const auto start = std::chrono::steady_clock::now();
+    if (!way.drafts()) {
+      output = td::Decoder{prefilled_, constraint}(prompt.tokens, settings);
+    } else {
+      // As large as pays, learnt from prompt to prompt.
+      auto& learnt = learnt_[way.name + prompt.domain];
+      if (!learnt) learnt = std::make_shared<td::draft::AcceptanceEstimate>();
+      with_drafter(way, prompt, run, [&](const auto& drafter) {
+        decode(td::SizedDrafter{drafter, costs_, learnt});
+      });
+    }
+    run.seconds = seconds(std::chrono::steady_clock::now() - start);
+    run.tokens  = output.tokens.size() + (output.finish == td::Finish::end ? 1 : 0);
+    run.passes  = output.passes;
+    run.rounds  = output.drafts.rounds;
+    run.drafted = output.drafts.nodes;
+    // With its head, whose rows are multiplied when a token is chosen.
+    run.target   = seconds(output.times.prefill + output.times.model + output.times.sampling);
+    run.drafting = seconds(output.times.drafting);
+    run.differs  = output.tokens != plain.tokens || output.finish != plain.finish;
+    return run;
+  }
+
+  // Calls `use(drafter)` with the way's drafter, whose layer and head count their time in the run.
+  template <class Use>
+  void with_drafter(const Way& way, const Prompt& prompt, Run& run, const Use& use) {
+    const td::DrafterGroupOptions group{.budget          = options_.budget,
+                                        .min_probability = options_.min_probability};
+    if (way.layer == Layer::none) return use(td::DrafterGroup{group, lookup_, forced_});
+    const auto context = way.with_context ? std::optional(tokenizer_.vocabulary()) : std::nullopt;
+    const Head& whole  = ranked(prompt.domain).head;
+    const TimedHead head{whole.first(way.k == 0 ? whole.ranked_size() : way.k), run.head};
+    if (way.layer == Layer::medusa) {
+      return use(td::MedusaDrafter{*medusa_,
+                                   head,
+                                   {.choices         = {6, 4, 3, 2},
+                                    .width           = options_.width,
+                                    .budget          = options_.budget,
+                                    .min_probability = options_.min_probability,
+                                    .context         = context}});
+    }
+    const TimedDraft layer{eagle_, run.layer};
+    const td::EagleDrafter eagle{layer, head,
+                                 td::EagleOptions{.depth           = options_.depth,
+                                                  .width           = options_.width,
+                                                  .budget          = options_.budget,
+                                                  .min_probability = options_.min_probability,
+                                                  .context         = context}};
+    if (way.chooses_rows) {
+      auto& coverage = coverage_[prompt.domain];
+      if (!coverage) {
+        coverage = std::make_shared<td::draft::CoverageEstimate>(
+            td::draft::HeadCosts::measure(head, options_.width));
+      }
+      return use(td::SizedHeadDrafter{eagle, coverage});
+    }
+    if (way.with_text) return use(td::DrafterGroup{group, eagle, lookup_, forced_});
+    use(eagle);
+  }
+
+  template <td::Constraint C>
+  std::size_t count_near_ties(const C& constraint, const Answer<C>& answer, std::size_t begin) {
+    const std::size_t width = target_.hidden_size();
+    td::TokenMask mask(vocabulary_size());
+    std::vector<float> row(vocabulary_size());
+    std::size_t ties = 0;
+    for (std::size_t i = 0; i < answer.tokens.size(); ++i) {
+      if (answer.is_forced[i]) continue;
+      constraint.fill_mask(answer.constraint[i], mask.words());
+      target_.fill_logits(std::span(answer.states).subspan((begin + i - 1) * width, width), row);
+      float first = -INFINITY, second = -INFINITY;
+      for (std::size_t token = 0; token < row.size(); ++token) {
+        if (!mask.contains(static_cast<td::TokenId>(token))) continue;
+        if (row[token] > first)
+          second = std::exchange(first, row[token]);
+        else
+          second = std::max(second, row[token]);
+      }
+      ties += first - second < near_tie;
+    }
+    return ties;
+  }
+
+  // Ranked by every part of the corpus but the prompt's own.
+  const Ranked& ranked(const std::string& domain) {
+    const std::string own = domain.substr(0, domain.find(','));
+    const auto found      = ranked_.find(own);
+    if (found != ranked_.end()) return found->second;
+    td::TokenCounts counts(vocabulary_size());
+    for (const auto& [part, some] : corpus_) {
+      if (part != own) counts += some;
+    }
+    const td::FrequencyRanks ranks(counts.counts(), tokenizer_.vocabulary(), "all but " + own);
+    return ranked_.emplace(own, Ranked{ranks, Head(target_.lm_head(), ranks.first(ranks.size()))})
+        .first->second;
+  }
+
+  const Options& options_;
+  td::LlamaModel target_;
+  td::Tokenizer tokenizer_;
+  td::VocabularyIndex masks_;
+  Target prefilled_;
+  td::EagleModel eagle_;
+  std::optional<td::MedusaModel> medusa_;
+  td::PromptLookupDrafter lookup_;
+  td::ForcedDrafter forced_;
+  td::TreeCosts costs_;
+  std::vector<Way> replayed_ways_, timed_ways_;
+  std::size_t turn_ = 0;
+  std::map<std::string, td::TokenCounts> corpus_;  // by part
+  std::map<std::string, Ranked> ranked_;           // by part that is left out
+  std::map<std::string, std::shared_ptr<td::draft::AcceptanceEstimate>> learnt_;
+  std::map<std::string, std::shared_ptr<td::draft::CoverageEstimate>> coverage_;
+};
+
+}  // namespace fr_spec

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# FR-Spec's tables for SmolLM2, beside the paper's.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+source cmake/install_packages.sh
+
+usage() {
+  cat << 'END'
+bash benchmarks/fr_spec/run.sh [--limit N] [--timed N] [ARGUMENT...]
+
+Fetches SmolLM2, builds, writes the prompts as tokens, measures the drafts of examples/data/smollm2_draft, and writes
+benchmarks/results/fr_spec_smollm2.json and two charts. DATA is $TOOLDECODE_SHARED_DATA, or ../shared/data; PYTHON is
+$TOOLDECODE_PYTHON, or one in build/fr_spec with what examples/train_draft/requirements.txt lists. One thread.
+
+  --limit N   prompts of each of six domains (default 8): about a minute each
+  --timed N   of these, so many are decoded by every way; the others are decoded plainly, and their answers replayed (4)
+
+Other arguments are benchmark_fr_spec's.
+END
+}
+
+limit=8
+timed=4
+more=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --limit) limit=$2; shift 2 ;;
+    --timed) timed=$2; shift 2 ;;
+    --help | -h) usage; exit ;;
+    *) more+=("$1"); shift ;;
+  esac
+done
+data=${TOOLDECODE_SHARED_DATA:-../shared/data}
+results=benchmarks/results
+made=build/fr_spec
+mkdir -p "$made"
+
+install_packages g++ cmake make ninja-build pkg-config libeigen3-dev nlohmann-json3-dev libbenchmark-dev libpcre2-dev \
+  libcli11-dev libcpp-httplib-dev zlib1g-dev python3-venv
+model=$made/SmolLM2-135M-Instruct.Q4_1.gguf
+ln -sf "$(bash examples/models.sh smollm2)" "$model"  # results name no folder of this machine
+configure release
+say "building"
+cmake --build build/release --target benchmark_fr_spec -j "$(nproc)" > "$made/build.log"
+if [ ! -e "$made/prompts.jsonl" ]; then
+  python=${TOOLDECODE_PYTHON:-$made/venv/bin/python}
+  if [ ! -x "$python" ]; then
+    say "installing what writes the prompts"
+    python3 -m venv "$made/venv"
+    "$python" -m pip install --quiet -r examples/train_draft/requirements.txt
+  fi
+  "$python" benchmarks/fr_spec/prompts.py --shared "$data" --limit 40 --out "$made/prompts.jsonl"
+fi
+say "measuring"
+build/release/benchmarks/benchmark_fr_spec --model "$model" --eagle examples/data/smollm2_draft/eagle.safetensors \
+  --medusa examples/data/smollm2_draft/medusa.safetensors --prompts "$made/prompts.jsonl" --corpus "$data/corpus" \
+  --limit "$limit" --timed "$timed" --json $results/fr_spec_smollm2.json --plots $results "${more[@]}"

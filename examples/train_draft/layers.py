@@ -1,0 +1,84 @@
+"""The drafts' files: exported, read, and what PyTorch makes of them for C++ to compare with."""
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file, save_file
+from target import ROOT, Target, cached_gguf, load_tokenizer
+from train_draft import Eagle, Medusa  # of examples/tiny_model
+
+OUT = ROOT / "examples/data/smollm2_draft"
+QUESTIONS = ("What is the capital of France?", "Add 128 and 37.5 – quickly, it's for naïve users.\n\tThanks!")
+
+
+def load_eagle(target: Target, folder: Path) -> Eagle:
+    """The exported layer, upcast to float32."""
+    tensors = load_file(folder / "eagle.safetensors")
+    eagle = Eagle(replace(target.shape, intermediate=len(tensors["layers.0.mlp.gate_proj.weight"])))
+    eagle.load_state_dict(tensors)
+    return eagle.eval()
+
+
+def load_medusa(target: Target, folder: Path) -> Medusa:
+    """The exported heads, upcast to float32."""
+    tensors = load_file(folder / "medusa.safetensors")
+    heads, blocks = (len({name.split(".")[index] for name in tensors}) for index in (0, 1))
+    medusa = Medusa(target.shape.hidden, heads, blocks)
+    medusa.load_state_dict(tensors)
+    return medusa.eval()
+
+
+@torch.no_grad()
+def reference(target: Target, folder: Path) -> dict:
+    """Tokens of a text, the target's state behind them, the layer's first two guesses and those of Medusa's heads."""
+    tokenizer, eagle, medusa = load_tokenizer(cached_gguf()), load_eagle(target, folder), None
+    if (folder / "medusa.safetensors").exists():
+        medusa = load_medusa(target, folder)
+    digits = lambda states: [[float(f"{x:.6g}") for x in row] for row in states.tolist()]
+    cases = []
+    for question in QUESTIONS:
+        text = target.chat([("user", question)])
+        tokens = tokenizer.encode(text).ids
+        states = target.states(tokens)
+        given = [int(F.linear(states[-1], target.head).argmax())]
+        given.append(int(F.linear(target.states(tokens + given)[-1], target.head).argmax()))
+        # The last row has no state: only its token is read, by the second step.
+        embedded = F.embedding(torch.tensor([tokens[1:] + given]), target.head)
+        base = torch.tensor([[len(tokens) - 1]])
+        guesses = eagle.unroll(embedded, F.pad(states, (0, 0, 0, 1))[None], base, 2, target.cos, target.sin)[0, 0]
+        state = digits(states[-1:])[0]
+        case = {"text": text, "tokens": tokens, "given": given, "state": state, "eagle": digits(guesses)}
+        cases.append(case | ({"medusa": digits(medusa(states[-1]))} if medusa else {}))
+    return {"dtype": "float32 arithmetic on the weights of both files", "cases": cases}
+
+
+def export(target: Target, model: Eagle | Medusa, folder: Path):
+    """Writes a draft and the reference; each file appears in one step."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{type(model).__name__.lower()}.safetensors"
+    partial = file.with_suffix(".partial")
+    save_file(model.exported(), partial, metadata={"format": "pt"})
+    partial.chmod(0o644)
+    partial.rename(file)
+    if (folder / "eagle.safetensors").exists():
+        known = json.dumps(reference(target, folder), ensure_ascii=False) + "\n"
+        (folder / "reference_draft.json").write_text(known, encoding="utf-8")
+
+
+def arguments(description: str, minutes: float) -> argparse.ArgumentParser:
+    """The options that the trainings have in common."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=minutes, help=f"wall-clock budget, in all (default {minutes})")
+    parser.add_argument("--rate", type=float, default=0.015, help="learning rate of matrices (default 0.015)")
+    parser.add_argument("--seed", type=int, default=31)
+    parser.add_argument("--out", type=Path, default=OUT, help="the drafts' folder (examples/data/smollm2_draft)")
+    parser.add_argument("--threads", type=int, default=0, help="CPU threads (default: PyTorch's choice)")
+    parser.add_argument("--export-every", type=float, default=6, help="minutes between checkpoints (default 6)")
+    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint")
+    parser.add_argument("--evaluate", action="store_true", help="measure what is in --out, train nothing")
+    parser.add_argument("--limit", type=int, default=None, help="texts of a domain to measure on (default: all)")
+    return parser

@@ -1,0 +1,55 @@
+"""Trains Medusa's heads for the target on the texts that states.py has made so far, and exports them.
+
+    python examples/train_draft/train_medusa.py --minutes 6 --threads 1
+    python examples/train_draft/train_medusa.py --evaluate
+
+A head is residual blocks whose result the target's own head reads; it guesses without the tokens that come before its
+own."""
+
+import torch
+from layers import arguments, export, load_medusa
+from learning import Lesson, Texts, Training, evaluate
+from states import Text
+from target import Target, cache_folder, cached_gguf
+from train_draft import Medusa  # of examples/tiny_model
+from train import keep_freed_memory
+
+HEADS, BLOCKS = 4, 1
+
+
+def train(target: Target, options):
+    torch.manual_seed(options.seed)
+    texts = Texts(options.seed)
+    medusa = Medusa(target.shape.hidden, HEADS, BLOCKS)
+    training = Training(medusa, options.minutes, options.rate)
+    checkpoint = cache_folder() / "draft" / "medusa.pt"
+    if options.resume:
+        training.load(checkpoint)
+
+    def loss_of(some: list[Text], _: float):
+        lesson = Lesson(target, some, HEADS)
+        start = lesson.states.gather(1, lesson.bases[..., None].expand(-1, -1, lesson.states.shape[-1]))
+        loss, _, rights = lesson.loss(medusa(start))
+        return loss, rights
+
+    def keep():
+        training.save(checkpoint)
+        export(target, medusa, options.out)
+
+    training.run(texts, loss_of, keep, options.export_every)
+
+
+def main():
+    options = arguments(__doc__, 6).parse_args()
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    keep_freed_memory()
+    target = Target(cached_gguf())
+    if not options.evaluate:
+        return train(target, options)
+    medusa = load_medusa(target, options.out)
+    evaluate(target, lambda text, bases: medusa(text.states[bases]), len(medusa), options.limit)
+
+
+if __name__ == "__main__":
+    main()
