@@ -302,7 +302,8 @@ def engines_table() -> str:
 
 
 TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_speed, "fr_spec_rounds": fr_spec_rounds,
-          "fr_spec_coverage": fr_spec_coverage, "compile_time": compile_time_table, "engines": engines_table, "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
+          "fr_spec_coverage": fr_spec_coverage,
+          "compile_time": compile_time_table, "engines": engines_table, "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
           "constraint": constraint_table, "peers": peers_tables, "llama_cpp": llama_cpp_table,
           "smollm2_bfcl": lambda: real_table("smollm2_bfcl"),
@@ -423,8 +424,8 @@ def fr_spec_sentences() -> list[str]:
         "calls and 2.2 on text were aimed at",
         f"V/4 of the rows keep {percent(quarter['retention'])} ({span(quarter['retention_ci95'], 100, 1)}) of it, with the prompt's "
         f"tokens {percent(context['retention'])} ({span(context['retention_ci95'], 100, 1)}); 95 and 98 % were aimed at",
-        f"The best of these, {best['way']}, is {best['to_all_rows']:.2f} times as fast as all rows ({span(best['to_all_rows_ci95'])}), where 1.12 was "
-        "aimed at",
+        f"The best of these, {best['way']}, is {best['to_all_rows']:.2f} times as fast as all rows "
+        f"({span(best['to_all_rows_ci95'])}), where 1.12 was aimed at",
         f"Everything together is {called['to_plain']:.2f} times as fast as plain decoding on constrained calls "
         f"({span(called['to_plain_ci95'])}), where 1.5 was aimed at",
         f"a head of Gemma 3 270M's shape takes {alone['Gemma 3 270M', 1, 4]:.1f} times less time with V/4 of its rows and "
