@@ -133,6 +133,54 @@ def held_out_table() -> str:
     return table(["covered by the first", *(f"{100 * k / size:.3g} %" for k in ks)], rows)
 
 
+def span(ends: list[float], scale: float = 1, digits: int = 2) -> str:
+    return f"{scale * ends[0]:.{digits}f} to {scale * ends[1]:.{digits}f}"
+
+
+def fr_spec_acceptance() -> str:
+    """FR-Spec's tables 1, 6 and 7, and the paper's averages."""
+    found = results("fr_spec_smollm2")
+    rows = []
+    for one in found["acceptance"]:
+        kept = f"{percent(one['retention'])} ({span(one['retention_ci95'], 100, 1)})" if "retention" in one else ""
+        rows.append([one["way"], *(f"{domain['acceptance_length']:.2f}" for domain in one["domains"]),
+                     f"{one['mean']:.2f} ({span(one['ci95'])})", kept, f"{one['drafted_per_round']:.1f}"])
+    names = [domain["domain"] for domain in found["acceptance"][0]["domains"]]
+    text = table(["tokens of a pass", *names, "mean (95 %)", "retention (95 %)", "drafted a round"], rows)
+    paper = [["Llama-3-8B", "3.89", "97.7 %", "93.3 %", "87.4 %", "80.5 %"],
+             ["Llama-3.2-1B", "2.81", "98.7 %", "95.8 %", "92.6 %", "88.5 %"],
+             ["Qwen-2-7B (64k, 32k, 16k, 8k of 152k)", "3.74", "98.6 %", "95.4 %", "89.7 %", "83.0 %"]]
+    return text + "\n\n" + table(["the paper, SlimPajama's ranks", "K = V", "50 %", "25 %", "12.5 %", "6.25 %"], paper)
+
+
+def fr_spec_speed() -> str:
+    """Tables 2, 5 and 8."""
+    rows = []
+    for one in results("fr_spec_smollm2")["speed"]:
+        whole = f"{one['to_all_rows']:.2f} ({span(one['to_all_rows_ci95'])})" if "to_all_rows" in one else ""
+        rows.append([one["way"], *(f"{domain['tokens_per_second']:.1f} ({domain['to_plain']:.2f})" for domain in one["domains"]),
+                     f"{one['to_plain']:.2f} ({span(one['to_plain_ci95'])})", whole])
+    names = [domain["domain"] for domain in results("fr_spec_smollm2")["speed"][0]["domains"]]
+    paper = [["EAGLE-2, K = V", "2.03", "1.28", "1.63"], ["the best K", "2.27 (32k)", "1.59 (16k)", "1.76 (32k)"],
+             ["to K = V", "1.12", "1.24", "1.08"]]
+    return table(["tokens/s (of plain)", *names, "mean of plain (95 %)", "of K = V (95 %)"], rows) + "\n\n" + table(
+        ["the paper, of plain", "Llama-3-8B", "Llama-3.2-1B", "Llama-3-8B by Medusa"], paper)
+
+
+def fr_spec_rounds() -> str:
+    """Figures 1 and 6."""
+    found = results("fr_spec_smollm2")["rounds"]
+    rows = [[one["way"], f"{one['tokens']:.2f}", f"{one['drafted']:.1f}", *(f"{ms:.1f}" for ms in one["ms"].values())]
+            for one in found]
+    return table(["ms of a round", "tokens", "drafted", *(name.replace("_", " ") for name in found[0]["ms"])], rows)
+
+
+def fr_spec_coverage() -> str:
+    found = results("fr_spec_smollm2")["coverage"]
+    rows = [[f"{one['ranked_without']}: {one['of']}", *(percent(cell["share"], 2) for cell in one["covered"])] for one in found]
+    return table(["covered by the first", *(f"{cell['k']:,}" for cell in found[0]["covered"])], rows)
+
+
 class Points:
     """Rows of a latency sweep by their columns."""
 
@@ -220,8 +268,14 @@ def measured_table() -> str:
         return f"{name} {100 * one['right'] / (one['schemas'] - one['not_run']):.1f} % and {one['wrong']}"
 
     greedy, constrained = many["greedy"], many["constrained"]
-    drafts = {one["drafter"]: one for one in results("end_to_end")["drafters"]}
-    assert all(one["mismatches"] == 0 for one in drafts.values())
+    drafts = results("fr_spec_smollm2")
+
+    def called(what: str, way: str) -> dict:
+        ways = {one["way"]: one["domains"] for one in drafts[what]}
+        return next(domain for domain in ways[way] if domain["domain"] == "tools, constrained")
+
+    everything = "EAGLE, K = V/4, context, lookup, forced"
+    assert drafts["answers_that_differ"] == 0
     tools = Points("tool_latency")
     saved = [percent(tools.find(policy=policy, tool_latency_s=1.0, prefix_cache=True)["time_saved"])
              for policy in ("client", "engine")]
@@ -234,9 +288,11 @@ def measured_table() -> str:
          f"{percent(greedy['accuracy'])} and {percent(constrained['accuracy'])} right; "
          f"{percent(greedy['errors']['key'])} and {percent(constrained['errors']['key'])} with a wrong key; "
          f"time {constrained['time_to_greedy']:.2f} of plain"],
-        [f"{drafts['all']['answers']} calls with drafts of all drafters: tokens per pass",
-         f"{drafts['all']['tokens'] / drafts['all']['passes']:.2f}, without "
-         f"{drafts['none']['tokens'] / drafts['none']['passes']:.2f}; the answers are the same, token for token"],
+        [f"SmolLM2-135M, {called('acceptance', everything)['prompts']} constrained calls with drafts of all drafters: tokens "
+         "per pass, speed",
+         f"{called('acceptance', everything)['acceptance_length']:.2f}, without "
+         f"{called('acceptance', 'none')['acceptance_length']:.2f}; {called('speed', everything)['to_plain']:.2f} of plain "
+         f"({span(called('speed', everything)['to_plain_ci95'])}); the answers are the same, token for token"],
         ["Simulated agents whose tools take 1 s and run early: time saved by client and by engine", " and ".join(saved)],
     ], left=2)
 
@@ -268,8 +324,11 @@ def engines_table() -> str:
                  rows, left=3)
 
 
-TABLES = {"compile_time": compile_time_table, "engines": engines_table, "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
-          "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table, "guessed": guessed_table,
+TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_speed, "fr_spec_rounds": fr_spec_rounds,
+          "fr_spec_coverage": fr_spec_coverage, "compile_time": compile_time_table, "engines": engines_table,
+          "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
+          "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,
+          "guessed": guessed_table,
           "constraint": constraint_table, "peers": peers_tables, "llama_cpp": llama_cpp_table,
           "llama_cpp_equality": equality_table,
           "smollm2_bfcl": lambda: real_table("smollm2_bfcl"),
@@ -382,6 +441,45 @@ def latency_sentences() -> list[str]:
     ]
 
 
+def fr_spec_sentences() -> list[str]:
+    found = results("fr_spec_smollm2")
+    assert found["answers_that_differ"] == 0, "answers differ from plain decoding"
+    length, speed = ({one["way"]: one for one in found[what]} for what in ("acceptance", "speed"))
+    domains = {domain["domain"]: domain["acceptance_length"] for domain in length["EAGLE, K = V"]["domains"]}
+    text = [value for domain, value in domains.items() if not domain.startswith("tools")]
+    quarter, context = length["EAGLE, K = V/4"], length["EAGLE, K = V/4, context"]
+    pruned = [one for one in found["speed"] if one["layer"] == "EAGLE" and one["k"] and "to_all_rows" in one]
+    best = max(pruned, key=lambda one: one["to_all_rows"])
+    everything = speed["EAGLE, K = V/4, context, lookup, forced"]
+    called, = [domain for domain in everything["domains"] if domain["domain"] == "tools, constrained"]
+    alone = {(row["shape_of"], row["states"], row["vocabulary_size"] // row["k"]): row["times_faster"] for row in found["products"]}
+    rounds = [one for one in found["rounds"] if one["layer"] == "EAGLE" and one["k"] and "to_all_rows" in speed[one["way"]]]
+    drafted = [one["drafted"] for one in rounds]
+    head, whole = rounds[0]["ms"]["draft_head"], sum(rounds[0]["ms"].values())
+    passes = {int(tokens): ms for tokens, ms in found["ms_of_a_pass"].items()}
+    return [
+        f"EAGLE's layer with all rows gives {domains['tools']:.2f} tokens a pass on free calls, "
+        f"{domains['tools, constrained']:.2f} on constrained ones and {min(text):.2f} to {max(text):.2f} on open text, where 3.0 on "
+        "calls and 2.2 on text were aimed at",
+        f"V/4 of the rows keep {percent(quarter['retention'])} ({span(quarter['retention_ci95'], 100, 1)}) of it, with the prompt's "
+        f"tokens {percent(context['retention'])} ({span(context['retention_ci95'], 100, 1)}); 95 and 98 % were aimed at",
+        f"The best of these, {best['way']}, is {best['to_all_rows']:.2f} times as fast as all rows "
+        f"({span(best['to_all_rows_ci95'])}), where 1.12 was aimed at",
+        f"Everything together is {called['to_plain']:.2f} times as fast as plain decoding on constrained calls "
+        f"({span(called['to_plain_ci95'])}), where 1.5 was aimed at",
+        f"a head of Gemma 3 270M's shape takes {alone['Gemma 3 270M', 1, 4]:.1f} times less time with V/4 of its rows and "
+        f"{alone['Gemma 3 270M', 1, 8]:.1f} times less with V/8, where 3 was aimed at",
+        f"a pass of 2, 4, 8, 16 and 32 tokens takes {', '.join(f'{passes[n] / passes[1]:.1f}' for n in (2, 4, 8, 16))} and "
+        f"{passes[32] / passes[1]:.1f} times as long as one of a single token, and the trees above have "
+        f"{length['EAGLE, K = V']['drafted_per_round']:.0f} tokens",
+        f"`SizedDrafter` lets EAGLE draft {min(drafted):.1f} to {max(drafted):.1f} tokens a round",
+        f"With all rows the head takes {head:.1f} of a round's {whole:.1f} ms, so that one that cost nothing would give "
+        f"{whole / (whole - head):.2f} for the same drafts",
+        f"None of {found['tokens_compared']:,.0f} tokens differs from plain decoding's, plain's own included, where 100,000 were "
+        f"aimed at; of the replayed answers' tokens {found['near_ties']} were chosen by less than 0.001 of a logit",
+    ]
+
+
 def llama_cpp_sentences() -> list[str]:
     found = results("llama_cpp")
     one = {row["contender"]: row for row in found["contenders"]}
@@ -481,7 +579,8 @@ def main() -> int:
         wrong += 1
         print("README.md is longer than 250 lines")
     flat = " ".join(texts["benchmarks/README.md"].split())
-    for make in (eval_sentences, calling_sentences, draft_sentences, head_sentences, latency_sentences, constraint_sentences,
+    for make in (eval_sentences, calling_sentences, draft_sentences, fr_spec_sentences, head_sentences,
+                 latency_sentences, constraint_sentences,
                  llama_cpp_sentences):
         for sentence in make():
             if sentence not in flat:

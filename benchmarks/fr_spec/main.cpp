@@ -6,6 +6,8 @@
 // A prompt is a line {"domain", "tokens", "functions"}: with functions, their calls constrain the
 // answer. The target is the library's own LlamaModel, whose answers do not depend on how many tokens
 // a pass has, so that a speculative answer must be the plain one, token for token.
+#include <algorithm>
+#include <chrono>
 #include <exception>
 #include <fstream>
 #include <iostream>
@@ -26,14 +28,16 @@ using namespace fr_spec;
 
 std::vector<Prompt> read_prompts(const Options& options) {
   std::vector<Prompt> prompts;
-  std::map<std::string, std::size_t> counts;
+  std::map<std::string, std::size_t> place;
   std::istringstream lines(program::read_file(options.prompts));
   for (std::string line; std::getline(lines, line);) {
     const Json row           = Json::parse(line);
     const std::string domain = row.at("domain");
-    if (options.limit != 0 && ++counts[domain] > options.limit) continue;
-    prompts.push_back({domain, row.at("tokens"), row.value("functions", Json())});
+    if (options.limit != 0 && place[domain] == options.limit) continue;
+    prompts.push_back({domain, row.at("tokens"), row.value("functions", Json()), place[domain]++});
   }
+  // Domains take turns, so that as much is known of each wherever the time is over.
+  std::ranges::stable_sort(prompts, {}, &Prompt::place);
   return prompts;
 }
 
@@ -42,7 +46,10 @@ int run(const Options& options) {
   Bench bench(options);
   Domains domains;
   program::Progress progress(prompts.size());
+  const auto begin = std::chrono::steady_clock::now();
   for (const Prompt& prompt : prompts) {
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+    if (options.minutes > 0 && elapsed.count() > 60 * options.minutes) break;
     Domain& domain       = domains[prompt.domain];
     const bool is_timed  = domain.replayed.size() < options.timed;
     const Measured found = prompt.functions.is_null() ? bench.measure_free(prompt, is_timed)
@@ -87,6 +94,8 @@ int main(int argc, char** argv) {
   app.add_option("--limit", options.limit, "prompts of each domain; 0 is all");
   app.add_option("--timed", options.timed, "prompts of each domain that are timed as well")
       ->capture_default_str();
+  app.add_option("--minutes", options.minutes,
+                 "after which no further prompt is begun; 0 is never");
   app.add_option("--json", options.json, "write the numbers to a file");
   app.add_option("--plots", options.plots, "draw two charts into a folder");
   CLI11_PARSE(app, argc, argv);

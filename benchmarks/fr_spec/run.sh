@@ -12,15 +12,15 @@ Fetches SmolLM2, builds, writes the prompts as tokens, measures the drafts of ex
 benchmarks/results/fr_spec_smollm2.json and two charts. DATA is $TOOLDECODE_SHARED_DATA, or ../shared/data; PYTHON is
 $TOOLDECODE_PYTHON, or one in build/fr_spec with what examples/train_draft/requirements.txt lists. One thread.
 
-  --limit N   prompts of each of six domains (default 8): about a minute each
-  --timed N   of these, so many are decoded by every way; the others are decoded plainly, and their answers replayed (4)
+  --limit N   prompts of each of six domains (default 6): a minute or two each
+  --timed N   of these, so many are decoded by every way; the others are decoded plainly, and their answers replayed (3)
 
-Other arguments are benchmark_fr_spec's.
+Other arguments are benchmark_fr_spec's, such as --minutes N, after which no further prompt is begun.
 END
 }
 
-limit=8
-timed=4
+limit=6
+timed=3
 more=()
 while [ $# -gt 0 ]; do
   case $1 in

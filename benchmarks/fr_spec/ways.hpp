@@ -19,14 +19,15 @@ struct Options {
   // as large as pays, within these.
   std::size_t depth = 6, width = 6, budget = 30;
   std::size_t limit = 0, timed = 4, max_tokens = 64;
-  double min_probability = 0.01, temperature = 0;
+  double min_probability = 0.01, temperature = 0, minutes = 0;
   std::vector<std::size_t> rows{0, 32'768, 16'384, 12'288, 8'192, 4'096};
 };
 
 struct Prompt {
   std::string domain;
   std::vector<tooldecode::TokenId> tokens;
-  Json functions;  // null: free text
+  Json functions;         // null: free text
+  std::size_t place = 0;  // within its domain
 };
 
 enum class Layer { none, eagle, medusa };

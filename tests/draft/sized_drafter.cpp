@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <random>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -51,6 +53,18 @@ struct Teacher {
   }
 };
 
+/// The same, but for what reading the prompt takes.
+struct Reader : Teacher {
+  template <class C>
+  void propose(Request& request, const td::DraftContext<C>& context,
+               td::DraftCandidates<C>& candidates) const {
+    if (context.generated.size() == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    }
+    Teacher::propose(request, context, candidates);
+  }
+};
+
 const RandomModel model(40, {.seed = 3, .peak = 6.0F});
 const td::Unconstrained any{40};
 const Tokens prompt{1, 2, 3};
@@ -95,6 +109,14 @@ TEST_CASE("where a pass of many tokens costs no more, right guesses are verified
   // A first round of levels that have not been tried, then ten right tokens and one more each.
   CHECK(output.passes <= 2 + 300 / 11 + 4);
   CHECK(drafter.acceptance().of_level(5) > 0.8);
+}
+
+TEST_CASE("what a drafter takes for the prompt is not taken for what levels cost") {
+  const td::DecodeOptions options{.max_tokens = 300};
+  const Tokens answer = td::Decoder{model, any}(prompt, options).tokens;
+  // A pass of any size takes 20 ms, a level of guesses nothing of note, but for the first ones.
+  const td::SizedDrafter drafter{Reader{Teacher{answer}}, costs_of(0.02, 0.02)};
+  CHECK(decode(drafter, options).passes < 60);
 }
 
 TEST_CASE("guesses that are never right are hardly verified any more") {

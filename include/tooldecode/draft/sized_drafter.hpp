@@ -71,13 +71,15 @@ class SizedDrafter {
         std::min(context.max_depth, std::max(depth(context.unread), explores ? explored : 0));
     const auto start = std::chrono::steady_clock::now();
     drafter_.propose(request.inner, narrowed, candidates);
-    const auto took    = std::chrono::steady_clock::now() - start;
-    request.spent      = std::chrono::duration<double>(took).count();
-    std::size_t levels = 0;
+    const auto took = std::chrono::steady_clock::now() - start;
+    // In its first round a drafter may read the whole prompt, which says nothing of the next ones.
+    const bool is_first = request.rounds == 1;
+    request.spent       = is_first ? 0 : std::chrono::duration<double>(took).count();
+    std::size_t levels  = 0;
     for (std::size_t i = 1; i < candidates.size(); ++i) {
       levels = std::max(levels, candidates.depth(i));
     }
-    if (levels > 0) learnt_->count_time(levels, took);
+    if (levels > 0 && !is_first) learnt_->count_time(levels, took);
   }
 
   /// The tree that a pass verifies.
