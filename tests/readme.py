@@ -371,9 +371,12 @@ def guessed_sentences() -> list[str]:
     assert all(one["guess_errors"] == 0 for one in rows.values()) and parameters["failed_tasks"] == 0
     same = sum(one["same_tasks"] for one in (client, gated, engine))
     off = {policy: one["task_s"] / one["eq1_s"] - 1 for (tools, policy), one in rows.items() if tools == "all"}
+    hidden = none["generation_s"] - client["prediction_s"]  # T at which most is saved
+    best = client["hit_rate"] * hidden / (none["generation_s"] + hidden)
     gains = [points(rows[tools, "engine"]["time_saved"] - rows[tools, "client"]["time_saved"]) for tools in ("short", "long")]
     return [
         f"{none['tasks']} tasks of two questions",
+        f"with T = G - g it would have {percent(best)}",
         f"{parameters['tokens_per_call']:.0f} tokens a call",
         f"The guess is the call made for α = {percent(client['acceptance'])} of the guesses",
         f"g = {client['prediction_s']:.2f} s, G = {none['generation_s']:.2f} s",
@@ -383,6 +386,7 @@ def guessed_sentences() -> list[str]:
         f"{gains[0]} points where tools are short and {gains[1]} where they are long",
         f"a token takes {1000 * parameters['decode_s']:.0f} ms to be written and {1000 * parameters['prefill_s']:.0f} ms to be "
         "read",
+        f"its G is {engine['generation_s']:.2f} s, the client's {client['generation_s']:.2f} s",
         f"Eq. 6 is {percent(engine['task_s'] / engine['eq6_s'] - 1)} off",
     ]
 
