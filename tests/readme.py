@@ -223,11 +223,15 @@ def latency_table() -> str:
                                   *(str(one["speculators"]) for one in cost["by_speculators"])], rows)
 
 
+def guessed_rows() -> list[dict]:
+    found = results("tool_latency_guessed")
+    return [dict(zip(found["columns"], row)) for row in found["points"]]
+
+
 def guessed_table() -> str:
     """A model that reasons, with calls that another one guesses: by the tools' times, policy by policy."""
-    found = results("tool_latency_guessed")
     rows = []
-    for one in (dict(zip(found["columns"], row)) for row in found["points"]):
+    for one in guessed_rows():
         policy = one["policy"] + (", gate" if one["gate"] else "")
         saved = ["", "", "", "", ""] if one["policy"] == "none" else [
             f"{percent(one['time_saved'])} ± {points(one['saved_error'])}", percent(1 - one["eq1_s"] / one["none_s"]),
@@ -276,9 +280,8 @@ def measured_table() -> str:
 
     everything = "EAGLE, K = V/4, context, lookup, forced"
     assert drafts["answers_that_differ"] == 0
-    tools = Points("tool_latency")
-    saved = [percent(tools.find(policy=policy, tool_latency_s=1.0, prefix_cache=True)["time_saved"])
-             for policy in ("client", "engine")]
+    guessed = {one["policy"]: one for one in guessed_rows() if one["tools"] == "all" and not one["gate"]}
+    saved = [percent(guessed[policy]["time_saved"]) for policy in ("client", "engine")]
     return table(["what", "measured"], [
         ["BFCL, Qwen2's vocabulary: first mask of a new constraint, median, and a mask's mean",
          f"{times('build_first_mask_us', 'p50')} us; {times('mask_us', 'mean')} us"],
@@ -293,7 +296,8 @@ def measured_table() -> str:
          f"{called('acceptance', everything)['acceptance_length']:.2f}, without "
          f"{called('acceptance', 'none')['acceptance_length']:.2f}; {called('speed', everything)['to_plain']:.2f} of plain "
          f"({span(called('speed', everything)['to_plain_ci95'])}); the answers are the same, token for token"],
-        ["Simulated agents whose tools take 1 s and run early: time saved by client and by engine", " and ".join(saved)],
+        ["SmolLM2 reasons, the embedded model guesses its calls, which run early: time saved by client and by engine",
+         " and ".join(saved)],
     ], left=2)
 
 
@@ -480,6 +484,33 @@ def fr_spec_sentences() -> list[str]:
     ]
 
 
+def guessed_sentences() -> list[str]:
+    parameters = results("tool_latency_guessed")["parameters"]
+    rows = {(one["tools"], one["policy"] + (", gate" if one["gate"] else "")): one for one in guessed_rows()}
+    none, client, gated, engine = (rows["all", policy] for policy in ("none", "client", "client, gate", "engine"))
+    assert all(one["guess_errors"] == 0 for one in rows.values()) and parameters["failed_tasks"] == 0
+    same = sum(one["same_tasks"] for one in (client, gated, engine))
+    off = {policy: one["task_s"] / one["eq1_s"] - 1 for (tools, policy), one in rows.items() if tools == "all"}
+    hidden = none["generation_s"] - client["prediction_s"]  # T at which most is saved
+    best = client["hit_rate"] * hidden / (none["generation_s"] + hidden)
+    gains = [points(rows[tools, "engine"]["time_saved"] - rows[tools, "client"]["time_saved"]) for tools in ("short", "long")]
+    return [
+        f"{none['tasks']} tasks of two questions",
+        f"with T = G - g it would have {percent(best)}",
+        f"{parameters['tokens_per_call']:.0f} tokens a call",
+        f"The guess is the call made for α = {percent(client['acceptance'])} of the guesses",
+        f"g = {client['prediction_s']:.2f} s, G = {none['generation_s']:.2f} s",
+        f"{same} of {3 * none['tasks']} tasks with speculation have the thoughts, calls and results of those without",
+        f"Eq. 1 is {abs(off['client']) * 100:.1f} % off for the client, {abs(off['client, gate']) * 100:.1f} % with the gate and "
+        f"{abs(off['engine']) * 100:.1f} % for the engine",
+        f"{gains[0]} points where tools are short and {gains[1]} where they are long",
+        f"a token takes {1000 * parameters['decode_s']:.0f} ms to be written and {1000 * parameters['prefill_s']:.0f} ms to be "
+        "read",
+        f"its G is {engine['generation_s']:.2f} s, the client's {client['generation_s']:.2f} s",
+        f"Eq. 6 is {percent(engine['task_s'] / engine['eq6_s'] - 1)} off",
+    ]
+
+
 def llama_cpp_sentences() -> list[str]:
     found = results("llama_cpp")
     one = {row["contender"]: row for row in found["contenders"]}
@@ -580,7 +611,7 @@ def main() -> int:
         print("README.md is longer than 250 lines")
     flat = " ".join(texts["benchmarks/README.md"].split())
     for make in (eval_sentences, calling_sentences, draft_sentences, fr_spec_sentences, head_sentences,
-                 latency_sentences, constraint_sentences,
+                 latency_sentences, guessed_sentences, constraint_sentences,
                  llama_cpp_sentences):
         for sentence in make():
             if sentence not in flat:

@@ -89,8 +89,7 @@ struct MadeCall {
   std::string text{};    ///< before the call: the reasoning
   tooldecode::ToolCall call{};
   std::string output{};
-  std::size_t prompt_tokens = 0;  ///< with `tokens` where replies are no streams
-  std::size_t tokens        = 0;
+  std::size_t tokens = 0;  ///< written, where replies are no streams
 };
 
 /// One task by one policy.
@@ -197,8 +196,7 @@ class GuessingAgent {
                               .call       = turn.reply.calls[0],
                               .output     = turn.results[0].output});
       if (const auto usage = last.response.find("usage"); usage != last.response.end()) {
-        result.calls.back().prompt_tokens = usage->at("prompt_tokens");
-        result.calls.back().tokens        = usage->at("completion_tokens");
+        result.calls.back().tokens = usage->at("completion_tokens");
       }
       for (const Json& message : last.messages) request["messages"].push_back(message);
       request["messages"].push_back({{"role", "tool"},
