@@ -92,6 +92,8 @@ struct TextDrafters {
       : lookup{assistant.masks},
         forced{[&assistant](std::string_view text) { return assistant.tokenizer.encode(text); }} {}
 
+  [[nodiscard]] auto both() const { return tooldecode::DrafterGroup{lookup, forced}; }
+
   /// Calls `use` with the drafter called forced, lookup or forced+lookup; false for any other name.
   template <class Use>
   [[nodiscard]] bool with(const std::string& name, const Use& use) const {
@@ -106,8 +108,6 @@ struct TextDrafters {
     }
     return true;
   }
-  [[nodiscard]] auto both() const { return tooldecode::DrafterGroup{lookup, forced}; }
-
   tooldecode::PromptLookupDrafter lookup;
   tooldecode::ForcedDrafter forced;
 };
