@@ -108,6 +108,7 @@ struct TextDrafters {
     }
     return true;
   }
+
   tooldecode::PromptLookupDrafter lookup;
   tooldecode::ForcedDrafter forced;
 };
