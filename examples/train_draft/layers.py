@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 from target import ROOT, Target, cached_gguf, load_tokenizer
-from train_draft import Eagle, Medusa  # of examples/tiny_model
+from train import keep_freed_memory  # of examples/tiny_model, like the next
+from train_draft import Eagle, Medusa
 
 OUT = ROOT / "examples/data/smollm2_draft"
 QUESTIONS = ("What is the capital of France?", "Add 128 and 37.5 – quickly, it's for naïve users.\n\tThanks!")
@@ -67,6 +68,14 @@ def export(target: Target, model: Eagle | Medusa, folder: Path):
     if (folder / "eagle.safetensors").exists():
         known = json.dumps(reference(target, folder), ensure_ascii=False) + "\n"
         (folder / "reference_draft.json").write_text(known, encoding="utf-8")
+
+
+def begin(options: argparse.Namespace) -> Target:
+    """The target, on as many threads as are asked for."""
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    keep_freed_memory()
+    return Target(cached_gguf())
 
 
 def arguments(description: str, minutes: float) -> argparse.ArgumentParser:

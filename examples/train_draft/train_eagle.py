@@ -10,12 +10,11 @@ from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
-from layers import arguments, export, load_eagle
+from layers import arguments, begin, export, load_eagle
 from learning import Lesson, Texts, Training, evaluate
 from states import NOTHING, Text
-from target import Target, cache_folder, cached_gguf
+from target import Target, cache_folder
 from train_draft import Eagle  # of examples/tiny_model
-from train import keep_freed_memory
 
 WIDTH = 1024  # of the feed-forward part
 FIRST_DEPTH, DEPTH, DEEP_FROM = 2, 3, 0.4
@@ -75,10 +74,7 @@ def main():
     parser = arguments(__doc__, 40)
     parser.add_argument("--width", type=int, default=WIDTH, help=f"feed-forward width (default {WIDTH})")
     options = parser.parse_args()
-    if options.threads:
-        torch.set_num_threads(options.threads)
-    keep_freed_memory()
-    target = Target(cached_gguf())
+    target = begin(options)
     if not options.evaluate:
         return train(target, options)
     eagle = load_eagle(target, options.out)

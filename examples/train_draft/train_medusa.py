@@ -7,12 +7,11 @@ A head is residual blocks whose result the target's own head reads; it guesses w
 own."""
 
 import torch
-from layers import arguments, export, load_medusa
+from layers import arguments, begin, export, load_medusa
 from learning import Lesson, Texts, Training, evaluate
 from states import Text
-from target import Target, cache_folder, cached_gguf
+from target import Target, cache_folder
 from train_draft import Medusa  # of examples/tiny_model
-from train import keep_freed_memory
 
 HEADS, BLOCKS = 4, 1
 
@@ -41,10 +40,7 @@ def train(target: Target, options):
 
 def main():
     options = arguments(__doc__, 6).parse_args()
-    if options.threads:
-        torch.set_num_threads(options.threads)
-    keep_freed_memory()
-    target = Target(cached_gguf())
+    target = begin(options)
     if not options.evaluate:
         return train(target, options)
     medusa = load_medusa(target, options.out)
