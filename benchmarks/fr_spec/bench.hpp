@@ -199,14 +199,14 @@ class Bench {
         decode(td::SizedDrafter{drafter, costs_, learnt});
       });
     }
-    run.seconds = seconds(std::chrono::steady_clock::now() - start);
+    run.seconds = seconds(std::chrono::steady_clock::now() - start) - run.reading;
     run.tokens  = output.tokens.size() + (output.finish == td::Finish::end ? 1 : 0);
     run.passes  = output.passes;
     run.rounds  = output.drafts.rounds;
     run.drafted = output.drafts.nodes;
     // With its head, whose rows are multiplied when a token is chosen.
     run.target   = seconds(output.times.prefill + output.times.model + output.times.sampling);
-    run.drafting = seconds(output.times.drafting);
+    run.drafting = seconds(output.times.drafting) - run.reading;
     run.differs  = output.tokens != plain.tokens || output.finish != plain.finish;
     return run;
   }
@@ -229,7 +229,7 @@ class Bench {
                                     .min_probability = options_.min_probability,
                                     .context         = context}});
     }
-    const TimedDraft layer{eagle_, run.layer};
+    const TimedDraft layer{eagle_, run.layer, run.reading};
     const td::EagleDrafter eagle{layer, head,
                                  td::EagleOptions{.depth           = options_.depth,
                                                   .width           = options_.width,

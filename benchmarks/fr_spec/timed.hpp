@@ -11,6 +11,7 @@
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_head.hpp>
+#include <tooldecode/draft/draft_tree.hpp>
 
 namespace fr_spec {
 
@@ -33,14 +34,16 @@ class TimedDraft {
  public:
   using Cache = typename D::Cache;
 
-  TimedDraft(const D& model, double& seconds) : model_(&model), seconds_(&seconds) {}
+  // What a prompt takes is added to `reading`.
+  TimedDraft(const D& model, double& seconds, double& reading)
+      : model_(&model), seconds_(&seconds), reading_(&reading) {}
 
   [[nodiscard]] std::size_t hidden_size() const { return model_->hidden_size(); }
   [[nodiscard]] Cache make_cache() const { return model_->make_cache(); }
   [[nodiscard]] std::size_t length(const Cache& cache) const { return model_->length(cache); }
   void forward(Cache& cache, std::span<const tooldecode::TokenId> tokens,
                std::span<const float> states, std::span<float> guesses) const {
-    const Timer timer(*seconds_);
+    const Timer timer(tokens.size() > tooldecode::DraftTree::max_nodes ? *reading_ : *seconds_);
     model_->forward(cache, tokens, states, guesses);
   }
   void forward_nodes(Cache& cache, std::span<const tooldecode::TokenId> tokens,
@@ -52,7 +55,7 @@ class TimedDraft {
 
  private:
   const D* model_;
-  double* seconds_;
+  double *seconds_, *reading_;
 };
 
 template <tooldecode::draft::DraftHead H>

@@ -43,10 +43,11 @@ struct Way {
   [[nodiscard]] bool drafts() const { return layer != Layer::none || with_text; }
 };
 
-// What a way took for one prompt.
+// What a way took for one prompt, which target and layer have read before: what the layer takes for
+// that is in `reading` alone.
 struct Run {
   std::size_t tokens = 0, passes = 0, rounds = 0, drafted = 0;
-  double seconds = 0, target = 0, drafting = 0, layer = 0, head = 0;
+  double seconds = 0, target = 0, drafting = 0, layer = 0, head = 0, reading = 0;
   bool differs = false;
 };
 

@@ -78,6 +78,10 @@ def begin(options: argparse.Namespace) -> Target:
     return Target(cached_gguf())
 
 
+def precision(options: argparse.Namespace) -> torch.dtype:
+    return torch.bfloat16 if options.bfloat16 else torch.float32
+
+
 def arguments(description: str, minutes: float) -> argparse.ArgumentParser:
     """The options that the trainings have in common."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -86,6 +90,7 @@ def arguments(description: str, minutes: float) -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=31)
     parser.add_argument("--out", type=Path, default=OUT, help="the drafts' folder (examples/data/smollm2_draft)")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (default: PyTorch's choice)")
+    parser.add_argument("--bfloat16", action="store_true", help="large products, for a processor that has them (AMX)")
     parser.add_argument("--export-every", type=float, default=6, help="minutes between checkpoints (default 6)")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint")
     parser.add_argument("--evaluate", action="store_true", help="measure what is in --out, train nothing")

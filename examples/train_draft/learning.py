@@ -12,7 +12,7 @@ from target import Target
 from train_draft import Imitation  # of examples/tiny_model
 from train import rate
 
-TEXTS, BASES = 12, 56  # of a step: texts, and drafts in each
+TEXTS, BASES = 12, 112  # of a step: texts, and drafts in each
 PROMPT_WEIGHT, PROMPT_SHARE, DEPTH_DECAY = 0.4, 0.35, 0.9
 ARGMAX_SHARE = 0.3
 SAMPLED = 768
@@ -22,10 +22,11 @@ ORTHOGONAL = ((8.2872, -23.5959, 17.3004), (4.1071, -2.9478, 0.5448), (3.9487, -
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum, orthogonalised, in float32: tiny_model's is in bfloat16, which slows down a processor without it."""
+    """Momentum, orthogonalised; tiny_model's is in bfloat16 whatever the processor."""
 
-    def __init__(self, parameters, lr: float, momentum: float = 0.95):
+    def __init__(self, parameters, lr: float, dtype: torch.dtype, momentum: float = 0.95):
         super().__init__(parameters, {"lr": lr, "momentum": momentum})
+        self.dtype = dtype
 
     @torch.no_grad()
     def step(self):
@@ -36,7 +37,7 @@ class Muon(torch.optim.Optimizer):
                 x = parameter.grad.lerp(buffer, group["momentum"])
                 tall = x.shape[0] > x.shape[1]
                 x = x.T if tall else x
-                x = x / (x.norm() * 1.02 + 1e-7)
+                x = (x / (x.norm() * 1.02 + 1e-7)).to(self.dtype)
                 for a, b, c in ORTHOGONAL:
                     square = x @ x.T
                     x = a * x + (b * square + c * square @ square) @ x
@@ -132,6 +133,7 @@ class Training:
     model: torch.nn.Module
     minutes: float
     rate: float  # of matrices
+    dtype: torch.dtype = torch.float32  # of large products
     elapsed: float = 0.0
     step: int = 0
 
@@ -139,7 +141,7 @@ class Training:
         parameters = list(self.model.parameters())
         small = [parameter for parameter in parameters if parameter.ndim == 1]
         self.optimizers = [
-            Muon([parameter for parameter in parameters if parameter.ndim == 2], lr=self.rate),
+            Muon([parameter for parameter in parameters if parameter.ndim == 2], lr=self.rate, dtype=self.dtype),
             torch.optim.AdamW(small, lr=SMALL_RATE, betas=(0.9, 0.97), weight_decay=0.0),
         ]
 
@@ -164,7 +166,8 @@ class Training:
         begin = kept = told = time.monotonic()
         while self.elapsed < self.minutes * 60:
             progress = self.elapsed / (self.minutes * 60)
-            loss, rights = loss_of(texts.next(), progress)
+            with torch.autocast("cpu", self.dtype, enabled=self.dtype != torch.float32):
+                loss, rights = loss_of(texts.next(), progress)
             loss.backward()
             for optimizer, base in zip(self.optimizers, (self.rate, SMALL_RATE)):
                 for group in optimizer.param_groups:

@@ -17,7 +17,8 @@ from prompts import DOMAINS, read_prompts, shared_data
 from safetensors.torch import load_file, save_file
 from target import Cache, Target, cache_folder, cached_gguf, load_tokenizer
 
-PROMPTS = 20  # of a batch
+HELD_OUT = 20  # prompts of each domain
+PROMPTS = 48  # of a batch
 ORDER = ("tools", "dialogue", "tools", "code", "tools", "math", "tools", "prose")
 MOST_TOKENS = {"tools": 72, "dialogue": 112, "code": 112, "math": 112, "prose": 112}
 ENDS = (0, 2)  # <|endoftext|>, <|im_end|>
@@ -57,10 +58,10 @@ def answers(target: Target, prompts: list[list[int]], temperatures: list[float],
     common, width = shared_length(prompts), max(map(len, prompts))
     suffix, columns = width - common, width + most
     pads = torch.tensor([width - len(prompt) for prompt in prompts])
-    cache = Cache(target.shape, len(prompts), columns)
+    cache = Cache(target.shape, len(prompts), columns, target.dtype)
     places = torch.arange(columns)
 
-    first = Cache(target.shape, 1, common)
+    first = Cache(target.shape, 1, common, target.dtype)
     whole = torch.ones(1, 1, common, common, dtype=torch.bool).tril()
     prefix = target.hidden(torch.tensor([prompts[0][:common]]), first, 0, places[None, :common], whole)[0]
     cache.keys[:, :, :, :common], cache.values[:, :, :, :common] = first.keys, first.values
@@ -193,6 +194,7 @@ def main():
     shared_data(parser)
     parser.add_argument("--minutes", type=float, default=45, help="wall-clock budget (default 45)")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (default: PyTorch's choice)")
+    parser.add_argument("--bfloat16", action="store_true", help="for a processor with such products (AMX): ten times faster")
     options = parser.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -200,8 +202,10 @@ def main():
     file = cached_gguf()
     target = Target(file)
     training, held_out = read_prompts(options.shared, target, load_tokenizer(file))
-    measured = [(domain, sorted(held_out[domain][:PROMPTS], key=len)) for domain in DOMAINS]
+    measured = [(domain, sorted(held_out[domain][:HELD_OUT], key=len)) for domain in DOMAINS]
     make(target, states_folder("held_out"), measured, [0.0], until)
+    if options.bfloat16:
+        target = Target(file, torch.bfloat16)
     make(target, states_folder("training"), batches(training), [0.0, 1.0], until)
 
 

@@ -10,17 +10,17 @@ from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
-from layers import arguments, begin, export, load_eagle
+from layers import arguments, begin, export, load_eagle, precision
 from learning import Lesson, Texts, Training, evaluate
 from states import NOTHING, Text
 from target import Target, cache_folder
 from train_draft import Eagle  # of examples/tiny_model
 
-WIDTH = 1024  # of the feed-forward part
+WIDTH = 1536  # of the feed-forward part
 FIRST_DEPTH, DEPTH, DEEP_FROM = 2, 3, 0.4
 MEASURED_DEPTH = 6
 REGRESSION = 0.3
-NOISE = 0.3  # at most, on a state's numbers, whose deviation is about 1 (EAGLE, Li et al., arXiv:2401.15077, section 4)
+NOISE = 0.15  # at most, on a state's numbers, whose deviation is about 1 (EAGLE, Li et al., arXiv:2401.15077, section 4)
 EMBEDDING_SCALE = 16.0  # brings embeddings to the size of states
 RIDGE = 30.0
 
@@ -44,7 +44,7 @@ def train(target: Target, options):
     texts = Texts(options.seed)
     texts.refresh()
     eagle = Eagle(replace(target.shape, intermediate=options.width), EMBEDDING_SCALE)
-    training = Training(eagle, options.minutes, options.rate)
+    training = Training(eagle, options.minutes, options.rate, precision(options))
     checkpoint = cache_folder() / "draft" / "eagle.pt"
     if options.resume:
         training.load(checkpoint)

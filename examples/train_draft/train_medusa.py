@@ -7,7 +7,7 @@ A head is residual blocks whose result the target's own head reads; it guesses w
 own."""
 
 import torch
-from layers import arguments, begin, export, load_medusa
+from layers import arguments, begin, export, load_medusa, precision
 from learning import Lesson, Texts, Training, evaluate
 from states import Text
 from target import Target, cache_folder
@@ -20,7 +20,7 @@ def train(target: Target, options):
     torch.manual_seed(options.seed)
     texts = Texts(options.seed)
     medusa = Medusa(target.shape.hidden, HEADS, BLOCKS)
-    training = Training(medusa, options.minutes, options.rate)
+    training = Training(medusa, options.minutes, options.rate, precision(options))
     checkpoint = cache_folder() / "draft" / "medusa.pt"
     if options.resume:
         training.load(checkpoint)

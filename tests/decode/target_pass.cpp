@@ -118,6 +118,27 @@ TEST_CASE("allowed logits are the model's own to the bit, in a line and in a tre
   }
 }
 
+TEST_CASE("rows that are made together have the bits of rows made alone") {
+  const auto model        = td::test::random_llama(5);
+  const std::size_t width = model.vocabulary_size();
+  std::mt19937 random{6};
+  const Tree tree = random_tree(12, width, random);
+  td::decode::TargetPass<td::LlamaModel> pass{model};
+  CHECK_FALSE(pass.makes_rows());
+  auto cache = model.make_cache();
+  pass.read(cache, Tokens{5, 6, 7});
+  pass.read_tree(cache, tree.tokens, tree.ancestors);
+  REQUIRE(pass.makes_rows());
+  for (const std::vector<std::size_t>& which :
+       {std::vector<std::size_t>{4}, {0, 3, 11}, {2, 1, 0, 9, 8}, {0, 1, 2, 3, 4, 5, 6, 7, 8}}) {
+    Floats rows(which.size() * width);
+    pass.make_rows(which, rows);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      require_row(pass, which[i], std::span(rows).subspan(i * width, width), random);
+    }
+  }
+}
+
 TEST_CASE("hidden states are those of the pass's tokens, whichever it was") {
   const auto model = td::test::random_llama(3);
   std::mt19937 random{4};

@@ -50,6 +50,19 @@ TEST_CASE("a probability that is none, and a level past the last, count as the n
   CHECK(estimate.of_level(AcceptanceEstimate::levels) > 0.98);
 }
 
+TEST_CASE("the least probability of guesses that are accepted often enough is found") {
+  AcceptanceEstimate estimate;
+  CHECK(estimate.probability_of(0) == 0);
+  CHECK(estimate.probability_of(0.5) == Approx(0.5));
+  CHECK(estimate.probability_of(1) == 1);  // none are
+  for (int i = 0; i < 10'000; ++i) {
+    for (const double boastful : {0.55, 0.6, 0.65, 0.7}) estimate.count_guess(boastful, i % 4 == 0);
+    estimate.count_guess(0.4, true);  // below worse ones: not looked for
+  }
+  CHECK(estimate.probability_of(0.5) == Approx(0.75));
+  CHECK(estimate.probability_of(0.2) <= 0.25);
+}
+
 TEST_CASE("a level takes what levels took on average") {
   using namespace std::chrono_literals;
   AcceptanceEstimate estimate;

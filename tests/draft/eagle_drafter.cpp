@@ -45,6 +45,20 @@ std::map<std::size_t, std::size_t> children_of(const td::DraftTree& tree) {
   return children;
 }
 
+/// A drafter that is told which paths are worth growing on.
+template <class D>
+struct Told : D {
+  double least = 0;
+
+  Told(const D& drafter, double min) : D(drafter), least(min) {}
+  template <class C>
+  void propose(typename D::Request& request, td::DraftContext<C> context,
+               td::DraftCandidates<C>& candidates) const {
+    context.min_probability = least;
+    D::propose(request, context, candidates);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("after any history EAGLE's tree is that of a request that reads the sequence at once") {
@@ -121,6 +135,24 @@ TEST_CASE("paths that the draft model thinks unlikely are neither verified nor g
   std::size_t count = 0;
   for (std::size_t i = 0; i < all.size(); ++i) count += std::exp(all.score(i)) >= 0.03F;
   CHECK(likely.size() == count);
+}
+
+TEST_CASE("a path that is told not to be worth it does not grow on") {
+  const auto target = td::test::random_llama(3);
+  const td::EagleModel model{target, td::test::random_eagle_weights(target.config(), 4)};
+  std::mt19937 random{5};
+  const td::FrequencyRankedHead head{target.lm_head(), random_ranks(size, random).first(size)};
+  const Rounds rounds{target, random};
+  const td::EagleDrafter drafter{
+      model, head, {.depth = 4, .width = 4, .budget = 63, .min_probability = 0}};
+  const td::Unconstrained any{size};
+  const td::DraftTree all  = rounds.tree_at_once(drafter, any, 9, 1);
+  const td::DraftTree some = rounds.tree_at_once(Told{drafter, 0.03}, any, 9, 1);
+  CHECK(some.size() < all.size());
+  std::size_t unlikely = 0;
+  for (const auto& [node, count] : children_of(some)) CHECK(std::exp(some.score(node)) >= 0.03F);
+  for (std::size_t i = 0; i < some.size(); ++i) unlikely += std::exp(some.score(i)) < 0.03F;
+  CHECK(unlikely > 0);  // they may be verified
 }
 
 TEST_CASE("the prompt's tokens have rows where the drafter takes its context in") {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <random>
@@ -62,6 +63,31 @@ struct Reader : Teacher {
       std::this_thread::sleep_for(std::chrono::milliseconds(400));
     }
     Teacher::propose(request, context, candidates);
+  }
+};
+
+/// Drafts a chain as long as it may, certain of one round and unsure in the next.
+struct Moody {
+  static constexpr bool reads_hidden = false;
+  struct Request {
+    std::size_t round = 0;
+  };
+  std::vector<std::size_t>* levels;  // of each round
+  std::size_t budget() const { return 40; }
+  double min_probability() const { return 1e-9; }
+  Request begin(std::span<const td::TokenId>) const { return {}; }
+  void propose(Request& request, const td::DraftContext<td::Unconstrained>& context,
+               td::DraftCandidates<td::Unconstrained>& candidates) const {
+    const double probability        = request.round++ % 2 == 0 ? 0.99 : 0.3;
+    std::optional<std::size_t> node = 0;
+    std::size_t depth               = 0;
+    for (double path = 1; node && path >= context.min_probability && depth < 12; ++depth) {
+      if (depth >= context.max_depth) break;
+      node = candidates.add(*node, static_cast<td::TokenId>(depth % 40),
+                            static_cast<float>(std::log(probability)));
+      path *= probability;
+    }
+    levels->push_back(depth);
   }
 };
 
@@ -130,6 +156,39 @@ TEST_CASE("guesses that are never right are hardly verified any more") {
   // What another request has learnt is known to the next.
   const td::Output again = decode(wrong, options);
   CHECK(again.drafts.nodes <= 60);
+}
+
+TEST_CASE("a level is as good as its best guess") {
+  // The right token stands beside one that is said to be likelier and never right.
+  const td::DecodeOptions options{.max_tokens = 300};
+  const Tokens answer = td::Decoder{model, any}(prompt, options).tokens;
+  const td::SizedDrafter second{Teacher{answer, 100, -5.0F, 1}, costs_of(1000, 1000)};
+  static_cast<void>(decode(second, options));
+  CHECK(second.acceptance().of_level(1) < 0.1);
+  CHECK(second.acceptance().of_guess(0.001) > 0.3);
+}
+
+TEST_CASE("guesses grow on where they are likely, and end where they are not") {
+  std::vector<std::size_t> levels;
+  const td::SizedDrafter drafter{Moody{&levels}, costs_of(1000, 10'000)};
+  auto request = drafter.begin(prompt);
+  for (int round = 0; round < 8; ++round) {
+    td::DraftContext<td::Unconstrained> context{.constraint = any,
+                                                .state      = any.initial(),
+                                                .prompt     = prompt,
+                                                .generated  = {},
+                                                .hidden     = {},
+                                                .max_depth  = 40,
+                                                .max_nodes  = 60};
+    td::DraftCandidates<td::Unconstrained> candidates(any, any.initial(), 1, 40);
+    drafter.propose(request, context, candidates);
+  }
+  REQUIRE(levels.size() == 8);
+  for (std::size_t round = 2; round < levels.size(); ++round) {
+    INFO("round " << round);
+    if (round % 2 == 0) CHECK(levels[round] == 12);
+    if (round % 2 == 1) CHECK(levels[round] <= 2);
+  }
 }
 
 TEST_CASE("probabilities that are too low are corrected by what was accepted") {

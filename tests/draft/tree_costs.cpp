@@ -46,8 +46,10 @@ TEST_CASE("the best size and depth are those of every size and depth tried") {
       tokens += path *= acceptance[d - 1];
       deep.push_back(tokens / (costs.pass(lead + d) + static_cast<double>(d) * level));
     }
-    CHECK(costs.best_depth(acceptance, lead, level) ==
-          static_cast<std::size_t>(std::max_element(deep.begin(), deep.end()) - deep.begin()));
+    const auto fastest           = std::max_element(deep.begin(), deep.end());
+    const td::TreeCosts::Chain d = costs.best_depth(acceptance, lead, level);
+    CHECK(d.levels == static_cast<std::size_t>(fastest - deep.begin()));
+    CHECK(d.rate == Approx(*fastest));
     std::sort(acceptance.rbegin(), acceptance.rend());
     std::vector<double> wide;
     for (std::size_t n = 0; n <= acceptance.size(); ++n) {
@@ -64,12 +66,37 @@ TEST_CASE(
     "where tokens of a pass are free all are verified, where each costs a pass only sure ones") {
   const td::TreeCosts flat(Known{{1, 1.0}});
   CHECK(flat.best_size(std::vector<double>(40, 0.01), 1, 0) == 40);
-  CHECK(flat.best_depth(std::vector<double>(6, 0.5), 1, 0.0) == 6);
+  CHECK(flat.best_depth(std::vector<double>(6, 0.5), 1, 0.0).levels == 6);
   const td::TreeCosts steep(Known{{1, 1.0}, {64, 64.0}});
   CHECK(steep.best_size(std::vector<double>(40, 0.99), 1, 0) == 0);
-  CHECK(steep.best_depth(std::vector<double>(6, 0.99), 1, 0.0) == 0);
+  CHECK(steep.best_depth(std::vector<double>(6, 0.99), 1, 0.0).levels == 0);
   // What has been spent already makes more of it worth verifying.
   CHECK(steep.best_size(std::vector<double>{0.9, 0.1}, 1, 1) == 1);
+}
+
+TEST_CASE("one more level pays below a path that is likely enough, and then only") {
+  std::mt19937 random{2};
+  std::uniform_real_distribution<double> part(0.1, 1.0);
+  for (int round = 0; round < 200; ++round) {
+    INFO("seed 2, round " << round);
+    const double first = part(random), each = 0.1 * part(random), level = 0.1 * part(random);
+    const td::TreeCosts costs(Known{{1, first}, {64, first + 63 * each}});
+    const std::size_t lead = 1 + random() % 3;
+    const std::vector<double> acceptance(12, part(random));
+    const auto chain   = costs.best_depth(acceptance, lead, level);
+    const double least = costs.least_path(chain, acceptance[0], lead, level);
+    // On straight costs the marginal token decides: with it the rate is higher or lower.
+    for (const double path : {0.9 * least, 1.1 * least}) {
+      const double took =
+          static_cast<double>(chain.levels) * level + costs.pass(lead + chain.levels);
+      const double tokens = chain.rate * took;
+      const double after  = (tokens + path * acceptance[0]) / (took + level + each);
+      CHECK((after > chain.rate) == (path > least));
+    }
+  }
+  // What costs nothing always pays.
+  const td::TreeCosts flat(Known{{1, 1.0}});
+  CHECK(flat.least_path(flat.best_depth(std::vector<double>{0.5}, 1, 0), 0.5, 1, 0) == 0);
 }
 
 TEST_CASE("a model's own passes are measured") {

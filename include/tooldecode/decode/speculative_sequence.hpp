@@ -12,6 +12,7 @@
 
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/batch_pass.hpp>
 #include <tooldecode/decode/decode_options.hpp>
@@ -21,6 +22,7 @@
 #include <tooldecode/decode/target_pass.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/draft/drafter.hpp>
+#include <tooldecode/model/head_products.hpp>
 #include <tooldecode/verify/position_noise.hpp>
 #include <tooldecode/verify/target_distribution.hpp>
 
@@ -228,6 +230,7 @@ class SpeculativeSequence {
     for (std::size_t i = 1; i < tree.size(); ++i) levels = std::max(levels, tree.depth(i));
     out.drafts.levels += levels;
 
+    made_.clear();
     std::vector<std::size_t> path;  // rows of the pass that stay
     for (std::size_t i = 0; i <= lead; ++i) path.push_back(i);
     for (std::optional<std::size_t> node = 0; node && !is_finished();) {
@@ -254,16 +257,50 @@ class SpeculativeSequence {
 
   std::optional<TokenEvent> draw(const DraftTree& tree, std::size_t node, std::size_t lead,
                                  std::span<float> row) {
-    if (row.empty()) {
-      pass_.fill_row(lead + node, sequence_.wanted(), row_);
-      row = row_;
-    }
+    if (row.empty()) row = row_after(tree, node, lead);
     const float temperature = run_->options.temperature;
     return sequence_.draw(row, [&](std::span<const float> distribution, NoiseKey key) {
       verify::PositionNoise noise{key};
       return verifier_->choose(verify::TargetDistribution{distribution, temperature}, tree, node,
                                noise);
     });
+  }
+
+  // A mask that is wide reads the head as good as whole, which takes a few states hardly longer than
+  // one: the rows after the likeliest nodes below are then made as well.
+  std::span<float> row_after(const DraftTree& tree, std::size_t node, std::size_t lead) {
+    if constexpr (HostHeadModel<M>) {
+      const std::size_t width = row_.size();
+      if (pass_.makes_rows()) {
+        const bool is_made = std::ranges::find(made_, node) != made_.end();
+        if (!is_made && !tree.is_leaf(node) && 2 * count_allowed(sequence_.wanted()) >= width) {
+          made_ = likeliest(tree, node, model::states_of_a_tile);
+          rows_.resize(made_.size() * width);
+          std::vector<std::size_t> read(made_);
+          for (std::size_t& i : read) i += lead;
+          pass_.make_rows(read, rows_);
+        }
+        if (const auto at = std::ranges::find(made_, node); at != made_.end()) {
+          const auto i = static_cast<std::size_t>(at - made_.begin());
+          return std::span(rows_).subspan(i * width, width);
+        }
+      }
+    }
+    pass_.fill_row(lead + node, sequence_.wanted(), row_);
+    return row_;
+  }
+
+  // A node and those below it of the best scores, so many in all.
+  static std::vector<std::size_t> likeliest(const DraftTree& tree, std::size_t node,
+                                            std::size_t most) {
+    std::vector<std::size_t> nodes;
+    for (std::size_t i = node; i < tree.size(); ++i) {
+      if (tree.ancestors()[i] >> node & 1) nodes.push_back(i);
+    }
+    std::stable_sort(nodes.begin() + 1, nodes.end(),
+                     [&](std::size_t a, std::size_t b) { return tree.score(a) > tree.score(b); });
+    nodes.resize(std::min(nodes.size(), most));
+    return nodes;
   }
 
   void count(const DraftTree& tree, std::size_t node, bool accepted) {
@@ -292,8 +329,10 @@ class SpeculativeSequence {
   TargetPass<M> pass_;
   typename D::Request request_;
   std::optional<LaidTree> laid_;
-  std::vector<float> row_;  // [V]
-  std::size_t told_ = 0;    // numbers of the states that the drafter knows
+  std::vector<float> row_;         // [V]
+  std::vector<std::size_t> made_;  // nodes of the tree at hand whose rows are made
+  std::vector<float> rows_;        // [made, V]
+  std::size_t told_ = 0;           // numbers of the states that the drafter knows
 };
 
 }  // namespace tooldecode::decode

@@ -12,6 +12,7 @@
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/model/constrained_head.hpp>
+#include <tooldecode/model/head_products.hpp>
 
 namespace tooldecode::decode {
 
@@ -86,6 +87,22 @@ class TargetPass {
     }
     const auto from = std::span(logits_).subspan(i * row.size(), row.size());
     std::copy(from.begin(), from.end(), row.begin());
+  }
+
+  /// Whether rows are made when they are asked for.
+  [[nodiscard]] bool makes_rows() const noexcept { return !states_.empty(); }
+  /// Makes rows of all tokens, the head being read once for all of them.
+  ///
+  /// \param rows  [n, V]
+  void make_rows(std::span<const std::size_t> which, std::span<float> rows) const
+    requires HostHeadModel<M>
+  {
+    std::vector<float> states;  // [n, H]
+    for (const std::size_t i : which) {
+      const auto state = hidden(first_ + i);
+      states.insert(states.end(), state.begin(), state.end());
+    }
+    model::fill_packed_products(states, model::head_rows(model_->lm_head()), rows);
   }
 
   /// The final hidden state of a token of the pass.

@@ -11,8 +11,8 @@
 
 namespace tooldecode::draft {
 
-/// Counts guesses by the probability that their drafter gave them, levels by whether one of theirs
-/// was accepted, and the time that levels took to draft.
+/// Counts guesses by the probability that their drafter gave them, levels by whether their best
+/// guess was accepted, and the time that levels took to draft.
 ///
 /// What has hardly been tried is taken to be as good as its drafter says, and a level as good as
 /// most are.
@@ -40,7 +40,13 @@ class AcceptanceEstimate {
   [[nodiscard]] double of_guess(double probability) const noexcept {
     return guesses_[bin(probability)].rate(std::clamp(probability, 0.0, 1.0));
   }
-  /// That some guess of a level is accepted, where one of the level above is.
+  /// The least probability from which on guesses are accepted so often; 1 where none are.
+  [[nodiscard]] double probability_of(double acceptance) const noexcept {
+    std::size_t least = bins;
+    while (least > 0 && guesses_[least - 1].rate(middle(least - 1)) >= acceptance) --least;
+    return static_cast<double>(least) / static_cast<double>(bins);
+  }
+  /// That the best guess of a level is accepted, where one of the level above is.
   [[nodiscard]] double of_level(std::size_t depth) const noexcept {
     return levels_[level(depth)].rate(0.6);
   }
@@ -73,6 +79,9 @@ class AcceptanceEstimate {
   [[nodiscard]] static std::size_t bin(double probability) noexcept {
     const double at = std::clamp(probability, 0.0, 1.0) * static_cast<double>(bins);
     return std::min(static_cast<std::size_t>(at), bins - 1);
+  }
+  [[nodiscard]] static double middle(std::size_t bin) noexcept {
+    return (static_cast<double>(bin) + 0.5) / static_cast<double>(bins);
   }
   [[nodiscard]] static std::size_t level(std::size_t depth) noexcept {
     return std::clamp<std::size_t>(depth, 1, levels) - 1;

@@ -29,9 +29,10 @@ struct DraftContext {
   std::span<const TokenId> generated;  ///< emitted so far
   std::size_t unread = 1;              ///< last tokens that the target has not read, at least one
   std::span<const float> hidden;       ///< [n, H]
-  std::size_t max_depth = 0;           ///< deeper drafts could not be used
-  std::size_t max_nodes = 0;           ///< of the tree, the root included
-  std::uint64_t seed    = 0;           ///< of the run's noise, for drafters that draw
+  std::size_t max_depth  = 0;          ///< deeper drafts could not be used
+  std::size_t max_nodes  = 0;          ///< of the tree, the root included
+  double min_probability = 0;  ///< of a path that is worth growing on, as its drafter sees it
+  std::uint64_t seed     = 0;  ///< of the run's noise, for drafters that draw
 
   /// A token of prompt and generated text together.
   [[nodiscard]] TokenId token(std::size_t position) const noexcept {

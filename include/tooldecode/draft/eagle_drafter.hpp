@@ -94,7 +94,8 @@ class EagleDrafter {
     };
     draft::grow_tree(
         candidates, request.head, std::min(options_.depth, context.max_depth), options_.width,
-        options_.min_probability, [this](std::size_t) { return options_.width; }, states_of);
+        std::max(options_.min_probability, context.min_probability),
+        [this](std::size_t) { return options_.width; }, states_of);
   }
 
  private:

@@ -91,7 +91,8 @@ class MedusaDrafter {
     const std::size_t depth =
         std::min({model_->heads() - skipped, options_.choices.size(), context.max_depth});
     draft::grow_tree(
-        candidates, request.head, depth, options_.width, options_.min_probability,
+        candidates, request.head, depth, options_.width,
+        std::max(options_.min_probability, context.min_probability),
         [this](std::size_t level) { return options_.choices[level]; }, states_of);
   }
 

@@ -23,8 +23,9 @@
 
 namespace tooldecode {
 
-/// Lets another drafter guess, no deeper than its guesses have been right lately, and chooses how
-/// many of them a pass verifies by what passes cost and how often such guesses were accepted.
+/// Lets another drafter guess only where guesses pay, each path as deep as it is likely enough to be
+/// accepted, and chooses how many guesses a pass verifies, by what passes cost and how often such
+/// guesses were accepted.
 ///
 /// Which tokens are emitted does not depend on it, only how fast they come. Copies learn together,
 /// and so do all that are given one estimate.
@@ -67,8 +68,11 @@ class SizedDrafter {
     learn(request, context);
     DraftContext<C> narrowed = context;
     const bool explores      = request.rounds++ % often == 0;
-    narrowed.max_depth =
-        std::min(context.max_depth, std::max(depth(context.unread), explores ? explored : 0));
+    if (explores) {
+      narrowed.max_depth = std::min(context.max_depth, explored);
+    } else {
+      narrow(narrowed);
+    }
     const auto start = std::chrono::steady_clock::now();
     drafter_.propose(request.inner, narrowed, candidates);
     const auto took = std::chrono::steady_clock::now() - start;
@@ -125,27 +129,40 @@ class SizedDrafter {
     std::size_t node      = 0;
     for (std::size_t at = request.length; at < context.length() && !tree.is_leaf(node); ++at) {
       const TokenId token = context.token(at);
+      std::size_t best    = node;  // its likeliest child
       for (std::size_t i = node + 1; i < tree.size(); ++i) {
         if (tree.parent(i) != node) continue;
+        if (best == node || tree.score(i) > tree.score(best)) best = i;
         const double probability =
             std::exp(static_cast<double>(tree.score(i)) - static_cast<double>(tree.score(node)));
         learnt_->count_guess(probability, tree.token(i) == token);
       }
       const auto child = tree.find_child(node, token);
-      learnt_->count_level(tree.depth(node) + 1, child.has_value());
+      learnt_->count_level(tree.depth(node) + 1, child == best);
       if (!child) break;
       node = *child;
     }
     request.last.reset();
   }
 
-  // Levels that pay.
-  [[nodiscard]] std::size_t depth(std::size_t lead) const {
+  // Drafts nothing where not even the likeliest guesses pay on average, and else what pays by its
+  // own probability.
+  template <Constraint C>
+  void narrow(DraftContext<C>& context) const {
     std::array<double, draft::AcceptanceEstimate::levels> acceptance;
     for (std::size_t d = 0; d < acceptance.size(); ++d) {
       acceptance[d] = learnt_->of_level(d + 1);
     }
-    return costs_.best_depth(acceptance, lead, learnt_->seconds_of_level());
+    const double level           = learnt_->seconds_of_level();
+    const TreeCosts::Chain chain = costs_.best_depth(acceptance, context.unread, level);
+    if (chain.levels == 0) {
+      context.max_depth = 0;
+      return;
+    }
+    const double path =
+        costs_.least_path(chain, learnt_->of_level(chain.levels + 1), context.unread, level);
+    context.min_probability =
+        std::max(context.min_probability, learnt_->probability_of(std::min(path, 1.0)));
   }
 
   D drafter_;

@@ -18,6 +18,7 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
+#include <tooldecode/model/head_products.hpp>
 
 namespace tooldecode {
 
@@ -61,8 +62,8 @@ class TreeCosts {
     }
   }
 
-  /// Times passes of a model behind a text of a few tokens: the least of some rounds for each of some
-  /// sizes, about as long as 60 of its longest pass.
+  /// Times passes of a model behind a text of a few tokens, with a few rows of logits: the least of
+  /// some rounds for each of some sizes, about as long as 60 of its longest pass.
   ///
   /// \param text  [L], at least one token
   template <TreeModel M>
@@ -74,7 +75,7 @@ class TreeCosts {
     model.forward(cache, text, logits);
     std::array<double, sizes.size()> least;
     least.fill(std::numeric_limits<double>::infinity());
-    std::vector<float> rows;
+    std::vector<float> rows, chosen;
     for (int round = 0; round < rounds; ++round) {
       for (std::size_t i = 0; i < sizes.size(); ++i) {
         const std::vector<TokenId> tokens(sizes[i], text.back());
@@ -86,6 +87,13 @@ class TreeCosts {
         if constexpr (HeadTreeModel<M>) {
           rows.resize(sizes[i] * model.hidden_size());
           model.forward_tree_hidden(cache, tokens, ancestors, rows);
+          // Then the head is read for a few of them, if for any: as without a constraint.
+          if constexpr (HostHeadModel<M>) {
+            const std::size_t few = std::min(sizes[i], model::states_of_a_tile);
+            chosen.resize(few * model.vocabulary_size());
+            model::fill_packed_products(std::span(rows).first(few * model.hidden_size()),
+                                        model::head_rows(model.lm_head()), chosen);
+          }
         } else {
           rows.resize(sizes[i] * model.vocabulary_size());
           model.forward_tree(cache, tokens, ancestors, rows);
@@ -121,20 +129,39 @@ class TreeCosts {
     return best;
   }
 
+  /// A chain's length, and the tokens of a second that it gives.
+  struct Chain {
+    std::size_t levels = 0;
+    double rate        = 0;
+  };
   /// How many levels to draft, each with one token that is verified, so that tokens come fastest.
   ///
-  /// \param acceptance  of a level, where the one above was accepted
+  /// \param acceptance  of a level's token, where the one above was accepted
   /// \param level       seconds that drafting a level takes
-  [[nodiscard]] std::size_t best_depth(std::span<const double> acceptance, std::size_t lead,
-                                       double level) const noexcept {
-    std::size_t best = 0;
-    double tokens = 1, path = 1, rate = 1 / pass(lead);
+  [[nodiscard]] Chain best_depth(std::span<const double> acceptance, std::size_t lead,
+                                 double level) const noexcept {
+    Chain best{0, 1 / pass(lead)};
+    double tokens = 1, path = 1;
     for (std::size_t d = 1; d <= acceptance.size(); ++d) {
       tokens += path *= acceptance[d - 1];
       const double now = tokens / (pass(lead + d) + static_cast<double>(d) * level);
-      if (now > rate) best = d, rate = now;
+      if (now > best.rate) best = {d, now};
     }
     return best;
+  }
+
+  /// How likely a path must be to be verified that one more level below it pays: that its token
+  /// comes as fast as others do.
+  ///
+  /// \param chain       what rounds are like on average
+  /// \param acceptance  of the level's token, where the path was accepted
+  /// \param level       seconds that drafting the level takes
+  [[nodiscard]] double least_path(Chain chain, double acceptance, std::size_t lead,
+                                  double level) const noexcept {
+    constexpr std::size_t apart = 4;  // single steps of measured times may be of any sign
+    const std::size_t tokens    = lead + chain.levels;
+    const double one_more = (pass(tokens + apart) - pass(tokens)) / static_cast<double>(apart);
+    return chain.rate * (level + std::max(one_more, 0.0)) / acceptance;
   }
 
  private:

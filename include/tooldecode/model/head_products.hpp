@@ -26,6 +26,10 @@
 
 namespace tooldecode::model {
 
+/// So many states pass a row of a head together: where reading the head is what takes time, they take
+/// hardly longer than one.
+inline constexpr std::size_t states_of_a_tile = 5;
+
 namespace detail {
 
 /// A register of weights, and the registers of floats that it is widened to.
@@ -96,7 +100,6 @@ inline constexpr std::size_t packed = simd::lanes * WeightPacket<W>::parts;
 // Tiles of states by rows: as many sums as the registers hold beside what is multiplied, and for
 // one state eight rows, which hide a multiply-add's latency and are streams enough for memory.
 inline constexpr bool has_many_registers = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32;
-inline constexpr std::size_t tile_states = 5;
 
 template <std::size_t T>
 inline constexpr std::size_t tile_rows = T == 1                        ? 8
@@ -201,7 +204,7 @@ class HeadStates {
 
   /// How many groups pass a row one after another, their states together.
   [[nodiscard]] std::size_t groups() const noexcept {
-    return (size_ + detail::tile_states - 1) / detail::tile_states;
+    return (size_ + states_of_a_tile - 1) / states_of_a_tile;
   }
   /// Calls `visit(group, index of its first state, count, numbers)`: numbers
   /// [registers, count, lanes], zeros past the end of a state.
@@ -251,7 +254,7 @@ void fill_head_products(const HeadStates<W>& states,
                                    states.hidden_size(), logits.row(first) + start, logits.stride)
                              : void()),
              ...);
-          }(std::make_index_sequence<detail::tile_states>{});
+          }(std::make_index_sequence<states_of_a_tile>{});
         });
   }
 }
@@ -261,11 +264,11 @@ void fill_head_products(const HeadStates<W>& states,
 ///
 /// \par Shapes      x [n, w.cols], w [m, cols] -> y [n, m], x and y without gaps
 /// \par Complexity  O(n m cols), allocates a copy of x
-inline void fill_packed_products(std::span<const float> x, RowsView<const float> w,
-                                 std::span<float> y) {
-  const HeadStates<float> states(x, w.cols);
+template <HeadWeight W = float>
+void fill_packed_products(std::span<const float> x, RowsView<const W> w, std::span<float> y) {
+  const HeadStates<W> states(x, w.cols);
   TOOLDECODE_ASSERT(y.size() == states.size() * w.rows);
-  std::array<const float*, 512> rows;
+  std::array<const W*, 512> rows;
   for (std::size_t first = 0; first < w.rows; first += rows.size()) {
     const std::size_t count = std::min(rows.size(), w.rows - first);
     for (std::size_t r = 0; r < count; ++r) rows[r] = w.row(first + r);
