@@ -373,9 +373,14 @@ void run_serve(const ServeOptions& options) {
   ModelOptions model   = options.model;
   model.sequences      = options.service.max_batch + prefix_sequences;
   with_assistant(model, [&](const auto& assistant) {
+    ServiceOptions given = options.service;
+    if constexpr (tooldecode::TreeModel<std::remove_cvref_t<decltype(assistant.model)>>) {
+      given.costs = tooldecode::TreeCosts::measure(
+          assistant.model, assistant.tokenizer.encode("How long do passes take here?"));
+    }
     const auto serve = [&](const auto&... drafter) {
       ReplyTraces traces(options.trace, assistant, model.name);
-      ChatService service(assistant, format, options.service, traces.is_on() ? &traces : nullptr,
+      ChatService service(assistant, format, given, traces.is_on() ? &traces : nullptr,
                           drafter...);
       HttpServer(service, options).run();
     };

@@ -179,6 +179,8 @@ struct ServiceOptions {
   std::size_t cache_bytes  = std::size_t{64} << 20;
   double keep_alive        = 300;  ///< seconds that a tool's output is kept, unless told
   EarlyOptions early;              ///< of outputs for responses that are not known yet
+  /// Of the model's passes: no more of a draft is verified than pays.
+  tooldecode::TreeCosts costs = tooldecode::TreeCosts::flat();
 };
 
 /// A request that the engine works on; whoever stops to listen before its reply cancels it.
@@ -215,7 +217,8 @@ class ChatService {
                    std::span<const tooldecode::ToolResult> results) {
               return assistant_->result_tokens(calls, results);
             },
-            {.batch = {.max_batch = options.max_batch, .prefix_cache = options.prefix_cache}},
+            {.batch = {.max_batch = options.max_batch, .prefix_cache = options.prefix_cache},
+             .costs = options.costs},
             std::move(drafters)...)),
         early_(options.early),
         thread_([this](const std::stop_token& stop) {

@@ -68,10 +68,9 @@ class SizedDrafter {
     learn(request, context);
     DraftContext<C> narrowed = context;
     const bool explores      = request.rounds++ % often == 0;
+    narrow(narrowed);
     if (explores) {
-      narrowed.max_depth = std::min(context.max_depth, explored);
-    } else {
-      narrow(narrowed);
+      narrowed.max_depth = std::min(context.max_depth, std::max(narrowed.max_depth, explored));
     }
     const auto start = std::chrono::steady_clock::now();
     drafter_.propose(request.inner, narrowed, candidates);

@@ -34,8 +34,11 @@
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/output.hpp>
+#include <tooldecode/draft/acceptance_estimate.hpp>
 #include <tooldecode/draft/drafter_group.hpp>
+#include <tooldecode/draft/sized_drafter.hpp>
 #include <tooldecode/draft/tool_cache_drafter.hpp>
+#include <tooldecode/draft/tree_costs.hpp>
 #include <tooldecode/execute/tool_cache.hpp>
 #include <tooldecode/execute/tool_result.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
@@ -89,6 +92,8 @@ struct EngineOptions {
   ToolCacheDrafterOptions drafter = {};
   /// Of cached calls and other drafts together, where there are others.
   DrafterGroupOptions drafts = {.budget = 48};
+  /// Of the model's passes: no more of a draft is verified than is worth its time.
+  TreeCosts costs = TreeCosts::flat();
 };
 
 /// What an EngineSpeculator has done.
@@ -104,8 +109,9 @@ struct EngineCounts {
 /// Answers requests in one continuous batch, and spares those whose tool results are cached the way
 /// to the client and back.
 ///
-/// Inside a call the cached calls of its tool are drafts, verified under the same mask, beside those
-/// of other drafters where there are any; at its end a result that is in the cache, or is being computed, is read on top of the KV cache and decoding
+/// Inside a call the cached calls of its tool that the response has not made before are drafts,
+/// verified under the same mask, beside those of other drafters where there are any; at its end a
+/// result that is in the cache, or is being computed, is read on top of the KV cache and decoding
 /// goes on. Otherwise the reply ends with the call, as without a cache; or, where the request says
 /// `max_wait`, the sequence keeps its place until the client has put the result into the cache.
 /// Tokens and results are those of a client that runs the same tools and asks again.
@@ -186,8 +192,9 @@ class EngineSpeculator {
   }
 
  private:
-  using Drafter = std::conditional_t<sizeof...(Drafters) == 0, ToolCacheDrafter,
-                                     DrafterGroup<ToolCacheDrafter, Drafters...>>;
+  using Drafter =
+      SizedDrafter<std::conditional_t<sizeof...(Drafters) == 0, ToolCacheDrafter,
+                                      DrafterGroup<ToolCacheDrafter, Drafters...>>>;
   using Batch   = ContinuousBatch<M, ToolCallFSM, Drafter>;
   using Clock   = std::chrono::steady_clock;
 
@@ -207,6 +214,7 @@ class EngineSpeculator {
     EngineListener listener;
     typename Batch::Id place       = 0;
     EngineReply reply              = {};
+    std::set<std::string> made     = {};  // keys of its calls so far
     std::optional<Awaited> awaited = {};
     bool replied                   = false;
   };
@@ -247,28 +255,29 @@ class EngineSpeculator {
         {.prompt     = std::move(active.request.prompt),
          .constraint = active.request.calls,
          .options    = std::move(options),
-         .drafter    = drafter_of(active.request.id),
+         .drafter    = drafter_of(active),
          .on_end     = [this, &active](const Output& output) { return end_turn(active, output); }});
   }
 
-  [[nodiscard]] Drafter drafter_of(const std::string& id) const {
-    ToolCacheDrafter cached{[cache = cache_, id](std::string_view tool) {
-                              std::vector<ToolCall> calls;
-                              if (cache == nullptr) return calls;
-                              for (CachedCall& found : cache->find_tool(id, tool)) {
-                                // What answers any arguments says nothing of them.
-                                if (found.any_arguments) continue;
-                                calls.push_back(std::move(found.call));
-                              }
-                              return calls;
-                            },
-                            options_.drafter};
+  [[nodiscard]] Drafter drafter_of(const Active& active) const {
+    const auto lookup = [cache = cache_, &active](std::string_view tool) {
+      std::vector<ToolCall> calls;
+      if (cache == nullptr) return calls;
+      for (CachedCall& found : cache->find_tool(active.request.id, tool)) {
+        // What answers any arguments says nothing of them, and what was asked for is known.
+        if (found.any_arguments || active.made.contains(found.key)) continue;
+        calls.push_back(std::move(found.call));
+      }
+      return calls;
+    };
+    ToolCacheDrafter cached{lookup, options_.drafter};
     if constexpr (sizeof...(Drafters) == 0) {
-      return cached;
+      return {std::move(cached), options_.costs, learnt_};
     } else {
       return std::apply(
           [&](const Drafters&... others) {
-            return Drafter{options_.drafts, std::move(cached), others...};
+            return Drafter{DrafterGroup{options_.drafts, std::move(cached), others...},
+                           options_.costs, learnt_};
           },
           drafters_);
     }
@@ -289,6 +298,7 @@ class EngineSpeculator {
       awaited.keys.push_back(call_key(call, tool ? &tools[*tool] : nullptr));
       awaited.found.push_back(cache_->find(active.request.id, awaited.keys.back()));
     }
+    active.made.insert(awaited.keys.begin(), awaited.keys.end());
     active.awaited = std::move(awaited);
     set_waiting(+1);
     if (auto more = look_for_results(active)) return GoOn{std::move(*more)};
@@ -392,6 +402,8 @@ class EngineSpeculator {
   ResultTokens render_;
   EngineOptions options_;
   std::tuple<Drafters...> drafters_;
+  std::shared_ptr<draft::AcceptanceEstimate> learnt_ =
+      std::make_shared<draft::AcceptanceEstimate>();  // of all responses' drafts
   Batch batch_;
   std::map<std::string, std::unique_ptr<Active>, std::less<>> active_;
   EngineCounts counts_;
