@@ -380,8 +380,7 @@ void run_serve(const ServeOptions& options) {
     }
     const auto serve = [&](const auto&... drafter) {
       ReplyTraces traces(options.trace, assistant, model.name);
-      ChatService service(assistant, format, given, traces.is_on() ? &traces : nullptr,
-                          drafter...);
+      ChatService service(assistant, format, given, traces.is_on() ? &traces : nullptr, drafter...);
       HttpServer(service, options).run();
     };
     if (options.drafts.is_on()) return with_drafter(assistant, options.drafts, {}, serve);

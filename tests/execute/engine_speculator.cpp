@@ -303,6 +303,73 @@ TEST_CASE(
   CHECK(cache.statistics().hits == 1);
 }
 
+TEST_CASE("what a response has called is not drafted in its next answers") {
+  std::size_t tried = 0, drafted_before = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const RandomModel model{masks().vocabulary().size(), {.seed = seed, .spread = 3}};
+    td::EngineRequest request = random_request("again", random);
+    request.max_turns         = 2;
+    const auto expected       = converse(model, request);
+    if (expected.size() < 2 || expected[1].calls.empty()) continue;
+    td::ToolCache cache;
+    for (const td::ToolCall& call : expected[0].calls) {
+      cache.insert("again", cached(request, call, ready(answer_of(call))));
+    }
+    Engine engine{model, &cache, render};
+    td::EngineReply reply;
+    std::optional<std::size_t> before;  // drafted, when the first answer has ended
+    bool ended = false;
+    engine.submit(request, {.on_cached_turn = [&](const td::EngineTurn&) { ended = true; },
+                            .on_reply       = [&](td::EngineReply r) { reply = std::move(r); }});
+    while (engine.step()) {
+      if (ended && !before) before = engine.counts().batch.drafted_tokens;
+    }
+    REQUIRE(reply.turns.size() == 2);
+    require_equal(reply.turns[1], expected[1]);
+    CHECK(engine.counts().batch.drafted_tokens == before);
+    drafted_before += *before;
+    ++tried;
+  }
+  CHECK(tried > 5);
+  CHECK(drafted_before > 20);
+}
+
+TEST_CASE("of cached calls that are not made no more is verified than passes are worth") {
+  std::size_t drafted = 0, fewer = 0;
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const RandomModel model{masks().vocabulary().size(), {.seed = seed, .spread = 3}};
+    const td::EngineRequest request = random_request("wrong", random);
+    const auto expected             = converse(model, request);
+    const RandomModel other{masks().vocabulary().size(), {.seed = seed + 1000, .spread = 3}};
+    const auto guessed = converse(other, request);
+    td::ToolCache cache;
+    for (const td::ToolCall& call : guessed[0].calls) {
+      cache.insert("wrong", cached(request, call, ready(answer_of(call))));
+    }
+    const auto run = [&](const td::EngineOptions& options) {
+      Engine engine{model, &cache, render, options};
+      td::EngineReply reply;
+      for (const char* id : {"wrong", "wrong", "wrong"}) {
+        td::EngineRequest again = request;
+        again.id                = id;
+        engine.submit(again, {.on_reply = [&](td::EngineReply r) { reply = std::move(r); }});
+        engine.run();
+        require_equal(reply.turns[0], expected[0]);
+      }
+      return engine.counts().batch.drafted_tokens;
+    };
+    drafted += run({});
+    const std::vector<std::pair<std::size_t, double>> dear{{1, 1000.0}, {64, 64'000.0}};
+    fewer += run({.costs = td::TreeCosts{dear}});
+  }
+  CHECK(drafted > 100);
+  CHECK(3 * fewer < drafted);
+}
+
 TEST_CASE("other drafters beside the cached calls change no answer, and spare passes") {
   std::size_t passes = 0, fewer = 0, accepted = 0, gone_on = 0;
   for (unsigned seed = 0; seed < 12; ++seed) {

@@ -192,9 +192,8 @@ class EngineSpeculator {
   }
 
  private:
-  using Drafter =
-      SizedDrafter<std::conditional_t<sizeof...(Drafters) == 0, ToolCacheDrafter,
-                                      DrafterGroup<ToolCacheDrafter, Drafters...>>>;
+  using Drafter = SizedDrafter<std::conditional_t<sizeof...(Drafters) == 0, ToolCacheDrafter,
+                                                  DrafterGroup<ToolCacheDrafter, Drafters...>>>;
   using Batch   = ContinuousBatch<M, ToolCallFSM, Drafter>;
   using Clock   = std::chrono::steady_clock;
 
