@@ -51,8 +51,9 @@ namespace td = tooldecode;
 
 class Bench {
  public:
-  using Target = program::PrefilledModel<td::LlamaModel>;
-  using Head   = td::FrequencyRankedHead<td::model::ScaledByte, float>;
+  using Target     = program::PrefilledModel<td::LlamaModel>;
+  using Head       = td::FrequencyRankedHead<td::model::ScaledByte, float>;
+  using TargetHead = td::FrequencyRankedHead<float, float>;
 
   explicit Bench(const Options& options)
       : options_(options),
@@ -130,6 +131,10 @@ class Bench {
     const td::Output plain = td::Decoder{prefilled_, constraint}(prompt.tokens, settings);
     // What is made once must not be in the time of the first that needs it.
     const Head& head = ranked(prompt.domain).head;
+    if (!target_head_) {
+      const td::FrequencyRanks& ranks = ranked(prompt.domain).ranks;
+      target_head_.emplace(target_.lm_head(), ranks.first(ranks.size()));
+    }
     if (!head_costs_) head_costs_ = td::draft::HeadCosts::measure(head, options_.width);
     auto& rows = coverage_[prompt.domain];
     if (!rows) rows = std::make_shared<td::draft::CoverageEstimate>(*head_costs_);
@@ -230,12 +235,15 @@ class Bench {
                                     .context         = context}});
     }
     const TimedDraft layer{eagle_, run.layer, run.reading};
-    const td::EagleDrafter eagle{layer, head,
-                                 td::EagleOptions{.depth           = options_.depth,
-                                                  .width           = options_.width,
-                                                  .budget          = options_.budget,
-                                                  .min_probability = options_.min_probability,
-                                                  .context         = context}};
+    const td::EagleOptions settings{.depth           = options_.depth,
+                                    .width           = options_.width,
+                                    .budget          = options_.budget,
+                                    .min_probability = options_.min_probability,
+                                    .context         = context};
+    if (!way.has_own_head) {
+      return use(td::EagleDrafter{layer, TimedHead{*target_head_, run.head}, settings});
+    }
+    const td::EagleDrafter eagle{layer, head, settings};
     if (way.chooses_rows) return use(td::SizedHeadDrafter{eagle, coverage_.at(prompt.domain)});
     if (way.with_text) return use(td::DrafterGroup{group, eagle, lookup_, forced_});
     use(eagle);
@@ -289,6 +297,7 @@ class Bench {
   td::ForcedDrafter forced_;
   td::TreeCosts costs_;
   std::vector<Way> replayed_ways_, timed_ways_;
+  std::optional<TargetHead> target_head_;
   std::optional<td::draft::HeadCosts> head_costs_;
   std::size_t turn_ = 0;
   std::map<std::string, td::TokenCounts> corpus_;  // by part

@@ -38,11 +38,13 @@ void print_head(const std::string& title, const std::vector<std::string>& names)
   std::cout << '\n';
 }
 
-// Whose figure of all rows a way's is compared with.
-std::optional<std::size_t> whole_of(const std::vector<Way>& ways, const Way& way) {
+// Whose figure of all rows, of the draft's head or of the target's, a way's is compared with.
+std::optional<std::size_t> whole_of(const std::vector<Way>& ways, const Way& way,
+                                    bool has_own_head = true) {
   if (way.layer == Layer::none || way.with_text) return std::nullopt;
   for (std::size_t w = 0; w < ways.size(); ++w) {
-    if (ways[w].layer == way.layer && ways[w].k == 0 && !ways[w].chooses_rows) return w;
+    const bool is_whole = ways[w].k == 0 && !ways[w].chooses_rows;
+    if (ways[w].layer == way.layer && is_whole && ways[w].has_own_head == has_own_head) return w;
   }
   return std::nullopt;
 }
@@ -60,6 +62,7 @@ Json described(const Way& way, std::size_t vocabulary) {
                                             : "Medusa"},
       {"k", way.chooses_rows || way.layer == Layer::none ? Json()
                                                          : Json(way.k == 0 ? vocabulary : way.k)},
+      {"head", way.has_own_head ? "8-bit rows" : "the target's"},
       {"context", way.with_context},
       {"lookup_and_forced", way.with_text}};
 }
@@ -130,7 +133,8 @@ Json report_acceptance(const Table& table, const std::vector<Way>& ways, std::si
 Json report_speed(const Table& table, const std::vector<Way>& ways, std::size_t vocabulary) {
   std::vector<std::string> head{"tokens/s (of plain)"};
   head.insert(head.end(), table.names.begin(), table.names.end());
-  for (const char* name : {"mean of plain", "95 %", "of K = V", "95 %", "differ"})
+  for (const char* name :
+       {"mean of plain", "95 %", "of K = V", "95 %", "of the target's head", "95 %", "differ"})
     head.emplace_back(name);
   print_head("Speed: as many drafts as pay, ways taking turns", head);
   const std::span<const Runs* const> domains(table.runs);
@@ -165,13 +169,17 @@ Json report_speed(const Table& table, const std::vector<Way>& ways, std::size_t 
     row["to_plain"]      = gain(0, all);
     row["to_plain_ci95"] = gains;
     line.insert(line.end(), {fixed(gain(0, all), 2), range(gains)});
-    if (const auto whole = whole_of(ways, ways[w])) {
+    for (const bool own : {true, false}) {
+      const auto whole = whole_of(ways, ways[w], own);
+      if (!whole) {
+        line.insert(line.end(), {"", ""});
+        continue;
+      }
+      const std::string name = own ? "to_all_rows" : "to_target_head";
       const auto ends = interval(domains, [&](const Drawn& drawn) { return gain(*whole, drawn); });
-      row["to_all_rows"]      = gain(*whole, all);
-      row["to_all_rows_ci95"] = ends;
+      row[name]       = gain(*whole, all);
+      row[name + "_ci95"] = ends;
       line.insert(line.end(), {fixed(gain(*whole, all), 2), range(ends)});
-    } else {
-      line.insert(line.end(), {"", ""});
     }
     row["answers_that_differ"] = differ;
     line.push_back(std::to_string(differ));

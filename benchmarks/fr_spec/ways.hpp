@@ -39,6 +39,7 @@ struct Way {
   bool with_context = false;  // and those of the prompt's tokens
   bool with_text    = false;  // lookup and forced text beside the layer
   bool chooses_rows = false;  // K by what pays
+  bool has_own_head = true;   // of 8-bit rows; else the target's, as the paper's drafts have it
 
   [[nodiscard]] bool drafts() const { return layer != Layer::none || with_text; }
 };
@@ -88,7 +89,10 @@ inline std::vector<Way> replayed_ways(const Options& options, std::size_t vocabu
 
 // Timed ones choose how much they draft; the first is plain decoding.
 inline std::vector<Way> timed_ways(const Options& options, std::size_t vocabulary) {
-  std::vector<Way> ways{{.name = "plain"}, {.name = "lookup, forced", .with_text = true}};
+  std::vector<Way> ways{
+      {.name = "plain"},
+      {.name = "lookup, forced", .with_text = true},
+      {.name = "EAGLE, the target's head", .layer = Layer::eagle, .has_own_head = false}};
   for (const std::size_t k : options.rows)
     ways.push_back({.name = name_of("EAGLE", k, vocabulary), .layer = Layer::eagle, .k = k});
   ways.push_back({.name = "EAGLE, K chosen", .layer = Layer::eagle, .chooses_rows = true});

@@ -35,9 +35,10 @@ namespace tooldecode::decode {
 /// prompt and answer, so that what follows the answer can be read on top of it; with its states,
 /// where the drafter reads them, so that drafts go on as well.
 ///
-/// \par Shapes      trees of at most 64 tokens together with what is yet to be read; keeps a row
-///                  [V], and states [L, H] for a drafter that reads them
-/// \par Complexity  read and verify: one forward pass each
+/// \par Shapes      trees of at most 64 tokens together with what is yet to be read; keeps up to six
+///                  rows [V], and states [L, H] for a drafter that reads them
+/// \par Complexity  read and verify: one forward pass each; of the head's rows that many products
+///                  only where a mask allows most tokens
 /// \par Threads     a value of one request; refers to model, run, drafter and verifier
 template <Model M, Constraint C, Drafter<C> D, class V>
 class SpeculativeSequence {
