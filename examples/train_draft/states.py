@@ -194,7 +194,7 @@ def main():
     shared_data(parser)
     parser.add_argument("--minutes", type=float, default=45, help="wall-clock budget (default 45)")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (default: PyTorch's choice)")
-    parser.add_argument("--bfloat16", action="store_true", help="for a processor with such products (AMX): ten times faster")
+    parser.add_argument("--bfloat16", action="store_true", help="for a processor with such products (AMX)")
     options = parser.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
