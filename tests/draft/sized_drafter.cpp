@@ -109,6 +109,7 @@ td::Output decode(const D& drafter, const td::DecodeOptions& options) {
 }  // namespace
 
 static_assert(td::CandidateDrafter<td::SizedDrafter<Teacher>, td::Unconstrained>);
+static_assert(td::CandidateDrafter<Moody, td::Unconstrained>);
 static_assert(!td::SizedDrafter<td::PromptLookupDrafter>::reads_hidden);
 
 TEST_CASE("sizes change nothing that is decoded, whatever passes cost and guesses are worth") {
