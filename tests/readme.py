@@ -504,7 +504,7 @@ def guessed_sentences() -> list[str]:
     gains = [points(rows[tools, "engine"]["time_saved"] - rows[tools, "client"]["time_saved"]) for tools in ("short", "long")]
     return [
         f"{none['tasks']} tasks of two questions",
-        f"with T = G - g it would have {percent(best)}",
+        f"With T = G - g it would have {percent(best)}",
         f"{parameters['tokens_per_call']:.0f} tokens a call",
         f"The guess is the call made for α = {percent(client['acceptance'])} of the guesses",
         f"g = {client['prediction_s']:.2f} s, G = {none['generation_s']:.2f} s",
