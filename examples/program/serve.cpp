@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -373,12 +374,12 @@ void run_serve(const ServeOptions& options) {
   ModelOptions model   = options.model;
   model.sequences      = options.service.max_batch + prefix_sequences;
   with_assistant(model, [&](const auto& assistant) {
-    ServiceOptions given = options.service;
-    if constexpr (tooldecode::TreeModel<std::remove_cvref_t<decltype(assistant.model)>>) {
-      given.costs = tooldecode::TreeCosts::measure(
-          assistant.model, assistant.tokenizer.encode("How long do passes take here?"));
-    }
     const auto serve = [&](const auto&... drafter) {
+      ServiceOptions given = options.service;
+      if constexpr (td::TreeModel<std::remove_cvref_t<decltype(assistant.model)>>) {
+        given.costs = td::TreeCosts::measure(
+            assistant.model, assistant.tokenizer.encode("How long do passes take here?"));
+      }
       ReplyTraces traces(options.trace, assistant, model.name);
       ChatService service(assistant, format, given, traces.is_on() ? &traces : nullptr, drafter...);
       HttpServer(service, options).run();

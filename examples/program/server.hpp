@@ -27,6 +27,7 @@
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/draft/tree_costs.hpp>
 #include <tooldecode/execute/engine_speculator.hpp>
 #include <tooldecode/execute/tool_cache.hpp>
 #include <tooldecode/tools/call_key.hpp>

@@ -79,6 +79,7 @@ def begin(options: argparse.Namespace) -> Target:
 
 
 def precision(options: argparse.Namespace) -> torch.dtype:
+    """Of large products."""
     return torch.bfloat16 if options.bfloat16 else torch.float32
 
 

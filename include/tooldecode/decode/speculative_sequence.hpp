@@ -37,8 +37,8 @@ namespace tooldecode::decode {
 ///
 /// \par Shapes      trees of at most 64 tokens together with what is yet to be read; keeps up to six
 ///                  rows [V], and states [L, H] for a drafter that reads them
-/// \par Complexity  read and verify: one forward pass each; of the head's rows that many products
-///                  only where a mask allows most tokens
+/// \par Complexity  read and verify: one forward pass each; where a mask allows most tokens, the head
+///                  is read once for up to five nodes of a tree, else for each that is visited
 /// \par Threads     a value of one request; refers to model, run, drafter and verifier
 template <Model M, Constraint C, Drafter<C> D, class V>
 class SpeculativeSequence {
@@ -272,19 +272,19 @@ class SpeculativeSequence {
   std::span<float> row_after(const DraftTree& tree, std::size_t node, std::size_t lead) {
     if constexpr (HostHeadModel<M>) {
       const std::size_t width = row_.size();
-      if (pass_.makes_rows()) {
-        const bool is_made = std::ranges::find(made_, node) != made_.end();
-        if (!is_made && !tree.is_leaf(node) && 2 * count_allowed(sequence_.wanted()) >= width) {
-          made_ = likeliest(tree, node, model::states_of_a_tile);
-          rows_.resize(made_.size() * width);
-          std::vector<std::size_t> read(made_);
-          for (std::size_t& i : read) i += lead;
-          pass_.make_rows(read, rows_);
-        }
-        if (const auto at = std::ranges::find(made_, node); at != made_.end()) {
-          const auto i = static_cast<std::size_t>(at - made_.begin());
-          return std::span(rows_).subspan(i * width, width);
-        }
+      auto at                 = std::ranges::find(made_, node);
+      if (at == made_.end() && pass_.makes_rows() && !tree.is_leaf(node) &&
+          2 * count_allowed(sequence_.wanted()) >= width) {
+        made_ = likeliest(tree, node, model::states_of_a_tile);
+        at    = made_.begin();  // the node is the first
+        rows_.resize(made_.size() * width);
+        std::vector<std::size_t> read(made_);
+        for (std::size_t& i : read) i += lead;
+        pass_.make_rows(read, rows_);
+      }
+      if (at != made_.end()) {
+        const auto i = static_cast<std::size_t>(at - made_.begin());
+        return std::span(rows_).subspan(i * width, width);
       }
     }
     pass_.fill_row(lead + node, sequence_.wanted(), row_);
