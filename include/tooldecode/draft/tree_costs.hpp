@@ -77,7 +77,7 @@ class TreeCosts {
   [[nodiscard]] static TreeCosts measure(const M& model, std::span<const TokenId> text) {
     constexpr std::array<std::size_t, 11> sizes{1, 2, 3, 4, 5, 8, 10, 16, 24, 40, 64};
     constexpr int rounds        = 3;
-    constexpr std::size_t small = 10;  // what is longer is not disturbed as easily
+    constexpr std::size_t brief = 10;  // what is longer is not disturbed as easily
     auto cache                  = model.make_cache();
     std::vector<float> logits(model.vocabulary_size());
     model.forward(cache, text, logits);
@@ -85,7 +85,7 @@ class TreeCosts {
     least.fill(std::numeric_limits<double>::infinity());
     std::vector<float> rows, chosen;
     for (int round = 0; round < rounds; ++round) {
-      for (std::size_t i = 0; i < sizes.size() && (round == 0 || sizes[i] <= small); ++i) {
+      for (std::size_t i = 0; i < sizes.size() && (round == 0 || sizes[i] <= brief); ++i) {
         const std::vector<TokenId> tokens(sizes[i], text.back());
         std::vector<std::uint64_t> ancestors;  // a chain
         for (std::size_t n = 0; n < sizes[i]; ++n) {
