@@ -37,7 +37,7 @@ def main():
     target, tokenizer = Target(file), load_tokenizer(file)
     rows = list(calls(options.shared, target, tokenizer, options.limit))
     _, held_out = training.read_prompts(options.shared, target, tokenizer)
-    for domain in training.DOMAINS[1:]:
+    for domain in ("dialogue", "code", "math", "prose"):
         rows += [{"domain": domain, "tokens": tokens} for tokens in held_out[domain][: options.limit]]
     options.out.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     print(f"{len(rows)} prompts in {options.out}")

@@ -7,6 +7,7 @@ source cmake/install_packages.sh
 usage() {
   cat << 'END'
 bash benchmarks/fr_spec/run.sh [--limit N] [--timed N] [ARGUMENT...]
+bash benchmarks/fr_spec/run.sh --equality TOKENS [ARGUMENT...]
 
 Fetches SmolLM2, builds, writes the prompts as tokens, measures the drafts of examples/data/smollm2_draft, and writes
 benchmarks/results/fr_spec_smollm2.json and two charts. DATA is $TOOLDECODE_SHARED_DATA, or ../shared/data; PYTHON is
@@ -14,18 +15,24 @@ $TOOLDECODE_PYTHON, or one in build/fr_spec with what examples/train_draft/requi
 
   --limit N   prompts of each of six domains (default 6): a minute or two each
   --timed N   of these, so many are decoded by every way; the others are decoded plainly, and their answers replayed (3)
+  --equality TOKENS
+              instead of all that, compares so many tokens of a batch with drafts and of one without: 100000 take half an
+              hour; writes benchmarks/results/fr_spec_equality.json
 
-Other arguments are benchmark_fr_spec's, such as --minutes N, after which no further prompt is begun.
+Other arguments are those of benchmark_fr_spec, such as --minutes N, after which no further prompt is begun, or of
+benchmark_draft_equality.
 END
 }
 
 limit=6
 timed=3
+equality=0
 more=()
 while [ $# -gt 0 ]; do
   case $1 in
     --limit) limit=$2; shift 2 ;;
     --timed) timed=$2; shift 2 ;;
+    --equality) equality=$2; shift 2 ;;
     --help | -h) usage; exit ;;
     *) more+=("$1"); shift ;;
   esac
@@ -40,18 +47,31 @@ install_packages g++ cmake make ninja-build pkg-config libeigen3-dev nlohmann-js
 model=$made/SmolLM2-135M-Instruct.Q4_1.gguf
 ln -sf "$(bash examples/models.sh smollm2)" "$model"  # results name no folder of this machine
 configure release
+program=benchmark_fr_spec
+prompts=$made/prompts.jsonl
+of_each_domain=40
+if [ "$equality" != 0 ]; then
+  program=benchmark_draft_equality
+  prompts=$made/prompts_equality.jsonl
+  of_each_domain=100
+fi
 say "building"
-cmake --build build/release --target benchmark_fr_spec -j "$(nproc)" > "$made/build.log"
-if [ ! -e "$made/prompts.jsonl" ]; then
+cmake --build build/release --target $program -j "$(nproc)" > "$made/build.log"
+if [ ! -e "$prompts" ]; then
   python=${TOOLDECODE_PYTHON:-$made/venv/bin/python}
   if [ ! -x "$python" ]; then
     say "installing what writes the prompts"
     python3 -m venv "$made/venv"
     "$python" -m pip install --quiet -r examples/train_draft/requirements.txt
   fi
-  "$python" benchmarks/fr_spec/prompts.py --shared "$data" --limit 40 --out "$made/prompts.jsonl"
+  "$python" benchmarks/fr_spec/prompts.py --shared "$data" --limit $of_each_domain --out "$prompts"
 fi
 say "measuring"
-build/release/benchmarks/benchmark_fr_spec --model "$model" --eagle examples/data/smollm2_draft/eagle.safetensors \
-  --medusa examples/data/smollm2_draft/medusa.safetensors --prompts "$made/prompts.jsonl" --corpus "$data/corpus" \
-  --limit "$limit" --timed "$timed" --json $results/fr_spec_smollm2.json --plots $results "${more[@]}"
+measure=(build/release/benchmarks/$program --model "$model" --eagle examples/data/smollm2_draft/eagle.safetensors
+  --prompts "$prompts" --corpus "$data/corpus")
+if [ "$equality" != 0 ]; then
+  "${measure[@]}" --tokens "$equality" --json $results/fr_spec_equality.json "${more[@]}"
+else
+  "${measure[@]}" --medusa examples/data/smollm2_draft/medusa.safetensors --limit "$limit" --timed "$timed" \
+    --json $results/fr_spec_smollm2.json --plots $results "${more[@]}"
+fi

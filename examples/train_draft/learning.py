@@ -227,4 +227,4 @@ def evaluate(target: Target, guess, depth: int, limit: int):
     print(f"| domain | tokens | passes | tokens of a pass, chain of {depth} |\n| --- | ---: | ---: | ---: |")
     for file in sorted(states_folder("held_out").glob("*.safetensors")):
         said, passes = measure(target, guess, depth, read(file)[:limit])
-        print(f"| {file.stem[5:]} | {said} | {passes} | {said / passes:.2f} |", flush=True)
+        print(f"| {file.stem[:-4]} | {said} | {passes} | {said / passes:.2f} |", flush=True)

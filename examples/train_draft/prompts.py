@@ -1,5 +1,5 @@
-"""The prompts that a draft layer is trained on, and those that are held out: calls of tools, dialogue, code,
-mathematics and prose.
+"""The prompts that a draft layer is trained on, and those that are held out: calls of tools, of one tool that is there
+alone, dialogue, code, mathematics and prose.
 
     python examples/train_draft/prompts.py --shared DATA
 
@@ -18,9 +18,9 @@ from pathlib import Path
 from target import ROOT, Target, cached_gguf, load_tokenizer
 from prompt import answer_text, signature  # of examples/tiny_model
 
-DOMAINS = ("tools", "dialogue", "code", "math", "prose")
+DOMAINS = ("tools", "lone tools", "dialogue", "code", "math", "prose")
 HELD_OUT_OF_256 = 20
-LONGEST = {"tools": 520, "dialogue": 200, "code": 220, "math": 200, "prose": 220}
+LONGEST = {"tools": 520, "lone tools": 520, "dialogue": 200, "code": 220, "math": 200, "prose": 220}
 
 EXAMPLE = [{"name": "function_name", "arguments": {"parameter_name": "value"}}]
 CALLS_ALONE = f"Answer with function calls alone. A call is written like this:\n{answer_text(EXAMPLE, 'python')}"
@@ -87,12 +87,27 @@ def functions_of(row: dict) -> list[dict]:
     return [{**api, "parameters": api["json_schema"]} for api in row["apis"]]
 
 
-def calls(shared: Path, _: random.Random):
+def rows_of_calls(shared: Path):
+    """What is asked, the documents of what may be called, and whatever else a row says."""
     measured = {question_of(row) for row in read_lines(shared / MEASURED)}
     for name in CALLS:
         for row in read_lines(shared / name):
             if (question := question_of(row)) not in measured:
-                yield question, call_turns(functions_of(row), question)
+                rest = {key: value for key, value in row.items() if key not in ("functions", "apis")}
+                yield question, functions_of(row), json.dumps(rest)
+
+
+def calls(shared: Path, _: random.Random):
+    for question, functions, _ in rows_of_calls(shared):
+        yield question, call_turns(functions, question)
+
+
+def lone_calls(shared: Path, _: random.Random):
+    """Two of several functions, each as if there were no other; those that the row's answer names before others."""
+    for question, functions, rest in rows_of_calls(shared):
+        if len(functions) > 1:
+            for function in sorted(functions, key=lambda function: function["name"] not in rest)[:2]:
+                yield question, call_turns([function], question)
 
 
 def dialogues(shared: Path, rng: random.Random):
@@ -161,7 +176,7 @@ def is_held_out(text: str) -> bool:
 def read_prompts(shared: Path, target: Target, tokenizer, most: int = 3000) -> tuple[dict, dict]:
     """The prompts of each domain as tokens, in an order drawn once: those of training, and those held out."""
     parts = {}, {}
-    for domain, read in zip(DOMAINS, (calls, dialogues, code, mathematics, prose)):
+    for domain, read in zip(DOMAINS, (calls, lone_calls, dialogues, code, mathematics, prose)):
         rows = list(read(shared, random.Random(f"{domain} texts")))
         random.Random(f"{domain} order").shuffle(rows)
         encoded = tokenizer.encode_batch([target.chat(turns) for _, turns in rows[:most]], add_special_tokens=False)

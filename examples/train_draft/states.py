@@ -8,7 +8,7 @@ is there is not made again, so that this can be stopped and run again."""
 import argparse
 import time
 from dataclasses import dataclass
-from itertools import count
+from itertools import cycle
 from pathlib import Path
 
 import torch
@@ -19,8 +19,8 @@ from target import Cache, Target, cache_folder, cached_gguf, load_tokenizer
 
 HELD_OUT = 20  # prompts of each domain
 PROMPTS = 48  # of a batch
-ORDER = ("tools", "dialogue", "tools", "code", "tools", "math", "tools", "prose")
-MOST_TOKENS = {"tools": 72, "dialogue": 112, "code": 112, "math": 112, "prose": 112}
+ORDER = ("tools", "dialogue", "lone tools", "code", "tools", "math", "lone tools", "prose")
+MOST_TOKENS = {"tools": 72, "lone tools": 72, "dialogue": 112, "code": 112, "math": 112, "prose": 112}
 ENDS = (0, 2)  # <|endoftext|>, <|im_end|>
 TOP = 4
 KEPT_OF_ROWS = 0.75  # alive, or the others are dropped from the cache
@@ -146,18 +146,19 @@ def read(file: Path) -> list[Text]:
 
 
 def batches(prompts: dict[str, list]):
-    """Batches without end but for the prompts', whose lengths are alike."""
+    """A domain, the number of its batch, and the batch, of prompts whose lengths are alike."""
     ready = {}
     for domain, rows in prompts.items():
         ready[domain] = []
         for start in range(0, len(rows), 4 * PROMPTS):
             some = sorted(rows[start : start + 4 * PROMPTS], key=len)
             ready[domain] += [some[at : at + PROMPTS] for at in range(0, len(some), PROMPTS)]
-    for turn in count():
-        domain = ORDER[turn % len(ORDER)]
-        if ready[domain]:
-            yield domain, ready[domain].pop(0)
-        elif not any(ready.values()):
+    made = dict.fromkeys(ready, 0)
+    for domain in cycle(ORDER):
+        if made[domain] < len(ready[domain]):
+            yield domain, made[domain], ready[domain][made[domain]]
+            made[domain] += 1
+        elif all(made[other] == len(ready[other]) for other in ready):
             return
 
 
@@ -169,8 +170,8 @@ def make(target: Target, folder: Path, todo, temperatures: list[float], until: f
     """Makes what is not there yet."""
     folder.mkdir(parents=True, exist_ok=True)
     begin, made = time.monotonic(), 0
-    for index, (domain, prompts) in enumerate(todo):
-        file = folder / f"{index:04}-{domain}.safetensors"
+    for domain, index, prompts in todo:
+        file = folder / f"{domain.replace(' ', '_')}-{index:03}.safetensors"
         if file.exists():
             continue
         if time.monotonic() > until:
@@ -183,7 +184,7 @@ def make(target: Target, folder: Path, todo, temperatures: list[float], until: f
         read_ = sum(int((text.kinds == PROMPT).sum()) for text in texts)
         seconds = time.monotonic() - begin
         print(
-            f"{seconds / 60:6.2f} min  {file.stem:14}  {said} tokens of {len(texts)} answers, {read_} of prompts  "
+            f"{seconds / 60:6.2f} min  {file.stem:15}  {said} tokens of {len(texts)} answers, {read_} of prompts  "
             f"{made / seconds:.0f} tokens/s",
             flush=True,
         )
@@ -202,7 +203,7 @@ def main():
     file = cached_gguf()
     target = Target(file)
     training, held_out = read_prompts(options.shared, target, load_tokenizer(file))
-    measured = [(domain, sorted(held_out[domain][:HELD_OUT], key=len)) for domain in DOMAINS]
+    measured = [(domain, 0, sorted(held_out[domain][:HELD_OUT], key=len)) for domain in DOMAINS]
     make(target, states_folder("held_out"), measured, [0.0], until)
     if options.bfloat16:
         target = Target(file, torch.bfloat16)
