@@ -487,8 +487,20 @@ def fr_spec_sentences() -> list[str]:
         f"`SizedDrafter` lets EAGLE draft {min(drafted):.1f} to {max(drafted):.1f} tokens a round",
         f"The target's head takes {target:.1f} of a round's {longest:.1f} ms, so that one that cost nothing would give "
         f"{longest / (longest - target):.2f} for the same drafts; in 8 bits it takes {head:.1f} of {whole:.1f}",
-        f"None of {found['tokens_compared']:,.0f} tokens differs from plain decoding's, plain's own included, where 100,000 were "
-        f"aimed at; of the replayed answers' tokens {found['near_ties']} were chosen by less than 0.001 of a logit",
+        f"None of {found['tokens_compared']:,.0f} timed tokens differs from plain decoding's, plain's own included; of the "
+        f"replayed answers' tokens {found['near_ties']} were chosen by less than 0.001 of a logit",
+    ]
+
+
+def equality_sentences() -> list[str]:
+    found = results("fr_spec_equality")
+    compared, plain, drafted = found["all"], found["plain"], found["drafted"]
+    assert compared["different"] == 0, "a batch with drafts writes other answers"
+    assert found["temperature"] == 0
+    return [
+        f"In batches of {found['batch']}, {compared['tokens']:,} tokens of {compared['answers']} answers, each of at most "
+        f"{found['max_tokens']}, were written without drafts in {plain['passes']:,} passes and with them in "
+        f"{drafted['passes']:,}: {compared['near_ties']} answers part at a near-tie and {compared['different']} elsewhere",
     ]
 
 
@@ -618,7 +630,7 @@ def main() -> int:
         wrong += 1
         print("README.md is longer than 250 lines")
     flat = " ".join(texts["benchmarks/README.md"].split())
-    for make in (eval_sentences, calling_sentences, draft_sentences, fr_spec_sentences, head_sentences,
+    for make in (eval_sentences, calling_sentences, draft_sentences, fr_spec_sentences, equality_sentences, head_sentences,
                  latency_sentences, guessed_sentences, constraint_sentences,
                  llama_cpp_sentences):
         for sentence in make():

@@ -16,8 +16,8 @@ $TOOLDECODE_PYTHON, or one in build/fr_spec with what examples/train_draft/requi
   --limit N   prompts of each of six domains (default 6): a minute or two each
   --timed N   of these, so many are decoded by every way; the others are decoded plainly, and their answers replayed (3)
   --equality TOKENS
-              instead of all that, compares so many tokens of a batch with drafts and of one without: 100000 take half an
-              hour; writes benchmarks/results/fr_spec_equality.json
+              instead of all that, compares so many tokens of a batch with drafts and of one without, or as many as 600
+              prompts give (forty minutes); writes benchmarks/results/fr_spec_equality.json
 
 Other arguments are those of benchmark_fr_spec, such as --minutes N, after which no further prompt is begun, or of
 benchmark_draft_equality.
