@@ -135,7 +135,7 @@ class Bench {
       const td::FrequencyRanks& ranks = ranked(prompt.domain).ranks;
       target_head_.emplace(target_.lm_head(), ranks.first(ranks.size()));
     }
-    if (!head_costs_) head_costs_ = td::draft::HeadCosts::measure(head, options_.width);
+    if (!head_costs_) head_costs_ = td::draft::HeadCosts::measure(head, options_.tree.width);
     auto& rows = coverage_[prompt.domain];
     if (!rows) rows = std::make_shared<td::draft::CoverageEstimate>(*head_costs_);
     if (is_timed) {
@@ -161,7 +161,7 @@ class Bench {
                target_.hidden_size(), run);
       };
       if (way.drafts()) {
-        with_drafter(way, prompt, run, follow);
+        with_drafter(way, paper_tree, prompt, run, follow);
       } else {
         follow(NoDrafter{});
       }
@@ -200,7 +200,7 @@ class Bench {
       // As large as pays, learnt from prompt to prompt.
       auto& learnt = learnt_[way.name + prompt.domain];
       if (!learnt) learnt = std::make_shared<td::draft::AcceptanceEstimate>();
-      with_drafter(way, prompt, run, [&](const auto& drafter) {
+      with_drafter(way, options_.tree, prompt, run, [&](const auto& drafter) {
         decode(td::SizedDrafter{drafter, costs_, learnt});
       });
     }
@@ -218,9 +218,10 @@ class Bench {
 
   // Calls `use(drafter)` with the way's drafter, whose layer and head count their time in the run.
   template <class Use>
-  void with_drafter(const Way& way, const Prompt& prompt, Run& run, const Use& use) {
-    const td::DrafterGroupOptions group{.budget          = options_.budget,
-                                        .min_probability = options_.min_probability};
+  void with_drafter(const Way& way, const TreeShape& tree, const Prompt& prompt, Run& run,
+                    const Use& use) {
+    const td::DrafterGroupOptions group{.budget          = tree.budget,
+                                        .min_probability = tree.min_probability};
     if (way.layer == Layer::none) return use(td::DrafterGroup{group, lookup_, forced_});
     const auto context = way.with_context ? std::optional(tokenizer_.vocabulary()) : std::nullopt;
     const Head& whole  = ranked(prompt.domain).head;
@@ -229,16 +230,16 @@ class Bench {
       return use(td::MedusaDrafter{*medusa_,
                                    head,
                                    {.choices         = {6, 4, 3, 2},
-                                    .width           = options_.width,
-                                    .budget          = options_.budget,
-                                    .min_probability = options_.min_probability,
+                                    .width           = tree.width,
+                                    .budget          = tree.budget,
+                                    .min_probability = tree.min_probability,
                                     .context         = context}});
     }
     const TimedDraft layer{eagle_, run.layer, run.reading};
-    const td::EagleOptions settings{.depth           = options_.depth,
-                                    .width           = options_.width,
-                                    .budget          = options_.budget,
-                                    .min_probability = options_.min_probability,
+    const td::EagleOptions settings{.depth           = tree.depth,
+                                    .width           = tree.width,
+                                    .budget          = tree.budget,
+                                    .min_probability = tree.min_probability,
                                     .context         = context};
     if (!way.has_own_head) {
       return use(td::EagleDrafter{layer, TimedHead{*target_head_, run.head}, settings});

@@ -84,10 +84,11 @@ int main(int argc, char** argv) {
   app.add_option("--corpus", options.corpus, "folder of <domain>.txt.gz that rank tokens")
       ->required();
   app.add_option("--rows", options.rows, "rows of the draft's head, 0 for all")->delimiter(',');
-  app.add_option("--depth", options.depth, "levels of a tree")->capture_default_str();
-  app.add_option("--width", options.width, "nodes that a level grows from")->capture_default_str();
-  app.add_option("--budget", options.budget, "draft tokens of a tree")->capture_default_str();
-  app.add_option("--min-probability", options.min_probability, "of a path that is verified")
+  app.add_option("--depth", options.tree.depth, "levels of a timed tree")->capture_default_str();
+  app.add_option("--width", options.tree.width, "nodes that a level grows from")
+      ->capture_default_str();
+  app.add_option("--budget", options.tree.budget, "draft tokens of a tree")->capture_default_str();
+  app.add_option("--min-probability", options.tree.min_probability, "of a path that is verified")
       ->capture_default_str();
   app.add_option("--temperature", options.temperature, "of the target")->capture_default_str();
   app.add_option("--max-tokens", options.max_tokens, "of an answer")->capture_default_str();

@@ -276,6 +276,13 @@ Json report_products() {
   return rows;
 }
 
+Json tree_of(const TreeShape& tree) {
+  return {{"depth", tree.depth},
+          {"width", tree.width},
+          {"budget", tree.budget},
+          {"min_probability", tree.min_probability}};
+}
+
 }  // namespace
 
 Json report(const Options& options, Bench& bench, const Domains& domains) {
@@ -295,15 +302,15 @@ Json report(const Options& options, Bench& bench, const Domains& domains) {
   }
   std::cout << '\n';
   const std::size_t vocabulary = bench.vocabulary_size();
-  Json found{
-      {"target", "LlamaModel, F32 arithmetic"},
-      {"vocabulary_size", vocabulary},
-      {"draft_head", "int8"},
-      {"tree", {{"depth", options.depth}, {"width", options.width}, {"budget", options.budget}}},
-      {"max_tokens", options.max_tokens},
-      {"temperature", options.temperature},
-      {"ranks", "of the corpus without the prompt's domain"},
-      {"ms_of_a_pass", std::move(passes)}};
+  Json found{{"target", "LlamaModel, F32 arithmetic"},
+             {"vocabulary_size", vocabulary},
+             {"draft_head", "int8"},
+             {"replayed_tree", tree_of(paper_tree)},
+             {"timed_tree", tree_of(options.tree)},
+             {"max_tokens", options.max_tokens},
+             {"temperature", options.temperature},
+             {"ranks", "of the corpus without the prompt's domain"},
+             {"ms_of_a_pass", std::move(passes)}};
   found["acceptance"] = report_acceptance(replayed, bench.replayed(), vocabulary);
   double tokens       = 0;
   std::size_t differ  = 0;

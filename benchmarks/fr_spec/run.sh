@@ -53,7 +53,7 @@ of_each_domain=40
 if [ "$equality" != 0 ]; then
   program=benchmark_draft_equality
   prompts=$made/prompts_equality.jsonl
-  of_each_domain=100
+  of_each_domain=140
 fi
 say "building"
 cmake --build build/release --target $program -j "$(nproc)" > "$made/build.log"

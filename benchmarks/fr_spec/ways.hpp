@@ -13,13 +13,20 @@ namespace fr_spec {
 
 using Json = nlohmann::ordered_json;
 
+struct TreeShape {
+  std::size_t depth, width, budget;
+  double min_probability;
+};
+// EAGLE-2's, as the paper has it (section 4.1).
+inline constexpr TreeShape paper_tree{.depth = 6, .width = 10, .budget = 60, .min_probability = 0};
+
 struct Options {
   std::string model, eagle, medusa, prompts, corpus, json, plots;
-  // A tree of answers that are known already may be as large as the paper's; one that is paid for is
-  // as large as pays, within these.
-  std::size_t depth = 6, width = 6, budget = 30;
+  // Answers that are known already are followed by the paper's trees; those that are paid for are as
+  // large as pays, within this.
+  TreeShape tree{.depth = 6, .width = 6, .budget = 30, .min_probability = 0.01};
   std::size_t limit = 0, timed = 4, max_tokens = 64;
-  double min_probability = 0.01, temperature = 0, minutes = 0;
+  double temperature = 0, minutes = 0;
   std::vector<std::size_t> rows{0, 32'768, 16'384, 12'288, 8'192, 4'096};
 };
 

@@ -16,10 +16,12 @@ OUT = ROOT / "examples/data/smollm2_draft"
 QUESTIONS = ("What is the capital of France?", "Add 128 and 37.5 – quickly, it's for naïve users.\n\tThanks!")
 
 
-def load_eagle(target: Target, folder: Path) -> Eagle:
-    """The exported layer, upcast to float32."""
+def load_eagle(target: Target, folder: Path, scale: float = 1.0) -> Eagle:
+    """The exported layer, upcast to float32, for embeddings at a scale."""
     tensors = load_file(folder / "eagle.safetensors")
-    eagle = Eagle(replace(target.shape, intermediate=len(tensors["layers.0.mlp.gate_proj.weight"])))
+    eagle = Eagle(replace(target.shape, intermediate=len(tensors["layers.0.mlp.gate_proj.weight"])), scale)
+    tensors["fc.weight"] = tensors["fc.weight"].float()
+    tensors["fc.weight"][:, : target.shape.hidden] /= scale
     eagle.load_state_dict(tensors)
     return eagle.eval()
 

@@ -145,8 +145,9 @@ def read(file: Path) -> list[Text]:
     ]
 
 
-def batches(prompts: dict[str, list]):
-    """A domain, the number of its batch, and the batch, of prompts whose lengths are alike."""
+def batches(prompts: dict[str, list], order: list[str]):
+    """A domain, the number of its batch, and the batch, of prompts whose lengths are alike; domains come in an order,
+    over and over."""
     ready = {}
     for domain, rows in prompts.items():
         ready[domain] = []
@@ -154,11 +155,11 @@ def batches(prompts: dict[str, list]):
             some = sorted(rows[start : start + 4 * PROMPTS], key=len)
             ready[domain] += [some[at : at + PROMPTS] for at in range(0, len(some), PROMPTS)]
     made = dict.fromkeys(ready, 0)
-    for domain in cycle(ORDER):
+    for domain in cycle(order):
         if made[domain] < len(ready[domain]):
             yield domain, made[domain], ready[domain][made[domain]]
             made[domain] += 1
-        elif all(made[other] == len(ready[other]) for other in ready):
+        elif all(made[other] == len(ready[other]) for other in order):
             return
 
 
@@ -196,6 +197,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=45, help="wall-clock budget (default 45)")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (default: PyTorch's choice)")
     parser.add_argument("--bfloat16", action="store_true", help="for a processor with such products (AMX)")
+    parser.add_argument("--domains", nargs="+", choices=DOMAINS, default=ORDER, metavar="DOMAIN", help="their order, over and over")
     options = parser.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -207,7 +209,7 @@ def main():
     make(target, states_folder("held_out"), measured, [0.0], until)
     if options.bfloat16:
         target = Target(file, torch.bfloat16)
-    make(target, states_folder("training"), batches(training), [0.0, 1.0], until)
+    make(target, states_folder("training"), batches(training, options.domains), [0.0, 1.0], until)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,11 @@
     python examples/train_draft/train_eagle.py --minutes 40 --threads 1
     python examples/train_draft/train_eagle.py --evaluate
 
-It begins with the best linear guess of the next state. A checkpoint lies in the cache folder, and --resume goes on
-from it."""
+It begins with the best linear guess of the next state, or with the layer of a folder. A checkpoint lies in the cache
+folder, and --resume goes on from it."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -43,12 +44,15 @@ def train(target: Target, options):
     torch.manual_seed(options.seed)
     texts = Texts(options.seed)
     texts.refresh()
-    eagle = Eagle(replace(target.shape, intermediate=options.width), EMBEDDING_SCALE)
+    if options.begin_with:
+        eagle = load_eagle(target, options.begin_with, EMBEDDING_SCALE).train()
+    else:
+        eagle = Eagle(replace(target.shape, intermediate=options.width), EMBEDDING_SCALE)
     training = Training(eagle, options.minutes, options.rate, precision(options))
     checkpoint = cache_folder() / "draft" / "eagle.pt"
     if options.resume:
         training.load(checkpoint)
-    else:
+    elif not options.begin_with:
         weights, bias = linear_guess(target, texts.texts)
         with torch.no_grad():
             eagle.fc.weight.copy_(weights)
@@ -73,6 +77,7 @@ def train(target: Target, options):
 def main():
     parser = arguments(__doc__, 40)
     parser.add_argument("--width", type=int, default=WIDTH, help=f"feed-forward width (default {WIDTH})")
+    parser.add_argument("--begin-with", type=Path, help="a folder whose layer is trained further, on a new clock")
     options = parser.parse_args()
     target = begin(options)
     if not options.evaluate:
