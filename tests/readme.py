@@ -169,6 +169,25 @@ def fr_spec_speed() -> str:
         ["the paper, of plain", "Llama-3-8B", "Llama-3.2-1B", "Llama-3-8B by Medusa"], paper)
 
 
+def fr_spec_sampled() -> str:
+    """Table 3."""
+    found = results("fr_spec_sampled")
+    assert found["temperature"] == 1 and found["answers_that_differ"] == 0
+    length = {one["way"]: one for one in found["acceptance"]}
+    lengths = {"plain": "none", "EAGLE, the target's head": "EAGLE, K = V", "EAGLE, K chosen": None}
+    rows = []
+    for one in found["speed"]:
+        way = lengths.get(one["way"], one["way"])
+        target = f"{one['to_target_head']:.2f} ({span(one['to_target_head_ci95'])})" if "to_target_head" in one else ""
+        rows.append([one["way"], f"{length[way]['mean']:.2f} ({span(length[way]['ci95'])})" if way else "",
+                     *(f"{domain['tokens_per_second']:.1f} ({domain['to_plain']:.2f})" for domain in one["domains"]),
+                     f"{one['to_plain']:.2f} ({span(one['to_plain_ci95'])})", target])
+    names = [domain["domain"] for domain in found["speed"][0]["domains"]]
+    return table(["tokens/s (of plain)", "tokens of a pass, the paper's tree", *names, "mean of plain (95 %)",
+                  "of the target's head (95 %)"], rows) + "\n\n" + table(
+        ["the paper, Llama-3-8B", "of plain", "of EAGLE-2"], [["EAGLE-2", "1.95", "1.00"], ["FR-Spec, 32k", "2.20", "1.13"]])
+
+
 def fr_spec_rounds() -> str:
     """Figures 1 and 6."""
     found = results("fr_spec_smollm2")["rounds"]
@@ -330,7 +349,8 @@ def engines_table() -> str:
                  rows, left=3)
 
 
-TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_speed, "fr_spec_rounds": fr_spec_rounds,
+TABLES = {"fr_spec_acceptance": fr_spec_acceptance, "fr_spec_speed": fr_spec_speed, "fr_spec_sampled": fr_spec_sampled,
+          "fr_spec_rounds": fr_spec_rounds,
           "fr_spec_coverage": fr_spec_coverage, "compile_time": compile_time_table, "engines": engines_table,
           "eval_heldout": lambda: eval_table("eval_heldout"), "eval_many": lambda: eval_table("eval_many"),
           "drafts": drafts_table, "sizes": sizes_table, "held_out": held_out_table, "latency": latency_table,

@@ -7,6 +7,7 @@ source cmake/install_packages.sh
 usage() {
   cat << 'END'
 bash benchmarks/fr_spec/run.sh [--limit N] [--timed N] [ARGUMENT...]
+bash benchmarks/fr_spec/run.sh --sampled [--limit N] [--timed N] [ARGUMENT...]
 bash benchmarks/fr_spec/run.sh --equality TOKENS [ARGUMENT...]
 
 Fetches SmolLM2, builds, writes the prompts as tokens, measures the drafts of examples/data/smollm2_draft, and writes
@@ -15,6 +16,7 @@ $TOOLDECODE_PYTHON, or one in build/fr_spec with what examples/train_draft/requi
 
   --limit N   prompts of each of six domains (default 6): a minute or two each
   --timed N   of these, so many are decoded by every way; the others are decoded plainly, and their answers replayed (3)
+  --sampled   at temperature 1, by EAGLE's drafts and few K; writes benchmarks/results/fr_spec_sampled.json, no chart
   --equality TOKENS
               instead of all that, compares so many tokens of a batch with drafts and of one without, or as many as 600
               prompts give (forty minutes); writes benchmarks/results/fr_spec_equality.json
@@ -27,11 +29,13 @@ END
 limit=6
 timed=3
 equality=0
+sampled=no
 more=()
 while [ $# -gt 0 ]; do
   case $1 in
     --limit) limit=$2; shift 2 ;;
     --timed) timed=$2; shift 2 ;;
+    --sampled) sampled=yes; shift ;;
     --equality) equality=$2; shift 2 ;;
     --help | -h) usage; exit ;;
     *) more+=("$1"); shift ;;
@@ -71,6 +75,9 @@ measure=(build/release/benchmarks/$program --model "$model" --eagle examples/dat
   --prompts "$prompts" --corpus "$data/corpus")
 if [ "$equality" != 0 ]; then
   "${measure[@]}" --tokens "$equality" --json $results/fr_spec_equality.json "${more[@]}"
+elif [ $sampled = yes ]; then
+  "${measure[@]}" --temperature 1 --rows 0,16384,12288,8192 --limit "$limit" --timed "$timed" \
+    --json $results/fr_spec_sampled.json "${more[@]}"
 else
   "${measure[@]}" --medusa examples/data/smollm2_draft/medusa.safetensors --limit "$limit" --timed "$timed" \
     --json $results/fr_spec_smollm2.json --plots $results "${more[@]}"
