@@ -137,35 +137,41 @@ def span(ends: list[float], scale: float = 1, digits: int = 2) -> str:
     return f"{scale * ends[0]:.{digits}f} to {scale * ends[1]:.{digits}f}"
 
 
-def fr_spec_acceptance() -> str:
-    """FR-Spec's tables 1, 6 and 7, and the paper's averages."""
-    found = results("fr_spec_smollm2")
+def acceptance_table(found: dict) -> str:
     rows = []
     for one in found["acceptance"]:
         kept = f"{percent(one['retention'])} ({span(one['retention_ci95'], 100, 1)})" if "retention" in one else ""
         rows.append([one["way"], *(f"{domain['acceptance_length']:.2f}" for domain in one["domains"]),
                      f"{one['mean']:.2f} ({span(one['ci95'])})", kept, f"{one['drafted_per_round']:.1f}"])
     names = [domain["domain"] for domain in found["acceptance"][0]["domains"]]
-    text = table(["tokens of a pass", *names, "mean (95 %)", "retention (95 %)", "drafted a round"], rows)
-    paper = [["Llama-3-8B", "3.89", "97.7 %", "93.3 %", "87.4 %", "80.5 %"],
-             ["Llama-3.2-1B", "2.81", "98.7 %", "95.8 %", "92.6 %", "88.5 %"],
-             ["Qwen-2-7B (64k, 32k, 16k, 8k of 152k)", "3.74", "98.6 %", "95.4 %", "89.7 %", "83.0 %"]]
-    return text + "\n\n" + table(["the paper, SlimPajama's ranks", "K = V", "50 %", "25 %", "12.5 %", "6.25 %"], paper)
+    return table(["tokens of a pass", *names, "mean (95 %)", "retention (95 %)", "drafted a round"], rows)
 
 
-def fr_spec_speed() -> str:
-    """Tables 2, 5 and 8."""
+def speed_table(found: dict) -> str:
     rows = []
-    for one in results("fr_spec_smollm2")["speed"]:
+    for one in found["speed"]:
         whole, target = (f"{one[name]:.2f} ({span(one[name + '_ci95'])})" if name in one else ""
                          for name in ("to_all_rows", "to_target_head"))
         rows.append([one["way"], *(f"{domain['tokens_per_second']:.1f} ({domain['to_plain']:.2f})" for domain in one["domains"]),
                      f"{one['to_plain']:.2f} ({span(one['to_plain_ci95'])})", whole, target])
-    names = [domain["domain"] for domain in results("fr_spec_smollm2")["speed"][0]["domains"]]
+    names = [domain["domain"] for domain in found["speed"][0]["domains"]]
+    return table(["tokens/s (of plain)", *names, "mean of plain (95 %)", "of K = V (95 %)", "of the target's head (95 %)"], rows)
+
+
+def fr_spec_acceptance() -> str:
+    """FR-Spec's tables 1, 6 and 7, and the paper's averages."""
+    paper = [["Llama-3-8B", "3.89", "97.7 %", "93.3 %", "87.4 %", "80.5 %"],
+             ["Llama-3.2-1B", "2.81", "98.7 %", "95.8 %", "92.6 %", "88.5 %"],
+             ["Qwen-2-7B (64k, 32k, 16k, 8k of 152k)", "3.74", "98.6 %", "95.4 %", "89.7 %", "83.0 %"]]
+    return acceptance_table(results("fr_spec_smollm2")) + "\n\n" + table(
+        ["the paper, SlimPajama's ranks", "K = V", "50 %", "25 %", "12.5 %", "6.25 %"], paper)
+
+
+def fr_spec_speed() -> str:
+    """Tables 2, 5 and 8."""
     paper = [["EAGLE-2, K = V", "2.03", "1.28", "1.63"], ["the best K", "2.27 (32k)", "1.59 (16k)", "1.76 (32k)"],
              ["to K = V", "1.12", "1.24", "1.08"]]
-    return table(["tokens/s (of plain)", *names, "mean of plain (95 %)", "of K = V (95 %)",
-                  "of the target's head (95 %)"], rows) + "\n\n" + table(
+    return speed_table(results("fr_spec_smollm2")) + "\n\n" + table(
         ["the paper, of plain", "Llama-3-8B", "Llama-3.2-1B", "Llama-3-8B by Medusa"], paper)
 
 
@@ -173,19 +179,9 @@ def fr_spec_sampled() -> str:
     """Table 3."""
     found = results("fr_spec_sampled")
     assert found["temperature"] == 1 and found["answers_that_differ"] == 0
-    length = {one["way"]: one for one in found["acceptance"]}
-    lengths = {"plain": "none", "EAGLE, the target's head": "EAGLE, K = V", "EAGLE, K chosen": None}
-    rows = []
-    for one in found["speed"]:
-        way = lengths.get(one["way"], one["way"])
-        target = f"{one['to_target_head']:.2f} ({span(one['to_target_head_ci95'])})" if "to_target_head" in one else ""
-        rows.append([one["way"], f"{length[way]['mean']:.2f} ({span(length[way]['ci95'])})" if way else "",
-                     *(f"{domain['tokens_per_second']:.1f} ({domain['to_plain']:.2f})" for domain in one["domains"]),
-                     f"{one['to_plain']:.2f} ({span(one['to_plain_ci95'])})", target])
-    names = [domain["domain"] for domain in found["speed"][0]["domains"]]
-    return table(["tokens/s (of plain)", "tokens of a pass, the paper's tree", *names, "mean of plain (95 %)",
-                  "of the target's head (95 %)"], rows) + "\n\n" + table(
-        ["the paper, Llama-3-8B", "of plain", "of EAGLE-2"], [["EAGLE-2", "1.95", "1.00"], ["FR-Spec, 32k", "2.20", "1.13"]])
+    paper = [["EAGLE-2, K = V", "1.95", "1.00"], ["K = 32k", "2.20", "1.13"]]
+    return "\n\n".join([acceptance_table(found), speed_table(found),
+                        table(["the paper, Llama-3-8B", "of plain", "of K = V"], paper)])
 
 
 def fr_spec_rounds() -> str:
