@@ -19,7 +19,7 @@ $TOOLDECODE_PYTHON, or one in build/fr_spec with what examples/train_draft/requi
   --sampled   at temperature 1, by EAGLE's drafts and few K; writes benchmarks/results/fr_spec_sampled.json, no chart
   --equality TOKENS
               instead of all that, compares so many tokens of a batch with drafts and of one without, or as many as 600
-              prompts give (forty minutes); writes benchmarks/results/fr_spec_equality.json
+              prompts give (half an hour); writes benchmarks/results/fr_spec_equality.json
 
 Other arguments are those of benchmark_fr_spec, such as --minutes N, after which no further prompt is begun, or of
 benchmark_draft_equality.
