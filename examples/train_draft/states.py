@@ -197,7 +197,9 @@ def main():
     parser.add_argument("--minutes", type=float, default=45, help="wall-clock budget (default 45)")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads (default: PyTorch's choice)")
     parser.add_argument("--bfloat16", action="store_true", help="for a processor with such products (AMX)")
-    parser.add_argument("--domains", nargs="+", choices=DOMAINS, default=ORDER, metavar="DOMAIN", help="their order, over and over")
+    parser.add_argument(
+        "--domains", nargs="+", choices=DOMAINS, default=ORDER, metavar="DOMAIN", help="in which order, over and over"
+    )
     options = parser.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
