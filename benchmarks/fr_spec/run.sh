@@ -18,7 +18,7 @@ $TOOLDECODE_PYTHON, or one in build/fr_spec with what examples/train_draft/requi
   --timed N   of these, so many are decoded by every way; the others are decoded plainly, and their answers replayed (3)
   --sampled   at temperature 1, by EAGLE's drafts and few K; writes benchmarks/results/fr_spec_sampled.json, no chart
   --equality TOKENS
-              instead of all that, compares so many tokens of a batch with drafts and of one without, or as many as 600
+              instead of all that, compares so many tokens of a batch with drafts and of one without, or as many as 840
               prompts give (half an hour); writes benchmarks/results/fr_spec_equality.json
 
 Other arguments are those of benchmark_fr_spec, such as --minutes N, after which no further prompt is begun, or of

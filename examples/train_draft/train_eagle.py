@@ -48,15 +48,15 @@ def train(target: Target, options):
         eagle = load_eagle(target, options.begin_with, EMBEDDING_SCALE).train()
     else:
         eagle = Eagle(replace(target.shape, intermediate=options.width), EMBEDDING_SCALE)
+        if not options.resume:
+            weights, bias = linear_guess(target, texts.texts)
+            with torch.no_grad():
+                eagle.fc.weight.copy_(weights)
+                eagle.fc.bias.copy_(bias)
     training = Training(eagle, options.minutes, options.rate, precision(options))
     checkpoint = cache_folder() / "draft" / "eagle.pt"
     if options.resume:
         training.load(checkpoint)
-    elif not options.begin_with:
-        weights, bias = linear_guess(target, texts.texts)
-        with torch.no_grad():
-            eagle.fc.weight.copy_(weights)
-            eagle.fc.bias.copy_(bias)
 
     def loss_of(some: list[Text], progress: float):
         depth = FIRST_DEPTH if progress < DEEP_FROM else DEPTH
