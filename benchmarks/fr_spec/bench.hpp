@@ -27,12 +27,15 @@
 #include <tooldecode/draft/eagle_drafter.hpp>
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
+#include <tooldecode/draft/mapped_head.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
 #include <tooldecode/draft/sized_head_drafter.hpp>
 #include <tooldecode/draft/tree_costs.hpp>
+#include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/eagle_model.hpp>
+#include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/model/medusa_model.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
@@ -51,8 +54,9 @@ namespace td = tooldecode;
 
 class Bench {
  public:
-  using Target     = program::PrefilledModel<td::LlamaModel>;
+  using Target     = program::PrefilledModel<td::FeatureModel>;
   using Head       = td::FrequencyRankedHead<td::model::ScaledByte, float>;
+  using OwnHead    = td::MappedHead<td::model::ScaledByte>;
   using TargetHead = td::FrequencyRankedHead<float, float>;
 
   explicit Bench(const Options& options)
@@ -60,11 +64,18 @@ class Bench {
         target_(td::LlamaModel::load(options.model)),
         tokenizer_(td::load_tokenizer(options.model)),
         masks_(tokenizer_.vocabulary()),
-        prefilled_(target_),
+        features_(options.eagle3.empty() ? td::FeatureModel{target_, {}}
+                                         : td::FeatureModel::for_eagle3(target_)),
+        prefilled_(features_),
         eagle_(td::EagleModel::load(target_, options.eagle)),
         lookup_(masks_),
         forced_([this](std::string_view text) { return tokenizer_.encode(text); }),
         costs_(td::TreeCosts::measure(target_, tokenizer_.encode(sample_text))) {
+    if (!options.eagle3.empty()) {
+      const auto checkpoint = td::SafeTensors::load(options.eagle3);
+      eagle3_.emplace(target_, td::Eagle3Weights::read(checkpoint, target_.config()));
+      own_head_ = OwnHead::read(checkpoint, target_.config());
+    }
     if (!options.medusa.empty())
       medusa_ = td::MedusaModel::load(options.medusa, target_.hidden_size());
     for (const char* part : parts) {
@@ -80,6 +91,11 @@ class Bench {
 
   [[nodiscard]] const td::TreeCosts& costs() const { return costs_; }
   [[nodiscard]] std::size_t vocabulary_size() const { return target_.vocabulary_size(); }
+  // Of the head that a way drafts over.
+  [[nodiscard]] std::size_t rows_of(const Way& way) const {
+    if (way.layer == Layer::eagle3) return own_head_->size();
+    return way.k == 0 ? vocabulary_size() : way.k;
+  }
   [[nodiscard]] const std::vector<Way>& replayed() const { return replayed_ways_; }
   [[nodiscard]] const std::vector<Way>& timed() const { return timed_ways_; }
 
@@ -151,14 +167,14 @@ class Bench {
                      options_.max_tokens);
     std::vector<td::TokenId> text = prompt.tokens;
     text.insert(text.end(), plain.tokens.begin(), plain.tokens.end());
-    answer.states.resize(text.size() * target_.hidden_size());
+    answer.states.resize(text.size() * features_.hidden_size());
     auto cache = prefilled_.make_cache();
     prefilled_.forward_hidden(cache, text, answer.states);
     for (const Way& way : replayed_ways_) {
       Run run;
       const auto follow = [&](const auto& drafter) {
         replay(drafter, constraint, std::span<const td::TokenId>(prompt.tokens), answer,
-               target_.hidden_size(), run);
+               features_.hidden_size(), run);
       };
       if (way.drafts()) {
         with_drafter(way, paper_tree, prompt, run, follow);
@@ -235,12 +251,16 @@ class Bench {
                                     .min_probability = tree.min_probability,
                                     .context         = context}});
     }
-    const TimedDraft layer{eagle_, run.layer, run.reading};
     const td::EagleOptions settings{.depth           = tree.depth,
                                     .width           = tree.width,
                                     .budget          = tree.budget,
                                     .min_probability = tree.min_probability,
                                     .context         = context};
+    if (way.layer == Layer::eagle3) {
+      const TimedDraft layer{*eagle3_, run.layer, run.reading};
+      return use(td::EagleDrafter{layer, TimedHead{*own_head_, run.head}, settings});
+    }
+    const TimedDraft layer{eagle_, run.layer, run.reading};
     if (!way.has_own_head) {
       return use(td::EagleDrafter{layer, TimedHead{*target_head_, run.head}, settings});
     }
@@ -252,14 +272,14 @@ class Bench {
 
   template <td::Constraint C>
   std::size_t count_near_ties(const C& constraint, const Answer<C>& answer, std::size_t begin) {
-    const std::size_t width = target_.hidden_size();
+    const std::size_t width = features_.hidden_size();
     td::TokenMask mask(vocabulary_size());
     std::vector<float> row(vocabulary_size());
     std::size_t ties = 0;
     for (std::size_t i = 0; i < answer.tokens.size(); ++i) {
       if (answer.is_forced[i]) continue;
       constraint.fill_mask(answer.constraint[i], mask.words());
-      target_.fill_logits(std::span(answer.states).subspan((begin + i - 1) * width, width), row);
+      features_.fill_logits(std::span(answer.states).subspan((begin + i - 1) * width, width), row);
       float first = -INFINITY, second = -INFINITY;
       for (std::size_t token = 0; token < row.size(); ++token) {
         if (!mask.contains(static_cast<td::TokenId>(token))) continue;
@@ -291,8 +311,11 @@ class Bench {
   td::LlamaModel target_;
   td::Tokenizer tokenizer_;
   td::VocabularyIndex masks_;
+  td::FeatureModel features_;
   Target prefilled_;
   td::EagleModel eagle_;
+  std::optional<td::Eagle3Model> eagle3_;
+  std::optional<OwnHead> own_head_;
   std::optional<td::MedusaModel> medusa_;
   td::PromptLookupDrafter lookup_;
   td::ForcedDrafter forced_;

@@ -79,6 +79,7 @@ int main(int argc, char** argv) {
   CLI::App app{"What a pruned draft head costs and saves, on a real model"};
   app.add_option("--model", options.model, "GGUF file of a Llama model")->required();
   app.add_option("--eagle", options.eagle, "its EAGLE layer, safetensors")->required();
+  app.add_option("--eagle3", options.eagle3, "its EAGLE-3 layer and head, safetensors");
   app.add_option("--medusa", options.medusa, "its Medusa heads, safetensors");
   app.add_option("--prompts", options.prompts, "JSONL: domain, tokens, functions")->required();
   app.add_option("--corpus", options.corpus, "folder of <domain>.txt.gz that rank tokens")

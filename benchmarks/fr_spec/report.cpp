@@ -1,6 +1,7 @@
 #include "report.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
@@ -41,7 +42,7 @@ void print_head(const std::string& title, const std::vector<std::string>& names)
 // Whose figure of all rows, of the draft's head or of the target's, a way's is compared with.
 std::optional<std::size_t> whole_of(const std::vector<Way>& ways, const Way& way,
                                     bool has_own_head = true) {
-  if (way.layer == Layer::none || way.with_text) return std::nullopt;
+  if (way.layer == Layer::none || way.layer == Layer::eagle3 || way.with_text) return std::nullopt;
   for (std::size_t w = 0; w < ways.size(); ++w) {
     const bool is_whole = ways[w].k == 0 && !ways[w].chooses_rows;
     if (ways[w].layer == way.layer && is_whole && ways[w].has_own_head == has_own_head) return w;
@@ -54,21 +55,18 @@ struct Table {
   std::vector<const Runs*> runs;
 };
 
-Json described(const Way& way, std::size_t vocabulary) {
-  return {
-      {"way", way.name},
-      {"layer", way.layer == Layer::none    ? "none"
-                : way.layer == Layer::eagle ? "EAGLE"
-                                            : "Medusa"},
-      {"k", way.chooses_rows || way.layer == Layer::none ? Json()
-                                                         : Json(way.k == 0 ? vocabulary : way.k)},
-      {"head", way.has_own_head ? "8-bit rows" : "the target's"},
-      {"context", way.with_context},
-      {"lookup_and_forced", way.with_text}};
+Json described(const Way& way, const Bench& bench) {
+  constexpr std::array layers{"none", "EAGLE", "EAGLE-3", "Medusa"};
+  return {{"way", way.name},
+          {"layer", layers[static_cast<std::size_t>(way.layer)]},
+          {"k", way.chooses_rows || way.layer == Layer::none ? Json() : Json(bench.rows_of(way))},
+          {"head", way.has_own_head ? "8-bit rows" : "the target's"},
+          {"context", way.with_context},
+          {"lookup_and_forced", way.with_text}};
 }
 
 // Tables 1, 6 and 7.
-Json report_acceptance(const Table& table, const std::vector<Way>& ways, std::size_t vocabulary) {
+Json report_acceptance(const Table& table, const std::vector<Way>& ways, const Bench& bench) {
   std::vector<std::string> head{"tokens of a pass"};
   head.insert(head.end(), table.names.begin(), table.names.end());
   for (const char* name : {"mean", "95 %", "retention", "95 %", "drafted a round"})
@@ -87,7 +85,7 @@ Json report_acceptance(const Table& table, const std::vector<Way>& ways, std::si
       return mean(domains, drawn, length(way));
     };
     const Ends ends = interval(domains, [&](const Drawn& drawn) { return mean_of(w, drawn); });
-    Json row        = described(ways[w], vocabulary);
+    Json row        = described(ways[w], bench);
     std::vector<std::string> line{ways[w].name};
     Sums sums;
     for (std::size_t d = 0; d < domains.size(); ++d) {
@@ -130,7 +128,7 @@ Json report_acceptance(const Table& table, const std::vector<Way>& ways, std::si
 }
 
 // Tables 2, 5 and 8.
-Json report_speed(const Table& table, const std::vector<Way>& ways, std::size_t vocabulary) {
+Json report_speed(const Table& table, const std::vector<Way>& ways, const Bench& bench) {
   std::vector<std::string> head{"tokens/s (of plain)"};
   head.insert(head.end(), table.names.begin(), table.names.end());
   for (const char* name :
@@ -146,7 +144,7 @@ Json report_speed(const Table& table, const std::vector<Way>& ways, std::size_t 
         return sums_of(runs, w, prompts).rate() / sums_of(runs, base, prompts).rate();
       });
     };
-    Json row = described(ways[w], vocabulary);
+    Json row = described(ways[w], bench);
     std::vector<std::string> line{ways[w].name};
     std::size_t differ = 0;
     for (std::size_t d = 0; d < domains.size(); ++d) {
@@ -193,7 +191,7 @@ Json report_speed(const Table& table, const std::vector<Way>& ways, std::size_t 
 }
 
 // Figures 1 and 6.
-Json report_rounds(const Table& table, const std::vector<Way>& ways, std::size_t vocabulary) {
+Json report_rounds(const Table& table, const std::vector<Way>& ways, const Bench& bench) {
   print_head("A round, ms: the same runs", {"drafter", "rounds", "tokens", "drafted", "draft layer",
                                             "draft head", "tree and others", "target", "rest"});
   Json rows = Json::array();
@@ -203,7 +201,7 @@ Json report_rounds(const Table& table, const std::vector<Way>& ways, std::size_t
       for (const auto& prompt : *runs) sums.add(prompt[w]);
     }
     const double milli = 1000 / sums.verifying();
-    Json row           = described(ways[w], vocabulary);
+    Json row           = described(ways[w], bench);
     row["rounds"]      = sums.verifying();
     row["tokens"]      = sums.acceptance();
     row["drafted"]     = sums.drafted / sums.verifying();
@@ -301,9 +299,8 @@ Json report(const Options& options, Bench& bench, const Domains& domains) {
     std::cout << "  " << n << " tokens " << fixed(1000 * bench.costs().pass(n), 1);
   }
   std::cout << '\n';
-  const std::size_t vocabulary = bench.vocabulary_size();
   Json found{{"target", "LlamaModel, F32 arithmetic"},
-             {"vocabulary_size", vocabulary},
+             {"vocabulary_size", bench.vocabulary_size()},
              {"draft_head", "int8"},
              {"replayed_tree", tree_of(paper_tree)},
              {"timed_tree", tree_of(options.tree)},
@@ -311,12 +308,12 @@ Json report(const Options& options, Bench& bench, const Domains& domains) {
              {"temperature", options.temperature},
              {"ranks", "of the corpus without the prompt's domain"},
              {"ms_of_a_pass", std::move(passes)}};
-  found["acceptance"] = report_acceptance(replayed, bench.replayed(), vocabulary);
+  found["acceptance"] = report_acceptance(replayed, bench.replayed(), bench);
   double tokens       = 0;
   std::size_t differ  = 0;
   if (!timed.runs.empty()) {
-    found["speed"]  = report_speed(timed, bench.timed(), vocabulary);
-    found["rounds"] = report_rounds(timed, bench.timed(), vocabulary);
+    found["speed"]  = report_speed(timed, bench.timed(), bench);
+    found["rounds"] = report_rounds(timed, bench.timed(), bench);
     for (const Json& row : found["speed"]) {
       differ += row["answers_that_differ"].get<std::size_t>();
       for (const Json& domain : row["domains"]) tokens += domain["tokens"].get<double>();

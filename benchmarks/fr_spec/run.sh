@@ -79,6 +79,6 @@ elif [ $sampled = yes ]; then
   "${measure[@]}" --temperature 1 --rows 0,16384,12288,8192 --limit "$limit" --timed "$timed" \
     --json $results/fr_spec_sampled.json "${more[@]}"
 else
-  "${measure[@]}" --medusa examples/data/smollm2_draft/medusa.safetensors --limit "$limit" --timed "$timed" \
+  "${measure[@]}" --eagle3 examples/data/smollm2_draft/eagle3.safetensors --medusa examples/data/smollm2_draft/medusa.safetensors --limit "$limit" --timed "$timed" \
     --json $results/fr_spec_smollm2.json --plots $results "${more[@]}"
 fi

@@ -39,6 +39,7 @@ class TimedDraft {
       : model_(&model), seconds_(&seconds), reading_(&reading) {}
 
   [[nodiscard]] std::size_t hidden_size() const { return model_->hidden_size(); }
+  [[nodiscard]] std::size_t state_size() const { return model_->state_size(); }
   [[nodiscard]] Cache make_cache() const { return model_->make_cache(); }
   [[nodiscard]] std::size_t length(const Cache& cache) const { return model_->length(cache); }
   void forward(Cache& cache, std::span<const tooldecode::TokenId> tokens,

@@ -21,7 +21,7 @@ struct TreeShape {
 inline constexpr TreeShape paper_tree{.depth = 6, .width = 10, .budget = 60, .min_probability = 0};
 
 struct Options {
-  std::string model, eagle, medusa, prompts, corpus, json, plots;
+  std::string model, eagle, eagle3, medusa, prompts, corpus, json, plots;
   // Answers that are known already are followed by the paper's trees; those that are paid for are as
   // large as pays, within this.
   TreeShape tree{.depth = 6, .width = 6, .budget = 30, .min_probability = 0.01};
@@ -37,12 +37,12 @@ struct Prompt {
   std::size_t place = 0;  // within its domain
 };
 
-enum class Layer { none, eagle, medusa };
+enum class Layer { none, eagle, eagle3, medusa };
 
 struct Way {
   std::string name;
   Layer layer       = Layer::none;
-  std::size_t k     = 0;      // rows of the draft's head, 0 for all
+  std::size_t k     = 0;      // rows of the draft's head, 0 for all (EAGLE-3: all of its own)
   bool with_context = false;  // and those of the prompt's tokens
   bool with_text    = false;  // lookup and forced text beside the layer
   bool chooses_rows = false;  // K by what pays
@@ -87,6 +87,8 @@ inline std::vector<Way> replayed_ways(const Options& options, std::size_t vocabu
                   .k            = vocabulary / 4,
                   .with_context = true,
                   .with_text    = true});
+  if (!options.eagle3.empty())
+    ways.push_back({.name = "EAGLE-3, its own rows", .layer = Layer::eagle3});
   for (const std::size_t k : options.rows) {
     if (options.medusa.empty()) break;
     ways.push_back({.name = name_of("Medusa", k, vocabulary), .layer = Layer::medusa, .k = k});
@@ -108,6 +110,8 @@ inline std::vector<Way> timed_ways(const Options& options, std::size_t vocabular
                   .k            = vocabulary / 4,
                   .with_context = true,
                   .with_text    = true});
+  if (!options.eagle3.empty())
+    ways.push_back({.name = "EAGLE-3, its own rows", .layer = Layer::eagle3});
   if (options.medusa.empty()) return ways;
   for (const std::size_t k : {std::size_t{0}, vocabulary / 4})
     ways.push_back({.name = name_of("Medusa", k, vocabulary), .layer = Layer::medusa, .k = k});

@@ -64,6 +64,18 @@ class Eagle(nn.Module):
         tensors["fc.weight"] = torch.cat((tokens * self.scale, states), dim=1)
         return {name: tensor.to("cpu", torch.bfloat16).contiguous() for name, tensor in tensors.items()}
 
+    def begin(self, token, state):
+        """What the layer reads of a token and the target's state before it."""
+        return self.fc(torch.cat((token * self.scale, state.to(token.dtype)), dim=-1))
+
+    def go_on(self, token, guess):
+        """The same of a guess in the state's place."""
+        return self.begin(token, guess)
+
+    def attended(self, token, x):
+        """What the attention reads, where the layer reads x."""
+        return x
+
     def unroll(self, embedded, hidden, bases, depth: int, cos, sin):
         """Drafts of `depth` steps from many positions of a known text at once: [batch, bases, depth, hidden].
 
@@ -74,28 +86,30 @@ class Eagle(nn.Module):
         head_dim, groups = self.shape.head_dim, self.shape.heads // self.shape.kv_heads
         split = lambda y: y.unflatten(-1, (-1, head_dim)).transpose(1, 2)
         take = lambda y, rows: y.gather(1, rows[..., None].expand(-1, -1, y.shape[-1]))
-        join = lambda token, state: self.fc(torch.cat((token * self.scale, state.to(token.dtype)), dim=-1))
 
         def turned(y, positions):
             angles = [table[positions].to(y.dtype).unsqueeze(-3) for table in (cos, sin)]
             return rotate(y, *angles)
 
-        def keys_values(x, positions):
-            k, v = turned(split(attention.k_proj(x)), positions), split(attention.v_proj(x))
+        def keys_values(y, positions):
+            k, v = turned(split(attention.k_proj(y)), positions), split(attention.v_proj(y))
             return k.repeat_interleave(groups, dim=1), v.repeat_interleave(groups, dim=1)
 
         length = hidden.shape[1]
         columns = torch.arange(length)
-        x = join(embedded, hidden)
-        keys, values = keys_values(x, columns)
+        x = self.begin(embedded, hidden)
+        y = self.attended(embedded, x)
+        keys, values = keys_values(y, columns)
         unseen = (columns > bases[..., None]).unsqueeze(1)
-        x, later, outputs = take(x, bases), [], []
+        x, y, later, outputs = take(x, bases), take(y, bases), [], []
         for step in range(depth):
             at = (bases + step).clamp(max=length - 1)
             if step:
-                x = join(take(embedded, at), outputs[-1])
-                later.append(keys_values(x, at))
-            q = turned(split(attention.q_proj(x)), at) * head_dim**-0.5
+                token = take(embedded, at)
+                x = self.go_on(token, outputs[-1])
+                y = self.attended(token, x)
+                later.append(keys_values(y, at))
+            q = turned(split(attention.q_proj(y)), at) * head_dim**-0.5
             scores = [(q @ keys.transpose(2, 3)).masked_fill(unseen, -30000.0)]
             scores += [(q * k).sum(-1, keepdim=True).to(q.dtype) for k, _ in later]
             shares = torch.cat(scores, dim=-1).softmax(dim=-1).to(values.dtype)

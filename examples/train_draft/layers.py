@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 from target import ROOT, Target, cached_gguf, load_tokenizer
+from eagle3 import Eagle3, eagle3_of
 from train import keep_freed_memory  # of examples/tiny_model, like the next
 from train_draft import Eagle, Medusa
 
@@ -26,6 +27,11 @@ def load_eagle(target: Target, folder: Path, scale: float = 1.0) -> Eagle:
     return eagle.eval()
 
 
+def load_eagle3(target: Target, folder: Path) -> Eagle3:
+    """The exported EAGLE-3 layer, upcast to float32."""
+    return eagle3_of(target.shape, load_file(folder / "eagle3.safetensors"))
+
+
 def load_medusa(target: Target, folder: Path) -> Medusa:
     """The exported heads, upcast to float32."""
     tensors = load_file(folder / "medusa.safetensors")
@@ -37,25 +43,33 @@ def load_medusa(target: Target, folder: Path) -> Medusa:
 
 @torch.no_grad()
 def reference(target: Target, folder: Path) -> dict:
-    """Tokens of a text, the target's state behind them, the layer's first two guesses and those of Medusa's heads."""
-    tokenizer, eagle, medusa = load_tokenizer(cached_gguf()), load_eagle(target, folder), None
-    if (folder / "medusa.safetensors").exists():
-        medusa = load_medusa(target, folder)
+    """Tokens of a text, the target's state behind them, each layer's first two guesses and those of Medusa's heads."""
+    tokenizer, eagle = load_tokenizer(cached_gguf()), load_eagle(target, folder)
+    medusa = load_medusa(target, folder) if (folder / "medusa.safetensors").exists() else None
+    eagle3 = load_eagle3(target, folder) if (folder / "eagle3.safetensors").exists() else None
     digits = lambda states: [[float(f"{x:.6g}") for x in row] for row in states.tolist()]
     cases = []
     for question in QUESTIONS:
         text = target.chat([("user", question)])
         tokens = tokenizer.encode(text).ids
         states = target.states(tokens)
-        given = [int(F.linear(states[-1], target.head).argmax())]
-        given.append(int(F.linear(target.states(tokens + given)[-1], target.head).argmax()))
+        given = [int(target.logits(states[-1]).argmax())]
+        given.append(int(target.logits(target.states(tokens + given)[-1]).argmax()))
         # The last row has no state: only its token is read, by the second step.
         embedded = F.embedding(torch.tensor([tokens[1:] + given]), target.head)
         base = torch.tensor([[len(tokens) - 1]])
-        guesses = eagle.unroll(embedded, F.pad(states, (0, 0, 0, 1))[None], base, 2, target.cos, target.sin)[0, 0]
-        state = digits(states[-1:])[0]
-        case = {"text": text, "tokens": tokens, "given": given, "state": state, "eagle": digits(guesses)}
-        cases.append(case | ({"medusa": digits(medusa(states[-1]))} if medusa else {}))
+        padded = F.pad(states, (0, 0, 0, 1))[None]
+        two = lambda layer, states: layer.unroll(embedded, states, base, 2, target.cos, target.sin)[0, 0]
+        final = states[:, : target.shape.hidden]
+        case = {"text": text, "tokens": tokens, "given": given, "state": digits(final[-1:])[0]}
+        case["eagle"] = digits(two(eagle, padded[..., : target.shape.hidden]))
+        if medusa:
+            case["medusa"] = digits(medusa(final[-1]))
+        if eagle3:
+            guesses = two(eagle3, padded)
+            likeliest = eagle3.tokens[eagle3.logits(guesses).argmax(dim=-1)]
+            case |= {"eagle3": digits(guesses), "eagle3_tokens": likeliest.tolist()}
+        cases.append(case)
     return {"dtype": "float32 arithmetic on the weights of both files", "cases": cases}
 
 

@@ -16,7 +16,7 @@ TEXTS, BASES = 12, 112  # of a step: texts, and drafts in each
 PROMPT_WEIGHT, PROMPT_SHARE, DEPTH_DECAY = 0.4, 0.35, 0.9
 ARGMAX_SHARE = 0.3
 SAMPLED = 768
-SMALL_RATE = 2e-3  # of biases and norms
+SMALL_RATE, HEAD_RATE = 2e-3, 2e-4  # of biases and norms, of a head of the draft's own
 # Polar Express, Amsel et al., arXiv:2505.16932: the first three of its steps.
 ORTHOGONAL = ((8.2872, -23.5959, 17.3004), (4.1071, -2.9478, 0.5448), (3.9487, -2.9089, 0.5518))
 
@@ -81,7 +81,7 @@ class Lesson:
     def __init__(self, target: Target, texts: list[Text], depth: int):
         length = max(len(text.states) for text in texts)
         join = lambda parts: padded(list(parts), length)
-        self.states, follows = join(t.states for t in texts), join(t.tokens[1:] for t in texts)
+        self.states, follows = join(t.states.float() for t in texts), join(t.tokens[1:] for t in texts)
         kinds, top = join(t.kinds for t in texts), join(t.top for t in texts)
         # They must add up to 1, or the loss falls with all logits alike.
         shares = join(F.normalize(t.shares, p=1, dim=-1) for t in texts) * (1 - ARGMAX_SHARE)
@@ -102,28 +102,33 @@ class Lesson:
         flat = predicted + torch.arange(len(texts))[:, None, None] * length
         self.picked = weights > 0
         self.weight, at = weights[self.picked] / weights.sum(), flat[self.picked]
-        self.wanted = self.states.flatten(0, 1)[at]
+        self.final = self.states[..., : target.shape.hidden]
+        self.wanted = self.final.flatten(0, 1)[at]
+        self.top, self.shares = top.flatten(0, 1)[at], shares.flatten(0, 1)[at]
+        levels = torch.arange(depth).expand_as(self.picked)[self.picked]
+        self.own = [(kind[self.picked] == ANSWER) & (levels == level) for level in range(depth)]
+        self.follows, self.target = follows, target
 
+    def loss(self, drafts: torch.Tensor):
+        """Of drafted states [texts, bases, depth, H]: cross-entropy, the distance to the states that they guess, and
+        the shares of right guesses."""
         # Only the rows of the head that the batch is about, and a sample of the others with a bias for those not drawn.
-        tokens = top.flatten(0, 1)[at]
-        known = torch.cat((follows.flatten(), tokens.flatten())).unique()
-        rest = torch.ones(len(target.head), dtype=torch.bool).index_fill_(0, known, False).nonzero()[:, 0]
+        head = self.target.head
+        known = torch.cat((self.follows.flatten(), self.top.flatten())).unique()
+        rest = torch.ones(len(head), dtype=torch.bool).index_fill_(0, known, False).nonzero()[:, 0]
         rows = torch.cat((known, rest[torch.randperm(len(rest))[:SAMPLED]]))
         bias = torch.zeros(len(rows))
         bias[len(known) :] = math.log(len(rest) / SAMPLED)
-        place = torch.zeros(len(target.head), dtype=torch.long)
+        place = torch.zeros(len(head), dtype=torch.long)
         place[rows] = torch.arange(len(rows))
-        self.question = target.head[rows], bias, place[tokens], shares.flatten(0, 1)[at], self.weight
-        levels = torch.arange(depth).expand_as(self.picked)[self.picked]
-        self.own = [(kind[self.picked] == ANSWER) & (levels == level) for level in range(depth)]
-
-    def loss(self, drafts: torch.Tensor):
-        """Of drafted states [texts, bases, depth, H]: cross-entropy, the distance to the states that they guess, and the
-        share of right guesses at each level behind answers' tokens."""
         drafts = drafts[self.picked]
-        loss, hits = Imitation.apply(drafts, *self.question)
+        loss, hits = Imitation.apply(drafts, head[rows], bias, place[self.top], self.shares, self.weight)
         miss = F.smooth_l1_loss(drafts, self.wanted, reduction="none").mean(dim=-1) @ self.weight
-        return loss, miss, [hits[own].float().mean().item() for own in self.own]
+        return loss, miss, self.rights(hits)
+
+    def rights(self, hits: torch.Tensor) -> list[float]:
+        """The share of right guesses at each level behind answers' tokens."""
+        return [hits[own].float().mean().item() for own in self.own]
 
 
 @dataclass
@@ -138,12 +143,13 @@ class Training:
     step: int = 0
 
     def __post_init__(self):
-        parameters = list(self.model.parameters())
-        small = [parameter for parameter in parameters if parameter.ndim == 1]
-        self.optimizers = [
-            Muon([parameter for parameter in parameters if parameter.ndim == 2], lr=self.rate, dtype=self.dtype),
-            torch.optim.AdamW(small, lr=SMALL_RATE, betas=(0.9, 0.97), weight_decay=0.0),
-        ]
+        named = dict(self.model.named_parameters())
+        head = named.pop("lm_head.weight", None)
+        parts = [[parameter for parameter in named.values() if parameter.ndim == ndim] for ndim in (2, 1)]
+        adam = lambda some, lr: torch.optim.AdamW(some, lr=lr, betas=(0.9, 0.97), weight_decay=0.0)
+        self.optimizers = [Muon(parts[0], lr=self.rate, dtype=self.dtype), adam(parts[1], SMALL_RATE)]
+        if head is not None:
+            self.optimizers.append(adam([head], HEAD_RATE))
 
     def load(self, checkpoint):
         kept = torch.load(checkpoint, weights_only=True)
@@ -169,7 +175,7 @@ class Training:
             with torch.autocast("cpu", self.dtype, enabled=self.dtype != torch.float32):
                 loss, rights = loss_of(texts.next(), progress)
             loss.backward()
-            for optimizer, base in zip(self.optimizers, (self.rate, SMALL_RATE)):
+            for optimizer, base in zip(self.optimizers, (self.rate, SMALL_RATE, HEAD_RATE)):
                 for group in optimizer.param_groups:
                     group["lr"] = base * rate(progress)
                 optimizer.step()
@@ -199,9 +205,9 @@ class Training:
 
 
 @torch.no_grad()
-def measure(target: Target, guess, depth: int, texts: list[Text]) -> tuple[int, int]:
+def measure(guess, likeliest, depth: int, texts: list[Text]) -> tuple[int, int]:
     """How many tokens of greedy answers there are, and how many passes a chain of drafts needs for them, where
-    `guess(text, bases)` gives the states [bases, depth, H] drafted behind each base."""
+    `guess(text, bases)` gives the states [bases, depth, H] drafted behind each base, and `likeliest(state)` a token."""
     said = passes = 0
     for text in texts:
         n, start = len(text.tokens), int((text.kinds == ANSWER).nonzero()[0]) + 1
@@ -213,7 +219,7 @@ def measure(target: Target, guess, depth: int, texts: list[Text]) -> tuple[int, 
         while at < n - 1:
             accepted = 0
             for level in range(min(depth, n - 2 - at)):
-                if int((target.head @ drafts[at - start, level]).argmax()) != int(text.tokens[at + 1 + level]):
+                if likeliest(drafts[at - start, level]) != int(text.tokens[at + 1 + level]):
                     break
                 accepted += 1
             at += accepted + 1
@@ -222,9 +228,9 @@ def measure(target: Target, guess, depth: int, texts: list[Text]) -> tuple[int, 
     return said, passes
 
 
-def evaluate(target: Target, guess, depth: int, limit: int):
+def evaluate(guess, likeliest, depth: int, limit: int):
     """Prints the tokens of a pass by domain, on prompts that were held out."""
     print(f"| domain | tokens | passes | tokens of a pass, chain of {depth} |\n| --- | ---: | ---: | ---: |")
     for file in sorted(states_folder("held_out").glob("*.safetensors")):
-        said, passes = measure(target, guess, depth, read(file)[:limit])
+        said, passes = measure(guess, likeliest, depth, read(file)[:limit])
         print(f"| {file.stem[:-4]} | {said} | {passes} | {said / passes:.2f} |", flush=True)

@@ -12,7 +12,6 @@ from itertools import cycle
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 from prompts import DOMAINS, read_prompts, shared_data
 from safetensors.torch import load_file, save_file
 from target import Cache, Target, cache_folder, cached_gguf, load_tokenizer
@@ -32,7 +31,7 @@ class Text:
     """A prompt of n tokens in all with its answer, and what the target made of all but the last."""
 
     tokens: torch.Tensor  # [n]
-    states: torch.Tensor  # [n - 1, H], behind each token
+    states: torch.Tensor  # [n - 1, 4 H] in half precision, behind each token: final, and of three layers before
     top: torch.Tensor  # [n - 1, TOP], the likeliest tokens that may follow
     shares: torch.Tensor  # [n - 1, TOP], their probabilities
     kinds: torch.Tensor  # [n - 1], of what follows: ANSWER, PROMPT, or NOTHING where another text has the same
@@ -82,7 +81,7 @@ def answers(target: Target, prompts: list[list[int]], temperatures: list[float],
     last, owners = states[:, -1][rows], torch.arange(len(texts))
     alive = torch.ones(len(texts), dtype=torch.bool)
     for step in range(most):
-        logits = F.linear(last, target.head)
+        logits = target.logits(last)
         top, shares = opinions(logits)
         token, hot = top[:, 0].clone(), heat[owners, 0] > 0
         token[hot] = torch.multinomial((logits[hot] / heat[owners[hot]]).softmax(dim=-1), 1)[:, 0]
@@ -108,7 +107,7 @@ def answers(target: Target, prompts: list[list[int]], temperatures: list[float],
         kinds[:common] = PROMPT if index == 0 else NOTHING
         top, shares = torch.zeros(len(before), TOP, dtype=torch.long), torch.zeros(len(before), TOP)
         for some in (kinds == PROMPT).nonzero()[:, 0].split(256):
-            top[some], shares[some] = opinions(F.linear(before[some], target.head))
+            top[some], shares[some] = opinions(target.logits(before[some]))
         states, own_top, own_shares = map(torch.stack, zip(*answer))
         kinds = torch.cat((kinds, torch.full((len(states),), ANSWER, dtype=torch.uint8)))
         parts = torch.cat((before, states)), torch.cat((top, own_top)), torch.cat((shares, own_shares))
@@ -140,7 +139,7 @@ def read(file: Path) -> list[Text]:
     }
     split = [part.split(lengths if name == "tokens" else [n - 1 for n in lengths]) for name, part in parts.items()]
     return [
-        Text(tokens, states.float(), top.long(), shares.float(), kinds.long())
+        Text(tokens, states, top.long(), shares.float(), kinds.long())
         for tokens, states, top, shares, kinds in zip(*split)
     ]
 

@@ -113,6 +113,8 @@ class Target:
                 }
             )
         self.cos, self.sin = rotary(self.shape)
+        # EAGLE-3 reads what these layers read: one near the beginning, the middle one, one near the end.
+        self.features = (2, self.shape.layers // 2, self.shape.layers - 3)
 
     def halved(self, rows):
         """Rows of queries or keys for rotary embedding by halves."""
@@ -130,7 +132,8 @@ class Target:
 
     @torch.no_grad()
     def hidden(self, ids, cache: Cache, start: int, positions, visible):
-        """The normed final states [batch, length, hidden] of tokens in columns from `start`.
+        """The states [batch, length, 4 hidden] of tokens in columns from `start`: the normed final ones, which the head
+        reads, and behind each the residual stream before the layers of `features`.
 
         `positions` is [batch, length]; `visible` [batch, 1, length, columns] says which columns a token sees."""
         shape, end = self.shape, start + ids.shape[1]
@@ -138,7 +141,10 @@ class Target:
         linear = lambda x, weight: F.linear(x.to(self.dtype), weight)
         x = F.embedding(ids, self.head)
         cos, sin = self.cos[positions].unsqueeze(1), self.sin[positions].unsqueeze(1)
+        features = []
         for index, layer in enumerate(self.layers):
+            if index in self.features:
+                features.append(x)
             heads = linear(norm(x, layer["norm"]), layer["qkv"]).unflatten(-1, (-1, shape.head_dim)).transpose(1, 2)
             q, k, v = heads.split((shape.heads, shape.kv_heads, shape.kv_heads), dim=1)
             cache.keys[index, :, :, start:end] = rotate(k, cos, sin)
@@ -149,10 +155,18 @@ class Target:
             x = x + linear(y.transpose(1, 2).flatten(2), layer["output"])
             gate, up = linear(norm(x, layer["feed_norm"]), layer["gate_up"]).chunk(2, dim=-1)
             x = x + linear(F.silu(gate) * up, layer["down"])
-        return norm(x, self.norm)
+        return torch.cat((norm(x, self.norm), *features), dim=-1)
+
+    def logits(self, states):
+        """Of the tokens that follow, [..., vocabulary]."""
+        return F.linear(states[..., : self.shape.hidden], self.head)
+
+    def likeliest(self, state) -> int:
+        """The token that most likely follows a final state."""
+        return int((self.head @ state).argmax())
 
     def states(self, tokens: list[int]):
-        """The states behind each of some tokens, [length, hidden]."""
+        """The states behind each of some tokens, [length, 4 hidden]."""
         length = len(tokens)
         visible = torch.ones(1, 1, length, length, dtype=torch.bool).tril()
         cache = Cache(self.shape, 1, length, self.dtype)

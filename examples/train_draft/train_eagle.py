@@ -31,11 +31,12 @@ def linear_guess(target: Target, texts: list[Text]):
     size = 2 * target.shape.hidden + 1
     squares, products = torch.zeros(size, size), torch.zeros(size, target.shape.hidden)
     for text in texts:
+        states = text.states[:, : target.shape.hidden].float()
         use = (text.kinds != NOTHING)[1:]
         tokens = F.embedding(text.tokens[1:-1][use], target.head) * EMBEDDING_SCALE
-        pairs = torch.cat((tokens, text.states[:-1][use], torch.ones(len(tokens), 1)), dim=1)
+        pairs = torch.cat((tokens, states[:-1][use], torch.ones(len(tokens), 1)), dim=1)
         squares.addmm_(pairs.T, pairs)
-        products.addmm_(pairs.T, text.states[1:][use])
+        products.addmm_(pairs.T, states[1:][use])
     weights = torch.linalg.solve(squares + RIDGE * torch.eye(size), products).T
     return weights[:, :-1].contiguous(), weights[:, -1].contiguous()
 
@@ -61,7 +62,7 @@ def train(target: Target, options):
     def loss_of(some: list[Text], progress: float):
         depth = FIRST_DEPTH if progress < DEEP_FROM else DEPTH
         lesson = Lesson(target, some, depth)
-        states = lesson.states + NOISE * (2 * torch.rand_like(lesson.states) - 1)
+        states = lesson.final + NOISE * (2 * torch.rand_like(lesson.final) - 1)
         loss, miss, rights = lesson.loss(
             eagle.unroll(lesson.embedded, states, lesson.bases, depth, target.cos, target.sin)
         )
@@ -86,9 +87,10 @@ def main():
 
     def guess(text: Text, bases: torch.Tensor):
         embedded = F.embedding(text.tokens[None, 1:], target.head)
-        return eagle.unroll(embedded, text.states[None], bases[None], MEASURED_DEPTH, target.cos, target.sin)[0]
+        states = text.states[None, :, : target.shape.hidden].float()
+        return eagle.unroll(embedded, states, bases[None], MEASURED_DEPTH, target.cos, target.sin)[0]
 
-    evaluate(target, guess, MEASURED_DEPTH, options.limit)
+    evaluate(guess, target.likeliest, MEASURED_DEPTH, options.limit)
 
 
 if __name__ == "__main__":

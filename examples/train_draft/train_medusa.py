@@ -27,7 +27,7 @@ def train(target: Target, options):
 
     def loss_of(some: list[Text], _: float):
         lesson = Lesson(target, some, HEADS)
-        start = lesson.states.gather(1, lesson.bases[..., None].expand(-1, -1, lesson.states.shape[-1]))
+        start = lesson.final.gather(1, lesson.bases[..., None].expand(-1, -1, lesson.final.shape[-1]))
         loss, _, rights = lesson.loss(medusa(start))
         return loss, rights
 
@@ -44,7 +44,8 @@ def main():
     if not options.evaluate:
         return train(target, options)
     medusa = load_medusa(target, options.out)
-    evaluate(target, lambda text, bases: medusa(text.states[bases]), len(medusa), options.limit)
+    final = lambda text: text.states[:, : target.shape.hidden].float()
+    evaluate(lambda text, bases: medusa(final(text)[bases]), target.likeliest, len(medusa), options.limit)
 
 
 if __name__ == "__main__":

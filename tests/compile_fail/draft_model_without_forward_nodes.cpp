@@ -14,6 +14,7 @@ using Mask   = tooldecode::ConstMaskView;
 struct MyDraftModel {
   struct Cache {};
   std::size_t hidden_size() const { return 1; }
+  std::size_t state_size() const { return 1; }
   Cache make_cache() const { return {}; }
   std::size_t length(const Cache&) const { return 0; }
   void forward(Cache&, Tokens, Floats, std::span<float>) const {}

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <random>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/decode/unconstrained.hpp>
@@ -111,6 +112,28 @@ TEST_CASE("after any history the guess is that of the sequence read anew") {
       REQUIRE(Floats(nodes.end() - width, nodes.end()) ==
               slow_guess(model, path, read, unread + 2));
     }
+  }
+}
+
+TEST_CASE("of states that begin with more the model reads its own part") {
+  const auto target = td::test::random_llama(6);
+  const td::EagleModel model{target, td::test::random_eagle_weights(target.config(), 7)};
+  const td::Unconstrained any{61};
+  std::mt19937 random{8};
+  const Sequence sequence{target, 30, random};
+  Floats wide;
+  for (std::size_t i = 0; i < 30; ++i) {
+    const Floats more = td::test::random_numbers(2 * width, 1, random);
+    const auto state  = std::span(sequence.hidden).subspan(i * width, width);
+    wide.insert(wide.end(), more.begin(), more.end());
+    wide.insert(wide.end(), state.begin(), state.end());
+  }
+  td::draft::DraftState<td::EagleModel> state{model}, told_more{model};
+  for (const auto& [before, read] : {std::pair(0U, 7U), {7U, 8U}, {8U, 20U}}) {
+    auto context       = sequence.context(any, before, read, 3);
+    const Floats guess = state.follow(model, context);
+    context.hidden     = std::span(wide).subspan(before * 3 * width, (read - before) * 3 * width);
+    CHECK(told_more.follow(model, context) == guess);
   }
 }
 

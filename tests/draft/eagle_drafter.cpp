@@ -16,7 +16,9 @@
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/frequency_ranked_head.hpp>
 #include <tooldecode/draft/medusa_drafter.hpp>
+#include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/eagle_model.hpp>
+#include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
@@ -207,16 +209,19 @@ TEST_CASE("what the constraint forbids is not drafted, and what it allows is, wh
   CHECK(unranked > 20);
 }
 
-TEST_CASE("EAGLE's and Medusa's drafts change nothing of what is decoded") {
+TEST_CASE("EAGLE's, EAGLE-3's and Medusa's drafts change nothing of what is decoded") {
   const td::Vocabulary vocabulary = td::test::call_vocabulary();
   const td::VocabularyIndex masks{vocabulary};
   auto config            = td::test::random_llama_config();
   config.vocabulary_size = vocabulary.size();
+  config.layers          = 7;
   std::size_t cases = 0, accepted = 0;
   for (unsigned seed = 0; seed < 12; ++seed) {
     std::mt19937 random{seed};
     const td::LlamaModel target{config, td::test::random_llama_weights(config, seed)};
+    const auto features = td::FeatureModel::for_eagle3(target);
     const td::EagleModel eagle{target, td::test::random_eagle_weights(config, seed + 100)};
+    const td::Eagle3Model eagle3{target, td::test::random_eagle3_weights(config, seed + 300)};
     const td::MedusaModel medusa{config.hidden_size,
                                  td::test::random_medusa_heads(config.hidden_size, 3, seed + 200)};
     const td::ToolSet tools = td::test::random_tools(random);
@@ -232,8 +237,8 @@ TEST_CASE("EAGLE's and Medusa's drafts change nothing of what is decoded") {
         const td::FrequencyRankedHead head{target.lm_head(),
                                            ranks.first(vocabulary.size() / (is_all ? 1 : 4))};
         const auto plain = td::Decoder{target, constraint}(prompt, options);
-        const auto check = [&](const auto& drafter) {
-          const td::Decoder decode{target, constraint,
+        const auto check = [&](const auto& model, const auto& drafter) {
+          const td::Decoder decode{model, constraint,
                                    td::TreeSpeculation{drafter, td::TreeVerifier{td::Walk{}}}};
           const auto drafted = decode(prompt, options);
           REQUIRE(drafted.tokens == plain.tokens);
@@ -245,11 +250,15 @@ TEST_CASE("EAGLE's and Medusa's drafts change nothing of what is decoded") {
         };
         td::EagleOptions small{.depth = 3, .width = 4, .min_probability = 0};
         if (!is_all) small.context = vocabulary;
-        check(td::EagleDrafter{eagle, head, small});
-        check(td::MedusaDrafter{medusa, head});
-        check(td::DrafterGroup{td::MedusaDrafter{medusa, head, {.choices = {3, 2}}},
-                               td::EagleDrafter{eagle, head, {.depth = 2, .width = 3}},
-                               td::ForcedDrafter{masks.trie()}});
+        check(target, td::EagleDrafter{eagle, head, small});
+        check(target, td::MedusaDrafter{medusa, head});
+        const td::EagleDrafter third{
+            eagle3, td::test::random_mapped_head(config, is_all ? 1 : 4, seed), small};
+        check(features, third);
+        // All read what they need of the same states.
+        check(features, td::DrafterGroup{td::MedusaDrafter{medusa, head, {.choices = {3, 2}}},
+                                         td::EagleDrafter{eagle, head, {.depth = 2, .width = 3}},
+                                         third, td::ForcedDrafter{masks.trie()}});
       }
     };
     const td::ChoiceOptions choice{.choice = td::ToolChoice::required, .whitespace = seed % 2};

@@ -45,11 +45,13 @@ inline Vector normed(const Vector& x, const std::vector<float>& weight, float ep
   return y;
 }
 
-/// A token at the layer's input, and the rows that it attends to, its own included.
+/// A token at the layer's input, the rows that it attends to, its own included, and what the
+/// attention reads, where that is not the state.
 struct SlowRow {
   Vector state;
   std::size_t position = 0;
   std::vector<std::size_t> sees;
+  Vector attended = {};
 };
 
 /// The layer's output for every row, one head at a time.
@@ -75,7 +77,8 @@ inline std::vector<Vector> slow_layer(const LlamaConfig& config,
   };
   std::vector<Vector> queries, keys, values, outputs;
   for (const SlowRow& row : rows) {
-    const Vector x = layer.attention_norm.empty()
+    const Vector x = !row.attended.empty() ? row.attended
+                     : layer.attention_norm.empty()
                          ? row.state
                          : normed(row.state, layer.attention_norm, config.norm_epsilon);
     queries.push_back(rotated(times(layer.query, layer.query_bias, x), row.position));

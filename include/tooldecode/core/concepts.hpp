@@ -89,7 +89,9 @@ concept TreeModel =
     };
 
 /// A model that also gives its last hidden states and its LM head's matrix, so that only the rows
-/// that matter need be multiplied. The states are final: the head times a state are the logits.
+/// that matter need be multiplied. The states are final: the head times a state are the logits. A
+/// state may begin with more that only drafters read; it is then wider than the head, which is
+/// multiplied by its last numbers.
 template <class M>
 concept HeadModel = Model<M> && requires(const M& m, typename M::Cache& cache,
                                          std::span<const TokenId> tokens, std::span<float> hidden) {
@@ -137,20 +139,21 @@ concept BatchTreeModel =
 /// the target's state at position i and the token at position i + 1, and gives its guess of the
 /// state at i + 1, which the target's head turns into logits of the token at i + 2.
 ///
-/// `forward` appends L entries of known states and forgets nodes; `forward_nodes` runs n draft
-/// nodes behind the nodes that are there, each with its parent's guess as its state, where
-/// `ancestors` numbers all nodes since the last `forward`.
+/// `forward` appends L entries of known states, of S numbers each, and forgets nodes;
+/// `forward_nodes` runs n draft nodes behind the nodes that are there, each with its parent's guess
+/// as its state, where `ancestors` numbers all nodes since the last `forward`.
 template <class D>
 concept DraftModel = std::movable<typename D::Cache> &&
                      requires(const D& d, typename D::Cache& cache, const typename D::Cache& shared,
                               std::span<const TokenId> tokens, std::span<const float> states,
                               std::span<const std::uint64_t> ancestors, std::span<float> guesses) {
                        { d.hidden_size() } -> std::convertible_to<std::size_t>;
+                       { d.state_size() } -> std::convertible_to<std::size_t>;
                        { d.make_cache() } -> std::same_as<typename D::Cache>;
                        { d.length(shared) } -> std::convertible_to<std::size_t>;
                        {
                          d.forward(cache, tokens, states, guesses)
-                       };  // tokens [L], states [L, H], guesses [L, H]
+                       };  // tokens [L], states [L, S], guesses [L, H]
                        {
                          d.forward_nodes(cache, tokens, states, ancestors, guesses)
                        };  // tokens [n], states [n, H], ancestors [n], guesses [n, H]

@@ -174,9 +174,14 @@ consteval bool is_draft_model() {
   } else if constexpr (!requires(const D& d) {
                          { d.hidden_size() } -> std::convertible_to<std::size_t>;
                        }) {
+    static_assert(detail::never<D>,
+                  "DraftModel: add 'std::size_t hidden_size() const;', the width of a guess");
+  } else if constexpr (!requires(const D& d) {
+                         { d.state_size() } -> std::convertible_to<std::size_t>;
+                       }) {
     static_assert(
         detail::never<D>,
-        "DraftModel: add 'std::size_t hidden_size() const;', the width of a hidden state");
+        "DraftModel: add 'std::size_t state_size() const;', the width of the target's states that forward reads");
   } else if constexpr (!requires(const D& d) {
                          { d.make_cache() } -> std::same_as<typename D::Cache>;
                        }) {

@@ -110,6 +110,7 @@ class BatchPass {
 
   void fill_wide_rows(std::span<const BatchReading<M>> readings) {
     const std::size_t width = model_->hidden_size();
+    const auto read_by_head = static_cast<std::size_t>(model_->lm_head().cols());
     TokenMask either(model_->vocabulary_size());
     std::vector<float> from;  // [wide, H]
     std::size_t wide = 0;
@@ -117,7 +118,7 @@ class BatchPass {
       const ConstMaskView mask = readings[i].mask;
       if (2 * count_allowed(mask) < model_->vocabulary_size()) continue;
       for (std::size_t w = 0; w < mask.size(); ++w) either.words()[w] |= mask[w];
-      const auto state = states(i).subspan(readings[i].row * width, width);
+      const auto state = states(i).subspan(readings[i].row * width, width).last(read_by_head);
       from.insert(from.end(), state.begin(), state.end());
       rows_of_[i] = wide++;
     }

@@ -82,7 +82,7 @@ class TargetPass {
   void fill_row(std::size_t i, ConstMaskView mask, std::span<float> row) const {
     if constexpr (HostHeadModel<M>) {
       if (!states_.empty()) {
-        return ConstrainedHead<M>{*model_}.fill_logits(hidden(first_ + i), mask, row);
+        return ConstrainedHead<M>{*model_}.fill_logits(read_by_head(first_ + i), mask, row);
       }
     }
     const auto from = std::span(logits_).subspan(i * row.size(), row.size());
@@ -99,7 +99,7 @@ class TargetPass {
   {
     std::vector<float> states;  // [n, H]
     for (const std::size_t i : which) {
-      const auto state = hidden(first_ + i);
+      const auto state = read_by_head(first_ + i);
       states.insert(states.end(), state.begin(), state.end());
     }
     model::fill_packed_products(states, model::head_rows(model_->lm_head()), rows);
@@ -114,6 +114,12 @@ class TargetPass {
   }
 
  private:
+  [[nodiscard]] std::span<const float> read_by_head(std::size_t i) const
+    requires HostHeadModel<M>
+  {
+    return hidden(i).last(static_cast<std::size_t>(model_->lm_head().cols()));
+  }
+
   const M* model_;
   std::vector<float> own_;         // [n, H], of passes of its own
   std::span<const float> states_;  // [n, H], empty where the model made the logits itself

@@ -17,7 +17,8 @@ namespace tooldecode::draft {
 
 /// The draft model's cache, how far it has followed the target, and the nodes that it has run.
 ///
-/// \par Shapes      guesses [n, H]; at most 64 nodes per round
+/// \par Shapes      the target's states [n, S] or wider, the model reads the last S numbers of each;
+///                  guesses [n, H]; at most 64 nodes per round
 /// \par Complexity  as the model's passes
 /// \par Threads     a value of one request
 /// \par Source      Li et al., EAGLE, arXiv:2401.15077, section 3.1
@@ -33,12 +34,14 @@ class DraftState {
   template <Constraint C>
   [[nodiscard]] std::vector<float> follow(const D& model, const DraftContext<C>& context) {
     const std::size_t width = model.hidden_size();
-    const std::size_t count = context.hidden.size() / width;
-    TOOLDECODE_ASSERT(count > 0 && read_ + count + context.unread == context.length());
+    TOOLDECODE_ASSERT(read_ + context.unread < context.length());
+    const std::size_t count = context.length() - context.unread - read_;
+    TOOLDECODE_ASSERT(context.hidden.size() % count == 0);
     std::vector<TokenId> tokens;
     for (std::size_t i = 0; i < count; ++i) tokens.push_back(context.token(read_ + i + 1));
     std::vector<float> guesses(count * width);  // [n, H]
-    model.forward(cache_, tokens, context.hidden, guesses);
+    const auto states = last_numbers(context.hidden, count, model.state_size());
+    model.forward(cache_, tokens, states, guesses);
     read_ += count;
     nodes_ = 0;
     above_ = 0;
@@ -73,10 +76,25 @@ class DraftState {
   }
 
  private:
+  // Of each of n states, as many as the model reads.
+  std::span<const float> last_numbers(std::span<const float> states, std::size_t n,
+                                      std::size_t size) {
+    const std::size_t width = states.size() / n;
+    TOOLDECODE_ASSERT(width >= size);
+    if (width == size) return states;
+    narrow_.clear();
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto some = states.subspan((i + 1) * width - size, size);
+      narrow_.insert(narrow_.end(), some.begin(), some.end());
+    }
+    return narrow_;
+  }
+
   typename D::Cache cache_;
-  std::size_t read_    = 0;  // hidden states read: those of the first positions
-  std::size_t nodes_   = 0;  // draft nodes in the cache
-  std::uint64_t above_ = 0;  // ancestors of the root that are nodes
+  std::size_t read_    = 0;    // hidden states read: those of the first positions
+  std::size_t nodes_   = 0;    // draft nodes in the cache
+  std::uint64_t above_ = 0;    // ancestors of the root that are nodes
+  std::vector<float> narrow_;  // [n, S], where the target's states are wider
 };
 
 }  // namespace tooldecode::draft

@@ -20,7 +20,8 @@ namespace tooldecode {
 /// What a drafter is told before each pass of the target.
 ///
 /// \par Shapes      hidden [n, H]: the target's final states of the n tokens that it has read since
-///                  the last draft of this request; empty for a drafter that reads none
+///                  the last draft of this request, wider where they begin with more (HeadModel);
+///                  empty for a drafter that reads none
 template <Constraint C>
 struct DraftContext {
   const C& constraint;

@@ -99,8 +99,8 @@ class TreeCosts {
           if constexpr (HostHeadModel<M>) {
             const std::size_t few = std::min(sizes[i], model::states_of_a_tile);
             chosen.resize(few * model.vocabulary_size());
-            model::fill_packed_products(std::span(rows).first(few * model.hidden_size()),
-                                        model::head_rows(model.lm_head()), chosen);
+            const auto head = model::head_rows(model.lm_head());
+            model::fill_packed_products(std::span(rows).first(few * head.cols), head, chosen);
           }
         } else {
           rows.resize(sizes[i] * model.vocabulary_size());

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -116,6 +115,7 @@ class EagleModel {
   }
 
   [[nodiscard]] std::size_t hidden_size() const noexcept { return target_->hidden_size(); }
+  [[nodiscard]] std::size_t state_size() const noexcept { return hidden_size(); }
   [[nodiscard]] Cache make_cache() const { return {1, layers_.key_width()}; }
   [[nodiscard]] std::size_t length(const Cache& cache) const noexcept { return cache.length(); }
 
@@ -125,8 +125,7 @@ class EagleModel {
     cache.open(tokens.size());
     std::vector<model::LlamaRow> rows;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-      const std::size_t slot = cache.length() + i;
-      rows.push_back({&cache, slot, slot, slot + 1, 0});
+      rows.push_back(model::LlamaRow::appended(cache, cache.length() + i));
     }
     run(tokens, states, rows, guesses);
     cache.close(tokens.size());
@@ -139,8 +138,7 @@ class EagleModel {
     const std::size_t first = cache.open_nodes(tokens.size());
     std::vector<model::LlamaRow> rows;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-      const auto level = static_cast<std::size_t>(std::popcount(ancestors[i]));
-      rows.push_back({&cache, cache.length() + level - 1, first + i, cache.length(), ancestors[i]});
+      rows.push_back(model::LlamaRow::node(cache, first + i, ancestors[i]));
     }
     run(tokens, states, rows, guesses);
   }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -170,6 +171,18 @@ inline void soften(std::span<float> scores, float scale) noexcept {
   }
   const auto sum = simd::set_all(simd::sum_of(sums));
   transform(scores, [&](const simd::Packet& x, std::size_t) { return simd::divide(x, sum); });
+}
+
+/// y = x / rms(x) weight, RMSNorm. Not inlined: one copy of its code, and so one choice of fused
+/// multiply-adds, serves a row wherever it stands.
+///
+/// \par Shapes      x, weight, y [n]
+/// \par Complexity  O(n), no allocation
+[[gnu::noinline]] inline void fill_normed(std::span<const float> x, std::span<const float> weight,
+                                          float epsilon, std::span<float> y) noexcept {
+  const float mean  = dot(x, x) / static_cast<float>(x.size());
+  const float scale = 1.0F / std::sqrt(mean + epsilon);
+  for (std::size_t i = 0; i < x.size(); ++i) y[i] = x[i] * scale * weight[i];
 }
 
 /// gate = gate / (1 + exp(-gate)) x up, elementwise: the same bits wherever an element stands.

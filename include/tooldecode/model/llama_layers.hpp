@@ -27,6 +27,17 @@ struct LlamaRow {
   std::size_t slot     = 0;
   std::size_t prefix   = 0;
   std::uint64_t nodes  = 0;
+
+  /// One that is appended: it sees all before it.
+  [[nodiscard]] static LlamaRow appended(KvCache& cache, std::size_t slot) {
+    return {&cache, slot, slot, slot + 1, 0};
+  }
+  /// A node of a draft tree behind the cache's tokens, which sees these and its ancestors, itself
+  /// among them.
+  [[nodiscard]] static LlamaRow node(KvCache& cache, std::size_t slot, std::uint64_t ancestors) {
+    const auto level = static_cast<std::size_t>(std::popcount(ancestors));
+    return {&cache, cache.length() + level - 1, slot, cache.length(), ancestors};
+  }
 };
 
 /// Runs tokens through decoder layers, each with the same bits whatever stands beside it.
@@ -56,16 +67,24 @@ class LlamaLayers {
   // multiply-adds, serves a row wherever it stands.
 
   /// y = x / rms(x) weight.
-  [[gnu::noinline]] void normalise(std::span<const float> x, std::span<const float> weight,
-                                   std::span<float> y) const {
-    const float mean  = dot(x, x) / static_cast<float>(x.size());
-    const float scale = 1.0F / std::sqrt(mean + config_.norm_epsilon);
-    for (std::size_t i = 0; i < x.size(); ++i) y[i] = x[i] * scale * weight[i];
+  void normalise(std::span<const float> x, std::span<const float> weight,
+                 std::span<float> y) const {
+    fill_normed(x, weight, config_.norm_epsilon, y);
   }
 
   /// Runs rows through layers; their keys and values go to their slots.
   void run(std::span<const LlamaWeights::Layer> layers, std::span<const LlamaRow> rows,
            std::span<float> states) const {
+    run(layers, rows, states, {}, [](std::size_t) {});
+  }
+  /// The same.
+  ///
+  /// \param wide    [n, I]: what the first layer's attention reads, whose matrices then have I
+  ///                columns; empty: its states, as any other's
+  /// \param before  called with a layer's index before the states go through it
+  template <class Before>
+  void run(std::span<const LlamaWeights::Layer> layers, std::span<const LlamaRow> rows,
+           std::span<float> states, const std::vector<float>& wide, Before before) const {
     const std::size_t n           = rows.size();
     const std::size_t width       = config_.hidden_size;
     const std::size_t query_width = config_.heads * config_.head_size;
@@ -83,8 +102,10 @@ class LlamaLayers {
       fill_turns(rows[i].position, part(turns, i, config_.head_size));
     }
     for (std::size_t l = 0; l < layers.size(); ++l) {
+      before(l);
       const LlamaWeights::Layer& layer = layers[l];
-      for (std::size_t i = 0; i < n; ++i) {
+      const bool is_wide               = l == 0 && !wide.empty();
+      for (std::size_t i = 0; i < n && !is_wide; ++i) {
         const auto state = states.subspan(i * width, width);
         if (layer.attention_norm.empty()) {
           std::ranges::copy(state, part(normed, i, width).begin());
@@ -92,9 +113,10 @@ class LlamaLayers {
           normalise(state, layer.attention_norm, part(normed, i, width));
         }
       }
-      multiply(normed, layer.query, n, query);
-      multiply(normed, layer.key, n, key);
-      multiply(normed, layer.value, n, value);
+      const std::vector<float>& inputs = is_wide ? wide : normed;
+      multiply(inputs, layer.query, n, query);
+      multiply(inputs, layer.key, n, key);
+      multiply(inputs, layer.value, n, value);
       add_to_rows(layer.query_bias, query);
       add_to_rows(layer.key_bias, key);
       add_to_rows(layer.value_bias, value);

@@ -111,13 +111,19 @@ class LlamaModel {
   }
 
   /// Appends L tokens and writes their final hidden states, which the head turns into logits.
-  void forward_hidden(Cache& cache, std::span<const TokenId> tokens,
-                      std::span<float> hidden) const {
-    TOOLDECODE_ASSERT(hidden.size() == tokens.size() * hidden_size());
-    append(cache, tokens, [&](std::size_t first, std::span<const float> states) {
-      std::copy(states.begin(), states.end(),
-                hidden.begin() + static_cast<std::ptrdiff_t>(first * hidden_size()));
-    });
+  ///
+  /// \param features  f layers, ascending; before each final state stands what they read
+  /// \param hidden    [L, (f + 1) H]
+  void forward_hidden(Cache& cache, std::span<const TokenId> tokens, std::span<float> hidden,
+                      std::span<const std::size_t> features = {}) const {
+    const std::size_t width = state_size(features);
+    TOOLDECODE_ASSERT(hidden.size() == tokens.size() * width);
+    append(
+        cache, tokens,
+        [&](std::size_t first, std::span<const float> states) {
+          std::ranges::copy(states, hidden.subspan(first * width, states.size()).begin());
+        },
+        features);
   }
 
   /// Runs N <= 64 nodes of a draft tree, which stay in the cache until `commit` or any other call;
@@ -130,19 +136,19 @@ class LlamaModel {
     fill_logits(hidden, logits);
   }
 
-  /// The same, but writes the final hidden state of each.
+  /// The same, but writes states as `forward_hidden` does, [N, (f + 1) H].
   void forward_tree_hidden(Cache& cache, std::span<const TokenId> tokens,
-                           std::span<const std::uint64_t> ancestors,
-                           std::span<float> hidden) const {
+                           std::span<const std::uint64_t> ancestors, std::span<float> hidden,
+                           std::span<const std::size_t> features = {}) const {
     TOOLDECODE_ASSERT(tokens.size() <= chunk && ancestors.size() == tokens.size());
-    TOOLDECODE_ASSERT(hidden.size() == tokens.size() * hidden_size());
+    TOOLDECODE_ASSERT(hidden.size() == tokens.size() * state_size(features));
     check(tokens, cache.length() + depth_of(ancestors));
     std::vector<Row> rows;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       rows.push_back(node_row(cache, tokens[i], i, ancestors[i]));
     }
     cache.open(tokens.size());
-    run(rows, hidden);
+    run(rows, hidden, features);
     cache.close_nodes(tokens.size());
   }
 
@@ -160,20 +166,25 @@ class LlamaModel {
   }
 
   /// Appends tokens to each of B different sequences, or runs a draft tree on top of it where it has
-  /// ancestors, and writes the final hidden states of all tokens.
+  /// ancestors, and writes all tokens' states as `forward_hidden` does.
   void forward_batch_hidden(std::span<Cache* const> caches,
                             std::span<const std::span<const TokenId>> tokens,
                             std::span<const std::span<const std::uint64_t>> ancestors,
-                            std::span<float> hidden) const {
+                            std::span<float> hidden,
+                            std::span<const std::size_t> features = {}) const {
+    const std::size_t width = state_size(features);
     TOOLDECODE_ASSERT(ancestors.size() == tokens.size());
     std::vector<std::size_t> begins;  // of a sequence's states
     std::size_t total = 0;
     for (const auto& of : tokens) begins.push_back(std::exchange(total, total + of.size()));
-    TOOLDECODE_ASSERT(hidden.size() == total * hidden_size());
-    run_batch(caches, tokens, ancestors, [&](const Part& of, std::span<const float> states) {
-      const std::size_t at = (begins[of.sequence] + of.first) * hidden_size();
-      std::ranges::copy(states, hidden.subspan(at, states.size()).begin());
-    });
+    TOOLDECODE_ASSERT(hidden.size() == total * width);
+    run_batch(
+        caches, tokens, ancestors,
+        [&](const Part& of, std::span<const float> states) {
+          const std::size_t at = (begins[of.sequence] + of.first) * width;
+          std::ranges::copy(states, hidden.subspan(at, states.size()).begin());
+        },
+        features);
   }
 
   /// Multiplies final hidden states [n, H] by the head: logits [n, V].
@@ -227,9 +238,15 @@ class LlamaModel {
     }
   }
 
-  /// Appends tokens and calls `visit(index of the first, hidden [n, H])` for each chunk.
+  /// The width of a state with features.
+  [[nodiscard]] std::size_t state_size(std::span<const std::size_t> features) const noexcept {
+    return (features.size() + 1) * hidden_size();
+  }
+
+  /// Appends tokens and calls `visit(index of the first, states)` for each chunk.
   template <class Visit>
-  void append(Cache& cache, std::span<const TokenId> tokens, Visit visit) const {
+  void append(Cache& cache, std::span<const TokenId> tokens, Visit visit,
+              std::span<const std::size_t> features = {}) const {
     check(tokens, cache.length() + tokens.size());
     std::vector<float> hidden;
     for (std::size_t first = 0; first < tokens.size(); first += chunk) {
@@ -239,22 +256,20 @@ class LlamaModel {
         rows.push_back(appended_row(cache, tokens[first + i], cache.length() + i));
       }
       cache.open(count);
-      hidden.resize(count * hidden_size());
-      run(rows, hidden);
+      hidden.resize(count * state_size(features));
+      run(rows, hidden, features);
       cache.close(count);
       visit(first, std::span<const float>(hidden));
     }
   }
 
   static Row appended_row(Cache& cache, TokenId token, std::size_t slot) {
-    return {token, {&cache, slot, slot, slot + 1, 0}};
+    return {token, model::LlamaRow::appended(cache, slot)};
   }
   static Row node_row(Cache& cache, TokenId token, std::size_t i, std::uint64_t ancestors) {
     // It sees itself and, of the other nodes, only earlier ones.
     TOOLDECODE_ASSERT(ancestors >> i == 1);
-    const auto level = static_cast<std::size_t>(std::popcount(ancestors));
-    return {token,
-            {&cache, cache.length() + level - 1, cache.length() + i, cache.length(), ancestors}};
+    return {token, model::LlamaRow::node(cache, cache.length() + i, ancestors)};
   }
   static std::size_t depth_of(std::span<const std::uint64_t> ancestors) {
     int depth = 0;
@@ -262,11 +277,13 @@ class LlamaModel {
     return static_cast<std::size_t>(depth);
   }
 
-  /// Runs tokens of several sequences, those with ancestors as a tree, and calls `visit(part, hidden
-  /// [n, H])` for each part, a tree being one.
+  /// Runs tokens of several sequences, those with ancestors as a tree, and calls `visit(part,
+  /// states)` for each part, a tree being one.
   template <class Visit>
   void run_batch(std::span<Cache* const> caches, std::span<const std::span<const TokenId>> tokens,
-                 std::span<const std::span<const std::uint64_t>> ancestors, Visit visit) const {
+                 std::span<const std::span<const std::uint64_t>> ancestors, Visit visit,
+                 std::span<const std::size_t> features = {}) const {
+    const std::size_t width = state_size(features);
     TOOLDECODE_ASSERT(caches.size() == tokens.size());
     const auto tree_of = [&](std::size_t i) {
       return ancestors.empty() ? std::span<const std::uint64_t>() : ancestors[i];
@@ -282,14 +299,14 @@ class LlamaModel {
     std::vector<float> states;
     const auto run_pending = [&] {
       for (const Part& of : parts) caches[of.sequence]->open(of.count);
-      states.resize(rows.size() * hidden_size());
-      run(rows, states);
+      states.resize(rows.size() * width);
+      run(rows, states, features);
       std::size_t done = 0;
       for (const Part& of : parts) {
         Cache& cache = *caches[of.sequence];
         tree_of(of.sequence).empty() ? cache.close(of.count) : cache.close_nodes(of.count);
-        visit(of, std::span<const float>(states).subspan(done, of.count * hidden_size()));
-        done += of.count * hidden_size();
+        visit(of, std::span<const float>(states).subspan(done, of.count * width));
+        done += of.count * width;
       }
       rows.clear();
       parts.clear();
@@ -312,19 +329,33 @@ class LlamaModel {
     if (!rows.empty()) run_pending();
   }
 
-  /// Embeds tokens, runs them through all layers and normalises: final hidden states [n, H].
-  void run(std::span<const Row> rows, std::span<float> hidden) const {
-    const std::size_t width = hidden_size();
+  /// Embeds tokens, runs them through all layers and normalises: final hidden states, what the
+  /// layers of `features` read before each, [n, (f + 1) H].
+  void run(std::span<const Row> rows, std::span<float> hidden,
+           std::span<const std::size_t> features) const {
+    const std::size_t width  = hidden_size();
+    const std::size_t stride = state_size(features);
     std::vector<float> states(rows.size() * width);  // [n, H]
     std::vector<model::LlamaRow> places;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       std::ranges::copy(embedding(rows[i].token), part(states, i, width).begin());
       places.push_back(rows[i].place);
     }
-    layers_.run(weights_.layers, places, states);
+    std::size_t column   = 0;
+    const auto next_part = [&](std::size_t i) {
+      return hidden.subspan(i * stride + column, width);
+    };
+    const auto before = [&](std::size_t layer) {
+      if (column == features.size() * width || layer != features[column / width]) return;
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        std::ranges::copy(part(states, i, width), next_part(i).begin());
+      }
+      column += width;
+    };
+    layers_.run(weights_.layers, places, states, {}, before);
+    TOOLDECODE_ASSERT(column == features.size() * width);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      layers_.normalise(part(states, i, width), weights_.final_norm,
-                        hidden.subspan(i * width, width));
+      layers_.normalise(part(states, i, width), weights_.final_norm, next_part(i));
     }
   }
 

@@ -1,0 +1,117 @@
+/// \file
+/// FeatureModel: a LlamaModel whose states carry what layers before the last one read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/model/llama_model.hpp>
+
+namespace tooldecode {
+
+/// The same model, whose state begins with the residual stream before each of f layers; its last H
+/// numbers are the final state, and its logits are LlamaModel's to the bit.
+///
+/// \par Shapes      hidden [L, (f + 1) H]
+/// \par Complexity  as LlamaModel, and 4 f H bytes copied for a token
+/// \par Threads     as LlamaModel; refers to it
+/// \par Errors      Error{invalid_option} from the constructors; else as LlamaModel
+/// \par Source      Li et al., EAGLE-3, arXiv:2503.01840, section 3.1
+class FeatureModel {
+ public:
+  using Cache    = LlamaModel::Cache;
+  using HeadView = LlamaModel::HeadView;
+
+  /// \param layers  ascending
+  FeatureModel(const LlamaModel& model, std::vector<std::size_t> layers)
+      : model_(&model), layers_(std::move(layers)) {
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      if (layers_[i] < model.config().layers && (i == 0 || layers_[i - 1] < layers_[i])) continue;
+      throw Error(
+          Errc::invalid_option, "layers[" + std::to_string(i) + ']', layers_[i],
+          "must be above the one before and below " + std::to_string(model.config().layers));
+    }
+  }
+  FeatureModel(const LlamaModel&&, std::vector<std::size_t>) = delete;
+
+  /// The layers that EAGLE-3's published drafts read: the third, the middle one and the third from
+  /// the end, of seven or more.
+  [[nodiscard]] static FeatureModel for_eagle3(const LlamaModel& model) {
+    const std::size_t layers = model.config().layers;
+    if (layers < 7) {
+      throw Error(Errc::invalid_option, "layers", layers, "must be 7 or more for EAGLE-3");
+    }
+    return {model, {2, layers / 2, layers - 3}};
+  }
+  static FeatureModel for_eagle3(const LlamaModel&&) = delete;
+
+  [[nodiscard]] const LlamaModel& model() const noexcept { return *model_; }
+  [[nodiscard]] std::size_t vocabulary_size() const noexcept { return model_->vocabulary_size(); }
+  /// Of a whole state.
+  [[nodiscard]] std::size_t hidden_size() const noexcept {
+    return (layers_.size() + 1) * model_->hidden_size();
+  }
+  [[nodiscard]] std::size_t context_length() const noexcept { return model_->context_length(); }
+  [[nodiscard]] HeadView lm_head() const noexcept { return model_->lm_head(); }
+
+  [[nodiscard]] Cache make_cache() const { return model_->make_cache(); }
+  [[nodiscard]] std::size_t length(const Cache& cache) const noexcept { return cache.length(); }
+  [[nodiscard]] Cache fork(const Cache& cache) const { return model_->fork(cache); }
+  void truncate(Cache& cache, std::size_t length) const { model_->truncate(cache, length); }
+  void commit(Cache& cache, std::span<const std::size_t> path) const {
+    model_->commit(cache, path);
+  }
+
+  void forward(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits) const {
+    model_->forward(cache, tokens, logits);
+  }
+  void forward_hidden(Cache& cache, std::span<const TokenId> tokens,
+                      std::span<float> hidden) const {
+    model_->forward_hidden(cache, tokens, hidden, layers_);
+  }
+  void forward_tree(Cache& cache, std::span<const TokenId> tokens,
+                    std::span<const std::uint64_t> ancestors, std::span<float> logits) const {
+    model_->forward_tree(cache, tokens, ancestors, logits);
+  }
+  void forward_tree_hidden(Cache& cache, std::span<const TokenId> tokens,
+                           std::span<const std::uint64_t> ancestors,
+                           std::span<float> hidden) const {
+    model_->forward_tree_hidden(cache, tokens, ancestors, hidden, layers_);
+  }
+  void forward_batch(std::span<Cache* const> caches,
+                     std::span<const std::span<const TokenId>> tokens,
+                     std::span<float> logits) const {
+    model_->forward_batch(caches, tokens, logits);
+  }
+  void forward_batch_hidden(std::span<Cache* const> caches,
+                            std::span<const std::span<const TokenId>> tokens,
+                            std::span<const std::span<const std::uint64_t>> ancestors,
+                            std::span<float> hidden) const {
+    model_->forward_batch_hidden(caches, tokens, ancestors, hidden, layers_);
+  }
+
+  /// Multiplies the final part of n states by the head: logits [n, V].
+  void fill_logits(std::span<const float> hidden, std::span<float> logits) const {
+    std::vector<float> final_states;
+    for (std::size_t at = hidden_size(); at <= hidden.size(); at += hidden_size()) {
+      const auto state = hidden.first(at).last(model_->hidden_size());
+      final_states.insert(final_states.end(), state.begin(), state.end());
+    }
+    model_->fill_logits(final_states, logits);
+  }
+
+ private:
+  const LlamaModel* model_;
+  std::vector<std::size_t> layers_;
+};
+
+static_assert(BatchTreeModel<FeatureModel>);
+
+}  // namespace tooldecode
