@@ -1,9 +1,9 @@
 /// \file
 /// For the same tokens in fewer passes: drafters, their heads, and the verification of draft trees.
 ///
-/// Drafters guess (EagleDrafter and MedusaDrafter over a FrequencyRankedHead, forced text, lookups), a
-/// TreeVerifier keeps what the target would have said, and TreeSpeculation is the Decoder's strategy of
-/// both.
+/// Drafters guess (EagleDrafter and MedusaDrafter over a FrequencyRankedHead, or over EAGLE-3's own
+/// MappedHead; forced text, lookups), a TreeVerifier keeps what the target would have said, and
+/// TreeSpeculation is the Decoder's strategy of both.
 #pragma once
 
 #include <tooldecode/decode.hpp>
@@ -25,7 +25,9 @@
 #include <tooldecode/draft/sized_head_drafter.hpp>
 #include <tooldecode/draft/tool_cache_drafter.hpp>
 #include <tooldecode/model/constrained_head.hpp>
+#include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/eagle_model.hpp>
+#include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/model/medusa_model.hpp>
 #include <tooldecode/verify/acceptance_rule.hpp>
 #include <tooldecode/verify/chain_rejection.hpp>

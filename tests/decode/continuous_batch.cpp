@@ -22,6 +22,8 @@
 #include <tooldecode/draft/medusa_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/draft/sized_drafter.hpp>
+#include <tooldecode/model/eagle3_model.hpp>
+#include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/tools/python_call.hpp>
 
 #include <support/catch.hpp>
@@ -337,6 +339,30 @@ TEST_CASE(
   for (const std::size_t accepted : found) CHECK(accepted > 20);
   CHECK(reused > 30);
   CHECK(preempted > 20);
+}
+
+TEST_CASE("EAGLE-3, which reads earlier layers' states, changes nothing in a batch") {
+  auto config          = td::test::random_llama_config();
+  config.layers        = 7;
+  std::size_t accepted = 0;
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random{seed};
+    const td::LlamaModel model{config, td::test::random_llama_weights(config, seed)};
+    const auto features = td::FeatureModel::for_eagle3(model);
+    const td::Eagle3Model layer{model, td::test::random_eagle3_weights(config, seed)};
+    const td::EagleDrafter drafter{layer,
+                                   td::test::random_mapped_head(config, 2, seed),
+                                   {.depth = 3, .min_probability = 0.001}};
+    const td::Unconstrained any{config.vocabulary_size};
+    std::vector<Script> scripts;
+    for (int i = 0; i < 6; ++i) scripts.push_back(random_script(random, config.vocabulary_size));
+    accepted += run(features, any, drafter, {.max_batch = 3, .prefix_cache = seed % 2 * 400U},
+                    scripts, random)
+                    .accepted_tokens;
+    require_as_alone(model, any, scripts);
+  }
+  CHECK(accepted > 20);
 }
 
 TEST_CASE("a draft behind a kept prefix is that of whoever has read all of it") {
