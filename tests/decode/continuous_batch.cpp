@@ -356,7 +356,10 @@ TEST_CASE("EAGLE-3, which reads earlier layers' states, changes nothing in a bat
                                    {.depth = 3, .min_probability = 0.001}};
     const td::Unconstrained any{config.vocabulary_size};
     std::vector<Script> scripts;
-    for (int i = 0; i < 6; ++i) scripts.push_back(random_script(random, config.vocabulary_size));
+    for (int i = 0; i < 6; ++i) {
+      scripts.push_back(random_script(random, config.vocabulary_size));
+      scripts.back().options.max_tokens += 20;
+    }
     accepted += run(features, any, drafter, {.max_batch = 3, .prefix_cache = seed % 2 * 400U},
                     scripts, random)
                     .accepted_tokens;
