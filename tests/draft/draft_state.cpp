@@ -8,6 +8,7 @@
 
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/draft/draft_state.hpp>
+#include <tooldecode/model/eagle3_model.hpp>
 #include <tooldecode/model/eagle_model.hpp>
 
 #include <support/catch.hpp>
@@ -135,6 +136,11 @@ TEST_CASE("of states that begin with more the model reads its own part") {
     context.hidden     = std::span(wide).subspan(before * 3 * width, (read - before) * 3 * width);
     CHECK(told_more.follow(model, context) == guess);
   }
+  const td::Eagle3Model wider{target, td::test::random_eagle3_weights(target.config(), 9)};
+  td::draft::DraftState<td::Eagle3Model> narrow{wider};
+  CHECK_THROWS_WITH(narrow.follow(wider, sequence.context(any, 0, 7, 1)),
+                    "hidden: the target's states have 36 numbers: must have the 144 that the draft "
+                    "model reads, as a FeatureModel's do for EAGLE-3");
 }
 
 TEST_CASE("sixty-four nodes can be run, those above the root among them") {

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/config.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/draft_tree.hpp>
 #include <tooldecode/draft/drafter.hpp>
@@ -21,6 +23,7 @@ namespace tooldecode::draft {
 ///                  guesses [n, H]; at most 64 nodes per round
 /// \par Complexity  as the model's passes
 /// \par Threads     a value of one request
+/// \par Errors      Error{shape_mismatch} from `follow` where the target's states are too narrow
 /// \par Source      Li et al., EAGLE, arXiv:2401.15077, section 3.1
 template <class D>
 class DraftState {
@@ -80,7 +83,12 @@ class DraftState {
   std::span<const float> last_numbers(std::span<const float> states, std::size_t n,
                                       std::size_t size) {
     const std::size_t width = states.size() / n;
-    TOOLDECODE_ASSERT(width >= size);
+    if (width < size) {
+      throw Error(Errc::shape_mismatch, "hidden",
+                  "the target's states have " + std::to_string(width) + " numbers: must have the " +
+                      std::to_string(size) +
+                      " that the draft model reads, as a FeatureModel's do for EAGLE-3");
+    }
     if (width == size) return states;
     narrow_.clear();
     for (std::size_t i = 0; i < n; ++i) {
