@@ -1,5 +1,5 @@
-"""EAGLE-3's draft layer (Li et al., arXiv:2503.01840): it reads states of three of the target's layers, guesses no state of
-the target's, and has a head of its own over few tokens."""
+"""EAGLE-3's draft layer (Li et al., arXiv:2503.01840): it reads states of three of the target's layers, is not asked
+for the target's own states, and has its own head of few tokens."""
 
 from dataclasses import replace
 
@@ -60,8 +60,8 @@ class Eagle3(Eagle):
         return self.lm_head(self.norm(guesses))
 
     def loss(self, lesson: Lesson, drafts: torch.Tensor):
-        """Of drafted states [texts, bases, depth, H]: cross-entropy where the target's likeliest token has a row, and the
-        shares of right guesses everywhere."""
+        """Of drafted states [texts, bases, depth, H]: cross-entropy where the target's likeliest token has a row, and
+        the shares of right guesses everywhere."""
         logits = self.logits(drafts[lesson.picked]).float()
         rows = self.rows[lesson.top]
         shares = F.normalize(lesson.shares * (rows >= 0), p=1, dim=-1)

@@ -21,7 +21,7 @@ WIDTH = 1536  # of the feed-forward part
 FIRST_DEPTH, DEPTH, DEEP_FROM = 2, 3, 0.4
 MEASURED_DEPTH = 6
 REGRESSION = 0.3
-NOISE = 0.15  # at most, on a state's numbers, whose deviation is about 1 (EAGLE, Li et al., arXiv:2401.15077, section 4)
+NOISE = 0.15  # at most, on a state's numbers, whose deviation is about 1 (EAGLE, arXiv:2401.15077, section 4)
 EMBEDDING_SCALE = 16.0  # brings embeddings to the size of states
 RIDGE = 30.0
 

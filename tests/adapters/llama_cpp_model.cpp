@@ -1,8 +1,11 @@
 // Against LlamaModel, which has the same weights in the same file's form.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <span>
@@ -15,6 +18,7 @@
 #include <tooldecode/decode/decoder.hpp>
 #include <tooldecode/decode/tree_speculation.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
+#include <tooldecode/model/feature_model.hpp>
 #include <tooldecode/model/llama_model.hpp>
 
 #include <support/catch.hpp>
@@ -137,6 +141,56 @@ TEST_CASE("llama.cpp gives the logits that LlamaModel gives") {
     model.forward_hidden(cache, tokens, hidden);
     reference.forward_hidden(other, tokens, expected);
     check_near(hidden, expected);
+  }
+}
+
+TEST_CASE("a FeatureModel's layers read what the layers before them give in llama.cpp's graph") {
+  auto config        = config_for_llama_cpp();
+  config.layers      = 7;
+  const auto weights = td::test::random_llama_weights(config, 5);
+  const td::LlamaModel own{config, weights};
+  const auto features = td::FeatureModel::for_eagle3(own);
+  std::mt19937 random{6};
+  Tokens tokens = random_tokens(random, 20);
+  std::vector<float> states(tokens.size() * features.hidden_size());
+  auto cache = features.make_cache();
+  features.forward_hidden(cache, tokens, states);
+
+  const td::test::TemporaryFile file("tooldecode_llama_cpp.gguf",
+                                     td::test::numbered_gguf(config, weights));
+  llama_backend_init();
+  const std::unique_ptr<llama_model, decltype(&llama_model_free)> model(
+      llama_model_load_from_file(file.path().string().c_str(), llama_model_default_params()),
+      llama_model_free);
+  REQUIRE(model);
+  std::map<std::string, std::vector<float>> seen;
+  llama_context_params parameters = llama_context_default_params();
+  parameters.type_k = parameters.type_v = GGML_TYPE_F32;
+  parameters.flash_attn_type            = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  parameters.cb_eval_user_data          = &seen;
+  parameters.cb_eval                    = [](ggml_tensor* tensor, bool asks, void* user) {
+    const std::string name = ggml_get_name(tensor);
+    if (!name.starts_with("l_out-")) return !asks;
+    if (asks) return true;
+    auto& numbers = (*static_cast<decltype(seen)*>(user))[name];
+    numbers.resize(static_cast<std::size_t>(ggml_nelements(tensor)));
+    ggml_backend_tensor_get(tensor, numbers.data(), 0, ggml_nbytes(tensor));
+    return true;
+  };
+  const std::unique_ptr<llama_context, decltype(&llama_free)> context(
+      llama_init_from_model(model.get(), parameters), llama_free);
+  REQUIRE(context);
+  REQUIRE(llama_decode(context.get(),
+                       llama_batch_get_one(tokens.data(), static_cast<int>(tokens.size()))) == 0);
+  const std::array names{"l_out-1", "l_out-2", "l_out-3"};
+  for (std::size_t f = 0; f < names.size(); ++f) {
+    CAPTURE(names[f]);
+    std::vector<float> expected;
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+      const auto part = std::span(states).subspan(t * features.hidden_size() + f * 32, 32);
+      expected.insert(expected.end(), part.begin(), part.end());
+    }
+    check_near(seen[names[f]], expected);
   }
 }
 
