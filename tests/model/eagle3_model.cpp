@@ -66,7 +66,7 @@ td::test::FloatTensors tensors_of(const td::Eagle3Weights& weights) {
 
 }  // namespace
 
-TEST_CASE("guesses equal a float64 reference, in a line and in a tree") {
+TEST_CASE("EAGLE-3's guesses equal a float64 reference, in a line and in a tree") {
   const auto config  = random_llama_config();
   const auto target  = random_llama(1);
   const auto weights = random_eagle3_weights(config, 2);
@@ -162,7 +162,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("weights given by hand are checked too") {
+TEST_CASE("EAGLE-3's weights given by hand are checked too") {
   const auto target = random_llama(6);
   const auto right  = random_eagle3_weights(target.config(), 7);
   const auto place  = [&](auto change) {
@@ -195,7 +195,7 @@ TEST_CASE("weights given by hand are checked too") {
   CHECK(one_less(&Layer::down) == "mlp.down_proj");
 }
 
-TEST_CASE("SmolLM2's guesses, and the tokens that they stand for, are PyTorch's") {
+TEST_CASE("SmolLM2's EAGLE-3 guesses, and the tokens that they stand for, are PyTorch's") {
   const auto file = td::test::cached_model("SmolLM2-135M-Instruct.Q4_1.gguf");
   if (!file) return td::test::report_skipped("SmolLM2: bash examples/models.sh smollm2");
   const auto directory  = td::test::example_data("smollm2_draft");
