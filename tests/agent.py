@@ -303,7 +303,11 @@ def test_engines(_):
             assert report["engines"]["retries"] == 0, report["engines"]
             assert count == len(report["turns"]), (count, report)
             return place
-        places = {f"s{number}": engine_of(f"s{number}") for number in range(9)}
+        places = {}
+        for number in range(40):  # engines are drawn by their ports: nine sessions may all miss one of three
+            places[f"s{number}"] = engine_of(f"s{number}")
+            if number >= 8 and len(set(places.values())) == 3:
+                break
         assert len(set(places.values())) == 3, places
         assert {name: engine_of(name) for name in places} == places, "the same engine each time"
 

@@ -216,10 +216,12 @@ def test_agent(folder):
             done, trace = traced(folder, "agent", "--url", server.url + "/v1", "--json", "--latency", "0.05", "--turns",
                                  "2", "--", WEATHER)
             report = json.loads(done.stdout)
-            if report["speculation"]["hits"] > 0:
+            spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+            # An early run that a busy machine begins when the reply is there already is told as asked for.
+            late = sum(span["args"].get("outcome") == "asked" for span in spans) > report["speculation"]["misses"]
+            if report["speculation"]["hits"] > 0 and not late:
                 break
     assert {key: trace[key] for key in report} == report, "the report is in the trace"
-    spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     by = collections.Counter(span["cat"] for span in spans)
     assert by["model"] == len(report["turns"]), by
     outcomes = collections.Counter(span["args"]["outcome"] for span in spans if "outcome" in span["args"])
