@@ -36,27 +36,7 @@ class ToolOrders {
   /// \param tool        index in its ToolSet
   /// \param only_order  the one order, as `parameter_order` counts; else as many as `max_orders`
   ToolOrders(const ToolCallFSM& calls, std::size_t tool, std::size_t max_orders, std::uint64_t seed,
-             std::optional<std::size_t> only_order = {})
-      : name_(calls.tools()[tool].name),
-        names_(argument_names(calls.tools()[tool])),
-        required_(required_names(calls.tools()[tool])),
-        whole_(calls.single_call(tool)) {
-    using Orders      = std::vector<std::vector<std::size_t>>;
-    const auto orders = only_order ? Orders{parameter_order(required_.size(), *only_order, seed)}
-                                   : parameter_orders(required_.size(), max_orders, seed);
-    for (const auto& order : orders) {
-      std::vector<std::string> keys;
-      for (const std::size_t place : order) keys.push_back(required_[place]);
-      calls_.push_back(calls.single_call(tool, std::move(keys), true));
-    }
-    const ToolCall empty{name_};
-    const std::string text   = calls.write(std::span(&empty, 1));
-    ToolCallFSM::State state = whole_.initial();
-    while (!whole_.find_tool(state)) {
-      state = *whole_.advance_bytes(state, std::string_view(text).substr(opening_.size(), 1));
-      opening_ += text[opening_.size()];
-    }
-  }
+             std::optional<std::size_t> only_order = {});
 
   [[nodiscard]] std::size_t size() const noexcept { return calls_.size(); }
   /// All parameters, in the document's order; so are those that are required.
@@ -71,60 +51,14 @@ class ToolOrders {
   /// \param outer            the answer's state there
   /// \param log_probability  of the token that the bytes are from
   [[nodiscard]] std::vector<OrderBranch> begin(std::string_view bytes, double log_probability,
-                                               ToolCallFSM::State outer) const {
-    std::vector<OrderBranch> branches;
-    for (const ToolCallFSM& calls : calls_) {
-      const auto opened = *calls.advance_bytes(calls.initial(), opening_);
-      const auto state  = calls.advance_bytes(opened, bytes);
-      if (!state || !calls.find_tool(*state)) return {};
-      branches.push_back({.calls = calls, .state = opened, .outer = outer});
-      branches.back().read(bytes, log_probability);
-    }
-    return branches;
-  }
+                                               ToolCallFSM::State outer) const;
 
   /// What a branch that is over says: all arguments of a complete one, else those that came to
   /// their end.
-  [[nodiscard]] Candidate read(std::size_t order, const OrderBranch& branch) const {
-    Candidate result{.order           = order,
-                     .is_complete     = branch.is_complete,
-                     .log_probability = branch.closing_log_probability,
-                     .tokens          = branch.tokens};
-    const auto note = [&](const std::string& key, const nlohmann::ordered_json& value) {
-      const auto written =
-          std::find_if(branch.values.begin(), branch.values.end(),
-                       [&](const OrderBranch::Value& v) { return names_[v.argument] == key; });
-      const bool known = written != branch.values.end();  // keys that no document has are not
-      result.values.push_back(
-          {key, value,
-           known ? written->log_probability / static_cast<double>(written->tokens) : 0.0});
-    };
-    if (branch.is_complete) {
-      std::string text = opening_ + branch.text;
-      text += whole_.forced(*whole_.advance_bytes(whole_.initial(), text));
-      const auto calls = whole_.parse(text);
-      for (const auto& [key, value] : calls.front().arguments.items()) note(key, value);
-      return result;
-    }
-    const auto unfinished = branch.calls.find_argument(branch.state);
-    for (const OrderBranch::Value& value : branch.values) {
-      if (value.argument == unfinished) continue;
-      if (const auto read = read_value(value.text)) note(names_[value.argument], *read);
-    }
-    return result;
-  }
+  [[nodiscard]] Candidate read(std::size_t order, const OrderBranch& branch) const;
 
  private:
-  [[nodiscard]] std::optional<nlohmann::ordered_json> read_value(std::string_view text) const {
-    for (const std::string_view part : {text, text.substr(0, text.size() - 1)}) {
-      try {
-        return whole_.parse_value(part);
-      } catch (const Error&) {
-        continue;  // the last byte ended a number, and is none of it
-      }
-    }
-    return std::nullopt;
-  }
+  [[nodiscard]] std::optional<nlohmann::ordered_json> read_value(std::string_view text) const;
 
   std::string name_;
   std::vector<std::string> names_, required_;
@@ -134,3 +68,7 @@ class ToolOrders {
 };
 
 }  // namespace tooldecode::consistency
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/consistency/tool_orders.ipp>
+#endif

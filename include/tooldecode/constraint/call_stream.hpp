@@ -75,9 +75,7 @@ class CallStream {
     arguments,  // as JSON
     argument,
   };
-  static Label label(Part part, std::size_t tool = 0) noexcept {
-    return static_cast<Label>(part) << 32 | tool;
-  }
+  static Label label(Part part, std::size_t tool = 0) noexcept;
   static Part part_of(Label label) noexcept { return static_cast<Part>(label >> 32); }
   static bool is_in_call(Label label) noexcept { return part_of(label) >= Part::call; }
   static std::size_t tool_of(Label label) noexcept { return label & 0xFFFF'FFFF; }

@@ -212,3 +212,11 @@ TOOLDECODE_INLINE void CallStream::add(Kind kind, std::string_view text, Events&
 }
 
 }  // namespace tooldecode
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE CallStream::Label CallStream::label(Part part, std::size_t tool) noexcept {
+  return static_cast<Label>(part) << 32 | tool;
+}
+
+}  // namespace tooldecode

@@ -54,8 +54,7 @@ class ForcedTokens {
   /// Text to tokens, such as a Tokenizer's `encode` with `parse_special`.
   using Encode = std::function<std::vector<TokenId>(std::string_view)>;
 
-  ForcedTokens(VocabularyIndex cache, Encode encode)
-      : cache_(std::move(cache)), encode_(std::move(encode)), controls_(controls()) {}
+  ForcedTokens(VocabularyIndex cache, Encode encode);
 
   /// The tokens behind a text; the text may still go on with forced bytes after them.
   ///
@@ -161,55 +160,19 @@ class ForcedTokens {
  private:
   static constexpr std::string_view spaces = " \t\r\n";
 
-  static std::size_t first_beyond_ascii(std::string_view text) {
-    const auto at = std::find_if(text.begin(), text.end(),
-                                 [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
-    return static_cast<std::size_t>(at - text.begin());
-  }
-  static bool begins_with(const std::vector<TokenId>& tokens, const std::vector<TokenId>& first) {
-    return tokens.size() >= first.size() && std::equal(first.begin(), first.end(), tokens.begin());
-  }
+  static std::size_t first_beyond_ascii(std::string_view text);
+  static bool begins_with(const std::vector<TokenId>& tokens, const std::vector<TokenId>& first);
   static void keep_common(std::optional<std::vector<TokenId>>& common,
-                          const std::vector<TokenId>& other) {
-    if (!common) {
-      common = other;
-      return;
-    }
-    const auto [end, unused] =
-        std::mismatch(common->begin(), common->end(), other.begin(), other.end());
-    common->erase(end, common->end());
-  }
+                          const std::vector<TokenId>& other);
 
-  [[nodiscard]] std::size_t length(const std::vector<TokenId>& tokens) const {
-    std::size_t bytes = 0;
-    for (const TokenId token : tokens) bytes += cache_.vocabulary().name(token).size();
-    return bytes;
-  }
+  [[nodiscard]] std::size_t length(const std::vector<TokenId>& tokens) const;
 
   // The tokens of a text from a byte on; nothing where that is inside a token.
   [[nodiscard]] std::optional<std::vector<TokenId>> encode_behind(std::string_view text,
-                                                                  std::size_t at) const {
-    std::vector<TokenId> tokens = encode_(text);
-    std::size_t begin = 0, skipped = 0;
-    for (; begin < at && skipped < tokens.size(); ++skipped) {
-      begin += cache_.vocabulary().name(tokens[skipped]).size();
-    }
-    if (begin != at) return std::nullopt;
-    tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(skipped));
-    return tokens;
-  }
+                                                                  std::size_t at) const;
 
   // Control tokens by their names, which the tokenizer finds in text.
-  [[nodiscard]] core::ByteTrie controls() const {
-    const Vocabulary& vocabulary = cache_.vocabulary();
-    std::vector<core::ByteTrie::Entry> entries;
-    for (std::size_t t = 0; t < vocabulary.size(); ++t) {
-      const auto token = static_cast<TokenId>(t);
-      if (vocabulary.type(token) != TokenType::control) continue;
-      entries.emplace_back(vocabulary.name(token), static_cast<std::uint32_t>(t));
-    }
-    return core::ByteTrie(std::move(entries));
-  }
+  [[nodiscard]] core::ByteTrie controls() const;
 
   VocabularyIndex cache_;
   Encode encode_;
@@ -217,3 +180,7 @@ class ForcedTokens {
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/constraint/forced_tokens.ipp>
+#endif

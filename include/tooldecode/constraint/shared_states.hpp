@@ -34,16 +34,7 @@ struct MaskEntry {
   std::vector<TokenId> removed{};
   std::vector<TokenId> added{};
 
-  void fill(MaskView words) const noexcept {
-    if (base != nullptr) {
-      std::copy_n(base->words().begin(), words.size(), words.begin());
-    } else {
-      std::fill(words.begin(), words.end(), 0);
-    }
-    const auto bit = [](TokenId token) { return std::uint32_t{1} << (token % 32); };
-    for (const TokenId token : removed) words[static_cast<std::size_t>(token) / 32] &= ~bit(token);
-    for (const TokenId token : added) words[static_cast<std::size_t>(token) / 32] |= bit(token);
-  }
+  void fill(MaskView words) const noexcept;
 };
 
 class StatesRenewal;
@@ -60,22 +51,9 @@ class StatesRenewal;
 class SharedStates {
  public:
   SharedStates(const Vocabulary& vocabulary, const core::ByteTrie& trie,
-               const TokenClasses& classes)
-      : vocabulary_(&vocabulary),
-        trie_(&trie),
-        classes_(&classes),
-        automaton_(static_cast<std::uint32_t>(trie.longest())) {
-    make_common_slice();
-  }
+               const TokenClasses& classes);
   /// The same grammars, without states and masks.
-  explicit SharedStates(const SharedStates& from)
-      : vocabulary_(from.vocabulary_),
-        trie_(from.trie_),
-        classes_(from.classes_),
-        automaton_(from.automaton_.shared_nodes(),
-                   static_cast<std::uint32_t>(from.trie_->longest())) {
-    make_common_slice();
-  }
+  explicit SharedStates(const SharedStates& from);
   SharedStates& operator=(const SharedStates&) = delete;
   ~SharedStates()                              = default;
 
@@ -95,24 +73,11 @@ class SharedStates {
   /// What the tokens below `node` do to a lexeme that is in `state`; null when it is asked for the
   /// first times: a slice pays where it serves several masks.
   [[nodiscard]] const LexemeSlice* slice(const text::DfaPointer& dfa, text::Dfa::State state,
-                                         core::ByteTrie::NodeIndex node) const {
-    const std::lock_guard lock(mutex_);
-    Slice& known = slices_[{number(dfa), state, node}];
-    if (!known.slice && ++known.asked >= asks_before_slice) {
-      known.slice =
-          std::make_unique<LexemeSlice>(*vocabulary_, *trie_, *classes_, *dfa, state, node);
-      bytes_ += 3 * mask_word_count(vocabulary_->size()) * sizeof(std::uint32_t);
-    }
-    return known.slice.get();
-  }
+                                         core::ByteTrie::NodeIndex node) const;
 
   /// The same, made now if need be.
   [[nodiscard]] const LexemeSlice& ready_slice(const text::DfaPointer& dfa, text::Dfa::State state,
-                                               core::ByteTrie::NodeIndex node) const {
-    for (;;) {
-      if (const LexemeSlice* made = slice(dfa, state, node)) return *made;
-    }
-  }
+                                               core::ByteTrie::NodeIndex node) const;
 
   /// The mask of a state; `make()` gives it where it is not known.
   template <class Make>
@@ -135,11 +100,7 @@ class SharedStates {
   }
 
   /// About how much memory states and masks take.
-  [[nodiscard]] std::size_t bytes() const {
-    const std::size_t states = automaton_.bytes();
-    const std::lock_guard lock(mutex_);
-    return states + bytes_;
-  }
+  [[nodiscard]] std::size_t bytes() const;
 
  private:
   static constexpr std::uint32_t asks_before_slice = 3;
@@ -149,28 +110,11 @@ class SharedStates {
   };
 
   // Inside it nearly every schema's texts spend most of their tokens.
-  void make_common_slice() {
-    const text::DfaPointer& common = text::any_string(text::ValueSyntax::json, '"');
-    (void)ready_slice(common, common->next(0, '"'), 0);
-  }
-  static std::uint32_t next_number() noexcept {
-    static std::atomic<std::uint32_t> last{0};
-    std::uint32_t number = 0;
-    while (number == 0) number = ++last;
-    return number;
-  }
+  void make_common_slice();
+  static std::uint32_t next_number() noexcept;
 
   // Lexemes are the same when their tables are, whichever grammar made them.
-  [[nodiscard]] std::size_t number(const text::DfaPointer& dfa) const {
-    const auto [first, last] = lexemes_.equal_range(dfa->hash());
-    for (auto known = first; known != last; ++known) {
-      const auto& [other, number] = known->second;
-      if (other == dfa || *other == *dfa) return number;
-    }
-    const std::size_t fresh = lexemes_.size();
-    lexemes_.emplace(dfa->hash(), std::pair(dfa, fresh));
-    return fresh;
-  }
+  [[nodiscard]] std::size_t number(const text::DfaPointer& dfa) const;
 
   const Vocabulary* vocabulary_;
   const core::ByteTrie* trie_;
@@ -194,24 +138,15 @@ class StatesRenewal {
   /// States of the same grammars as others' that take at most so many bytes: the latest, or new
   /// ones where those have grown past it too.
   [[nodiscard]] std::shared_ptr<SharedStates> states(const SharedStates& from,
-                                                     std::size_t max_bytes) {
-    const std::lock_guard lock(mutex_);
-    if (!latest_ || latest_->bytes() > max_bytes) {
-      latest_ = std::make_shared<SharedStates>(from);
-    }
-    return latest_;
-  }
+                                                     std::size_t max_bytes);
 
  private:
   std::mutex mutex_;  // guards what follows
   std::shared_ptr<SharedStates> latest_;
 };
 
-inline std::shared_ptr<StatesRenewal> SharedStates::renewal() const {
-  const std::lock_guard lock(mutex_);
-  auto known = renewal_.lock();
-  if (!known) renewal_ = known = std::make_shared<StatesRenewal>();
-  return known;
-}
-
 }  // namespace tooldecode::constraint
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/constraint/shared_states.ipp>
+#endif

@@ -24,26 +24,11 @@ class TokenMask {
   [[nodiscard]] MaskView words() noexcept { return words_; }
   [[nodiscard]] ConstMaskView words() const noexcept { return words_; }
 
-  [[nodiscard]] bool contains(TokenId token) const noexcept {
-    const auto t = static_cast<std::size_t>(token);
-    return words_[t / 32] >> (t % 32) & 1;
-  }
-  void insert(TokenId token) noexcept {
-    const auto t = static_cast<std::size_t>(token);
-    words_[t / 32] |= std::uint32_t{1} << (t % 32);
-  }
-  void erase(TokenId token) noexcept {
-    const auto t = static_cast<std::size_t>(token);
-    words_[t / 32] &= ~(std::uint32_t{1} << (t % 32));
-  }
-  TokenMask& operator|=(const TokenMask& other) noexcept {
-    for (std::size_t w = 0; w < words_.size(); ++w) words_[w] |= other.words_[w];
-    return *this;
-  }
-  TokenMask& operator&=(const TokenMask& other) noexcept {
-    for (std::size_t w = 0; w < words_.size(); ++w) words_[w] &= other.words_[w];
-    return *this;
-  }
+  [[nodiscard]] bool contains(TokenId token) const noexcept;
+  void insert(TokenId token) noexcept;
+  void erase(TokenId token) noexcept;
+  TokenMask& operator|=(const TokenMask& other) noexcept;
+  TokenMask& operator&=(const TokenMask& other) noexcept;
   /// Calls `visit(token)` for each token, ascending.
   template <class Visit>
   void for_each(Visit visit) const {
@@ -58,3 +43,7 @@ class TokenMask {
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/constraint/token_mask.ipp>
+#endif

@@ -43,59 +43,21 @@ class TokenTrie {
   };
 
   /// \param names  the names as token sequences, [names][tokens of the name]
-  TokenTrie(Vocabulary vocabulary, std::span<const std::vector<TokenId>> names)
-      : vocabulary_(std::move(vocabulary)), nodes_(1) {
-    for (std::size_t i = 0; i < names.size(); ++i) insert(names[i], i);
-  }
+  TokenTrie(Vocabulary vocabulary, std::span<const std::vector<TokenId>> names);
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return vocabulary_.size(); }
   [[nodiscard]] State initial() const noexcept { return {}; }
 
-  [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
-    if (vocabulary_.is_end(token)) {
-      return is_accepting(state) ? std::optional(finished) : std::nullopt;
-    }
-    if (state == finished) return std::nullopt;
-    const auto& next = nodes_[state.node].next;
-    const auto child = next.find(token);
-    return child == next.end() ? std::nullopt : std::optional(State{child->second});
-  }
-  void fill_mask(State state, MaskView words) const {
-    std::fill(words.begin(), words.end(), 0);
-    const auto insert_token = [&](TokenId token) {
-      words[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (token % 32);
-    };
-    if (state != finished) {
-      for (const auto& child : nodes_[state.node].next) insert_token(child.first);
-    }
-    if (!is_accepting(state)) return;
-    for (const TokenId token : vocabulary_.end_tokens()) insert_token(token);
-  }
-  [[nodiscard]] bool is_accepting(State state) const noexcept {
-    return state == finished || nodes_[state.node].name;
-  }
+  [[nodiscard]] std::optional<State> advance(State state, TokenId token) const;
+  void fill_mask(State state, MaskView words) const;
+  [[nodiscard]] bool is_accepting(State state) const noexcept;
   [[nodiscard]] bool is_finished(State state) const noexcept { return state == finished; }
   /// The bytes of the tokens that must follow.
-  [[nodiscard]] std::string forced(State state) const {
-    std::string bytes;
-    while (!is_accepting(state) && nodes_[state.node].next.size() == 1) {
-      const auto& [token, child] = *nodes_[state.node].next.begin();
-      bytes += vocabulary_.bytes(token);
-      state.node = child;
-    }
-    return bytes;
-  }
+  [[nodiscard]] std::string forced(State state) const;
   /// The tokens of names that may follow, ascending.
-  [[nodiscard]] std::vector<TokenId> next(State state) const {
-    std::vector<TokenId> tokens;
-    if (state == finished) return tokens;
-    for (const auto& child : nodes_[state.node].next) tokens.push_back(child.first);
-    return tokens;
-  }
+  [[nodiscard]] std::vector<TokenId> next(State state) const;
   /// The index of the name that is complete at a state.
-  [[nodiscard]] std::optional<std::size_t> find_name(State state) const noexcept {
-    return state == finished ? std::nullopt : nodes_[state.node].name;
-  }
+  [[nodiscard]] std::optional<std::size_t> find_name(State state) const noexcept;
 
  private:
   static constexpr State finished{~std::uint32_t{0}};
@@ -104,27 +66,7 @@ class TokenTrie {
     std::optional<std::size_t> name;
   };
 
-  void insert(std::span<const TokenId> tokens, std::size_t index) {
-    const std::string place = "name " + std::to_string(index);
-    if (tokens.empty()) throw Error(Errc::unknown_token, place, "must not be empty");
-    std::uint32_t node = 0;
-    for (const TokenId token : tokens) {
-      if (token < 0 || static_cast<std::size_t>(token) >= vocabulary_.size()) {
-        throw Error(Errc::unknown_token, place,
-                    "token " + std::to_string(token) + " must be in the vocabulary, below " +
-                        std::to_string(vocabulary_.size()));
-      }
-      if (vocabulary_.is_end(token)) {
-        throw Error(Errc::unknown_token, place,
-                    "token " + std::to_string(token) + " must be no end token");
-      }
-      const auto fresh           = static_cast<std::uint32_t>(nodes_.size());
-      const auto [child, is_new] = nodes_[node].next.try_emplace(token, fresh);
-      node                       = child->second;
-      if (is_new) nodes_.emplace_back();
-    }
-    if (!nodes_[node].name) nodes_[node].name = index;
-  }
+  void insert(std::span<const TokenId> tokens, std::size_t index);
 
   Vocabulary vocabulary_;
   std::vector<Node> nodes_;
@@ -132,3 +74,7 @@ class TokenTrie {
 static_assert(Constraint<TokenTrie>);
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/constraint/token_trie.ipp>
+#endif

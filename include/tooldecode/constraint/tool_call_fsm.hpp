@@ -75,29 +75,19 @@ class ToolCallFSM {
               ChoiceOptions options = {})
       : ToolCallFSM(std::move(cache), std::make_shared<const ToolSet>(tools), format, options) {}
 
-  [[nodiscard]] std::size_t vocabulary_size() const noexcept {
-    return constraint_.vocabulary_size();
-  }
+  [[nodiscard]] std::size_t vocabulary_size() const noexcept;
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return constraint_.vocabulary(); }
-  [[nodiscard]] const VocabularyIndex& vocabulary_index() const noexcept {
-    return constraint_.vocabulary_index();
-  }
+  [[nodiscard]] const VocabularyIndex& vocabulary_index() const noexcept;
   [[nodiscard]] const ToolSet& tools() const noexcept { return *shared_->tools; }
   /// The grammar of whole answers; its states are these.
   [[nodiscard]] const GrammarConstraint& grammar() const noexcept { return constraint_; }
 
   [[nodiscard]] State initial() const noexcept { return constraint_.initial(); }
-  [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
-    return constraint_.advance(state, token);
-  }
-  [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const {
-    return constraint_.advance_bytes(state, bytes);
-  }
+  [[nodiscard]] std::optional<State> advance(State state, TokenId token) const;
+  [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const;
   void fill_mask(State state, MaskView words) const { constraint_.fill_mask(state, words); }
   [[nodiscard]] bool is_accepting(State state) const { return constraint_.is_accepting(state); }
-  [[nodiscard]] bool is_finished(State state) const noexcept {
-    return constraint_.is_finished(state);
-  }
+  [[nodiscard]] bool is_finished(State state) const noexcept;
   [[nodiscard]] std::string forced(State state) const { return constraint_.forced(state); }
 
   /// See GrammarConstraint: of this object alone, whatever its copies do.
@@ -196,12 +186,7 @@ class ToolCallFSM {
     std::optional<std::vector<std::string>> openings;  // at the beginning, or there is no call
     std::vector<std::string> text_ends, reasoning_ends;
 
-    [[nodiscard]] bool may_have_calls(std::string_view answer) const {
-      if (!openings) return true;
-      answer.remove_prefix(std::min(answer.find_first_not_of(" \t\r\n"), answer.size()));
-      return std::any_of(openings->begin(), openings->end(),
-                         [&](const std::string& opening) { return answer.starts_with(opening); });
-    }
+    [[nodiscard]] bool may_have_calls(std::string_view answer) const;
   };
 
   // A text that begins as calls do is calls, so that no value of a schema may begin so.

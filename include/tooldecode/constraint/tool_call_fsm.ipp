@@ -3,8 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +21,7 @@
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
@@ -135,6 +140,39 @@ TOOLDECODE_INLINE void ToolCallFSM::require_told_apart(const std::vector<std::st
     throw Error(Errc::invalid_option, std::string(detail::text_schema_place),
                 "no value must begin with " + opening + ", which opens calls in this format");
   }
+}
+
+}  // namespace tooldecode
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE std::size_t ToolCallFSM::vocabulary_size() const noexcept {
+  return constraint_.vocabulary_size();
+}
+
+TOOLDECODE_INLINE const VocabularyIndex& ToolCallFSM::vocabulary_index() const noexcept {
+  return constraint_.vocabulary_index();
+}
+
+TOOLDECODE_INLINE std::optional<ToolCallFSM::State> ToolCallFSM::advance(State state,
+                                                                         TokenId token) const {
+  return constraint_.advance(state, token);
+}
+
+TOOLDECODE_INLINE std::optional<ToolCallFSM::State> ToolCallFSM::advance_bytes(
+    State state, std::string_view bytes) const {
+  return constraint_.advance_bytes(state, bytes);
+}
+
+TOOLDECODE_INLINE bool ToolCallFSM::is_finished(State state) const noexcept {
+  return constraint_.is_finished(state);
+}
+
+TOOLDECODE_INLINE bool ToolCallFSM::Reading::may_have_calls(std::string_view answer) const {
+  if (!openings) return true;
+  answer.remove_prefix(std::min(answer.find_first_not_of(" \t\r\n"), answer.size()));
+  return std::any_of(openings->begin(), openings->end(),
+                     [&](const std::string& opening) { return answer.starts_with(opening); });
 }
 
 }  // namespace tooldecode

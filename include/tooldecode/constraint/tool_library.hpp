@@ -47,9 +47,7 @@ class CompiledTools {
    public:
     explicit Lock(CompiledTools& tools);
 
-    [[nodiscard]] const std::shared_ptr<SharedStates>& states() const noexcept {
-      return tools_.states_;
-    }
+    [[nodiscard]] const std::shared_ptr<SharedStates>& states() const noexcept;
     /// The index-th tool of a set, made where it is not known.
     [[nodiscard]] Link link(std::uint32_t index, const std::shared_ptr<const Tool>& tool,
                             const Grammar::MakePart& make) const;

@@ -2,16 +2,25 @@
 /// What tool_library.hpp declares.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <tooldecode/constraint/shared_states.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_library.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/diagnose.hpp>
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::constraint {
@@ -51,6 +60,15 @@ TOOLDECODE_INLINE CompiledTools::Link CompiledTools::Lock::link(
     known = tools_.tools_.emplace(tool, Link{tool.get(), tools_.next_number_++, node}).first;
   }
   return latest = known->second;
+}
+
+}  // namespace tooldecode::constraint
+
+namespace tooldecode::constraint {
+
+TOOLDECODE_INLINE const std::shared_ptr<SharedStates>& CompiledTools::Lock::states()
+    const noexcept {
+  return tools_.states_;
 }
 
 }  // namespace tooldecode::constraint

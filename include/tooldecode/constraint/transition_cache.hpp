@@ -25,23 +25,8 @@ class TransitionCache {
  public:
   using State = std::uint32_t;
 
-  [[nodiscard]] std::optional<State> find(State state, TokenId token) const noexcept {
-    if (state >= max_states || static_cast<std::uint32_t>(token) >= max_tokens) {
-      return std::nullopt;
-    }
-    const std::uint64_t from  = key(state, token);
-    const std::uint64_t known = slots_[slot(from)].load(std::memory_order_acquire);
-    if (known >> state_bits != from || (known & (max_states - 1)) == 0) return std::nullopt;
-    return static_cast<State>(known & (max_states - 1)) - 1;
-  }
-  void insert(State state, TokenId token, State next) noexcept {
-    if (state >= max_states || next + 1 >= max_states ||
-        static_cast<std::uint32_t>(token) >= max_tokens) {
-      return;
-    }
-    const std::uint64_t from = key(state, token);
-    slots_[slot(from)].store(from << state_bits | (next + 1), std::memory_order_release);
-  }
+  [[nodiscard]] std::optional<State> find(State state, TokenId token) const noexcept;
+  void insert(State state, TokenId token, State next) noexcept;
 
  private:
   static constexpr unsigned state_bits      = 22;
@@ -50,15 +35,15 @@ class TransitionCache {
   static constexpr std::uint32_t max_tokens = std::uint32_t{1} << token_bits;
   static constexpr std::size_t slots        = std::size_t{1} << 16;
 
-  static std::uint64_t key(State state, TokenId token) noexcept {
-    return std::uint64_t{state} << token_bits | static_cast<std::uint32_t>(token);
-  }
-  static std::size_t slot(std::uint64_t from) noexcept {
-    return core::hash_combine(0, from) & (slots - 1);
-  }
+  static std::uint64_t key(State state, TokenId token) noexcept;
+  static std::size_t slot(std::uint64_t from) noexcept;
 
   std::unique_ptr<std::atomic<std::uint64_t>[]> slots_ =
       std::make_unique<std::atomic<std::uint64_t>[]>(slots);
 };
 
 }  // namespace tooldecode::constraint
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/constraint/transition_cache.ipp>
+#endif

@@ -70,18 +70,14 @@ class WithoutRepeats {
   [[nodiscard]] const ToolCallFSM& calls() const noexcept { return calls_; }
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return calls_.vocabulary_size(); }
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return calls_.vocabulary(); }
-  [[nodiscard]] const VocabularyIndex& vocabulary_index() const noexcept {
-    return calls_.vocabulary_index();
-  }
+  [[nodiscard]] const VocabularyIndex& vocabulary_index() const noexcept;
 
   [[nodiscard]] State initial() const noexcept;
   [[nodiscard]] std::optional<State> advance(State state, TokenId token) const;
   [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const;
   void fill_mask(State state, MaskView words) const;
   [[nodiscard]] bool is_accepting(State state) const;
-  [[nodiscard]] bool is_finished(State state) const noexcept {
-    return calls_.is_finished(state.at);
-  }
+  [[nodiscard]] bool is_finished(State state) const noexcept;
   [[nodiscard]] std::string forced(State state) const { return calls_.forced(state.at); }
 
   /// Begins a new text: states from before are then unknown to this object.
@@ -133,10 +129,8 @@ class RepeatCompletions {
 };
 
 /// What DecodeOptions::always_ends asks of a constraint.
-[[nodiscard]] inline RepeatCompletions make_completions(const WithoutRepeats& constraint,
-                                                        CompletionOptions options) {
-  return RepeatCompletions(constraint, std::move(options));
-}
+[[nodiscard]] RepeatCompletions make_completions(const WithoutRepeats& constraint,
+                                                 CompletionOptions options);
 
 }  // namespace tooldecode
 

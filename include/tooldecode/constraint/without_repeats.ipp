@@ -23,8 +23,10 @@
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/repeat_places.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/constraint/without_repeats.hpp>
 #include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/mask_view.hpp>
@@ -499,6 +501,23 @@ TOOLDECODE_INLINE void RepeatCompletions::narrow(State state, std::size_t remain
 
 TOOLDECODE_INLINE const CompletionCounts& RepeatCompletions::counts() const noexcept {
   return search_->counts();
+}
+
+}  // namespace tooldecode
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE const VocabularyIndex& WithoutRepeats::vocabulary_index() const noexcept {
+  return calls_.vocabulary_index();
+}
+
+TOOLDECODE_INLINE bool WithoutRepeats::is_finished(State state) const noexcept {
+  return calls_.is_finished(state.at);
+}
+
+TOOLDECODE_INLINE RepeatCompletions make_completions(const WithoutRepeats& constraint,
+                                                     CompletionOptions options) {
+  return RepeatCompletions(constraint, std::move(options));
 }
 
 }  // namespace tooldecode

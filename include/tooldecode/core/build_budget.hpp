@@ -37,13 +37,8 @@ struct BuildLimits {
 class BuildBudget {
  public:
   /// \param cancelled  ends the building at the next charge once it is true; null: nothing does
-  explicit BuildBudget(BuildLimits limits = {}, const std::atomic<bool>* cancelled = nullptr)
-      : limits_(limits), cancelled_(cancelled), outer_(current_) {
-    if (outer_ == nullptr) current_ = this;
-  }
-  ~BuildBudget() {
-    if (outer_ == nullptr) current_ = nullptr;
-  }
+  explicit BuildBudget(BuildLimits limits = {}, const std::atomic<bool>* cancelled = nullptr);
+  ~BuildBudget();
   BuildBudget(const BuildBudget&)            = delete;
   BuildBudget& operator=(const BuildBudget&) = delete;
 
@@ -52,7 +47,7 @@ class BuildBudget {
   class Pause {
    public:
     Pause() : paused_(std::exchange(current_, nullptr)) {}
-    ~Pause() { current_ = paused_; }
+    ~Pause();
     Pause(const Pause&)            = delete;
     Pause& operator=(const Pause&) = delete;
 
@@ -61,50 +56,19 @@ class BuildBudget {
   };
 
   /// What was spent of it so far; of an inner one, what was spent of the outer one.
-  [[nodiscard]] BuildLimits spent() const noexcept {
-    return outer_ == nullptr ? spent_ : outer_->spent_;
-  }
+  [[nodiscard]] BuildLimits spent() const noexcept;
 
   /// Charges this thread's budget, if there is one, before the work is done.
-  static void spend(std::uint64_t steps, std::uint64_t bytes = 0) {
-    if (current_ != nullptr) current_->take(steps, bytes);
-  }
+  static void spend(std::uint64_t steps, std::uint64_t bytes = 0);
   /// The same by who knows the place of what is at work.
-  static void spend_at(const std::string& place, std::uint64_t steps, std::uint64_t bytes = 0) {
-    try {
-      spend(steps, bytes);
-    } catch (const Error& error) {
-      throw error.under(place);
-    }
-  }
+  static void spend_at(const std::string& place, std::uint64_t steps, std::uint64_t bytes = 0);
   /// Asks for room for something that is being made and may not be kept: it is not charged.
-  static void require_room(std::uint64_t bytes) {
-    if (current_ == nullptr) return;
-    current_->require_wanted();
-    const BuildLimits& limits = current_->limits_;
-    if (bytes > limits.bytes || current_->spent_.bytes > limits.bytes - bytes) {
-      exceeded("bytes", limits.bytes);
-    }
-  }
+  static void require_room(std::uint64_t bytes);
 
  private:
-  void take(std::uint64_t steps, std::uint64_t bytes) {
-    require_wanted();
-    // Once it is exceeded it stays so, whoever catches the error: sums saturate.
-    spent_.steps = steps > ~spent_.steps ? ~std::uint64_t{0} : spent_.steps + steps;
-    spent_.bytes = bytes > ~spent_.bytes ? ~std::uint64_t{0} : spent_.bytes + bytes;
-    if (spent_.steps > limits_.steps) exceeded("steps", limits_.steps);
-    if (spent_.bytes > limits_.bytes) exceeded("bytes", limits_.bytes);
-  }
-  void require_wanted() const {
-    if (cancelled_ == nullptr || !cancelled_->load(std::memory_order_relaxed)) return;
-    throw Error(Errc::cancelled, "", "building this was cancelled");
-  }
-  [[noreturn]] static void exceeded(const char* what, std::uint64_t limit) {
-    throw Error(Errc::limit_exceeded, "",
-                "building this takes more than " + std::to_string(limit) + ' ' + what +
-                    "; the option limits." + what + " raises that");
-  }
+  void take(std::uint64_t steps, std::uint64_t bytes);
+  void require_wanted() const;
+  [[noreturn]] static void exceeded(const char* what, std::uint64_t limit);
 
   static inline thread_local BuildBudget* current_ = nullptr;
 
@@ -115,3 +79,7 @@ class BuildBudget {
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/core/build_budget.ipp>
+#endif

@@ -16,41 +16,11 @@
 namespace tooldecode::core {
 
 /// How many bytes two texts begin with alike.
-[[nodiscard]] inline std::size_t leading_bytes(std::string_view a, std::string_view b) noexcept {
-  const auto ends = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  return static_cast<std::size_t>(ends.first - a.begin());
-}
+[[nodiscard]] std::size_t leading_bytes(std::string_view a, std::string_view b) noexcept;
 
 /// Sorts texts by their bytes, and equal ones by what they stand for. Most comparisons are decided
 /// by the first eight bytes that not all of them have in common, as one number.
-inline void sort_by_bytes(std::vector<std::pair<std::string_view, std::uint32_t>>& texts) {
-  struct Keyed {
-    std::uint64_t head;
-    std::pair<std::string_view, std::uint32_t> text;
-  };
-  std::size_t common = texts.empty() ? 0 : texts[0].first.size();
-  for (const auto& text : texts) {
-    if (common == 0) break;
-    common = std::min(common, leading_bytes(texts[0].first, text.first));
-  }
-  std::vector<Keyed> keyed;
-  keyed.reserve(texts.size());
-  for (const auto& text : texts) {
-    std::uint64_t head = 0;
-    for (std::size_t i = 0; i < 8; ++i) {
-      const std::size_t at = common + i;
-      head = head << 8 | (at < text.first.size() ? static_cast<std::uint8_t>(text.first[at]) : 0);
-    }
-    keyed.push_back({head, text});
-  }
-  const auto is_before = [](const Keyed& a, const Keyed& b) {
-    return a.head != b.head ? a.head < b.head : a.text < b.text;
-  };
-  if (std::is_sorted(keyed.begin(), keyed.end(), is_before)) return;
-  std::sort(keyed.begin(), keyed.end(), is_before);
-  texts.clear();
-  for (const Keyed& item : keyed) texts.push_back(item.text);
-}
+void sort_by_bytes(std::vector<std::pair<std::string_view, std::uint32_t>>& texts);
 
 /// Texts by their bytes (a vocabulary's tokens, a set's keys), to be walked in step with an
 /// automaton.
@@ -67,51 +37,7 @@ class ByteTrie {
   /// A text and what it stands for.
   using Entry = std::pair<std::string_view, std::uint32_t>;
 
-  explicit ByteTrie(std::vector<Entry> entries) {
-    std::erase_if(entries, [](const Entry& entry) { return entry.first.empty(); });
-    sort_by_bytes(entries);
-    const auto count = static_cast<std::uint32_t>(entries.size());
-    for (const Entry& entry : entries) longest_ = std::max(longest_, entry.first.size());
-    // Texts are taken one by one; what they add goes to the end of each depth's run.
-    struct Run {
-      std::uint32_t node  = 0,
-                    value = 0;  // at first how many begin here more than at the depth above
-    };
-    std::vector<Run> runs(longest_ + 2);
-    std::vector<std::uint32_t> shared(count);  // leading bytes that the text before has too
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::string_view text = entries[i].first;
-      if (i > 0) shared[i] = static_cast<std::uint32_t>(leading_bytes(entries[i - 1].first, text));
-      ++runs[shared[i] + 1].node, --runs[text.size() + 1].node;
-      ++runs[text.size()].value;
-    }
-    std::uint32_t nodes = 1, values = 0, width = 0;
-    for (std::size_t depth = 0; depth < runs.size(); ++depth) {
-      width += runs[depth].node;
-      runs[depth].node  = depth == 0 ? 0 : std::exchange(nodes, nodes + width);
-      runs[depth].value = std::exchange(values, values + runs[depth].value);
-    }
-    labels_.resize(nodes), nodes_.resize(nodes + 1), values_.resize(count);
-    nodes_[0]     = {1, 0, count};
-    nodes_[nodes] = {nodes, count, 0};
-    std::vector<std::pair<NodeIndex, std::uint32_t>> path(longest_ + 1);  // and their first texts
-    for (std::uint32_t i = 0, before = 0; i <= count; ++i) {
-      const auto keeps = i == count ? 0 : shared[i];
-      for (std::uint32_t depth = before; depth > keeps; --depth) {
-        nodes_[path[depth].first].below = i - path[depth].second;
-      }
-      if (i == count) break;
-      const auto& [text, value] = entries[i];
-      before                    = static_cast<std::uint32_t>(text.size());
-      for (std::uint32_t depth = keeps + 1; depth <= before; ++depth) {
-        const NodeIndex node = runs[depth].node++;
-        labels_[node]        = static_cast<std::uint8_t>(text[depth - 1]);
-        nodes_[node]         = {runs[depth + 1].node, runs[depth].value, 0};
-        path[depth]          = {node, i};
-      }
-      values_[runs[before].value++] = value;
-    }
-  }
+  explicit ByteTrie(std::vector<Entry> entries);
 
   /// Nodes, the root included.
   [[nodiscard]] std::size_t size() const noexcept { return labels_.size(); }
@@ -120,51 +46,18 @@ class ByteTrie {
   /// The byte that leads to a node.
   [[nodiscard]] std::uint8_t label(NodeIndex node) const noexcept { return labels_[node]; }
   /// A node's children are [first, last).
-  [[nodiscard]] std::pair<NodeIndex, NodeIndex> children(NodeIndex node) const noexcept {
-    return {nodes_[node].first_child, nodes_[node + 1].first_child};
-  }
+  [[nodiscard]] std::pair<NodeIndex, NodeIndex> children(NodeIndex node) const noexcept;
   /// The child that a byte leads to, or 0 where there is none.
-  [[nodiscard]] NodeIndex find_child(NodeIndex node, std::uint8_t byte) const noexcept {
-    const auto [first, last] = children(node);
-    const auto begin = labels_.begin(), end = begin + last;
-    const auto found = std::lower_bound(begin + first, end, byte);
-    return found != end && *found == byte ? static_cast<NodeIndex>(found - begin) : 0;
-  }
+  [[nodiscard]] NodeIndex find_child(NodeIndex node, std::uint8_t byte) const noexcept;
   /// What the texts that end at a node stand for.
-  [[nodiscard]] std::span<const std::uint32_t> values(NodeIndex node) const noexcept {
-    const std::uint32_t first = nodes_[node].first_value;
-    return {values_.data() + first, nodes_[node + 1].first_value - first};
-  }
+  [[nodiscard]] std::span<const std::uint32_t> values(NodeIndex node) const noexcept;
   /// The bytes that lead to a node. O(bytes x log nodes).
-  [[nodiscard]] std::string text(NodeIndex node) const {
-    std::string bytes;
-    while (node != 0) {
-      bytes.push_back(static_cast<char>(labels_[node]));
-      // The last node whose children do not begin behind this one is its parent.
-      const auto begins_behind = [](NodeIndex child, const Node& other) {
-        return child < other.first_child;
-      };
-      const auto behind = std::upper_bound(nodes_.begin(), nodes_.end() - 1, node, begins_behind);
-      node              = static_cast<NodeIndex>(behind - nodes_.begin() - 1);
-    }
-    std::reverse(bytes.begin(), bytes.end());
-    return bytes;
-  }
+  [[nodiscard]] std::string text(NodeIndex node) const;
   /// Texts that end at a node or below it.
-  [[nodiscard]] std::uint32_t count_below(NodeIndex node) const noexcept {
-    return nodes_[node].below;
-  }
+  [[nodiscard]] std::uint32_t count_below(NodeIndex node) const noexcept;
 
   /// Equal for equal tries; O(nodes).
-  [[nodiscard]] std::uint64_t hash() const noexcept {
-    std::uint64_t hash = labels_.size();
-    for (std::size_t i = 0; i < labels_.size(); ++i) {
-      hash = hash_combine(hash, std::uint64_t{labels_[i]} << 32 | nodes_[i].first_child);
-      hash = hash_combine(hash, nodes_[i].first_value);
-    }
-    for (const std::uint32_t value : values_) hash = hash_combine(hash, value);
-    return hash;
-  }
+  [[nodiscard]] std::uint64_t hash() const noexcept;
 
   friend bool operator==(const ByteTrie&, const ByteTrie&) = default;
 
@@ -183,3 +76,7 @@ class ByteTrie {
 };
 
 }  // namespace tooldecode::core
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/core/byte_trie.ipp>
+#endif

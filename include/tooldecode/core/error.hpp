@@ -104,10 +104,7 @@ class Error : public std::runtime_error {
   /// \param code   what went wrong
   /// \param where  place in the input; empty where the whole input is meant
   /// \param what   one sentence without a full stop
-  Error(Errc code, std::string where, std::string_view what)
-      : std::runtime_error(where.empty() ? std::string(what) : where + ": " + std::string(what)),
-        code_(code),
-        where_(std::move(where)) {}
+  Error(Errc code, std::string where, std::string_view what);
 
   /// A value that must be another, as in "head_size 80: must be 64, 96, 128 or 256".
   ///
@@ -125,11 +122,7 @@ class Error : public std::runtime_error {
 
   /// The same error, its place completed by whoever knows what it is under: none becomes the
   /// prefix, one that begins with a slash goes behind it, and any other is whole already.
-  [[nodiscard]] Error under(const std::string& prefix) const {
-    if (where_.empty()) return {code_, prefix, what()};
-    if (where_[0] != '/') return *this;
-    return {prefix + what(), code_, prefix + where_};
-  }
+  [[nodiscard]] Error under(const std::string& prefix) const;
   /// The same error of a text that stands in another one: that one's place comes first, and what
   /// the error says of its own place becomes part of the sentence.
   [[nodiscard]] Error within(const std::string& outer) const { return {code_, outer, what()}; }
@@ -155,3 +148,7 @@ class Error : public std::runtime_error {
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/core/error.ipp>
+#endif

@@ -64,10 +64,7 @@ class InternIndex {
     void operator()(Slot* slots) const noexcept { std::free(slots); }
   };
   struct Table {
-    explicit Table(std::size_t slots)
-        : size(slots), slots_(static_cast<Slot*>(std::calloc(slots, sizeof(Slot)))) {
-      if (!slots_) throw std::bad_alloc();
-    }
+    explicit Table(std::size_t slots);
     Table() = default;
     [[nodiscard]] Slot& operator[](std::size_t i) const noexcept { return slots_.get()[i]; }
     std::size_t size = 0;
@@ -82,24 +79,10 @@ class InternIndex {
     }
     return nullptr;
   }
-  void insert(const Slot& slot) noexcept {
-    std::size_t i = slot.hash & (table_.size - 1);
-    while (table_[i].number != 0) i = (i + 1) & (table_.size - 1);
-    table_[i] = slot;
-  }
+  void insert(const Slot& slot) noexcept;
   // The old table is empty long before the new one is full: it has half of the slots.
-  void move_some() noexcept {
-    for (int i = 0; i < 8 && moved_ < old_.size; ++i, ++moved_) {
-      if (old_[moved_].number != 0) insert(old_[moved_]);
-    }
-    if (moved_ == old_.size) old_ = Table();
-  }
-  void grow() {
-    while (old_.size != 0) move_some();
-    Table larger(2 * table_.size);
-    old_   = std::exchange(table_, std::move(larger));
-    moved_ = 0;
-  }
+  void move_some() noexcept;
+  void grow();
 
   Table table_{64};
   Table old_;
@@ -108,3 +91,7 @@ class InternIndex {
 };
 
 }  // namespace tooldecode::core
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/core/intern_index.ipp>
+#endif

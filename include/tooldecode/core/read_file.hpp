@@ -17,18 +17,10 @@ namespace tooldecode::core {
 ///
 /// \par Complexity  O(size of the file)
 /// \par Errors      Error{file_unreadable} with the path
-[[nodiscard]] inline std::string read_file(const std::filesystem::path& path) {
-  std::error_code failure;
-  std::ifstream file(path, std::ios::binary);
-  if (!std::filesystem::is_regular_file(path, failure) || !file) {
-    throw Error(Errc::file_unreadable, path.string(), "is not a file that can be read");
-  }
-  const auto size = std::filesystem::file_size(path, failure);
-  std::string bytes(failure ? 0 : static_cast<std::size_t>(size), '\0');
-  if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
-    throw Error(Errc::file_unreadable, path.string(), "ended while it was read");
-  }
-  return bytes;
-}
+[[nodiscard]] std::string read_file(const std::filesystem::path& path);
 
 }  // namespace tooldecode::core
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/core/read_file.ipp>
+#endif

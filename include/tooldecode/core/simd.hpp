@@ -8,6 +8,8 @@
 
 #include <Eigen/Core>
 
+#include <tooldecode/core/config.hpp>
+
 /// Arithmetic on registers of floats.
 ///
 /// Eigen's packets, because their multiply-add is an explicit instruction: a compiler that fuses a
@@ -21,74 +23,42 @@ using Packet = Eigen::internal::packet_traits<float>::type;
 inline constexpr std::size_t lanes = Eigen::internal::packet_traits<float>::size;
 
 /// Loads `lanes` numbers.
-inline Packet load(const float* from) noexcept {
-  return Eigen::internal::ploadu<Packet>(from);
-}
+Packet load(const float* from) noexcept;
 /// Loads from memory that is aligned to a register.
-inline Packet load_aligned(const float* from) noexcept {
-  return Eigen::internal::pload<Packet>(from);
-}
+Packet load_aligned(const float* from) noexcept;
 /// Loads the first `count` numbers, zeros in the other lanes.
-inline Packet load_part(const float* from, std::size_t count) noexcept {
-  alignas(64) std::array<float, lanes> part{};
-  std::copy_n(from, count, part.begin());
-  return load_aligned(part.data());
-}
+Packet load_part(const float* from, std::size_t count) noexcept;
 /// Stores `lanes` numbers.
-inline void store(float* to, Packet packet) noexcept {
-  Eigen::internal::pstoreu(to, packet);
-}
+void store(float* to, Packet packet) noexcept;
 /// Stores the first `count` numbers.
-inline void store_part(float* to, Packet packet, std::size_t count) noexcept {
-  alignas(64) std::array<float, lanes> part;
-  Eigen::internal::pstore(part.data(), packet);
-  std::copy_n(part.begin(), count, to);
-}
+void store_part(float* to, Packet packet, std::size_t count) noexcept;
 /// The same number in every lane.
-inline Packet set_all(float number) noexcept {
-  return Eigen::internal::pset1<Packet>(number);
-}
+Packet set_all(float number) noexcept;
 
 /// a + b
-inline Packet add(Packet a, Packet b) noexcept {
-  return Eigen::internal::padd(a, b);
-}
+Packet add(Packet a, Packet b) noexcept;
 /// a - b
-inline Packet subtract(Packet a, Packet b) noexcept {
-  return Eigen::internal::psub(a, b);
-}
+Packet subtract(Packet a, Packet b) noexcept;
 /// a * b
-inline Packet multiply(Packet a, Packet b) noexcept {
-  return Eigen::internal::pmul(a, b);
-}
+Packet multiply(Packet a, Packet b) noexcept;
 /// a / b
-inline Packet divide(Packet a, Packet b) noexcept {
-  return Eigen::internal::pdiv(a, b);
-}
+Packet divide(Packet a, Packet b) noexcept;
 /// a * b + c, in one instruction where the processor has it
-inline Packet multiply_add(Packet a, Packet b, Packet c) noexcept {
-  return Eigen::internal::pmadd(a, b, c);
-}
+Packet multiply_add(Packet a, Packet b, Packet c) noexcept;
 /// -a
-inline Packet negate(Packet a) noexcept {
-  return Eigen::internal::pnegate(a);
-}
+Packet negate(Packet a) noexcept;
 /// The greater of each pair.
-inline Packet max(Packet a, Packet b) noexcept {
-  return Eigen::internal::pmax(a, b);
-}
+Packet max(Packet a, Packet b) noexcept;
 /// e to the power of each number.
-inline Packet exp(Packet a) noexcept {
-  return Eigen::internal::pexp(a);
-}
+Packet exp(Packet a) noexcept;
 
 /// The sum of all lanes.
-inline float sum_of(Packet a) noexcept {
-  return Eigen::internal::predux(a);
-}
+float sum_of(Packet a) noexcept;
 /// The greatest of all lanes.
-inline float max_of(Packet a) noexcept {
-  return Eigen::internal::predux_max(a);
-}
+float max_of(Packet a) noexcept;
 
 }  // namespace tooldecode::simd
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/core/simd.ipp>
+#endif

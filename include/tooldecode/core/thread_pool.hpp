@@ -32,21 +32,11 @@ namespace tooldecode {
 class ThreadPool {
  public:
   /// As many threads as the machine runs at once.
-  [[nodiscard]] static std::size_t usual_threads() noexcept {
-    return std::max<std::size_t>(1, std::thread::hardware_concurrency());
-  }
+  [[nodiscard]] static std::size_t usual_threads() noexcept;
 
   /// \param threads  beside those that call; with none, everything runs where it is asked for
-  explicit ThreadPool(std::size_t threads = usual_threads()) {
-    threads_.reserve(threads);
-    try {
-      for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
-    } catch (...) {
-      stop();
-      throw;
-    }
-  }
-  ~ThreadPool() { stop(); }
+  explicit ThreadPool(std::size_t threads = usual_threads());
+  ~ThreadPool();
   ThreadPool(const ThreadPool&)            = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
@@ -76,14 +66,7 @@ class ThreadPool {
   }
 
   /// Runs a task later, behind those submitted before it; it must not throw.
-  void submit(std::function<void()> task) {
-    if (threads_.empty()) return task();
-    {
-      const std::lock_guard lock(mutex_);
-      tasks_.push_back(std::move(task));
-    }
-    wake_.notify_one();
-  }
+  void submit(std::function<void()> task);
 
  private:
   // Kept by whoever may still come to help; its task is read by those only who came in time.
@@ -93,33 +76,9 @@ class ThreadPool {
 
     Job(std::size_t count, const void* task, Call call) : count_(count), task_(task), call_(call) {}
 
-    void run() noexcept {
-      try {
-        for (std::size_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < count_;) {
-          call_(task_, i);
-        }
-      } catch (...) {
-        next_.store(count_, std::memory_order_relaxed);
-        const std::lock_guard lock(mutex_);
-        if (!thrown_) thrown_ = std::current_exception();
-      }
-    }
-    void help() {
-      {
-        const std::lock_guard lock(mutex_);
-        if (is_over_) return;
-        ++helping_;
-      }
-      run();
-      const std::lock_guard lock(mutex_);
-      if (--helping_ == 0) done_.notify_all();
-    }
-    void finish() {
-      std::unique_lock lock(mutex_);
-      is_over_ = true;
-      done_.wait(lock, [this] { return helping_ == 0; });
-      if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
-    }
+    void run() noexcept;
+    void help();
+    void finish();
 
    private:
     std::size_t count_;
@@ -133,28 +92,8 @@ class ThreadPool {
     std::exception_ptr thrown_;
   };
 
-  void work() {
-    for (;;) {
-      std::function<void()> task;
-      {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
-        if (tasks_.empty()) return;
-        task = std::move(tasks_.front());
-        tasks_.pop_front();
-      }
-      task();
-    }
-  }
-  void stop() noexcept {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
-  }
+  void work();
+  void stop() noexcept;
 
   std::vector<std::thread> threads_;
   std::mutex mutex_;  // guards what follows
@@ -164,3 +103,7 @@ class ThreadPool {
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/core/thread_pool.ipp>
+#endif

@@ -28,24 +28,7 @@ namespace detail {
 
 // The tokens that can be drawn from a distribution, at most `count`, by (logit descending, id
 // ascending).
-inline std::vector<TokenId> best_tokens(std::span<const float> distribution, std::size_t count) {
-  std::vector<TokenId> tokens;
-  for (std::size_t t = 0; t < distribution.size(); ++t) {
-    if (distribution[t] != -std::numeric_limits<float>::infinity()) {
-      tokens.push_back(static_cast<TokenId>(t));
-    }
-  }
-  const std::size_t kept = std::min(count, tokens.size());
-  const auto logit       = [distribution](TokenId token) {
-    return distribution[static_cast<std::size_t>(token)];
-  };
-  std::partial_sort(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(kept),
-                    tokens.end(), [logit](TokenId a, TokenId b) {
-                      return logit(a) > logit(b) || (logit(a) == logit(b) && a < b);
-                    });
-  tokens.resize(kept);
-  return tokens;
-}
+std::vector<TokenId> best_tokens(std::span<const float> distribution, std::size_t count);
 
 }  // namespace detail
 
@@ -252,3 +235,7 @@ struct BeamSearch {
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/decode/beam_search.ipp>
+#endif

@@ -58,10 +58,11 @@ struct DecodeOptions {
   std::optional<std::size_t> trace = {};
 
   /// The part that makes the distribution.
-  [[nodiscard]] SamplingParameters logits() const {
-    return {temperature,       top_k, top_p, min_p, repetition_penalty, presence_penalty,
-            frequency_penalty, bias};
-  }
+  [[nodiscard]] SamplingParameters logits() const;
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/decode/decode_options.ipp>
+#endif

@@ -48,9 +48,7 @@ struct PhaseTimes {
   std::chrono::nanoseconds sampling{0};    ///< the logits pipeline and the choice
   std::chrono::nanoseconds drafting{0};    ///< guesses of what follows, by a drafter
 
-  [[nodiscard]] std::chrono::nanoseconds total() const noexcept {
-    return prefill + model + constraint + sampling + drafting;
-  }
+  [[nodiscard]] std::chrono::nanoseconds total() const noexcept;
 };
 
 /// How far drafts were right.
@@ -62,19 +60,7 @@ struct DraftCounts {
   std::vector<std::size_t> accepted;  ///< [D] rounds that did
 
   /// Adds the counts of another run.
-  DraftCounts& operator+=(const DraftCounts& other) {
-    rounds += other.rounds;
-    nodes += other.nodes;
-    levels += other.levels;
-    const std::size_t depth = std::max(tried.size(), other.tried.size());
-    tried.resize(depth);
-    accepted.resize(depth);
-    for (std::size_t d = 0; d < other.tried.size(); ++d) {
-      tried[d] += other.tried[d];
-      accepted[d] += other.accepted[d];
-    }
-    return *this;
-  }
+  DraftCounts& operator+=(const DraftCounts& other);
 };
 
 /// The emitted tokens, without the end token, and the account of the run.
@@ -93,3 +79,7 @@ struct Output {
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/decode/output.ipp>
+#endif

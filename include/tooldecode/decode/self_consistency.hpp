@@ -174,11 +174,11 @@ struct SelfConsistency {
     return best;
   }
 
-  static double mean_log_probability(const Output& out) {
-    if (out.tokens.empty()) return -std::numeric_limits<double>::infinity();
-    return std::accumulate(out.log_probabilities.begin(), out.log_probabilities.end(), 0.0) /
-           static_cast<double>(out.tokens.size());
-  }
+  static double mean_log_probability(const Output& out);
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/decode/self_consistency.ipp>
+#endif

@@ -46,24 +46,12 @@ template <Model M>
 }
 
 /// The only token of a mask; nothing where there are none or several.
-[[nodiscard]] inline std::optional<TokenId> find_only_token(ConstMaskView mask) noexcept {
-  std::optional<TokenId> only;
-  for (std::size_t w = 0; w < mask.size(); ++w) {
-    if (mask[w] == 0) continue;
-    if (only || !std::has_single_bit(mask[w])) return std::nullopt;
-    only = static_cast<TokenId>(32 * w + static_cast<std::size_t>(std::countr_zero(mask[w])));
-  }
-  return only;
-}
+[[nodiscard]] std::optional<TokenId> find_only_token(ConstMaskView mask) noexcept;
 
 /// Time since it was made or last asked.
 class Stopwatch {
  public:
-  void add_to(std::chrono::nanoseconds& phase) {
-    const auto now = std::chrono::steady_clock::now();
-    phase += now - last_;
-    last_ = now;
-  }
+  void add_to(std::chrono::nanoseconds& phase);
 
  private:
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
@@ -329,3 +317,7 @@ class Sequence {
 };
 
 }  // namespace tooldecode::decode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/decode/sequence.ipp>
+#endif

@@ -55,9 +55,11 @@ struct ToolDec {
         .require_room();
   }
   /// The two modes; refers to the ToolCallFSM and to the names.
-  [[nodiscard]] ToolDecMachine machine(const ToolCallFSM& calls) const {
-    return ToolDecMachine{calls, transition, names ? &*names : nullptr};
-  }
+  [[nodiscard]] ToolDecMachine machine(const ToolCallFSM& calls) const;
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/decode/tool_dec.ipp>
+#endif

@@ -46,51 +46,16 @@ class ToolDecCompletions {
  public:
   using State = ToolDecMachine::State;
 
-  explicit ToolDecCompletions(const ToolDecMachine& machine, CompletionOptions options = {})
-      : machine_(&machine),
-        max_steps_(options.max_steps),
-        banned_(machine.vocabulary_size()),
-        has_banned_(!options.banned.empty()),
-        calls_(machine.calls().grammar(), options) {
-    for (const TokenId token : options.banned) {
-      if (token >= 0 && static_cast<std::size_t>(token) < machine.vocabulary_size()) {
-        banned_.insert(token);
-      }
-    }
-    const auto ends = vocabulary().end_tokens();
-    can_end_        = std::any_of(ends.begin(), ends.end(),
-                                  [this](TokenId token) { return !banned_.contains(token); });
-  }
+  explicit ToolDecCompletions(const ToolDecMachine& machine, CompletionOptions options = {});
 
   /// Tokens of the shortest completion of a state, as in Completions.
-  [[nodiscard]] std::optional<std::size_t> shortest(State state, std::size_t enough = 0) {
-    if (machine_->is_finished(state)) return 0;
-    if (state.phase == Phase::text) return can_end_ ? std::optional<std::size_t>(1) : std::nullopt;
-    if (state.phase == Phase::trigger) return shortest_behind_trigger(state, enough);
-    if (machine_->names() == nullptr) return calls_.shortest(state.calls, enough);
-    bound(state);
-    const Known& known = look_up(state);
-    if (known.upper > enough && known.lower < known.upper) find_shortest(state);
-    return known.upper == none ? std::nullopt : std::optional<std::size_t>(known.upper);
-  }
+  [[nodiscard]] std::optional<std::size_t> shortest(State state, std::size_t enough = 0);
 
   /// Takes out of a state's mask the tokens after which the answer cannot end within `remaining`
   /// tokens, this one and the end token included; requires 1 or more of them.
-  void narrow(State state, std::size_t remaining, MaskView words) {
-    if (machine_->is_finished(state)) return;
-    if (state.phase == Phase::text) return narrow_text(state, remaining, words);
-    if (state.phase == Phase::trigger) return narrow_trigger(state, remaining, words);
-    if (machine_->names() == nullptr) return calls_.narrow(state.calls, remaining, words);
-    narrow_names(state, remaining, words);
-  }
+  void narrow(State state, std::size_t remaining, MaskView words);
 
-  [[nodiscard]] CompletionCounts counts() const noexcept {
-    CompletionCounts all = calls_.counts();
-    all.walks += own_.walks;
-    all.searches += own_.searches;
-    all.searches_given_up += own_.searches_given_up;
-    return all;
-  }
+  [[nodiscard]] CompletionCounts counts() const noexcept;
 
  private:
   using Phase     = ToolDecMachine::Phase;
@@ -108,115 +73,28 @@ class ToolDecCompletions {
     bool is_bounded     = false;
   };
   struct Hash {
-    std::size_t operator()(const State& state) const noexcept {
-      const std::uint64_t calls = std::uint64_t{state.calls.memory} << 32 | state.calls.id;
-      const std::uint64_t rest =
-          std::uint64_t{state.written} << 8 | static_cast<std::uint8_t>(state.phase);
-      return core::hash_combine(core::hash_combine(0, calls), rest);
-    }
+    std::size_t operator()(const State& state) const noexcept;
   };
   struct Transition {
     TokenId token;
     State next;
   };
 
-  [[nodiscard]] const Vocabulary& vocabulary() const noexcept {
-    return machine_->calls().vocabulary();
-  }
-  [[nodiscard]] const core::ByteTrie& trie() const noexcept {
-    return machine_->calls().vocabulary_index().trie();
-  }
-  [[nodiscard]] bool can_end_within(State state, std::size_t left) {
-    const auto least = shortest(state, left);
-    return least && *least <= left;
-  }
+  [[nodiscard]] const Vocabulary& vocabulary() const noexcept;
+  [[nodiscard]] const core::ByteTrie& trie() const noexcept;
+  [[nodiscard]] bool can_end_within(State state, std::size_t left);
   // As Completions::is_far, where a name may be longer than the one that the shortest text has.
-  [[nodiscard]] bool is_far(State state, std::size_t remaining) {
-    const std::size_t longer = machine_->names() == nullptr ? 0 : machine_->names()->longest();
-    if (longer > 0 && has_banned_) return false;
-    return remaining > longer && calls_.is_far(state.calls, remaining - longer);
-  }
-  void keep_ends(State state, MaskView words) const {
-    TokenMask ends(machine_->vocabulary_size());
-    if (machine_->is_accepting(state)) {
-      for (const TokenId token : vocabulary().end_tokens()) ends.insert(token);
-    }
-    for (std::size_t w = 0; w < words.size(); ++w) words[w] &= ends.words()[w];
-  }
-  static void erase(TokenId token, MaskView words) {
-    words[static_cast<std::size_t>(token) / 32] &= ~(std::uint32_t{1} << (token % 32));
-  }
+  [[nodiscard]] bool is_far(State state, std::size_t remaining);
+  void keep_ends(State state, MaskView words) const;
+  static void erase(TokenId token, MaskView words);
 
-  void narrow_text(State state, std::size_t remaining, MaskView words) {
-    if (remaining == 1) return keep_ends(state, words);
-    if (!machine_->transition() && is_far(state, remaining)) return;
-    for (const Transition& one : transitions(state)) {
-      if (!can_end_within(one.next, remaining - 1)) erase(one.token, words);
-    }
-  }
+  void narrow_text(State state, std::size_t remaining, MaskView words);
   // The tokens that begin a call in text mode.
-  const std::vector<Transition>& transitions(State state) {
-    const auto [at, is_new] = transitions_.try_emplace(state);
-    if (!is_new) return at->second;
-    const auto add = [&, &found = at->second](TokenId token) {
-      const auto next = machine_->advance(state, token);
-      if (next && next->phase != Phase::text) found.push_back({token, *next});
-    };
-    if (machine_->transition()) {
-      add(*machine_->transition());
-      return at->second;
-    }
-    ++own_.walks;
-    std::vector<std::pair<NodeIndex, ToolCallFSM::State>> work{{0, state.calls}};
-    while (!work.empty()) {
-      const auto [node, from]  = work.back();
-      const auto [first, last] = trie().children(node);
-      work.pop_back();
-      for (auto child = first; child < last; ++child) {
-        const char byte = static_cast<char>(trie().label(child));
-        const auto next = machine_->calls().advance_bytes(from, std::string_view(&byte, 1));
-        if (!next) continue;
-        if (machine_->calls().mode(*next) == ToolCallFSM::Mode::text) {
-          work.emplace_back(child, *next);
-          continue;
-        }
-        for (const std::uint32_t token : trie().values(child)) add(static_cast<TokenId>(token));
-      }
-    }
-    return at->second;
-  }
+  const std::vector<Transition>& transitions(State state);
 
   // Every way to write the rest of the trigger ends in the same state.
-  [[nodiscard]] std::optional<std::size_t> shortest_behind_trigger(State state,
-                                                                   std::size_t enough) {
-    struct Place {
-      std::size_t tokens = std::numeric_limits<std::size_t>::max();
-      State state        = {};
-    };
-    const std::string rest = machine_->forced(state);
-    std::vector<Place> places(rest.size() + 1);
-    places[0] = {0, state};
-    for (std::size_t i = 0; i < rest.size(); ++i) {
-      const Place from = places[i];
-      if (from.tokens == std::numeric_limits<std::size_t>::max()) continue;
-      each_step(from.state, std::string_view(rest).substr(i), [&](std::size_t length, State next) {
-        if (places[i + length].tokens > from.tokens + 1) {
-          places[i + length] = {from.tokens + 1, next};
-        }
-      });
-    }
-    const Place& last = places.back();
-    if (last.tokens == std::numeric_limits<std::size_t>::max()) return std::nullopt;
-    const auto behind = shortest(last.state, enough - std::min(enough, last.tokens));
-    return behind ? std::optional(*behind + last.tokens) : std::nullopt;
-  }
-  void narrow_trigger(State state, std::size_t remaining, MaskView words) {
-    for_each_allowed(ConstMaskView(words), [&](TokenId token) {
-      const auto next = machine_->advance(state, token);
-      const bool fits = next && !banned_.contains(token) && can_end_within(*next, remaining - 1);
-      if (!fits) erase(token, words);
-    });
-  }
+  [[nodiscard]] std::optional<std::size_t> shortest_behind_trigger(State state, std::size_t enough);
+  void narrow_trigger(State state, std::size_t remaining, MaskView words);
 
   // Calls `visit(length, next)` for each token that a text begins with and that may follow.
   template <class Visit>
@@ -235,78 +113,13 @@ class ToolDecCompletions {
 
   // With names, all below.
 
-  Known& look_up(State state) {
-    const auto [at, is_new] = known_.try_emplace(state);
-    if (is_new) {
-      const bool ends = machine_->is_accepting(state) && can_end_;
-      if (ends) at->second.upper = 1;
-      if (!ends) at->second.lower = 2;
-    }
-    return at->second;
-  }
+  Known& look_up(State state);
 
   // Bounds a state by its shortest text, or else, where that has another name, by what names and what
   // is behind them can still be written.
-  void bound(State state) {
-    Known& known = look_up(state);
-    if (std::exchange(known.is_bounded, true) || known.upper == 1 || !can_end_) return;
-    if (const auto text = calls_.find_text(state.calls)) write(state, *text);
-    if (known.upper != none || state.phase != Phase::name) return;
-    if (const std::string behind{machine_->names()->behind(state.written)}; !behind.empty()) {
-      const auto chosen = machine_->calls().advance_bytes(state.calls, behind);
-      const auto text   = chosen ? calls_.find_text(*chosen) : std::nullopt;
-      if (text) write(state, behind + *text);
-    }
-    for (const TokenId token : machine_->names()->next(state.written)) {
-      const auto next = banned_.contains(token) ? std::nullopt : machine_->advance(state, token);
-      if (!next) continue;
-      bound(*next);
-      const std::uint32_t upper = look_up(*next).upper;
-      if (upper != none) known.upper = std::min(known.upper, upper + 1);
-    }
-  }
+  void bound(State state);
   // Writes a text from a state on in the fewest tokens, which bounds all states on its way.
-  void write(State state, std::string_view text) {
-    struct Place {
-      State state;
-      std::size_t before;  // the place one token before
-      std::uint32_t tokens;
-    };
-    std::vector<Place> places;
-    std::vector<std::vector<std::size_t>> at(text.size() + 1);  // places behind so many bytes
-    const auto reach = [&](std::size_t offset, const Place& place) {
-      for (const std::size_t other : at[offset]) {
-        if (places[other].state != place.state) continue;
-        if (places[other].tokens > place.tokens) places[other] = place;
-        return;
-      }
-      at[offset].push_back(places.size());
-      places.push_back(place);
-    };
-    reach(0, {state, 0, 0});
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      for (const std::size_t from : at[i]) {
-        const Place place = places[from];
-        each_step(place.state, text.substr(i), [&](std::size_t length, State next) {
-          reach(i + length, {next, from, place.tokens + 1});
-        });
-      }
-    }
-    std::optional<std::size_t> last;
-    const auto total = [&](std::size_t place) {
-      return places[place].tokens + look_up(places[place].state).upper;
-    };
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (look_up(places[i].state).upper == none) continue;
-      if (!last || total(i) < total(*last)) last = i;
-    }
-    if (!last) return;
-    std::uint32_t upper = look_up(places[*last].state).upper;
-    for (std::size_t i = *last; i != 0; i = places[i].before) {
-      Known& before = look_up(places[places[i].before].state);
-      before.upper  = std::min(before.upper, ++upper);
-    }
-  }
+  void write(State state, std::string_view text);
 
   struct Next {
     State state;
@@ -314,91 +127,16 @@ class ToolDecCompletions {
   };
   // The states behind a mask's tokens, each once.
   [[nodiscard]] std::vector<Next> follow(State state, const TokenMask& all,
-                                         const TokenMask& narrowed) {
-    std::unordered_map<State, std::size_t, Hash> places;
-    std::vector<Next> next;
-    all.for_each([&](TokenId token) {
-      ++steps_;
-      if (banned_.contains(token) || vocabulary().is_end(token)) return;
-      const auto after = machine_->advance(state, token);
-      if (!after) return;
-      const auto [at, is_new] = places.try_emplace(*after, next.size());
-      if (is_new) next.push_back({*after, false});
-      next[at->second].may_fit |= narrowed.contains(token);
-    });
-    return next;
-  }
+                                         const TokenMask& narrowed);
 
   // Whether a state can end within so many tokens, as far as is found.
-  bool ends_within(State state, std::uint32_t left, std::uint32_t ahead) {
-    bound(state);
-    Known& known = look_up(state);
-    if (known.upper <= left) return true;
-    if (known.lower > left || left == 0) return false;
-    if (steps_ >= max_steps_ || ahead == max_ahead) {
-      is_given_up_ = true;
-      return false;
-    }
-    TokenMask mask(machine_->vocabulary_size());
-    machine_->fill_mask(state, mask.words());
-    calls_.narrow(state.calls, left, mask.words());
-    for (const Next& next : follow(state, mask, mask)) {
-      if (!ends_within(next.state, left - 1, ahead + 1)) continue;
-      known.upper = std::min(known.upper, look_up(next.state).upper + 1);
-      return true;
-    }
-    if (!is_given_up_) known.lower = left + 1;
-    return false;
-  }
-  void begin_search() {
-    steps_       = 0;
-    is_given_up_ = false;
-  }
-  void end_search() {
-    own_.searches += steps_ > 0;
-    own_.searches_given_up += is_given_up_;
-  }
+  bool ends_within(State state, std::uint32_t left, std::uint32_t ahead);
+  void begin_search();
+  void end_search();
   // Tells how many tokens a state needs.
-  void find_shortest(State state) {
-    begin_search();
-    const Known& known = look_up(state);
-    if (known.upper == none) (void)ends_within(state, max_ahead, 0);
-    const auto least = calls_.shortest(state.calls);
-    if (least && known.upper != none) {
-      for (auto left = static_cast<std::uint32_t>(*least); left < known.upper; ++left) {
-        if (is_given_up_ || ends_within(state, left, 0)) break;
-      }
-    }
-    end_search();
-  }
+  void find_shortest(State state);
 
-  void narrow_names(State state, std::size_t remaining, MaskView words) {
-    const std::size_t distance = remaining - 1;  // that may be left behind a token
-    if (is_far(state, remaining)) return;
-    if (distance == 0) return keep_ends(state, words);
-    const auto left = static_cast<std::uint32_t>(std::min<std::size_t>(distance, none - 1));
-    Known& known    = look_up(state);
-    if (known.worst <= left) return;
-    ++own_.walks;
-    TokenMask all(machine_->vocabulary_size());
-    std::copy(words.begin(), words.end(), all.words().begin());
-    TokenMask narrowed = all;
-    calls_.narrow(state.calls, remaining, narrowed.words());
-    const std::vector<Next> behind = follow(state, all, narrowed);
-    begin_search();
-    known.worst = 0;
-    for (const Next& next : behind) {
-      if (next.may_fit) (void)ends_within(next.state, left, 0);
-      known.worst = std::max(known.worst, look_up(next.state).upper);
-    }
-    end_search();
-    if (known.worst <= left) return;
-    all.for_each([&](TokenId token) {
-      if (vocabulary().is_end(token)) return;
-      const auto next = banned_.contains(token) ? std::nullopt : machine_->advance(state, token);
-      if (!next || look_up(*next).upper > left) erase(token, words);
-    });
-  }
+  void narrow_names(State state, std::size_t remaining, MaskView words);
 
   const ToolDecMachine* machine_;
   std::uint64_t max_steps_;
@@ -414,9 +152,11 @@ class ToolDecCompletions {
 };
 
 /// What Ending looks for in answers under a ToolDecMachine.
-[[nodiscard]] inline ToolDecCompletions make_completions(const ToolDecMachine& machine,
-                                                         CompletionOptions options) {
-  return ToolDecCompletions(machine, std::move(options));
-}
+[[nodiscard]] ToolDecCompletions make_completions(const ToolDecMachine& machine,
+                                                  CompletionOptions options);
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/decode/tool_dec_completions.ipp>
+#endif

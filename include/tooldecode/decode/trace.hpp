@@ -126,9 +126,7 @@ struct Trace {
   std::vector<PhaseSpan> phases;
 
   /// When the last of it was done.
-  [[nodiscard]] std::chrono::steady_clock::time_point end() const noexcept {
-    return phases.empty() ? begin : phases.back().end;
-  }
+  [[nodiscard]] std::chrono::steady_clock::time_point end() const noexcept;
 };
 
 namespace decode {
@@ -138,44 +136,14 @@ namespace decode {
 /// \param count  how many of the tokens that are removed are named
 /// \par Shapes      logits [V], raw; mask [ceil(V / 32)], what it has no bit for is not allowed
 /// \par Complexity  O(V log count)
-[[nodiscard]] inline TokenTrace trace_mask(std::span<const float> logits, ConstMaskView mask,
-                                           std::size_t count) {
-  TokenTrace result{.allowed = count_allowed(mask)};
-  const double total = log_sum_exp(logits);
-  if (!std::isfinite(total)) return result;  // a model may produce anything
-  const auto is_likelier = [](const RemovedToken& a, const RemovedToken& b) {
-    return a.probability > b.probability || (a.probability == b.probability && a.token < b.token);
-  };
-  std::vector<RemovedToken>& best = result.removed;  // a heap, whose first is the least likely
-  for (std::size_t t = 0; t < logits.size(); ++t) {
-    if (is_allowed(mask, t)) continue;
-    const RemovedToken removed{static_cast<TokenId>(t),
-                               std::exp(static_cast<double>(logits[t]) - total)};
-    if (!(removed.probability > 0)) continue;
-    result.removed_probability += removed.probability;
-    if (best.size() == count) {
-      if (count == 0 || !is_likelier(removed, best.front())) continue;
-      std::pop_heap(best.begin(), best.end(), is_likelier);
-      best.pop_back();
-    }
-    best.push_back(removed);
-    std::push_heap(best.begin(), best.end(), is_likelier);
-  }
-  std::sort_heap(best.begin(), best.end(), is_likelier);
-  result.removed_probability = std::min(result.removed_probability, 1.0);
-  return result;
-}
+[[nodiscard]] TokenTrace trace_mask(std::span<const float> logits, ConstMaskView mask,
+                                    std::size_t count);
 
 /// What the model alone gave a token.
 ///
 /// \par Shapes      logits [V], raw
 /// \par Complexity  O(V)
-[[nodiscard]] inline std::optional<double> model_probability(std::span<const float> logits,
-                                                             TokenId token) {
-  const double probability =
-      std::exp(static_cast<double>(logits[static_cast<std::size_t>(token)]) - log_sum_exp(logits));
-  return std::isfinite(probability) ? std::optional(probability) : std::nullopt;
-}
+[[nodiscard]] std::optional<double> model_probability(std::span<const float> logits, TokenId token);
 
 /// Writes a Trace while an answer comes about: what was spent since it was last told, and tokens.
 ///
@@ -191,66 +159,15 @@ class Tracer {
 
   /// What was done since it was last told is not a phase.
   void resume() { last_ = Clock::now(); }
-  void spend(Trace& trace, Phase phase) {
-    const auto now = Clock::now();
-    auto& spans    = trace.phases;
-    if (!spans.empty() && spans.back().phase == phase && spans.back().end == last_) {
-      spans.back().end = now;
-    } else {
-      spans.push_back({phase, last_, now});
-    }
-    last_ = now;
-  }
+  void spend(Trace& trace, Phase phase);
   /// The model's logits are there.
-  void see(Trace& trace, std::span<const float> logits, ConstMaskView mask) {
-    const bool is_first =
-        std::none_of(trace.phases.begin(), trace.phases.end(),
-                     [](const PhaseSpan& span) { return span.phase == Phase::prefill; });
-    spend(trace, is_first ? Phase::prefill : Phase::model);
-    next_ = trace_mask(logits, mask, removed_);
-    logits_.assign(logits.begin(), logits.end());
-  }
+  void see(Trace& trace, std::span<const float> logits, ConstMaskView mask);
   /// A draft is about to be verified.
-  void open(Trace& trace, const DraftTree& tree) {
-    spend(trace, Phase::drafting);
-    node_.reset();
-    if (tree.size() == 1) return;
-    trace.trees.push_back({.tree = tree, .path = {}, .at = last_});
-    node_ = 0;
-  }
+  void open(Trace& trace, const DraftTree& tree);
   /// The draft is not verified after all.
-  void drop(Trace& trace) {
-    if (node_) trace.trees.pop_back();
-    node_.reset();
-  }
+  void drop(Trace& trace);
   /// A token is taken, as `known` has it where that is said.
-  void take(Trace& trace, TokenTrace token, std::optional<TokenTrace> known) {
-    if (known) {
-      known->token           = token.token;
-      known->is_end          = token.is_end;
-      known->log_probability = token.log_probability;
-      token                  = *std::move(known);
-    } else if (token.origin == TokenOrigin::forced) {
-      token.allowed = 1;
-    } else if (next_) {
-      next_->token             = token.token;
-      next_->is_end            = token.is_end;
-      next_->log_probability   = token.log_probability;
-      next_->model_probability = model_probability(logits_, token.token);
-      token                    = *std::move(next_);
-    }
-    next_.reset();
-    // As a verifier goes down a tree: as long as there is a child that holds the token.
-    if (node_) node_ = trace.trees.back().tree.find_child(*node_, token.token);
-    if (node_) {
-      trace.trees.back().path.push_back(*node_);
-      token.draft = DraftPlace{trace.trees.size() - 1, *node_};
-      if (token.origin == TokenOrigin::sampled) token.origin = TokenOrigin::drafted;
-    }
-    spend(trace, Phase::constraint);
-    token.at = last_;
-    trace.tokens.push_back(std::move(token));
-  }
+  void take(Trace& trace, TokenTrace token, std::optional<TokenTrace> known);
 
  private:
   std::size_t removed_;
@@ -263,3 +180,7 @@ class Tracer {
 }  // namespace decode
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/decode/trace.ipp>
+#endif

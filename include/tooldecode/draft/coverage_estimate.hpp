@@ -29,16 +29,7 @@ class HeadCosts {
  public:
   using Known = std::pair<std::size_t, double>;
 
-  explicit HeadCosts(std::vector<Known> known) : known_(std::move(known)) {
-    if (known_.empty()) throw Error(Errc::invalid_option, "known", 0.0, "must have a size");
-    for (std::size_t i = 0; i < known_.size(); ++i) {
-      const auto [rows, seconds] = known_[i];
-      const bool ascends         = rows > (i == 0 ? 0 : known_[i - 1].first);
-      if (ascends && seconds > 0 && std::isfinite(seconds)) continue;
-      throw Error(Errc::invalid_option, "known[" + std::to_string(i) + ']', seconds,
-                  "must be a positive time, of more rows than the one before");
-    }
-  }
+  explicit HeadCosts(std::vector<Known> known);
 
   /// Times products of a head: the least of some rounds, of all its rows and of halves of them down
   /// to `least`.
@@ -71,18 +62,7 @@ class HeadCosts {
   [[nodiscard]] std::size_t size() const noexcept { return known_.size(); }
   [[nodiscard]] std::size_t rows(std::size_t i) const noexcept { return known_[i].first; }
   /// Of a product of so many rows: a straight line between two sizes, below the least through 0.
-  [[nodiscard]] double seconds(double rows) const noexcept {
-    Known below{0, 0};
-    for (const Known& above : known_) {
-      if (rows <= static_cast<double>(above.first)) {
-        const double part = (rows - static_cast<double>(below.first)) /
-                            static_cast<double>(above.first - below.first);
-        return below.second + part * (above.second - below.second);
-      }
-      below = above;
-    }
-    return below.second;
-  }
+  [[nodiscard]] double seconds(double rows) const noexcept;
 
  private:
   std::vector<Known> known_;
@@ -109,56 +89,20 @@ class CoverageEstimate {
 
   /// Whether a head of a size has a token, where so many tokens are allowed: all of them, if they
   /// are fewer than its rows.
-  [[nodiscard]] bool has(std::size_t size, std::size_t rank, std::size_t allowed) const noexcept {
-    return rank < costs_.rows(size) || allowed < costs_.rows(size);
-  }
+  [[nodiscard]] bool has(std::size_t size, std::size_t rank, std::size_t allowed) const noexcept;
 
   /// An emitted token of a rank, at a place where so many tokens were allowed.
-  void count_token(std::size_t rank, std::size_t allowed) {
-    const std::lock_guard lock(mutex_);
-    tokens_ += 1;
-    for (std::size_t i = 0; i < sizes_.size(); ++i) {
-      sizes_[i].covered += has(i, rank, allowed) ? 1 : 0;
-      sizes_[i].rows += static_cast<double>(std::min(costs_.rows(i), allowed));
-    }
-    if (tokens_ < window) return;
-    tokens_ /= 2;
-    for (Size& one : sizes_) one.covered /= 2, one.rows /= 2;
-  }
+  void count_token(std::size_t rank, std::size_t allowed);
   /// A level, the first being 1, whose token the head had.
-  void count_level(std::size_t depth, bool accepted) noexcept {
-    acceptance_.count_level(depth, accepted);
-  }
+  void count_level(std::size_t depth, bool accepted) noexcept;
   /// A round that drafted so many levels with a size and took so long, the target's pass included.
-  void count_round(std::size_t size, std::size_t levels, double seconds) {
-    const std::lock_guard lock(mutex_);
-    const auto drafted = static_cast<double>(levels);
-    rounds_ += 1;
-    levels_ += drafted;
-    rest_ += std::max(0.0, seconds - drafted * level_seconds(size));
-    if (rounds_ < window) return;
-    rounds_ /= 2, levels_ /= 2, rest_ /= 2;
-  }
+  void count_round(std::size_t size, std::size_t levels, double seconds);
 
   /// The share of emitted tokens that a head of a size has; 1 before any was counted.
-  [[nodiscard]] double coverage(std::size_t size) const {
-    const std::lock_guard lock(mutex_);
-    return covered(size);
-  }
+  [[nodiscard]] double coverage(std::size_t size) const;
 
   /// The size with which tokens come fastest; the largest until enough is known.
-  [[nodiscard]] std::size_t best() const {
-    const std::lock_guard lock(mutex_);
-    std::size_t best = sizes_.size() - 1;
-    if (tokens_ < enough || rounds_ < 1) return best;
-    double fastest = 0;
-    for (std::size_t i = sizes_.size(); i-- > 0;) {
-      const double now =
-          tokens_per_round(i) / (rest_ / rounds_ + levels_ / rounds_ * level_seconds(i));
-      if (now > fastest) best = i, fastest = now;
-    }
-    return best;
-  }
+  [[nodiscard]] std::size_t best() const;
 
  private:
   static constexpr double window = 512;  // tokens, and rounds, behind which old ones count half
@@ -169,23 +113,10 @@ class CoverageEstimate {
     double rows    = 0;  // that its products multiplied
   };
 
-  [[nodiscard]] double covered(std::size_t size) const noexcept {
-    return tokens_ == 0 ? 1 : sizes_[size].covered / tokens_;
-  }
-  [[nodiscard]] double level_seconds(std::size_t size) const noexcept {
-    return costs_.seconds(tokens_ == 0 ? static_cast<double>(costs_.rows(size))
-                                       : sizes_[size].rows / tokens_);
-  }
+  [[nodiscard]] double covered(std::size_t size) const noexcept;
+  [[nodiscard]] double level_seconds(std::size_t size) const noexcept;
   // One, and those of the levels, as many of the last as there are on average.
-  [[nodiscard]] double tokens_per_round(std::size_t size) const noexcept {
-    const double levels = levels_ / rounds_;
-    double tokens = 1, path = 1;
-    for (std::size_t d = 1; static_cast<double>(d - 1) < levels; ++d) {
-      path *= covered(size) * acceptance_.of_level(d);
-      tokens += path * std::min(1.0, levels - static_cast<double>(d - 1));
-    }
-    return tokens;
-  }
+  [[nodiscard]] double tokens_per_round(std::size_t size) const noexcept;
 
   HeadCosts costs_;
   AcceptanceEstimate acceptance_;
@@ -195,3 +126,7 @@ class CoverageEstimate {
 };
 
 }  // namespace tooldecode::draft
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/draft/coverage_estimate.ipp>
+#endif

@@ -45,71 +45,36 @@ class DraftTree {
   /// The bits of an ancestor mask.
   static constexpr std::size_t max_nodes = 64;
 
-  explicit DraftTree(TokenId root) { push(root, 0, 1, 0); }
+  explicit DraftTree(TokenId root);
 
   /// Nodes, the root included.
   [[nodiscard]] std::size_t size() const noexcept { return tokens_.size(); }
   [[nodiscard]] std::span<const TokenId> tokens() const noexcept { return tokens_; }  // [N]
-  [[nodiscard]] std::span<const std::uint64_t> ancestors() const noexcept {
-    return ancestors_;
-  }  // [N]
+  [[nodiscard]] std::span<const std::uint64_t> ancestors() const noexcept;            // [N]
   [[nodiscard]] TokenId token(std::size_t node) const noexcept { return tokens_[node]; }
   /// The root is its own parent.
   [[nodiscard]] std::size_t parent(std::size_t node) const noexcept { return parents_[node]; }
-  [[nodiscard]] std::size_t depth(std::size_t node) const noexcept {
-    return static_cast<std::size_t>(std::popcount(ancestors_[node])) - 1;
-  }
+  [[nodiscard]] std::size_t depth(std::size_t node) const noexcept;
   [[nodiscard]] float score(std::size_t node) const noexcept { return scores_[node]; }
 
   /// Adds a child whose token no sibling holds, and gives its index.
-  std::size_t add(std::size_t parent, TokenId token, float score = 0) {
-    TOOLDECODE_ASSERT(size() < max_nodes && parent < size() && !find_child(parent, token));
-    push(token, parent, ancestors_[parent] | std::uint64_t{1} << size(), score);
-    return size() - 1;
-  }
+  std::size_t add(std::size_t parent, TokenId token, float score = 0);
 
   /// The child that holds a token.
   [[nodiscard]] std::optional<std::size_t> find_child(std::size_t node,
-                                                      TokenId token) const noexcept {
-    for (std::size_t i = node + 1; i < size(); ++i) {
-      if (parents_[i] == node && tokens_[i] == token) return i;
-    }
-    return std::nullopt;
-  }
-  [[nodiscard]] bool is_leaf(std::size_t node) const noexcept {
-    return std::find(parents_.begin() + static_cast<std::ptrdiff_t>(node) + 1, parents_.end(),
-                     node) == parents_.end();
-  }
+                                                      TokenId token) const noexcept;
+  [[nodiscard]] bool is_leaf(std::size_t node) const noexcept;
   /// The tokens of a node's children, in the order in which they were added.
-  [[nodiscard]] std::vector<TokenId> children(std::size_t node) const {
-    std::vector<TokenId> tokens;
-    for (std::size_t i = node + 1; i < size(); ++i) {
-      if (parents_[i] == node) tokens.push_back(tokens_[i]);
-    }
-    return tokens;
-  }
+  [[nodiscard]] std::vector<TokenId> children(std::size_t node) const;
 
   /// Says that the children of a node are drawn, one after another and without replacement, from a
   /// distribution.
-  void set_proposal(std::size_t node, ProposalDistribution distribution) {
-    TOOLDECODE_ASSERT(node < size() &&
-                      distribution.tokens.size() == distribution.probabilities.size());
-    if (proposals_.size() <= node) proposals_.resize(node + 1);
-    proposals_[node] = std::move(distribution);
-  }
+  void set_proposal(std::size_t node, ProposalDistribution distribution);
   /// The distribution that a node's children were drawn from; empty where none was said.
-  [[nodiscard]] const ProposalDistribution& proposal(std::size_t node) const noexcept {
-    static const ProposalDistribution none;
-    return node < proposals_.size() ? proposals_[node] : none;
-  }
+  [[nodiscard]] const ProposalDistribution& proposal(std::size_t node) const noexcept;
 
  private:
-  void push(TokenId token, std::size_t parent, std::uint64_t ancestors, float score) {
-    tokens_.push_back(token);
-    parents_.push_back(parent);
-    ancestors_.push_back(ancestors);
-    scores_.push_back(score);
-  }
+  void push(TokenId token, std::size_t parent, std::uint64_t ancestors, float score);
 
   std::vector<TokenId> tokens_;
   std::vector<std::size_t> parents_;
@@ -146,3 +111,7 @@ template <class Label>
 }
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/draft/draft_tree.ipp>
+#endif

@@ -50,10 +50,7 @@ class ForcedDrafter {
   explicit ForcedDrafter(Encode encode, ForcedDrafterOptions options = {})
       : encode_(std::move(encode)), options_(options) {}
   /// Cuts text into the longest tokens that fit; the trie outlives the drafter.
-  explicit ForcedDrafter(const core::ByteTrie& trie, ForcedDrafterOptions options = {})
-      : ForcedDrafter([forced = constraint::ForcedText(trie)](
-                          std::string_view text) { return forced.encode(text); },
-                      options) {}
+  explicit ForcedDrafter(const core::ByteTrie& trie, ForcedDrafterOptions options = {});
   explicit ForcedDrafter(const core::ByteTrie&&, ForcedDrafterOptions = {}) = delete;
 
   [[nodiscard]] std::size_t budget() const noexcept { return options_.budget; }
@@ -81,3 +78,7 @@ class ForcedDrafter {
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/draft/forced_drafter.ipp>
+#endif

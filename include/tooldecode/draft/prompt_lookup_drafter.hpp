@@ -84,28 +84,16 @@ class PromptLookupDrafter {
   };
 
   // Long matches are followed by the same more often; rough values, which only rank guesses.
-  static float log_probability(std::size_t bytes) noexcept {
-    return std::log(bytes < 4 ? 0.3F : bytes < 8 ? 0.6F : 0.85F);
-  }
+  static float log_probability(std::size_t bytes) noexcept;
 
-  [[nodiscard]] std::vector<Match> find_matches(std::string_view text) const {
-    std::vector<Match> matches;
-    for (std::size_t end = text.size() - 1; end >= options_.min_bytes && end < text.size(); --end) {
-      std::size_t bytes = 0;
-      while (bytes < std::min(end, options_.max_bytes) &&
-             text[end - 1 - bytes] == text[text.size() - 1 - bytes]) {
-        ++bytes;
-      }
-      if (bytes >= options_.min_bytes) matches.push_back({bytes, end});
-    }
-    std::stable_sort(matches.begin(), matches.end(),
-                     [](const Match& a, const Match& b) { return a.bytes > b.bytes; });
-    if (matches.size() > options_.matches) matches.resize(options_.matches);
-    return matches;
-  }
+  [[nodiscard]] std::vector<Match> find_matches(std::string_view text) const;
 
   VocabularyIndex cache_;
   PromptLookupOptions options_;
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/draft/prompt_lookup_drafter.ipp>
+#endif

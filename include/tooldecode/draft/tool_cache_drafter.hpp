@@ -60,64 +60,23 @@ class ToolCacheDrafter {
   [[nodiscard]] Request begin(std::span<const TokenId>) const { return {}; }
 
   void propose(Request& request, const DraftContext<ToolCallFSM>& context,
-               DraftCandidates<ToolCallFSM>& candidates) const {
-    const ToolCallFSM& calls = context.constraint;
-    const auto& vocabulary   = calls.vocabulary_index().vocabulary();
-    for (; request.tokens < context.generated.size(); ++request.tokens) {
-      request.text += vocabulary.bytes(context.generated[request.tokens]);
-    }
-    if (calls.mode(context.state) != ToolCallFSM::Mode::tool) return;
-    const constraint::ForcedText tokens{calls.vocabulary_index().trie()};
-    const auto tool      = calls.find_tool(context.state);
-    std::size_t branches = 0;
-    for (const ToolCall& call : cached(calls, tool)) {
-      const std::string whole = calls.write(std::span(&call, 1));
-      const auto rest         = find_rest(request.text, whole, call.name, tool.has_value());
-      if (!rest) continue;
-      const auto step =
-          static_cast<float>(std::log(options_.probability)) * static_cast<float>(1 + branches);
-      std::optional<std::size_t> node = 0;
-      for (const TokenId token : tokens.encode(*rest)) {
-        node = candidates.add(*node, token, step);
-        if (!node) break;
-      }
-      if (++branches == options_.max_calls) break;
-    }
-  }
+               DraftCandidates<ToolCallFSM>& candidates) const;
 
  private:
   [[nodiscard]] std::vector<ToolCall> cached(const ToolCallFSM& calls,
-                                             std::optional<std::size_t> tool) const {
-    if (tool) return lookup_(calls.tools()[*tool].name);
-    std::vector<ToolCall> all;
-    for (const Tool& any : calls.tools()) {
-      for (ToolCall& call : lookup_(any.name)) all.push_back(std::move(call));
-    }
-    return all;
-  }
+                                             std::optional<std::size_t> tool) const;
 
   // What of a call is left where an answer's text ends inside it: after as much of the call as the
   // text repeats since the tool's name, or, before the name is whole, as its end shares.
   static std::optional<std::string_view> find_rest(std::string_view text, std::string_view whole,
-                                                   std::string_view name, bool has_name) {
-    const std::size_t at         = whole.find(name);
-    const std::string_view named = whole.substr(at);
-    if (const std::size_t begin = text.rfind(name); begin != text.npos) {
-      const std::string_view written = text.substr(begin);
-      if (named.starts_with(written)) return named.substr(written.size());
-    }
-    if (has_name) return std::nullopt;
-    if (text.empty()) return whole;
-    for (std::size_t shared = std::min(text.size(), at + name.size() - 1); shared > 0; --shared) {
-      const std::string_view end = text.substr(text.size() - shared);
-      if (whole.starts_with(end)) return whole.substr(shared);
-      if (named.starts_with(end)) return named.substr(shared);
-    }
-    return named;
-  }
+                                                   std::string_view name, bool has_name);
 
   Lookup lookup_;
   ToolCacheDrafterOptions options_;
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/draft/tool_cache_drafter.ipp>
+#endif

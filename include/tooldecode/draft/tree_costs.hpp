@@ -39,35 +39,11 @@ class TreeCosts {
 
   /// \param known  (tokens, seconds), tokens ascending; between two it is a straight line, outside
   ///               the nearest
-  explicit TreeCosts(std::span<const std::pair<std::size_t, double>> known) {
-    for (std::size_t i = 0; i < known.size(); ++i) {
-      const auto [tokens, seconds] = known[i];
-      const bool is_ascending      = i == 0 ? tokens > 0 : tokens > known[i - 1].first;
-      if (is_ascending && seconds > 0 && std::isfinite(seconds)) continue;
-      throw Error(Errc::invalid_option, "known[" + std::to_string(i) + ']', seconds,
-                  "must be a positive time, of more tokens than the one before");
-    }
-    if (known.empty()) throw Error(Errc::invalid_option, "known", 0.0, "must have a time");
-    std::size_t next = 0;
-    for (std::size_t n = 1; n <= max_tokens; ++n) {
-      while (next < known.size() && known[next].first < n) ++next;
-      if (next == 0 || next == known.size()) {
-        pass_[n - 1] = known[next == 0 ? 0 : next - 1].second;
-        continue;
-      }
-      const auto [below, less] = known[next - 1];
-      const auto [above, more] = known[next];
-      const double part = static_cast<double>(n - below) / static_cast<double>(above - below);
-      pass_[n - 1]      = less + part * (more - less);
-    }
-  }
+  explicit TreeCosts(std::span<const std::pair<std::size_t, double>> known);
 
   /// Of a machine on which a pass of 64 tokens takes as long as one of a single token, so that all
   /// guesses are worth being verified.
-  [[nodiscard]] static TreeCosts flat() {
-    constexpr std::pair<std::size_t, double> any{1, 1.0};
-    return TreeCosts(std::span(&any, 1));
-  }
+  [[nodiscard]] static TreeCosts flat();
 
   /// Times passes of a model behind a text of a few tokens, with a few rows of logits: the least of
   /// some rounds for small sizes, one round for large ones; 243 tokens in all.
@@ -117,9 +93,7 @@ class TreeCosts {
   }
 
   /// Seconds of a pass over so many tokens, at most those of 64.
-  [[nodiscard]] double pass(std::size_t tokens) const noexcept {
-    return pass_[std::clamp<std::size_t>(tokens, 1, max_tokens) - 1];
-  }
+  [[nodiscard]] double pass(std::size_t tokens) const noexcept;
 
   /// How many of some guesses a pass should verify, so that its tokens come fastest.
   ///
@@ -127,15 +101,7 @@ class TreeCosts {
   /// \param lead        tokens that the pass has in any case
   /// \param spent       seconds that the round has taken before the pass
   [[nodiscard]] std::size_t best_size(std::span<const double> acceptance, std::size_t lead,
-                                      double spent) const noexcept {
-    std::size_t best = 0;
-    double tokens = 1, rate = 1 / (spent + pass(lead));
-    for (std::size_t n = 1; n <= acceptance.size(); ++n) {
-      tokens += acceptance[n - 1];
-      if (const double now = tokens / (spent + pass(lead + n)); now > rate) best = n, rate = now;
-    }
-    return best;
-  }
+                                      double spent) const noexcept;
 
   /// A chain's length, and the tokens of a second that it gives.
   struct Chain {
@@ -147,16 +113,7 @@ class TreeCosts {
   /// \param acceptance  of a level's token, where the one above was accepted
   /// \param level       seconds that drafting a level takes
   [[nodiscard]] Chain best_depth(std::span<const double> acceptance, std::size_t lead,
-                                 double level) const noexcept {
-    Chain best{0, 1 / pass(lead)};
-    double tokens = 1, path = 1;
-    for (std::size_t d = 1; d <= acceptance.size(); ++d) {
-      tokens += path *= acceptance[d - 1];
-      const double now = tokens / (pass(lead + d) + static_cast<double>(d) * level);
-      if (now > best.rate) best = {d, now};
-    }
-    return best;
-  }
+                                 double level) const noexcept;
 
   /// How likely a path must be to be verified that one more level below it pays: that its token
   /// comes as fast as others do.
@@ -165,15 +122,14 @@ class TreeCosts {
   /// \param acceptance  of the level's token, where the path was accepted
   /// \param level       seconds that drafting the level takes
   [[nodiscard]] double least_path(Chain chain, double acceptance, std::size_t lead,
-                                  double level) const noexcept {
-    constexpr std::size_t apart = 4;  // single steps of measured times may be of any sign
-    const std::size_t tokens    = lead + chain.levels;
-    const double one_more = (pass(tokens + apart) - pass(tokens)) / static_cast<double>(apart);
-    return chain.rate * (level + std::max(one_more, 0.0)) / acceptance;
-  }
+                                  double level) const noexcept;
 
  private:
   std::array<double, max_tokens> pass_;
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/draft/tree_costs.ipp>
+#endif

@@ -41,48 +41,9 @@ class LeftCornerTransform {
   using Id                              = Rules::Id;
   static constexpr std::size_t max_made = 100'000;
 
-  explicit LeftCornerTransform(const Rules& rules)
-      : rules_(rules),
-        regular_(rules),
-        nullable_(rules.nullable()),
-        component_(find_strong_components(
-            rules.size(), [&](Id id) { return targets(id, [](const Edge&) { return true; }); })),
-        class_(find_strong_components(rules.size(),
-                                      [&](Id id) {
-                                        return targets(id, [&](const Edge& edge) {
-                                          return component_[edge.to] == component_[id] &&
-                                                 may_skip(id, edge);
-                                        });
-                                      })),
-        into_(rules.size()),
-        recursive_(rules.size(), 0) {
-    for (Id id = 0; id < rules.size(); ++id) {
-      for (const Edge& edge : edges(id)) {
-        if (component_[edge.to] == component_[id]) recursive_[component_[id]] = 1;
-      }
-    }
-    begins_.resize(rules.size());
-    for (Id id = 0; id < rules.size(); ++id) {
-      if (!recursive_[component_[id]]) continue;
-      for (const Edge& edge : edges(id)) {
-        auto& from = component_[edge.to] == component_[id] ? into_[class_[edge.to]]
-                                                           : begins_[component_[id]];
-        from.emplace_back(id, edge);
-      }
-    }
-  }
+  explicit LeftCornerTransform(const Rules& rules);
 
-  [[nodiscard]] RootedGrammar build(Id root) && {
-    nothing_          = grammar_.nothing();
-    empty_            = grammar_.empty();
-    const NodeId node = make({Part::whole, root, 0});
-    while (!pending_.empty()) {
-      const Key key = pending_.back();
-      pending_.pop_back();
-      (void)make(key);
-    }
-    return {std::move(grammar_), node};
-  }
+  [[nodiscard]] RootedGrammar build(Id root) &&;
 
  private:
   using Kind = Rules::Kind;
@@ -109,28 +70,7 @@ class LeftCornerTransform {
   // Deeper than this, nodes are made later, through a reference.
   static constexpr std::size_t max_deep = 300;
 
-  [[nodiscard]] std::vector<Edge> edges(Id id) const {
-    const Rules::Node& node = rules_[id];
-    std::vector<Edge> result;
-    switch (node.kind) {
-      case Kind::pair:
-        result.push_back({node.parts[0], Edge::Rest::part});
-        if (nullable_[node.parts[0]]) result.push_back({node.parts[1]});
-        break;
-      case Kind::choice:
-      case Kind::rule:
-        for (const Id part : node.parts) result.push_back({part});
-        break;
-      case Kind::repeat:
-        if (node.occurrences.max == 0) break;
-        result.push_back(
-            {node.parts[0], node.occurrences.max == 1 ? Edge::Rest::none : Edge::Rest::more_items});
-        break;
-      default:
-        break;
-    }
-    return result;
-  }
+  [[nodiscard]] std::vector<Edge> edges(Id id) const;
   template <class Wanted>
   [[nodiscard]] std::vector<Id> targets(Id id, const Wanted& wanted) const {
     std::vector<Id> result;
@@ -140,184 +80,31 @@ class LeftCornerTransform {
     return result;
   }
   // How often an item comes that is not empty.
-  [[nodiscard]] text::Occurrences items(Id repeat) const {
-    const auto& [min, max] = rules_[repeat].occurrences;
-    return {nullable_[rules_[repeat].parts[0]] ? 0 : min, max};
-  }
+  [[nodiscard]] text::Occurrences items(Id repeat) const;
   // Whether an edge's rest may be empty.
-  [[nodiscard]] bool may_skip(Id from, const Edge& edge) const {
-    switch (edge.rest) {
-      case Edge::Rest::none:
-        return true;
-      case Edge::Rest::part:
-        return nullable_[rules_[from].parts[1]] != 0;
-      case Edge::Rest::more_items:
-        return items(from).min <= 1;
-    }
-    return true;
-  }
+  [[nodiscard]] bool may_skip(Id from, const Edge& edge) const;
 
   // The node of a key. What is being made already is referred to.
-  NodeId make(Key key) {
-    if (key[0] == Part::nonempty && recursive_[component_[key[1]]]) {
-      key[1] = first_of_class_.emplace(class_[key[1]], key[1]).first->second;
-    }
-    Made& made = made_[key];
-    if (made.is_done) return made.node;
-    if (made.is_open || depth_ >= max_deep) {
-      if (!made.is_known) {
-        made.node     = grammar_.reserve();
-        made.is_known = true;
-        if (!made.is_open) pending_.push_back(key);
-      }
-      return made.node;
-    }
-    if (std::max(grammar_.size(), made_.size()) > max_made) {
-      throw Error(Errc::limit_exceeded, "",
-                  "a grammar with too many parts that recur at their left");
-    }
-    made.is_open = true;
-    ++depth_;
-    const NodeId body = make_body(key);
-    --depth_;
-    if (made.is_known) {
-      grammar_.define(made.node, body);
-    } else {
-      made.node = body;
-    }
-    made.is_done = true;
-    return made.node;
-  }
-  NodeId make_body(const Key& key) {
-    const auto [part, id, at] = key;
-    switch (part) {
-      case Part::whole:
-        return make_whole(id);
-      case Part::nonempty:
-        return recursive_[component_[id]] ? make_recursive(id) : make_nonempty(id);
-      case Part::rests:
-        return make_rests(id, at);
-      default: {
-        const text::Occurrences count = items(id);
-        return grammar_.repeat(
-            make({Part::nonempty, rules_[id].parts[0], 0}),
-            {std::max<std::uint32_t>(count.min, 2) - 1,
-             count.max == text::Occurrences::unbounded ? count.max : count.max - 1},
-            empty_);
-      }
-    }
-  }
+  NodeId make(Key key);
+  NodeId make_body(const Key& key);
 
-  NodeId make_whole(Id id) {
-    if (!nullable_[id]) return make({Part::nonempty, id, 0});
-    if (text::DfaPointer dfa = regular_.find_lexeme(id)) return grammar_.lexeme(std::move(dfa));
-    if (regular_.is_counted(id)) return counted(id, rules_[id].occurrences);
-    return choice({make({Part::nonempty, id, 0}), empty_});
-  }
+  NodeId make_whole(Id id);
 
-  NodeId make_nonempty(Id id) {
-    const Rules::Node& node = rules_[id];
-    if (text::DfaPointer dfa = regular_.find_lexeme(id)) return lexeme(std::move(dfa));
-    switch (node.kind) {
-      case Kind::text:
-        return node.text.empty() ? nothing_ : grammar_.literal(node.text);
-      case Kind::characters:
-        return grammar_.lexeme(regular_.one_of(node.set));
-      case Kind::lexeme:
-        return lexeme(node.dfa);
-      case Kind::part:
-        return node.make(grammar_);
-      case Kind::repeat: {
-        const auto& [min, max] = items(id);
-        if (max == 0) return nothing_;
-        if (regular_.is_counted(id)) return counted(id, {std::max<std::uint32_t>(min, 1), max});
-        return grammar_.repeat(make({Part::nonempty, node.parts[0], 0}),
-                               {std::max<std::uint32_t>(min, 1), max}, empty_);
-      }
-      case Kind::choice:
-        return make_choice(node.parts);
-      default: {
-        std::vector<NodeId> alternatives;
-        for (const Edge& edge : edges(id)) {
-          const NodeId first = make({Part::nonempty, edge.to, 0});
-          alternatives.push_back(edge.rest == Edge::Rest::part ? sequence(first, node.parts[1])
-                                                               : first);
-        }
-        return choice(std::move(alternatives));
-      }
-    }
-  }
+  NodeId make_nonempty(Id id);
   // A lexeme's texts but the empty one.
-  NodeId lexeme(text::DfaPointer dfa) {
-    const bool may_be_empty = !dfa->empty() && dfa->accepting(0);
-    return grammar_.lexeme(std::move(dfa), {may_be_empty ? 1U : 0U});
-  }
-  NodeId counted(Id repeat, text::Occurrences count) {
-    return grammar_.lexeme(regular_.run_of(rules_[rules_[repeat].parts[0]].set), count);
-  }
+  NodeId lexeme(text::DfaPointer dfa);
+  NodeId counted(Id repeat, text::Occurrences count);
   // Texts among the alternatives are one trie.
-  NodeId make_choice(const std::vector<Id>& parts) {
-    std::vector<std::pair<std::string, NodeId>> texts;
-    std::vector<NodeId> others;
-    for (const Id part : parts) {
-      if (rules_[part].kind != Kind::text) {
-        others.push_back(make({Part::nonempty, part, 0}));
-      } else if (!rules_[part].text.empty()) {
-        texts.emplace_back(rules_[part].text, empty_);
-      }
-    }
-    if (texts.size() == 1) others.push_back(grammar_.literal(texts[0].first));
-    if (texts.size() > 1) others.push_back(grammar_.trie(texts));
-    return choice(std::move(others));
-  }
+  NodeId make_choice(const std::vector<Id>& parts);
   // A first part, and what follows it: as one sequence as far as nothing in it can be empty.
-  NodeId sequence(NodeId first, Id rest) {
-    std::vector<NodeId> parts{first};
-    while (rules_[rest].kind == Kind::pair && !nullable_[rules_[rest].parts[0]] &&
-           !recursive_[component_[rest]] && regular_.find_lexeme(rest) == nullptr) {
-      parts.push_back(make({Part::nonempty, rules_[rest].parts[0], 0}));
-      rest = rules_[rest].parts[1];
-    }
-    parts.push_back(make({Part::whole, rest, 0}));
-    return grammar_.sequence(std::move(parts));
-  }
+  NodeId sequence(NodeId first, Id rest);
 
-  NodeId make_recursive(Id top) {
-    std::vector<NodeId> alternatives;
-    for (const auto& [from, edge] : begins_[component_[top]]) {
-      std::vector<NodeId> parts{make({Part::nonempty, edge.to, 0})};
-      if (edge.rest != Edge::Rest::none) {
-        const NodeId rest = rest_of(from, edge);
-        parts.push_back(may_skip(from, edge) ? choice({rest, empty_}) : rest);
-      }
-      parts.push_back(make({Part::rests, top, class_[from]}));
-      alternatives.push_back(grammar_.sequence(std::move(parts)));
-    }
-    return choice(std::move(alternatives));
-  }
+  NodeId make_recursive(Id top);
   // The rest of an edge, not empty.
-  NodeId rest_of(Id from, const Edge& edge) {
-    if (edge.rest == Edge::Rest::more_items) return make({Part::more_items, from, 0});
-    return make({Part::nonempty, rules_[from].parts[1], 0});
-  }
-  NodeId make_rests(Id top, std::uint32_t from_class) {
-    std::vector<NodeId> alternatives;
-    if (class_[top] == from_class) alternatives.push_back(empty_);
-    for (const auto& [above, edge] : into_[from_class]) {
-      const NodeId further = make({Part::rests, top, class_[above]});
-      if (edge.rest != Edge::Rest::none) {
-        alternatives.push_back(grammar_.sequence({rest_of(above, edge), further}));
-      }
-      if (may_skip(above, edge) && class_[above] != from_class) alternatives.push_back(further);
-    }
-    return choice(std::move(alternatives));
-  }
+  NodeId rest_of(Id from, const Edge& edge);
+  NodeId make_rests(Id top, std::uint32_t from_class);
 
-  NodeId choice(std::vector<NodeId> alternatives) {
-    std::sort(alternatives.begin(), alternatives.end());
-    alternatives.erase(std::unique(alternatives.begin(), alternatives.end()), alternatives.end());
-    return alternatives.empty() ? nothing_ : grammar_.choice(std::move(alternatives));
-  }
+  NodeId choice(std::vector<NodeId> alternatives);
 
   const Rules& rules_;
   RegularParts regular_;
@@ -344,9 +131,10 @@ class LeftCornerTransform {
 ///                  something else refers to; lexemes as RegularParts
 /// \par Errors      Error{limit_exceeded}
 /// \par Source      Rosenkrantz and Lewis 1970; Moore, NAACL 2000 (left-corner transforms)
-[[nodiscard]] inline RootedGrammar build_grammar(Rules rules, Rules::Id root) {
-  make_loops(rules);
-  return detail::LeftCornerTransform(rules).build(root);
-}
+[[nodiscard]] RootedGrammar build_grammar(Rules rules, Rules::Id root);
 
 }  // namespace tooldecode::ebnf
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/ebnf/build_grammar.ipp>
+#endif

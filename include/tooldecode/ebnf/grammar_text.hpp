@@ -35,23 +35,10 @@ class GrammarReader {
   using Id = Rules::Id;
 
   /// \param vocabulary  what tokens there are; null where none is known
-  explicit GrammarReader(std::string_view text, const Vocabulary* vocabulary = nullptr)
-      : text_(text), tokens_(vocabulary) {
-    skip();
-    while (at_ < text_.size()) rule();
-    for (const auto& [name, named] : names_) {
-      if (!named.is_defined) fail("the rule '" + name + "' is not defined", named.first_use);
-    }
-  }
+  explicit GrammarReader(std::string_view text, const Vocabulary* vocabulary = nullptr);
 
   [[nodiscard]] const Rules& rules() const noexcept { return rules_; }
-  [[nodiscard]] Id find(std::string_view name) const {
-    const auto named = names_.find(name);
-    if (named == names_.end()) {
-      throw Error(Errc::malformed_grammar, "", "no rule is named '" + std::string(name) + "'");
-    }
-    return named->second.rule;
-  }
+  [[nodiscard]] Id find(std::string_view name) const;
 
  private:
   struct Named {
@@ -64,325 +51,48 @@ class GrammarReader {
       8 * text::TextDfa::max_states;  // states of them all
 
   [[noreturn]] void fail(const std::string& what) const { fail(what, at_); }
-  [[noreturn]] static void fail(const std::string& what, std::size_t at) {
-    throw Error(Errc::malformed_grammar, "byte " + std::to_string(at), what);
-  }
+  [[noreturn]] static void fail(const std::string& what, std::size_t at);
 
-  [[nodiscard]] bool has(std::string_view next) const {
-    return text_.substr(at_, next.size()) == next;
-  }
-  bool take(std::string_view next) {
-    if (!has(next)) return false;
-    at_ += next.size();
-    return true;
-  }
+  [[nodiscard]] bool has(std::string_view next) const;
+  bool take(std::string_view next);
   // White space and comments.
-  void skip() {
-    while (at_ < text_.size()) {
-      if (text_[at_] == '#') {
-        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
-      } else if (std::string_view(" \t\r\n").find(text_[at_]) == std::string_view::npos) {
-        return;
-      } else {
-        ++at_;
-      }
-    }
-  }
-  std::string_view name() {
-    const std::size_t begin = at_;
-    for (; at_ < text_.size(); ++at_) {
-      const char c        = text_[at_];
-      const bool is_named = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                            (c >= '0' && c <= '9') || c == '-' || c == '_';
-      if (!is_named) break;
-    }
-    return text_.substr(begin, at_ - begin);
-  }
-  Named& named(std::string_view name, std::size_t at) {
-    const auto known = names_.find(name);
-    if (known != names_.end()) return known->second;
-    return names_.emplace(name, Named{rules_.reserve(), at}).first->second;
-  }
+  void skip();
+  std::string_view name();
+  Named& named(std::string_view name, std::size_t at);
 
-  void rule() {
-    const std::size_t begin = at_;
-    const auto left         = name();
-    if (left.empty()) fail("a rule begins with its name");
-    Named& rule = named(left, begin);
-    if (rule.is_defined) fail("the rule '" + std::string(left) + "' is defined twice", begin);
-    rule.is_defined = true;
-    skip();
-    if (!take("::=")) fail("'::=' is missing after a rule's name");
-    rules_.define(rule.rule, alternatives());
-    if (at_ < text_.size() && !begins_rule()) fail("unexpected character");
-  }
+  void rule();
   // Whether a name and `::=` follow: a rule ends where the next one begins.
-  bool begins_rule() {
-    const std::size_t begin = at_;
-    const bool has_name     = !name().empty();
-    skip();
-    const bool begins = has_name && has("::=");
-    at_               = begin;
-    return begins;
-  }
+  bool begins_rule();
 
-  Id alternatives() {
-    if (++depth_ > max_nested) {
-      throw Error(Errc::limit_exceeded, "byte " + std::to_string(at_), "groups nested too deeply");
-    }
-    std::vector<Id> all{sequence()};
-    while (take("|")) all.push_back(sequence());
-    --depth_;
-    return rules_.choice(std::move(all));
-  }
-  Id sequence() {
-    std::vector<Id> parts;
-    for (;;) {
-      skip();
-      if (has("!")) {
-        parts.push_back(other_tokens());
-      } else if (const auto part = term()) {
-        parts.push_back(repeated(*part));
-      } else {
-        break;
-      }
-    }
-    return rules_.sequence(parts);
-  }
-  Id repeated(Id item) {
-    for (skip(); const auto count = quantifier(); skip()) item = rules_.repeat(item, *count);
-    return item;
-  }
+  Id alternatives();
+  Id sequence();
+  Id repeated(Id item);
 
   // The next part of a sequence, if it has one more.
-  std::optional<Id> term() {
-    if (at_ >= text_.size()) return std::nullopt;
-    const std::size_t begin = at_;
-    switch (text_[at_]) {
-      case '|':
-      case ')':
-        return std::nullopt;
-      case '"':
-        return literal();
-      case '[':
-        return rules_.characters(bracket());
-      case '/':
-        return expression();
-      case '.':
-        ++at_;
-        return rules_.characters(text::CodePointSet::all());
-      case '(': {
-        ++at_;
-        const Id inside = alternatives();
-        if (!take(")")) fail("a group is not closed", begin);
-        return inside;
-      }
-      case '<': {
-        const Token token = this->token();
-        return rules_.part([bytes = tokens_.bytes(token.id, token.where)](Grammar& grammar) {
-          return grammar.literal(bytes);
-        });
-      }
-      case '*':
-      case '+':
-      case '?':
-      case '{':
-        fail("a repetition follows nothing");
-      default:
-        break;
-    }
-    if (begins_rule()) return std::nullopt;
-    const auto right = name();
-    if (right.empty()) fail("unexpected character");
-    return named(right, begin).rule;
-  }
+  std::optional<Id> term();
 
   // A token in angle brackets, which belong to its name, or its number in square ones inside.
   struct Token {
     TokenId id{};
     std::string where;
   };
-  Token token() {
-    const std::size_t begin = at_;
-    const std::string where = "byte " + std::to_string(begin);
-    if (!take("<")) fail("a token in angle brackets is missing");
-    if (take("[")) {
-      const std::uint32_t id = number();
-      if (!take("]>")) fail("a token's number is not closed", begin);
-      return {tokens_.find(std::int64_t{id}, where), where};
-    }
-    const std::size_t end = text_.find_first_of(">\n", at_);
-    if (end == std::string_view::npos || text_[end] == '\n') fail("a token is not closed", begin);
-    at_ = end + 1;
-    return {tokens_.find(std::string(text_.substr(begin, at_ - begin)), where), where};
-  }
+  Token token();
   // `!<token>`: of single tokens a grammar of bytes knows nothing, but any number of tokens is any
   // text and any control tokens but that one.
-  Id other_tokens() {
-    const std::size_t begin = at_++;
-    const Token token       = this->token();
-    const auto others       = any_tokens({tokens_.control_name(token.id, token.where)});
-    skip();
-    const auto count = quantifier();
-    skip();
-    const bool is_any = count && count->max == text::Occurrences::unbounded && count->min <= 1;
-    if (!is_any || has("*") || has("+") || has("?") || has("{")) {
-      throw Error(Errc::unsupported_keyword, "byte " + std::to_string(begin),
-                  "a number of tokens of any text no grammar can tell: only '*' or '+' may follow "
-                  "a token that is excluded");
-    }
-    const Id some = rules_.part([others](Grammar& grammar) {
-      Grammar alone;
-      const NodeId any = alone.lexeme(others);
-      return grammar.append(alone, grammar::NonemptyTexts(alone)(any));
-    });
-    return count->min == 1 ? some : rules_.repeat(some, {0, 1});
-  }
+  Id other_tokens();
 
-  std::optional<text::Occurrences> quantifier() {
-    if (take("*")) return text::Occurrences{};
-    if (take("+")) return text::Occurrences{1};
-    if (take("?")) return text::Occurrences{0, 1};
-    const std::size_t begin = at_;
-    if (!take("{")) return std::nullopt;
-    text::Occurrences count;
-    skip();
-    count.min = count.max = number();
-    skip();
-    if (take(",")) {
-      skip();
-      count.max = has("}") ? text::Occurrences::unbounded : number();
-      skip();
-    }
-    if (!take("}")) fail("a repetition is not closed", begin);
-    if (count.min > count.max) fail("a repetition whose minimum exceeds its maximum", begin);
-    return count;
-  }
-  std::uint32_t number() {
-    const std::size_t begin = at_;
-    std::uint64_t value     = 0;
-    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
-      value = value * 10 + static_cast<std::uint64_t>(text_[at_] - '0');
-      if (value > std::numeric_limits<std::int32_t>::max()) {
-        throw Error(Errc::limit_exceeded, "byte " + std::to_string(begin), "a count past 2^31 - 1");
-      }
-    }
-    if (at_ == begin) fail("a number is missing");
-    return static_cast<std::uint32_t>(value);
-  }
+  std::optional<text::Occurrences> quantifier();
+  std::uint32_t number();
 
-  Id literal() {
-    const std::size_t begin = at_++;
-    std::string text;
-    while (!take("\"")) {
-      if (at_ >= text_.size() || has("\n")) fail("a literal is not closed", begin);
-      text::append_utf8(text, character());
-    }
-    return rules_.text(std::move(text));
-  }
-  text::CodePointSet bracket() {
-    const std::size_t begin = at_++;
-    const bool negated      = take("^");
-    std::vector<text::CodePointSet::Range> ranges;
-    while (!take("]")) {
-      const auto next = [&] {
-        if (at_ >= text_.size() || has("\n")) fail("a class is not closed", begin);
-        return character();
-      };
-      const std::size_t at = at_;
-      const char32_t first = next();
-      char32_t last        = first;
-      if (has("-") && text_.substr(at_, 2) != "-]") {
-        ++at_;
-        last = next();
-      }
-      if (first > last) fail("a range whose ends are out of order", at);
-      ranges.emplace_back(first, last);
-    }
-    text::CodePointSet set(std::move(ranges));
-    return negated ? ~set : set;
-  }
+  Id literal();
+  text::CodePointSet bracket();
   // A character as it is, or an escape.
-  char32_t character() {
-    if (take("\\")) return escape();
-    const auto byte = static_cast<std::uint8_t>(text_[at_]);
-    if (byte < 0x80) return static_cast<char32_t>(text_[at_++]);
-    std::string again;
-    const char32_t c = text::decode_utf8(text_.substr(at_, 4))[0];
-    text::append_utf8(again, c);
-    if (!take(again)) fail("not UTF-8");
-    return c;
-  }
-  char32_t escape() {
-    const std::size_t begin = at_ - 1;
-    if (at_ >= text_.size()) fail("a backslash ends the text", begin);
-    const char c = text_[at_++];
-    switch (c) {
-      case 'n':
-        return '\n';
-      case 't':
-        return '\t';
-      case 'r':
-        return '\r';
-      case 'f':
-        return '\f';
-      case 'b':
-        return '\b';
-      case 'v':
-        return '\v';
-      case '0':
-        return 0;
-      case 'x':
-        return hex(2, begin);
-      case 'u':
-        return hex(4, begin);
-      case 'U':
-        return hex(8, begin);
-      default:
-        if (std::string_view("\\\"'[]-^/.").find(c) != std::string_view::npos) {
-          return static_cast<char32_t>(c);
-        }
-        fail("an unknown escape", begin);
-    }
-  }
-  char32_t hex(int digits, std::size_t begin) {
-    std::uint32_t value = 0;
-    for (; digits > 0; --digits, ++at_) {
-      const char c    = at_ < text_.size() ? text_[at_] : ' ';
-      const int digit = c >= '0' && c <= '9'   ? c - '0'
-                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                               : -1;
-      if (digit < 0) fail("a hexadecimal digit is missing");
-      value = value << 4 | static_cast<std::uint32_t>(digit);
-    }
-    if (value > text::CodePointSet::last_code_point || (value >= 0xD800 && value <= 0xDFFF)) {
-      fail("an escape that is no character", begin);
-    }
-    return value;
-  }
+  char32_t character();
+  char32_t escape();
+  char32_t hex(int digits, std::size_t begin);
 
   // `/pattern/`: what a regular expression matches from its first character to its last.
-  Id expression() {
-    const std::size_t begin = at_++;
-    std::string pattern;
-    while (!take("/")) {
-      if (at_ >= text_.size() || has("\n")) fail("a regular expression is not closed", begin);
-      if (has("\\") && !has("\\/")) pattern += text_[at_++];
-      take("\\");
-      if (at_ < text_.size()) pattern += text_[at_++];
-    }
-    try {
-      const text::TextDfa text = text::compile_whole_pattern(pattern);
-      expressions_ += text.rows().size();
-      if (expressions_ > max_expressions) {
-        throw Error(Errc::limit_exceeded, "", "regular expressions that need too many states");
-      }
-      return rules_.lexeme(std::make_shared<const text::Dfa>(text::utf8_lexeme(text)));
-    } catch (const Error& error) {
-      throw error.within("byte " + std::to_string(begin));
-    }
-  }
+  Id expression();
 
   std::string_view text_;
   std::size_t at_      = 0;
@@ -415,11 +125,11 @@ class GrammarReader {
 ///                  character; Error{unknown_token, unsupported_keyword} with a token's byte;
 ///                  Error{limit_exceeded}
 /// \par Source      llama.cpp, grammars/README.md; XGrammar's EBNF
-[[nodiscard]] inline RootedGrammar parse_grammar(std::string_view text,
-                                                 std::string_view root        = "root",
-                                                 const Vocabulary* vocabulary = nullptr) {
-  const GrammarReader reader(text, vocabulary);
-  return build_grammar(reader.rules(), reader.find(root));
-}
+[[nodiscard]] RootedGrammar parse_grammar(std::string_view text, std::string_view root = "root",
+                                          const Vocabulary* vocabulary = nullptr);
 
 }  // namespace tooldecode::ebnf
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/ebnf/grammar_text.ipp>
+#endif

@@ -32,468 +32,58 @@ class LarkReader {
  public:
   explicit LarkReader(std::string_view text) : text_(text) {}
 
-  [[nodiscard]] LarkFile read() {
-    LarkFile file = statements(false);
-    return file;
-  }
+  [[nodiscard]] LarkFile read();
 
  private:
   using Kind                                = LarkExpression::Kind;
   static constexpr std::uint32_t max_nested = 200;
 
   [[noreturn]] void fail(const std::string& what) const { fail(what, at_); }
-  [[noreturn]] static void fail(const std::string& what, std::size_t at) {
-    throw Error(Errc::malformed_grammar, "byte " + std::to_string(at), what);
-  }
-  [[noreturn]] static void refuse(const std::string& what, std::size_t at) {
-    throw Error(Errc::unsupported_keyword, "byte " + std::to_string(at), what);
-  }
+  [[noreturn]] static void fail(const std::string& what, std::size_t at);
+  [[noreturn]] static void refuse(const std::string& what, std::size_t at);
 
   // Characters ----------------------------------------------------------------------------------
 
-  [[nodiscard]] char peek(std::size_t ahead = 0) const {
-    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
-  }
-  [[nodiscard]] bool has(std::string_view next) const {
-    return text_.substr(at_, next.size()) == next;
-  }
-  bool take(std::string_view next) {
-    if (!has(next)) return false;
-    at_ += next.size();
-    return true;
-  }
+  [[nodiscard]] char peek(std::size_t ahead = 0) const;
+  [[nodiscard]] bool has(std::string_view next) const;
+  bool take(std::string_view next);
   [[nodiscard]] bool at_line_end() const { return at_ >= text_.size() || has("\n") || has("\r\n"); }
   // Spaces and comments, to the end of the line.
-  void skip() {
-    for (;; ++at_) {
-      if (peek() == '#' || has("//")) {
-        while (at_ < text_.size() && peek() != '\n') ++at_;
-      }
-      if (peek() != ' ' && peek() != '\t') return;
-    }
-  }
-  void skip_lines() {
-    for (skip(); at_ < text_.size() && at_line_end(); skip()) take("\r"), take("\n");
-  }
-  static bool is_name(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-  }
-  [[nodiscard]] bool has_name() const {
-    const char c = peek() == '_' ? peek(1) : peek();
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  }
-  std::string name() {
-    const std::size_t begin = at_;
-    while (is_name(peek()) && !has("->")) ++at_;
-    std::string made(text_.substr(begin, at_ - begin));
-    const bool is_terminal = is_lark_terminal(made);
-    for (const char c : made) {
-      if (is_terminal ? c >= 'a' && c <= 'z' : c >= 'A' && c <= 'Z') {
-        fail("the name '" + made + "' mixes small letters, of rules, and capitals, of terminals",
-             begin);
-      }
-    }
-    return made;
-  }
-  std::uint32_t number() {
-    skip();
-    const std::size_t begin = at_;
-    std::uint64_t value     = 0;
-    for (; peek() >= '0' && peek() <= '9'; ++at_) {
-      value = value * 10 + static_cast<std::uint64_t>(peek() - '0');
-      if (value > std::numeric_limits<std::int32_t>::max()) {
-        throw Error(Errc::limit_exceeded, "byte " + std::to_string(begin), "a count past 2^31 - 1");
-      }
-    }
-    if (at_ == begin) fail("a number that is not negative is missing");
-    return static_cast<std::uint32_t>(value);
-  }
+  void skip();
+  void skip_lines();
+  static bool is_name(char c);
+  [[nodiscard]] bool has_name() const;
+  std::string name();
+  std::uint32_t number();
   // A JSON value, as far as brackets and quotes tell.
-  std::string json() {
-    while (std::string_view(" \t\r\n").find(peek()) != std::string_view::npos &&
-           at_ < text_.size()) {
-      ++at_;
-    }
-    const std::size_t begin = at_;
-    std::size_t depth       = 0;
-    bool in_string          = false;
-    for (; at_ < text_.size(); ++at_) {
-      const char c = text_[at_];
-      if (in_string) {
-        if (c == '\\') ++at_;
-        if (c == '"') in_string = false;
-        if (c == '"' && depth == 0) return std::string(text_.substr(begin, ++at_ - begin));
-      } else if (c == '"') {
-        in_string = true;
-      } else if (c == '{' || c == '[') {
-        ++depth;
-      } else if (c == '}' || c == ']') {
-        if (depth == 0) break;
-        if (--depth == 0) return std::string(text_.substr(begin, ++at_ - begin));
-      } else if (depth == 0 && !is_name(c) && c != '.' && c != '+') {
-        break;
-      }
-    }
-    if (depth > 0 || in_string || at_ == begin)
-      fail("a JSON value is missing or not closed", begin);
-    return std::string(text_.substr(begin, at_ - begin));
-  }
+  std::string json();
 
   // Statements ----------------------------------------------------------------------------------
 
-  LarkFile statements(bool in_braces) {
-    LarkFile file;
-    LarkFile* const outer = std::exchange(file_, &file);
-    for (skip_lines(); at_ < text_.size(); skip_lines()) {
-      if (in_braces && has("}")) break;
-      statement();
-      skip();
-      if (!at_line_end() && !(in_braces && has("}"))) fail("unexpected character");
-    }
-    file_ = outer;
-    return file;
-  }
-  void statement() {
-    const std::size_t begin = at_;
-    if (!take("%")) return rule();
-    const std::string word = name();
-    skip();
-    if (word == "ignore") {
-      file_->ignored.push_back(alternatives());
-    } else if (word == "import") {
-      import(begin);
-    } else if (word == "llguidance") {
-      options(begin);
-    } else {
-      refuse('%' + word + " is not supported", begin);
-    }
-  }
-  void import(std::size_t begin) {
-    std::string path = take(".") ? "." : "";
-    path += name();
-    if (path != "common") refuse("%import of anything but 'common' is not supported", begin);
-    const auto import_one = [&](const std::string& from, const std::string& to) {
-      const auto pattern = find_lark_common(from);
-      if (!pattern) fail("no common terminal is named '" + from + "'", begin);
-      add(to,
-          {.body = {.kind = Kind::regex, .text = std::string(*pattern), .at = begin}, .at = begin});
-    };
-    if (take(".")) {
-      const std::string from = name();
-      skip();
-      std::string to = from;
-      if (take("->")) {
-        skip();
-        to = name();
-      }
-      return import_one(from, to);
-    }
-    skip();
-    if (!take("(")) fail("a terminal's name is missing");
-    do {
-      skip();
-      const std::string from = name();
-      import_one(from, from);
-      skip();
-    } while (take(","));
-    if (!take(")")) fail("a list of names is not closed", begin);
-  }
-  void options(std::size_t begin) {
-    const std::size_t at    = at_;
-    const std::string text  = json();
-    const nlohmann::json it = nlohmann::json::parse(text, nullptr, false);
-    if (!it.is_object()) fail("the options of %llguidance are a JSON object", at);
-    for (const auto& [key, value] : it.items()) {
-      if (!value.is_boolean()) fail("the option '" + key + "' of %llguidance is not a flag", at);
-      const bool is_on = value.get<bool>();
-      if (key == "allow_initial_skip") {
-        file_->may_begin_ignored = is_on;
-      } else if (key == "allow_invalid_utf8" ? is_on : key != "no_forcing") {
-        // What may be forced is the engine's affair and changes no text.
-        refuse("the option '" + key + "' of %llguidance is not supported", begin);
-      }
-    }
-  }
-  void add(const std::string& name, LarkRule rule) {
-    const std::size_t at = rule.at;
-    if (!file_->rules.emplace(name, std::move(rule)).second) {
-      fail("'" + name + "' is defined twice", at);
-    }
-  }
-  void rule() {
-    const std::size_t begin = at_;
-    // How trees are shaped, of which there are none here.
-    (void)take("!"), (void)take("?"), (void)take("!");
-    if (!has_name()) fail("a rule begins with its name");
-    const std::string left = name();
-    skip();
-    if (has("{")) refuse("templates are not supported", at_);
-    if (has("::")) refuse("rules with a parameter are not supported", at_);
-    if (has(".")) refuse("priorities are not supported", at_);
-    LarkRule rule{.at = begin};
-    if (has("[")) attributes(left, rule);
-    skip();
-    if (has("::")) refuse("rules with a parameter are not supported", at_);
-    if (!take(":")) fail("':' is missing after a rule's name");
-    rule.body = alternatives();
-    add(left, std::move(rule));
-  }
-  void attributes(const std::string& left, LarkRule& rule) {
-    const std::size_t begin = at_++;
-    if (is_lark_terminal(left)) fail("attributes are rules' alone", begin);
-    for (skip(); !take("]"); skip()) {
-      const std::size_t at    = at_;
-      const std::string given = name();
-      skip();
-      if (given == "lazy") {
-        rule.is_lazy = true;
-      } else if (given == "capture" || given == "stop_capture") {  // who reads a text, not which
-        if (take("=")) skip(), (void)string();
-      } else if (given == "suffix") {
-        if (!take("=")) fail("'=' is missing");
-        skip();
-        rule.suffix = {value()};
-      } else if (given.empty()) {
-        fail("an attribute's name is missing");
-      } else {
-        refuse("the attribute '" + given + "' is not supported", at);
-      }
-      skip();
-      if (!has("]") && !take(",")) fail("an attribute list is not closed", begin);
-    }
-  }
+  LarkFile statements(bool in_braces);
+  void statement();
+  void import(std::size_t begin);
+  void options(std::size_t begin);
+  void add(const std::string& name, LarkRule rule);
+  void rule();
+  void attributes(const std::string& left, LarkRule& rule);
 
   // Expressions ---------------------------------------------------------------------------------
 
-  LarkExpression alternatives() {
-    if (++depth_ > max_nested) {
-      throw Error(Errc::limit_exceeded, "byte " + std::to_string(at_), "groups nested too deeply");
-    }
-    skip();
-    LarkExpression made{.kind = Kind::choice, .at = at_};
-    do made.parts.push_back(alternative());
-    while (take_bar());
-    --depth_;
-    return made.parts.size() == 1 ? std::move(made.parts[0]) : made;
-  }
-  bool take_bar() {
-    const std::size_t begin = at_;
-    skip_lines();
-    if (take("|")) return true;
-    at_ = begin;
-    skip();
-    return false;
-  }
-  LarkExpression alternative() {
-    skip();
-    LarkExpression made{.kind = Kind::intersection, .at = at_};
-    do made.parts.push_back(sequence());
-    while (take("&"));
-    if (take("->")) {
-      skip();
-      if (!has_name()) fail("a name is missing after '->'");
-      (void)name();
-      skip();
-    }
-    if (has("%if")) refuse("%if is not supported", at_);
-    return made.parts.size() == 1 ? std::move(made.parts[0]) : made;
-  }
-  LarkExpression sequence() {
-    skip();
-    LarkExpression made{.kind = Kind::sequence, .at = at_};
-    while (!at_line_end() && !has("->") && !has("%if") &&
-           std::string_view("|&)]}").find(peek()) == std::string_view::npos) {
-      made.parts.push_back(repeated());
-      skip();
-    }
-    return made.parts.size() == 1 ? std::move(made.parts[0]) : made;
-  }
-  LarkExpression repeated() {
-    const std::size_t begin = at_;
-    std::size_t negations   = 0;
-    for (; take("~"); skip()) ++negations;
-    LarkExpression item = atom();
-    if (negations % 2 != 0) {
-      item = {.kind = Kind::negation, .parts = {std::move(item)}, .at = begin};
-    }
-    skip();
-    const auto count = quantifier();
-    if (!count) return item;
-    return {.kind = Kind::repeat, .parts = {std::move(item)}, .count = *count, .at = begin};
-  }
-  std::optional<text::Occurrences> quantifier() {
-    if (take("*")) return text::Occurrences{};
-    if (take("+")) return text::Occurrences{1};
-    if (take("?")) return text::Occurrences{0, 1};
-    const std::size_t begin = at_;
-    text::Occurrences count;
-    if (take("~")) {
-      skip();
-      if (peek() < '0' || peek() > '9') {  // the next part's negation
-        at_ = begin;
-        return std::nullopt;
-      }
-      count.min = count.max = number();
-      skip();
-      if (take("..")) count.max = number();
-    } else if (take("{")) {
-      skip();
-      if (has_name() || has("\"") || has("/")) refuse("templates are not supported", begin);
-      count.min = has(",") ? 0 : number();
-      count.max = count.min;
-      skip();
-      if (take(",")) {
-        skip();
-        count.max = has("}") ? text::Occurrences::unbounded : number();
-        skip();
-      }
-      if (!take("}")) fail("a repetition is not closed", begin);
-    } else {
-      return std::nullopt;
-    }
-    if (count.min > count.max) fail("a repetition whose minimum exceeds its maximum", begin);
-    return count;
-  }
-  LarkExpression atom() {
-    const std::size_t begin = at_;
-    if (take("(")) {
-      LarkExpression inside = alternatives();
-      if (!take(")")) fail("a group is not closed", begin);
-      return inside;
-    }
-    if (take("[")) {
-      LarkExpression inside = alternatives();
-      if (!take("]")) fail("an optional group is not closed", begin);
-      return {.kind = Kind::repeat, .parts = {std::move(inside)}, .count = {0, 1}, .at = begin};
-    }
-    return value();
-  }
-  LarkExpression value() {
-    const std::size_t begin = at_;
-    if (has("\"")) {
-      std::string text  = string();
-      const bool folded = take("i");
-      if (!take("..")) {
-        return {
-            .kind = Kind::string, .text = std::move(text), .flags = folded ? "i" : "", .at = begin};
-      }
-      std::string last = string();
-      if (folded || has("i")) fail("a range of characters has no flags", begin);
-      const auto first = text::decode_utf8(text), to = text::decode_utf8(last);
-      if (first.size() != 1 || to.size() != 1) {
-        fail("a range is from one character to another", begin);
-      }
-      if (first > to) fail("a range whose ends are out of order", begin);
-      return {.kind = Kind::range, .text = text + last, .at = begin};
-    }
-    if (has("/")) return regex();
-    if (has("<")) return token();
-    if (take("@")) refuse("references to other grammars are not supported", begin);
-    if (take("%")) {
-      const std::string word = name();
-      if (word == "json") return {.kind = Kind::json, .text = json(), .at = begin};
-      if (word == "regex") return {.kind = Kind::substring, .text = json(), .at = begin};
-      if (word == "lark") return nested(begin);
-      refuse('%' + word + " is not supported", begin);
-    }
-    if (!has_name()) fail("unexpected character");
-    LarkExpression made{.kind = Kind::name, .text = name(), .at = begin};
-    if (has("::")) refuse("rules with a parameter are not supported", begin);
-    return made;
-  }
-  LarkExpression nested(std::size_t begin) {
-    skip_lines();
-    if (!take("{")) fail("'{' is missing after %lark");
-    if (++depth_ > max_nested) {
-      throw Error(Errc::limit_exceeded, "byte " + std::to_string(at_),
-                  "grammars nested too deeply");
-    }
-    LarkFile inner = statements(true);
-    --depth_;
-    if (!take("}")) fail("a nested grammar is not closed", begin);
-    file_->nested.push_back(std::move(inner));
-    return {.kind = Kind::file, .file = file_->nested.size() - 1, .at = begin};
-  }
-  LarkExpression regex() {
-    const std::size_t begin = at_++;
-    while (!has("/")) {
-      if (has("\\")) ++at_;
-      if (at_line_end()) fail("a regular expression is not closed", begin);
-      ++at_;
-    }
-    LarkExpression made{.kind = Kind::regex,
-                        .text = std::string(text_.substr(begin + 1, at_ - begin - 1)),
-                        .at   = begin};
-    ++at_;
-    while (std::string_view("imslux").find(peek()) != std::string_view::npos && peek() != '\0') {
-      made.flags += text_[at_++];
-    }
-    if (made.text.empty()) fail("a regular expression is empty", begin);
-    return made;
-  }
-  LarkExpression token() {
-    const std::size_t begin = at_;
-    const std::size_t end   = text_.find_first_of("> \t\r\n", begin);
-    if (end == std::string_view::npos || text_[end] != '>') fail("a token is not closed", begin);
-    if (text_.substr(begin + 1, end - begin - 1).find('<') != std::string_view::npos ||
-        end == begin + 1) {
-      fail("a token's name is malformed", begin);
-    }
-    at_ = end + 1;
-    return {
-        .kind = Kind::token, .text = std::string(text_.substr(begin, at_ - begin)), .at = begin};
-  }
+  LarkExpression alternatives();
+  bool take_bar();
+  LarkExpression alternative();
+  LarkExpression sequence();
+  LarkExpression repeated();
+  std::optional<text::Occurrences> quantifier();
+  LarkExpression atom();
+  LarkExpression value();
+  LarkExpression nested(std::size_t begin);
+  LarkExpression regex();
+  LarkExpression token();
   // A string of JSON, which has \xHH too.
-  std::string string() {
-    const std::size_t begin = at_;
-    if (!take("\"")) fail("a string is missing");
-    std::string made;
-    while (!take("\"")) {
-      if (at_line_end()) fail("a string is not closed", begin);
-      if (static_cast<std::uint8_t>(peek()) < 0x20) fail("a control character in a string");
-      if (!has("\\")) {
-        made += text_[at_++];
-        continue;
-      }
-      static constexpr std::string_view letters = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
-      const std::size_t at = at_++;
-      const auto simple    = letters.find(peek());
-      if (take("u")) {
-        char32_t c = hex(4);
-        if (c >= 0xD800 && c < 0xDC00 && take("\\u")) c = (c << 10) + hex(4) - 0x35FDC00;
-        if ((c >= 0xD800 && c <= 0xDFFF) || c > text::CodePointSet::last_code_point) {
-          fail("an escape that is no character", at);
-        }
-        text::append_utf8(made, c);
-      } else if (take("x")) {
-        text::append_utf8(made, hex(2));
-      } else if (peek() != '\0' && simple != std::string_view::npos) {
-        made += meant[simple];
-        ++at_;
-      } else {
-        fail("an unknown escape", at);
-      }
-    }
-    const auto characters = text::decode_utf8(made);
-    std::string again;
-    for (const char32_t c : characters) text::append_utf8(again, c);
-    if (again != made) fail("not UTF-8", begin);
-    return made;
-  }
-  char32_t hex(int digits) {
-    std::uint32_t value = 0;
-    for (; digits > 0; --digits, ++at_) {
-      const char c    = peek();
-      const int digit = c >= '0' && c <= '9'   ? c - '0'
-                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                               : -1;
-      if (digit < 0) fail("a hexadecimal digit is missing");
-      value = value << 4 | static_cast<std::uint32_t>(digit);
-    }
-    return value;
-  }
+  std::string string();
+  char32_t hex(int digits);
 
   std::string_view text_;
   std::size_t at_      = 0;
@@ -502,3 +92,7 @@ class LarkReader {
 };
 
 }  // namespace tooldecode::ebnf
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/ebnf/lark_reader.ipp>
+#endif

@@ -55,9 +55,10 @@ struct LarkFile {
 };
 
 /// Whether a name is a terminal's: its first letter is a capital.
-[[nodiscard]] inline bool is_lark_terminal(const std::string& name) {
-  const std::size_t letter = name.find_first_not_of('_');
-  return letter != std::string::npos && name[letter] >= 'A' && name[letter] <= 'Z';
-}
+[[nodiscard]] bool is_lark_terminal(const std::string& name);
 
 }  // namespace tooldecode::ebnf
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/ebnf/lark_syntax.ipp>
+#endif

@@ -55,78 +55,32 @@ class Rules {
   };
 
   [[nodiscard]] Id text(std::string utf8) { return add({.text = std::move(utf8)}); }
-  [[nodiscard]] Id characters(text::CodePointSet set) {
-    return add({.kind = Kind::characters, .set = std::move(set)});
-  }
+  [[nodiscard]] Id characters(text::CodePointSet set);
   /// \param dfa  counts characters as units, as utf8_lexeme makes it
-  [[nodiscard]] Id lexeme(text::DfaPointer dfa) {
-    return add({.kind = Kind::lexeme, .dfa = std::move(dfa)});
-  }
+  [[nodiscard]] Id lexeme(text::DfaPointer dfa);
   /// \param make  called once for each place that the grammar needs it in
-  [[nodiscard]] Id part(MakePart make) {
-    return add({.kind = Kind::part, .make = std::move(make)});
-  }
-  [[nodiscard]] Id sequence(const std::vector<Id>& parts) {
-    if (parts.empty()) return text("");
-    Id all = parts.back();
-    for (std::size_t i = parts.size() - 1; i-- > 0;) {
-      all = add({.kind = Kind::pair, .parts = {parts[i], all}});
-    }
-    return all;
-  }
-  [[nodiscard]] Id choice(std::vector<Id> alternatives) {
-    if (alternatives.size() == 1) return alternatives[0];
-    return add({.kind = Kind::choice, .parts = std::move(alternatives)});
-  }
-  [[nodiscard]] Id repeat(Id item, text::Occurrences occurrences) {
-    return add({.kind = Kind::repeat, .parts = {item}, .occurrences = occurrences});
-  }
+  [[nodiscard]] Id part(MakePart make);
+  [[nodiscard]] Id sequence(const std::vector<Id>& parts);
+  [[nodiscard]] Id choice(std::vector<Id> alternatives);
+  [[nodiscard]] Id repeat(Id item, text::Occurrences occurrences);
   /// A rule to be given its meaning later; accepts nothing until then.
   [[nodiscard]] Id reserve() { return add({.kind = Kind::rule}); }
-  void define(Id rule, Id body) {
-    TOOLDECODE_ASSERT(nodes_[rule].kind == Kind::rule);
-    nodes_[rule].parts = {body};
-  }
+  void define(Id rule, Id body);
 
   [[nodiscard]] const Node& operator[](Id id) const { return nodes_[id]; }
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
 
   /// For each node, whether it accepts the empty text. O(nodes + edges).
-  [[nodiscard]] std::vector<char> nullable() const {
-    std::vector<std::vector<Id>> users(size());
-    std::vector<char> result(size(), 0);
-    std::vector<Id> work;
-    const auto mark = [&](Id id) {
-      if (!result[id]) result[id] = 1, work.push_back(id);
-    };
-    for (Id id = 0; id < size(); ++id) {
-      const Node& node = nodes_[id];
-      for (const Id part : node.parts) users[part].push_back(id);
-      const bool is_empty = node.kind == Kind::text ? node.text.empty()
-                            : node.kind == Kind::lexeme
-                                ? !node.dfa->empty() && node.dfa->accepting(0)
-                                : false;
-      if (is_empty || (node.kind == Kind::repeat && node.occurrences.min == 0)) mark(id);
-    }
-    while (!work.empty()) {
-      const Id id = work.back();
-      work.pop_back();
-      for (const Id user : users[id]) {
-        const std::vector<Id>& parts = nodes_[user].parts;
-        if (nodes_[user].kind != Kind::pair || (result[parts[0]] && result[parts[1]])) mark(user);
-      }
-    }
-    return result;
-  }
+  [[nodiscard]] std::vector<char> nullable() const;
 
  private:
-  Id add(Node node) {
-    if (size() >= max_nodes) throw Error(Errc::limit_exceeded, "", "a grammar with too many parts");
-    nodes_.push_back(std::move(node));
-    return static_cast<Id>(size() - 1);
-  }
+  Id add(Node node);
 
   std::vector<Node> nodes_;
 };
 
 }  // namespace tooldecode::ebnf
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/ebnf/rules.ipp>
+#endif

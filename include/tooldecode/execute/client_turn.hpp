@@ -34,19 +34,7 @@ struct SpeculationCounts {
   std::string first_error{};  ///< what the first that threw had to say
 
   /// Adds what came later.
-  SpeculationCounts& operator+=(const SpeculationCounts& other) {
-    proposed += other.proposed;
-    started += other.started;
-    hits += other.hits;
-    residents += other.residents;
-    misses += other.misses;
-    wasted += other.wasted;
-    cancelled += other.cancelled;
-    if (errors == 0) first_error = other.first_error;
-    errors += other.errors;
-    late += other.late;
-    return *this;
-  }
+  SpeculationCounts& operator+=(const SpeculationCounts& other);
 };
 
 /// What a run of a tool was good for.
@@ -86,15 +74,7 @@ struct ToolRun {
 /// last of them would have ended, had all begun only when they were asked for.
 ///
 /// \par Complexity  O(runs)
-[[nodiscard]] inline Seconds saved_time(std::span<const ToolRun> runs) {
-  Seconds all{}, left{};
-  for (const ToolRun& run : runs) {
-    if (!run.begin || !run.asked) continue;
-    all  = std::max(all, run.time);
-    left = std::max(left, std::min(run.time, *run.begin + run.time - *run.asked));
-  }
-  return all - left;
-}
+[[nodiscard]] Seconds saved_time(std::span<const ToolRun> runs);
 
 /// A turn: the main model's reply and what came of its calls.
 struct ClientTurn {
@@ -108,3 +88,7 @@ struct ClientTurn {
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/execute/client_turn.ipp>
+#endif

@@ -30,30 +30,14 @@ struct TurnTimes {
 
 namespace detail {
 
-inline void check_time(std::string_view what, Seconds time) {
-  if (!(time.count() >= 0 && std::isfinite(time.count()))) {
-    throw Error(Errc::invalid_option, std::string(what), time.count(),
-                "must be a time in seconds: 0 or more, and finite");
-  }
-}
+void check_time(std::string_view what, Seconds time);
 
-inline void check_share(std::string_view what, double share) {
-  if (!(share >= 0 && share <= 1)) {
-    throw Error(Errc::invalid_option, std::string(what), share, "must be from 0 to 1");
-  }
-}
+void check_share(std::string_view what, double share);
 
-inline void check_times(const TurnTimes& times) {
-  check_time("generation", times.generation);
-  check_time("speculation", times.speculation);
-  check_time("tool", times.tool);
-  check_time("overhead", times.overhead);
-}
+void check_times(const TurnTimes& times);
 
 // What a right prediction saves: G + T - max(G, g + T).
-inline Seconds saved_when_right(const TurnTimes& times) {
-  return std::min(times.tool, times.generation - times.speculation);
-}
+Seconds saved_when_right(const TurnTimes& times);
 
 }  // namespace detail
 
@@ -62,10 +46,7 @@ inline Seconds saved_when_right(const TurnTimes& times) {
 ///
 /// \par Complexity  O(1)
 /// \par Errors      Error{invalid_option} for an acceptance that is no probability
-[[nodiscard]] inline double any_right(double acceptance, std::size_t speculators) {
-  detail::check_share("acceptance", acceptance);
-  return 1 - std::pow(1 - acceptance, static_cast<double>(speculators));
-}
+[[nodiscard]] double any_right(double acceptance, std::size_t speculators);
 
 /// What a turn with λ speculators is expected to save; negative where it is expected to lose.
 ///
@@ -80,29 +61,19 @@ inline Seconds saved_when_right(const TurnTimes& times) {
 /// \par Errors      Error{invalid_option} for times that are negative or not finite and for an
 ///                  acceptance that is no probability; so has every function below
 /// \par Source      Nichols et al., arXiv:2512.15834; the overhead c is an addition
-[[nodiscard]] inline Seconds time_saved(const TurnTimes& times, double acceptance,
-                                        std::size_t speculators = 1) {
-  detail::check_times(times);
-  return any_right(acceptance, speculators) * detail::saved_when_right(times) -
-         static_cast<double>(speculators) * times.overhead;
-}
+[[nodiscard]] Seconds time_saved(const TurnTimes& times, double acceptance,
+                                 std::size_t speculators = 1);
 
 /// The time of N turns, one after the other, without speculation: N (G + T).
 ///
 /// \par Source  Eq. 1, T_standard
-[[nodiscard]] inline Seconds time_without(std::size_t turns, const TurnTimes& times) {
-  detail::check_times(times);
-  return static_cast<double>(turns) * (times.generation + times.tool);
-}
+[[nodiscard]] Seconds time_without(std::size_t turns, const TurnTimes& times);
 
 /// The expected time of N turns with a speculator on the client's side:
 /// N (α max(G, g + T) + (1 - α) (G + T) + c).
 ///
 /// \par Source  Eq. 1, T_spec, with the overhead c
-[[nodiscard]] inline Seconds time_with(std::size_t turns, const TurnTimes& times,
-                                       double acceptance) {
-  return time_without(turns, times) - static_cast<double>(turns) * time_saved(times, acceptance);
-}
+[[nodiscard]] Seconds time_with(std::size_t turns, const TurnTimes& times, double acceptance);
 
 /// Time without speculation over time with it; 1 where turns take no time at all.
 ///
@@ -110,48 +81,30 @@ inline Seconds saved_when_right(const TurnTimes& times) {
 /// α min(T, G - g) more than 0. (The paper's lemma takes T > 0 for granted.)
 ///
 /// \par Source  Eq. 2 and 3, S_spec
-[[nodiscard]] inline double speedup(const TurnTimes& times, double acceptance) {
-  const Seconds with = time_with(1, times, acceptance);
-  return with.count() == 0 ? 1 : time_without(1, times) / with;
-}
+[[nodiscard]] double speedup(const TurnTimes& times, double acceptance);
 
 /// The speedup of a predictor that is always right and free: (G + T) / max(G, g + T); 1 where turns
 /// take no time at all. For g <= G it is the greatest over α, and less than 2 where g > 0.
 ///
 /// \par Source  Lemma 1 (2), S_max
-[[nodiscard]] inline double max_speedup(const TurnTimes& times) {
-  detail::check_times(times);
-  const Seconds with = std::max(times.generation, times.speculation + times.tool);
-  return with.count() == 0 ? 1 : (times.generation + times.tool) / with;
-}
+[[nodiscard]] double max_speedup(const TurnTimes& times);
 
 /// What `max_speedup` does not exceed: 2 (G + T) / (G + g + T) = 2 - 2 g / (G + g + T); equality
 /// where G = g + T.
 ///
 /// \par Source  Lemma 1 (3)
-[[nodiscard]] inline double max_speedup_bound(const TurnTimes& times) {
-  detail::check_times(times);
-  const Seconds all = times.generation + times.speculation + times.tool;
-  return all.count() == 0 ? 2 : 2 - 2 * (times.speculation / all);
-}
+[[nodiscard]] double max_speedup_bound(const TurnTimes& times);
 
 /// What no speedup exceeds: 2 / (2 - α), at most 2.
 ///
 /// max(G, g + T) >= max(G, T) >= (G + T) / 2, so a turn takes at least (1 - α / 2) (G + T);
 /// equality at T = G, g = 0. It is below 1 / (1 - α), what a tool that hides altogether would give.
-[[nodiscard]] inline double speedup_bound(double acceptance) {
-  detail::check_share("acceptance", acceptance);
-  return 2 / (2 - acceptance);
-}
+[[nodiscard]] double speedup_bound(double acceptance);
 
 /// The acceptance above which speculation pays: c / min(T, G - g). It is 0 without overhead, above
 /// 1 where only more than certainty would pay, and infinite where a right prediction saves nothing
 /// (g >= G or T = 0).
-[[nodiscard]] inline double break_even_acceptance(const TurnTimes& times) {
-  detail::check_times(times);
-  const Seconds saved = detail::saved_when_right(times);
-  return saved.count() > 0 ? times.overhead / saved : std::numeric_limits<double>::infinity();
-}
+[[nodiscard]] double break_even_acceptance(const TurnTimes& times);
 
 /// The number of speculators that saves most, the least of those that do; 0 where none pays.
 ///
@@ -161,15 +114,8 @@ inline Seconds saved_when_right(const TurnTimes& times) {
 /// \param max  how many there are to choose from
 /// \par Complexity  O(most)
 /// \par Errors      as `time_saved`
-[[nodiscard]] inline std::size_t best_speculators(const TurnTimes& times, double acceptance,
-                                                  std::size_t max) {
-  detail::check_times(times);
-  detail::check_share("acceptance", acceptance);
-  Seconds gain         = acceptance * detail::saved_when_right(times);
-  std::size_t standing = 0;
-  for (; standing < max && gain > times.overhead; ++standing) gain *= 1 - acceptance;
-  return standing;
-}
+[[nodiscard]] std::size_t best_speculators(const TurnTimes& times, double acceptance,
+                                           std::size_t max);
 
 /// The times of a turn on an engine that batches continuously and lets a sequence go when its turn
 /// ends. Contexts grow from turn to turn; their mean stands for a session.
@@ -186,46 +132,20 @@ struct EngineTimes {
 
 namespace detail {
 
-inline void check_engine(const EngineTimes& times) {
-  check_times(times.turn);
-  check_time("round_trip", times.round_trip);
-  check_time("eviction", times.eviction);
-  check_time("call", times.call);
-  check_time("context_tokens", Seconds(times.context_tokens));
-  check_time("result_tokens", Seconds(times.result_tokens));
-  check_share("cached_share", times.cached_share);
-  if (!(times.prefill_rate > 0)) {
-    throw Error(Errc::invalid_option, "prefill_rate", times.prefill_rate, "must be above 0");
-  }
-  if (times.call > times.turn.generation) {
-    throw Error(Errc::invalid_option, "call", times.call.count(),
-                "must be at most the generation, of which it is a part: " +
-                    std::to_string(times.turn.generation.count()));
-  }
-}
+void check_engine(const EngineTimes& times);
 
 }  // namespace detail
 
 /// What a result costs that continues a sequence which is still in the batch: n / r.
-[[nodiscard]] inline Seconds append_time(const EngineTimes& times) {
-  detail::check_engine(times);
-  return Seconds(times.result_tokens / times.prefill_rate);
-}
+[[nodiscard]] Seconds append_time(const EngineTimes& times);
 
 /// What it costs to leave the batch and come back with a result: R + E + ((1 - h) L + n) / r.
-[[nodiscard]] inline Seconds readmission_time(const EngineTimes& times) {
-  return append_time(times) + times.round_trip + times.eviction +
-         Seconds((1 - times.cached_share) * times.context_tokens / times.prefill_rate);
-}
+[[nodiscard]] Seconds readmission_time(const EngineTimes& times);
 
 /// The turn as a client of that engine sees it: to the client, coming back into the batch is part
 /// of the generation. `time_without` and `time_with` of it are the baseline and client-side
 /// speculation.
-[[nodiscard]] inline TurnTimes client_times(const EngineTimes& times) {
-  TurnTimes result = times.turn;
-  result.generation += readmission_time(times);
-  return result;
-}
+[[nodiscard]] TurnTimes client_times(const EngineTimes& times);
 
 /// The expected time of N turns with a tool cache in the engine, for which the client predicts.
 ///
@@ -244,45 +164,13 @@ inline void check_engine(const EngineTimes& times) {
 /// \par Errors      as `time_saved`; Error{invalid_option} also where the call takes longer than
 ///                  the generation, or the prefill rate is not positive
 /// \par Source      derived here for Algorithm 5 of Nichols et al., arXiv:2512.15834
-[[nodiscard]] inline Seconds time_with_cache(std::size_t turns, const EngineTimes& times,
-                                             double acceptance) {
-  detail::check_engine(times);
-  detail::check_share("acceptance", acceptance);
-  struct Start {
-    Seconds written, cached;
-  };
-  const TurnTimes& turn = times.turn;
-  const Seconds way     = times.round_trip / 2;
-  const Seconds result  = turn.speculation + turn.tool;
-  const std::array<Start, 2> starts{
-      Start{readmission_time(times) - way + turn.generation, result + way},
-      Start{append_time(times) + turn.generation, result + 2 * way}};
-  Seconds total{};
-  double resident = 0;
-  for (std::size_t i = 0; i < turns; ++i) {
-    const std::array<double, 2> chances{1 - resident, resident};
-    resident = 0;
-    for (std::size_t s = 0; s < starts.size(); ++s) {
-      const auto [written, cached] = starts[s];
-      const bool in_time           = cached <= written;
-      const Seconds right          = cached <= written - times.call ? written - times.call
-                                     : in_time                      ? written
-                                               : std::max(written + way, cached - way);
-      const Seconds wrong          = written + way + turn.tool;
-      total += chances[s] * (acceptance * right + (1 - acceptance) * wrong + turn.overhead);
-      if (in_time) resident += chances[s] * acceptance;
-    }
-  }
-  return total;
-}
+[[nodiscard]] Seconds time_with_cache(std::size_t turns, const EngineTimes& times,
+                                      double acceptance);
 
 /// Time of N turns without speculation over their time with a tool cache in the engine; 1 where
 /// turns take no time at all.
-[[nodiscard]] inline double speedup_with_cache(std::size_t turns, const EngineTimes& times,
-                                               double acceptance) {
-  const Seconds with = time_with_cache(turns, times, acceptance);
-  return with.count() == 0 ? 1 : time_without(turns, client_times(times)) / with;
-}
+[[nodiscard]] double speedup_with_cache(std::size_t turns, const EngineTimes& times,
+                                        double acceptance);
 
 /// What an engine's time is made of, whichever request it serves.
 struct EngineRates {
@@ -301,20 +189,7 @@ struct AgentTurn {
 
 namespace detail {
 
-inline void check_turns(const EngineRates& rates, double prompt_tokens,
-                        std::span<const AgentTurn> turns) {
-  check_time("overhead", rates.overhead);
-  check_time("prefill", rates.prefill);
-  check_time("decode", rates.decode);
-  check_time("prompt_tokens", Seconds(prompt_tokens));
-  for (std::size_t i = 0; i < turns.size(); ++i) {
-    const std::string place = "turns/" + std::to_string(i);
-    check_time(place + "/reasoning_tokens", Seconds(turns[i].reasoning_tokens));
-    check_time(place + "/call_tokens", Seconds(turns[i].call_tokens));
-    check_time(place + "/output_tokens", Seconds(turns[i].output_tokens));
-    check_time(place + "/tool", turns[i].tool);
-  }
-}
+void check_turns(const EngineRates& rates, double prompt_tokens, std::span<const AgentTurn> turns);
 
 }  // namespace detail
 
@@ -331,45 +206,27 @@ inline void check_turns(const EngineRates& rates, double prompt_tokens,
 /// \par Errors      Error{invalid_option} for what is negative or not finite, and for an acceptance
 ///                  that is no probability; so have the two functions below
 /// \par Source      Nichols et al., arXiv:2512.15834, Eq. 6
-[[nodiscard]] inline Seconds engine_time_with(const EngineRates& rates, double prompt_tokens,
-                                              std::span<const AgentTurn> turns, double acceptance) {
-  detail::check_turns(rates, prompt_tokens, turns);
-  detail::check_share("acceptance", acceptance);
-  Seconds total = prompt_tokens * rates.prefill;
-  for (const AgentTurn& turn : turns) {
-    total += (turn.call_tokens + turn.output_tokens) * rates.prefill +
-             turn.reasoning_tokens * rates.decode + acceptance * rates.decode +
-             (1 - acceptance) * (2 * rates.overhead + turn.call_tokens * rates.decode + turn.tool);
-  }
-  return total;
-}
+[[nodiscard]] Seconds engine_time_with(const EngineRates& rates, double prompt_tokens,
+                                       std::span<const AgentTurn> turns, double acceptance);
 
 /// The same without speculation, where the prefix cache holds all that was read before: 2 K o +
 /// φ (X_1 + Σ (t_i + t_o,i)) + δ Σ (R_i + t_i) + Σ T_i. The last turn's call and output are read
 /// as well, for whatever comes next.
 ///
 /// \par Source  Eq. 5, T_cached
-[[nodiscard]] inline Seconds engine_time_cached(const EngineRates& rates, double prompt_tokens,
-                                                std::span<const AgentTurn> turns) {
-  return engine_time_with(rates, prompt_tokens, turns, 0);
-}
+[[nodiscard]] Seconds engine_time_cached(const EngineRates& rates, double prompt_tokens,
+                                         std::span<const AgentTurn> turns);
 
 /// The same without a prefix cache: 2 K o + φ Σ X_i + δ Σ (R_i + t_i) + Σ T_i, where each prompt is
 /// the one before it with its call and output, X_{i+1} = X_i + t_i + t_o,i. What the last turn adds
 /// is not read.
 ///
 /// \par Source  Eq. 4, T_vanilla
-[[nodiscard]] inline Seconds engine_time_without(const EngineRates& rates, double prompt_tokens,
-                                                 std::span<const AgentTurn> turns) {
-  detail::check_turns(rates, prompt_tokens, turns);
-  Seconds total{};
-  double prompt = prompt_tokens;
-  for (const AgentTurn& turn : turns) {
-    total += 2 * rates.overhead + prompt * rates.prefill +
-             (turn.reasoning_tokens + turn.call_tokens) * rates.decode + turn.tool;
-    prompt += turn.call_tokens + turn.output_tokens;
-  }
-  return total;
-}
+[[nodiscard]] Seconds engine_time_without(const EngineRates& rates, double prompt_tokens,
+                                          std::span<const AgentTurn> turns);
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/execute/performance_model.ipp>
+#endif

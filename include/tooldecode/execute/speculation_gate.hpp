@@ -67,68 +67,16 @@ struct ToolEstimate {
 /// \par Source      the model of Nichols et al., arXiv:2512.15834; Jeffreys' prior for α
 class SpeculationGate {
  public:
-  explicit SpeculationGate(GateOptions options = {})
-      : options_(options), keep_(std::exp2(-1 / options.half_life)) {
-    if (!(options.half_life > 0 && std::isfinite(options.half_life))) {
-      throw Error(Errc::invalid_option, "half_life", options.half_life,
-                  "must be above 0, and finite");
-    }
-    if (options.explore_every == 0) {
-      throw Error(Errc::invalid_option, "explore_every", options.explore_every,
-                  "must be 1 or more");
-    }
-    if (!(options.exploration_loss > 0 && options.exploration_loss <= 1)) {
-      throw Error(Errc::invalid_option, "exploration_loss", options.exploration_loss,
-                  "must be above 0 and at most 1");
-    }
-    detail::check_time("overhead", options.overhead);
-  }
+  explicit SpeculationGate(GateOptions options = {});
 
   /// Whether to speculate on this tool now. Each call is a decision, and counts as one.
-  [[nodiscard]] bool expects_gain(std::string_view tool) {
-    const std::lock_guard lock(mutex_);
-    Tool& state              = tools_[std::string(tool)];
-    const ToolEstimate known = estimate_of(state);
-    // A prediction whose time is not known may be the fastest.
-    const bool may_pay =
-        state.generation.weight == 0 || state.tool.weight == 0 || gain_of(known, 1).count() > 0;
-    const bool pays = known.has_times && known.gain.count() > 0;
-    if ((state.speculations < options_.trials ? may_pay : pays) ||
-        static_cast<double>(state.refusals) >= patience(known)) {
-      ++state.speculations;
-      state.refusals = 0;
-      return true;
-    }
-    ++state.refusals;
-    if (state.acceptance.weight > min_evidence) state.acceptance.fade(keep_);
-    return false;
-  }
+  [[nodiscard]] bool expects_gain(std::string_view tool);
 
   /// Learns from a turn in which this tool was predicted or called.
-  void observe(std::string_view tool, const Observation& seen) {
-    check("generation", seen.generation);
-    check("speculation", seen.speculation);
-    check("tool", seen.tool);
-    check("overhead", seen.overhead);
-    check("readmission", seen.readmission);
-    const std::lock_guard lock(mutex_);
-    Tool& state = tools_[std::string(tool)];
-    if (seen.predicted_right) state.acceptance.add(*seen.predicted_right ? 1 : 0, keep_);
-    add(state.generation, seen.generation);
-    // The model asks what a right prediction takes; one that never came has no time at all.
-    if (seen.predicted_right.value_or(true)) add(state.speculation, seen.speculation);
-    add(state.tool, seen.tool);
-    add(state.overhead, seen.overhead);
-    add(state.readmission, seen.readmission);
-  }
+  void observe(std::string_view tool, const Observation& seen);
 
   /// What is known of a tool; nothing for one that was never named.
-  [[nodiscard]] std::optional<ToolEstimate> estimate(std::string_view tool) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = tools_.find(tool);
-    if (found == tools_.end()) return std::nullopt;
-    return estimate_of(found->second);
-  }
+  [[nodiscard]] std::optional<ToolEstimate> estimate(std::string_view tool) const;
 
  private:
   // Below this, refusals wear the evidence down no further: one lucky guess is no proof.
@@ -138,13 +86,8 @@ class SpeculationGate {
     double sum = 0, weight = 0;
 
     void fade(double keep) { sum *= keep, weight *= keep; }
-    void add(double value, double keep) {
-      fade(keep);
-      sum += value, weight += 1;
-    }
-    [[nodiscard]] Seconds time(Seconds unknown = {}) const {
-      return weight > 0 ? Seconds(sum / weight) : unknown;
-    }
+    void add(double value, double keep);
+    [[nodiscard]] Seconds time(Seconds unknown = {}) const;
   };
 
   struct Tool {
@@ -153,40 +96,15 @@ class SpeculationGate {
     std::size_t refusals     = 0;  // since the last speculation
   };
 
-  static void check(std::string_view what, const std::optional<Seconds>& time) {
-    if (time) detail::check_time(what, *time);
-  }
-  void add(Mean& mean, const std::optional<Seconds>& time) const {
-    if (time) mean.add(time->count(), keep_);
-  }
+  static void check(std::string_view what, const std::optional<Seconds>& time);
+  void add(Mean& mean, const std::optional<Seconds>& time) const;
 
-  static Seconds gain_of(const ToolEstimate& known, double acceptance) {
-    const TurnTimes& times = known.times;
-    const bool in_time     = times.speculation + times.tool <= times.generation;
-    return time_saved(times, acceptance) + (in_time ? acceptance : 0) * known.readmission;
-  }
+  static Seconds gain_of(const ToolEstimate& known, double acceptance);
 
-  [[nodiscard]] ToolEstimate estimate_of(const Tool& tool) const {
-    ToolEstimate result;
-    result.acceptance  = (tool.acceptance.sum + 0.5) / (tool.acceptance.weight + 1);
-    result.evidence    = tool.acceptance.weight;
-    result.times       = {tool.generation.time(), tool.speculation.time(), tool.tool.time(),
-                          tool.overhead.time(options_.overhead)};
-    result.readmission = tool.readmission.time();
-    result.has_times =
-        tool.generation.weight > 0 && tool.speculation.weight > 0 && tool.tool.weight > 0;
-    result.gain = gain_of(result, result.acceptance);
-    return result;
-  }
+  [[nodiscard]] ToolEstimate estimate_of(const Tool& tool) const;
 
   // Refusals until the loss of one speculation is a small share of the time that they stand for.
-  [[nodiscard]] double patience(const ToolEstimate& known) const {
-    const auto min     = static_cast<double>(options_.explore_every);
-    const Seconds turn = known.times.generation + known.times.tool;
-    if (turn.count() == 0) return min;
-    const Seconds loss = known.has_times ? -known.gain : known.times.overhead;
-    return std::max(min, loss / (options_.exploration_loss * turn));
-  }
+  [[nodiscard]] double patience(const ToolEstimate& known) const;
 
   GateOptions options_;
   double keep_;  // of an observation's weight, when another comes
@@ -195,3 +113,7 @@ class SpeculationGate {
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/execute/speculation_gate.ipp>
+#endif

@@ -39,25 +39,11 @@ struct PolicyOptions {
 class SpeculationBudget {
  public:
   /// Takes a call's share where it fits; where it does not, nothing is taken.
-  [[nodiscard]] bool take(const ToolCall& call) {
-    if (calls_ == 0) return false;
-    const Seconds time = time_of_ ? time_of_(call) : Seconds::zero();
-    const double cost  = cost_of_ ? cost_of_(call) : 0;
-    if (!(time >= Seconds::zero() && time <= time_ && cost >= 0 && cost <= cost_)) return false;
-    --calls_;
-    time_ -= time;
-    cost_ -= cost;
-    return true;
-  }
+  [[nodiscard]] bool take(const ToolCall& call);
 
  private:
   friend class SpeculationPolicy;
-  explicit SpeculationBudget(const PolicyOptions& options)
-      : calls_(options.max_calls),
-        time_(options.max_time),
-        cost_(options.max_cost),
-        time_of_(options.time),
-        cost_of_(options.cost) {}
+  explicit SpeculationBudget(const PolicyOptions& options);
 
   std::size_t calls_;
   Seconds time_;
@@ -78,19 +64,7 @@ class SpeculationBudget {
 class SpeculationPolicy {
  public:
   SpeculationPolicy() = default;  ///< no tool is eligible
-  explicit SpeculationPolicy(const ToolSet& tools, PolicyOptions options = {})
-      : options_(std::move(options)) {
-    for (const Tool& tool : tools) {
-      if (tool.read_only) eligible_.insert(tool.name);
-    }
-    for (const std::string& name : options_.allowed) {
-      if (!tools.find(name))
-        throw Error(Errc::unknown_tool, "allowed", name, "must be the name of a tool");
-      eligible_.insert(name);
-    }
-    check("max_time", options_.max_time.count(), options_.time != nullptr);
-    check("max_cost", options_.max_cost, options_.cost != nullptr);
-  }
+  explicit SpeculationPolicy(const ToolSet& tools, PolicyOptions options = {});
 
   /// Whether a tool may run before the model has called it.
   [[nodiscard]] bool is_eligible(std::string_view tool) const { return eligible_.contains(tool); }
@@ -99,16 +73,14 @@ class SpeculationPolicy {
   [[nodiscard]] SpeculationBudget budget() const { return SpeculationBudget(options_); }
 
  private:
-  static void check(const char* option, double bound, bool is_measured) {
-    if (!(bound >= 0)) throw Error(Errc::invalid_option, option, bound, "must be 0 or more");
-    if (bound < std::numeric_limits<double>::infinity() && !is_measured) {
-      throw Error(Errc::invalid_option, option, bound,
-                  "must be infinite where no function says what a call takes");
-    }
-  }
+  static void check(const char* option, double bound, bool is_measured);
 
   std::set<std::string, std::less<>> eligible_;
   PolicyOptions options_;
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/execute/speculation_policy.ipp>
+#endif

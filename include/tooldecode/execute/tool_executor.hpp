@@ -61,11 +61,7 @@ struct ToolTask {
   Clock::duration time{};
   std::vector<std::function<void(const ToolResult&)>> listeners{};
 
-  void finish(ToolResult value) {
-    is_done = true;
-    if (begin) time = Clock::now() - *begin;
-    promise.set_value(std::move(value));
-  }
+  void finish(ToolResult value);
 };
 
 // What threads, executions and callbacks share. Those who stay longest keep it alive; the threads
@@ -86,115 +82,21 @@ class ToolPool : public std::enable_shared_from_this<ToolPool> {
   };
 
   // Null where a speculative call would have to wait.
-  Task start(ToolCall call, std::string key, Mode mode) {
-    auto task = std::make_shared<ToolTask>(ToolTask{std::move(call), std::move(key)});
-    const std::lock_guard lock(mutex_);
-    if (mode != Mode::unshared) {
-      if (const auto equal = joinable_.find(task->key); equal != joinable_.end()) {
-        ++equal->second->holders;
-        return equal->second;
-      }
-    }
-    const std::size_t taken = queue_.size() + inside_.size();
-    if (mode == Mode::speculative &&
-        (taken + 1 >= options_.threads || inside_.contains(task->key))) {
-      return nullptr;
-    }
-    if (taken >= options_.threads + options_.queue_limit) {
-      task->finish({ToolStatus::failed, "too many tool calls are waiting"});
-      return task;
-    }
-    const auto own = options_.tool_timeouts.find(task->call.name);
-    task->timeout  = own == options_.tool_timeouts.end() ? options_.timeout : own->second;
-    task->deadline = deadline(*task);
-    if (mode != Mode::unshared) joinable_.emplace(task->key, task);
-    queue_.push_back(task);
-    live_.push_back(task);
-    work_.notify_one();
-    timer_.notify_one();
-    return task;
-  }
+  Task start(ToolCall call, std::string key, Mode mode);
 
-  void release(const Task& task) {
-    std::unique_lock lock(mutex_);
-    if (--task->holders > 0) return;
-    if (!settle(task, {ToolStatus::cancelled, "the call was cancelled"})) return;
-    lock.unlock();
-    task->stop.request_stop();
-    tell(task);
-  }
+  void release(const Task& task);
 
-  void listen(const Task& task, std::function<void(const ToolResult&)> listener) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!task->is_done) return task->listeners.push_back(std::move(listener));
-    }
-    listener(task->result.get());
-  }
+  void listen(const Task& task, std::function<void(const ToolResult&)> listener);
 
   // False where the stop came first.
-  bool wait(const Task& task, std::stop_token stop) {
-    std::unique_lock lock(mutex_);
-    return done_.wait(lock, std::move(stop), [&] { return task->is_done; });
-  }
+  bool wait(const Task& task, std::stop_token stop);
 
-  void work() {
-    for (std::unique_lock lock(mutex_);;) {
-      work_.wait(lock, [&] { return closing_ || next() != queue_.end(); });
-      if (closing_) return;
-      const auto place = next();
-      const Task task  = *place;
-      queue_.erase(place);
-      inside_.insert(task->key);
-      task->begin    = Clock::now();
-      task->deadline = deadline(*task);
-      lock.unlock();
-      run(task);
-      lock.lock();
-    }
-  }
+  void work();
 
   // Lets a result be timed_out on time, whatever its runtime does.
-  void watch() {
-    for (std::unique_lock lock(mutex_); !closing_;) {
-      const auto now = Clock::now();
-      auto next      = Clock::time_point::max();
-      std::vector<Task> late;
-      for (const Task& task : live_) {
-        if (task->deadline <= now) {
-          late.push_back(task);
-        } else {
-          next = std::min(next, task->deadline);
-        }
-      }
-      for (const Task& task : late) {
-        settle(task, {ToolStatus::timed_out,
-                      "no result within " + std::to_string(task->timeout.count()) + " ms"});
-      }
-      if (!late.empty()) {
-        lock.unlock();
-        for (const Task& task : late) task->stop.request_stop(), tell(task);
-        lock.lock();
-      } else if (next == Clock::time_point::max()) {
-        timer_.wait(lock);
-      } else {
-        timer_.wait_until(lock, next);
-      }
-    }
-  }
+  void watch();
 
-  void close() {
-    std::unique_lock lock(mutex_);
-    closing_        = true;
-    const auto live = live_;
-    for (const Task& task : live) {
-      settle(task, {ToolStatus::cancelled, "the executor was closed"});
-    }
-    work_.notify_all();
-    timer_.notify_all();
-    lock.unlock();
-    for (const Task& task : live) task->stop.request_stop(), tell(task);
-  }
+  void close();
 
  private:
   // A runtime's way back: gives up the place when there is a result, or can be none any more.
@@ -205,71 +107,25 @@ class ToolPool : public std::enable_shared_from_this<ToolPool> {
     Ticket(std::weak_ptr<ToolPool> from, Task of) : pool(std::move(from)), task(std::move(of)) {}
     Ticket(const Ticket&)            = delete;
     Ticket& operator=(const Ticket&) = delete;
-    ~Ticket() { leave({ToolStatus::failed, "the tool gave no result"}); }
+    ~Ticket();
 
-    void leave(ToolResult result) const {
-      if (const auto alive = pool.lock()) alive->leave(task, std::move(result));
-    }
+    void leave(ToolResult result) const;
   };
 
-  static Clock::time_point deadline(const ToolTask& task) {
-    const auto now = Clock::now();
-    const auto max =
-        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::time_point::max() - now);
-    return task.timeout < max ? now + task.timeout : Clock::time_point::max();
-  }
+  static Clock::time_point deadline(const ToolTask& task);
 
   // The first call that may begin: equal calls do so one after the other.
-  std::deque<Task>::iterator next() {
-    if (inside_.size() >= options_.threads) return queue_.end();
-    return std::find_if(queue_.begin(), queue_.end(),
-                        [&](const Task& task) { return !inside_.contains(task->key); });
-  }
+  std::deque<Task>::iterator next();
 
-  void run(const Task& task) {
-    const auto ticket = std::make_shared<Ticket>(weak_from_this(), task);
-    const auto done   = [ticket](ToolResult result) { ticket->leave(std::move(result)); };
-    try {
-      runtime_(task->call, task->stop.get_token(), done);
-    } catch (const std::exception& error) {
-      done({ToolStatus::failed, error.what()});
-    } catch (...) {
-      done({ToolStatus::failed, "the tool threw what is no std::exception"});
-    }
-  }
+  void run(const Task& task);
 
-  void leave(const Task& task, ToolResult result) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (std::exchange(task->has_left, true)) return;
-      settle(task, std::move(result));
-      inside_.erase(task->key);
-      work_.notify_all();
-    }
-    tell(task);
-  }
+  void leave(const Task& task, ToolResult result);
 
   // Once a result is there, by whoever brought it, without the lock.
-  void tell(const Task& task) {
-    std::vector<std::function<void(const ToolResult&)>> listeners;
-    {
-      const std::lock_guard lock(mutex_);
-      listeners.swap(task->listeners);
-    }
-    for (const auto& listener : listeners) listener(task->result.get());
-  }
+  void tell(const Task& task);
 
   // False where there is a result already.
-  bool settle(const Task& task, ToolResult result) {
-    if (task->is_done) return false;
-    std::erase(live_, task);
-    std::erase(queue_, task);
-    const auto shared = joinable_.find(task->key);
-    if (shared != joinable_.end() && shared->second == task) joinable_.erase(shared);
-    task->finish(std::move(result));
-    done_.notify_all();
-    return true;
-  }
+  bool settle(const Task& task, ToolResult result);
 
   AnyToolRuntime runtime_;
   ExecutorOptions options_;
@@ -293,51 +149,25 @@ class ToolPool : public std::enable_shared_from_this<ToolPool> {
 class Execution {
  public:
   Execution(Execution&& other) noexcept = default;
-  Execution& operator=(Execution&& other) noexcept {
-    if (this != &other) {
-      release();
-      task_ = std::move(other.task_);
-      pool_ = std::move(other.pool_);
-    }
-    return *this;
-  }
-  ~Execution() { release(); }
+  Execution& operator=(Execution&& other) noexcept;
+  ~Execution();
 
   [[nodiscard]] const std::string& key() const noexcept { return task_->key; }
   /// Whoever holds the future alone sees `cancelled` once all executions of the call are released.
   [[nodiscard]] std::shared_future<ToolResult> result() const { return task_->result; }
-  [[nodiscard]] bool is_done() const {
-    return task_->result.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  }
+  [[nodiscard]] bool is_done() const;
   /// How long the tool ran; zero while it runs, and where it never began.
-  [[nodiscard]] std::chrono::steady_clock::duration time() const {
-    return is_done() ? task_->time : std::chrono::steady_clock::duration::zero();
-  }
+  [[nodiscard]] std::chrono::steady_clock::duration time() const;
   /// When the tool began, known once there is a result; none where it never did.
-  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> begin() const {
-    return is_done() ? task_->begin : std::nullopt;
-  }
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> begin() const;
   /// Has a function told of the result, whatever it is: on the thread that brings it, or at once
   /// where it is there. It must be quick, and not throw.
-  void on_result(std::function<void(const ToolResult&)> listener) const {
-    if (const auto pool = pool_.lock()) return pool->listen(task_, std::move(listener));
-    if (is_done()) listener(task_->result.get());
-  }
+  void on_result(std::function<void(const ToolResult&)> listener) const;
   /// Waits for the result; `cancelled`, and released, where the stop is asked for first. After a
   /// release it does not wait.
-  [[nodiscard]] ToolResult get(std::stop_token stop = {}) {
-    const auto pool = pool_.lock();
-    if (pool ? !pool->wait(task_, std::move(stop)) : !is_done()) {
-      release();
-      return {ToolStatus::cancelled, "the call was not waited for"};
-    }
-    return task_->result.get();
-  }
+  [[nodiscard]] ToolResult get(std::stop_token stop = {});
   /// Lets go; what is known of the call stays readable.
-  void release() noexcept {
-    if (const auto pool = pool_.lock()) pool->release(task_);
-    pool_.reset();
-  }
+  void release() noexcept;
 
  private:
   friend class ToolExecutor;
@@ -382,45 +212,26 @@ class ToolExecutor {
   }
 
   /// Runs a call, or joins an equal one that runs or waits.
-  [[nodiscard]] Execution start(const ToolCall& call) {
-    return *begin(call, detail::ToolPool::Mode::shared);
-  }
+  [[nodiscard]] Execution start(const ToolCall& call);
   /// Runs a call for this caller alone, once no equal call runs: for tools with effects.
-  [[nodiscard]] Execution start_unshared(const ToolCall& call) {
-    return *begin(call, detail::ToolPool::Mode::unshared);
-  }
+  [[nodiscard]] Execution start_unshared(const ToolCall& call);
   /// Runs a call, or joins an equal one, where that takes no waiting: a thread is free, and another
   /// one besides, so that calls which may never be needed do not hold up those which are.
-  [[nodiscard]] std::optional<Execution> try_start(const ToolCall& call) {
-    return begin(call, detail::ToolPool::Mode::speculative);
-  }
+  [[nodiscard]] std::optional<Execution> try_start(const ToolCall& call);
 
   /// The key under which the executor knows a call.
   ///
   /// \par Errors      as `call_key`
-  [[nodiscard]] std::string key(const ToolCall& call) const {
-    const auto found = tools_.find(call.name);
-    return call_key(call, found ? &tools_[*found] : nullptr);
-  }
+  [[nodiscard]] std::string key(const ToolCall& call) const;
 
  private:
   // Ends the threads' loops; after them in the order of members, so that it is destroyed first.
   struct Closer {
     detail::ToolPool& pool;
-    ~Closer() { pool.close(); }
+    ~Closer();
   };
 
-  std::optional<Execution> begin(const ToolCall& call, detail::ToolPool::Mode mode) {
-    detail::ToolPool::Task task;
-    try {
-      task = pool_->start(call, key(call), mode);
-    } catch (const Error& error) {
-      task = std::make_shared<detail::ToolTask>(detail::ToolTask{call});
-      task->finish({ToolStatus::failed, error.what()});
-    }
-    if (!task) return std::nullopt;
-    return Execution(std::move(task), pool_);
-  }
+  std::optional<Execution> begin(const ToolCall& call, detail::ToolPool::Mode mode);
 
   ToolSet tools_;
   std::shared_ptr<detail::ToolPool> pool_;
@@ -429,3 +240,7 @@ class ToolExecutor {
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/execute/tool_executor.ipp>
+#endif

@@ -51,9 +51,7 @@ class Automaton {
   /// \param horizon  how many bytes `representative` looks ahead: the longest token
   explicit Automaton(std::uint32_t horizon = 128) : horizon_(horizon) {}
   /// The automaton of one grammar.
-  Automaton(const Grammar& grammar, NodeId root, std::uint32_t horizon = 128) : Automaton(horizon) {
-    initial_ = add(grammar, root);
-  }
+  Automaton(const Grammar& grammar, NodeId root, std::uint32_t horizon = 128);
 
   /// An automaton of the same grammars without any state.
   explicit Automaton(std::shared_ptr<NodeStore> nodes, std::uint32_t horizon)
@@ -63,66 +61,25 @@ class Automaton {
   State add(const Grammar& grammar, NodeId root) { return begin(compile(grammar, root)); }
   /// Takes a grammar in and gives its number: for `begin`, and where no text of it is empty for
   /// Grammar::linked in later grammars.
-  StoredId compile(const Grammar& grammar, NodeId root) {
-    if (is_left_recursive(grammar)) {
-      throw Error(Errc::limit_exceeded, "", "the grammar refers to itself without reading a byte");
-    }
-    const StoredId node = positions_.nodes().add(grammar, root);
-    if (node == NodeStore::nothing) {
-      throw Error(Errc::unsatisfiable_schema, "", "no text satisfies the grammar");
-    }
-    return node;
-  }
+  StoredId compile(const Grammar& grammar, NodeId root);
   /// The state at the beginning of the texts of a grammar that was taken in.
-  State begin(StoredId node) {
-    const std::lock_guard lock(mutex_);
-    Positions::Frames frames;
-    positions_.begin_step();
-    positions_.enter(node, empty_stack, frames);
-    positions_.merge(frames, 0);
-    return intern(frames);
-  }
+  State begin(StoredId node);
   /// The state here that another automaton of the same nodes has under a number.
-  State adopt(const Automaton& from, State state) {
-    const std::lock_guard lock(mutex_);
-    Positions::Adoption adopted(positions_, from.positions_);
-    Positions::Frames frames;
-    for (const StackFrame& frame : from.positions(state)) frames.push_back(adopted(frame));
-    positions_.merge(frames, 0);
-    return intern(frames);
-  }
+  State adopt(const Automaton& from, State state);
 
   /// The first grammar's beginning.
   [[nodiscard]] State initial() const noexcept { return initial_; }
   /// Whether the text may end here.
   [[nodiscard]] bool is_accepting(State state) const noexcept { return records_[state].accepting; }
   /// The positions that make up a state, ascending.
-  [[nodiscard]] std::span<const StackFrame> positions(State state) const noexcept {
-    return records_[state].frames;
-  }
+  [[nodiscard]] std::span<const StackFrame> positions(State state) const noexcept;
 
   /// The bytes that may follow; each of them leads to a state.
   [[nodiscard]] text::ByteSet allowed(State state) const { return Cursor(*this).allowed(state); }
   /// The state after a byte, or nothing where the byte is not allowed.
-  [[nodiscard]] std::optional<State> step(State state, std::uint8_t byte) const {
-    const auto c = static_cast<char>(byte);
-    return advance(state, {&c, 1});
-  }
+  [[nodiscard]] std::optional<State> step(State state, std::uint8_t byte) const;
   /// The state after some bytes, or nothing where one of them is not allowed.
-  [[nodiscard]] std::optional<State> advance(State state, std::string_view bytes) const {
-    const auto positions = this->positions(state);
-    if (positions.size() == 1) {  // often a text stays inside one lexeme, and no state is new
-      StackFrame frame = positions[0];
-      while (!bytes.empty() && positions_.move_inside(frame, static_cast<std::uint8_t>(bytes[0]))) {
-        bytes.remove_prefix(1);
-      }
-      if (bytes.empty() && frame == positions[0]) return state;
-      Cursor walk(*this);
-      return walk.advance(walk.begin(frame), bytes);
-    }
-    Cursor walk(*this);
-    return walk.advance(walk.begin(state), bytes);
-  }
+  [[nodiscard]] std::optional<State> advance(State state, std::string_view bytes) const;
 
   /// Follows texts from a state without numbering what it passes through. It holds the automaton's
   /// lock, so it is short-lived.
@@ -134,117 +91,41 @@ class Automaton {
       [[nodiscard]] bool empty() const noexcept { return first == last; }
     };
 
-    explicit Cursor(const Automaton& automaton)
-        : automaton_(automaton), lock_(automaton.mutex_), frames_(automaton.scratch_) {
-      frames_.clear();
-    }
+    explicit Cursor(const Automaton& automaton);
 
-    [[nodiscard]] Span begin(State state) {
-      const std::uint32_t first = size();
-      const auto& frames        = automaton_.records_[state].frames;
-      frames_.insert(frames_.end(), frames.begin(), frames.end());
-      return {first, size()};
-    }
-    [[nodiscard]] Span begin(const StackFrame& frame) {
-      frames_.push_back(frame);
-      return {size() - 1, size()};
-    }
-    [[nodiscard]] Span begin(const std::vector<StackFrame>& frames) {
-      const std::uint32_t first = size();
-      frames_.insert(frames_.end(), frames.begin(), frames.end());
-      return {first, size()};
-    }
+    [[nodiscard]] Span begin(State state);
+    [[nodiscard]] Span begin(const StackFrame& frame);
+    [[nodiscard]] Span begin(const std::vector<StackFrame>& frames);
     /// Behind the lexemes that positions are in.
-    [[nodiscard]] Span after(const std::vector<StackFrame>& frames) {
-      const std::uint32_t first = size();
-      automaton_.positions_.begin_step();
-      for (const StackFrame& frame : frames) automaton_.positions_.leave(frame.below, frames_);
-      return distinct(first);
-    }
+    [[nodiscard]] Span after(const std::vector<StackFrame>& frames);
     /// Where a byte leads; empty where it may not follow.
-    [[nodiscard]] Span step(Span place, std::uint8_t byte) {
-      const std::uint32_t first = size();
-      automaton_.positions_.begin_step();
-      for (std::uint32_t i = place.first; i < place.last; ++i) {
-        automaton_.positions_.move(frames_[i], byte, frames_);
-      }
-      return size() - first > 1 ? distinct(first) : Span{first, size()};
-    }
+    [[nodiscard]] Span step(Span place, std::uint8_t byte);
     /// Forgets a place and all later ones.
     void drop(Span place) { frames_.resize(place.first); }
 
-    [[nodiscard]] std::span<const StackFrame> positions(Span place) const {
-      return {frames_.data() + place.first, frames_.data() + place.last};
-    }
+    [[nodiscard]] std::span<const StackFrame> positions(Span place) const;
     /// A set that has every byte that may follow.
-    [[nodiscard]] text::ByteSet candidates(Span place) const {
-      text::ByteSet set;
-      for (const StackFrame& frame : positions(place))
-        set |= automaton_.positions_.candidates(frame);
-      return set;
-    }
+    [[nodiscard]] text::ByteSet candidates(Span place) const;
     /// What the automaton has done so far, see Positions::work.
     [[nodiscard]] std::uint64_t work() const { return automaton_.positions_.work(); }
     [[nodiscard]] State settle(Span place) { return automaton_.intern(positions(place)); }
-    [[nodiscard]] std::optional<State> advance(Span place, std::string_view bytes) {
-      for (const char c : bytes) {
-        place = step(place, static_cast<std::uint8_t>(c));
-        if (place.empty()) return std::nullopt;
-      }
-      return settle(place);
-    }
-    [[nodiscard]] text::ByteSet allowed(State state) {
-      const Span place = begin(state);
-      text::ByteSet set;
-      candidates(place).for_each([&](std::uint8_t byte) {
-        const Span next = step(place, byte);
-        if (!next.empty()) set.insert(byte);
-        drop(next);
-      });
-      return set;
-    }
+    [[nodiscard]] std::optional<State> advance(Span place, std::string_view bytes);
+    [[nodiscard]] text::ByteSet allowed(State state);
     /// The byte that must follow, some bytes passed over, and escapes in keys that need none;
     /// nothing where several may, or the text may end.
     [[nodiscard]] std::optional<std::uint8_t> only_byte(Span place,
-                                                        const text::ByteSet& passed_over) {
-      std::optional<std::uint8_t> only;
-      for (const StackFrame& frame : positions(place)) {
-        if (frame.node == Positions::text_end) return std::nullopt;
-      }
-      text::ByteSet set;
-      for (const StackFrame& frame : positions(place)) {
-        set |= automaton_.positions_.plain_candidates(frame);
-      }
-      set = set & ~passed_over;
-      for (unsigned b = 0; b < 256; ++b) {
-        const auto byte = static_cast<std::uint8_t>(b);
-        if (!set.contains(byte)) continue;
-        const Span next    = step(place, byte);
-        const bool follows = !next.empty();
-        drop(next);
-        if (follows && only) return std::nullopt;
-        if (follows) only = byte;
-      }
-      return only;
-    }
+                                                        const text::ByteSet& passed_over);
     /// Moves a position that a byte keeps inside its lexeme, see Positions.
-    [[nodiscard]] bool move_inside(StackFrame& frame, std::uint8_t byte) const {
-      return automaton_.positions_.move_inside(frame, byte);
-    }
+    [[nodiscard]] bool move_inside(StackFrame& frame, std::uint8_t byte) const;
     /// How many bytes it takes to complete positions.
     [[nodiscard]] TextLengths& lengths() { return automaton_.lengths_; }
     /// The position inside another member's key, see Positions.
     [[nodiscard]] StackFrame in_other_key(const StackFrame& frame, std::size_t other,
-                                          text::Dfa::State state) {
-      return automaton_.positions_.in_other_key(frame, other, state);
-    }
+                                          text::Dfa::State state);
 
    private:
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(frames_.size()); }
-    Span distinct(std::uint32_t first) {
-      automaton_.positions_.merge(frames_, first);
-      return {first, size()};
-    }
+    Span distinct(std::uint32_t first);
 
     const Automaton& automaton_;
     std::lock_guard<std::mutex> lock_;
@@ -253,70 +134,34 @@ class Automaton {
 
   /// A state from which the same texts of at most `horizon` bytes are possible: counters that are
   /// far from their bounds are moved to one value, so that a mask is computed once for all of them.
-  [[nodiscard]] State representative(State state) const {
-    const Record& record = records_[state];
-    if (const State known = record.representative.load(std::memory_order_acquire);
-        known != unknown) {
-      return known;
-    }
-    const std::lock_guard lock(mutex_);
-    Positions::Frames frames;
-    for (const StackFrame& frame : record.frames) {
-      frames.push_back(positions_.normal(frame, horizon_));
-    }
-    positions_.merge(frames, 0);
-    const State made = intern(frames);
-    record.representative.store(made, std::memory_order_release);
-    return made;
-  }
+  [[nodiscard]] State representative(State state) const;
 
   /// A pointer per state for the layer above, such as the state's mask; null at first.
-  [[nodiscard]] std::atomic<const void*>& attachment(State state) const noexcept {
-    return records_[state].attachment;
-  }
+  [[nodiscard]] std::atomic<const void*>& attachment(State state) const noexcept;
 
   [[nodiscard]] const NodeStore& nodes() const noexcept { return positions_.nodes(); }
-  [[nodiscard]] const std::shared_ptr<NodeStore>& shared_nodes() const noexcept {
-    return positions_.shared_nodes();
-  }
+  [[nodiscard]] const std::shared_ptr<NodeStore>& shared_nodes() const noexcept;
   /// What reads keys, where a position is in the key of a keyed set; the lock must be held.
   [[nodiscard]] const KeyReader& keys() const noexcept { return positions_.keys(); }
   /// Whether a position is in the key of a keyed set that it does not name.
-  [[nodiscard]] bool is_in_other_key(const StackFrame& frame) const {
-    return positions_.is_in_other_key(frame);
-  }
+  [[nodiscard]] bool is_in_other_key(const StackFrame& frame) const;
 
   /// The marks (Grammar::tagged) that a state is inside of, innermost first; where positions
   /// disagree, those of the first position.
-  [[nodiscard]] std::vector<std::uint32_t> tags(State state) const {
-    return tags_at(records_[state].frames.front());
-  }
+  [[nodiscard]] std::vector<std::uint32_t> tags(State state) const;
   /// The marks that one of a state's positions is inside of, innermost first.
-  [[nodiscard]] std::vector<std::uint32_t> tags_at(const StackFrame& position) const {
-    return positions_.tags(position.below);
-  }
+  [[nodiscard]] std::vector<std::uint32_t> tags_at(const StackFrame& position) const;
 
   /// States made so far.
-  [[nodiscard]] std::size_t size() const {
-    const std::lock_guard lock(mutex_);
-    return records_.size();
-  }
+  [[nodiscard]] std::size_t size() const;
   /// About how much memory all of this takes, without the nodes.
-  [[nodiscard]] std::size_t bytes() const {
-    const std::lock_guard lock(mutex_);
-    return records_.size() * (sizeof(Record) + core::InternIndex::bytes_each) +
-           sizeof(StackFrame) * frames_ + positions_.bytes() + lengths_.bytes();
-  }
+  [[nodiscard]] std::size_t bytes() const;
 
  private:
   static constexpr State unknown = ~State{0};
 
   struct Record {
-    explicit Record(std::span<const StackFrame> all)
-        : frames(all.begin(), all.end()),
-          accepting(std::any_of(all.begin(), all.end(), [](const StackFrame& frame) {
-            return frame.node == Positions::text_end;
-          })) {}
+    explicit Record(std::span<const StackFrame> all);
     Positions::Frames frames;
     bool accepting;
     mutable std::atomic<State> representative{unknown};
@@ -324,17 +169,7 @@ class Automaton {
   };
 
   // The state of some positions, which are merged.
-  State intern(std::span<const StackFrame> frames) const {
-    TOOLDECODE_ASSERT(!frames.empty());
-    const auto equals = [&](std::uint32_t id) {
-      return std::equal(frames.begin(), frames.end(), records_[id].frames.begin(),
-                        records_[id].frames.end());
-    };
-    return index_.intern(hash_of(frames), equals, [&] {
-      frames_ += frames.size();
-      return static_cast<State>(records_.emplace(frames));
-    });
-  }
+  State intern(std::span<const StackFrame> frames) const;
 
   std::uint32_t horizon_;
   State initial_ = 0;
@@ -349,3 +184,7 @@ class Automaton {
 };
 
 }  // namespace tooldecode::grammar
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/grammar/automaton.ipp>
+#endif

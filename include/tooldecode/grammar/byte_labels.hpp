@@ -32,11 +32,7 @@ class ByteLabels {
   using LabelOf = std::function<Label(std::span<const std::uint32_t> tags)>;
 
   /// \param automaton  outlives this
-  ByteLabels(const Automaton& automaton, Automaton::State initial, LabelOf label_of)
-      : automaton_(&automaton), label_of_(std::move(label_of)) {
-    const auto positions = automaton.positions(initial);
-    readings_.push_back({{}, {positions.begin(), positions.end()}});
-  }
+  ByteLabels(const Automaton& automaton, Automaton::State initial, LabelOf label_of);
 
   /// Reads a byte, and gives `take` those that have a label now, in order; false, and nothing is
   /// changed, where the byte may not follow.
@@ -112,42 +108,14 @@ class ByteLabels {
     Frames frames;
   };
 
-  static Frames& at(std::vector<std::pair<Label, Frames>>& parts, Label label) {
-    for (auto& [known, frames] : parts) {
-      if (known == label) return frames;
-    }
-    return parts.emplace_back(label, Frames()).second;
-  }
-  static Frames& at(std::vector<Reading>& readings, const std::vector<Label>& labels) {
-    for (Reading& reading : readings) {
-      if (reading.labels == labels) return reading.frames;
-    }
-    return readings.emplace_back(Reading{labels, {}}).frames;
-  }
+  static Frames& at(std::vector<std::pair<Label, Frames>>& parts, Label label);
+  static Frames& at(std::vector<Reading>& readings, const std::vector<Label>& labels);
 
   // Of readings that have come to the same position the first one counts: they differ no more.
-  void forget_repeated() {
-    for (std::size_t i = readings_.size(); i-- > 1;) {
-      std::erase_if(readings_[i].frames, [&](const StackFrame& frame) {
-        return std::any_of(readings_.begin(), readings_.begin() + static_cast<std::ptrdiff_t>(i),
-                           [&](const Reading& before) {
-                             return std::find(before.frames.begin(), before.frames.end(), frame) !=
-                                    before.frames.end();
-                           });
-      });
-    }
-    std::erase_if(readings_, [](const Reading& reading) { return reading.frames.empty(); });
-  }
+  void forget_repeated();
 
   // Most positions are inside of the same marks as the one before.
-  [[nodiscard]] Label label(const StackFrame& frame) {
-    if (!has_last_ || frame.below != last_below_) {
-      last_label_ = label_of_(automaton_->tags_at(frame));
-      last_below_ = frame.below;
-      has_last_   = true;
-    }
-    return last_label_;
-  }
+  [[nodiscard]] Label label(const StackFrame& frame);
 
   // Gives the bytes whose labels all readings agree on.
   template <class Take>
@@ -182,3 +150,7 @@ class ByteLabels {
 };
 
 }  // namespace tooldecode::grammar
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/grammar/byte_labels.ipp>
+#endif

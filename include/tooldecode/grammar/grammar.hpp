@@ -109,9 +109,7 @@ class Grammar {
 
   Grammar() = default;
   /// A grammar whose parts, about so many, come from elsewhere, see ToolLibrary.
-  explicit Grammar(PartSource parts, std::size_t count = 0) : parts_(std::move(parts)) {
-    nodes_.reserve(count + 32);
-  }
+  explicit Grammar(PartSource parts, std::size_t count = 0);
 
   /// Literals as a byte trie; its values are indices of children.
   using Literals = std::shared_ptr<const core::ByteTrie>;
@@ -138,86 +136,22 @@ class Grammar {
   /// No text at all: a choice drops it, a sequence with it accepts nothing.
   [[nodiscard]] NodeId nothing() { return add({}); }
   [[nodiscard]] NodeId empty() { return add({.kind = Kind::empty}); }
-  [[nodiscard]] NodeId literal(std::string_view bytes) {
-    if (bytes.empty()) return empty();
-    return add({.kind = Kind::literal, .text = std::string(bytes)});
-  }
-  [[nodiscard]] NodeId sequence(std::vector<NodeId> parts) {
-    if (parts.empty()) return empty();
-    if (parts.size() == 1) return parts[0];
-    return add({.kind = Kind::sequence, .children = std::move(parts)});
-  }
-  [[nodiscard]] NodeId choice(std::vector<NodeId> alternatives) {
-    if (alternatives.empty()) return nothing();
-    if (alternatives.size() == 1) return alternatives[0];
-    return add({.kind = Kind::choice, .children = std::move(alternatives)});
-  }
+  [[nodiscard]] NodeId literal(std::string_view bytes);
+  [[nodiscard]] NodeId sequence(std::vector<NodeId> parts);
+  [[nodiscard]] NodeId choice(std::vector<NodeId> alternatives);
   [[nodiscard]] NodeId optional(NodeId node) { return choice({node, empty()}); }
   /// Items that are not empty texts, `separator` between each two.
-  [[nodiscard]] NodeId repeat(NodeId item, text::Occurrences occurrences, NodeId separator) {
-    if (occurrences.max == 0) return occurrences.min == 0 ? empty() : nothing();
-    return add({.kind        = Kind::repeat,
-                .children    = {item},
-                .occurrences = occurrences,
-                .separator   = separator});
-  }
+  [[nodiscard]] NodeId repeat(NodeId item, text::Occurrences occurrences, NodeId separator);
   /// A lexeme, with bounds on its counted units (characters of a string), see Dfa.
-  [[nodiscard]] NodeId lexeme(text::DfaPointer dfa, text::Occurrences units = {}) {
-    if (dfa->empty()) return nothing();
-    return add({.kind = Kind::lexeme, .dfa = std::move(dfa), .occurrences = units});
-  }
+  [[nodiscard]] NodeId lexeme(text::DfaPointer dfa, text::Occurrences units = {});
   /// One of many literals (names, enum values), each followed by its own node; literals are
   /// distinct, a repeated one keeps its first continuation.
-  [[nodiscard]] NodeId trie(const std::vector<std::pair<std::string, NodeId>>& alternatives) {
-    Node node{.kind = Kind::trie};
-    std::vector<core::ByteTrie::Entry> entries;
-    std::optional<NodeId> without_text;
-    entries.reserve(alternatives.size());
-    node.children.reserve(alternatives.size());
-    for (const auto& [text, continuation] : alternatives) {
-      if (text.empty()) {
-        if (!without_text) without_text = continuation;
-        continue;
-      }
-      entries.emplace_back(text, static_cast<std::uint32_t>(node.children.size()));
-      node.children.push_back(continuation);
-    }
-    set_literals(node, std::move(entries));
-    const NodeId result = node.children.empty() ? nothing() : add(std::move(node));
-    return without_text ? choice({result, *without_text}) : result;
-  }
-  [[nodiscard]] NodeId keyed_set(const KeyedSet& set) {
-    Node node{.kind = Kind::keyed_set};
-    node.required.resize((set.members.size() + 63) / 64);
-    std::vector<core::ByteTrie::Entry> entries;
-    for (std::uint32_t i = 0; i < set.members.size(); ++i) {
-      node.children.push_back(set.members[i].value);
-      if (set.members[i].required || i < set.leading) {
-        node.required[i / 64] |= std::uint64_t{1} << (i % 64);
-      }
-      for (const std::string& spelling : set.members[i].spellings)
-        entries.emplace_back(spelling, i);
-    }
-    set_literals(node, std::move(entries));
-    node.separator        = set.separator;
-    node.occurrences      = set.count;
-    node.others           = set.others;
-    node.dependent        = set.dependent;
-    node.together         = set.together;
-    node.leading          = static_cast<std::uint32_t>(set.leading);
-    node.documented_order = set.documented_order;
-    node.strings          = set.strings;
-    node.every_spelling   = set.every_spelling;
-    return add(std::move(node));
-  }
+  [[nodiscard]] NodeId trie(const std::vector<std::pair<std::string, NodeId>>& alternatives);
+  [[nodiscard]] NodeId keyed_set(const KeyedSet& set);
   /// A child with a mark; while a text is inside the child, `Automaton::tags` lists the mark.
-  [[nodiscard]] NodeId tagged(std::uint32_t tag, NodeId node) {
-    return add({.kind = Kind::tag, .children = {node}, .tag = tag});
-  }
+  [[nodiscard]] NodeId tagged(std::uint32_t tag, NodeId node);
   /// What the automaton that this grammar is for has under this number, see Automaton::compile.
-  [[nodiscard]] NodeId linked(grammar::StoredId number) {
-    return add({.kind = Kind::linked, .tag = number.number()});
-  }
+  [[nodiscard]] NodeId linked(grammar::StoredId number);
   /// A part under its number as a tag, from the grammar's source of parts if it has one.
   template <std::invocable<Grammar&> Make>
   [[nodiscard]] NodeId part(std::uint32_t number, const Make& make) {
@@ -225,16 +159,11 @@ class Grammar {
   }
   /// A node to be given its meaning later by `define`; accepts nothing until then.
   [[nodiscard]] NodeId reserve() { return add({.kind = Kind::reference}); }
-  void define(NodeId reserved, NodeId body) {
-    TOOLDECODE_ASSERT(nodes_[reserved.index()].kind == Kind::reference);
-    nodes_[reserved.index()].children = {body};
-  }
+  void define(NodeId reserved, NodeId body);
 
   /// Takes in all nodes of another grammar, which has no parts of its own, and gives the node here
   /// that one of them has become.
-  [[nodiscard]] NodeId append(const Grammar& other, NodeId node) {
-    return append(other, node, [](const text::DfaPointer& lexeme) { return lexeme; });
-  }
+  [[nodiscard]] NodeId append(const Grammar& other, NodeId node);
   /// \param lexeme  what a lexeme of the other grammar, also one of keys, becomes
   template <class Lexeme>
   [[nodiscard]] NodeId append(const Grammar& other, NodeId node, const Lexeme& lexeme) {
@@ -253,140 +182,31 @@ class Grammar {
 
   /// Leaves out the members that depend on members that are left out, themselves or by others.
   static void remove_dependent(const std::vector<KeyedSet::Dependence>& dependent,
-                               std::vector<char>& live) {
-    std::vector<KeyedSet::Dependence> reversed;
-    reversed.reserve(dependent.size());
-    for (const auto& [member, other] : dependent) reversed.emplace_back(other, member);
-    for (char& one : live) one = one ? 0 : 1;
-    spread(std::move(reversed), live);
-    for (char& one : live) one = one ? 0 : 1;
-  }
+                               std::vector<char>& live);
 
   /// Whether a keyed set has a text, where these of its members can be written, and others or not.
   ///
   /// Where members depend on others and a closed set needs a number of them, only taking all
   /// members is tried: a set of which some, but not all, would do counts as impossible.
-  [[nodiscard]] static bool is_completable(const Node& set, std::vector<char> live, bool open) {
-    std::vector<char> needed(live.size());
-    for (std::size_t i = 0; i < needed.size(); ++i) {
-      needed[i] = (set.required[i / 64] >> (i % 64) & 1) != 0;
-    }
-    spread(set.dependent, needed);
-    remove_dependent(set.dependent, live);
-    std::size_t count = 0, possible = 0;
-    for (std::size_t i = 0; i < needed.size(); ++i) {
-      if (needed[i] && !live[i]) return false;
-      count += needed[i] != 0;
-      possible += live[i] != 0;
-    }
-    for (KeyedSet::Together together : set.together) {
-      for (std::size_t i = 0; i < together.keys.size(); ++i) {
-        if (!live[together.keys[i]]) together.forbid(i);
-      }
-      if (together.allowed == 0) return false;
-    }
-    const text::Occurrences& bounds = set.occurrences;
-    if (count > bounds.max || bounds.min > bounds.max) return false;
-    if (open || bounds.min <= count) return true;
-    if (possible < bounds.min) return false;
-    return set.dependent.empty() || possible <= bounds.max;
-  }
+  [[nodiscard]] static bool is_completable(const Node& set, std::vector<char> live, bool open);
 
   [[nodiscard]] const Node& operator[](NodeId id) const { return nodes_[id.index()]; }
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
 
   /// For each node, whether any text at all matches it; nodes before `first` are taken to be
   /// matched. O(nodes x depth of mutual recursion).
-  [[nodiscard]] std::vector<char> satisfiable(NodeId first = {}) const {
-    std::vector<char> live(nodes_.size(), 0);
-    std::fill_n(live.begin(), first.index(), 1);
-    for (bool changed = true; changed;) {
-      changed = false;
-      BuildBudget::spend(2 * (nodes_.size() - first.index()));
-      for (std::size_t i = first.index(); i < nodes_.size(); ++i) {
-        if (!live[i] && satisfiable(nodes_[i], live)) live[i] = 1, changed = true;
-      }
-    }
-    return live;
-  }
+  [[nodiscard]] std::vector<char> satisfiable(NodeId first = {}) const;
 
  private:
-  NodeId add(Node node) {
-    // Twice, for the NodeStore that it goes into.
-    BuildBudget::spend(20 + node.children.size(),
-                       2 * (sizeof(Node) + 4 * node.children.size() + node.text.size() +
-                            8 * node.required.size() + 8 * node.dependent.size()));
-    nodes_.push_back(std::move(node));
-    return NodeId(static_cast<std::uint32_t>(nodes_.size() - 1));
-  }
+  NodeId add(Node node);
 
   // A child whose every literal is an earlier one's cannot be reached.
-  void set_literals(Node& node, std::vector<core::ByteTrie::Entry> entries) {
-    std::size_t bytes = 0;
-    for (const auto& [text, value] : entries) bytes += text.size();
-    BuildBudget::spend(20 * entries.size() + bytes, 40 * entries.size() + 16 * bytes);
-    node.literals = std::make_shared<const core::ByteTrie>(std::move(entries));
-    std::vector<char> is_reached(node.children.size(), 0);
-    for (core::ByteTrie::NodeIndex at = 0; at < node.literals->size(); ++at) {
-      const auto literals = node.literals->values(at);
-      if (!literals.empty()) is_reached[literals.front()] = 1;
-    }
-    for (std::size_t i = 0; i < is_reached.size(); ++i) {
-      if (!is_reached[i]) node.children[i] = nothing();
-    }
-  }
+  void set_literals(Node& node, std::vector<core::ByteTrie::Entry> entries);
 
   // Marks whatever follows from what is marked.
-  static void spread(std::vector<KeyedSet::Dependence> dependent, std::vector<char>& marked) {
-    if (dependent.empty()) return;
-    BuildBudget::spend(10 * dependent.size() + marked.size());
-    std::sort(dependent.begin(), dependent.end());
-    std::vector<std::uint32_t> open;
-    for (std::uint32_t i = 0; i < marked.size(); ++i) {
-      if (marked[i]) open.push_back(i);
-    }
-    while (!open.empty()) {
-      const std::uint32_t member = open.back();
-      open.pop_back();
-      auto at =
-          std::lower_bound(dependent.begin(), dependent.end(), KeyedSet::Dependence{member, 0});
-      for (; at != dependent.end() && at->first == member; ++at) {
-        if (marked[at->second]) continue;
-        marked[at->second] = 1;
-        open.push_back(at->second);
-      }
-    }
-  }
+  static void spread(std::vector<KeyedSet::Dependence> dependent, std::vector<char>& marked);
 
-  static bool satisfiable(const Node& node, const std::vector<char>& live) {
-    const auto is_live = [&](NodeId child) { return live[child.index()] != 0; };
-    switch (node.kind) {
-      case Kind::nothing:
-        return false;
-      case Kind::empty:
-      case Kind::literal:
-        return true;
-      case Kind::lexeme:
-        return node.occurrences.min <= node.occurrences.max;
-      case Kind::linked:
-        return true;
-      case Kind::sequence:
-      case Kind::reference:
-      case Kind::tag:
-        return !node.children.empty() &&
-               std::all_of(node.children.begin(), node.children.end(), is_live);
-      case Kind::choice:
-      case Kind::trie:
-        return std::any_of(node.children.begin(), node.children.end(), is_live);
-      case Kind::repeat:
-        return node.occurrences.min <= node.occurrences.max &&
-               (node.occurrences.min == 0 || is_live(node.children[0])) &&
-               (node.occurrences.min <= 1 || is_live(node.separator));
-      case Kind::keyed_set:
-        return is_live(node.separator) && is_completable(node, is_live);
-    }
-    return false;
-  }
+  static bool satisfiable(const Node& node, const std::vector<char>& live);
 
   // Whether the members that a set needs can be written, and as many as it needs.
   template <class IsLive>
@@ -404,3 +224,7 @@ class Grammar {
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/grammar/grammar.ipp>
+#endif

@@ -19,14 +19,7 @@ namespace tooldecode::grammar {
 namespace detail {
 
 // Text between quotes, as DOT reads it.
-inline std::string dot_string(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + '"';
-}
+std::string dot_string(const std::string& text);
 
 }  // namespace detail
 
@@ -40,32 +33,11 @@ inline std::string dot_string(const std::string& text) {
 /// \par Threads     as the automaton's const members
 /// \par Errors      Error{limit_exceeded}
 /// \par Source      Graphviz, "The DOT Language"
-[[nodiscard]] inline std::string write_graphviz(const Automaton& automaton, Automaton::State from,
-                                                std::size_t max_states = 200) {
-  std::map<Automaton::State, std::size_t> number{{from, 0}};
-  std::vector<Automaton::State> order{from};
-  std::string dot = "digraph automaton {\n  rankdir=LR;\n  begin [shape=point];\n  begin -> 0;\n";
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (order.size() > max_states) {
-      throw Error(Errc::limit_exceeded, "max_states", max_states,
-                  "must be as many as texts reach, or more");
-    }
-    const std::string name = std::to_string(i);
-    dot += "  " + name +
-           " [shape=" + (automaton.is_accepting(order[i]) ? "doublecircle" : "circle") + "];\n";
-    std::map<std::size_t, text::ByteSet> edges;
-    automaton.allowed(order[i]).for_each([&](std::uint8_t byte) {
-      const Automaton::State next = *automaton.step(order[i], byte);
-      const auto [known, fresh]   = number.emplace(next, order.size());
-      if (fresh) order.push_back(next);
-      edges[known->second].insert(byte);
-    });
-    for (const auto& [to, bytes] : edges) {
-      dot += "  " + name + " -> " + std::to_string(to) +
-             " [label=" + detail::dot_string(text::byte_class(bytes)) + "];\n";
-    }
-  }
-  return dot + "}\n";
-}
+[[nodiscard]] std::string write_graphviz(const Automaton& automaton, Automaton::State from,
+                                         std::size_t max_states = 200);
 
 }  // namespace tooldecode::grammar
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/grammar/graphviz.ipp>
+#endif

@@ -54,17 +54,14 @@ class NodeOrder {
   [[nodiscard]] bool is_recursive() const noexcept { return !entries_.empty(); }
 
  private:
-  [[nodiscard]] static std::optional<StoredId> part_of(const NodeStore::Node& node, std::size_t i) {
-    if (i < node.children.size()) return node.children[i];
-    i -= node.children.size();
-    if (i < node.others.size()) return node.others[i].value;
-    const bool separates =
-        node.kind == Grammar::Kind::repeat || node.kind == Grammar::Kind::keyed_set;
-    return separates && i == node.others.size() ? std::optional(node.separator) : std::nullopt;
-  }
+  [[nodiscard]] static std::optional<StoredId> part_of(const NodeStore::Node& node, std::size_t i);
 
   std::vector<StoredId> nodes_;
   std::vector<StoredId> entries_;
 };
 
 }  // namespace tooldecode::grammar
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/grammar/node_order.ipp>
+#endif

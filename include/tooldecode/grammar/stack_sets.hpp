@@ -40,139 +40,31 @@ class StackSets {
   /// The stacks that a bundle stands for.
   [[nodiscard]] const Ones& ones(const StackFrame& frame) const { return bundles_[frame.bundle()]; }
   /// The same, those with a frame on top in common as one.
-  [[nodiscard]] const Ones& united_ones(const StackFrame& frame) {
-    return bundles_[united(frame.bundle())];
-  }
+  [[nodiscard]] const Ones& united_ones(const StackFrame& frame);
   /// How often repetitions have been: `a` of their frames.
   [[nodiscard]] CountSets& counts() noexcept { return counts_; }
   [[nodiscard]] const CountSets& counts() const noexcept { return counts_; }
   /// About how much memory all of this takes.
-  [[nodiscard]] std::size_t bytes() const noexcept {
-    return pool_.bytes() + bundles_.bytes() + counts_.bytes() +
-           sizeof(StackId) * (normal_.capacity() + united_.capacity());
-  }
+  [[nodiscard]] std::size_t bytes() const noexcept;
 
   /// One stack for several, whose own bundles are opened.
-  [[nodiscard]] StackId joined(const std::vector<StackId>& ids) {
-    WordsPool<StackId>::Words all;
-    for (const StackId id : ids) {
-      if (id != empty_stack && pool_[id].node == bundle) {
-        const auto& ones = bundles_[pool_[id].bundle()];
-        all.insert(all.end(), ones.begin(), ones.end());
-      } else {
-        all.push_back(id);
-      }
-    }
-    join_counts(all);
-    // The empty stack, which is 0, comes first, for an array's last words are not zero.
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    if (all.size() == 1) return all[0];
-    return pool_.push({bundle, bundles_.intern(std::move(all)), 0, empty_stack});
-  }
+  [[nodiscard]] StackId joined(const std::vector<StackId>& ids);
 
   /// The same stack with every count that `horizon` bytes cannot bring to a bound moved to one
   /// value. Without recursion: a model may nest brackets as deep as it likes.
-  [[nodiscard]] StackId normal(StackId root, std::uint32_t horizon) {
-    std::vector<StackId> work{root};
-    while (!work.empty()) {
-      const StackId id = work.back();
-      if (id == empty_stack || known_normal(id) != empty_stack) {
-        work.pop_back();
-        continue;
-      }
-      StackFrame frame  = pool_[id];
-      const auto before = work.size();
-      const auto want   = [&](StackId one) {
-        if (one != empty_stack && known_normal(one) == empty_stack) work.push_back(one);
-      };
-      if (frame.node == bundle) {
-        for (const StackId one : bundles_[frame.bundle()]) want(one);
-      } else {
-        want(frame.below);
-      }
-      if (work.size() != before) continue;
-      work.pop_back();
-      StackId normal;
-      if (frame.node == bundle) {
-        std::vector<StackId> ids;
-        for (const StackId one : bundles_[frame.bundle()]) ids.push_back(known_normal(one));
-        normal = joined(ids);
-      } else {
-        const NodeStore::Node& node = nodes_[frame.node];
-        if (node.kind == Kind::repeat)
-          frame.a = counts_.normal(frame.counts(), node.occurrences, horizon);
-        frame.below = known_normal(frame.below);
-        normal      = pool_.push(frame);
-      }
-      if (id.index() >= normal_.size()) normal_.resize(2 * id.index() + 1);
-      normal_[id.index()] = normal;
-    }
-    return known_normal(root);
-  }
+  [[nodiscard]] StackId normal(StackId root, std::uint32_t horizon);
 
  private:
   using Kind = Grammar::Kind;
 
   // Stacks that differ only in how many items their repetition has read, as one stack each.
-  void join_counts(std::vector<StackId>& ids) {
-    std::vector<StackFrame> repeats;
-    for (const StackId id : ids) {
-      if (is_repeat(id)) repeats.push_back(pool_[id]);
-    }
-    if (repeats.size() < 2) return;
-    const auto place = [](const StackFrame& frame) {
-      return std::tuple(frame.node, frame.b, frame.below);
-    };
-    std::sort(repeats.begin(), repeats.end(),
-              [&](const StackFrame& x, const StackFrame& y) { return place(x) < place(y); });
-    std::erase_if(ids, [&](StackId id) { return is_repeat(id); });
-    for (std::size_t i = 0, end; i < repeats.size(); i = end) {
-      StackFrame one = repeats[i];
-      for (end = i + 1; end < repeats.size() && place(repeats[end]) == place(one); ++end) {
-        one.a = counts_.united(one.counts(), repeats[end].counts(), nodes_[one.node].occurrences);
-      }
-      ids.push_back(pool_.push(one));
-    }
-  }
-  [[nodiscard]] bool is_repeat(StackId id) const {
-    return id != empty_stack && pool_[id].node != bundle &&
-           nodes_[pool_[id].node].kind == Kind::repeat;
-  }
+  void join_counts(std::vector<StackId>& ids);
+  [[nodiscard]] bool is_repeat(StackId id) const;
   // The same stacks with one for those that have a frame on top in common, over a bundle of what is
   // below it: else what follows the frame is added for each, and an ambiguous grammar doubles its
   // stacks with every level. Remembered; a few stacks are left apart.
-  std::uint32_t united(std::uint32_t number) {
-    static constexpr std::size_t few = 4;
-    if (bundles_[number].size() <= few) return number;
-    if (number >= united_.size()) united_.resize(2 * std::size_t{number} + 1);
-    if (united_[number] != 0) return united_[number];
-    WordsPool<StackId>::Words ids = bundles_[number];
-    const auto top                = [&](StackId id) {
-      const StackFrame& frame = pool_[id];
-      return std::tuple(id != empty_stack, frame.node, frame.a, frame.b);
-    };
-    std::sort(ids.begin(), ids.end(), [&](StackId x, StackId y) { return top(x) < top(y); });
-    std::size_t kept = 0;
-    std::vector<StackId> below;
-    for (std::size_t i = 0, end; i < ids.size(); i = end) {
-      below.clear();
-      for (end = i; end < ids.size() && top(ids[end]) == top(ids[i]); ++end) {
-        below.push_back(pool_[ids[end]].below);
-      }
-      StackFrame frame = pool_[ids[i]];
-      if (end - i > 1) frame.below = joined(below);
-      ids[kept++] = end - i > 1 ? pool_.push(frame) : ids[i];
-    }
-    ids.resize(kept);
-    std::sort(ids.begin(), ids.end());
-    const std::uint32_t made = bundles_.intern(std::move(ids));
-    united_[number]          = made;
-    return made;
-  }
-  [[nodiscard]] StackId known_normal(StackId id) const {
-    return id.index() >= normal_.size() ? empty_stack : normal_[id.index()];
-  }
+  std::uint32_t united(std::uint32_t number);
+  [[nodiscard]] StackId known_normal(StackId id) const;
 
   const NodeStore& nodes_;
   StackPool pool_;
@@ -183,3 +75,7 @@ class StackSets {
 };
 
 }  // namespace tooldecode::grammar
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/grammar/stack_sets.ipp>
+#endif

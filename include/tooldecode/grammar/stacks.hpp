@@ -54,23 +54,14 @@ struct StackFrame {
   /// Several stacks as one (StackSets): the number of what they are.
   [[nodiscard]] std::uint32_t bundle() const noexcept { return a; }
   /// Whether it is at the same place of the same node, whatever is below.
-  [[nodiscard]] bool is_beside(const StackFrame& other) const noexcept {
-    return node == other.node && a == other.a && b == other.b;
-  }
+  [[nodiscard]] bool is_beside(const StackFrame& other) const noexcept;
 };
 
 /// A hash of a frame; the same on every machine.
-[[nodiscard]] inline std::uint64_t hash_of(const StackFrame& frame) noexcept {
-  const std::uint64_t hash = core::hash_combine(frame.node.number(), frame.a);
-  return core::hash_combine(core::hash_combine(hash, frame.b), frame.below);
-}
+[[nodiscard]] std::uint64_t hash_of(const StackFrame& frame) noexcept;
 
 /// The same of several.
-[[nodiscard]] inline std::uint64_t hash_of(std::span<const StackFrame> frames) noexcept {
-  std::uint64_t hash = frames.size();
-  for (const StackFrame& frame : frames) hash = core::hash_combine(hash, hash_of(frame));
-  return hash;
-}
+[[nodiscard]] std::uint64_t hash_of(std::span<const StackFrame> frames) noexcept;
 
 /// Interns stacks, so that equal ones have equal numbers and share their tails.
 ///
@@ -78,22 +69,14 @@ struct StackFrame {
 /// \par Threads     `push` one at a time; reads of numbers already handed out need no lock
 class StackPool {
  public:
-  StackPool() { frames_.emplace(StackFrame{}); }
+  StackPool();
 
-  [[nodiscard]] StackId push(const StackFrame& frame) {
-    return StackId(index_.intern(
-        hash_of(frame), [&](std::uint32_t id) { return id != 0 && frames_[id] == frame; },
-        [&] { return static_cast<std::uint32_t>(frames_.emplace(frame)); }));
-  }
+  [[nodiscard]] StackId push(const StackFrame& frame);
   /// The top frame; requires a stack that is not empty.
-  [[nodiscard]] const StackFrame& operator[](StackId id) const noexcept {
-    return frames_[id.index()];
-  }
+  [[nodiscard]] const StackFrame& operator[](StackId id) const noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return frames_.size(); }
   /// About how much memory the stacks take.
-  [[nodiscard]] std::size_t bytes() const noexcept {
-    return frames_.size() * (sizeof(StackFrame) + core::InternIndex::bytes_each);
-  }
+  [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:
   core::StableVector<StackFrame> frames_;
@@ -137,3 +120,7 @@ class WordsPool {
 };
 
 }  // namespace tooldecode::grammar
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/grammar/stacks.ipp>
+#endif

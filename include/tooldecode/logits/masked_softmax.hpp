@@ -20,42 +20,13 @@ namespace tooldecode {
 ///
 /// \par Shapes      logits [V]
 /// \par Complexity  O(V), no allocation
-[[nodiscard]] inline float greatest(std::span<const float> logits) noexcept {
-  constexpr std::size_t width = 32;
-  constexpr float none        = -std::numeric_limits<float>::infinity();
-  std::array<float, width> tops;  // a compiler's vectors: no comparison waits for the one before
-  tops.fill(none);
-  std::size_t t = 0;
-  for (; t + width <= logits.size(); t += width) {
-    for (std::size_t i = 0; i < width; ++i) {
-      tops[i] = logits[t + i] > tops[i] ? logits[t + i] : tops[i];
-    }
-  }
-  for (; t < logits.size(); ++t) tops[0] = logits[t] > tops[0] ? logits[t] : tops[0];
-  float top = none;
-  for (const float x : tops) top = x > top ? x : top;
-  return top;
-}
+[[nodiscard]] float greatest(std::span<const float> logits) noexcept;
 
 /// log(sum(exp(logits))) in double; -infinity where every logit is -infinity.
 ///
 /// \par Shapes      logits [V], finite or -infinity
 /// \par Complexity  O(V), no allocation
-[[nodiscard]] inline double log_sum_exp(std::span<const float> logits) noexcept {
-  constexpr std::size_t width = 32;
-  constexpr float none        = -std::numeric_limits<float>::infinity();
-  const float top             = greatest(logits);
-  if (top == none) return static_cast<double>(none);
-  double sum = 0;
-  for (std::size_t t = 0; t < logits.size(); t += width) {
-    const auto part = logits.subspan(t, std::min(width, logits.size() - t));
-    if (greatest(part) == none) continue;  // masked rows are mostly empty
-    for (const float logit : part) {
-      if (logit != none) sum += std::exp(static_cast<double>(logit) - static_cast<double>(top));
-    }
-  }
-  return static_cast<double>(top) + std::log(sum);
-}
+[[nodiscard]] double log_sum_exp(std::span<const float> logits) noexcept;
 
 /// Writes softmax(logits) over the allowed tokens and 0 elsewhere.
 ///
@@ -64,23 +35,11 @@ namespace tooldecode {
 ///
 /// \par Shapes      logits [V], finite or -infinity; mask [ceil(V / 32)]; probabilities [V]
 /// \par Complexity  O(V), no allocation; sums in double
-[[nodiscard]] inline bool fill_masked_softmax(std::span<const float> logits, ConstMaskView mask,
-                                              std::span<float> probabilities) noexcept {
-  TOOLDECODE_ASSERT(probabilities.size() == logits.size());
-  constexpr float none = -std::numeric_limits<float>::infinity();
-  float top            = none;
-  for (std::size_t t = 0; t < logits.size(); ++t) {
-    if (is_allowed(mask, t)) top = std::max(top, logits[t]);
-  }
-  double sum = 0;
-  for (std::size_t t = 0; t < logits.size(); ++t) {
-    const bool drawn = top != none && is_allowed(mask, t);
-    probabilities[t] = drawn ? std::exp(logits[t] - top) : 0.0F;
-    sum += static_cast<double>(probabilities[t]);
-  }
-  if (top == none) return false;
-  for (float& p : probabilities) p = static_cast<float>(static_cast<double>(p) / sum);
-  return true;
-}
+[[nodiscard]] bool fill_masked_softmax(std::span<const float> logits, ConstMaskView mask,
+                                       std::span<float> probabilities) noexcept;
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/logits/masked_softmax.ipp>
+#endif

@@ -34,29 +34,16 @@ T number_at(const std::uint8_t* bytes) {
   std::memcpy(&result, bytes, sizeof result);
   return result;
 }
-inline float half_at(const std::uint8_t* bytes) {
-  return half_to_float(number_at<std::uint16_t>(bytes));
-}
+float half_at(const std::uint8_t* bytes);
 
-inline void widen_f32(const std::uint8_t* block, float* weights) {
-  *weights = number_at<float>(block);
-}
-inline void widen_f16(const std::uint8_t* block, float* weights) {
-  *weights = half_at(block);
-}
-inline void widen_bf16(const std::uint8_t* block, float* weights) {
-  *weights = bfloat16_to_float(number_at<std::uint16_t>(block));
-}
+void widen_f32(const std::uint8_t* block, float* weights);
+void widen_f16(const std::uint8_t* block, float* weights);
+void widen_bf16(const std::uint8_t* block, float* weights);
 
 // The blocks of 32: a scale, in types that end with 1 also a minimum, in types of 5 bits the fifth
 // bits of all; then a byte for each weight, or for the lower and upper half of two.
 
-inline void widen_q8_0(const std::uint8_t* block, float* weights) {
-  const float scale = half_at(block);
-  for (std::size_t i = 0; i < 32; ++i) {
-    weights[i] = scale * static_cast<float>(number_at<std::int8_t>(block + 2 + i));
-  }
-}
+void widen_q8_0(const std::uint8_t* block, float* weights);
 
 template <int Bits, bool HasMinimum>
 void widen_small_block(const std::uint8_t* block, float* weights) {
@@ -76,16 +63,8 @@ void widen_small_block(const std::uint8_t* block, float* weights) {
 // The blocks of 256: of parts with scales of their own, which a scale of the block multiplies.
 
 /// The 6 bits of a part's scale, and those of its minimum four bytes further on.
-inline unsigned part_scale(const std::uint8_t* scales, std::size_t part) {
-  if (part < 4) return scales[part] & 63U;
-  const unsigned upper = scales[part - 4];
-  return (scales[part + 4] & 15U) | upper >> 6U << 4U;
-}
-inline unsigned part_minimum(const std::uint8_t* scales, std::size_t part) {
-  if (part < 4) return scales[part + 4] & 63U;
-  const unsigned lower = scales[part + 4], upper = scales[part];
-  return lower >> 4U | upper >> 6U << 4U;
-}
+unsigned part_scale(const std::uint8_t* scales, std::size_t part);
+unsigned part_minimum(const std::uint8_t* scales, std::size_t part);
 
 template <int Bits>
 void widen_large_block(const std::uint8_t* block, float* weights) {
@@ -105,16 +84,7 @@ void widen_large_block(const std::uint8_t* block, float* weights) {
   }
 }
 
-inline void widen_q6_k(const std::uint8_t* block, float* weights) {
-  const float scale = half_at(block + 208);
-  for (std::size_t i = 0; i < 256; ++i) {
-    const std::size_t half = i / 128, quarter = i / 32 % 4, column = i % 32;
-    const unsigned four = block[half * 64 + quarter % 2 * 32 + column] >> (quarter / 2 * 4) & 15U;
-    const unsigned two  = block[128 + half * 32 + column] >> (quarter * 2) & 3U;
-    const float step    = scale * static_cast<float>(number_at<std::int8_t>(block + 192 + i / 16));
-    weights[i]          = step * static_cast<float>(static_cast<int>(four | two << 4U) - 32);
-  }
-}
+void widen_q6_k(const std::uint8_t* block, float* weights);
 
 template <std::size_t Weights, std::size_t Bytes, auto WidenOne>
 constexpr BlockType block_type(std::uint32_t id, std::string_view name) {
@@ -142,10 +112,10 @@ inline constexpr std::array block_types{
 }  // namespace detail
 
 /// The type of a number in a file, or null where weights of it are not read.
-[[nodiscard]] inline const BlockType* find_block_type(std::uint32_t id) {
-  const auto found = std::find_if(detail::block_types.begin(), detail::block_types.end(),
-                                  [&](const BlockType& type) { return type.id == id; });
-  return found == detail::block_types.end() ? nullptr : &*found;
-}
+[[nodiscard]] const BlockType* find_block_type(std::uint32_t id);
 
 }  // namespace tooldecode::model
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/model/block_type.ipp>
+#endif

@@ -30,34 +30,18 @@ class FeatureModel {
   using HeadView = LlamaModel::HeadView;
 
   /// \param layers  ascending
-  FeatureModel(const LlamaModel& model, std::vector<std::size_t> layers)
-      : model_(&model), layers_(std::move(layers)) {
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
-      if (layers_[i] < model.config().layers && (i == 0 || layers_[i - 1] < layers_[i])) continue;
-      throw Error(
-          Errc::invalid_option, "layers[" + std::to_string(i) + ']', layers_[i],
-          "must be above the one before and below " + std::to_string(model.config().layers));
-    }
-  }
+  FeatureModel(const LlamaModel& model, std::vector<std::size_t> layers);
   FeatureModel(const LlamaModel&&, std::vector<std::size_t>) = delete;
 
   /// The layers that EAGLE-3's published drafts read: the third, the middle one and the third from
   /// the end, of seven or more.
-  [[nodiscard]] static FeatureModel for_eagle3(const LlamaModel& model) {
-    const std::size_t layers = model.config().layers;
-    if (layers < 7) {
-      throw Error(Errc::invalid_option, "layers", layers, "must be 7 or more for EAGLE-3");
-    }
-    return {model, {2, layers / 2, layers - 3}};
-  }
+  [[nodiscard]] static FeatureModel for_eagle3(const LlamaModel& model);
   static FeatureModel for_eagle3(const LlamaModel&&) = delete;
 
   [[nodiscard]] const LlamaModel& model() const noexcept { return *model_; }
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return model_->vocabulary_size(); }
   /// Of a whole state.
-  [[nodiscard]] std::size_t hidden_size() const noexcept {
-    return (layers_.size() + 1) * model_->hidden_size();
-  }
+  [[nodiscard]] std::size_t hidden_size() const noexcept;
   [[nodiscard]] std::size_t context_length() const noexcept { return model_->context_length(); }
   [[nodiscard]] HeadView lm_head() const noexcept { return model_->lm_head(); }
 
@@ -65,47 +49,24 @@ class FeatureModel {
   [[nodiscard]] std::size_t length(const Cache& cache) const noexcept { return cache.length(); }
   [[nodiscard]] Cache fork(const Cache& cache) const { return model_->fork(cache); }
   void truncate(Cache& cache, std::size_t length) const { model_->truncate(cache, length); }
-  void commit(Cache& cache, std::span<const std::size_t> path) const {
-    model_->commit(cache, path);
-  }
+  void commit(Cache& cache, std::span<const std::size_t> path) const;
 
-  void forward(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits) const {
-    model_->forward(cache, tokens, logits);
-  }
-  void forward_hidden(Cache& cache, std::span<const TokenId> tokens,
-                      std::span<float> hidden) const {
-    model_->forward_hidden(cache, tokens, hidden, layers_);
-  }
+  void forward(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits) const;
+  void forward_hidden(Cache& cache, std::span<const TokenId> tokens, std::span<float> hidden) const;
   void forward_tree(Cache& cache, std::span<const TokenId> tokens,
-                    std::span<const std::uint64_t> ancestors, std::span<float> logits) const {
-    model_->forward_tree(cache, tokens, ancestors, logits);
-  }
+                    std::span<const std::uint64_t> ancestors, std::span<float> logits) const;
   void forward_tree_hidden(Cache& cache, std::span<const TokenId> tokens,
-                           std::span<const std::uint64_t> ancestors,
-                           std::span<float> hidden) const {
-    model_->forward_tree_hidden(cache, tokens, ancestors, hidden, layers_);
-  }
+                           std::span<const std::uint64_t> ancestors, std::span<float> hidden) const;
   void forward_batch(std::span<Cache* const> caches,
                      std::span<const std::span<const TokenId>> tokens,
-                     std::span<float> logits) const {
-    model_->forward_batch(caches, tokens, logits);
-  }
+                     std::span<float> logits) const;
   void forward_batch_hidden(std::span<Cache* const> caches,
                             std::span<const std::span<const TokenId>> tokens,
                             std::span<const std::span<const std::uint64_t>> ancestors,
-                            std::span<float> hidden) const {
-    model_->forward_batch_hidden(caches, tokens, ancestors, hidden, layers_);
-  }
+                            std::span<float> hidden) const;
 
   /// Multiplies the final part of n states by the head: logits [n, V].
-  void fill_logits(std::span<const float> hidden, std::span<float> logits) const {
-    std::vector<float> final_states;
-    for (std::size_t at = hidden_size(); at <= hidden.size(); at += hidden_size()) {
-      const auto state = hidden.first(at).last(model_->hidden_size());
-      final_states.insert(final_states.end(), state.begin(), state.end());
-    }
-    model_->fill_logits(final_states, logits);
-  }
+  void fill_logits(std::span<const float> hidden, std::span<float> logits) const;
 
  private:
   const LlamaModel* model_;
@@ -115,3 +76,7 @@ class FeatureModel {
 static_assert(BatchTreeModel<FeatureModel>);
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/model/feature_model.ipp>
+#endif

@@ -46,101 +46,39 @@ class KvCache {
 
   /// Keys of the slots first, ..., first + count - 1, which lie in one block.
   [[nodiscard]] RowsView<const float> keys(std::size_t layer, std::size_t first,
-                                           std::size_t count) const noexcept {
-    return {at(2 * layer, first), count, width_, width_};
-  }
+                                           std::size_t count) const noexcept;
   /// Values of such slots.
   [[nodiscard]] RowsView<const float> values(std::size_t layer, std::size_t first,
-                                             std::size_t count) const noexcept {
-    return {at(2 * layer + 1, first), count, width_, width_};
-  }
+                                             std::size_t count) const noexcept;
   /// The key of a slot that is open for writing.
-  [[nodiscard]] std::span<float> key(std::size_t layer, std::size_t slot) noexcept {
-    TOOLDECODE_ASSERT(slot >= length_);
-    return {at(2 * layer, slot), width_};
-  }
+  [[nodiscard]] std::span<float> key(std::size_t layer, std::size_t slot) noexcept;
   /// The value of a slot that is open for writing.
-  [[nodiscard]] std::span<float> value(std::size_t layer, std::size_t slot) noexcept {
-    TOOLDECODE_ASSERT(slot >= length_);
-    return {at(2 * layer + 1, slot), width_};
-  }
+  [[nodiscard]] std::span<float> value(std::size_t layer, std::size_t slot) noexcept;
 
   /// Makes room past the length for `count` slots and forgets draft nodes.
-  void open(std::size_t count) {
-    nodes_                   = 0;
-    const std::size_t blocks = (length_ + count + block_size - 1) / block_size;
-    while (blocks_.size() < blocks) blocks_.push_back(new_block());
-  }
+  void open(std::size_t count);
   /// Makes tokens of the first `count` open slots.
-  void close(std::size_t count) noexcept {
-    length_ += count;
-    nodes_ = 0;
-  }
+  void close(std::size_t count) noexcept;
   /// Makes draft nodes of the first `count` open slots.
   void close_nodes(std::size_t count) noexcept { nodes_ = count; }
   /// Makes room for `count` more draft nodes behind those that are there, and gives the first slot.
-  std::size_t open_nodes(std::size_t count) {
-    const std::size_t before = nodes_;
-    open(before + count);
-    nodes_ = before + count;
-    return length_ + before;
-  }
+  std::size_t open_nodes(std::size_t count);
 
   /// Makes tokens of the draft nodes of a path, which ascends, and forgets the others.
-  void commit(std::span<const std::size_t> path) noexcept {
-    for (std::size_t i = 0; i < path.size(); ++i) {
-      TOOLDECODE_ASSERT(path[i] < nodes_ && (i == 0 || path[i] > path[i - 1]));
-      // Targets never lie past their sources, so an ascending copy in place is exact.
-      if (path[i] == i) continue;
-      for (std::size_t plane = 0; plane < 2 * layers_; ++plane) {
-        std::copy_n(at(plane, length_ + path[i]), width_, at(plane, length_ + i));
-      }
-    }
-    close(path.size());
-  }
+  void commit(std::span<const std::size_t> path) noexcept;
 
   /// Forgets draft nodes and all tokens past a length.
-  void truncate(std::size_t length) {
-    TOOLDECODE_ASSERT(length <= length_);
-    const std::size_t full = length / block_size;
-    // A block that was full may be shared, so what is left of it moves to a block of its own.
-    if (length % block_size != 0 && full < length_ / block_size) {
-      blocks_[full] = copy_of(*this, full, length % block_size);
-    }
-    blocks_.resize((length + block_size - 1) / block_size);
-    length_ = length;
-    nodes_  = 0;
-  }
+  void truncate(std::size_t length);
 
   /// A cache with the same tokens and no draft nodes.
-  [[nodiscard]] KvCache fork() const {
-    KvCache other(layers_, width_);
-    const std::size_t full = length_ / block_size;
-    other.blocks_.assign(blocks_.begin(), blocks_.begin() + static_cast<std::ptrdiff_t>(full));
-    if (length_ % block_size != 0) {
-      other.blocks_.push_back(copy_of(*this, full, length_ % block_size));
-    }
-    other.length_ = length_;
-    return other;
-  }
+  [[nodiscard]] KvCache fork() const;
 
  private:
   using Block = std::shared_ptr<float[]>;  // [layers, 2, block_size, W]
 
-  [[nodiscard]] Block new_block() const {
-    return Block(new float[2 * layers_ * block_size * width_]);
-  }
-  [[nodiscard]] float* at(std::size_t plane, std::size_t slot) const noexcept {
-    return blocks_[slot / block_size].get() + (plane * block_size + slot % block_size) * width_;
-  }
-  static Block copy_of(const KvCache& cache, std::size_t block, std::size_t slots) {
-    Block copy = cache.new_block();
-    for (std::size_t plane = 0; plane < 2 * cache.layers_; ++plane) {
-      std::copy_n(cache.at(plane, block * block_size), slots * cache.width_,
-                  copy.get() + plane * block_size * cache.width_);
-    }
-    return copy;
-  }
+  [[nodiscard]] Block new_block() const;
+  [[nodiscard]] float* at(std::size_t plane, std::size_t slot) const noexcept;
+  static Block copy_of(const KvCache& cache, std::size_t block, std::size_t slots);
 
   std::size_t layers_;
   std::size_t width_;
@@ -150,3 +88,7 @@ class KvCache {
 };
 
 }  // namespace tooldecode::model
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/model/kv_cache.ipp>
+#endif

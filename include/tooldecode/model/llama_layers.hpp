@@ -29,15 +29,10 @@ struct LlamaRow {
   std::uint64_t nodes  = 0;
 
   /// One that is appended: it sees all before it.
-  [[nodiscard]] static LlamaRow appended(KvCache& cache, std::size_t slot) {
-    return {&cache, slot, slot, slot + 1, 0};
-  }
+  [[nodiscard]] static LlamaRow appended(KvCache& cache, std::size_t slot);
   /// A node of a draft tree behind the cache's tokens, which sees these and its ancestors, itself
   /// among them.
-  [[nodiscard]] static LlamaRow node(KvCache& cache, std::size_t slot, std::uint64_t ancestors) {
-    const auto level = static_cast<std::size_t>(std::popcount(ancestors));
-    return {&cache, cache.length() + level - 1, slot, cache.length(), ancestors};
-  }
+  [[nodiscard]] static LlamaRow node(KvCache& cache, std::size_t slot, std::uint64_t ancestors);
 };
 
 /// Runs tokens through decoder layers, each with the same bits whatever stands beside it.
@@ -50,33 +45,19 @@ struct LlamaRow {
 /// \par Threads     immutable; const members may run concurrently on different caches
 class LlamaLayers {
  public:
-  explicit LlamaLayers(const LlamaConfig& config) : config_(config) {
-    const std::size_t half = config_.head_size / 2;
-    for (std::size_t i = 0; i < half; ++i) {
-      const float factor = config_.rope_factors.empty() ? 1.0F : config_.rope_factors[i];
-      frequencies_.push_back(
-          std::pow(config_.rope_theta, -static_cast<float>(i) / static_cast<float>(half)) / factor);
-    }
-  }
+  explicit LlamaLayers(const LlamaConfig& config);
 
-  [[nodiscard]] std::size_t key_width() const noexcept {
-    return config_.key_value_heads * config_.head_size;
-  }
+  [[nodiscard]] std::size_t key_width() const noexcept;
 
   // The functions of one row are not inlined: one copy of their code, and so one choice of fused
   // multiply-adds, serves a row wherever it stands.
 
   /// y = x / rms(x) weight.
-  void normalise(std::span<const float> x, std::span<const float> weight,
-                 std::span<float> y) const {
-    fill_normed(x, weight, config_.norm_epsilon, y);
-  }
+  void normalise(std::span<const float> x, std::span<const float> weight, std::span<float> y) const;
 
   /// Runs rows through layers; their keys and values go to their slots.
   void run(std::span<const LlamaWeights::Layer> layers, std::span<const LlamaRow> rows,
-           std::span<float> states) const {
-    run(layers, rows, states, {}, [](std::size_t) {});
-  }
+           std::span<float> states) const;
   /// The same.
   ///
   /// \param wide    [n, I]: what the first layer's attention reads, whose matrices then have I
@@ -147,50 +128,21 @@ class LlamaLayers {
   }
 
  private:
-  static std::span<float> part(std::vector<float>& rows, std::size_t i, std::size_t width) {
-    return {rows.data() + i * width, width};
-  }
+  static std::span<float> part(std::vector<float>& rows, std::size_t i, std::size_t width);
 
   static void multiply(const std::vector<float>& x, const std::vector<float>& w, std::size_t n,
-                       std::vector<float>& y) {
-    const std::size_t columns = x.size() / n;
-    const std::size_t rows    = y.size() / n;
-    fill_packed_products(x, {w.data(), rows, columns, columns}, y);
-  }
+                       std::vector<float>& y);
 
-  static void add(const std::vector<float>& x, std::span<float> y) {
-    for (std::size_t i = 0; i < y.size(); ++i) y[i] += x[i];
-  }
+  static void add(const std::vector<float>& x, std::span<float> y);
 
   /// Adds a bias to every row, where there is one.
-  static void add_to_rows(const std::vector<float>& bias, std::vector<float>& rows) {
-    for (std::size_t i = 0; !bias.empty() && i < rows.size(); i += bias.size()) {
-      add(bias, part(rows, i / bias.size(), bias.size()));
-    }
-  }
+  static void add_to_rows(const std::vector<float>& bias, std::vector<float>& rows);
 
   /// Cosines, then sines, of a position's angles; the angle is rounded as the models are trained.
-  [[gnu::noinline]] void fill_turns(std::size_t position, std::span<float> turns) const {
-    const std::size_t half = frequencies_.size();
-    for (std::size_t i = 0; i < half; ++i) {
-      const float angle = static_cast<float>(position) * frequencies_[i];
-      turns[i]          = std::cos(angle);
-      turns[half + i]   = std::sin(angle);
-    }
-  }
+  [[gnu::noinline]] void fill_turns(std::size_t position, std::span<float> turns) const;
 
   /// Turns each head's pairs (i, i + half) by their angles.
-  [[gnu::noinline]] void rotate(std::span<float> heads, std::span<const float> turns) const {
-    const std::size_t half = turns.size() / 2;
-    for (std::size_t h = 0; h < heads.size(); h += 2 * half) {
-      for (std::size_t i = 0; i < half; ++i) {
-        const float a       = heads[h + i];
-        const float b       = heads[h + half + i];
-        heads[h + i]        = a * turns[i] - b * turns[half + i];
-        heads[h + half + i] = b * turns[i] + a * turns[half + i];
-      }
-    }
-  }
+  [[gnu::noinline]] void rotate(std::span<float> heads, std::span<const float> turns) const;
 
   /// Calls `visit(first slot, count)` for the runs of slots that a row sees, ascending, each within
   /// one block.
@@ -207,39 +159,14 @@ class LlamaLayers {
   /// Attention of one token: the heads of a group share a key head and are scored together.
   [[gnu::noinline]] void attend(const LlamaRow& row, std::size_t layer,
                                 std::span<const float> query, std::span<float> out,
-                                std::vector<float>& scores) const {
-    const std::size_t size  = config_.head_size;
-    const std::size_t group = config_.heads / config_.key_value_heads;
-    const std::size_t seen  = row.prefix + static_cast<std::size_t>(std::popcount(row.nodes));
-    const float scale       = 1.0F / std::sqrt(static_cast<float>(size));
-    scores.resize(std::max(scores.size(), group * seen));  // [group, seen]
-    std::ranges::fill(out, 0.0F);
-    for (std::size_t k = 0; k < config_.key_value_heads; ++k) {
-      const float* heads = query.data() + k * group * size;
-      std::size_t column = 0;
-      for_each_run(row, [&](std::size_t first, std::size_t count) {
-        const auto keys = row.cache->keys(layer, first, count);
-        fill_products({heads, group, size, size}, {keys.data + k * size, count, size, keys.stride},
-                      {scores.data() + column, group, count, seen});
-        column += count;
-      });
-      for (std::size_t g = 0; g < group; ++g) {
-        const std::span<float> weights(scores.data() + g * seen, seen);
-        soften(weights, scale);
-        column = 0;
-        for_each_run(row, [&](std::size_t first, std::size_t count) {
-          const auto values = row.cache->values(layer, first, count);
-          add_weighted_rows(weights.subspan(column, count),
-                            {values.data + k * size, count, size, values.stride},
-                            out.subspan((k * group + g) * size, size));
-          column += count;
-        });
-      }
-    }
-  }
+                                std::vector<float>& scores) const;
 
   LlamaConfig config_;
   std::vector<float> frequencies_;  // [head_size / 2]
 };
 
 }  // namespace tooldecode::model
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/model/llama_layers.ipp>
+#endif

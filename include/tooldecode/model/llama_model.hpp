@@ -55,44 +55,21 @@ class LlamaModel {
   using HeadView = Eigen::Map<
       const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;  // [V, H]
 
-  LlamaModel(const LlamaConfig& config, model::LlamaWeights weights)
-      : config_(config), weights_(std::move(weights)), layers_(config) {
-    weights_.check(config_);
-  }
+  LlamaModel(const LlamaConfig& config, model::LlamaWeights weights);
 
   /// Reads a GGUF file, or config.json and model.safetensors of a directory.
-  [[nodiscard]] static LlamaModel load(const std::filesystem::path& path) {
-    if (std::error_code failure; std::filesystem::is_regular_file(path, failure)) {
-      const std::string bytes = core::read_file(path);
-      try {
-        return parse_gguf(bytes);
-      } catch (const Error& error) {
-        throw error.within(path.string());
-      }
-    }
-    return load_directory(path);
-  }
+  [[nodiscard]] static LlamaModel load(const std::filesystem::path& path);
 
   /// Reads the bytes of a GGUF file of the architecture "llama" or "qwen2".
-  [[nodiscard]] static LlamaModel parse_gguf(std::string_view bytes) {
-    const model::GgufTensors file(bytes);
-    const LlamaConfig config = model::read_llama_config(file);
-    return {config, model::read_llama_weights(file, config)};
-  }
+  [[nodiscard]] static LlamaModel parse_gguf(std::string_view bytes);
 
   [[nodiscard]] const LlamaConfig& config() const noexcept { return config_; }
   [[nodiscard]] std::size_t vocabulary_size() const noexcept { return config_.vocabulary_size; }
   [[nodiscard]] std::size_t hidden_size() const noexcept { return config_.hidden_size; }
   [[nodiscard]] std::size_t context_length() const noexcept { return config_.context_length; }
   /// The embedding of a token, [H], which draft models read too.
-  [[nodiscard]] std::span<const float> embedding(TokenId token) const noexcept {
-    return std::span(weights_.embedding)
-        .subspan(static_cast<std::size_t>(token) * hidden_size(), hidden_size());
-  }
-  [[nodiscard]] HeadView lm_head() const noexcept {
-    return {head().data, static_cast<Eigen::Index>(head().rows),
-            static_cast<Eigen::Index>(head().cols)};
-  }
+  [[nodiscard]] std::span<const float> embedding(TokenId token) const noexcept;
+  [[nodiscard]] HeadView lm_head() const noexcept;
 
   [[nodiscard]] Cache make_cache() const { return {config_.layers, layers_.key_width()}; }
   [[nodiscard]] std::size_t length(const Cache& cache) const noexcept { return cache.length(); }
@@ -101,69 +78,30 @@ class LlamaModel {
   void commit(Cache& cache, std::span<const std::size_t> path) const { cache.commit(path); }
 
   /// Appends L >= 1 tokens and writes the logits after the last one.
-  void forward(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits) const {
-    TOOLDECODE_ASSERT(!tokens.empty() && logits.size() == vocabulary_size());
-    append(cache, tokens, [&](std::size_t first, std::span<const float> hidden) {
-      if (const std::size_t count = hidden.size() / hidden_size(); first + count == tokens.size()) {
-        fill_logits(hidden.last(hidden_size()), logits);
-      }
-    });
-  }
+  void forward(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits) const;
 
   /// Appends L tokens and writes their final hidden states, which the head turns into logits.
   ///
   /// \param features  f layers, ascending; before each final state stands what they read
   /// \param hidden    [L, (f + 1) H]
   void forward_hidden(Cache& cache, std::span<const TokenId> tokens, std::span<float> hidden,
-                      std::span<const std::size_t> features = {}) const {
-    const std::size_t width = state_size(features);
-    TOOLDECODE_ASSERT(hidden.size() == tokens.size() * width);
-    append(
-        cache, tokens,
-        [&](std::size_t first, std::span<const float> states) {
-          std::ranges::copy(states, hidden.subspan(first * width, states.size()).begin());
-        },
-        features);
-  }
+                      std::span<const std::size_t> features = {}) const;
 
   /// Runs N <= 64 nodes of a draft tree, which stay in the cache until `commit` or any other call;
   /// writes the logits after each.
   void forward_tree(Cache& cache, std::span<const TokenId> tokens,
-                    std::span<const std::uint64_t> ancestors, std::span<float> logits) const {
-    TOOLDECODE_ASSERT(logits.size() == tokens.size() * vocabulary_size());
-    std::vector<float> hidden(tokens.size() * hidden_size());  // [N, H]
-    forward_tree_hidden(cache, tokens, ancestors, hidden);
-    fill_logits(hidden, logits);
-  }
+                    std::span<const std::uint64_t> ancestors, std::span<float> logits) const;
 
   /// The same, but writes states as `forward_hidden` does, [N, (f + 1) H].
   void forward_tree_hidden(Cache& cache, std::span<const TokenId> tokens,
                            std::span<const std::uint64_t> ancestors, std::span<float> hidden,
-                           std::span<const std::size_t> features = {}) const {
-    TOOLDECODE_ASSERT(tokens.size() <= chunk && ancestors.size() == tokens.size());
-    TOOLDECODE_ASSERT(hidden.size() == tokens.size() * state_size(features));
-    check(tokens, cache.length() + depth_of(ancestors));
-    std::vector<Row> rows;
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      rows.push_back(node_row(cache, tokens[i], i, ancestors[i]));
-    }
-    cache.open(tokens.size());
-    run(rows, hidden, features);
-    cache.close_nodes(tokens.size());
-  }
+                           std::span<const std::size_t> features = {}) const;
 
   /// Appends L_i >= 1 tokens to each of B different sequences and writes the logits after the last
   /// token of each.
   void forward_batch(std::span<Cache* const> caches,
                      std::span<const std::span<const TokenId>> tokens,
-                     std::span<float> logits) const {
-    TOOLDECODE_ASSERT(logits.size() == tokens.size() * vocabulary_size());
-    std::vector<float> last(tokens.size() * hidden_size());  // [B, H]
-    run_batch(caches, tokens, {}, [&](const Part& of, std::span<const float> states) {
-      std::ranges::copy(states.last(hidden_size()), part(last, of.sequence, hidden_size()).begin());
-    });
-    fill_logits(last, logits);
-  }
+                     std::span<float> logits) const;
 
   /// Appends tokens to each of B different sequences, or runs a draft tree on top of it where it has
   /// ancestors, and writes all tokens' states as `forward_hidden` does.
@@ -171,26 +109,10 @@ class LlamaModel {
                             std::span<const std::span<const TokenId>> tokens,
                             std::span<const std::span<const std::uint64_t>> ancestors,
                             std::span<float> hidden,
-                            std::span<const std::size_t> features = {}) const {
-    const std::size_t width = state_size(features);
-    TOOLDECODE_ASSERT(ancestors.size() == tokens.size());
-    std::vector<std::size_t> begins;  // of a sequence's states
-    std::size_t total = 0;
-    for (const auto& of : tokens) begins.push_back(std::exchange(total, total + of.size()));
-    TOOLDECODE_ASSERT(hidden.size() == total * width);
-    run_batch(
-        caches, tokens, ancestors,
-        [&](const Part& of, std::span<const float> states) {
-          const std::size_t at = (begins[of.sequence] + of.first) * width;
-          std::ranges::copy(states, hidden.subspan(at, states.size()).begin());
-        },
-        features);
-  }
+                            std::span<const std::size_t> features = {}) const;
 
   /// Multiplies final hidden states [n, H] by the head: logits [n, V].
-  void fill_logits(std::span<const float> hidden, std::span<float> logits) const {
-    model::fill_packed_products(hidden, head(), logits);
-  }
+  void fill_logits(std::span<const float> hidden, std::span<float> logits) const;
 
  private:
   // Tokens that pass a layer together: enough to use what is read of it, few enough to stay in
@@ -206,42 +128,14 @@ class LlamaModel {
     std::size_t sequence, first, count;
   };
 
-  static LlamaModel load_directory(const std::filesystem::path& directory) {
-    const LlamaConfig config = LlamaConfig::load(directory / "config.json");
-    const auto weights       = directory / "model.safetensors";
-    const auto index         = directory / "model.safetensors.index.json";
-    std::error_code failure;
-    if (!std::filesystem::exists(weights, failure) && std::filesystem::exists(index, failure)) {
-      throw Error(Errc::unknown_format, index.string(),
-                  "a model in several files is not supported, merge it into model.safetensors");
-    }
-    return {config, model::LlamaWeights::read(SafeTensors::load(weights), config)};
-  }
+  static LlamaModel load_directory(const std::filesystem::path& directory);
 
-  [[nodiscard]] model::RowsView<const float> head() const noexcept {
-    const std::vector<float>& weights = config_.tied_head ? weights_.embedding : weights_.head;
-    return {weights.data(), vocabulary_size(), hidden_size(), hidden_size()};
-  }
+  [[nodiscard]] model::RowsView<const float> head() const noexcept;
 
-  void check(std::span<const TokenId> tokens, std::size_t length) const {
-    if (length > context_length()) {
-      throw Error(
-          Errc::limit_exceeded, "context",
-          std::to_string(length) + " tokens: must be at most " + std::to_string(context_length()));
-    }
-    for (const TokenId token : tokens) {
-      if (token < 0 || static_cast<std::size_t>(token) >= vocabulary_size()) {
-        throw Error(
-            Errc::unknown_token, "token " + std::to_string(token),
-            "must be one of the model's vocabulary, below " + std::to_string(vocabulary_size()));
-      }
-    }
-  }
+  void check(std::span<const TokenId> tokens, std::size_t length) const;
 
   /// The width of a state with features.
-  [[nodiscard]] std::size_t state_size(std::span<const std::size_t> features) const noexcept {
-    return (features.size() + 1) * hidden_size();
-  }
+  [[nodiscard]] std::size_t state_size(std::span<const std::size_t> features) const noexcept;
 
   /// Appends tokens and calls `visit(index of the first, states)` for each chunk.
   template <class Visit>
@@ -263,19 +157,9 @@ class LlamaModel {
     }
   }
 
-  static Row appended_row(Cache& cache, TokenId token, std::size_t slot) {
-    return {token, model::LlamaRow::appended(cache, slot)};
-  }
-  static Row node_row(Cache& cache, TokenId token, std::size_t i, std::uint64_t ancestors) {
-    // It sees itself and, of the other nodes, only earlier ones.
-    TOOLDECODE_ASSERT(ancestors >> i == 1);
-    return {token, model::LlamaRow::node(cache, cache.length() + i, ancestors)};
-  }
-  static std::size_t depth_of(std::span<const std::uint64_t> ancestors) {
-    int depth = 0;
-    for (const std::uint64_t of_node : ancestors) depth = std::max(depth, std::popcount(of_node));
-    return static_cast<std::size_t>(depth);
-  }
+  static Row appended_row(Cache& cache, TokenId token, std::size_t slot);
+  static Row node_row(Cache& cache, TokenId token, std::size_t i, std::uint64_t ancestors);
+  static std::size_t depth_of(std::span<const std::uint64_t> ancestors);
 
   /// Runs tokens of several sequences, those with ancestors as a tree, and calls `visit(part,
   /// states)` for each part, a tree being one.
@@ -332,36 +216,9 @@ class LlamaModel {
   /// Embeds tokens, runs them through all layers and normalises: final hidden states, what the
   /// layers of `features` read before each, [n, (f + 1) H].
   void run(std::span<const Row> rows, std::span<float> hidden,
-           std::span<const std::size_t> features) const {
-    const std::size_t width  = hidden_size();
-    const std::size_t stride = state_size(features);
-    std::vector<float> states(rows.size() * width);  // [n, H]
-    std::vector<model::LlamaRow> places;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::ranges::copy(embedding(rows[i].token), part(states, i, width).begin());
-      places.push_back(rows[i].place);
-    }
-    std::size_t column   = 0;
-    const auto next_part = [&](std::size_t i) {
-      return hidden.subspan(i * stride + column, width);
-    };
-    const auto before = [&](std::size_t layer) {
-      if (column == features.size() * width || layer != features[column / width]) return;
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        std::ranges::copy(part(states, i, width), next_part(i).begin());
-      }
-      column += width;
-    };
-    layers_.run(weights_.layers, places, states, {}, before);
-    TOOLDECODE_ASSERT(column == features.size() * width);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      layers_.normalise(part(states, i, width), weights_.final_norm, next_part(i));
-    }
-  }
+           std::span<const std::size_t> features) const;
 
-  static std::span<float> part(std::vector<float>& rows, std::size_t i, std::size_t width) {
-    return {rows.data() + i * width, width};
-  }
+  static std::span<float> part(std::vector<float>& rows, std::size_t i, std::size_t width);
 
   LlamaConfig config_;
   model::LlamaWeights weights_;
@@ -371,3 +228,7 @@ class LlamaModel {
 static_assert(BatchTreeModel<LlamaModel>);
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/model/llama_model.ipp>
+#endif

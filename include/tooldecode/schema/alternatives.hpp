@@ -20,239 +20,43 @@
 namespace tooldecode::schema {
 
 /// An automaton of a list of texts.
-[[nodiscard]] inline text::TextDfa texts_of(const std::vector<std::string>& list) {
-  std::vector<text::CodePointSet> classes;
-  std::map<char32_t, std::size_t> class_of;
-  std::vector<std::u32string> texts;
-  for (const std::string& text : list) {
-    for (const char32_t c : texts.emplace_back(text::decode_utf8(text))) {
-      if (class_of.emplace(c, classes.size()).second) classes.push_back({{c, c}});
-    }
-  }
-  std::vector<text::TextDfa::Row> rows;
-  const auto add = [&] {
-    rows.push_back({std::vector<text::TextDfa::State>(classes.size(), text::TextDfa::dead), false});
-    return static_cast<text::TextDfa::State>(rows.size() - 1);
-  };
-  add();
-  for (const std::u32string& text : texts) {
-    text::TextDfa::State at = 0;
-    for (const char32_t c : text) {
-      if (rows[at].next[class_of[c]] == text::TextDfa::dead) {
-        const text::TextDfa::State fresh = add();
-        rows[at].next[class_of[c]]       = fresh;
-      }
-      at = rows[at].next[class_of[c]];
-    }
-    rows[at].accepting = true;
-  }
-  return text::TextDfa(std::move(classes), std::move(rows));
-}
+[[nodiscard]] text::TextDfa texts_of(const std::vector<std::string>& list);
 
 /// Says that a combination of keywords has no grammar; whoever knows the place adds it.
 ///
 /// \param keyword  with a slash before it; empty where the place names it
-[[noreturn]] inline void irreducible(const std::string& what, const std::string& keyword = "") {
-  throw Error(Errc::unsupported_keyword, keyword, what);
-}
+[[noreturn]] void irreducible(const std::string& what, const std::string& keyword = "");
 
 /// What both bounds allow.
-[[nodiscard]] inline text::Occurrences intersection(const text::Occurrences& a,
-                                                    const text::Occurrences& b) noexcept {
-  return {std::max(a.min, b.min), std::min(a.max, b.max)};
-}
+[[nodiscard]] text::Occurrences intersection(const text::Occurrences& a,
+                                             const text::Occurrences& b) noexcept;
 /// What bounds do not allow: too few, and too many.
-[[nodiscard]] inline std::vector<text::Occurrences> complement(const text::Occurrences& bounds) {
-  std::vector<text::Occurrences> result;
-  if (bounds.min > 0) result.push_back({0, bounds.min - 1});
-  if (bounds.max != text::Occurrences::unbounded) {
-    result.push_back({bounds.max + 1, text::Occurrences::unbounded});
-  }
-  return result;
-}
+[[nodiscard]] std::vector<text::Occurrences> complement(const text::Occurrences& bounds);
 
 /// The numbers of both forms; nothing where bounds or kinds exclude each other.
-[[nodiscard]] inline std::optional<NumberForm> intersection(const NumberForm& a,
-                                                            const NumberForm& b) {
-  using Bound    = std::optional<text::NumberBounds::Bound>;
-  NumberForm all = a;
-  all.kinds      = a.kinds & b.kinds;
-  if (all.kinds == text::NumberKinds::none) return std::nullopt;
-  const auto tighten = [](Bound& bound, const Bound& other, int sign) {
-    if (!other) return;
-    const int order = bound ? sign * text::compare(other->value, bound->value) : 1;
-    if (order > 0 || (order == 0 && other->exclusive)) bound = other;
-  };
-  tighten(all.bounds.minimum, b.bounds.minimum, 1);
-  tighten(all.bounds.maximum, b.bounds.maximum, -1);
-  std::vector<text::Decimal>& multiples = all.bounds.multiples;
-  for (const text::Decimal& multiple : b.bounds.multiples) {
-    if (std::find(multiples.begin(), multiples.end(), multiple) == multiples.end()) {
-      multiples.push_back(multiple);
-    }
-  }
-  const Bound &min = all.bounds.minimum, &max = all.bounds.maximum;
-  if (min && max) {
-    const int order = text::compare(min->value, max->value);
-    if (order > 0 || (order == 0 && (min->exclusive || max->exclusive))) return std::nullopt;
-  }
-  if (const text::Decimal* point = find_point(all)) {
-    const text::NumberKinds possible =
-        point->is_integral() ? text::NumberKinds::integers : text::NumberKinds::fractions;
-    all.kinds = all.kinds & possible;
-    if (all.kinds == text::NumberKinds::none) return std::nullopt;
-    for (const text::Decimal& multiple : multiples) {
-      const auto fits = text::is_multiple(*point, multiple);
-      if (!fits) irreducible("the numbers are too long to be compared");
-      if (!*fits) return std::nullopt;
-    }
-    if (all.kinds == possible) all.kinds = text::NumberKinds::any;
-    multiples.clear();
-  }
-  return all;
-}
+[[nodiscard]] std::optional<NumberForm> intersection(const NumberForm& a, const NumberForm& b);
 
 /// The numbers of one form that are not in another.
-[[nodiscard]] inline std::vector<NumberForm> difference(const NumberForm& from,
-                                                        const NumberForm& what) {
-  std::vector<NumberForm> result;
-  const auto add = [&](const NumberForm& other) {
-    if (auto some = intersection(from, other)) result.push_back(std::move(*some));
-  };
-  using Bound     = text::NumberBounds::Bound;
-  const auto& min = what.bounds.minimum;
-  const auto& max = what.bounds.maximum;
-  if (min) add({.bounds = {.maximum = Bound{min->value, !min->exclusive}}});
-  if (max) add({.bounds = {.minimum = Bound{max->value, !max->exclusive}}});
-  add({.kinds = ~what.kinds});
-  for (const text::Decimal& multiple : what.bounds.multiples) {
-    const auto& known = from.bounds.multiples;
-    const bool shared = std::find(known.begin(), known.end(), multiple) != known.end();
-    if (!shared) irreducible("what is no multiple of a number has no grammar");
-  }
-  return result;
-}
+[[nodiscard]] std::vector<NumberForm> difference(const NumberForm& from, const NumberForm& what);
 
 /// The strings of both forms; nothing where they are known to exclude each other.
-[[nodiscard]] inline std::optional<StringForm> intersection(const StringForm& a,
-                                                            const StringForm& b, StringSets& sets) {
-  StringForm all{intersection(a.length, b.length), united(a.tests, b.tests), a.values, {}};
-  if (all.length.min > all.length.max) return std::nullopt;
-  std::set_union(a.excluded.begin(), a.excluded.end(), b.excluded.begin(), b.excluded.end(),
-                 std::back_inserter(all.excluded));
-  if (a.values && b.values) {
-    all.values.emplace();
-    std::set_intersection(a.values->begin(), a.values->end(), b.values->begin(), b.values->end(),
-                          std::back_inserter(*all.values));
-  } else if (b.values) {
-    all.values = b.values;
-  }
-  for (std::size_t i = 0; i + 1 < all.tests.size(); ++i) {
-    if (all.tests[i].set == all.tests[i + 1].set) return std::nullopt;
-  }
-  if (!all.values) return all;
-  if (all.length != text::Occurrences{} || !all.tests.empty() || !all.excluded.empty()) {
-    std::erase_if(*all.values, [&](const std::string& text) {
-      const std::size_t length = text::decode_utf8(text).size();
-      return length < all.length.min || length > all.length.max || !sets.holds(all.tests, text) ||
-             std::binary_search(all.excluded.begin(), all.excluded.end(), text);
-    });
-  }
-  if (all.values->empty()) return std::nullopt;
-  return StringForm{.values = std::move(all.values)};
-}
+[[nodiscard]] std::optional<StringForm> intersection(const StringForm& a, const StringForm& b,
+                                                     StringSets& sets);
 
 /// The strings of one form that are not in another.
-[[nodiscard]] inline std::vector<StringForm> difference(const StringForm& from,
-                                                        const StringForm& what, StringSets& sets) {
-  std::vector<StringForm> result;
-  const auto add = [&](const StringForm& other) {
-    if (auto some = intersection(from, other, sets)) result.push_back(std::move(*some));
-  };
-  for (const text::Occurrences& length : complement(what.length)) add({.length = length});
-  for (const StringTest& test : what.tests) add({.tests = {{test.set, !test.negated}}});
-  if (what.values) add({.excluded = *what.values});
-  if (!what.excluded.empty()) add({.values = what.excluded});
-  return result;
-}
+[[nodiscard]] std::vector<StringForm> difference(const StringForm& from, const StringForm& what,
+                                                 StringSets& sets);
 
 /// Tests that hold for the texts of the forms, and for no others.
-[[nodiscard]] inline StringTests tests_of(const std::vector<StringForm>& forms, StringSets& sets) {
-  std::vector<StringTests> all;
-  for (const StringForm& form : forms) {
-    StringTests tests = form.tests;
-    const auto limit  = [&](text::TextDfa texts, bool negated) {
-      const auto set = sets.add(std::make_shared<const text::TextDfa>(std::move(texts)));
-      tests          = united(tests, {{set, negated}});
-    };
-    if (form.length != text::Occurrences{}) {
-      limit(text::TextDfa::repeated(text::CodePointSet::all()).bounded(form.length), false);
-    }
-    if (form.values) limit(texts_of(*form.values), false);
-    if (!form.excluded.empty()) limit(texts_of(form.excluded), true);
-    all.push_back(std::move(tests));
-  }
-  if (all.size() == 1) return all[0];
-  text::TextDfa any({}, {});
-  for (const StringTests& tests : all) {
-    any = united(any, sets.texts(tests));
-  }
-  return {{sets.add(std::make_shared<const text::TextDfa>(std::move(any)))}};
-}
+[[nodiscard]] StringTests tests_of(const std::vector<StringForm>& forms, StringSets& sets);
 
 /// Takes what an array's bounds and impossible items say of each other into account; gives false
 /// where no array is left.
-[[nodiscard]] inline bool settle(ArrayForm& form) {
-  for (std::size_t i = 0; i < form.prefix.size(); ++i) {
-    if (form.prefix[i] != nothing_form) continue;
-    form.length.max = std::min(form.length.max, static_cast<std::uint32_t>(i));
-  }
-  if (form.rest == nothing_form) {
-    form.length.max = std::min(form.length.max, static_cast<std::uint32_t>(form.prefix.size()));
-  }
-  if (form.prefix.size() >= form.length.max) {
-    form.prefix.resize(form.length.max, any_form);
-    form.rest = nothing_form;
-  }
-  while (!form.prefix.empty() && form.prefix.back() == form.rest) form.prefix.pop_back();
-  if (form.unique && form.length.max <= 1) form.unique = false;
-  for (const ArrayForm::Contains& contains : form.contains) {
-    if (contains.count.min > contains.count.max) return false;
-    form.length.min = std::max(form.length.min, contains.count.min);
-  }
-  return form.length.min <= form.length.max;
-}
+[[nodiscard]] bool settle(ArrayForm& form);
 
 /// Takes what an object's bounds and impossible members say of each other into account; gives
 /// false where no object is left.
-[[nodiscard]] inline bool settle(ObjectForm& form) {
-  std::erase_if(form.others,
-                [](const ObjectForm::Others& other) { return other.value == nothing_form; });
-  std::uint32_t required = 0;
-  for (const ObjectForm::Member& member : form.members) {
-    if (!member.required) continue;
-    if (member.value == nothing_form) return false;
-    ++required;
-  }
-  if (form.others.empty()) {
-    // Every other key is impossible anyhow.
-    std::erase_if(form.members, [](const auto& one) { return one.value == nothing_form; });
-    if (form.count.min > form.members.size()) return false;
-  }
-  for (ObjectForm::Together& together : form.together) {
-    for (std::size_t i = 0; i < together.keys.size(); ++i) {
-      const ObjectForm::Member* member = form.find(together.keys[i]);
-      if (member != nullptr ? member->value == nothing_form : form.others.empty()) {
-        together.forbid(i);
-      } else if (member != nullptr && member->required) {
-        together.require(i);
-      }
-    }
-    if (together.allowed == 0) return false;
-  }
-  std::erase_if(form.together, [](const auto& one) { return one.allowed == one.sets(); });
-  return form.count.min <= form.count.max && required <= form.count.max;
-}
+[[nodiscard]] bool settle(ObjectForm& form);
 
 /// Appends what is not there yet, as far as that is easily told.
 template <class Form>
@@ -264,25 +68,10 @@ void append(std::vector<Form>& into, const std::vector<Form>& more) {
 }
 
 /// Adds the alternatives of another form; lists of texts become one list.
-inline void add_alternatives(Form& into, const Form& other) {
-  into.null |= other.null;
-  into.truth |= other.truth;
-  into.falsehood |= other.falsehood;
-  append(into.numbers, other.numbers);
-  for (const StringForm& form : other.texts) {
-    const auto list = std::find_if(into.texts.begin(), into.texts.end(),
-                                   [](const StringForm& one) { return one.values.has_value(); });
-    if (!form.values || list == into.texts.end()) {
-      append(into.texts, {form});
-      continue;
-    }
-    std::vector<std::string> all;
-    std::set_union(list->values->begin(), list->values->end(), form.values->begin(),
-                   form.values->end(), std::back_inserter(all));
-    list->values = std::move(all);
-  }
-  append(into.arrays, other.arrays);
-  append(into.objects, other.objects);
-}
+void add_alternatives(Form& into, const Form& other);
 
 }  // namespace tooldecode::schema
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/schema/alternatives.ipp>
+#endif

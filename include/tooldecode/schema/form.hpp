@@ -89,11 +89,7 @@ struct ObjectForm {
   std::vector<Together> together{};
   friend bool operator==(const ObjectForm&, const ObjectForm&) = default;
 
-  [[nodiscard]] const Member* find(const std::string& name) const {
-    const auto at = std::find_if(members.begin(), members.end(),
-                                 [&](const Member& member) { return member.name == name; });
-    return at == members.end() ? nullptr : &*at;
-  }
+  [[nodiscard]] const Member* find(const std::string& name) const;
 };
 
 /// The values of a schema: those that meet one of the alternatives of their type.
@@ -105,37 +101,18 @@ struct Form {
   std::vector<ObjectForm> objects{};
 
   [[nodiscard]] static Form anything() { return {true, true, true, {{}}, {{}}, {{}}, {{}}}; }
-  [[nodiscard]] bool empty() const noexcept {
-    return !null && !truth && !falsehood && numbers.empty() && texts.empty() && arrays.empty() &&
-           objects.empty();
-  }
-  [[nodiscard]] std::size_t alternatives() const noexcept {
-    return numbers.size() + texts.size() + arrays.size() + objects.size();
-  }
+  [[nodiscard]] bool empty() const noexcept;
+  [[nodiscard]] std::size_t alternatives() const noexcept;
 };
 
 /// About how much memory an alternative, or a form, takes.
-[[nodiscard]] inline std::size_t bytes_of(const NumberForm& form) {
-  return sizeof(form) + sizeof(text::Decimal) * form.bounds.multiples.size();
-}
+[[nodiscard]] std::size_t bytes_of(const NumberForm& form);
 /// The same of strings.
-[[nodiscard]] inline std::size_t bytes_of(const StringForm& form) {
-  const std::size_t texts = form.excluded.size() + (form.values ? form.values->size() : 0);
-  return sizeof(form) + sizeof(std::string) * texts;
-}
+[[nodiscard]] std::size_t bytes_of(const StringForm& form);
 /// The same of arrays.
-[[nodiscard]] inline std::size_t bytes_of(const ArrayForm& form) {
-  return sizeof(form) + sizeof(FormId) * form.prefix.size() +
-         sizeof(ArrayForm::Contains) * form.contains.size();
-}
+[[nodiscard]] std::size_t bytes_of(const ArrayForm& form);
 /// The same of objects.
-[[nodiscard]] inline std::size_t bytes_of(const ObjectForm& form) {
-  return sizeof(form) + sizeof(ObjectForm::Member) * form.members.size() +
-         sizeof(ObjectForm::Others) * form.others.size() +
-         2 * sizeof(std::string) * form.dependent.size() +
-         6 * sizeof(std::string) * form.together.size() +
-         sizeof(std::string) * form.evaluated.names.size();
-}
+[[nodiscard]] std::size_t bytes_of(const ObjectForm& form);
 /// The same of some alternatives.
 template <class Form>
 [[nodiscard]] std::size_t bytes_of(const std::vector<Form>& forms) {
@@ -144,35 +121,22 @@ template <class Form>
   return all;
 }
 /// The same of all alternatives of a form.
-[[nodiscard]] inline std::size_t bytes_of(const Form& form) {
-  return bytes_of(form.numbers) + bytes_of(form.texts) + bytes_of(form.arrays) +
-         bytes_of(form.objects);
-}
+[[nodiscard]] std::size_t bytes_of(const Form& form);
 
 /// Steps that looking at an alternative takes, see BuildBudget.
-[[nodiscard]] inline std::uint64_t steps_of(const NumberForm& /*form*/) noexcept {
-  return 30;
-}
+[[nodiscard]] std::uint64_t steps_of(const NumberForm& /*form*/) noexcept;
 /// The same of strings.
-[[nodiscard]] inline std::uint64_t steps_of(const StringForm& form) noexcept {
-  return 10 + 2 * (form.excluded.size() + (form.values ? form.values->size() : 0));
-}
+[[nodiscard]] std::uint64_t steps_of(const StringForm& form) noexcept;
 /// The same of arrays.
-[[nodiscard]] inline std::uint64_t steps_of(const ArrayForm& form) noexcept {
-  return 10 + form.prefix.size() + form.contains.size();
-}
+[[nodiscard]] std::uint64_t steps_of(const ArrayForm& form) noexcept;
 /// The same of objects.
-[[nodiscard]] inline std::uint64_t steps_of(const ObjectForm& form) noexcept {
-  return 20 + 3 * form.members.size() + 4 * form.others.size() + 4 * form.dependent.size() +
-         2 * form.evaluated.names.size() + 40 * form.together.size();
-}
+[[nodiscard]] std::uint64_t steps_of(const ObjectForm& form) noexcept;
 
 /// The only number of a form, where its bounds leave one.
-[[nodiscard]] inline const text::Decimal* find_point(const NumberForm& form) {
-  const auto& min = form.bounds.minimum;
-  const auto& max = form.bounds.maximum;
-  if (!min || !max || min->exclusive || max->exclusive) return nullptr;
-  return min->value == max->value ? &min->value : nullptr;
-}
+[[nodiscard]] const text::Decimal* find_point(const NumberForm& form);
 
 }  // namespace tooldecode::schema
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/schema/form.ipp>
+#endif

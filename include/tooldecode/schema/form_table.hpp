@@ -44,10 +44,7 @@ class FormTable {
   static constexpr std::uint32_t max_nested = 250;
 
   /// \param source  of forms that are read; none where all are added as they are known
-  explicit FormTable(FormSource* source = nullptr) : source_(source) {
-    nodes_.push_back({.form = Form::anything()});
-    nodes_.push_back({.form = Form{}});
-  }
+  explicit FormTable(FormSource* source = nullptr);
   virtual ~FormTable()                   = default;
   FormTable(const FormTable&)            = delete;
   FormTable& operator=(const FormTable&) = delete;
@@ -56,9 +53,8 @@ class FormTable {
   /// errors.
   class Origin {
    public:
-    Origin(FormTable& forms, std::string place)
-        : forms_(forms), outer_(std::exchange(forms.origin_, std::move(place))) {}
-    ~Origin() { forms_.origin_ = std::move(outer_); }
+    Origin(FormTable& forms, std::string place);
+    ~Origin();
     Origin(const Origin&)            = delete;
     Origin& operator=(const Origin&) = delete;
 
@@ -71,88 +67,19 @@ class FormTable {
   ///
   /// \param schema  for the source
   /// \param place   where the schema stands
-  [[nodiscard]] FormId add_read(std::uint32_t schema, const std::string& place) {
-    return add(Node{.read = schema, .origin = place});
-  }
+  [[nodiscard]] FormId add_read(std::uint32_t schema, const std::string& place);
   /// A form that is known.
-  [[nodiscard]] FormId add(Form form) {
-    BuildBudget::spend(0, bytes_of(form));
-    return add(Node{.origin = origin_, .form = std::move(form)});
-  }
+  [[nodiscard]] FormId add(Form form);
 
   /// What two forms have in common.
-  [[nodiscard]] FormId both(FormId a, FormId b) {
-    if (a == nothing_form || b == nothing_form) return nothing_form;
-    if (a == any_form || a == b) return b;
-    if (b == any_form) return a;
-    const auto parts = [&](FormId id) {
-      const Node& node = nodes_[id.index()];
-      return node.parts.empty() || node.is_union ? std::vector<FormId>{id} : node.parts;
-    };
-    const std::vector<FormId> of_a = parts(a), of_b = parts(b);
-    BuildBudget::spend(5 + of_a.size() + of_b.size());
-    std::vector<FormId> all;
-    std::set_union(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(), std::back_inserter(all));
-    for (const FormId part : all) {
-      const auto inverse = complements_.find(part);
-      if (inverse != complements_.end() &&
-          std::binary_search(all.begin(), all.end(), inverse->second)) {
-        return nothing_form;
-      }
-    }
-    const auto known = conjunctions_.find(all);
-    if (known != conjunctions_.end()) return known->second;
-    const FormId id = add(Node{.parts = all, .origin = origin_});
-    conjunctions_.emplace(std::move(all), id);
-    return id;
-  }
+  [[nodiscard]] FormId both(FormId a, FormId b);
   /// What is in one of two forms.
-  [[nodiscard]] FormId either(FormId a, FormId b) {
-    if (a == any_form || b == any_form) return any_form;
-    if (a == nothing_form || a == b) return b;
-    if (b == nothing_form) return a;
-    const std::pair<FormId, FormId> key = std::minmax(a, b);
-    const auto known                    = unions_.find(key);
-    if (known != unions_.end()) return known->second;
-    const FormId id =
-        add(Node{.parts = {key.first, key.second}, .is_union = true, .origin = origin_});
-    unions_.emplace(key, id);
-    return id;
-  }
+  [[nodiscard]] FormId either(FormId a, FormId b);
   /// What a form excludes.
-  [[nodiscard]] FormId complement(FormId id) {
-    if (id == any_form) return nothing_form;
-    if (id == nothing_form) return any_form;
-    const auto known = complements_.find(id);
-    if (known != complements_.end()) return known->second;
-    const FormId inverse = add(Node{.complement_of = id, .origin = origin_});
-    complements_.emplace(id, inverse);
-    complements_.emplace(inverse, id);
-    return inverse;
-  }
+  [[nodiscard]] FormId complement(FormId id);
 
   /// A form, worked out.
-  [[nodiscard]] const Form& operator[](FormId id) {
-    Node& node = nodes_[id.index()];
-    if (node.form) return *node.form;
-    if (node.busy) {
-      throw Error(Errc::malformed_schema, node.origin, "references go round in a circle");
-    }
-    if (depth_ >= max_nested) {
-      throw Error(Errc::limit_exceeded, node.origin, "schemas nest too deeply");
-    }
-    try {
-      const Working working(*this, node);
-      node.form = node.read            ? source_->read(*node.read)
-                  : node.is_union      ? disjunction(node.parts)
-                  : node.complement_of ? complement_of((*this)[*node.complement_of])
-                                       : conjunction(node.parts);
-      BuildBudget::spend(0, bytes_of(*node.form));
-    } catch (const Error& error) {
-      throw error.under(node.origin);
-    }
-    return *node.form;
-  }
+  [[nodiscard]] const Form& operator[](FormId id);
 
   /// Where the keyword stands that a form comes from.
   [[nodiscard]] const std::string& place_of(FormId id) const { return nodes_[id.index()].origin; }
@@ -164,9 +91,7 @@ class FormTable {
   virtual Form conjunction(std::span<const FormId> parts) = 0;
 
   /// What a form is the complement of, where it was made so.
-  [[nodiscard]] std::optional<FormId> find_negated(FormId id) const {
-    return nodes_[id.index()].complement_of;
-  }
+  [[nodiscard]] std::optional<FormId> find_negated(FormId id) const;
   [[nodiscard]] bool is_busy(FormId id) const { return nodes_[id.index()].busy; }
 
  private:
@@ -181,14 +106,8 @@ class FormTable {
   };
   // A form that is being worked out.
   struct Working {
-    Working(FormTable& of, Node& one) : origin(of, one.origin), forms(of), node(one) {
-      node.busy = true;
-      ++forms.depth_;
-    }
-    ~Working() {
-      node.busy = false;
-      --forms.depth_;
-    }
+    Working(FormTable& of, Node& one);
+    ~Working();
     Working(const Working&)            = delete;
     Working& operator=(const Working&) = delete;
     Origin origin;
@@ -196,20 +115,8 @@ class FormTable {
     Node& node;
   };
 
-  Form disjunction(std::span<const FormId> parts) {
-    Form all;
-    for (const FormId part : parts) {
-      const Form& one = (*this)[part];
-      BuildBudget::spend(20 + 20 * one.alternatives());
-      add_alternatives(all, one);
-    }
-    return all;
-  }
-  FormId add(Node node) {
-    BuildBudget::spend(20, sizeof(Node) + node.origin.size() + 8 * node.parts.size());
-    nodes_.push_back(std::move(node));
-    return FormId(static_cast<std::uint32_t>(nodes_.size() - 1));
-  }
+  Form disjunction(std::span<const FormId> parts);
+  FormId add(Node node);
 
   FormSource* source_;
   std::string origin_;
@@ -221,3 +128,7 @@ class FormTable {
 };
 
 }  // namespace tooldecode::schema
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/schema/form_table.ipp>
+#endif

@@ -37,153 +37,32 @@ struct Keyword {
   SchemaDraft first  = SchemaDraft::draft4;
   SchemaDraft last   = SchemaDraft::draft2020;
 
-  [[nodiscard]] bool is_in(SchemaDraft draft) const noexcept {
-    return first <= draft && draft <= last;
-  }
+  [[nodiscard]] bool is_in(SchemaDraft draft) const noexcept;
 };
 
 /// The keyword of a name; nothing where no draft has one, so that it says nothing.
 ///
 /// Keywords that later drafts have split or renamed (`definitions`, `dependencies`, arrays in
 /// `items`) stay known to those that have no other meaning for them.
-[[nodiscard]] inline std::optional<Keyword> find_keyword(std::string_view name) {
-  using enum KeywordShape;
-  using enum SchemaDraft;
-  static const std::unordered_map<std::string_view, Keyword> known{
-      {"$anchor", {annotation}},
-      {"$comment", {annotation}},
-      {"$defs", {map}},
-      {"$dynamicAnchor", {annotation}},
-      {"$dynamicRef", {value, draft2020}},
-      {"$id", {annotation}},
-      {"$recursiveAnchor", {annotation}},
-      {"$recursiveRef", {value, draft2019, draft2019}},
-      {"$ref", {value}},
-      {"$schema", {annotation}},
-      {"$vocabulary", {annotation}},
-      {"additionalItems", {schema}},
-      {"additionalProperties", {schema}},
-      {"allOf", {list}},
-      {"anyOf", {list}},
-      {"const", {value, draft6}},
-      {"contains", {schema, draft6}},
-      {"contentEncoding", {annotation}},
-      {"contentMediaType", {annotation}},
-      {"contentSchema", {annotation}},
-      {"default", {annotation}},
-      {"definitions", {map}},
-      {"dependencies", {map}},
-      {"dependentRequired", {value, draft2019}},
-      {"dependentSchemas", {map, draft2019}},
-      {"deprecated", {annotation}},
-      {"description", {annotation}},
-      {"else", {schema, draft7}},
-      {"enum", {value}},
-      {"examples", {annotation}},
-      {"exclusiveMaximum", {value}},
-      {"exclusiveMinimum", {value}},
-      {"format", {value}},
-      {"id", {annotation}},
-      {"if", {schema, draft7}},
-      {"items", {either}},
-      {"maxContains", {value, draft2019}},
-      {"maxItems", {value}},
-      {"maxLength", {value}},
-      {"maxProperties", {value}},
-      {"maximum", {value}},
-      {"minContains", {value, draft2019}},
-      {"minItems", {value}},
-      {"minLength", {value}},
-      {"minProperties", {value}},
-      {"minimum", {value}},
-      {"multipleOf", {value}},
-      {"not", {schema}},
-      {"oneOf", {list}},
-      {"pattern", {value}},
-      {"patternProperties", {map}},
-      {"prefixItems", {list, draft2020}},
-      {"properties", {map}},
-      {"propertyNames", {schema, draft6}},
-      {"readOnly", {annotation}},
-      {"required", {value}},
-      {"then", {schema, draft7}},
-      {"title", {annotation}},
-      {"type", {value}},
-      {"unevaluatedItems", {schema, draft2019}},
-      {"unevaluatedProperties", {schema, draft2019}},
-      {"uniqueItems", {value}},
-      {"writeOnly", {annotation}},
-  };
-  const auto at = known.find(name);
-  if (at == known.end()) return std::nullopt;
-  return at->second;
-}
+[[nodiscard]] std::optional<Keyword> find_keyword(std::string_view name);
 
 /// Whether a keyword says nothing about which values conform; so do those that no draft has.
-[[nodiscard]] inline bool is_annotation_keyword(std::string_view name) {
-  const auto keyword = find_keyword(name);
-  return !keyword || keyword->shape == KeywordShape::annotation;
-}
+[[nodiscard]] bool is_annotation_keyword(std::string_view name);
 
 /// The draft that a `$schema` names; nothing for any other dialect.
-[[nodiscard]] inline std::optional<SchemaDraft> find_draft(std::string_view uri) {
-  using enum SchemaDraft;
-  static constexpr std::array<std::pair<std::string_view, SchemaDraft>, 6> known{
-      {{"json-schema.org/draft-04/schema", draft4},
-       {"json-schema.org/draft-06/schema", draft6},
-       {"json-schema.org/draft-07/schema", draft7},
-       {"json-schema.org/draft/2019-09/schema", draft2019},
-       {"json-schema.org/draft/2020-12/schema", draft2020},
-       {"json-schema.org/schema", draft2020}}};
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (uri.starts_with(scheme)) uri.remove_prefix(scheme.size());
-  }
-  if (uri.ends_with('#')) uri.remove_suffix(1);
-  const auto* const at =
-      std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.first == uri; });
-  if (at == known.end()) return std::nullopt;
-  return at->second;
-}
+[[nodiscard]] std::optional<SchemaDraft> find_draft(std::string_view uri);
 
 /// Whether a number has no fractional part, however it is written.
-[[nodiscard]] inline bool is_integral(const nlohmann::ordered_json& number) {
-  return !number.is_number_float() || std::trunc(number.get<double>()) == number.get<double>();
-}
+[[nodiscard]] bool is_integral(const nlohmann::ordered_json& number);
 
 /// Text without the %XX escapes of a URI.
-[[nodiscard]] inline std::string unescape_uri(std::string_view text) {
-  const auto hexadecimal = [](char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-  };
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && hexadecimal(text[i + 1]) >= 0 &&
-        hexadecimal(text[i + 2]) >= 0) {
-      plain += static_cast<char>(16 * hexadecimal(text[i + 1]) + hexadecimal(text[i + 2]));
-      i += 2;
-    } else {
-      plain += text[i];
-    }
-  }
-  return plain;
-}
+[[nodiscard]] std::string unescape_uri(std::string_view text);
 
 /// A name as a part of a JSON pointer (RFC 6901).
-[[nodiscard]] inline std::string escape_pointer(std::string_view name) {
-  std::string result;
-  for (const char c : name) {
-    if (c == '~') {
-      result += "~0";
-    } else if (c == '/') {
-      result += "~1";
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
+[[nodiscard]] std::string escape_pointer(std::string_view name);
 
 }  // namespace tooldecode::schema
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/schema/keywords.ipp>
+#endif

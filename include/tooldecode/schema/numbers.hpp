@@ -33,48 +33,10 @@ namespace tooldecode::schema {
 struct Numbers {
   /// The numbers of a form.
   [[nodiscard]] static text::NumberLexeme lexeme(const NumberForm& form,
-                                                 const text::NumberLimits& limits) {
-    static constexpr std::size_t max_kept = 256, max_states = 2'000;
-    static std::mutex mutex;
-    static std::map<std::string, text::NumberLexeme> kept;
-    const bool as_written = limits == text::NumberLimits{}.as_written();
-    if (form.bounds == text::NumberBounds{} && (as_written || limits == text::NumberLimits{}) &&
-        (form.kinds == text::NumberKinds::any || form.kinds == text::NumberKinds::integers ||
-         form.kinds == text::NumberKinds::digits)) {
-      return text::any_number(form.kinds, as_written);
-    }
-    std::string key = Numbers::key(form);
-    for (const auto limit :
-         {static_cast<std::int64_t>(limits.digits),
-          static_cast<std::int64_t>(limits.leading_digits),
-          static_cast<std::int64_t>(limits.places), static_cast<std::int64_t>(limits.min_exponent),
-          static_cast<std::int64_t>(limits.greatest_exponent)}) {
-      key += ' ' + std::to_string(limit);
-    }
-    {
-      const std::lock_guard lock(mutex);
-      if (const auto known = kept.find(key); known != kept.end()) return known->second;
-    }
-    text::NumberLexeme made = text::number_lexeme(form.bounds, form.kinds, limits);
-    if (made.dfa->size() > max_states) return made;
-    const std::lock_guard lock(mutex);
-    if (kept.size() >= max_kept) return made;
-    return kept.try_emplace(std::move(key), std::move(made)).first->second;
-  }
+                                                 const text::NumberLimits& limits);
 
   /// A text that equal forms share, and no others.
-  [[nodiscard]] static std::string key(const NumberForm& form) {
-    std::string key = std::to_string(static_cast<int>(form.kinds));
-    const auto put  = [&](const text::Decimal& one) {
-      key += (one.negative ? " -" : " ") + one.digits + 'e' + std::to_string(one.scale);
-    };
-    for (const auto& bound : {form.bounds.minimum, form.bounds.maximum}) {
-      key += bound ? bound->exclusive ? '<' : '=' : '_';
-      if (bound) put(bound->value);
-    }
-    for (const text::Decimal& multiple : form.bounds.multiples) put(multiple);
-    return key;
-  }
+  [[nodiscard]] static std::string key(const NumberForm& form);
 
   /// Texts that begin with all digits of one number that are not zeros behind the point.
   struct Beginning {
@@ -87,89 +49,18 @@ struct Numbers {
   /// How the texts of one number begin: with its plain digits, or with one digit before the point.
   [[nodiscard]] static std::vector<Beginning> beginnings(const text::Decimal& number,
                                                          text::NumberKinds kinds,
-                                                         const text::NumberLimits& limits) {
-    const std::string sign = number.negative ? "-" : "";
-    if (number.is_zero()) {
-      const std::int64_t min = limits.min_exponent, greatest = limits.greatest_exponent;
-      return {{"0", false, min, greatest, kinds}, {"-0", false, min, greatest, kinds}};
-    }
-    std::vector<Beginning> result;
-    if (text::compare(number.magnitude(), text::largest_number()) > 0) return result;
-    const auto max = static_cast<std::int64_t>(limits.digits);
-    if (number.scale <= max && number.places() <= max) {
-      result.push_back({number.plain(), !number.is_integral(), 0, 0, kinds});
-    }
-    const std::int64_t exponent = number.scale - 1;
-    if (std::abs(exponent) < static_cast<std::int64_t>(limits.constant_exponent) || exponent == 0 ||
-        !text::has(kinds, ~text::NumberKinds::digits) || exponent < limits.min_exponent ||
-        exponent > limits.greatest_exponent) {
-      return result;
-    }
-    const bool has_point     = number.digits.size() > 1;
-    const std::string places = has_point ? '.' + number.digits.substr(1) : "";
-    result.push_back({sign + number.digits[0] + places, has_point, exponent, exponent, kinds});
-    return result;
-  }
+                                                         const text::NumberLimits& limits);
   /// What may follow a beginning: zeros behind the point, and an exponent.
   [[nodiscard]] static text::DfaPointer rest(const Beginning& beginning,
-                                             const text::NumberLimits& limits) {
-    enum : text::Dfa::State { start, point, zeros, count };
-    std::vector<text::Dfa::SparseRow> rows(count);
-    text::ExponentRows exponents(rows, limits.min_exponent, limits.greatest_exponent);
-    const text::Dfa::State mark = exponents.between(beginning.min, beginning.greatest);
-    const bool is_whole         = beginning.min <= 0 && beginning.greatest >= 0;
-    rows[start].accepting =
-        is_whole && (beginning.has_point || text::has(beginning.kinds, text::NumberKinds::digits));
-    if (!beginning.has_point && !text::has(beginning.kinds, ~text::NumberKinds::digits)) {
-      return std::make_shared<const text::Dfa>(rows);
-    }
-    rows[zeros].accepting = is_whole;
-    if (beginning.has_point) {
-      rows[start].edges.push_back({'0', '0', zeros});
-    } else {
-      rows[start].edges.push_back({'.', '.', point});
-    }
-    for (const text::Dfa::State from : {point, zeros})
-      rows[from].edges.push_back({'0', '0', zeros});
-    for (const text::Dfa::State from : {start, zeros}) {
-      if (mark == text::Dfa::dead) continue;
-      rows[from].edges.push_back({'E', 'E', mark});
-      rows[from].edges.push_back({'e', 'e', mark});
-    }
-    return std::make_shared<const text::Dfa>(rows);
-  }
+                                             const text::NumberLimits& limits);
   /// The texts of one number that writers write, where they have to be listed.
   [[nodiscard]] static std::vector<std::string> spellings(const text::Decimal& number,
                                                           text::NumberKinds kinds,
-                                                          const text::NumberLimits& limits) {
-    std::vector<std::string> texts;
-    for (const Beginning& one : beginnings(number, kinds, limits)) {
-      const bool is_plain = one.min <= 0 && one.greatest >= 0;
-      std::vector<std::string> mantissas;
-      if (one.has_point || text::has(kinds, text::NumberKinds::digits) || !is_plain) {
-        mantissas.push_back(one.text);
-      }
-      if (!one.has_point && text::has(kinds, ~text::NumberKinds::digits))
-        mantissas.push_back(one.text + ".0");
-      if (is_plain) {
-        texts.insert(texts.end(), mantissas.begin(), mantissas.end());
-        continue;
-      }
-      const std::string digits = std::to_string(std::abs(one.min));
-      for (const std::string& mantissa : mantissas) {
-        for (const char* mark : {"e", "E"}) {
-          for (const char* sign : {"-", "", "+"}) {
-            if ((one.min < 0) != (*sign == '-')) continue;
-            for (std::size_t size = digits.size(); size <= 3; ++size) {
-              texts.push_back(mantissa + mark + sign + std::string(size - digits.size(), '0') +
-                              digits);
-            }
-          }
-        }
-      }
-    }
-    return texts;
-  }
+                                                          const text::NumberLimits& limits);
 };
 
 }  // namespace tooldecode::schema
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/schema/numbers.ipp>
+#endif

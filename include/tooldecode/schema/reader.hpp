@@ -45,29 +45,18 @@ class Reader final : private FormSource {
   using Json     = nlohmann::ordered_json;
   using Location = Document::Location;
 
-  explicit Reader(const Json& root, DocumentRules rules = {})
-      : rules_(std::move(rules)), document_(root, rules_.draft, rules_.documents) {
-    scopes_.push_back({});
-  }
+  explicit Reader(const Json& root, DocumentRules rules = {});
   Reader(const Reader&)            = delete;
   Reader& operator=(const Reader&) = delete;
 
   FormAlgebra forms{this};
 
   /// The form of a schema of the document.
-  [[nodiscard]] FormId form(const Json& schema, const std::string& pointer) {
-    return form_at({&schema, pointer, document_.resource_of(schema, {})}, {});
-  }
+  [[nodiscard]] FormId form(const Json& schema, const std::string& pointer);
   /// What was left out so far.
   [[nodiscard]] const std::vector<Relaxation>& relaxations() const noexcept { return relaxations_; }
   /// Whether an error is one that a relaxed reading passes over; lists it if so.
-  [[nodiscard]] bool relaxes(const Error& error) {
-    const bool passes =
-        rules_.relax && strict_ == 0 &&
-        (error.code() == Errc::unsupported_keyword || error.code() == Errc::unsupported_pattern);
-    if (passes) relaxations_.push_back({error.where(), error.what()});
-    return passes;
-  }
+  [[nodiscard]] bool relaxes(const Error& error);
 
  private:
   using ResourceId                        = Document::ResourceId;
@@ -85,412 +74,50 @@ class Reader final : private FormSource {
     Assertions has;
   };
 
-  [[nodiscard]] FormId child(const Site& site, const Json& schema, const std::string& part) {
-    BuildBudget::spend(10 + site.pointer.size() / 16);
-    return form_at(
-        {&schema, site.pointer + '/' + part, document_.resource_of(schema, site.resource)},
-        site.scope);
-  }
+  [[nodiscard]] FormId child(const Site& site, const Json& schema, const std::string& part);
 
   // The dynamic scope inside a resource: which resources have been entered, outermost first.
-  [[nodiscard]] ScopeId entered(ScopeId scope, ResourceId resource) {
-    if (!document_.has_dynamic()) return {};
-    Scope inner = scopes_[scope.index()];
-    if (std::find(inner.begin(), inner.end(), resource) != inner.end()) return scope;
-    inner.push_back(resource);
-    const auto known = std::find(scopes_.begin(), scopes_.end(), inner);
-    if (known != scopes_.end()) return ScopeId(static_cast<std::uint32_t>(known - scopes_.begin()));
-    if (scopes_.size() >= max_scopes) {
-      throw Error(Errc::limit_exceeded, document_[resource].pointer, "too many dynamic scopes");
-    }
-    scopes_.push_back(std::move(inner));
-    return ScopeId(static_cast<std::uint32_t>(scopes_.size() - 1));
-  }
+  [[nodiscard]] ScopeId entered(ScopeId scope, ResourceId resource);
 
-  [[nodiscard]] FormId form_at(Location place, ScopeId scope) {
-    std::unordered_set<const Json*> passed;  // references on the way
-    while (true) {
-      scope              = entered(scope, place.resource);
-      const Json& schema = *place.schema;
-      if (schema.is_boolean()) return schema.get<bool>() ? any_form : nothing_form;
-      if (!schema.is_object()) {
-        throw Error(Errc::malformed_schema, place.pointer,
-                    "a schema must be an object or a boolean");
-      }
-      BuildBudget::spend(5 + 2 * schema.size() + place.pointer.size() / 16);
-      const SchemaDraft draft = document_[place.resource].draft;
-      bool is_empty = true, is_reference = schema.contains("$ref"), is_negation = true;
-      for (const auto& [name, content] : schema.items()) {
-        const auto keyword = find_keyword(name);
-        if (!keyword || keyword->shape == KeywordShape::annotation || !keyword->is_in(draft) ||
-            name == "$defs" || name == "definitions") {
-          continue;
-        }
-        is_empty = false;
-        is_negation &= name == "not";
-        if (name != "$ref" && draft > SchemaDraft::draft7) is_reference = false;
-      }
-      if (is_empty) return any_form;
-      if (rules_.nullable && is_nullable(schema, place.pointer)) is_negation = is_reference = false;
-      if (is_negation && !document_.has_unevaluated() && depth_ < max_negations)
-        return negation(place, scope);
-      if (!is_reference) break;
-      if (!passed.insert(place.schema).second) {
-        throw Error(Errc::malformed_schema, place.pointer, "references go round in a circle");
-      }
-      place = target(place, "$ref");
-    }
-    const auto [known, fresh] = known_.try_emplace({place.schema, scope});
-    if (fresh) {
-      BuildBudget::spend(20, 100 + place.pointer.size());
-      known->second = forms.add_read(static_cast<std::uint32_t>(sites_.size()), place.pointer);
-      sites_.push_back({std::move(place), scope});
-    }
-    return known->second;
-  }
+  [[nodiscard]] FormId form_at(Location place, ScopeId scope);
   // A double negation cancels out, even where the inner one has no form.
-  [[nodiscard]] FormId negation(const Location& place, ScopeId scope) {
-    const Json& inner = (*place.schema)["not"];
-    ++depth_;
-    const FormTable::Origin origin(forms, place.pointer + "/not");
-    const FormId of = form_at(
-        {&inner, place.pointer + "/not", document_.resource_of(inner, place.resource)}, scope);
-    const FormId result = forms.complement(of);
-    --depth_;
-    return result;
-  }
-  [[nodiscard]] Location target(const Location& place, const char* keyword) const {
-    const std::string pointer = place.pointer + '/' + keyword;
-    const Json& reference     = (*place.schema)[keyword];
-    if (!reference.is_string()) {
-      throw Error(Errc::malformed_schema, pointer, "must be a string");
-    }
-    return document_.find(reference.get<std::string>(), place.resource, pointer);
-  }
+  [[nodiscard]] FormId negation(const Location& place, ScopeId scope);
+  [[nodiscard]] Location target(const Location& place, const char* keyword) const;
   // A reference whose target the resources that led here may replace.
   [[nodiscard]] Location dynamic_target(const Location& place, ScopeId scope,
-                                        const char* keyword) const {
-    Location found                     = target(place, keyword);
-    const Document::Resource& resource = document_[found.resource];
-    const bool recursive               = std::string_view(keyword) == "$recursiveRef";
-    std::string name;
-    for (const auto& [anchor, schema] : resource.dynamic) {
-      const auto& text = (*place.schema)[keyword].get_ref<const std::string&>();
-      if (schema == found.schema && text.ends_with('#' + anchor)) name = anchor;
-    }
-    if (recursive ? !resource.is_recursive : name.empty()) return found;
-    for (const ResourceId outer : scopes_[scope.index()]) {
-      const Document::Resource& other = document_[outer];
-      if (recursive && other.is_recursive) return {other.root, other.pointer, outer};
-      if (recursive) continue;
-      const auto at = other.dynamic.find(name);
-      if (at != other.dynamic.end()) return {at->second, other.pointers.at(at->second), outer};
-    }
-    return found;
-  }
+                                        const char* keyword) const;
 
-  [[nodiscard]] Form read(std::uint32_t site) override {
-    return read(sites_[site].first, sites_[site].second);
-  }
-  [[nodiscard]] Form read(const Location& place, ScopeId scope) {
-    const SchemaDraft draft = document_[place.resource].draft;
-    const Site site{*place.schema, place.pointer, place.resource, scope,
-                    Assertions(*place.schema, draft, place.pointer)};
-    const bool nullable = rules_.nullable && is_nullable(site.schema, site.pointer);
-    if (nullable && draft <= SchemaDraft::draft7 && site.has.find("$ref") != nullptr) {
-      Form referred = forms[form_at(target(place, "$ref"), scope)];
-      referred.null = true;
-      return referred;
-    }
-    Form all        = own(site);
-    const auto with = [&](const char* keyword, const auto& apply) {
-      if (site.has.find(keyword) == nullptr) return;
-      try {
-        const FormTable::Origin origin(forms, site.has.place(keyword));
-        apply();
-      } catch (const Error& error) {
-        const Error whole = error.under(site.has.place(keyword));
-        if (!relaxes(whole)) throw whole;
-      }
-    };
-    const auto and_form = [&](FormId id) { all = forms.intersection(all, forms[id]); };
-    with("$ref", [&] { and_form(form_at(target(place, "$ref"), scope)); });
-    for (const char* keyword : {"$dynamicRef", "$recursiveRef"}) {
-      with(keyword, [&] { and_form(form_at(dynamic_target(place, scope, keyword), scope)); });
-    }
-    with("const", [&] {
-      all = forms.intersection(all, constants_(std::vector<Json>(1, *site.has.find("const"))));
-    });
-    with("enum", [&] {
-      const Json& list = *site.has.find("enum");
-      if (!list.is_array()) site.has.malformed("enum", "must be an array");
-      all = forms.intersection(all, constants_(list.get_ref<const Json::array_t&>()));
-    });
-    with("allOf", [&] {
-      for (const FormId id : branches(site, "allOf")) and_form(id);
-    });
-    with("anyOf", [&] { all = forms.intersection(all, any_of(branches(site, "anyOf"))); });
-    with("oneOf", [&] { all = one_of(all, branches(site, "oneOf")); });
-    with("not", [&] {
-      const Strict strict(*this);
-      all = forms.without(all, child(site, *site.has.find("not"), "not"));
-    });
-    with("if", [&] { all = conditional(site, all); });
-    with("dependentSchemas", [&] { all = dependent(site, all, "dependentSchemas"); });
-    with("dependencies", [&] { all = dependent(site, all, "dependencies"); });
-    with("unevaluatedProperties", [&] { close_objects(site, all); });
-    with("unevaluatedItems", [&] { close_arrays(site, all); });
-    all.null = all.null || nullable;
-    return all;
-  }
+  [[nodiscard]] Form read(std::uint32_t site) override;
+  [[nodiscard]] Form read(const Location& place, ScopeId scope);
 
   // While it lives, nothing is left out: what is excluded must not grow.
   struct Strict {
-    explicit Strict(Reader& of) : reader(of) { ++reader.strict_; }
-    ~Strict() { --reader.strict_; }
+    explicit Strict(Reader& of);
+    ~Strict();
     Strict(const Strict&)            = delete;
     Strict& operator=(const Strict&) = delete;
     Reader& reader;
   };
 
-  [[nodiscard]] std::vector<FormId> branches(const Site& site, const char* keyword) {
-    const Json& list = *site.has.find_list(keyword);
-    if (list.empty()) site.has.malformed(keyword, "must be an array of schemas that is not empty");
-    std::vector<FormId> result(list.size());
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      result[i] = child(site, list[i], std::string(keyword) + '/' + std::to_string(i));
-    }
-    return result;
-  }
+  [[nodiscard]] std::vector<FormId> branches(const Site& site, const char* keyword);
 
-  [[nodiscard]] Form any_of(const std::vector<FormId>& ids) {
-    Form all;
-    for (const FormId id : ids) {
-      const Form& one = forms[id];
-      // A value of several branches has been evaluated by each of them.
-      if (document_.has_unevaluated()) forms.unite(all, forms.intersection(all, one));
-      forms.unite(all, one);
-    }
-    merge_objects(all, forms);
-    return all;
-  }
-  [[nodiscard]] Form one_of(const Form& outer, const std::vector<FormId>& ids) {
-    const Strict strict(*this);
-    Form all;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      Form own = forms.intersection(outer, forms[ids[i]]);
-      for (std::size_t j = 0; j < ids.size() && !own.empty(); ++j) {
-        if (j != i && !forms.are_disjoint(ids[i], ids[j]))
-          own = forms.difference(own, forms[ids[j]]);
-      }
-      forms.unite(all, own);
-    }
-    merge_objects(all, forms);
-    return all;
-  }
-  [[nodiscard]] Form conditional(const Site& site, const Form& outer) {
-    const Json* then_part = site.has.find("then");
-    const Json* else_part = site.has.find("else");
-    if (then_part == nullptr && else_part == nullptr && !document_.has_unevaluated()) return outer;
-    Form yes, no;
-    {
-      const Strict strict(*this);
-      const Form& condition = forms[child(site, *site.has.find("if"), "if")];
-      yes                   = forms.intersection(outer, condition);
-      no                    = forms.difference(outer, condition);
-    }
-    if (then_part != nullptr) {
-      yes = forms.intersection(yes, forms[child(site, *then_part, "then")]);
-    }
-    if (else_part != nullptr) no = forms.intersection(no, forms[child(site, *else_part, "else")]);
-    forms.unite(yes, no);
-    merge_objects(yes, forms);
-    return yes;
-  }
+  [[nodiscard]] Form any_of(const std::vector<FormId>& ids);
+  [[nodiscard]] Form one_of(const Form& outer, const std::vector<FormId>& ids);
+  [[nodiscard]] Form conditional(const Site& site, const Form& outer);
   // Where a property is, the object conforms to a schema, or has others.
-  [[nodiscard]] Form dependent(const Site& site, Form all, const char* keyword) {
-    for (const auto& [name, content] : site.has.find_map(keyword)->items()) {
-      const std::string part = std::string(keyword) + '/' + escape_pointer(name);
-      if (content.is_array() || content.is_string()) continue;  // see `objects`
-      const Form& inner = forms[child(site, content, part)];
-      Form absent       = Form::anything();
-      Form present;
-      absent.objects[0].members = {{name, nothing_form, false}};
-      present.objects           = {{.members = {{name, any_form, true}}}};
-      present                   = forms.intersection(present, inner);
-      forms.unite(absent, present);
-      merge_objects(absent, forms);
-      all = forms.intersection(all, absent);
-    }
-    return all;
-  }
+  [[nodiscard]] Form dependent(const Site& site, Form all, const char* keyword);
 
-  void close_objects(const Site& site, Form& all) {
-    const FormId rest =
-        child(site, *site.has.find("unevaluatedProperties"), "unevaluatedProperties");
-    Form closed = all;
-    closed.objects.clear();
-    for (const ObjectForm& object : all.objects) {
-      if (!object.evaluated.all) {
-        ObjectForm known;
-        std::vector<std::pair<std::uint32_t, FormId>> patterns;
-        for (const std::uint32_t set : object.evaluated.patterns)
-          patterns.push_back({set, any_form});
-        known.others = key_classes(patterns, rest, forms);
-        for (const std::string& name : object.evaluated.names) known.members.push_back({name});
-        Form a, b;
-        a.objects = {object}, b.objects = {known};
-        a = forms.intersection(a, b);
-        for (ObjectForm& one : a.objects) one.evaluated = {.all = true};
-        forms.unite(closed, a);
-      } else {
-        closed.objects.push_back(object);
-      }
-    }
-    all = std::move(closed);
-  }
-  void close_arrays(const Site& site, Form& all) {
-    const FormId rest = child(site, *site.has.find("unevaluatedItems"), "unevaluatedItems");
-    const bool contains_counts = document_[site.resource].draft >= SchemaDraft::draft2020;
-    Form closed                = all;
-    closed.arrays.clear();
-    for (const ArrayForm& array : all.arrays) {
-      if (array.evaluated == all_items) {
-        closed.arrays.push_back(array);
-        continue;
-      }
-      if (contains_counts && !array.contains.empty() && rest != any_form) {
-        irreducible("the items that \"contains\" has evaluated are not known beforehand");
-      }
-      ArrayForm known{.rest = rest, .evaluated = all_items};
-      known.prefix.resize(array.evaluated, any_form);
-      Form a, b;
-      a.arrays = {array}, b.arrays = {known};
-      forms.unite(closed, forms.intersection(a, b));
-    }
-    all = std::move(closed);
-  }
+  void close_objects(const Site& site, Form& all);
+  void close_arrays(const Site& site, Form& all);
 
   // What the keywords without in-place subschemas say.
-  [[nodiscard]] Form own(const Site& site) {
-    const Assertions::Types types = site.has.types();
-    Form form{types.null, types.boolean, types.boolean};
-    if (types.integer) {
-      if (auto some = schema::intersection(site.has.numbers(), NumberForm{})) {
-        form.numbers.push_back(std::move(*some));
-      }
-    }
-    if (types.string) {
-      if (auto some = text(site)) form.texts.push_back(std::move(*some));
-    }
-    if (types.array) {
-      ArrayForm one = array(site);
-      if (settle(one)) form.arrays.push_back(std::move(one));
-    }
-    if (types.object) {
-      ObjectForm one = object(site);
-      if (settle(one)) form.objects.push_back(std::move(one));
-    }
-    return form;
-  }
-  [[nodiscard]] std::optional<StringForm> text(const Site& site) {
-    StringForm form{.length = site.has.occurrences("minLength", "maxLength")};
-    if (const auto pattern = site.has.find_text("pattern")) {
-      form.tests = {{forms.texts.pattern(*pattern, site.has.place("pattern"))}};
-    }
-    if (const auto format = site.has.find_text("format");
-        format && (rules_.assert_format || document_[site.resource].asserts_format)) {
-      if (const auto set = find_format(*format, site.has.place("format"))) {
-        form.tests = united(form.tests, {{*set}});
-      }
-    }
-    return schema::intersection(form, StringForm{}, forms.texts);
-  }
+  [[nodiscard]] Form own(const Site& site);
+  [[nodiscard]] std::optional<StringForm> text(const Site& site);
   [[nodiscard]] std::optional<std::uint32_t> find_format(const std::string& name,
-                                                         const std::string& pointer) {
-    try {
-      return forms.texts.format(name, pointer);
-    } catch (const Error& error) {
-      if (!relaxes(error)) throw;
-      return std::nullopt;
-    }
-  }
-  [[nodiscard]] ArrayForm array(const Site& site) {
-    ArrayForm form{.length = site.has.occurrences("minItems", "maxItems")};
-    const Json* items    = site.has.find("items");
-    const Json* rest     = items;
-    const char* rest_key = "items";
-    const auto places    = [&](const Json& list, const std::string& keyword) {
-      for (std::size_t i = 0; i < list.size(); ++i) {
-        form.prefix.push_back(child(site, list[i], keyword + '/' + std::to_string(i)));
-      }
-    };
-    if (const Json* prefix = site.has.find_list("prefixItems")) places(*prefix, "prefixItems");
-    if (items != nullptr && items->is_array()) {
-      if (form.prefix.empty()) places(*items, "items");
-      rest     = site.has.find("additionalItems");
-      rest_key = "additionalItems";
-    }
-    if (rest != nullptr) form.rest = child(site, *rest, rest_key);
-    if (document_.has_unevaluated()) {
-      form.evaluated = rest != nullptr ? all_items : form.prefix.size();
-    }
-    form.unique = site.has.is_set("uniqueItems");
-    if (const Json* contains = site.has.find("contains")) {
-      text::Occurrences count = site.has.occurrences("minContains", "maxContains");
-      if (site.has.find("minContains") == nullptr) count.min = 1;
-      if (count != text::Occurrences{} || document_.has_unevaluated()) {
-        form.contains.push_back({child(site, *contains, "contains"), count});
-      }
-    }
-    return form;
-  }
+                                                         const std::string& pointer);
+  [[nodiscard]] ArrayForm array(const Site& site);
 
-  [[nodiscard]] ObjectForm object(const Site& site) {
-    ObjectForm form{.count = site.has.occurrences("minProperties", "maxProperties")};
-    std::vector<std::pair<std::uint32_t, FormId>> patterns;
-    if (const Json* map = site.has.find_map("patternProperties")) {
-      for (const auto& [pattern, schema] : map->items()) {
-        const std::string part = "patternProperties/" + escape_pointer(pattern);
-        patterns.emplace_back(forms.texts.pattern(pattern, site.pointer + '/' + part),
-                              child(site, schema, part));
-      }
-    }
-    const Json* additional = site.has.find("additionalProperties");
-    const FormId rest =
-        additional != nullptr ? child(site, *additional, "additionalProperties") : any_form;
-    form.others = key_classes(patterns, rest, forms);
-    if (const Json* map = site.has.find_map("properties")) {
-      for (const auto& [name, schema] : map->items()) {
-        const FormId value = child(site, schema, "properties/" + escape_pointer(name));
-        form.members.push_back({name, value_among(patterns, name, value, forms)});
-      }
-    }
-    if (document_.has_unevaluated()) {
-      form.evaluated.all = additional != nullptr;
-      for (const auto& member : form.members) form.evaluated.names.push_back(member.name);
-      for (const auto& one : patterns) form.evaluated.patterns.push_back(one.first);
-    }
-    if (const Json* required = site.has.find("required")) {
-      require_names(form, Assertions::names(*required, site.has.place("required")), forms);
-    }
-    if (const Json* names = site.has.find("propertyNames")) {
-      restrict_names(form, forms[child(site, *names, "propertyNames")], forms);
-    }
-    for (const char* keyword : {"dependentRequired", "dependencies"}) {
-      const Json* map = site.has.find_map(keyword);
-      if (map == nullptr) continue;
-      for (const auto& [name, needed] : map->items()) {
-        if (needed.is_string()) form.dependent.emplace_back(name, needed);
-        const bool may_be_schema = std::string_view(keyword) == "dependencies";
-        if (may_be_schema && !needed.is_array()) continue;
-        for (const auto& other : Assertions::names(needed, site.has.place(keyword))) {
-          form.dependent.emplace_back(name, other);
-        }
-      }
-    }
-    return form;
-  }
+  [[nodiscard]] ObjectForm object(const Site& site);
 
   DocumentRules rules_;
   Document document_;
@@ -504,3 +131,7 @@ class Reader final : private FormSource {
 };
 
 }  // namespace tooldecode::schema
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/schema/reader.ipp>
+#endif

@@ -33,11 +33,7 @@ struct StringTest {
 using StringTests = std::vector<StringTest>;
 
 /// Both lists of tests.
-[[nodiscard]] inline StringTests united(const StringTests& a, const StringTests& b) {
-  StringTests all;
-  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
-  return all;
-}
+[[nodiscard]] StringTests united(const StringTests& a, const StringTests& b);
 
 /// The sets of texts that tests speak of; an automaton is made when a test first needs it.
 ///
@@ -50,81 +46,23 @@ class StringSets {
   using TextsPointer = std::shared_ptr<const text::TextDfa>;
 
   /// The texts in which a pattern matches.
-  [[nodiscard]] std::uint32_t pattern(const std::string& text, const std::string& pointer) {
-    const auto [at, fresh] = patterns_.emplace(text, static_cast<std::uint32_t>(sets_.size()));
-    if (fresh) sets_.push_back({text, pointer, nullptr});
-    return at->second;
-  }
+  [[nodiscard]] std::uint32_t pattern(const std::string& text, const std::string& pointer);
   /// The texts of an automaton.
-  [[nodiscard]] std::uint32_t add(TextsPointer texts) {
-    sets_.push_back({"", "", std::move(texts)});
-    return static_cast<std::uint32_t>(sets_.size() - 1);
-  }
+  [[nodiscard]] std::uint32_t add(TextsPointer texts);
   /// The texts of a format; nothing for one that the standard does not know.
   [[nodiscard]] std::optional<std::uint32_t> format(const std::string& name,
-                                                    const std::string& pointer) {
-    if (!text::is_standard_format(name)) return std::nullopt;
-    const auto known = formats_.find(name);
-    if (known != formats_.end()) return known->second;
-    TextsPointer texts = text::string_format(name);
-    if (!texts) {
-      throw Error(Errc::unsupported_keyword, pointer,
-                  "the format \"" + name + "\" has no automaton");
-    }
-    const std::uint32_t id = add(std::move(texts));
-    sets_[id].text         = name;
-    formats_.emplace(name, id);
-    return id;
-  }
+                                                    const std::string& pointer);
   /// The format that tests ask for, and nothing else; null where it is not one.
-  [[nodiscard]] const std::string* find_format(const StringTests& tests) const {
-    if (tests.size() != 1 || tests[0].negated) return nullptr;
-    const std::string& name = sets_[tests[0].set].text;
-    const auto known        = formats_.find(name);
-    return known != formats_.end() && known->second == tests[0].set ? &name : nullptr;
-  }
+  [[nodiscard]] const std::string* find_format(const StringTests& tests) const;
 
-  [[nodiscard]] bool holds(const StringTests& tests, const std::string& text) {
-    if (tests.empty()) return true;
-    const std::u32string characters = text::decode_utf8(text);
-    return std::all_of(tests.begin(), tests.end(), [&](const StringTest& test) {
-      const text::TextDfa& one = set(test.set);
-      BuildBudget::spend(characters.size() * (1 + one.classes().size()));
-      return one.accepts(characters) != test.negated;
-    });
-  }
+  [[nodiscard]] bool holds(const StringTests& tests, const std::string& text);
   /// The texts for which all tests hold.
-  [[nodiscard]] const text::TextDfa& texts(const StringTests& tests) {
-    const auto known = products_.find(tests);
-    if (known != products_.end()) return *known->second;
-    TextsPointer all;
-    if (tests.empty()) {
-      all =
-          std::make_shared<const text::TextDfa>(text::TextDfa::repeated(text::CodePointSet::all()));
-    } else if (tests.size() == 1 && !tests[0].negated) {
-      (void)set(tests[0].set);
-      all = sets_[tests[0].set].texts;
-    } else {
-      const StringTest& last      = tests.back();
-      const text::TextDfa& before = texts({tests.begin(), tests.end() - 1});
-      const text::TextDfa& own    = set(last.set);
-      all = std::make_shared<const text::TextDfa>(last.negated ? difference(before, own)
-                                                               : intersection(before, own));
-    }
-    return *products_.emplace(tests, std::move(all)).first->second;
-  }
+  [[nodiscard]] const text::TextDfa& texts(const StringTests& tests);
   /// Whether no text passes the tests.
-  [[nodiscard]] bool excludes_all(const StringTests& tests) {
-    for (std::size_t i = 0; i + 1 < tests.size(); ++i) {
-      if (tests[i].set == tests[i + 1].set) return true;  // a test and its opposite
-    }
-    return texts(tests).empty();
-  }
+  [[nodiscard]] bool excludes_all(const StringTests& tests);
 
   /// The texts of the first that are not the second's.
-  [[nodiscard]] static text::TextDfa without(const text::TextDfa& a, const text::TextDfa& b) {
-    return difference(a, b);
-  }
+  [[nodiscard]] static text::TextDfa without(const text::TextDfa& a, const text::TextDfa& b);
 
  private:
   struct Set {
@@ -133,17 +71,7 @@ class StringSets {
     TextsPointer texts;
   };
 
-  const text::TextDfa& set(std::uint32_t id) {
-    Set& one = sets_[id];
-    if (!one.texts) {
-      try {
-        one.texts = std::make_shared<const text::TextDfa>(text::compile_pattern(one.text));
-      } catch (const Error& error) {
-        throw error.within(one.pointer);
-      }
-    }
-    return *one.texts;
-  }
+  const text::TextDfa& set(std::uint32_t id);
 
   std::vector<Set> sets_;
   std::map<std::string, std::uint32_t> patterns_, formats_;
@@ -151,3 +79,7 @@ class StringSets {
 };
 
 }  // namespace tooldecode::schema
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/schema/string_sets.ipp>
+#endif

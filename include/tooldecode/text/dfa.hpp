@@ -91,78 +91,23 @@ class Dfa {
   ///
   /// \param blocks  [rows], what follows each beside its own edges
   Dfa(std::vector<SparseRow> rows, const std::vector<Shape>& shapes,
-      const std::vector<Block>& blocks) {
-    // Where the rows of each shape stand in the table.
-    std::vector<State> row_of;
-    std::size_t all = rows.size();
-    for (const Shape& shape : shapes) {
-      row_of.push_back(static_cast<State>(all));
-      all += shape.inside.size();
-    }
-    rows_   = rows.size();
-    states_ = rows_;
-    std::map<Block, State> known;  // the first state of each
-    for (std::size_t s = 0; s < rows_; ++s) {
-      if (blocks[s].shape == Block::none) continue;
-      const Shape& shape     = shapes[blocks[s].shape];
-      const auto [at, fresh] = known.emplace(blocks[s], static_cast<State>(states_));
-      if (fresh && !shape.inside.empty()) {
-        placed_.push_back({static_cast<State>(states_), row_of[blocks[s].shape],
-                           static_cast<std::uint32_t>(exits_.size())});
-        exits_.insert(exits_.end(), blocks[s].exits.begin(), blocks[s].exits.end());
-        states_ += shape.inside.size();
-      }
-      for (Edge edge : shape.first) {
-        edge.to =
-            edge.to < shape.exits ? blocks[s].exits[edge.to] : at->second + edge.to - shape.exits;
-        rows[s].edges.push_back(edge);
-      }
-    }
-    rows.resize(all);
-    for (std::size_t k = 0; k < shapes.size(); ++k) {
-      for (std::size_t i = 0; i < shapes[k].inside.size(); ++i) {
-        for (Edge edge : shapes[k].inside[i]) {
-          edge.to = edge.to < shapes[k].exits ? is_exit | edge.to : edge.to - shapes[k].exits;
-          rows[row_of[k] + i].edges.push_back(edge);
-        }
-      }
-    }
-    fill(
-        all, [&](std::size_t s) -> const SparseRow& { return rows[s]; },
-        [](State to) { return to; });
-    for (const Placed& block : placed_) mix(block.first), mix(block.row), mix(block.exits);
-    for (const State exit : exits_) mix(exit);
-  }
+      const std::vector<Block>& blocks);
 
   [[nodiscard]] std::size_t size() const noexcept { return states_; }
   /// No text at all is accepted.
   [[nodiscard]] bool empty() const noexcept { return states_ == 0; }
-  [[nodiscard]] State next(State state, std::uint8_t byte) const noexcept {
-    TOOLDECODE_ASSERT(state < size());
-    if (state >= rows_) return next_inside(state, byte);
-    return table_[state * columns_ + column_[byte]];
-  }
+  [[nodiscard]] State next(State state, std::uint8_t byte) const noexcept;
   /// The column of a byte: no state tells bytes of one column apart.
   [[nodiscard]] std::uint8_t column(std::uint8_t byte) const noexcept { return column_[byte]; }
   [[nodiscard]] bool accepting(State state) const noexcept { return has(state, 1); }
   /// Whether some text may both end and go on; O(states).
-  [[nodiscard]] bool may_end_inside() const noexcept {
-    for (State state = 0; state < states_; ++state) {
-      if (accepting(state) && !live(state).empty()) return true;
-    }
-    return false;
-  }
+  [[nodiscard]] bool may_end_inside() const noexcept;
   [[nodiscard]] bool boundary(State state) const noexcept { return has(state, 2); }
   [[nodiscard]] bool closing(State state) const noexcept { return has(state, 4); }
   /// The bytes that have a transition.
-  [[nodiscard]] const ByteSet& live(State state) const noexcept {
-    return live_[state < rows_ ? state : row_inside(block_of(state), state)];
-  }
+  [[nodiscard]] const ByteSet& live(State state) const noexcept;
   /// What its tables take.
-  [[nodiscard]] std::size_t bytes() const noexcept {
-    return sizeof(*this) + 4 * (table_.size() + exits_.size()) + live_.size() * sizeof(ByteSet) +
-           flags_.size() + placed_.size() * sizeof(Placed);
-  }
+  [[nodiscard]] std::size_t bytes() const noexcept;
   /// Hash of the whole table: equal automata have equal hashes, in any process.
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
 
@@ -181,54 +126,14 @@ class Dfa {
     friend bool operator==(const Placed&, const Placed&) = default;
   };
 
-  [[nodiscard]] bool has(State state, unsigned flag) const noexcept {
-    return state < rows_ && (flags_[state] & flag) != 0;
-  }
-  [[nodiscard]] const Placed& block_of(State state) const noexcept {
-    const auto after =
-        std::upper_bound(placed_.begin(), placed_.end(), state,
-                         [](State one, const Placed& block) { return one < block.first; });
-    return *(after - 1);
-  }
-  [[nodiscard]] static std::size_t row_inside(const Placed& block, State state) noexcept {
-    return block.row + (state - block.first);
-  }
-  [[nodiscard]] State next_inside(State state, std::uint8_t byte) const noexcept {
-    const Placed& block = block_of(state);
-    const State to      = table_[row_inside(block, state) * columns_ + column_[byte]];
-    if (to == dead) return to;
-    return to & is_exit ? exits_[block.exits + (to ^ is_exit)] : block.first + to;
-  }
+  [[nodiscard]] bool has(State state, unsigned flag) const noexcept;
+  [[nodiscard]] const Placed& block_of(State state) const noexcept;
+  [[nodiscard]] static std::size_t row_inside(const Placed& block, State state) noexcept;
+  [[nodiscard]] State next_inside(State state, std::uint8_t byte) const noexcept;
 
-  static std::vector<SparseRow> sparse(const std::vector<Row>& rows) {
-    std::vector<SparseRow> result;
-    result.reserve(rows.size());
-    for (const Row& row : rows) {
-      SparseRow& made =
-          result.emplace_back(SparseRow{{}, row.accepting, row.boundary, row.closing});
-      for (unsigned b = 0; b < 256; ++b) {
-        const auto byte = static_cast<std::uint8_t>(b);
-        if (row.next[b] == dead) continue;
-        if (b > 0 && row.next[b] == row.next[b - 1]) {
-          made.edges.back().last = byte;
-        } else {
-          made.edges.push_back({byte, byte, row.next[b]});
-        }
-      }
-    }
-    return result;
-  }
+  static std::vector<SparseRow> sparse(const std::vector<Row>& rows);
 
-  void build(const std::vector<SparseRow>& rows) {
-    const std::vector<State> order = reached_and_useful(rows);
-    if (order.empty()) return;
-    std::vector<State> number(rows.size(), dead);
-    for (State s = 0; s < order.size(); ++s) number[order[s]] = s;
-    rows_ = states_ = order.size();
-    fill(
-        order.size(), [&](std::size_t s) -> const SparseRow& { return rows[order[s]]; },
-        [&](State to) { return number[to]; });
-  }
+  void build(const std::vector<SparseRow>& rows);
   // The table of so many rows: `row_at(s)` is one, `target(to)` what stands there for an edge's
   // end.
   template <class RowAt, class Target>
@@ -306,42 +211,7 @@ class Dfa {
   }
 
   // The states to keep, in the order in which ascending bytes reach them.
-  static std::vector<State> reached_and_useful(const std::vector<SparseRow>& rows) {
-    // The states that lead to state s: sources[begin[s]], ..., sources[begin[s + 1] - 1].
-    std::vector<std::size_t> begin(rows.size() + 2, 0);
-    for (const SparseRow& row : rows) {
-      for (const Edge& edge : row.edges) ++begin[edge.to + 2];
-    }
-    for (std::size_t s = 2; s < begin.size(); ++s) begin[s] += begin[s - 1];
-    std::vector<State> sources(begin.back());
-    std::vector<char> useful(rows.size(), 0);
-    std::vector<State> work;
-    for (State s = 0; s < rows.size(); ++s) {
-      for (const Edge& edge : rows[s].edges) sources[begin[edge.to + 1]++] = s;
-      if (rows[s].accepting) useful[s] = 1, work.push_back(s);
-    }
-    while (!work.empty()) {
-      const State s = work.back();
-      work.pop_back();
-      for (std::size_t i = begin[s]; i < begin[s + 1]; ++i) {
-        const State from = sources[i];
-        if (!useful[from]) useful[from] = 1, work.push_back(from);
-      }
-    }
-    if (rows.empty() || !useful[0]) return {};
-    std::vector<State> order{0};
-    useful[0] = 0;  // from here on: useful and not yet met
-    std::vector<Edge> edges;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      edges.assign(rows[order[i]].edges.begin(), rows[order[i]].edges.end());
-      std::sort(edges.begin(), edges.end(),
-                [](const Edge& a, const Edge& b) { return a.first < b.first; });
-      for (const Edge& edge : edges) {
-        if (useful[edge.to]) useful[edge.to] = 0, order.push_back(edge.to);
-      }
-    }
-    return order;
-  }
+  static std::vector<State> reached_and_useful(const std::vector<SparseRow>& rows);
 
   void mix(std::uint32_t value) noexcept { hash_ = (hash_ ^ value) * 1099511628211ULL; }
 
@@ -359,3 +229,7 @@ class Dfa {
 using DfaPointer = std::shared_ptr<const Dfa>;
 
 }  // namespace tooldecode::text
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/text/dfa.ipp>
+#endif

@@ -26,79 +26,23 @@ namespace tooldecode::text {
 class ExponentRows {
  public:
   /// \param min, greatest  of all exponents: bounds beyond them are these
-  ExponentRows(std::vector<Dfa::SparseRow>& rows, std::int64_t min, std::int64_t greatest)
-      : rows_(rows),
-        least_(min),
-        greatest_(greatest),
-        digits_(std::to_string(std::max(-min, greatest)).size()) {}
+  ExponentRows(std::vector<Dfa::SparseRow>& rows, std::int64_t min, std::int64_t greatest);
 
   /// The state behind the `e` of an exponent from `from` to `to`; dead where there is none.
-  [[nodiscard]] Dfa::State between(std::int64_t from, std::int64_t to) {
-    from = std::max(from, least_), to = std::min(to, greatest_);
-    if (from > to) return Dfa::dead;
-    const auto [known, fresh] = known_.try_emplace({from, to}, Dfa::dead);
-    if (!fresh) return known->second;
-    Dfa::SparseRow above, below, start;
-    add_digits(above, digits_, 0, std::max<std::int64_t>(from, 0), to);
-    add_digits(below, digits_, 0, std::max<std::int64_t>(-to, 0), -from);
-    start.edges = above.edges;
-    add(start, '+', intern(std::move(above)));
-    add(start, '-', intern(std::move(below)));
-    known->second = intern(std::move(start));
-    return known->second;
-  }
+  [[nodiscard]] Dfa::State between(std::int64_t from, std::int64_t to);
 
  private:
   using Key = std::pair<bool, std::vector<std::tuple<std::uint8_t, std::uint8_t, Dfa::State>>>;
 
-  static void add(Dfa::SparseRow& row, char byte, Dfa::State to) {
-    if (to == Dfa::dead) return;
-    const auto last = static_cast<std::uint8_t>(byte);
-    if (!row.edges.empty() && row.edges.back().to == to && row.edges.back().last + 1 == last) {
-      row.edges.back().last = last;
-    } else {
-      row.edges.push_back({last, last, to});
-    }
-  }
+  static void add(Dfa::SparseRow& row, char byte, Dfa::State to);
   void add_digits(Dfa::SparseRow& row, std::size_t left, std::int64_t written, std::int64_t from,
-                  std::int64_t to) {
-    for (char digit = '0'; left > 0 && digit <= '9'; ++digit) {
-      add(row, digit, after(left - 1, written * 10 + (digit - '0'), from, to));
-    }
-  }
+                  std::int64_t to);
   // The state where `written` stands and up to `left` more digits may follow.
-  Dfa::State after(std::size_t left, std::int64_t written, std::int64_t from, std::int64_t to) {
-    bool some = false, all = true;  // of the numbers that it may become
-    for (std::int64_t min = written, size = 1, i = static_cast<std::int64_t>(left); i >= 0; --i) {
-      const std::int64_t max = min + size - 1;
-      some |= min <= to && max >= from;
-      all &= min >= from && max <= to;
-      min *= 10, size *= 10;
-    }
-    if (!some) return Dfa::dead;
-    if (all) return free(left);
-    Dfa::SparseRow row{{}, from <= written && written <= to};
-    add_digits(row, left, written, from, to);
-    return intern(std::move(row));
-  }
+  Dfa::State after(std::size_t left, std::int64_t written, std::int64_t from, std::int64_t to);
   // Any digits, up to so many.
-  Dfa::State free(std::size_t left) {
-    Dfa::SparseRow row{{}, true};
-    if (left > 0) row.edges.push_back({'0', '9', free(left - 1)});
-    return intern(std::move(row));
-  }
+  Dfa::State free(std::size_t left);
 
-  Dfa::State intern(Dfa::SparseRow row) {
-    if (row.edges.empty() && !row.accepting) return Dfa::dead;
-    Key key{row.accepting, {}};
-    for (const Dfa::Edge& edge : row.edges) {
-      key.second.emplace_back(edge.first, edge.last, edge.to);
-    }
-    const auto [known, fresh] =
-        interned_.try_emplace(std::move(key), static_cast<Dfa::State>(rows_.size()));
-    if (fresh) rows_.push_back(std::move(row));
-    return known->second;
-  }
+  Dfa::State intern(Dfa::SparseRow row);
 
   std::vector<Dfa::SparseRow>& rows_;
   std::int64_t least_, greatest_;
@@ -108,3 +52,7 @@ class ExponentRows {
 };
 
 }  // namespace tooldecode::text
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/text/exponent_rows.ipp>
+#endif

@@ -26,16 +26,10 @@ struct NumberBounds {
 };
 
 /// The greatest magnitude of all numbers: rounded, it is the largest double.
-[[nodiscard]] inline const Decimal& largest_number() {
-  static const Decimal largest = Decimal::parse("1.7976931348623158e308");
-  return largest;
-}
+[[nodiscard]] const Decimal& largest_number();
 
 /// The least magnitude that is not rounded to zero.
-[[nodiscard]] inline const Decimal& smallest_number() {
-  static const Decimal smallest = Decimal::parse("2.5e-324");
-  return smallest;
-}
+[[nodiscard]] const Decimal& smallest_number();
 
 /// A set of kinds of numbers, by value and by spelling.
 enum class NumberKinds : std::uint8_t {
@@ -90,3 +84,7 @@ struct NumberLimits {
 };
 
 }  // namespace tooldecode::text
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/text/number_bounds.ipp>
+#endif

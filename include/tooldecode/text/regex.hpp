@@ -29,25 +29,15 @@ class PatternTerms {
   // What stands before a place; after it stands a character or the end.
   enum Before : std::uint8_t { at_begin, after_word, after_other };
 
-  explicit PatternTerms(const Pattern& pattern)
-      : pattern_(pattern),
-        classes_(partition()),
-        terms_(classes_.size()),
-        plain_(2 * pattern.nodes().size(), none) {}
+  explicit PatternTerms(const Pattern& pattern);
 
   [[nodiscard]] const std::vector<CodePointSet>& classes() const noexcept { return classes_; }
 
   // The texts that match as a whole, or those in which a part matches.
   Term whole() { return build(pattern_.root(), terms_.empty(), true); }
-  Term anywhere() {
-    const Term all = terms_.all(), later = build(pattern_.root(), all, false);
-    return terms_.any_of({build(pattern_.root(), all, true),
-                          terms_.concat(terms_.any(), terms_.concat(all, later))});
-  }
+  Term anywhere();
 
-  [[nodiscard]] Before after(std::size_t letter) const {
-    return has_edges_ && is_word_[letter] ? after_word : after_other;
-  }
+  [[nodiscard]] Before after(std::size_t letter) const;
   [[nodiscard]] bool depends_on_before(Term term) const { return terms_[term].on_before; }
   [[nodiscard]] bool is_nothing(Term term) const noexcept { return term == terms_.nothing(); }
 
@@ -55,26 +45,7 @@ class PatternTerms {
   bool ends(Term term, Before before) { return nullable(term, before, classes_.size()); }
 
   // What may follow after a character.
-  Term derivative(Term term, std::size_t letter, Before before) {
-    terms_.spend(1);
-    const Node node = terms_[term];
-    if (node.kind == Kind::set) return terms_.has(term, letter) ? terms_.empty() : terms_.nothing();
-    if (node.kind == Kind::concat && terms_[node.a].kind == Kind::set) {
-      return terms_.has(node.a, letter) ? node.b : terms_.nothing();
-    }
-    const std::size_t places = classes_.size() * (node.on_before ? 3 : 1);
-    if (memo_at_.size() <= term) memo_at_.resize(terms_.size(), none);
-    if (memo_at_[term] == none) {
-      if (memo_.size() + places > max_memo) RegexTerms::too_large();
-      memo_at_[term] = static_cast<std::uint32_t>(memo_.size());
-      memo_.resize(memo_.size() + places, none);
-    }
-    const std::size_t place =
-        memo_at_[term] + letter + (node.on_before ? before : 0) * classes_.size();
-    if (memo_[place] != none) return memo_[place];
-    const Descent descent(depth_);
-    return memo_[place] = derive(term, letter, before);
-  }
+  Term derivative(Term term, std::size_t letter, Before before);
 
  private:
   using Kind                            = RegexTerms::Kind;
@@ -83,204 +54,27 @@ class PatternTerms {
   static constexpr std::size_t max_memo = std::size_t{1} << 24;
   // A recursion, no deeper than the stack allows.
   struct Descent {
-    explicit Descent(std::size_t& depth) : depth_(depth) {
-      if (++depth > 2000) --depth, RegexTerms::too_large();
-    }
-    ~Descent() { --depth_; }
+    explicit Descent(std::size_t& depth);
+    ~Descent();
     std::size_t& depth_;
   };
 
   // Classes: the coarsest partition in which each set of the pattern is a union.
-  std::vector<CodePointSet> partition() {
-    std::vector<const CodePointSet*> sets;
-    static const CodePointSet word = PatternReader::word();
-    for (const CodePointSet& set : pattern_.sets()) sets.push_back(&set);
-    for (const Pattern::Node& node : pattern_.nodes()) {
-      if (node.kind == Pattern::Kind::edge) has_edges_ = true;
-    }
-    if (has_edges_) sets.push_back(&word);
-    std::vector<std::pair<char32_t, std::size_t>> flips{{0, 0}};
-    for (std::size_t s = 0; s < sets.size(); ++s) {
-      for (const auto& [first, last] : sets[s]->ranges()) {
-        flips.emplace_back(first, s), flips.emplace_back(last + 1, s);
-      }
-    }
-    std::sort(flips.begin() + 1, flips.end());
-    std::vector<std::uint64_t> members(sets.size() / 64 + 1, 0);
-    std::map<std::vector<std::uint64_t>, std::vector<CodePointSet::Range>> parts;
-    for (std::size_t i = 0; i < flips.size();) {
-      const char32_t from = flips[i].first;
-      if (i == 0) ++i;
-      for (; i < flips.size() && flips[i].first == from; ++i) {
-        members[flips[i].second / 64] ^= std::uint64_t{1} << (flips[i].second % 64);
-      }
-      const char32_t next = i < flips.size() ? flips[i].first : CodePointSet::last_code_point + 1;
-      if (from < next) parts[members].emplace_back(from, next - 1);
-    }
-    std::vector<CodePointSet> classes;
-    for (auto& [in, ranges] : parts) {
-      CodePointSet set(std::move(ranges));
-      if (set.empty()) continue;
-      is_word_.push_back(word.contains(set.ranges()[0].first) ? 1 : 0);
-      classes.push_back(std::move(set));
-    }
-    return classes;
-  }
+  std::vector<CodePointSet> partition();
   // A set as the classes it holds.
-  Term set_of(const CodePointSet& set) {
-    RegexTerms::Bits bits(classes_.size() / 64 + 1, 0);
-    for (std::size_t c = 0; c < classes_.size(); ++c) {
-      if (set.contains(classes_[c].ranges()[0].first)) bits[c / 64] |= std::uint64_t{1} << (c % 64);
-    }
-    return terms_.set(bits);
-  }
+  Term set_of(const CodePointSet& set);
 
   // A node of the pattern and what follows it; `begins`: perhaps at the begin of the text.
-  Term build(Pattern::Index index, Term rest, bool begins) {
-    const Pattern::Node& node = pattern_[index];
-    if (!node.has_look) return terms_.concat(plain(index, begins), rest);
-    const Descent descent(depth_);
-    Term made = rest;
-    switch (node.kind) {
-      case Pattern::Kind::sequence:
-        for (std::size_t i = node.children.size(); i-- > 0;) {
-          made = build(node.children[i], made, begins);
-        }
-        break;
-      case Pattern::Kind::choice: {
-        std::vector<Term> list;
-        for (const Pattern::Index child : node.children) list.push_back(build(child, rest, begins));
-        made = terms_.any_of(std::move(list));
-        break;
-      }
-      case Pattern::Kind::repeat:
-        if (pattern_[node.children[0]].can_empty && node.count != Occurrences{0, 1}) {
-          throw Error(Errc::unsupported_pattern, "",
-                      "the repetition of a look-ahead beside which nothing need be read");
-        }
-        made = loop(node.children[0], node.count, rest, begins);
-        break;
-      default: {
-        const Term inside = build(node.children[0], terms_.all(), begins);
-        made              = terms_.all_of({node.negated ? terms_.negation(inside) : inside, rest});
-        break;
-      }
-    }
-    return made;
-  }
-  Term loop(Pattern::Index index, Occurrences count, Term rest, bool begins) {
-    if (count.max == 0) return rest;
-    return terms_.loop(index, count, rest, begins ? 1 : 0);
-  }
-  Term unrolled(const Node& node) {
-    const Occurrences more{
-        node.count.min == 0 ? 0 : node.count.min - 1,
-        node.count.max == Occurrences::unbounded ? Occurrences::unbounded : node.count.max - 1};
-    const bool begins = node.c != 0;
-    const Term once   = build(node.a, loop(node.a, more, node.b, begins), begins);
-    return node.count.min == 0 ? terms_.any_of({once, node.b}) : once;
-  }
+  Term build(Pattern::Index index, Term rest, bool begins);
+  Term loop(Pattern::Index index, Occurrences count, Term rest, bool begins);
+  Term unrolled(const Node& node);
   // A node without lookaheads, by itself.
-  Term plain(Pattern::Index index, bool begins) {
-    Term& known = plain_[2 * index + (begins ? 1 : 0)];
-    if (known != none) return known;
-    const Pattern::Node& node = pattern_[index];
-    Term made                 = terms_.empty();
-    switch (node.kind) {
-      case Pattern::Kind::set:
-        made = set_of(pattern_.sets()[node.set]);
-        break;
-      case Pattern::Kind::begin:
-        made = begins ? terms_.begin() : terms_.nothing();
-        break;
-      case Pattern::Kind::end:
-        made = terms_.end();
-        break;
-      case Pattern::Kind::edge:
-        made = terms_.edge(node.negated);
-        break;
-      case Pattern::Kind::repeat:
-        made = terms_.repeat(plain(node.children[0], begins), node.count);
-        break;
-      case Pattern::Kind::choice: {
-        std::vector<Term> list;
-        for (const Pattern::Index child : node.children) list.push_back(plain(child, begins));
-        made = terms_.any_of(std::move(list));
-        break;
-      }
-      default:
-        for (std::size_t i = node.children.size(); i-- > 0;) {
-          made = terms_.concat(plain(node.children[i], begins), made);
-        }
-        break;
-    }
-    return plain_[2 * index + (begins ? 1 : 0)] = made;
-  }
+  Term plain(Pattern::Index index, bool begins);
 
   // Whether the empty text matches between what stands before and a letter, or the end.
-  bool nullable(Term term, Before before, std::size_t letter) {
-    const bool at_end = letter == classes_.size();
-    const Node node   = terms_[term];
-    if (!node.on_before) return at_end ? node.end : node.mid;
-    terms_.spend(1);
-    const Descent descent(depth_);
-    const auto is_nullable = [&](Term one) { return nullable(one, before, letter); };
-    switch (node.kind) {
-      case Kind::begin:
-        return before == at_begin;
-      case Kind::edge:
-        return ((before == after_word) != (!at_end && is_word_[letter])) == (node.a == 0);
-      case Kind::concat:
-        return is_nullable(node.a) && is_nullable(node.b);
-      case Kind::repeat:
-        return node.count.min == 0 || is_nullable(node.a);
-      case Kind::any_of:
-      case Kind::all_of: {
-        const std::vector<Term> list = terms_.list(term);  // a copy: loops add lists
-        return node.kind == Kind::any_of ? std::any_of(list.begin(), list.end(), is_nullable)
-                                         : std::all_of(list.begin(), list.end(), is_nullable);
-      }
-      case Kind::negation:
-        return !is_nullable(node.a);
-      default:
-        return is_nullable(unrolled(node));
-    }
-  }
+  bool nullable(Term term, Before before, std::size_t letter);
 
-  Term derive(Term term, std::size_t letter, Before before) {
-    const Node node    = terms_[term];
-    const auto of      = [&](Term one) { return derivative(one, letter, before); };
-    const auto of_list = [&] {
-      std::vector<Term> list = terms_.list(term);
-      for (Term& one : list) one = of(one);
-      return list;
-    };
-    switch (node.kind) {
-      case Kind::concat: {
-        const Term first = terms_.concat(of(node.a), node.b);
-        if (!nullable(node.a, before, letter)) return first;
-        return terms_.any_of({first, of(node.b)});
-      }
-      case Kind::repeat: {
-        // Where the empty text matches here, each of the first turns may be passed over.
-        const bool may_skip = nullable(node.a, before, letter);
-        const Occurrences more{
-            may_skip || node.count.min == 0 ? 0 : node.count.min - 1,
-            node.count.max == Occurrences::unbounded ? Occurrences::unbounded : node.count.max - 1};
-        return terms_.concat(of(node.a), terms_.repeat(node.a, more));
-      }
-      case Kind::any_of:
-        return terms_.any_of(of_list());
-      case Kind::all_of:
-        return terms_.all_of(of_list());
-      case Kind::negation:
-        return terms_.negation(of(node.a));
-      case Kind::loop:
-        return of(unrolled(node));
-      default:
-        return terms_.nothing();
-    }
-  }
+  Term derive(Term term, std::size_t letter, Before before);
 
   const Pattern& pattern_;
   bool has_edges_ = false;
@@ -293,30 +87,7 @@ class PatternTerms {
   std::size_t depth_ = 0;
 };
 
-inline TextDfa pattern_automaton(PatternTerms& terms, PatternTerms::Term start) {
-  using State               = std::pair<PatternTerms::Term, PatternTerms::Before>;
-  const std::size_t classes = terms.classes().size();
-  std::vector<State> order{{start, PatternTerms::at_begin}};
-  std::map<State, TextDfa::State> number{{order[0], 0}};
-  std::vector<TextDfa::Row> rows;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const auto [term, before] = order[i];
-    TextDfa::Row row{std::vector<TextDfa::State>(classes, TextDfa::dead), terms.ends(term, before)};
-    for (std::size_t c = 0; c < classes; ++c) {
-      State next{terms.derivative(term, c, before), terms.after(c)};
-      if (terms.is_nothing(next.first)) continue;
-      if (!terms.depends_on_before(next.first)) next.second = PatternTerms::after_other;
-      const auto [known, fresh] = number.emplace(next, static_cast<TextDfa::State>(order.size()));
-      if (fresh) order.push_back(next);
-      row.next[c] = known->second;
-    }
-    rows.push_back(std::move(row));
-    if (order.size() > TextDfa::max_states || order.size() * classes > TextDfa::max_cells) {
-      RegexTerms::too_large();
-    }
-  }
-  return TextDfa(terms.classes(), std::move(rows));
-}
+TextDfa pattern_automaton(PatternTerms& terms, PatternTerms::Term start);
 
 }  // namespace detail
 
@@ -335,18 +106,14 @@ inline TextDfa pattern_automaton(PatternTerms& terms, PatternTerms::Term start) 
 /// \par Errors      Error{malformed_pattern, unsupported_pattern} with the byte,
 ///                  Error{limit_exceeded}
 /// \par Source      ECMA-262, section 22.2; Brzozowski 1964; JSON Schema 2020-12, section 6.3.3
-[[nodiscard]] inline TextDfa compile_pattern(std::string_view pattern) {
-  const Pattern tree(pattern);
-  detail::PatternTerms terms(tree);
-  return detail::pattern_automaton(terms, terms.anywhere());
-}
+[[nodiscard]] TextDfa compile_pattern(std::string_view pattern);
 
 /// The texts that a pattern matches from their first character to their last; else as
 /// `compile_pattern`.
-[[nodiscard]] inline TextDfa compile_whole_pattern(std::string_view pattern) {
-  const Pattern tree(pattern);
-  detail::PatternTerms terms(tree);
-  return detail::pattern_automaton(terms, terms.whole());
-}
+[[nodiscard]] TextDfa compile_whole_pattern(std::string_view pattern);
 
 }  // namespace tooldecode::text
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/text/regex.ipp>
+#endif

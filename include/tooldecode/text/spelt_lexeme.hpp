@@ -25,20 +25,7 @@ class SpeltRows {
  public:
   explicit SpeltRows(std::vector<Dfa::SparseRow> rows) : rows_(std::move(rows)) {}
 
-  void add(std::size_t row, const Dfa::Shape& shape, const std::vector<Dfa::State>& exits) {
-    std::vector<Dfa::State> made;  // rows inside come after those that they lead to
-    const auto placed = [&](std::vector<Dfa::Edge> edges) {
-      for (Dfa::Edge& edge : edges) {
-        edge.to = edge.to < shape.exits ? exits[edge.to] : made[edge.to - shape.exits];
-      }
-      return edges;
-    };
-    for (const std::vector<Dfa::Edge>& inside : shape.inside) {
-      made.push_back(index_.intern(rows_, placed(inside)));
-    }
-    const std::vector<Dfa::Edge> first = placed(shape.first);
-    rows_[row].edges.insert(rows_[row].edges.end(), first.begin(), first.end());
-  }
+  void add(std::size_t row, const Dfa::Shape& shape, const std::vector<Dfa::State>& exits);
   [[nodiscard]] const std::vector<Dfa::SparseRow>& rows() const noexcept { return rows_; }
 
  private:
@@ -115,3 +102,7 @@ template <class Spell>
 }
 
 }  // namespace tooldecode::text
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/text/spelt_lexeme.ipp>
+#endif

@@ -24,161 +24,45 @@ namespace detail {
 class FormatPatterns {
  public:
   // The pattern that a whole text matches; empty where the format is not known.
-  [[nodiscard]] static std::string of(std::string_view format) {
-    if (format == "date") return date();
-    if (format == "time") return time();
-    if (format == "date-time") return date_time();
-    if (format == "duration") return duration();
-    if (format == "email") return email();
-    if (format == "hostname") return hostname();
-    if (format == "ipv4") return ipv4();
-    if (format == "ipv6") return ipv6();
-    if (format == "uri") return reference({});
-    if (format == "uri-reference") return reference({.relative = true});
-    if (format == "iri") return reference({.international = true});
-    if (format == "iri-reference") return reference({.international = true, .relative = true});
-    if (format == "uri-template") return uri_template();
-    if (format == "uuid") return "[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}";
-    if (format == "json-pointer") return pointer();
-    if (format == "relative-json-pointer") return "(?:0|[1-9][0-9]*)(?:#|" + pointer() + ")";
-    return {};
-  }
+  [[nodiscard]] static std::string of(std::string_view format);
 
  private:
   // RFC 3339, section 5.6; the 29th of February is that of the Gregorian leap years, of which 0000
   // is one.
-  static std::string date() {
-    return "(?:\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])"
-           "|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))"
-           "|(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)";
-  }
-  static std::string clock() { return "(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d+)?"; }
+  static std::string date();
+  static std::string clock();
   static std::string zone() { return "(?:[Zz]|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)"; }
   // Which leap seconds, by their local date: that of UTC, or the next.
   enum class LeapDay : std::uint8_t { same, next, any };
   // A leap second is 23:59:60 of UTC. Offsets are whole quarters of an hour, as those of all zones
   // since there have been leap seconds: one state remembers the local time of each.
-  static std::string leap_second(LeapDay day) {
-    const auto two = [](int number) {
-      return std::string{static_cast<char>('0' + number / 10),
-                         static_cast<char>('0' + number % 10)};
-    };
-    const auto clock_of = [&](int minutes) { return two(minutes / 60) + ':' + two(minutes % 60); };
-    constexpr int whole_day = 24 * 60, last = whole_day - 1;
-    std::array<std::string, 24> hours;
-    for (int offset = 0; offset < whole_day; offset += 15) {
-      // The local time that this offset before UTC makes of it, and what after UTC makes the same.
-      const int local = last - offset, ahead = offset == 0 ? 0 : whole_day - offset;
-      std::string zones;
-      if (day != LeapDay::next) zones += "|-" + clock_of(offset);
-      if (day != LeapDay::next && offset == 0) zones += "|[Zz]|\\+00:00";
-      if (day != LeapDay::same && ahead != 0) zones += "|\\+" + clock_of(ahead);
-      if (zones.empty()) continue;
-      std::string& hour = hours[static_cast<std::size_t>(local / 60)];
-      hour.append("|").append(two(local % 60)).append(":60(?:\\.\\d+)?(?:");
-      hour.append(zones, 1).append(")");
-    }
-    std::string all;
-    for (int hour = 0; hour < 24; ++hour) {
-      all.append("|").append(two(hour)).append(":(?:");
-      all.append(hours[static_cast<std::size_t>(hour)], 1).append(")");
-    }
-    return "(?:" + all.substr(1) + ')';
-  }
-  static std::string time() { return clock() + zone() + '|' + leap_second(LeapDay::any); }
+  static std::string leap_second(LeapDay day);
+  static std::string time();
   // A date has leap seconds at the end of June or December of UTC.
-  static std::string date_time() {
-    return date() + "[Tt]" + clock() + zone() + "|\\d{4}-(?:(?:06-30|12-31)[Tt]" +
-           leap_second(LeapDay::same) + "|(?:07-01|01-01)[Tt]" + leap_second(LeapDay::next) + ')';
-  }
+  static std::string date_time();
   // RFC 3339, appendix A.
-  static std::string duration() {
-    const std::string days  = "(?:\\d+Y(?:\\d+M(?:\\d+D)?)?|\\d+M(?:\\d+D)?|\\d+D)";
-    const std::string clock = "T(?:\\d+H(?:\\d+M(?:\\d+S)?)?|\\d+M(?:\\d+S)?|\\d+S)";
-    return "P(?:" + days + "(?:" + clock + ")?|" + clock + "|\\d+W)";
-  }
+  static std::string duration();
 
-  static std::string ipv4() {
-    const std::string octet = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
-    return "(?:" + octet + "\\.){3}" + octet;
-  }
+  static std::string ipv4();
   // RFC 3986, section 3.2.2, which is RFC 4291, section 2.2.
-  static std::string ipv6() {
-    const std::string group = "[0-9A-Fa-f]{1,4}",
-                      last  = "(?:" + group + ':' + group + '|' + ipv4() + ')';
-    std::string all         = "(?:(?:" + group + ":){6}" + last;
-    // After the `::` six groups less one, two, ...; before it as many as are left.
-    for (int before = 0; before <= 7; ++before) {
-      all +=
-          "|(?:" +
-          (before == 0 ? "" : "(?:" + group + ":){0," + std::to_string(before - 1) + '}' + group) +
-          ")?::";
-      if (before <= 4) all += "(?:" + group + ":){" + std::to_string(5 - before) + '}';
-      if (before <= 5) all += last;
-      if (before == 6) all += group;
-    }
-    return all + ')';
-  }
+  static std::string ipv6();
   // RFC 1123, section 2.1. Labels with `--` in the third and fourth place are left to IDNA, whose
   // Punycode no automaton can check.
-  static std::string hostname() {
-    const std::string label = "(?!..--)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
-    return label + "(?:\\." + label + ")*";
-  }
+  static std::string hostname();
   // RFC 5321, section 4.1.2, `Mailbox`.
-  static std::string email() {
-    const std::string atom   = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+";
-    const std::string local  = atom + "(?:\\." + atom + ")*|\"(?:[ !#-\\[\\]-~]|\\\\[ -~])*\"";
-    const std::string label  = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
-    const std::string domain = label + "(?:\\." + label + ")*";
-    return "(?:" + local + ")@(?:" + domain + "|\\[(?:" + ipv4() + "|IPv6:" + ipv6() + ")\\])";
-  }
+  static std::string email();
 
   struct Reference {
     bool international = false;
     bool relative      = false;
   };
   // RFC 3987, section 2.2: `ucschar` and `iprivate`.
-  static std::string ucschar() {
-    std::string all = "\\u00A0-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFEF";
-    for (const char plane : std::string("123456789ABCD")) {
-      all += std::string("\\u{") + plane + "0000}-\\u{" + plane + "FFFD}";
-    }
-    return all + "\\u{E1000}-\\u{EFFFD}";
-  }
-  static std::string iprivate() {
-    return "\\uE000-\\uF8FF\\u{F0000}-\\u{FFFFD}\\u{100000}-\\u{10FFFD}";
-  }
+  static std::string ucschar();
+  static std::string iprivate();
   // RFC 3986, appendix A.
-  static std::string reference(const Reference& kind) {
-    const std::string letters = "-A-Za-z0-9._~!$&'()*+,;=" + (kind.international ? ucschar() : "");
-    const std::string escaped = "%[0-9A-Fa-f]{2}";
-    const auto any_of         = [&](const std::string& more) {
-      return "(?:[" + letters + more + "]|" + escaped + ")";
-    };
-    const std::string segment  = any_of(":@") + '*';
-    const std::string segments = "(?:/" + segment + ")*";
-    const std::string literal =
-        "\\[(?:" + ipv6() + "|[Vv][0-9A-Fa-f]+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+)\\]";
-    const std::string network =
-        "//(?:" + any_of(":") + "*@)?(?:" + literal + '|' + any_of("") + "*)(?::\\d*)?" + segments;
-    const std::string absolute = "/(?:" + any_of(":@") + '+' + segments + ")?";
-    const std::string query = "(?:\\?" + any_of(":@/?" + (kind.international ? iprivate() : "")) +
-                              "*)?(?:#" + any_of(":@/?") + "*)?";
-    const auto path = [&](const std::string& first) {
-      return "(?:" + network + '|' + absolute + "|(?:" + first + '+' + segments + ")?)" + query;
-    };
-    const std::string full = "[A-Za-z][A-Za-z0-9+.-]*:" + path(any_of(":@"));
-    return kind.relative ? full + '|' + path(any_of("@")) : full;
-  }
+  static std::string reference(const Reference& kind);
   // RFC 6570, section 2, with the operators that it reserves.
-  static std::string uri_template() {
-    const std::string escaped = "%[0-9A-Fa-f]{2}";
-    const std::string letter  = "(?:[A-Za-z0-9_]|" + escaped + ')';
-    const std::string name    = letter + "(?:\\.?" + letter + ")*(?::[1-9]\\d{0,3}|\\*)?";
-    return "(?:[!#$&(-;=?-\\[\\]_a-z~" + ucschar() + iprivate() + "]|" + escaped +
-           "|\\{[+#./;?&=,!@|]?" + name + "(?:," + name + ")*\\})*";
-  }
+  static std::string uri_template();
   // RFC 6901, section 3.
   static std::string pointer() { return "(?:/(?:[^~/]|~[01])*)*"; }
 };
@@ -186,14 +70,7 @@ class FormatPatterns {
 }  // namespace detail
 
 /// Whether JSON Schema defines a format of this name; others are annotations.
-[[nodiscard]] inline bool is_standard_format(std::string_view name) {
-  static constexpr std::array<std::string_view, 19> names{
-      "date-time", "date",          "time", "duration",     "email",        "idn-email",
-      "hostname",  "idn-hostname",  "ipv4", "ipv6",         "uri",          "uri-reference",
-      "iri",       "iri-reference", "uuid", "uri-template", "json-pointer", "relative-json-pointer",
-      "regex"};
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+[[nodiscard]] bool is_standard_format(std::string_view name);
 
 /// The texts of a format, made once for the whole process; null for one that is not known, or that
 /// no automaton can tell
@@ -209,19 +86,10 @@ class FormatPatterns {
 /// \par Threads     may run concurrently
 /// \par Source      JSON Schema 2020-12, validation, section 7.3; RFC 3339, 5321, 1123, 2673, 4291,
 ///                  3986, 3987, 4122, 6570 and 6901
-[[nodiscard]] inline std::shared_ptr<const TextDfa> string_format(std::string_view name) {
-  static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const TextDfa>, std::less<>> known;
-  const std::lock_guard lock(mutex);
-  auto format = known.find(name);
-  if (format == known.end()) {
-    const std::string pattern = detail::FormatPatterns::of(name);
-    if (pattern.empty()) return nullptr;
-    const BuildBudget::Pause once;
-    format =
-        known.emplace(name, std::make_shared<const TextDfa>(compile_whole_pattern(pattern))).first;
-  }
-  return format->second;
-}
+[[nodiscard]] std::shared_ptr<const TextDfa> string_format(std::string_view name);
 
 }  // namespace tooldecode::text
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/text/string_format.ipp>
+#endif

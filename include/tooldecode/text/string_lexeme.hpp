@@ -19,24 +19,7 @@
 namespace tooldecode::text {
 
 /// The strings of a text between quotes.
-inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
-  if (text.empty()) return Dfa({});
-  const std::size_t states = text.rows().size();
-  // Row 0 is before the opening quote, rows 1, ... are the text's states, then the closing one.
-  std::vector<Dfa::SparseRow> rows(states + 2);
-  const auto quote   = static_cast<std::uint8_t>(spelling.quote);
-  const auto closing = static_cast<Dfa::State>(states + 1);
-  rows[0].edges.push_back({quote, quote, 1});
-  rows[closing].accepting = rows[closing].closing = true;
-  for (TextDfa::State s = 0; s < states; ++s) {
-    if (text.rows()[s].accepting) rows[s + 1].edges.push_back({quote, quote, closing});
-    rows[s + 1].boundary = true;
-  }
-  return spelt_lexeme(text, 1, std::move(rows), spelling,
-                      [](Speller& speller, const Speller::Runs& runs, Speller::Edges& edges) {
-                        speller.literal(runs, edges);
-                      });
-}
+Dfa quoted(const TextDfa& text, const Spelling& spelling);
 
 /// A string literal between two quotes whose text the automaton accepts, as a writer spells it.
 ///
@@ -53,41 +36,21 @@ inline Dfa quoted(const TextDfa& text, const Spelling& spelling) {
 /// \par Complexity  as spelt_lexeme
 /// \par Errors      as spelt_lexeme; nothing is accepted where the text automaton is empty
 /// \par Source      RFC 8259, section 7; Python language reference, section 2.4.1
-[[nodiscard]] inline Dfa string_lexeme(const TextDfa& text, ValueSyntax syntax, char quote) {
-  return quoted(text, {.syntax = syntax, .quote = quote});
-}
+[[nodiscard]] Dfa string_lexeme(const TextDfa& text, ValueSyntax syntax, char quote);
 
 /// A key, quotes included, whose text the automaton accepts, in every spelling that `any_string`
 /// has.
-[[nodiscard]] inline Dfa key_lexeme(const TextDfa& text, ValueSyntax syntax, char quote) {
-  return quoted(text, {.syntax = syntax, .quote = quote, .every = true});
-}
+[[nodiscard]] Dfa key_lexeme(const TextDfa& text, ValueSyntax syntax, char quote);
 
 /// Any string literal with this quote, in every spelling but Python's octal and named escapes and
 /// line continuations; one shared lexeme for the whole process.
-[[nodiscard]] inline const DfaPointer& any_string(ValueSyntax syntax, char quote) {
-  const auto make = [](ValueSyntax s, char q) {
-    const BuildBudget::Pause once;
-    return std::make_shared<const Dfa>(key_lexeme(TextDfa::repeated(CodePointSet::all()), s, q));
-  };
-  static const DfaPointer json   = make(ValueSyntax::json, '"');
-  static const DfaPointer twice  = make(ValueSyntax::python, '"');
-  static const DfaPointer single = make(ValueSyntax::python, '\'');
-  if (syntax == ValueSyntax::json) return json;
-  return quote == '"' ? twice : single;
-}
+[[nodiscard]] const DfaPointer& any_string(ValueSyntax syntax, char quote);
 
 /// JSON's white space, each byte a unit: bound it, so that a model that loops on spaces is stopped.
-[[nodiscard]] inline const DfaPointer& any_whitespace() {
-  static const DfaPointer lexeme = [] {
-    const BuildBudget::Pause once;
-    std::vector<Dfa::Row> rows(1);
-    rows[0].accepting = rows[0].boundary = true;
-    for (const char c : std::string_view(" \t\n\r"))
-      rows[0].next[static_cast<unsigned char>(c)] = 0;
-    return std::make_shared<const Dfa>(std::move(rows));
-  }();
-  return lexeme;
-}
+[[nodiscard]] const DfaPointer& any_whitespace();
 
 }  // namespace tooldecode::text
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/text/string_lexeme.ipp>
+#endif

@@ -44,159 +44,29 @@ class TextDfa {
   };
 
   /// \param classes  disjoint sets; code points in none of them have no transition
-  TextDfa(std::vector<CodePointSet> classes, std::vector<Row> rows) : classes_(std::move(classes)) {
-    BuildBudget::spend(5 * rows.size() * (1 + classes_.size()));
-    rows_              = minimal(trimmed(std::move(rows)));
-    std::size_t ranges = 0;
-    for (const CodePointSet& set : classes_) ranges += set.ranges().size();
-    BuildBudget::spend(ranges, rows_.size() * (sizeof(Row) + sizeof(State) * classes_.size()) +
-                                   classes_.size() * sizeof(CodePointSet) +
-                                   ranges * sizeof(CodePointSet::Range));
-  }
+  TextDfa(std::vector<CodePointSet> classes, std::vector<Row> rows);
 
   /// One text.
-  [[nodiscard]] static TextDfa of(std::u32string_view text) {
-    std::vector<CodePointSet> classes;
-    std::vector<char32_t> letters(text.begin(), text.end());
-    std::sort(letters.begin(), letters.end());
-    letters.erase(std::unique(letters.begin(), letters.end()), letters.end());
-    for (const char32_t c : letters) classes.push_back({{c, c}});
-    std::vector<Row> rows(text.size() + 1, {std::vector<State>(classes.size(), dead), false});
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      const auto in = std::lower_bound(letters.begin(), letters.end(), text[i]);
-      rows[i].next[static_cast<std::size_t>(in - letters.begin())] = static_cast<State>(i + 1);
-    }
-    rows.back().accepting = true;
-    return TextDfa(std::move(classes), std::move(rows));
-  }
+  [[nodiscard]] static TextDfa of(std::u32string_view text);
   /// Every text of code points of one set.
-  [[nodiscard]] static TextDfa repeated(CodePointSet set) {
-    return TextDfa({std::move(set)}, {{{0}, true}});
-  }
+  [[nodiscard]] static TextDfa repeated(CodePointSet set);
 
   [[nodiscard]] const std::vector<CodePointSet>& classes() const noexcept { return classes_; }
   [[nodiscard]] const std::vector<Row>& rows() const noexcept { return rows_; }
   [[nodiscard]] bool empty() const noexcept { return rows_.empty(); }
 
-  [[nodiscard]] bool accepts(std::u32string_view text) const {
-    if (rows_.empty()) return false;
-    State state = 0;
-    for (const char32_t c : text) {
-      const auto in = std::find_if(classes_.begin(), classes_.end(),
-                                   [&](const CodePointSet& set) { return set.contains(c); });
-      if (in == classes_.end()) return false;
-      state = rows_[state].next[static_cast<std::size_t>(in - classes_.begin())];
-      if (state == dead) return false;
-    }
-    return rows_[state].accepting;
-  }
+  [[nodiscard]] bool accepts(std::u32string_view text) const;
 
   /// Where only the number of characters is counted, all of one set, that set and the bounds: a
   /// counter beside `repeated(set)` does without a state for each count.
-  [[nodiscard]] std::optional<std::pair<CodePointSet, Occurrences>> counted() const {
-    if (rows_.empty()) return std::nullopt;
-    // States are minimal and numbered as they are reached, so the counts are the states.
-    Occurrences bounds{Occurrences::unbounded, 0};
-    for (State s = 0; s < rows_.size(); ++s) {
-      const bool last = s + 1 == rows_.size();
-      for (std::size_t c = 0; c < classes_.size(); ++c) {
-        const State to   = rows_[s].next[c];
-        const bool reads = rows_[0].next[c] != dead;
-        if (last && to == dead) continue;
-        if (reads != (to != dead) || (reads && to != (last ? s : s + 1))) return std::nullopt;
-      }
-      if (rows_[s].accepting) {
-        bounds.min = std::min(bounds.min, s);
-      } else if (bounds.min != Occurrences::unbounded) {
-        return std::nullopt;
-      }
-    }
-    std::vector<CodePointSet::Range> ranges;
-    bool is_open = false;
-    for (std::size_t c = 0; c < classes_.size(); ++c) {
-      if (rows_[0].next[c] == dead) continue;
-      is_open = is_open || rows_.back().next[c] != dead;
-      ranges.insert(ranges.end(), classes_[c].ranges().begin(), classes_[c].ranges().end());
-    }
-    for (std::size_t c = 0; c < classes_.size(); ++c) {
-      if (is_open && rows_[0].next[c] != dead && rows_.back().next[c] == dead) return std::nullopt;
-    }
-    bounds.max = is_open ? Occurrences::unbounded : static_cast<std::uint32_t>(rows_.size() - 1);
-    return std::pair(CodePointSet(std::move(ranges)), bounds);
-  }
+  [[nodiscard]] std::optional<std::pair<CodePointSet, Occurrences>> counted() const;
 
   /// Whether a counter beside this automaton is exact: from every state, at every count within the
   /// bounds with which it can be reached, some end within the bounds can be reached.
-  [[nodiscard]] bool is_free_of_dead_ends(const Occurrences& length) const {
-    if (length == Occurrences{} || rows_.empty()) return true;
-    if (length.min > length.max) return false;
-    const std::size_t states = rows_.size();
-    // Without an upper bound the counts past `min` are all alike, and a longer end than
-    // min + states has a shorter one beside it.
-    const bool open        = length.max == Occurrences::unbounded;
-    const std::size_t top  = open ? length.min : length.max;
-    const std::size_t ends = open ? top + states : top;
-    if (ends > (std::size_t{1} << 23) / states) return false;
-    // Where the nearest end of at least l code points lies, from each state: [states, ends + 1].
-    BuildBudget::spend(((ends + 1) * states * (1 + classes_.size())) / 8);
-    std::vector<char> can((ends + 1) * states, 0);
-    for (State s = 0; s < states; ++s) can[s] = rows_[s].accepting ? 1 : 0;
-    for (std::size_t l = 1; l <= ends; ++l) {
-      for (State s = 0; s < states; ++s) {
-        for (const State t : rows_[s].next) {
-          if (t != dead && can[(l - 1) * states + t]) can[l * states + s] = 1;
-        }
-      }
-    }
-
-    std::vector<std::vector<char>> reached(top + 1, std::vector<char>(states, 0));
-    reached[0][0] = 1;
-    for (std::size_t n = 0; n < top; ++n) {
-      for (State s = 0; s < states; ++s) {
-        if (!reached[n][s]) continue;
-        for (const State t : rows_[s].next) {
-          if (t != dead) reached[n + 1][t] = 1;
-        }
-      }
-    }
-    for (State s = 0; s < states; ++s) {
-      // counts from the highest down: `next` is the shortest end of at least min - n code points
-      std::vector<std::size_t> next(ends + 2, ends + 1);
-      for (std::size_t l = ends + 1; l-- > 0;) next[l] = can[l * states + s] ? l : next[l + 1];
-      for (std::size_t n = 0; n <= top; ++n) {
-        if (!reached[n][s]) continue;
-        const std::size_t missing = length.min > n ? length.min - n : 0;
-        const std::size_t max     = open ? ends : top - n;
-        if (next[missing] > max) return false;
-      }
-    }
-    return true;
-  }
+  [[nodiscard]] bool is_free_of_dead_ends(const Occurrences& length) const;
 
   /// The texts of this automaton whose length lies within the bounds, as an automaton of its own.
-  [[nodiscard]] TextDfa bounded(const Occurrences& length) const {
-    if (rows_.empty() || length.min > length.max) return TextDfa({}, {});
-    const bool open = length.max == Occurrences::unbounded;
-    std::map<std::pair<State, std::uint32_t>, State> number{{{0, 0}, 0}};
-    std::vector<std::pair<State, std::uint32_t>> order{{0, 0}};
-    std::vector<Row> rows;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const auto [state, count] = order[i];
-      Row row{std::vector<State>(classes_.size(), dead),
-              rows_[state].accepting && count >= length.min};
-      for (std::size_t c = 0; c < classes_.size(); ++c) {
-        const State t = rows_[state].next[c];
-        if (t == dead || (!open && count == length.max)) continue;
-        const std::pair next{t, open ? std::min(count + 1, length.min) : count + 1};
-        const auto [entry, fresh] = number.emplace(next, static_cast<State>(order.size()));
-        if (fresh) order.push_back(next);
-        row.next[c] = entry->second;
-      }
-      rows.push_back(std::move(row));
-      check(order.size(), classes_.size());
-    }
-    return TextDfa(classes_, std::move(rows));
-  }
+  [[nodiscard]] TextDfa bounded(const Occurrences& length) const;
 
   /// The texts of both, of either, of the first and not the second.
   [[nodiscard]] friend TextDfa intersection(const TextDfa& a, const TextDfa& b) {
@@ -228,42 +98,9 @@ class TextDfa {
     char32_t first, last;
     std::size_t in;
   };
-  [[nodiscard]] std::vector<Piece> pieces() const {
-    std::vector<Piece> all;
-    for (std::size_t c = 0; c < classes_.size(); ++c) {
-      for (const auto& [first, last] : classes_[c].ranges()) all.push_back({first, last, c});
-    }
-    std::sort(all.begin(), all.end(),
-              [](const Piece& x, const Piece& y) { return x.first < y.first; });
-    return all;
-  }
+  [[nodiscard]] std::vector<Piece> pieces() const;
   static std::map<Letter, std::vector<CodePointSet::Range>> letters(const TextDfa& a,
-                                                                    const TextDfa& b) {
-    std::map<Letter, std::vector<CodePointSet::Range>> result;
-    const std::vector<Piece> of_a = a.pieces(), of_b = b.pieces();
-    BuildBudget::spend(10 * (1 + of_a.size() + of_b.size()));
-    std::size_t i = 0, k = 0;
-    for (char32_t from = 0; i < of_a.size() || k < of_b.size();) {
-      char32_t last      = CodePointSet::last_code_point;
-      const auto holding = [&](const std::vector<Piece>& all, std::size_t& at) {
-        if (at == all.size()) return Letter::none;
-        if (all[at].first > from) {
-          last = std::min<char32_t>(last, all[at].first - 1);
-          return Letter::none;
-        }
-        last = std::min(last, all[at].last);
-        return all[at].in;
-      };
-      const Letter letter{holding(of_a, i), holding(of_b, k)};
-      if (letter.a != Letter::none || letter.b != Letter::none) {
-        result[letter].emplace_back(from, last);
-      }
-      from = last + 1;
-      if (i < of_a.size() && of_a[i].last < from) ++i;
-      if (k < of_b.size() && of_b[k].last < from) ++k;
-    }
-    return result;
-  }
+                                                                    const TextDfa& b);
 
   // Both automata side by side: `is_alive(in_a, in_b)` tells which pairs to follow, where a side
   // may have left its automaton, `accepts` which of them accept.
@@ -304,138 +141,23 @@ class TextDfa {
   }
 
   // Called for each state of a product, before the next.
-  static void check(std::size_t states, std::size_t classes) {
-    BuildBudget::spend(5 + 5 * classes);
-    if (states <= max_states && states * classes <= max_cells) return;
-    throw Error(Errc::limit_exceeded, "", "a combination of patterns needs too many states");
-  }
+  static void check(std::size_t states, std::size_t classes);
 
-  static std::vector<Row> trimmed(std::vector<Row> rows) {
-    std::vector<std::vector<State>> incoming(rows.size());
-    std::vector<char> useful(rows.size(), 0);
-    std::vector<State> work;
-    for (State s = 0; s < rows.size(); ++s) {
-      for (const State t : rows[s].next) {
-        if (t != dead && (incoming[t].empty() || incoming[t].back() != s)) incoming[t].push_back(s);
-      }
-      if (rows[s].accepting) useful[s] = 1, work.push_back(s);
-    }
-    while (!work.empty()) {
-      const State s = work.back();
-      work.pop_back();
-      for (const State from : incoming[s]) {
-        if (!useful[from]) useful[from] = 1, work.push_back(from);
-      }
-    }
-    if (rows.empty() || !useful[0]) return {};
-    for (Row& row : rows) {
-      for (State& t : row.next) {
-        if (t != dead && !useful[t]) t = dead;
-      }
-    }
-    return rows;
-  }
+  static std::vector<Row> trimmed(std::vector<Row> rows);
 
   // The coarsest partition of the states whose blocks agree on acceptance and on the blocks they go
   // to: the block of each state.
-  static std::vector<State> blocks(const std::vector<Row>& rows) {
-    const auto size = static_cast<State>(rows.size());
-    using Entry     = std::pair<std::uint32_t, State>;  // a class, and a state it leads here from
-    std::vector<std::vector<Entry>> incoming(size);
-    for (State s = 0; s < size; ++s) {
-      for (std::uint32_t c = 0; c < rows[s].next.size(); ++c) {
-        if (rows[s].next[c] != dead) incoming[rows[s].next[c]].emplace_back(c, s);
-      }
-    }
-    struct Block {
-      State begin, end, marked;
-    };
-    std::vector<State> order(size), place(size), block(size, 0);
-    State accepting = 0;
-    for (State s = 0; s < size; ++s) accepting += rows[s].accepting ? 1U : 0U;
-    for (State s = 0, yes = 0, no = accepting; s < size; ++s) {
-      place[s]        = rows[s].accepting ? yes++ : no++;
-      order[place[s]] = s;
-    }
-    std::vector<Block> all{{0, accepting, 0}};
-    std::vector<State> work{0};
-    if (accepting < size) {
-      all.push_back({accepting, size, 0});
-      work.push_back(1);
-      for (State i = accepting; i < size; ++i) block[order[i]] = 1;
-    }
-    std::vector<Entry> entries;
-    std::vector<State> touched;
-    while (!work.empty()) {
-      const Block by = all[work.back()];
-      work.pop_back();
-      entries.clear();
-      for (State i = by.begin; i < by.end; ++i) {
-        const auto& in = incoming[order[i]];
-        entries.insert(entries.end(), in.begin(), in.end());
-      }
-      std::sort(entries.begin(), entries.end());
-      for (std::size_t e = 0; e < entries.size();) {
-        touched.clear();
-        const std::uint32_t letter = entries[e].first;
-        for (; e < entries.size() && entries[e].first == letter; ++e) {
-          const State s = entries[e].second;
-          Block& in     = all[block[s]];
-          if (in.marked == 0) touched.push_back(block[s]);
-          const State to = in.begin + in.marked++;
-          std::swap(order[place[s]], order[to]);
-          place[order[place[s]]] = place[s];
-          place[s]               = to;
-        }
-        for (const State b : touched) {
-          Block& old        = all[b];
-          const State split = old.begin + std::exchange(old.marked, 0);
-          if (split == old.end) continue;
-          // The smaller part is the new block: the larger one, or both, are still to be worked on
-          // if the old one was.
-          Block fresh{old.begin, split, 0};
-          if (split - old.begin <= old.end - split) {
-            old.begin = split;
-          } else {
-            fresh   = {split, old.end, 0};
-            old.end = split;
-          }
-          const auto number = static_cast<State>(all.size());
-          for (State i = fresh.begin; i < fresh.end; ++i) block[order[i]] = number;
-          work.push_back(number);
-          all.push_back(fresh);
-        }
-      }
-    }
-    return block;
-  }
+  static std::vector<State> blocks(const std::vector<Row>& rows);
 
   // One state per block, numbered as the classes reach them from the first.
-  static std::vector<Row> minimal(const std::vector<Row>& rows) {
-    if (rows.empty()) return {};
-    const std::vector<State> block = blocks(rows);
-    std::vector<State> number(rows.size(), dead);
-    std::vector<std::size_t> order{0};
-    number[block[0]] = 0;
-    std::vector<Row> result;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      Row row = rows[order[i]];
-      for (State& t : row.next) {
-        if (t == dead) continue;
-        State& named = number[block[t]];
-        if (named == dead) {
-          named = static_cast<State>(order.size());
-          order.push_back(t);
-        }
-        t = named;
-      }
-      result.push_back(std::move(row));
-    }
-    return result;
-  }
+  static std::vector<Row> minimal(const std::vector<Row>& rows);
 
   std::vector<CodePointSet> classes_;
   std::vector<Row> rows_;
 };
 
 }  // namespace tooldecode::text
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/text/text_dfa.ipp>
+#endif

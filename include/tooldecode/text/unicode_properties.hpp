@@ -248,15 +248,7 @@ inline constexpr std::string_view other_scripts =
     "Wcho Xpeo Xsux Yezi Yezidi Yi Yiii Zanabazar_Square Zanb Zzzz ";
 
 // Reads a number and removes it.
-inline char32_t take_number(std::string_view& runs) {
-  char32_t value = 0;
-  for (unsigned shift = 0;; shift += 5) {
-    const auto digit = static_cast<unsigned char>(runs.front());
-    runs.remove_prefix(1);
-    if (digit < '^') return value | static_cast<char32_t>(digit - '0') << shift;
-    value |= static_cast<char32_t>(digit - '^') << shift;
-  }
-}
+char32_t take_number(std::string_view& runs);
 
 // The code points whose category's number passes a test.
 template <class Test>
@@ -273,52 +265,11 @@ CodePointSet of_categories(Test test) {
   return CodePointSet(std::move(ranges));
 }
 
-inline std::optional<CodePointSet> general_category(std::string_view name) {
-  const auto is_named = [&](const UnicodeName& one) {
-    return name == one.alias || name == one.name;
-  };
-  const auto one = std::find_if(categories.begin(), categories.end(), is_named);
-  if (one != categories.end()) {
-    const auto number = static_cast<std::size_t>(one - categories.begin());
-    return of_categories([&](std::size_t category) { return category == number; });
-  }
-  const auto group = std::find_if(category_groups.begin(), category_groups.end(), is_named);
-  if (group == category_groups.end()) return std::nullopt;
-  if (group->alias == "LC") return of_categories([](std::size_t category) { return category < 3; });
-  return of_categories(
-      [&](std::size_t category) { return categories[category].alias.starts_with(group->alias); });
-}
+std::optional<CodePointSet> general_category(std::string_view name);
 
-inline std::optional<CodePointSet> script(std::string_view name) {
-  const auto one = std::find_if(scripts.begin(), scripts.end(), [&](const UnicodeScript& each) {
-    return name == each.alias || name == each.name;
-  });
-  if (one == scripts.end()) return std::nullopt;
-  std::vector<CodePointSet::Range> ranges;
-  char32_t first = 0;
-  for (std::string_view runs = one->runs; !runs.empty();) {
-    first += take_number(runs);
-    const char32_t length = take_number(runs);
-    ranges.emplace_back(first, first + length - 1);
-    first += length;
-  }
-  return CodePointSet(std::move(ranges));
-}
+std::optional<CodePointSet> script(std::string_view name);
 
-inline std::optional<CodePointSet> find_property(std::string_view property) {
-  const std::size_t equals   = property.find('=');
-  const std::string_view key = property.substr(0, equals);
-  if (equals != std::string_view::npos) {
-    const std::string_view value = property.substr(equals + 1);
-    if (key == "General_Category" || key == "gc") return general_category(value);
-    if (key == "Script" || key == "sc") return script(value);
-    return std::nullopt;
-  }
-  if (key == "Any") return CodePointSet::all();
-  if (key == "ASCII") return CodePointSet{{0, 0x7F}};
-  if (key == "Assigned") return ~*general_category("Cn");
-  return general_category(key);
-}
+std::optional<CodePointSet> find_property(std::string_view property);
 
 }  // namespace detail
 
@@ -329,37 +280,16 @@ inline std::optional<CodePointSet> find_property(std::string_view property) {
 /// \par Complexity  O(ranges of all categories) at the first use of a name, then a copy
 /// \par Threads     may run concurrently
 /// \par Source      Unicode 17.0, UnicodeData.txt and Scripts.txt; ECMA-262, table 69
-[[nodiscard]] inline std::optional<CodePointSet> unicode_property(std::string_view property) {
-  static std::mutex mutex;
-  static std::map<std::string, CodePointSet, std::less<>> known;  // as many as there are names
-  const std::lock_guard lock(mutex);
-  if (const auto at = known.find(property); at != known.end()) return at->second;
-  std::optional<CodePointSet> set = detail::find_property(property);
-  if (set) known.emplace(property, *set);
-  return set;
-}
+[[nodiscard]] std::optional<CodePointSet> unicode_property(std::string_view property);
 
 /// Whether ECMA-262 knows a property by this name, whether or not `unicode_property` has it.
 ///
 /// \par Complexity  O(names)
 /// \par Source      ECMA-262, tables 66 to 68; Unicode 17.0, PropertyValueAliases.txt
-[[nodiscard]] inline bool is_property_name(std::string_view property) {
-  const auto lists = [](std::string_view names, std::string_view name) {
-    if (name.empty() || name.find(' ') != name.npos) return false;
-    for (std::size_t at = names.find(name); at != names.npos; at = names.find(name, at + 1)) {
-      if (names[at - 1] == ' ' && names[at + name.size()] == ' ') return true;
-    }
-    return false;
-  };
-  const std::size_t equals   = property.find('=');
-  const std::string_view key = property.substr(0, equals);
-  if (equals == property.npos) {
-    return detail::find_property(key).has_value() || lists(detail::binary_properties, key);
-  }
-  const std::string_view value = property.substr(equals + 1);
-  if (key == "General_Category" || key == "gc") return detail::general_category(value).has_value();
-  if (key != "Script" && key != "sc" && key != "Script_Extensions" && key != "scx") return false;
-  return detail::script(value).has_value() || lists(detail::other_scripts, value);
-}
+[[nodiscard]] bool is_property_name(std::string_view property);
 
 }  // namespace tooldecode::text
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/text/unicode_properties.ipp>
+#endif

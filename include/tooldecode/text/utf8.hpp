@@ -19,35 +19,14 @@ struct CodePoint {
 
 /// The code point that begins at a byte of a text; nothing where the bytes there are no UTF-8
 /// (overlong forms, surrogates, values past U+10FFFF and cut sequences among them).
-[[nodiscard]] inline std::optional<CodePoint> find_code_point(std::string_view text,
-                                                              std::size_t at) noexcept {
-  if (at >= text.size()) return std::nullopt;
-  const auto byte = [&](std::size_t i) {
-    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i]));
-  };
-  const std::uint32_t lead = byte(at);
-  if (lead < 0x80) return CodePoint{lead, 1};
-  const std::size_t bytes = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() - at < bytes) return std::nullopt;
-  std::uint32_t value = lead & (0xFFu >> (bytes + 1));
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(at + i) & 0xC0) != 0x80) return std::nullopt;
-    value = value << 6 | (byte(at + i) & 0x3F);
-  }
-  const bool overlong  = (bytes == 3 && value < 0x800) || (bytes == 4 && value < 0x10000);
-  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
-  if (overlong || surrogate || value > 0x10FFFF) return std::nullopt;
-  return CodePoint{value, bytes};
-}
+[[nodiscard]] std::optional<CodePoint> find_code_point(std::string_view text,
+                                                       std::size_t at) noexcept;
 
 /// Whether a text is UTF-8 from its first byte to its last.
-[[nodiscard]] inline bool is_utf8(std::string_view text) noexcept {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::optional<CodePoint> point = find_code_point(text, at);
-    if (!point) return false;
-    at += point->bytes;
-  }
-  return true;
-}
+[[nodiscard]] bool is_utf8(std::string_view text) noexcept;
 
 }  // namespace tooldecode::text
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/text/utf8.ipp>
+#endif

@@ -18,16 +18,10 @@ namespace tooldecode::text {
 /// \par Complexity  as spelt_lexeme
 /// \par Errors      as spelt_lexeme; nothing is accepted where the text automaton is empty
 /// \par Source      RFC 3629
-[[nodiscard]] inline Dfa utf8_lexeme(const TextDfa& text) {
-  std::vector<Dfa::SparseRow> rows(text.rows().size());
-  for (TextDfa::State s = 0; s < rows.size(); ++s) {
-    rows[s].accepting = text.rows()[s].accepting;
-    rows[s].boundary  = true;
-  }
-  return spelt_lexeme(text, 0, std::move(rows), {},
-                      [](Speller& speller, const Speller::Runs& runs, Speller::Edges& edges) {
-                        speller.utf8(runs, edges);
-                      });
-}
+[[nodiscard]] Dfa utf8_lexeme(const TextDfa& text);
 
 }  // namespace tooldecode::text
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/text/utf8_lexeme.ipp>
+#endif

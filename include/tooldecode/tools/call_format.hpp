@@ -59,10 +59,7 @@ struct ChoiceOptions {
 
   /// How many calls there may be, and how many behind the first.
   [[nodiscard]] text::Occurrences calls() const noexcept { return {1, parallel ? max_calls : 1}; }
-  [[nodiscard]] text::Occurrences further_calls() const noexcept {
-    const std::uint32_t max = calls().max;
-    return {0, max == text::Occurrences::unbounded ? max : max - 1};
-  }
+  [[nodiscard]] text::Occurrences further_calls() const noexcept;
 };
 
 /// A grammar and the node of it that a whole answer matches. While a text is inside a call, the
@@ -88,9 +85,7 @@ struct CallOpening {
 
   /// A way that the format's parser takes, and that no answer may: text does not hold it either.
   [[nodiscard]] static CallOpening barred(Grammar& grammar, std::string delimiter,
-                                          bool only_at_start = false) {
-    return {std::move(delimiter), grammar.nothing(), only_at_start};
-  }
+                                          bool only_at_start = false);
 };
 
 /// The texts of an answer, where a format has something to say of them.

@@ -3,22 +3,32 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
+#include <tooldecode/text/occurrences.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/free_text.hpp>
+#include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/tools/value_reader.hpp>
+
+#include <nlohmann/json.hpp>
 
 namespace tooldecode::detail {
 
@@ -228,3 +238,17 @@ TOOLDECODE_INLINE void build_answer(CallGrammar& result, const AnswerParts& part
 }
 
 }  // namespace tooldecode::detail
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE text::Occurrences ChoiceOptions::further_calls() const noexcept {
+  const std::uint32_t max = calls().max;
+  return {0, max == text::Occurrences::unbounded ? max : max - 1};
+}
+
+TOOLDECODE_INLINE CallOpening CallOpening::barred(Grammar& grammar, std::string delimiter,
+                                                  bool only_at_start) {
+  return {std::move(delimiter), grammar.nothing(), only_at_start};
+}
+
+}  // namespace tooldecode

@@ -21,35 +21,18 @@ namespace tooldecode {
 /// array say is not followed. A default is taken as it stands, null included.
 ///
 /// \par Complexity  O(size of the arguments + properties listed)
-inline void fill_defaults(nlohmann::ordered_json& arguments, const nlohmann::ordered_json& schema) {
-  if (!arguments.is_object() || !schema.is_object()) return;
-  const auto properties = schema.find("properties");
-  if (properties == schema.end() || !properties->is_object()) return;
-  for (const auto& [name, property] : properties->items()) {
-    if (!property.is_object()) continue;
-    if (!arguments.contains(name)) {
-      const auto standard = property.find("default");
-      if (standard == property.end()) continue;
-      arguments[name] = text::ExactNumber::rounded(*standard);
-    }
-    fill_defaults(arguments[name], property);
-  }
-}
+void fill_defaults(nlohmann::ordered_json& arguments, const nlohmann::ordered_json& schema);
 
 /// The key that stands for the calls of a tool whatever their arguments: what the keys of all of
 /// them begin with, and of no other tool's.
 ///
 /// \par Complexity  O(length)
-[[nodiscard]] inline std::string any_arguments_key(std::string_view tool) {
-  return std::string(tool) + '\n';
-}
+[[nodiscard]] std::string any_arguments_key(std::string_view tool);
 
 /// Of a call's key, the key of its tool for any arguments; empty where it is no call's key.
 ///
 /// \par Complexity  O(length)
-[[nodiscard]] inline std::string_view any_arguments_part(std::string_view key) {
-  return key.substr(0, key.rfind('\n') + 1);
-}
+[[nodiscard]] std::string_view any_arguments_part(std::string_view key);
 
 /// A key under which equal calls are equal: the tool's name, a line end, the canonical JSON of the
 /// arguments. `{"a": 1, "b": 2}`, `{"b": 2, "a": 1.0}` and a call that leaves out what the document
@@ -58,12 +41,10 @@ inline void fill_defaults(nlohmann::ordered_json& arguments, const nlohmann::ord
 /// \param tool  whose defaults are filled in; null: none are known
 /// \par Complexity  as `canonical_json` and `fill_defaults`
 /// \par Errors      as `canonical_json`
-[[nodiscard]] inline std::string call_key(const ToolCall& call, const Tool* tool) {
-  // No canonical JSON has a line end, so that the last one ends the name, whatever the name is.
-  if (!tool) return any_arguments_key(call.name) + canonical_json(call.arguments);
-  nlohmann::ordered_json arguments = call.arguments;
-  fill_defaults(arguments, documented_parameters(*tool));
-  return any_arguments_key(call.name) + canonical_json(arguments);
-}
+[[nodiscard]] std::string call_key(const ToolCall& call, const Tool* tool);
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/tools/call_key.ipp>
+#endif

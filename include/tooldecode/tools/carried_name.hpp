@@ -17,65 +17,34 @@
 namespace tooldecode::tools {
 
 /// Where a tool's name stands in the documents.
-inline std::string name_pointer(const Tool& tool) {
-  const std::string& at   = tool.parameters_pointer;
-  const std::size_t slash = at.rfind('/');
-  for (const char* key :
-       {"parameters", "inputSchema", "input_schema", "json_schema", "input_parameters"}) {
-    if (slash != std::string::npos && at.substr(slash + 1) == key) {
-      return at.substr(0, slash) + "/name";
-    }
-  }
-  return at + "/name";
-}
+std::string name_pointer(const Tool& tool);
 /// Where an argument stands.
-inline std::string argument_pointer(const Tool& tool, const std::string& key) {
-  return extend_pointer(tool.parameters_pointer + "/properties", key);
-}
+std::string argument_pointer(const Tool& tool, const std::string& key);
 
-[[noreturn]] inline void refuse_name(const std::string& where, const std::string& name,
-                                     const std::string& why) {
-  throw Error(Errc::unsupported_name, where,
-              "the call format cannot write the name \"" + name + "\": " + why);
-}
+[[noreturn]] void refuse_name(const std::string& where, const std::string& name,
+                              const std::string& why);
 /// Throws where there is a reason why a format cannot write a tool's name.
-inline void refuse_tool(const Tool& tool, const std::optional<std::string>& why) {
-  if (why) refuse_name(name_pointer(tool), tool.name, *why);
-}
+void refuse_tool(const Tool& tool, const std::optional<std::string>& why);
 /// Throws where there is a reason why a format cannot write an argument's name.
-inline void refuse_argument(const Tool& tool, const std::string& key,
-                            const std::optional<std::string>& why) {
-  if (why) refuse_name(argument_pointer(tool, key), key, *why);
-}
+void refuse_argument(const Tool& tool, const std::string& key,
+                     const std::optional<std::string>& why);
 
 /// Whether a name has white space before or behind it.
-inline bool has_outer_space(std::string_view name) {
-  constexpr std::string_view space = " \t\r\n\v\f";
-  return name.empty() || space.find(name.front()) != std::string_view::npos ||
-         space.find(name.back()) != std::string_view::npos;
-}
+bool has_outer_space(std::string_view name);
 
 /// Why a name cannot stand between delimiters: it holds one, or runs into the one behind it.
 /// Nothing where it can.
 ///
 /// \param delimiters  those that are empty are passed over
-inline std::optional<std::string> why_not_carried(const std::string& name,
-                                                  std::span<const std::string_view> delimiters,
-                                                  std::string_view behind) {
-  if (name.empty()) return "it is empty";
-  for (const std::string_view delimiter : delimiters) {
-    if (delimiter.empty() || name.find(delimiter) == std::string::npos) continue;
-    return "it holds '" + std::string(delimiter) + "'";
-  }
-  if (behind.empty() || name.find(behind.front()) == std::string::npos) return std::nullopt;
-  if ((name + std::string(behind)).find(behind) == name.size()) return std::nullopt;
-  return "it runs into '" + std::string(behind) + "'";
-}
+std::optional<std::string> why_not_carried(const std::string& name,
+                                           std::span<const std::string_view> delimiters,
+                                           std::string_view behind);
 
 /// Whether a text may be the name of a tool that is not known.
-inline bool is_name(std::string_view name) {
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
-  return !name.empty() && text::is_utf8(name) && std::none_of(name.begin(), name.end(), is_control);
-}
+bool is_name(std::string_view name);
 
 }  // namespace tooldecode::tools
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/tools/carried_name.ipp>
+#endif

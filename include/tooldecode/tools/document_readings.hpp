@@ -108,7 +108,7 @@ class DocumentReader {
   void read_number_texts(Json& schema, const std::string& pointer);
 
   // The schema that a type's name stands for; nothing where the name is JSON's own or unknown.
-  static char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+  static char lower(char c);
   static std::optional<Json> meaning_of_item(std::string name);
   static std::optional<Json> meaning_of(std::string_view name);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/decimal.hpp>
 #include <tooldecode/text/exact_number.hpp>
@@ -455,6 +457,14 @@ TOOLDECODE_INLINE std::string extend_pointer(const std::string& pointer, std::st
     }
   }
   return result;
+}
+
+}  // namespace tooldecode::tools
+
+namespace tooldecode::tools {
+
+TOOLDECODE_INLINE char DocumentReader::lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
 }  // namespace tooldecode::tools

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include <tooldecode/core/config.hpp>
+
 namespace tooldecode::tools {
 
 /// What a value is, to styles that write it beside the value.
@@ -57,26 +59,17 @@ struct ElementStyle {
   [[nodiscard]] bool nests() const noexcept { return !before_item.empty() || !before_list.empty(); }
   [[nodiscard]] bool repeats_key() const noexcept { return !after_end_key.empty(); }
   /// What closes an item.
-  [[nodiscard]] const std::string& item_end() const noexcept {
-    return after_item.empty() && !before_item.empty() ? after_value : after_item;
-  }
+  [[nodiscard]] const std::string& item_end() const noexcept;
   /// A key as it is written.
   [[nodiscard]] std::string written_key(std::string_view key) const;
   /// The key that is written so; what is no entity stays as it is.
   [[nodiscard]] std::string read_key(std::string_view written) const;
   /// Whether a key is told from what else may stand in its place, if nothing stands before it.
-  [[nodiscard]] bool carries_bare(std::string_view key) const noexcept {
-    return !before_key.empty() ||
-           (!key.empty() && key.find_first_of(" \t\r\n\v\f,:{}[]<>\"") == std::string_view::npos);
-  }
+  [[nodiscard]] bool carries_bare(std::string_view key) const noexcept;
   /// Whether an object inside another one can have a key.
-  [[nodiscard]] bool carries(std::string_view key) const noexcept {
-    return escapes ? !key.empty() && key.find('\0') == std::string_view::npos : carries_bare(key);
-  }
+  [[nodiscard]] bool carries(std::string_view key) const noexcept;
   /// What ends a string, and is in none.
-  [[nodiscard]] const std::string& text_end() const noexcept {
-    return never_in_text.empty() ? after_value : never_in_text;
-  }
+  [[nodiscard]] const std::string& text_end() const noexcept;
 };
 
 /// Every style.

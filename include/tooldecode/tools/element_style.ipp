@@ -2,6 +2,9 @@
 /// What element_style.hpp declares.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -110,6 +113,27 @@ TOOLDECODE_INLINE const ElementStyle* find_element_style(std::string_view name) 
     if (style.name == name) return &style;
   }
   return nullptr;
+}
+
+}  // namespace tooldecode::tools
+
+namespace tooldecode::tools {
+
+TOOLDECODE_INLINE const std::string& ElementStyle::item_end() const noexcept {
+  return after_item.empty() && !before_item.empty() ? after_value : after_item;
+}
+
+TOOLDECODE_INLINE bool ElementStyle::carries_bare(std::string_view key) const noexcept {
+  return !before_key.empty() ||
+         (!key.empty() && key.find_first_of(" \t\r\n\v\f,:{}[]<>\"") == std::string_view::npos);
+}
+
+TOOLDECODE_INLINE bool ElementStyle::carries(std::string_view key) const noexcept {
+  return escapes ? !key.empty() && key.find('\0') == std::string_view::npos : carries_bare(key);
+}
+
+TOOLDECODE_INLINE const std::string& ElementStyle::text_end() const noexcept {
+  return never_in_text.empty() ? after_value : never_in_text;
 }
 
 }  // namespace tooldecode::tools

@@ -39,9 +39,7 @@ class ElementText {
   [[nodiscard]] Json list(ValueReader& reader, std::size_t depth) const;
   [[nodiscard]] Json object(ValueReader& reader, std::size_t depth) const;
   [[nodiscard]] std::string key(ValueReader& reader) const;
-  [[nodiscard]] const std::string& kind(ElementKind kind) const {
-    return style_.kinds[static_cast<std::size_t>(kind)];
-  }
+  [[nodiscard]] const std::string& kind(ElementKind kind) const;
   static ElementKind kind_of(const Json& value);
   static void check_depth(std::size_t depth);
 

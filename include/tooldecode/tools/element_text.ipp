@@ -15,6 +15,8 @@
 #include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/tools/value_writer.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace tooldecode::tools {
 
 TOOLDECODE_INLINE void ElementText::append(std::string& text, const Json& value,
@@ -164,6 +166,14 @@ TOOLDECODE_INLINE ElementKind ElementText::kind_of(const Json& value) {
 TOOLDECODE_INLINE void ElementText::check_depth(std::size_t depth) {
   if (depth <= ValueReader::max_depth) return;
   throw Error(Errc::limit_exceeded, "#", "values are nested too deeply");
+}
+
+}  // namespace tooldecode::tools
+
+namespace tooldecode::tools {
+
+TOOLDECODE_INLINE const std::string& ElementText::kind(ElementKind kind) const {
+  return style_.kinds[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace tooldecode::tools

@@ -117,9 +117,7 @@ struct JsonCall {
   [[nodiscard]] ToolCall parse_call(tools::ValueReader& reader) const;
   // What precedes the name in a call's object, and the name's key.
   [[nodiscard]] NodeId before_name(Grammar& grammar, const ChoiceOptions& options) const;
-  [[nodiscard]] const std::string& before_last() const {
-    return before_end ? *before_end : separator;
-  }
+  [[nodiscard]] const std::string& before_last() const;
   // Calls between one pair of delimiters, to the end of the text.
   void parse_all(tools::ValueReader& reader, std::vector<ToolCall>& calls) const;
 };

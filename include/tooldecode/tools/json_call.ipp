@@ -19,6 +19,7 @@
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/call_marks.hpp>
 #include <tooldecode/tools/delimiter.hpp>
+#include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -295,6 +296,14 @@ TOOLDECODE_INLINE void JsonCall::parse_all(tools::ValueReader& reader,
   reader.expect(ending);
   reader.skip_space();
   if (!reader.at_end()) reader.fail("expected the end of the text after the calls");
+}
+
+}  // namespace tooldecode
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE const std::string& JsonCall::before_last() const {
+  return before_end ? *before_end : separator;
 }
 
 }  // namespace tooldecode

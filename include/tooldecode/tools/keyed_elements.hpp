@@ -22,27 +22,12 @@ namespace tooldecode::tools {
 class KeyedElements {
  public:
   /// \param set  what members are added to
-  KeyedElements(KeyedSet& set, std::string_view before_key, std::string_view after_key)
-      : set_(set),
-        before_(delimiter_spellings(before_key)),
-        after_(delimiter_spellings(after_key)) {}
+  KeyedElements(KeyedSet& set, std::string_view before_key, std::string_view after_key);
 
   /// \param value  what follows the key's end
-  void add(const std::string& key, NodeId value, bool required) {
-    KeyedSet::Member member{{}, value, required};
-    for (const std::string& before : before_) {
-      for (const std::string& after : after_) member.spellings.push_back(before + key + after);
-    }
-    set_.members.push_back(std::move(member));
-  }
+  void add(const std::string& key, NodeId value, bool required);
   /// Members of any other key that is an identifier.
-  void add_others(NodeId value) {
-    for (const std::string& before : before_) {
-      for (const std::string& after : after_) {
-        set_.others.push_back({schema::Spellings::identifier(before, after), value});
-      }
-    }
-  }
+  void add_others(NodeId value);
 
  private:
   KeyedSet& set_;
@@ -50,3 +35,7 @@ class KeyedElements {
 };
 
 }  // namespace tooldecode::tools
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/tools/keyed_elements.ipp>
+#endif

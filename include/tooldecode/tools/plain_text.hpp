@@ -36,25 +36,11 @@ enum class PlainForm : std::uint8_t {
 };
 
 /// How the values of a schema's form are written.
-[[nodiscard]] inline PlainForm plain_form(const schema::Form& form) {
-  if (form.texts.empty()) return PlainForm::json;
-  const bool has_other = form.truth || form.falsehood || !form.numbers.empty() ||
-                         !form.arrays.empty() || !form.objects.empty();
-  if (has_other) return PlainForm::mixed;
-  return form.null ? PlainForm::nullable : PlainForm::text;
-}
+[[nodiscard]] PlainForm plain_form(const schema::Form& form);
 
 /// The same of a schema in a document; nothing where Reader refuses it.
-[[nodiscard]] inline std::optional<PlainForm> find_plain_form(const nlohmann::ordered_json& schema,
-                                                              const nlohmann::ordered_json& root) {
-  try {
-    schema::Reader reader(root);
-    const schema::FormId form = reader.form(schema, "#");
-    return plain_form(reader.forms[form]);
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
+[[nodiscard]] std::optional<PlainForm> find_plain_form(const nlohmann::ordered_json& schema,
+                                                       const nlohmann::ordered_json& root);
 
 /// Adds strings without quotes to a Grammar: UTF-8 text that does not hold the delimiter behind it.
 ///
@@ -66,64 +52,16 @@ class PlainText {
  public:
   /// \param delimiter  UTF-8, not empty
   /// \param excluded   further texts that none holds; those listed that do are left out
-  PlainText(Grammar& grammar, std::string delimiter, std::vector<std::string> excluded = {})
-      : grammar_(grammar),
-        delimiter_(std::move(delimiter)),
-        excluded_(std::move(excluded)),
-        with_delimiter_(text::compile_pattern(pattern_of(delimiter_, excluded_))) {}
+  PlainText(Grammar& grammar, std::string delimiter, std::vector<std::string> excluded = {});
 
   /// The values of a form that is text or nullable; `pointer` is where its schema stands.
-  [[nodiscard]] NodeId value(schema::Reader& reader, schema::FormId id,
-                             const std::string& pointer) {
-    const NodeId first(static_cast<std::uint32_t>(grammar_.size()));
-    const schema::Form& form = reader.forms[id];
-    std::vector<NodeId> choices;
-    std::vector<std::pair<std::string, NodeId>> listed;
-    const NodeId end = grammar_.empty();
-    if (form.null) listed.emplace_back("null", end);
-    for (const schema::StringForm& text : form.texts) {
-      if (!text.values) {
-        choices.push_back(string(reader.forms.texts, text));
-        continue;
-      }
-      for (const std::string& one : *text.values) {
-        if (one.find(delimiter_) != std::string::npos) {
-          throw Error(Errc::unsupported_keyword, pointer, "a value holds the mark that closes it");
-        }
-        const bool is_excluded = std::any_of(
-            excluded_.begin(), excluded_.end(),
-            [&](const std::string& held) { return one.find(held) != std::string::npos; });
-        if (!is_excluded) listed.emplace_back(one, end);
-      }
-    }
-    choices.push_back(grammar_.trie(listed));
-    const NodeId node = grammar_.choice(std::move(choices));
-    if (grammar_.satisfiable(first)[node.index()]) return node;
-    throw Error(Errc::unsatisfiable_schema, pointer, "no text without its closing mark conforms");
-  }
+  [[nodiscard]] NodeId value(schema::Reader& reader, schema::FormId id, const std::string& pointer);
 
  private:
   static std::string pattern_of(const std::string& delimiter,
-                                const std::vector<std::string>& excluded) {
-    std::string pattern = tools::pattern_of(delimiter);
-    for (const std::string& text : excluded) pattern += '|' + tools::pattern_of(text);
-    return pattern;
-  }
-  NodeId string(schema::StringSets& texts, const schema::StringForm& form) {
-    if (form.tests.empty() && form.excluded.empty()) {
-      if (!any_)
-        any_ =
-            utf8(difference(text::TextDfa::repeated(text::CodePointSet::all()), with_delimiter_));
-      return grammar_.lexeme(any_, form.length);
-    }
-    text::TextDfa text = difference(texts.texts(form.tests), with_delimiter_);
-    if (!form.excluded.empty()) text = difference(text, schema::texts_of(form.excluded));
-    if (text.is_free_of_dead_ends(form.length)) return grammar_.lexeme(utf8(text), form.length);
-    return grammar_.lexeme(utf8(text.bounded(form.length)));
-  }
-  static text::DfaPointer utf8(const text::TextDfa& text) {
-    return std::make_shared<const text::Dfa>(text::utf8_lexeme(text));
-  }
+                                const std::vector<std::string>& excluded);
+  NodeId string(schema::StringSets& texts, const schema::StringForm& form);
+  static text::DfaPointer utf8(const text::TextDfa& text);
 
   Grammar& grammar_;
   std::string delimiter_;
@@ -133,3 +71,7 @@ class PlainText {
 };
 
 }  // namespace tooldecode::tools
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/tools/plain_text.ipp>
+#endif

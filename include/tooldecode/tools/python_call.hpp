@@ -51,9 +51,7 @@ struct PythonCall {
   /// it.
   [[nodiscard]] static PythonCall llama_4();
   /// `<function_calls>f(a=1)\ng()</function_calls>`.
-  [[nodiscard]] static PythonCall olmo_3() {
-    return {"<function_calls>", "</function_calls>", "", "", "\n"};
-  }
+  [[nodiscard]] static PythonCall olmo_3();
 
   [[nodiscard]] std::string_view trigger() const noexcept { return begin.empty() ? open : begin; }
   [[nodiscard]] bool only_at_start() const noexcept { return begin.empty(); }

@@ -31,6 +31,8 @@
 #include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/tools/value_writer.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace tooldecode {
 
 TOOLDECODE_INLINE PythonCall PythonCall::llama_4() {
@@ -288,6 +290,14 @@ TOOLDECODE_INLINE std::string PythonCall::documented_name(const tools::ValueRead
     }
   }
   reader.fail("more positional arguments than documented parameters");
+}
+
+}  // namespace tooldecode
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE PythonCall PythonCall::olmo_3() {
+  return {"<function_calls>", "</function_calls>", "", "", "\n"};
 }
 
 }  // namespace tooldecode

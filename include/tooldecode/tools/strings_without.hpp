@@ -23,21 +23,16 @@ namespace tooldecode::tools {
 class StringsWithout {
  public:
   /// \param excluded  UTF-8, none of them empty
-  explicit StringsWithout(const std::vector<std::string>& excluded)
-      : any_(text::any_string(text::ValueSyntax::json, '"')), without_(any_) {
-    for (const std::string& one : excluded) {
-      const text::TextDfa pattern = text::compile_whole_pattern(pattern_of(one));
-      without_                    = std::make_shared<const text::Dfa>(
-          without_match(*without_, text::utf8_lexeme(pattern), MatchAt::anywhere));
-    }
-  }
+  explicit StringsWithout(const std::vector<std::string>& excluded);
 
-  text::DfaPointer operator()(const text::DfaPointer& lexeme) const {
-    return lexeme == any_ ? without_ : lexeme;
-  }
+  text::DfaPointer operator()(const text::DfaPointer& lexeme) const;
 
  private:
   text::DfaPointer any_, without_;
 };
 
 }  // namespace tooldecode::tools
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/tools/strings_without.ipp>
+#endif

@@ -24,16 +24,8 @@ using ebnf::any_tokens;
 ///
 /// \param triggers  names of control tokens
 /// \param turn      a trigger and what follows it
-[[nodiscard]] inline NodeId turning_tokens(Grammar& grammar,
-                                           const std::vector<std::string>& triggers,
-                                           std::vector<std::string> without, NodeId turn,
-                                           TurnCount count) {
-  without.insert(without.end(), triggers.begin(), triggers.end());
-  const NodeId text = grammar.lexeme(any_tokens(without));
-  if (count == TurnCount::once) return grammar.sequence({text, grammar.optional(turn)});
-  return grammar.sequence(
-      {grammar.repeat(grammar.sequence({text, turn}), {}, grammar.empty()), text});
-}
+[[nodiscard]] NodeId turning_tokens(Grammar& grammar, const std::vector<std::string>& triggers,
+                                    std::vector<std::string> without, NodeId turn, TurnCount count);
 
 /// Looks tokens of documents up, see GrammarTokens.
 ///
@@ -48,22 +40,18 @@ class TagTokens {
   explicit TagTokens(const Vocabulary* vocabulary) : tokens_(vocabulary) {}
 
   /// What a grammar reads for a token.
-  [[nodiscard]] std::string bytes(const Json& token, const std::string& pointer) const {
-    return tokens_.bytes(find(token, pointer), pointer);
-  }
+  [[nodiscard]] std::string bytes(const Json& token, const std::string& pointer) const;
   /// The name of a control token, or of one that ends texts; other tokens are refused.
-  [[nodiscard]] std::string control_name(const Json& token, const std::string& pointer) const {
-    return tokens_.control_name(find(token, pointer), pointer);
-  }
+  [[nodiscard]] std::string control_name(const Json& token, const std::string& pointer) const;
 
  private:
-  [[nodiscard]] TokenId find(const Json& token, const std::string& pointer) const {
-    if (token.is_string()) return tokens_.find(token.get_ref<const std::string&>(), pointer);
-    if (token.is_number_integer()) return tokens_.find(token.get<std::int64_t>(), pointer);
-    throw Error(Errc::malformed_document, pointer, "must be a token's number or its text");
-  }
+  [[nodiscard]] TokenId find(const Json& token, const std::string& pointer) const;
 
   ebnf::GrammarTokens tokens_;
 };
 
 }  // namespace tooldecode::tools
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/tools/tag_tokens.ipp>
+#endif

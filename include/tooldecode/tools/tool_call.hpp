@@ -22,12 +22,14 @@ struct ToolCall {
   nlohmann::ordered_json arguments = nlohmann::ordered_json::object();
 
   /// `{"arguments":{...},"name":"..."}` as canonical_json writes it: equal calls have equal texts.
-  [[nodiscard]] std::string canonical_text() const {
-    return canonical_json(nlohmann::ordered_json{{"name", name}, {"arguments", arguments}});
-  }
+  [[nodiscard]] std::string canonical_text() const;
   friend bool operator==(const ToolCall& a, const ToolCall& b) {
     return a.name == b.name && a.canonical_text() == b.canonical_text();
   }
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/tools/tool_call.ipp>
+#endif

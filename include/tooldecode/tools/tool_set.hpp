@@ -47,9 +47,7 @@ struct Tool {
 
 /// The schema that a tool's document gives its arguments, whether calls are held to it or not: what
 /// a model is shown, and where defaults are.
-[[nodiscard]] inline const nlohmann::ordered_json& documented_parameters(const Tool& tool) {
-  return tool.strict ? tool.parameters : tool.documented;
-}
+[[nodiscard]] const nlohmann::ordered_json& documented_parameters(const Tool& tool);
 
 /// The keys of a tool's arguments in the order of its document; required keys that the document
 /// does not describe come last. SchemaCompiler's `argument_tag` counts in this order.
@@ -91,15 +89,8 @@ class ToolSet {
     Iterator() = default;
     reference operator*() const { return **at_; }
     pointer operator->() const { return at_->get(); }
-    Iterator& operator++() {
-      ++at_;
-      return *this;
-    }
-    Iterator operator++(int) {
-      Iterator before = *this;
-      ++at_;
-      return before;
-    }
+    Iterator& operator++();
+    Iterator operator++(int);
     friend bool operator==(const Iterator&, const Iterator&) = default;
 
    private:

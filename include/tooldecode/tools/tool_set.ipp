@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -336,6 +338,25 @@ TOOLDECODE_INLINE std::vector<std::string> required_names(const Tool& tool) {
   }
   std::erase_if(names, [&](const std::string& name) { return !required.contains(name); });
   return names;
+}
+
+}  // namespace tooldecode
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE const nlohmann::ordered_json& documented_parameters(const Tool& tool) {
+  return tool.strict ? tool.parameters : tool.documented;
+}
+
+TOOLDECODE_INLINE ToolSet::Iterator& ToolSet::Iterator::operator++() {
+  ++at_;
+  return *this;
+}
+
+TOOLDECODE_INLINE ToolSet::Iterator ToolSet::Iterator::operator++(int) {
+  Iterator before = *this;
+  ++at_;
+  return before;
 }
 
 }  // namespace tooldecode

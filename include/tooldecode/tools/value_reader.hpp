@@ -68,15 +68,10 @@ class ValueReader {
  private:
   class Nesting {
    public:
-    explicit Nesting(ValueReader& reader) : reader_(reader) {
-      if (++reader_.depth_ > max_depth) {
-        throw Error(Errc::limit_exceeded, "byte " + std::to_string(reader_.at_),
-                    "values are nested deeper than " + std::to_string(max_depth) + " levels");
-      }
-    }
+    explicit Nesting(ValueReader& reader);
     Nesting(const Nesting&)            = delete;
     Nesting& operator=(const Nesting&) = delete;
-    ~Nesting() { --reader_.depth_; }
+    ~Nesting();
 
    private:
     ValueReader& reader_;

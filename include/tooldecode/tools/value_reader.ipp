@@ -335,3 +335,18 @@ TOOLDECODE_INLINE nlohmann::ordered_json parse_python_literal(std::string_view t
 }
 
 }  // namespace tooldecode::tools
+
+namespace tooldecode::tools {
+
+TOOLDECODE_INLINE ValueReader::Nesting::Nesting(ValueReader& reader) : reader_(reader) {
+  if (++reader_.depth_ > max_depth) {
+    throw Error(Errc::limit_exceeded, "byte " + std::to_string(reader_.at_),
+                "values are nested deeper than " + std::to_string(max_depth) + " levels");
+  }
+}
+
+TOOLDECODE_INLINE ValueReader::Nesting::~Nesting() {
+  --reader_.depth_;
+}
+
+}  // namespace tooldecode::tools

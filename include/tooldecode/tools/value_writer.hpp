@@ -36,21 +36,11 @@ inline constexpr std::pair<std::uint32_t, std::uint32_t> unprintable[] = {
     {0xe0001, 0xe0001}, {0xe0020, 0xe007f}, {0xf0000, 0xffffd}, {0x100000, 0x10fffd},
 };
 
-inline bool is_printable(std::uint32_t point) noexcept {
-  for (const auto& [first, last] : unprintable) {
-    if (point <= last) return point < first;
-  }
-  return true;
-}
+bool is_printable(std::uint32_t point) noexcept;
 
-inline void append_hexadecimal(std::string& text, std::uint32_t value, int digits) {
-  for (int i = digits - 1; i >= 0; --i) text.push_back("0123456789abcdef"[value >> (4 * i) & 15]);
-}
+void append_hexadecimal(std::string& text, std::uint32_t value, int digits);
 
-inline text::CodePoint checked(const std::optional<text::CodePoint>& point) {
-  if (!point) throw Error(Errc::malformed_call, "", "a string that is not UTF-8 cannot be written");
-  return *point;
-}
+text::CodePoint checked(const std::optional<text::CodePoint>& point);
 
 /// Values of both languages; they differ in words and strings only.
 struct ValueStyle {
@@ -70,102 +60,23 @@ struct ShortestDigits {
 };
 
 /// The shortest digits of a number that is finite, whatever its sign.
-[[nodiscard]] inline ShortestDigits shortest_digits(double value) {
-  std::array<char, 32> buffer{};
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), std::abs(value),
-                                 std::chars_format::scientific)
-                       .ptr;
-  const std::string_view written(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
-  const std::size_t e = written.find('e');
-  std::string digits(written.substr(0, e));
-  if (digits.size() > 1) digits.erase(1, 1);  // the point
-  return {std::move(digits), std::atoi(buffer.data() + e + 1)};
-}
+[[nodiscard]] ShortestDigits shortest_digits(double value);
 
 /// Appends a number as Python's `float.__repr__` writes it: the shortest digits that read back as
 /// the same number, `5.0`, `1e-09`, `1e+16`.
 ///
 /// \par Errors      Error{malformed_call} for infinities and NaN, which no literal can write
-inline void append_float(std::string& text, double value) {
-  if (!std::isfinite(value)) {
-    throw Error(Errc::malformed_call, "", "a number that is not finite cannot be written");
-  }
-  auto [digits, exponent] = shortest_digits(value);
-  if (std::signbit(value)) text.push_back('-');
-  if (exponent < -4 || exponent >= 16) {
-    text.push_back(digits[0]);
-    if (digits.size() > 1) text.append(".").append(digits, 1);
-    text.append(exponent < 0 ? "e-" : "e+");
-    if (std::abs(exponent) < 10) text.push_back('0');
-    text.append(std::to_string(std::abs(exponent)));
-  } else if (exponent < 0) {
-    text.append("0.").append(static_cast<std::size_t>(-exponent - 1), '0').append(digits);
-  } else {
-    const auto whole = static_cast<std::size_t>(exponent) + 1;
-    if (digits.size() < whole) digits.append(whole - digits.size(), '0');
-    text.append(digits, 0, whole).append(".");
-    text.append(digits.size() > whole ? digits.substr(whole) : "0");
-  }
-}
+void append_float(std::string& text, double value);
 
 /// Appends a string as `json.dumps(..., ensure_ascii=False)` writes it.
 ///
 /// \par Errors      Error{malformed_call} where the string is not UTF-8
-inline void append_json_string(std::string& text, std::string_view string) {
-  constexpr std::string_view from = "\"\\\b\f\n\r\t";
-  constexpr std::string_view to   = "\"\\bfnrt";
-  const auto is_plain             = [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
-  };
-  text.push_back('"');
-  for (std::size_t at = 0; at < string.size();) {
-    const std::size_t plain = at;
-    while (at < string.size() && is_plain(string[at])) ++at;
-    text.append(string.substr(plain, at - plain));
-    if (at == string.size()) break;
-    const text::CodePoint point = detail::checked(text::find_code_point(string, at));
-    if (const auto i = from.find(string[at]); point.bytes == 1 && i != std::string_view::npos) {
-      text.push_back('\\');
-      text.push_back(to[i]);
-    } else if (point.value < 0x20) {
-      text.append("\\u");
-      detail::append_hexadecimal(text, point.value, 4);
-    } else {
-      text.append(string.substr(at, point.bytes));
-    }
-    at += point.bytes;
-  }
-  text.push_back('"');
-}
+void append_json_string(std::string& text, std::string_view string);
 
 /// Appends a string as Python's `repr` writes it, save that unassigned code points are not escaped.
 ///
 /// \par Errors      Error{malformed_call} where the string is not UTF-8
-inline void append_python_string(std::string& text, std::string_view string) {
-  const bool apostrophe = string.find('\'') != std::string_view::npos;
-  const char quote      = apostrophe && string.find('"') == std::string_view::npos ? '"' : '\'';
-  text.push_back(quote);
-  for (std::size_t at = 0; at < string.size();) {
-    const text::CodePoint point = detail::checked(text::find_code_point(string, at));
-    const char c                = string[at];
-    if (point.value == '\n' || point.value == '\r' || point.value == '\t') {
-      text.append(c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t");
-    } else if (point.value == '\\' || (point.bytes == 1 && c == quote)) {
-      text.push_back('\\');
-      text.push_back(c);
-    } else if (detail::is_printable(point.value)) {
-      text.append(string.substr(at, point.bytes));
-    } else {
-      const bool x = point.value < 0x100;
-      const bool u = point.value < 0x10000;
-      text.append(x ? "\\x" : u ? "\\u" : "\\U");
-      detail::append_hexadecimal(text, point.value, x ? 2 : u ? 4 : 8);
-    }
-    at += point.bytes;
-  }
-  text.push_back(quote);
-}
+void append_python_string(std::string& text, std::string_view string);
 
 namespace detail {
 
@@ -248,3 +159,7 @@ template <class Json>
 }
 
 }  // namespace tooldecode::tools
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/tools/value_writer.ipp>
+#endif

@@ -105,9 +105,7 @@ struct XmlCall {
   /// and so on.
   [[nodiscard]] static XmlCall cohere();
 
-  [[nodiscard]] std::string_view trigger() const noexcept {
-    return section_begin.empty() ? begin : section_begin;
-  }
+  [[nodiscard]] std::string_view trigger() const noexcept;
   [[nodiscard]] static bool only_at_start() noexcept { return false; }
   /// The delimiters that end a block of reasoning.
   [[nodiscard]] std::vector<std::string> ends_reasoning() const;
@@ -137,9 +135,7 @@ struct XmlCall {
   [[nodiscard]] bool is_exact_name() const { return begin.ends_with('"') || number_first; }
   [[nodiscard]] std::optional<std::string> why_not_key(const std::string& key) const;
   // What closes the arguments.
-  [[nodiscard]] const std::string& after_arguments() const {
-    return after_values.empty() ? end : after_values;
-  }
+  [[nodiscard]] const std::string& after_arguments() const;
   // What may stand where the format writes some white space.
   static NodeId gap_in(Grammar& grammar, std::string_view written, const ChoiceOptions& options);
   // The tools' names, each with its arguments.

@@ -25,6 +25,7 @@
 #include <tooldecode/tools/element_style.hpp>
 #include <tooldecode/tools/element_text.hpp>
 #include <tooldecode/tools/element_values.hpp>
+#include <tooldecode/tools/free_text.hpp>
 #include <tooldecode/tools/keyed_elements.hpp>
 #include <tooldecode/tools/listed_arguments.hpp>
 #include <tooldecode/tools/plain_text.hpp>
@@ -429,6 +430,18 @@ TOOLDECODE_INLINE NodeId XmlCall::arguments(Grammar& grammar, tools::PlainText& 
     ++set.leading;
   }
   return grammar.keyed_set(set);
+}
+
+}  // namespace tooldecode
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE std::string_view XmlCall::trigger() const noexcept {
+  return section_begin.empty() ? begin : section_begin;
+}
+
+TOOLDECODE_INLINE const std::string& XmlCall::after_arguments() const {
+  return after_values.empty() ? end : after_values;
 }
 
 }  // namespace tooldecode

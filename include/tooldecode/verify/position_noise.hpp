@@ -30,40 +30,13 @@ class PositionNoise {
   explicit PositionNoise(NoiseKey key) noexcept : key_(key) {}
 
   /// A token of the distribution; nothing where none is possible.
-  [[nodiscard]] std::optional<TokenId> draw(const TargetDistribution& distribution) const noexcept {
-    return find_token(distribution.logits, distribution.temperature, key_);
-  }
+  [[nodiscard]] std::optional<TokenId> draw(const TargetDistribution& distribution) const noexcept;
 
   /// A token with probability proportional to its weight; nothing where no weight is positive.
-  [[nodiscard]] std::optional<TokenId> draw(std::span<const double> weights) const noexcept {
-    std::optional<TokenId> first;  // to arrive, of exponential clocks with these rates
-    double best = 0;
-    for (std::size_t group = 0; group * 4 < weights.size(); ++group) {
-      const std::size_t begin = group * 4;
-      const auto four  = weights.subspan(begin, std::min<std::size_t>(4, weights.size() - begin));
-      const double max = *std::max_element(four.begin(), four.end());
-      if (max * 0x1p33 <= best) continue;
-      const auto words =
-          core::noise_words(key_.seed, key_.position, static_cast<std::uint32_t>(group));
-      for (std::size_t i = 0; i < four.size(); ++i) {
-        // -log(u) > 1 - u, and that above the inverse of this power of 2: few tokens need a
-        // logarithm.
-        const auto bound = static_cast<double>(std::uint64_t{2} << std::countl_one(words[i]));
-        if (four[i] * bound <= best) continue;
-        const double speed = four[i] / -std::log(core::unit_interval(words[i]));
-        if (speed <= best) continue;
-        best  = speed;
-        first = static_cast<TokenId>(begin + i);
-      }
-    }
-    return first;
-  }
+  [[nodiscard]] std::optional<TokenId> draw(std::span<const double> weights) const noexcept;
 
   /// The next coin: true with this probability, never at 0 or less, always at 1 or more.
-  [[nodiscard]] bool accept(double probability) noexcept {
-    return core::uniform(key_.seed, key_.position, coins_++, core::NoiseStream::coins) <
-           probability;
-  }
+  [[nodiscard]] bool accept(double probability) noexcept;
 
  private:
   NoiseKey key_;
@@ -71,3 +44,7 @@ class PositionNoise {
 };
 
 }  // namespace tooldecode::verify
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/verify/position_noise.ipp>
+#endif

@@ -25,134 +25,24 @@ namespace detail {
 /// The tokenizer of a GGUF file, from its metadata.
 class GgufTokenizer {
  public:
-  explicit GgufTokenizer(const GgufMetadata& file)
-      : file_(file),
-        tokens_(file.value<GgufMetadata::Strings>(key("tokens"))),
-        model_(file.value<std::string>(key("model"))) {
-    if (!is_byte_level() && model_ != "llama" && model_ != "gemma4" && model_ != "t5" &&
-        model_ != "bert") {
-      throw Error(Errc::malformed_vocabulary, key("model"), model_,
-                  "must be gpt2, llama, gemma4, t5 or bert");
-    }
-    read_entries();
-  }
+  explicit GgufTokenizer(const GgufMetadata& file);
 
-  [[nodiscard]] Tokenizer build() const {
-    const Vocabulary vocabulary(entries_, options());
-    if (model_ == "bert") {  // whose pieces are of words without accents, in lower case
-      return Tokenizer(vocabulary,
-                       BytePairEncoding(vocabulary, std::vector<BytePairEncoding::Merge>(), {}),
-                       PreTokenizer::unknown(key("model"), "word pieces cannot be made of a text"));
-    }
-    if (model_ == "llama") {
-      return Tokenizer(vocabulary, BytePairEncoding(vocabulary, scores()), {},
-                       flag("add_space_prefix", true));
-    }
-    if (model_ == "t5") {
-      return Tokenizer(vocabulary,
-                       Unigram(vocabulary, scores(),
-                               {.characters      = CharacterMap(character_map()),
-                                .collapse_spaces = flag("remove_extra_whitespaces", true)}),
-                       {}, flag("add_space_prefix", true));
-    }
-    const std::string name = model_ == "gemma4"      ? model_
-                             : file_.has(key("pre")) ? file_.value<std::string>(key("pre"))
-                                                     : std::string("gpt-2");
-    const auto pre         = find_pre_tokenizer(name);
-    return Tokenizer(
-        vocabulary,
-        BytePairEncoding(vocabulary, merges(),
-                         {.characters  = !is_byte_level(),
-                          .whole_first = pre && pre->whole_first,
-                          .left_out    = left_out_}),
-        pre ? PreTokenizer(pre->patterns)
-            : PreTokenizer::unknown(key("pre"), "the pre-tokenizer \"" + name + "\" is not known"));
-  }
+  [[nodiscard]] Tokenizer build() const;
 
  private:
   static std::string key(const std::string& name) { return "tokenizer.ggml." + name; }
   [[nodiscard]] bool is_byte_level() const { return model_ == "gpt2"; }
-  [[nodiscard]] bool flag(const char* name, bool otherwise) const {
-    return file_.has(key(name)) ? file_.value<double>(key(name)) != 0 : otherwise;
-  }
-  [[nodiscard]] std::vector<float> scores() const {
-    const auto& listed = file_.value<GgufMetadata::Numbers>(key("scores"));
-    return {listed.begin(), listed.end()};
-  }
-  [[nodiscard]] std::string character_map() const {
-    std::string bytes;
-    if (!file_.has(key("precompiled_charsmap"))) return bytes;
-    for (const double byte : file_.value<GgufMetadata::Numbers>(key("precompiled_charsmap"))) {
-      bytes.push_back(static_cast<char>(static_cast<int>(byte)));
-    }
-    return bytes;
-  }
-  [[nodiscard]] std::vector<BytePairEncoding::Merge> merges() const {
-    std::vector<BytePairEncoding::Merge> result;
-    for (const std::string& merge : file_.value<GgufMetadata::Strings>(key("merges"))) {
-      result.push_back(is_byte_level() ? split_merge(merge, result.size())
-                                       : split_marked_merge(merge, result.size()));
-    }
-    return result;
-  }
+  [[nodiscard]] bool flag(const char* name, bool otherwise) const;
+  [[nodiscard]] std::vector<float> scores() const;
+  [[nodiscard]] std::string character_map() const;
+  [[nodiscard]] std::vector<BytePairEncoding::Merge> merges() const;
 
-  void read_entries() {
-    const auto& types = file_.value<GgufMetadata::Numbers>(key("token_type"));
-    if (types.size() != tokens_.size()) {
-      throw Error(Errc::malformed_vocabulary, key("token_type"),
-                  std::to_string(types.size()) + " types: must be as long as the tokens, " +
-                      std::to_string(tokens_.size()));
-    }
-    for (std::size_t i = 0; i < tokens_.size(); ++i) {
-      const std::string place = key("tokens/") + std::to_string(i);
-      if (!(types[i] >= 1 && types[i] <= 6)) {
-        throw Error(Errc::malformed_vocabulary, place + " type", types[i], "must be from 1 to 6");
-      }
-      const auto type = static_cast<TokenType>(static_cast<int>(types[i]));
-      entries_.push_back({text_of(i, type, place), type});
-    }
-  }
-  [[nodiscard]] std::string text_of(std::size_t i, TokenType type, const std::string& place) {
-    const std::string& text = tokens_[i];
-    if (type == TokenType::byte) {
-      const auto byte = find_byte(text);
-      if (!byte)
-        throw Error(Errc::malformed_vocabulary, place, "must be a byte's token, as <0x0A> is");
-      return std::string(1, *byte);
-    }
-    if (!is_byte_level()) return replace_space_marks(text);
-    if (type != TokenType::normal) return text;
-    if (auto bytes = find_alphabet_bytes(text)) return *std::move(bytes);
-    left_out_.push_back(static_cast<TokenId>(i));  // Command R has such: they write themselves
-    return text;
-  }
+  void read_entries();
+  [[nodiscard]] std::string text_of(std::size_t i, TokenType type, const std::string& place);
 
-  [[nodiscard]] std::optional<TokenId> checked(double number) const {
-    if (!(number >= 0 && number < static_cast<double>(tokens_.size()))) return std::nullopt;
-    return static_cast<TokenId>(number);
-  }
-  [[nodiscard]] std::optional<TokenId> id(const char* name) const {
-    return file_.has(key(name)) ? checked(file_.value<double>(key(name))) : std::nullopt;
-  }
-  [[nodiscard]] VocabularyOptions options() const {
-    std::vector<TokenId> ends;
-    const auto add_end = [&](std::optional<TokenId> end) {
-      if (end) ends.push_back(*end);
-    };
-    add_end(id("eos_token_id"));
-    if (file_.has(key("eos_token_ids"))) {
-      for (const double one : file_.value<GgufMetadata::Numbers>(key("eos_token_ids")))
-        add_end(checked(one));
-    }
-    for (const char* name : {"eot_token_id", "eom_token_id", "fim_pad_token_id", "fim_rep_token_id",
-                             "fim_sep_token_id"}) {
-      add_end(id(name));
-    }
-    for (const TokenId end : find_named_ends(entries_)) ends.push_back(end);
-    return {.end_tokens  = without_false_ends(std::move(ends), entries_),
-            .begin_token = id("bos_token_id"),
-            .pad_token   = id("padding_token_id")};
-  }
+  [[nodiscard]] std::optional<TokenId> checked(double number) const;
+  [[nodiscard]] std::optional<TokenId> id(const char* name) const;
+  [[nodiscard]] VocabularyOptions options() const;
 
   const GgufMetadata& file_;
   const std::vector<std::string>& tokens_;
@@ -173,9 +63,10 @@ class GgufTokenizer {
 ///
 /// \par Complexity  O(size of the metadata)
 /// \par Errors      Error{malformed_file, malformed_vocabulary, malformed_pattern} with the place
-[[nodiscard]] inline Tokenizer parse_gguf(std::string_view bytes) {
-  const GgufMetadata file(bytes);
-  return detail::GgufTokenizer(file).build();
-}
+[[nodiscard]] Tokenizer parse_gguf(std::string_view bytes);
 
 }  // namespace tooldecode::vocabulary
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/vocabulary/gguf.ipp>
+#endif

@@ -38,16 +38,8 @@ class GgufCursor {
     at_ += sizeof(T);
     return result;
   }
-  std::string string() {
-    const auto size = read<std::uint64_t>();
-    if (size > size_left()) fail("a string must not be longer than the file");
-    std::string result(bytes_.substr(at_, size));
-    at_ += size;
-    return result;
-  }
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(Errc::malformed_file, "byte " + std::to_string(at_), what);
-  }
+  std::string string();
+  [[noreturn]] void fail(const std::string& what) const;
 
  private:
   std::string_view bytes_;
@@ -69,20 +61,7 @@ class GgufMetadata {
   using Strings = std::vector<std::string>;
   using Value   = std::variant<double, std::string, Numbers, Strings>;
 
-  explicit GgufMetadata(std::string_view bytes) {
-    if (!bytes.starts_with("GGUF")) GgufCursor(bytes).fail("must be \"GGUF\"");
-    GgufCursor cursor(bytes, 4);
-    if (const auto version = cursor.read<std::uint32_t>(); version != 2 && version != 3)
-      cursor.fail("version " + std::to_string(version) + ": must be 2 or 3");
-    tensor_count_    = cursor.read<std::uint64_t>();
-    const auto count = cursor.read<std::uint64_t>();
-    for (std::uint64_t i = 0; i < count; ++i) {
-      std::string key = cursor.string();
-      const auto type = cursor.read<std::uint32_t>();
-      values_.insert_or_assign(std::move(key), read_value(cursor, type));
-    }
-    size_bytes_ = cursor.position();
-  }
+  explicit GgufMetadata(std::string_view bytes);
 
   [[nodiscard]] bool has(const std::string& key) const { return values_.count(key) != 0; }
   /// The value of a key; Error{malformed_file} where it is missing or of another type.
@@ -115,49 +94,8 @@ class GgufMetadata {
     f64
   };
 
-  static double read_number(GgufCursor& cursor, std::uint32_t type) {
-    switch (type) {
-      case u8:
-      case boolean:
-        return cursor.read<std::uint8_t>();
-      case i8:
-        return cursor.read<std::int8_t>();
-      case u16:
-        return cursor.read<std::uint16_t>();
-      case i16:
-        return cursor.read<std::int16_t>();
-      case u32:
-        return cursor.read<std::uint32_t>();
-      case i32:
-        return cursor.read<std::int32_t>();
-      case f32:
-        return static_cast<double>(cursor.read<float>());
-      case u64:
-        return static_cast<double>(cursor.read<std::uint64_t>());
-      case i64:
-        return static_cast<double>(cursor.read<std::int64_t>());
-      case f64:
-        return cursor.read<double>();
-      default:
-        cursor.fail("value type " + std::to_string(type) + ": must be from 0 to 12");
-    }
-  }
-  static Value read_value(GgufCursor& cursor, std::uint32_t type) {
-    if (type == text) return cursor.string();
-    if (type != array) return read_number(cursor, type);
-    const auto items = cursor.read<std::uint32_t>();
-    const auto count = cursor.read<std::uint64_t>();
-    if (items == array) cursor.fail("must not be an array of arrays");
-    if (count > cursor.size_left()) cursor.fail("an array must not be longer than the file");
-    if (items == text) {
-      Strings result;
-      for (std::uint64_t i = 0; i < count; ++i) result.push_back(cursor.string());
-      return result;
-    }
-    Numbers result;
-    for (std::uint64_t i = 0; i < count; ++i) result.push_back(read_number(cursor, items));
-    return result;
-  }
+  static double read_number(GgufCursor& cursor, std::uint32_t type);
+  static Value read_value(GgufCursor& cursor, std::uint32_t type);
 
   std::uint64_t tensor_count_ = 0;
   std::size_t size_bytes_     = 0;
@@ -165,3 +103,7 @@ class GgufMetadata {
 };
 
 }  // namespace tooldecode::vocabulary
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/vocabulary/gguf_metadata.ipp>
+#endif

@@ -20,12 +20,7 @@ namespace tooldecode {
 namespace detail {
 
 /// Whether the first line is a word and a number, as in tiktoken's files.
-inline bool begins_with_ranked_token(std::string_view text) {
-  const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
-  const std::size_t space     = line.find(' ');
-  if (space == 0 || space == std::string_view::npos || space + 1 == line.size()) return false;
-  return line.find_first_not_of("0123456789", space + 1) == std::string_view::npos;
-}
+bool begins_with_ranked_token(std::string_view text);
 
 }  // namespace detail
 
@@ -35,48 +30,20 @@ inline bool begins_with_ranked_token(std::string_view text) {
 /// \param name  the file's: put before the place in errors, and what tells a tiktoken's encoding
 /// \par Errors      as the parsers; Error{malformed_vocabulary} for gzip, which is to be inflated
 ///                  first
-[[nodiscard]] inline Tokenizer parse_tokenizer(std::string_view bytes, const std::string& name,
-                                               vocabulary::TokenizerFiles files = {}) {
-  try {
-    if (bytes.starts_with("GGUF")) return vocabulary::parse_gguf(bytes);
-    if (bytes.starts_with("\x1F\x8B")) {
-      throw Error(Errc::malformed_vocabulary, "", "is gzip; inflate it first");
-    }
-    // Looking for the key spares a second parse of a file that may be large.
-    if (bytes.find("\"tokens_b64\"") != std::string_view::npos)
-      return vocabulary::parse_compact_vocabulary(bytes);
-    if (bytes.find("\"token_bytes\"") != std::string_view::npos)
-      return vocabulary::parse_tekken(bytes);
-    // The first field of a message; JSON may begin with the same byte, the end of a line.
-    if (bytes.starts_with('\n') && bytes.find_first_not_of(" \t\r\n") != bytes.find('{'))
-      return vocabulary::parse_sentencepiece(bytes);
-    if (detail::begins_with_ranked_token(bytes))
-      return vocabulary::parse_tiktoken(bytes, std::filesystem::path(name).stem().string());
-    return vocabulary::parse_tokenizer_json(bytes, files);
-  } catch (const Error& error) {
-    throw error.within(name);
-  }
-}
+[[nodiscard]] Tokenizer parse_tokenizer(std::string_view bytes, const std::string& name,
+                                        vocabulary::TokenizerFiles files = {});
 
 /// Reads a tokenizer from a file, or from a directory with a tokenizer.json; the configuration
 /// files beside a tokenizer.json tell which tokens end a text.
 ///
 /// \par Errors      as parse_tokenizer; Error{file_unreadable}
-[[nodiscard]] inline Tokenizer load_tokenizer(const std::filesystem::path& path) {
-  const auto file   = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
-  const auto beside = [&](const char* name) {
-    const auto other = file.parent_path() / name;
-    return std::filesystem::exists(other) ? core::read_file(other) : std::string();
-  };
-  const std::string bytes      = core::read_file(file);
-  const std::string config     = beside("tokenizer_config.json");
-  const std::string generation = beside("generation_config.json");
-  return parse_tokenizer(bytes, file.string(), {config, generation});
-}
+[[nodiscard]] Tokenizer load_tokenizer(const std::filesystem::path& path);
 
 /// The vocabulary alone of what load_tokenizer reads.
-[[nodiscard]] inline Vocabulary load_vocabulary(const std::filesystem::path& path) {
-  return load_tokenizer(path).vocabulary();
-}
+[[nodiscard]] Vocabulary load_vocabulary(const std::filesystem::path& path);
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/vocabulary/load_vocabulary.ipp>
+#endif

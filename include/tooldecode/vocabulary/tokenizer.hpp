@@ -44,42 +44,15 @@ class Tokenizer {
   using Encoding = std::variant<vocabulary::BytePairEncoding, vocabulary::Unigram>;
 
   Tokenizer(Vocabulary vocabulary, Encoding encoding, vocabulary::PreTokenizer pieces,
-            bool prefixes_space = false)
-      : rules_(std::make_shared<const Rules>(std::move(vocabulary), std::move(encoding),
-                                             std::move(pieces), prefixes_space)) {}
+            bool prefixes_space = false);
 
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return rules_->vocabulary; }
   /// Whether `encode` may change a text before it cuts it, so that `decode` gives another text back.
-  [[nodiscard]] bool normalizes() const noexcept {
-    return std::holds_alternative<vocabulary::Unigram>(rules_->encoding);
-  }
+  [[nodiscard]] bool normalizes() const noexcept;
 
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text,
-                                            EncodeOptions options = {}) const {
-    std::string prefixed;
-    if (options.add_space_prefix && rules_->prefixes_space && !text.empty()) {
-      prefixed = ' ' + std::string(text);
-      text     = prefixed;
-    }
-    std::vector<TokenId> tokens;
-    std::size_t done = 0;
-    for (std::size_t at = 0; at < text.size();) {
-      const Special* special = find_special(text.substr(at), options.parse_special);
-      if (special == nullptr) {
-        ++at;
-        continue;
-      }
-      encode_plain(text.substr(done, at - done), tokens);
-      tokens.push_back(special->token);
-      at   = at + special->name.size();
-      done = at;
-    }
-    encode_plain(text.substr(done), tokens);
-    return tokens;
-  }
-  [[nodiscard]] std::string decode(std::span<const TokenId> tokens) const {  // [L]
-    return vocabulary().decode(tokens);
-  }
+                                            EncodeOptions options = {}) const;
+  [[nodiscard]] std::string decode(std::span<const TokenId> tokens) const;
 
  private:
   struct Special {
@@ -88,25 +61,7 @@ class Tokenizer {
     bool control;
   };
   struct Rules {
-    Rules(Vocabulary all, Encoding coding, vocabulary::PreTokenizer splits, bool space)
-        : vocabulary(std::move(all)),
-          encoding(std::move(coding)),
-          pieces(std::move(splits)),
-          prefixes_space(space) {
-      for (std::size_t i = 0; i < vocabulary.token_count(); ++i) {
-        const auto id      = static_cast<TokenId>(i);
-        const auto type    = vocabulary.type(id);
-        const bool control = type == TokenType::control;
-        if ((!control && type != TokenType::user_defined) || vocabulary.name(id).empty()) continue;
-        const std::string name(vocabulary.name(id));
-        specials[static_cast<std::uint8_t>(name[0])].push_back({name, id, control});
-      }
-      for (auto& group : specials) {
-        std::stable_sort(group.begin(), group.end(), [](const Special& a, const Special& b) {
-          return a.name.size() > b.name.size();
-        });
-      }
-    }
+    Rules(Vocabulary all, Encoding coding, vocabulary::PreTokenizer splits, bool space);
     Vocabulary vocabulary;
     Encoding encoding;
     vocabulary::PreTokenizer pieces;
@@ -114,19 +69,14 @@ class Tokenizer {
     std::array<std::vector<Special>, 256> specials;  // by first byte, longest first
   };
 
-  [[nodiscard]] const Special* find_special(std::string_view rest, bool control) const {
-    for (const Special& special : rules_->specials[static_cast<std::uint8_t>(rest[0])]) {
-      if ((control || !special.control) && rest.starts_with(special.name)) return &special;
-    }
-    return nullptr;
-  }
-  void encode_plain(std::string_view text, std::vector<TokenId>& tokens) const {
-    for (const std::string_view piece : rules_->pieces.split(text)) {
-      std::visit([&](const auto& encoding) { encoding.encode(piece, tokens); }, rules_->encoding);
-    }
-  }
+  [[nodiscard]] const Special* find_special(std::string_view rest, bool control) const;
+  void encode_plain(std::string_view text, std::vector<TokenId>& tokens) const;
 
   std::shared_ptr<const Rules> rules_;
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/vocabulary/tokenizer.ipp>
+#endif

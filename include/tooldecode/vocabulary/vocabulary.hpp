@@ -65,8 +65,7 @@ class Vocabulary {
     TokenType type = TokenType::normal;
   };
 
-  explicit Vocabulary(const std::vector<Entry>& entries, VocabularyOptions options = {})
-      : Vocabulary(std::make_shared<const Table>(entries), std::move(options)) {}
+  explicit Vocabulary(const std::vector<Entry>& entries, VocabularyOptions options = {});
 
   /// V: the ids that a model has logits for.
   [[nodiscard]] std::size_t size() const noexcept { return options_->size; }
@@ -74,82 +73,36 @@ class Vocabulary {
   [[nodiscard]] std::size_t token_count() const noexcept { return table_->types.size(); }
 
   /// What a token writes; empty where it writes no text.
-  [[nodiscard]] std::string_view bytes(TokenId id) const noexcept {
-    return writes_text(type(id)) ? name(id) : std::string_view();
-  }
+  [[nodiscard]] std::string_view bytes(TokenId id) const noexcept;
   /// What a token is to a grammar: its text, or a control token's name between control_open and
   /// control_close; empty for end tokens, tokens without a text, and texts that hold those bytes.
-  [[nodiscard]] std::string_view grammar_bytes(TokenId id) const noexcept {
-    if (is_end(id)) return {};
-    if (type(id) == TokenType::control) return table_->stored(id);
-    const std::string_view text = bytes(id);
-    const bool is_free          = std::none_of(
-        text.begin(), text.end(), [](char c) { return c == control_open || c == control_close; });
-    return is_free ? text : std::string_view();
-  }
+  [[nodiscard]] std::string_view grammar_bytes(TokenId id) const noexcept;
   /// A token's bytes, or the name of one that writes no text; empty for padding.
-  [[nodiscard]] std::string_view name(TokenId id) const noexcept {
-    TOOLDECODE_ASSERT(contains(id));
-    return static_cast<std::size_t>(id) < token_count() ? table_->name(id) : std::string_view();
-  }
+  [[nodiscard]] std::string_view name(TokenId id) const noexcept;
   /// A token's type; padding is unused.
-  [[nodiscard]] TokenType type(TokenId id) const noexcept {
-    TOOLDECODE_ASSERT(contains(id));
-    const auto i = static_cast<std::size_t>(id);
-    return i < token_count() ? table_->types[i] : TokenType::unused;
-  }
+  [[nodiscard]] TokenType type(TokenId id) const noexcept;
   /// Whether a token may take part in a text: it writes something and does not end the text.
-  [[nodiscard]] bool is_text(TokenId id) const noexcept {
-    return !bytes(id).empty() && !is_end(id);
-  }
+  [[nodiscard]] bool is_text(TokenId id) const noexcept;
 
   /// The tokens that end a text, the usual one first.
-  [[nodiscard]] std::span<const TokenId> end_tokens() const noexcept {
-    return options_->end_tokens;
-  }
-  [[nodiscard]] bool is_end(TokenId id) const noexcept {
-    const auto& ends = options_->end_tokens;
-    return std::find(ends.begin(), ends.end(), id) != ends.end();
-  }
-  [[nodiscard]] std::optional<TokenId> begin_token() const noexcept {
-    return options_->begin_token;
-  }
+  [[nodiscard]] std::span<const TokenId> end_tokens() const noexcept;
+  [[nodiscard]] bool is_end(TokenId id) const noexcept;
+  [[nodiscard]] std::optional<TokenId> begin_token() const noexcept;
   [[nodiscard]] std::optional<TokenId> pad_token() const noexcept { return options_->pad_token; }
 
   /// The token that writes exactly these bytes: user-defined before normal before byte, then the
   /// lowest id.
-  [[nodiscard]] std::optional<TokenId> find(std::string_view bytes) const {
-    return look_up(table_->texts, bytes);
-  }
+  [[nodiscard]] std::optional<TokenId> find(std::string_view bytes) const;
   /// The control or user-defined token of this name.
-  [[nodiscard]] std::optional<TokenId> find_special(std::string_view name) const {
-    return look_up(table_->specials, name);
-  }
+  [[nodiscard]] std::optional<TokenId> find_special(std::string_view name) const;
 
   /// The text that a sequence of tokens writes.
-  [[nodiscard]] std::string decode(std::span<const TokenId> ids) const {  // [L]
-    std::string text;
-    for (const TokenId id : ids) {
-      if (!contains(id))
-        throw Error(Errc::unknown_token, place(id),
-                    "must be an id of the vocabulary, below " + std::to_string(size()));
-      text += bytes(id);
-    }
-    return text;
-  }
+  [[nodiscard]] std::string decode(std::span<const TokenId> ids) const;
 
   /// The same tokens for a model with V logits.
-  [[nodiscard]] Vocabulary with_size(std::size_t size) const {
-    VocabularyOptions options = *options_;
-    options.size              = size;
-    return Vocabulary(table_, std::move(options));
-  }
+  [[nodiscard]] Vocabulary with_size(std::size_t size) const;
   /// The same tokens with others to end a text.
-  [[nodiscard]] Vocabulary with_end_tokens(std::vector<TokenId> end_tokens) const {
-    VocabularyOptions options = *options_;
-    options.end_tokens        = std::move(end_tokens);
-    return Vocabulary(table_, std::move(options));
-  }
+  [[nodiscard]] Vocabulary with_end_tokens(std::vector<TokenId> end_tokens) const;
 
   /// Equal for equal tokens, sizes and end tokens; the same on every machine.
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
@@ -163,75 +116,16 @@ class Vocabulary {
   static std::string place(TokenId id) { return "token " + std::to_string(id); }
 
   struct Table {
-    explicit Table(const std::vector<Entry>& entries) {
-      const auto limit  = static_cast<std::size_t>(std::numeric_limits<TokenId>::max());
-      std::size_t total = 0;
-      for (const Entry& entry : entries) {
-        total += entry.bytes.size() + (entry.type == TokenType::control ? 2 : 0);
-      }
-      if (entries.size() > limit || total > limit) {
-        throw Error(Errc::malformed_vocabulary, {}, "more tokens or bytes than 31 bits can count");
-      }
-      blob.reserve(total);
-      begins.reserve(entries.size() + 1);
-      types.reserve(entries.size());
-      texts.reserve(entries.size());
-      for (const Entry& entry : entries) {
-        if (entry.type < TokenType::normal || entry.type > TokenType::byte) {
-          throw Error(
-              Errc::malformed_vocabulary, place(static_cast<TokenId>(types.size())),
-              "type " + std::to_string(static_cast<int>(entry.type)) + ": must be from 1 to 6");
-        }
-        begins.push_back(static_cast<std::uint32_t>(blob.size()));
-        types.push_back(entry.type);
-        const bool is_marked = entry.type == TokenType::control && !entry.bytes.empty();
-        if (is_marked) blob += control_open;
-        blob += entry.bytes;
-        if (is_marked) blob += control_close;
-      }
-      begins.push_back(static_cast<std::uint32_t>(blob.size()));
-      fill_indices();
-    }
+    explicit Table(const std::vector<Entry>& entries);
     Table(const Table&)            = delete;  // the indices point into the blob
     Table& operator=(const Table&) = delete;
 
-    void fill_indices() {
-      for (std::size_t i = 0; i < types.size(); ++i) {
-        const auto id               = static_cast<TokenId>(i);
-        const std::string_view text = name(id);
-        hash = core::hash_combine(hash, static_cast<std::uint64_t>(types[i]));
-        hash = core::hash_combine(hash, hash_bytes(text));
-        if (types[i] == TokenType::control || types[i] == TokenType::user_defined) {
-          specials.try_emplace(text, id);
-        }
-        if (!writes_text(types[i]) || text.empty()) continue;
-        const auto [known, is_new] = texts.try_emplace(text, id);
-        if (!is_new && precedence(types[i]) > precedence(type_of(known->second))) {
-          known->second = id;
-        }
-      }
-    }
-    [[nodiscard]] std::string_view stored(TokenId id) const noexcept {
-      const auto i = static_cast<std::size_t>(id);
-      return {blob.data() + begins[i], begins[i + 1] - begins[i]};
-    }
-    [[nodiscard]] std::string_view name(TokenId id) const noexcept {
-      const std::string_view text = stored(id);
-      if (type_of(id) != TokenType::control || text.empty()) return text;
-      return text.substr(1, text.size() - 2);
-    }
-    [[nodiscard]] TokenType type_of(TokenId id) const noexcept {
-      return types[static_cast<std::size_t>(id)];
-    }
-    static int precedence(TokenType type) noexcept {
-      return type == TokenType::user_defined ? 2 : type == TokenType::normal ? 1 : 0;
-    }
-    static std::uint64_t hash_bytes(std::string_view bytes) noexcept {
-      std::uint64_t hash = core::hash_combine(bytes.size(), bytes.size());
-      for (const char byte : bytes)
-        hash = core::hash_combine(hash, static_cast<std::uint8_t>(byte));
-      return hash;
-    }
+    void fill_indices();
+    [[nodiscard]] std::string_view stored(TokenId id) const noexcept;
+    [[nodiscard]] std::string_view name(TokenId id) const noexcept;
+    [[nodiscard]] TokenType type_of(TokenId id) const noexcept;
+    static int precedence(TokenType type) noexcept;
+    static std::uint64_t hash_bytes(std::string_view bytes) noexcept;
 
     std::string blob;  // all names, one after the other, those of control tokens between their ends
     std::vector<std::uint32_t> begins;  // [tokens + 1], into blob
@@ -241,45 +135,10 @@ class Vocabulary {
     std::uint64_t hash = 0;
   };
 
-  Vocabulary(std::shared_ptr<const Table> table, VocabularyOptions options)
-      : table_(std::move(table)) {
-    const std::size_t count = table_->types.size();
-    if (options.size == 0) options.size = count;
-    if (options.size < count ||
-        options.size > static_cast<std::size_t>(std::numeric_limits<TokenId>::max())) {
-      throw Error(
-          Errc::malformed_vocabulary, "size " + std::to_string(options.size),
-          "must be at least the number of tokens, " + std::to_string(count) + ", and below 2^31");
-    }
-    std::vector<TokenId> ends;
-    for (const TokenId id : options.end_tokens) {
-      if (std::find(ends.begin(), ends.end(), id) == ends.end()) ends.push_back(id);
-    }
-    options.end_tokens         = std::move(ends);
-    const auto require_present = [&](TokenId id, std::string_view role) {
-      if (id >= 0 && static_cast<std::size_t>(id) < options.size) return;
-      throw Error(Errc::malformed_vocabulary, place(id),
-                  "must be an id of the vocabulary, below " + std::to_string(options.size) +
-                      ", as the " + std::string(role) + " token");
-    };
-    for (const TokenId id : options.end_tokens) require_present(id, "end");
-    if (options.begin_token) require_present(*options.begin_token, "begin");
-    if (options.pad_token) require_present(*options.pad_token, "pad");
+  Vocabulary(std::shared_ptr<const Table> table, VocabularyOptions options);
 
-    hash_ = core::hash_combine(table_->hash, options.size);
-    for (const TokenId id : options.end_tokens) {
-      hash_ = core::hash_combine(hash_, static_cast<std::uint64_t>(id));
-    }
-    options_ = std::make_shared<const VocabularyOptions>(std::move(options));
-  }
-
-  [[nodiscard]] bool contains(TokenId id) const noexcept {
-    return id >= 0 && static_cast<std::size_t>(id) < size();
-  }
-  static std::optional<TokenId> look_up(const Index& index, std::string_view key) {
-    const auto found = index.find(key);
-    return found == index.end() ? std::nullopt : std::optional(found->second);
-  }
+  [[nodiscard]] bool contains(TokenId id) const noexcept;
+  static std::optional<TokenId> look_up(const Index& index, std::string_view key);
 
   std::shared_ptr<const Table> table_;
   std::shared_ptr<const VocabularyOptions> options_;
@@ -287,3 +146,7 @@ class Vocabulary {
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/vocabulary/vocabulary.ipp>
+#endif

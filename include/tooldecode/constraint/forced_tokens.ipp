@@ -1,0 +1,83 @@
+/// \file
+/// What forced_tokens.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/forced_tokens.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/mask_view.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/text/utf8.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE ForcedTokens::ForcedTokens(VocabularyIndex cache, Encode encode)
+    : cache_(std::move(cache)), encode_(std::move(encode)), controls_(controls()) {}
+
+TOOLDECODE_INLINE std::size_t ForcedTokens::first_beyond_ascii(std::string_view text) {
+  const auto at = std::find_if(text.begin(), text.end(),
+                               [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  return static_cast<std::size_t>(at - text.begin());
+}
+
+TOOLDECODE_INLINE bool ForcedTokens::begins_with(const std::vector<TokenId>& tokens,
+                                                 const std::vector<TokenId>& first) {
+  return tokens.size() >= first.size() && std::equal(first.begin(), first.end(), tokens.begin());
+}
+
+TOOLDECODE_INLINE void ForcedTokens::keep_common(std::optional<std::vector<TokenId>>& common,
+                                                 const std::vector<TokenId>& other) {
+  if (!common) {
+    common = other;
+    return;
+  }
+  const auto [end, unused] =
+      std::mismatch(common->begin(), common->end(), other.begin(), other.end());
+  common->erase(end, common->end());
+}
+
+TOOLDECODE_INLINE std::size_t ForcedTokens::length(const std::vector<TokenId>& tokens) const {
+  std::size_t bytes = 0;
+  for (const TokenId token : tokens) bytes += cache_.vocabulary().name(token).size();
+  return bytes;
+}
+
+TOOLDECODE_INLINE std::optional<std::vector<TokenId>> ForcedTokens::encode_behind(
+    std::string_view text, std::size_t at) const {
+  std::vector<TokenId> tokens = encode_(text);
+  std::size_t begin = 0, skipped = 0;
+  for (; begin < at && skipped < tokens.size(); ++skipped) {
+    begin += cache_.vocabulary().name(tokens[skipped]).size();
+  }
+  if (begin != at) return std::nullopt;
+  tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(skipped));
+  return tokens;
+}
+
+TOOLDECODE_INLINE core::ByteTrie ForcedTokens::controls() const {
+  const Vocabulary& vocabulary = cache_.vocabulary();
+  std::vector<core::ByteTrie::Entry> entries;
+  for (std::size_t t = 0; t < vocabulary.size(); ++t) {
+    const auto token = static_cast<TokenId>(t);
+    if (vocabulary.type(token) != TokenType::control) continue;
+    entries.emplace_back(vocabulary.name(token), static_cast<std::uint32_t>(t));
+  }
+  return core::ByteTrie(std::move(entries));
+}
+
+}  // namespace tooldecode

@@ -1,0 +1,299 @@
+/// \file
+/// What repeat_places.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/completions.hpp>
+#include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/repeat_places.hpp>
+#include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/positions.hpp>
+#include <tooldecode/grammar/stacks.hpp>
+#include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/dfa.hpp>
+
+namespace tooldecode::constraint {
+
+TOOLDECODE_INLINE RepeatPlaces::RepeatPlaces(const GrammarConstraint& grammar, ToolOf tool_of,
+                                             std::size_t max_texts)
+    : grammar_(grammar),
+      completions_(grammar),
+      tool_of_(std::move(tool_of)),
+      max_texts_(max_texts) {}
+
+TOOLDECODE_INLINE const core::ByteTrie& RepeatPlaces::trie() const noexcept {
+  return grammar_.vocabulary_index().trie();
+}
+
+TOOLDECODE_INLINE bool RepeatPlaces::can_end(Number id) {
+  Place& known = place(id);
+  if (!known.can_end) known.can_end = find_whether_it_can_end(id);
+  return *known.can_end;
+}
+
+TOOLDECODE_INLINE const std::string* RepeatPlaces::completion(Number id, std::size_t i) {
+  auto& texts = texts_.try_emplace(id).first->second;
+  while (texts.known.size() <= i) {
+    if (texts.known.size() >= max_texts_ || !find_more(id, texts)) return nullptr;
+  }
+  return &texts.known[i];
+}
+
+TOOLDECODE_INLINE const std::optional<RepeatPlaces::Pair>& RepeatPlaces::pair(
+    Number id, const AreTwoCalls& are_two_calls) {
+  auto [at, is_new] = pairs_.try_emplace(id);
+  if (is_new) at->second = find_pair(id, are_two_calls);
+  return at->second;
+}
+
+TOOLDECODE_INLINE bool RepeatPlaces::is_loose(Number id, const AreTwoCalls& are_two_calls) {
+  return can_end(id) || pair(id, are_two_calls).has_value();
+}
+
+TOOLDECODE_INLINE bool RepeatPlaces::ends_call(Number id, std::string_view bytes) {
+  grammar::Automaton::Cursor walk(grammar_.automaton());
+  auto place     = walk.begin(id);
+  Inside before  = inside(walk.positions(place));
+  std::size_t in = tool_;
+  for (const char byte : bytes) {
+    place            = walk.step(place, static_cast<std::uint8_t>(byte));
+    const Inside now = inside(walk.positions(place));
+    if (before == Inside::call && (now != Inside::call || tool_ != in)) return true;
+    before = now;
+    in     = tool_;
+  }
+  return false;
+}
+
+TOOLDECODE_INLINE std::size_t RepeatPlaces::bytes() const {
+  std::size_t all = (places_.size() + pairs_.size()) * 64;
+  for (const auto& [id, tokens] : tokens_) {
+    all += 64 + tokens.tight.size() * sizeof(Tight) + tokens.loose.size() * sizeof(Number);
+  }
+  for (const auto& [id, texts] : texts_) all += 256 + texts.known.size() * 64;
+  return all;
+}
+
+TOOLDECODE_INLINE RepeatPlaces::Place& RepeatPlaces::place(Number id) {
+  const auto known = places_.find(id);
+  if (known != places_.end()) return known->second;
+  return places_.emplace(id, Place{inside(grammar_.automaton().positions(id))}).first->second;
+}
+
+TOOLDECODE_INLINE const std::optional<std::string>& RepeatPlaces::shortest(Number id) {
+  Place& known = place(id);
+  if (!known.text) known.text = completions_.find_text({id, grammar_.initial().memory});
+  return *known.text;
+}
+
+TOOLDECODE_INLINE RepeatPlaces::Inside RepeatPlaces::inside(
+    std::span<const grammar::StackFrame> positions) {
+  std::optional<std::optional<std::size_t>> all;
+  for (const grammar::StackFrame& position : positions) {
+    const auto [at, is_new] = tools_.try_emplace(position.below.number());
+    if (is_new) at->second = tool_of_(grammar_.automaton().tags_at(position));
+    if (all && *all != at->second) return Inside::unknown;
+    all = at->second;
+  }
+  if (!all || !*all) return Inside::nothing;
+  tool_ = **all;
+  return Inside::call;
+}
+
+TOOLDECODE_INLINE bool RepeatPlaces::find_whether_it_can_end(Number id) {
+  const std::optional<std::string> text = shortest(id);
+  if (!text || place(id).inside != Inside::nothing) return false;
+  Automaton::Cursor walk(grammar_.automaton());
+  Span at = walk.begin(id);
+  for (const char byte : *text) {
+    at = walk.step(at, static_cast<std::uint8_t>(byte));
+    if (inside(walk.positions(at)) != Inside::nothing) return false;
+  }
+  return true;
+}
+
+TOOLDECODE_INLINE bool RepeatPlaces::find_more(Number id, Texts& texts) {
+  if (!texts.is_begun) {
+    texts.is_begun = true;
+    return begin(id, texts);
+  }
+  while (!texts.open.empty()) {
+    const Texts::Branch& branch = texts.open.front();
+    if (texts.bytes.empty()) {
+      texts.open.pop_front();
+      if (!texts.open.empty()) list_bytes(texts);
+      continue;
+    }
+    const std::uint8_t byte = texts.bytes.back();
+    texts.bytes.pop_back();
+    const auto next = grammar_.automaton().step(branch.state, byte);
+    if (!next) continue;
+    const std::optional<std::string>& rest = shortest(*next);
+    if (!rest) continue;
+    std::string before = branch.before + static_cast<char>(byte);
+    texts.known.push_back(before + *rest);
+    const bool is_inside = is_in_call(*next);
+    if (is_inside || !branch.is_in_call) push(texts, {*next, std::move(before), is_inside});
+    return true;
+  }
+  return false;
+}
+
+TOOLDECODE_INLINE bool RepeatPlaces::begin(Number id, Texts& texts) {
+  const std::optional<std::string> text = shortest(id);
+  if (!text) return false;
+  texts.known.push_back(*text);
+  std::vector<Texts::Branch> way{{id, "", is_in_call(id)}};
+  for (std::size_t i = 0; i < text->size(); ++i) {
+    const auto next =
+        grammar_.automaton().step(way.back().state, static_cast<std::uint8_t>((*text)[i]));
+    if (!next || (way.back().is_in_call && !is_in_call(*next))) break;
+    way.push_back({*next, text->substr(0, i + 1), is_in_call(*next)});
+  }
+  while (!way.empty()) {
+    push(texts, std::move(way.back()));
+    way.pop_back();
+  }
+  list_bytes(texts);
+  return true;
+}
+
+TOOLDECODE_INLINE void RepeatPlaces::push(Texts& texts, Texts::Branch branch) {
+  if (texts.seen.insert(branch.state).second) texts.open.push_back(std::move(branch));
+}
+
+TOOLDECODE_INLINE void RepeatPlaces::list_bytes(Texts& texts) const {
+  const text::ByteSet allowed = grammar_.automaton().allowed(texts.open.front().state);
+  // Letters first, which most often make another value.
+  for (const bool letters : {false, true}) {
+    for (int b = 255; b >= 0; --b) {
+      const auto byte = static_cast<std::uint8_t>(b);
+      if (allowed.contains(byte) && is_letter(byte) == letters) texts.bytes.push_back(byte);
+    }
+  }
+}
+
+TOOLDECODE_INLINE bool RepeatPlaces::is_letter(std::uint8_t byte) noexcept {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+}
+
+TOOLDECODE_INLINE std::optional<RepeatPlaces::Pair> RepeatPlaces::find_pair(
+    Number id, const AreTwoCalls& are_two_calls) {
+  for (std::size_t i = 1; i < pairs_tried; ++i) {
+    const std::string* text = completion(id, i);
+    if (text == nullptr) break;
+    const std::string other = *text;
+    for (std::size_t j = 0; j < i; ++j) {
+      const std::string one = *completion(id, j);
+      if (tells_apart(one, other) && are_two_calls(one, other)) return Pair{one, other};
+    }
+  }
+  return std::nullopt;
+}
+
+TOOLDECODE_INLINE bool RepeatPlaces::tells_apart(std::string_view one, std::string_view other) {
+  const auto [a, b] = std::mismatch(one.begin(), one.end(), other.begin(), other.end());
+  if (a == one.end() || b == other.end()) return false;
+  constexpr std::string_view of_numbers = "0123456789+-.eE \t\r\n";
+  const auto lower                      = [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; };
+  return of_numbers.find(*a) == std::string_view::npos &&
+         of_numbers.find(*b) == std::string_view::npos && lower(*a) != lower(*b);
+}
+
+TOOLDECODE_INLINE RepeatPlaces::Walk::Walk(RepeatPlaces& places, std::vector<Found>& found)
+    : places_(places), trie_(places.trie()), walk_(places.grammar_.automaton()), found_(found) {}
+
+TOOLDECODE_INLINE void RepeatPlaces::Walk::operator()(Number id) {
+  const Span place = walk_.begin(id);
+  follow(place, 0, at(place), false);
+}
+
+TOOLDECODE_INLINE RepeatPlaces::Walk::At RepeatPlaces::Walk::at(Span place) {
+  const Inside inside = places_.inside(walk_.positions(place));
+  return {inside, places_.tool_};
+}
+
+TOOLDECODE_INLINE void RepeatPlaces::Walk::follow(Span place, NodeIndex node, At before,
+                                                  bool ends) {
+  if (const auto frame = find_lexeme(place)) return follow_lexeme(*frame, node, before, ends);
+  const text::ByteSet candidates = walk_.candidates(place);
+  const auto [first, last]       = trie_.children(node);
+  for (auto child = first; child < last; ++child) {
+    if (candidates.contains(trie_.label(child))) step(place, child, before, ends);
+  }
+}
+
+TOOLDECODE_INLINE void RepeatPlaces::Walk::step(Span place, NodeIndex child, At before, bool ends) {
+  const Span next = walk_.step(place, trie_.label(child));
+  if (!next.empty()) {
+    const At now = at(next);
+    ends         = ends || (before.inside == Inside::call &&
+                    (now.inside != Inside::call || now.tool != before.tool));
+    if (!trie_.values(child).empty()) found_.push_back({child, walk_.settle(next), ends});
+    const auto [first, last] = trie_.children(child);
+    if (first != last) follow(next, child, now, ends);
+  }
+  walk_.drop(next);
+}
+
+TOOLDECODE_INLINE std::optional<grammar::StackFrame> RepeatPlaces::Walk::find_lexeme(
+    Span place) const {
+  const auto positions = walk_.positions(place);
+  if (positions.size() != 1 || positions[0].node == grammar::Positions::text_end) return {};
+  const auto& nodes = places_.grammar_.automaton().nodes();
+  if (nodes[positions[0].node].kind != Grammar::Kind::lexeme) return {};
+  return positions[0];
+}
+
+TOOLDECODE_INLINE void RepeatPlaces::Walk::follow_lexeme(const grammar::StackFrame& from,
+                                                         NodeIndex root, At before, bool ends) {
+  const text::Dfa& dfa = *places_.grammar_.automaton().nodes()[from.node].dfa;
+  std::unordered_map<std::uint64_t, Number> states;
+  const auto state_at = [&](const grammar::StackFrame& frame) {
+    const auto [at, is_new] = states.try_emplace(std::uint64_t{frame.a} << 32 | frame.b, 0);
+    if (is_new) {
+      const Span place = walk_.begin(frame);
+      at->second       = walk_.settle(place);
+      walk_.drop(place);
+    }
+    return at->second;
+  };
+  std::vector<std::pair<NodeIndex, grammar::StackFrame>> work{{root, from}};
+  while (!work.empty()) {
+    const auto [node, frame] = work.back();
+    work.pop_back();
+    const text::ByteSet& live = dfa.live(frame.dfa_state());
+    const auto [first, last]  = trie_.children(node);
+    for (auto child = first; child < last; ++child) {
+      if (!live.contains(trie_.label(child))) continue;
+      grammar::StackFrame next = frame;
+      if (!walk_.move_inside(next, trie_.label(child))) {
+        const Span place = walk_.begin(frame);
+        step(place, child, before, ends);
+        walk_.drop(place);
+        continue;
+      }
+      if (!trie_.values(child).empty()) found_.push_back({child, state_at(next), ends});
+      const auto [below, end] = trie_.children(child);
+      if (below != end) work.emplace_back(child, next);
+    }
+  }
+}
+
+}  // namespace tooldecode::constraint

@@ -1,0 +1,26 @@
+/// \file
+/// What tool_dec.hpp declares.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/tool_names.hpp>
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/output.hpp>
+#include <tooldecode/decode/sequence.hpp>
+#include <tooldecode/decode/sequential.hpp>
+#include <tooldecode/decode/tool_dec.hpp>
+#include <tooldecode/decode/tool_dec_machine.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE ToolDecMachine ToolDec::machine(const ToolCallFSM& calls) const {
+  return ToolDecMachine{calls, transition, names ? &*names : nullptr};
+}
+
+}  // namespace tooldecode

@@ -1,0 +1,43 @@
+/// \file
+/// What unconstrained.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/unconstrained.hpp>
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE Unconstrained::Unconstrained(std::size_t vocabulary_size,
+                                               std::vector<TokenId> end_tokens)
+    : vocabulary_size_(vocabulary_size), end_tokens_(std::move(end_tokens)) {}
+
+TOOLDECODE_INLINE std::optional<Unconstrained::State> Unconstrained::advance(
+    State state, TokenId token) const noexcept {
+  if (token < 0 || static_cast<std::size_t>(token) >= vocabulary_size_) return std::nullopt;
+  const bool ends = std::find(end_tokens_.begin(), end_tokens_.end(), token) != end_tokens_.end();
+  if (state.finished && !ends) return std::nullopt;
+  return State{ends};
+}
+
+TOOLDECODE_INLINE void Unconstrained::fill_mask(State state, MaskView words) const noexcept {
+  std::fill(words.begin(), words.end(), state.finished ? 0U : ~0U);
+  if (state.finished) {
+    for (const TokenId token : end_tokens_) {
+      const auto t = static_cast<std::size_t>(token);
+      if (t < vocabulary_size_) words[t / 32] |= 1U << (t % 32);
+    }
+  } else if (vocabulary_size_ % 32 != 0) {
+    words[vocabulary_size_ / 32] = (1U << (vocabulary_size_ % 32)) - 1;
+  }
+}
+
+}  // namespace tooldecode

@@ -1,0 +1,90 @@
+/// \file
+/// What tree_costs.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/draft/draft_tree.hpp>
+#include <tooldecode/draft/tree_costs.hpp>
+#include <tooldecode/model/head_products.hpp>
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE TreeCosts::TreeCosts(std::span<const std::pair<std::size_t, double>> known) {
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const auto [tokens, seconds] = known[i];
+    const bool is_ascending      = i == 0 ? tokens > 0 : tokens > known[i - 1].first;
+    if (is_ascending && seconds > 0 && std::isfinite(seconds)) continue;
+    throw Error(Errc::invalid_option, "known[" + std::to_string(i) + ']', seconds,
+                "must be a positive time, of more tokens than the one before");
+  }
+  if (known.empty()) throw Error(Errc::invalid_option, "known", 0.0, "must have a time");
+  std::size_t next = 0;
+  for (std::size_t n = 1; n <= max_tokens; ++n) {
+    while (next < known.size() && known[next].first < n) ++next;
+    if (next == 0 || next == known.size()) {
+      pass_[n - 1] = known[next == 0 ? 0 : next - 1].second;
+      continue;
+    }
+    const auto [below, less] = known[next - 1];
+    const auto [above, more] = known[next];
+    const double part        = static_cast<double>(n - below) / static_cast<double>(above - below);
+    pass_[n - 1]             = less + part * (more - less);
+  }
+}
+
+TOOLDECODE_INLINE TreeCosts TreeCosts::flat() {
+  constexpr std::pair<std::size_t, double> any{1, 1.0};
+  return TreeCosts(std::span(&any, 1));
+}
+
+TOOLDECODE_INLINE double TreeCosts::pass(std::size_t tokens) const noexcept {
+  return pass_[std::clamp<std::size_t>(tokens, 1, max_tokens) - 1];
+}
+
+TOOLDECODE_INLINE std::size_t TreeCosts::best_size(std::span<const double> acceptance,
+                                                   std::size_t lead, double spent) const noexcept {
+  std::size_t best = 0;
+  double tokens = 1, rate = 1 / (spent + pass(lead));
+  for (std::size_t n = 1; n <= acceptance.size(); ++n) {
+    tokens += acceptance[n - 1];
+    if (const double now = tokens / (spent + pass(lead + n)); now > rate) best = n, rate = now;
+  }
+  return best;
+}
+
+TOOLDECODE_INLINE TreeCosts::Chain TreeCosts::best_depth(std::span<const double> acceptance,
+                                                         std::size_t lead,
+                                                         double level) const noexcept {
+  Chain best{0, 1 / pass(lead)};
+  double tokens = 1, path = 1;
+  for (std::size_t d = 1; d <= acceptance.size(); ++d) {
+    tokens += path *= acceptance[d - 1];
+    const double now = tokens / (pass(lead + d) + static_cast<double>(d) * level);
+    if (now > best.rate) best = {d, now};
+  }
+  return best;
+}
+
+TOOLDECODE_INLINE double TreeCosts::least_path(Chain chain, double acceptance, std::size_t lead,
+                                               double level) const noexcept {
+  constexpr std::size_t apart = 4;  // single steps of measured times may be of any sign
+  const std::size_t tokens    = lead + chain.levels;
+  const double one_more       = (pass(tokens + apart) - pass(tokens)) / static_cast<double>(apart);
+  return chain.rate * (level + std::max(one_more, 0.0)) / acceptance;
+}
+
+}  // namespace tooldecode

@@ -1,0 +1,378 @@
+/// \file
+/// What grammar_text.hpp declares.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/ebnf/build_grammar.hpp>
+#include <tooldecode/ebnf/grammar_text.hpp>
+#include <tooldecode/ebnf/grammar_tokens.hpp>
+#include <tooldecode/ebnf/rules.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/grammar/nonempty.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/regex.hpp>
+#include <tooldecode/text/text_dfa.hpp>
+#include <tooldecode/text/utf8_lexeme.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
+
+namespace tooldecode::ebnf {
+
+TOOLDECODE_INLINE GrammarReader::GrammarReader(std::string_view text, const Vocabulary* vocabulary)
+    : text_(text), tokens_(vocabulary) {
+  skip();
+  while (at_ < text_.size()) rule();
+  for (const auto& [name, named] : names_) {
+    if (!named.is_defined) fail("the rule '" + name + "' is not defined", named.first_use);
+  }
+}
+
+TOOLDECODE_INLINE GrammarReader::Id GrammarReader::find(std::string_view name) const {
+  const auto named = names_.find(name);
+  if (named == names_.end()) {
+    throw Error(Errc::malformed_grammar, "", "no rule is named '" + std::string(name) + "'");
+  }
+  return named->second.rule;
+}
+
+TOOLDECODE_INLINE void GrammarReader::fail(const std::string& what, std::size_t at) {
+  throw Error(Errc::malformed_grammar, "byte " + std::to_string(at), what);
+}
+
+TOOLDECODE_INLINE bool GrammarReader::has(std::string_view next) const {
+  return text_.substr(at_, next.size()) == next;
+}
+
+TOOLDECODE_INLINE bool GrammarReader::take(std::string_view next) {
+  if (!has(next)) return false;
+  at_ += next.size();
+  return true;
+}
+
+TOOLDECODE_INLINE void GrammarReader::skip() {
+  while (at_ < text_.size()) {
+    if (text_[at_] == '#') {
+      while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+    } else if (std::string_view(" \t\r\n").find(text_[at_]) == std::string_view::npos) {
+      return;
+    } else {
+      ++at_;
+    }
+  }
+}
+
+TOOLDECODE_INLINE std::string_view GrammarReader::name() {
+  const std::size_t begin = at_;
+  for (; at_ < text_.size(); ++at_) {
+    const char c        = text_[at_];
+    const bool is_named = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '-' || c == '_';
+    if (!is_named) break;
+  }
+  return text_.substr(begin, at_ - begin);
+}
+
+TOOLDECODE_INLINE GrammarReader::Named& GrammarReader::named(std::string_view name,
+                                                             std::size_t at) {
+  const auto known = names_.find(name);
+  if (known != names_.end()) return known->second;
+  return names_.emplace(name, Named{rules_.reserve(), at}).first->second;
+}
+
+TOOLDECODE_INLINE void GrammarReader::rule() {
+  const std::size_t begin = at_;
+  const auto left         = name();
+  if (left.empty()) fail("a rule begins with its name");
+  Named& rule = named(left, begin);
+  if (rule.is_defined) fail("the rule '" + std::string(left) + "' is defined twice", begin);
+  rule.is_defined = true;
+  skip();
+  if (!take("::=")) fail("'::=' is missing after a rule's name");
+  rules_.define(rule.rule, alternatives());
+  if (at_ < text_.size() && !begins_rule()) fail("unexpected character");
+}
+
+TOOLDECODE_INLINE bool GrammarReader::begins_rule() {
+  const std::size_t begin = at_;
+  const bool has_name     = !name().empty();
+  skip();
+  const bool begins = has_name && has("::=");
+  at_               = begin;
+  return begins;
+}
+
+TOOLDECODE_INLINE GrammarReader::Id GrammarReader::alternatives() {
+  if (++depth_ > max_nested) {
+    throw Error(Errc::limit_exceeded, "byte " + std::to_string(at_), "groups nested too deeply");
+  }
+  std::vector<Id> all{sequence()};
+  while (take("|")) all.push_back(sequence());
+  --depth_;
+  return rules_.choice(std::move(all));
+}
+
+TOOLDECODE_INLINE GrammarReader::Id GrammarReader::sequence() {
+  std::vector<Id> parts;
+  for (;;) {
+    skip();
+    if (has("!")) {
+      parts.push_back(other_tokens());
+    } else if (const auto part = term()) {
+      parts.push_back(repeated(*part));
+    } else {
+      break;
+    }
+  }
+  return rules_.sequence(parts);
+}
+
+TOOLDECODE_INLINE GrammarReader::Id GrammarReader::repeated(Id item) {
+  for (skip(); const auto count = quantifier(); skip()) item = rules_.repeat(item, *count);
+  return item;
+}
+
+TOOLDECODE_INLINE std::optional<GrammarReader::Id> GrammarReader::term() {
+  if (at_ >= text_.size()) return std::nullopt;
+  const std::size_t begin = at_;
+  switch (text_[at_]) {
+    case '|':
+    case ')':
+      return std::nullopt;
+    case '"':
+      return literal();
+    case '[':
+      return rules_.characters(bracket());
+    case '/':
+      return expression();
+    case '.':
+      ++at_;
+      return rules_.characters(text::CodePointSet::all());
+    case '(': {
+      ++at_;
+      const Id inside = alternatives();
+      if (!take(")")) fail("a group is not closed", begin);
+      return inside;
+    }
+    case '<': {
+      const Token token = this->token();
+      return rules_.part([bytes = tokens_.bytes(token.id, token.where)](Grammar& grammar) {
+        return grammar.literal(bytes);
+      });
+    }
+    case '*':
+    case '+':
+    case '?':
+    case '{':
+      fail("a repetition follows nothing");
+    default:
+      break;
+  }
+  if (begins_rule()) return std::nullopt;
+  const auto right = name();
+  if (right.empty()) fail("unexpected character");
+  return named(right, begin).rule;
+}
+
+TOOLDECODE_INLINE GrammarReader::Token GrammarReader::token() {
+  const std::size_t begin = at_;
+  const std::string where = "byte " + std::to_string(begin);
+  if (!take("<")) fail("a token in angle brackets is missing");
+  if (take("[")) {
+    const std::uint32_t id = number();
+    if (!take("]>")) fail("a token's number is not closed", begin);
+    return {tokens_.find(std::int64_t{id}, where), where};
+  }
+  const std::size_t end = text_.find_first_of(">\n", at_);
+  if (end == std::string_view::npos || text_[end] == '\n') fail("a token is not closed", begin);
+  at_ = end + 1;
+  return {tokens_.find(std::string(text_.substr(begin, at_ - begin)), where), where};
+}
+
+TOOLDECODE_INLINE GrammarReader::Id GrammarReader::other_tokens() {
+  const std::size_t begin = at_++;
+  const Token token       = this->token();
+  const auto others       = any_tokens({tokens_.control_name(token.id, token.where)});
+  skip();
+  const auto count = quantifier();
+  skip();
+  const bool is_any = count && count->max == text::Occurrences::unbounded && count->min <= 1;
+  if (!is_any || has("*") || has("+") || has("?") || has("{")) {
+    throw Error(Errc::unsupported_keyword, "byte " + std::to_string(begin),
+                "a number of tokens of any text no grammar can tell: only '*' or '+' may follow "
+                "a token that is excluded");
+  }
+  const Id some = rules_.part([others](Grammar& grammar) {
+    Grammar alone;
+    const NodeId any = alone.lexeme(others);
+    return grammar.append(alone, grammar::NonemptyTexts(alone)(any));
+  });
+  return count->min == 1 ? some : rules_.repeat(some, {0, 1});
+}
+
+TOOLDECODE_INLINE std::optional<text::Occurrences> GrammarReader::quantifier() {
+  if (take("*")) return text::Occurrences{};
+  if (take("+")) return text::Occurrences{1};
+  if (take("?")) return text::Occurrences{0, 1};
+  const std::size_t begin = at_;
+  if (!take("{")) return std::nullopt;
+  text::Occurrences count;
+  skip();
+  count.min = count.max = number();
+  skip();
+  if (take(",")) {
+    skip();
+    count.max = has("}") ? text::Occurrences::unbounded : number();
+    skip();
+  }
+  if (!take("}")) fail("a repetition is not closed", begin);
+  if (count.min > count.max) fail("a repetition whose minimum exceeds its maximum", begin);
+  return count;
+}
+
+TOOLDECODE_INLINE std::uint32_t GrammarReader::number() {
+  const std::size_t begin = at_;
+  std::uint64_t value     = 0;
+  for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
+    value = value * 10 + static_cast<std::uint64_t>(text_[at_] - '0');
+    if (value > std::numeric_limits<std::int32_t>::max()) {
+      throw Error(Errc::limit_exceeded, "byte " + std::to_string(begin), "a count past 2^31 - 1");
+    }
+  }
+  if (at_ == begin) fail("a number is missing");
+  return static_cast<std::uint32_t>(value);
+}
+
+TOOLDECODE_INLINE GrammarReader::Id GrammarReader::literal() {
+  const std::size_t begin = at_++;
+  std::string text;
+  while (!take("\"")) {
+    if (at_ >= text_.size() || has("\n")) fail("a literal is not closed", begin);
+    text::append_utf8(text, character());
+  }
+  return rules_.text(std::move(text));
+}
+
+TOOLDECODE_INLINE text::CodePointSet GrammarReader::bracket() {
+  const std::size_t begin = at_++;
+  const bool negated      = take("^");
+  std::vector<text::CodePointSet::Range> ranges;
+  while (!take("]")) {
+    const auto next = [&] {
+      if (at_ >= text_.size() || has("\n")) fail("a class is not closed", begin);
+      return character();
+    };
+    const std::size_t at = at_;
+    const char32_t first = next();
+    char32_t last        = first;
+    if (has("-") && text_.substr(at_, 2) != "-]") {
+      ++at_;
+      last = next();
+    }
+    if (first > last) fail("a range whose ends are out of order", at);
+    ranges.emplace_back(first, last);
+  }
+  text::CodePointSet set(std::move(ranges));
+  return negated ? ~set : set;
+}
+
+TOOLDECODE_INLINE char32_t GrammarReader::character() {
+  if (take("\\")) return escape();
+  const auto byte = static_cast<std::uint8_t>(text_[at_]);
+  if (byte < 0x80) return static_cast<char32_t>(text_[at_++]);
+  std::string again;
+  const char32_t c = text::decode_utf8(text_.substr(at_, 4))[0];
+  text::append_utf8(again, c);
+  if (!take(again)) fail("not UTF-8");
+  return c;
+}
+
+TOOLDECODE_INLINE char32_t GrammarReader::escape() {
+  const std::size_t begin = at_ - 1;
+  if (at_ >= text_.size()) fail("a backslash ends the text", begin);
+  const char c = text_[at_++];
+  switch (c) {
+    case 'n':
+      return '\n';
+    case 't':
+      return '\t';
+    case 'r':
+      return '\r';
+    case 'f':
+      return '\f';
+    case 'b':
+      return '\b';
+    case 'v':
+      return '\v';
+    case '0':
+      return 0;
+    case 'x':
+      return hex(2, begin);
+    case 'u':
+      return hex(4, begin);
+    case 'U':
+      return hex(8, begin);
+    default:
+      if (std::string_view("\\\"'[]-^/.").find(c) != std::string_view::npos) {
+        return static_cast<char32_t>(c);
+      }
+      fail("an unknown escape", begin);
+  }
+}
+
+TOOLDECODE_INLINE char32_t GrammarReader::hex(int digits, std::size_t begin) {
+  std::uint32_t value = 0;
+  for (; digits > 0; --digits, ++at_) {
+    const char c    = at_ < text_.size() ? text_[at_] : ' ';
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : -1;
+    if (digit < 0) fail("a hexadecimal digit is missing");
+    value = value << 4 | static_cast<std::uint32_t>(digit);
+  }
+  if (value > text::CodePointSet::last_code_point || (value >= 0xD800 && value <= 0xDFFF)) {
+    fail("an escape that is no character", begin);
+  }
+  return value;
+}
+
+TOOLDECODE_INLINE GrammarReader::Id GrammarReader::expression() {
+  const std::size_t begin = at_++;
+  std::string pattern;
+  while (!take("/")) {
+    if (at_ >= text_.size() || has("\n")) fail("a regular expression is not closed", begin);
+    if (has("\\") && !has("\\/")) pattern += text_[at_++];
+    take("\\");
+    if (at_ < text_.size()) pattern += text_[at_++];
+  }
+  try {
+    const text::TextDfa text = text::compile_whole_pattern(pattern);
+    expressions_ += text.rows().size();
+    if (expressions_ > max_expressions) {
+      throw Error(Errc::limit_exceeded, "", "regular expressions that need too many states");
+    }
+    return rules_.lexeme(std::make_shared<const text::Dfa>(text::utf8_lexeme(text)));
+  } catch (const Error& error) {
+    throw error.within("byte " + std::to_string(begin));
+  }
+}
+
+TOOLDECODE_INLINE RootedGrammar parse_grammar(std::string_view text, std::string_view root,
+                                              const Vocabulary* vocabulary) {
+  const GrammarReader reader(text, vocabulary);
+  return build_grammar(reader.rules(), reader.find(root));
+}
+
+}  // namespace tooldecode::ebnf

@@ -1,0 +1,505 @@
+/// \file
+/// What lark_pattern.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/ebnf/lark_pattern.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/unicode_properties.hpp>
+
+namespace tooldecode::ebnf {
+
+TOOLDECODE_INLINE void write_pattern(char32_t c, std::string& out) {
+  static constexpr char digits[] = "0123456789ABCDEF";
+  out += "\\u{";
+  for (int shift = 20; shift >= 0; shift -= 4) out += digits[c >> shift & 15];
+  out += '}';
+}
+
+TOOLDECODE_INLINE void write_pattern(const text::CodePointSet& set, std::string& out) {
+  out += '[';
+  for (const auto& [first, last] : set.ranges()) {
+    write_pattern(first, out);
+    out += '-';
+    write_pattern(last, out);
+  }
+  out += ']';
+}
+
+TOOLDECODE_INLINE text::CodePointSet either_case(const text::CodePointSet& set) {
+  using text::CodePointSet;
+  static const CodePointSet cased = [] {
+    CodePointSet all = *text::unicode_property("Lu") | *text::unicode_property("Ll") |
+                       *text::unicode_property("Lt");
+    // Letters and marks of other categories that have cases too.
+    all = all | CodePointSet{{0x345, 0x345}, {0x2160, 0x217F}, {0x24B6, 0x24E9}};
+    return all & CodePointSet{{0x80, CodePointSet::last_code_point}};
+  }();
+  // Signs that are ASCII letters but for their case: long s and Kelvin.
+  static constexpr std::array<std::pair<char32_t, char32_t>, 2> signs{
+      {{U's', 0x17F}, {U'k', 0x212A}}};
+  const CodePointSet beyond = set & cased;
+  CodePointSet known;
+  for (const auto& [letter, sign] : signs) known = known | CodePointSet{{sign, sign}};
+  if (!(beyond & ~known).empty() && beyond != cased) {
+    throw Error(Errc::unsupported_pattern, "",
+                "letters beyond ASCII in either case are not supported");
+  }
+  std::vector<CodePointSet::Range> more = set.ranges();
+  for (char32_t c = U'a'; c <= U'z'; ++c) {
+    const char32_t capital = c - 0x20;
+    bool is_in             = set.contains(c) || set.contains(capital);
+    for (const auto& [letter, sign] : signs) is_in = is_in || (letter == c && set.contains(sign));
+    if (!is_in) continue;
+    more.emplace_back(c, c), more.emplace_back(capital, capital);
+    for (const auto& [letter, sign] : signs) {
+      if (letter == c) more.emplace_back(sign, sign);
+    }
+  }
+  return CodePointSet(std::move(more));
+}
+
+TOOLDECODE_INLINE const text::CodePointSet& unicode_space() {
+  static const text::CodePointSet set{
+      {0x09, 0x0D},     {0x20, 0x20},     {0x85, 0x85},     {0xA0, 0xA0},     {0x1680, 0x1680},
+      {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}};
+  return set;
+}
+
+TOOLDECODE_INLINE const text::CodePointSet& unicode_word() {
+  static const text::CodePointSet set = [] {
+    // Joiners, and the letters in circles and squares, which are symbols and alphabetic.
+    text::CodePointSet all{{0x200C, 0x200D},
+                           {0x24B6, 0x24E9},
+                           {0x1F130, 0x1F149},
+                           {0x1F150, 0x1F169},
+                           {0x1F170, 0x1F189}};
+    for (const char* category : {"L", "M", "Nd", "Nl", "Pc"}) {
+      all = all | *text::unicode_property(category);
+    }
+    return all;
+  }();
+  return set;
+}
+
+TOOLDECODE_INLINE LarkPattern::LarkPattern(std::string_view text, std::string_view flags)
+    : text_(text) {
+  for (const char flag : flags) set_flag(flag, true, 0);
+}
+
+TOOLDECODE_INLINE std::string LarkPattern::read() {
+  // What is matched as a whole begins and ends here anyway.
+  while (take("^") || take("\\A")) {}
+  alternatives();
+  if (at_ < text_.size()) fail("unmatched ')'", at_);
+  return std::move(out_);
+}
+
+TOOLDECODE_INLINE void LarkPattern::fail(const std::string& what, std::size_t at) {
+  throw Error(Errc::malformed_pattern, "byte " + std::to_string(at), what);
+}
+
+TOOLDECODE_INLINE void LarkPattern::refuse(const std::string& what, std::size_t at) {
+  throw Error(Errc::unsupported_pattern, "byte " + std::to_string(at), what);
+}
+
+TOOLDECODE_INLINE bool LarkPattern::has(std::string_view next) const {
+  return text_.substr(at_, next.size()) == next;
+}
+
+TOOLDECODE_INLINE bool LarkPattern::take(std::string_view next) {
+  if (!has(next)) return false;
+  at_ += next.size();
+  return true;
+}
+
+TOOLDECODE_INLINE void LarkPattern::skip() {
+  while (flags_.is_spaced && at_ < text_.size()) {
+    if (peek() == '#') {
+      while (at_ < text_.size() && peek() != '\n') ++at_;
+    } else if (std::string_view(" \t\r\n\f\v").find(peek()) == std::string_view::npos) {
+      return;
+    } else {
+      ++at_;
+    }
+  }
+}
+
+TOOLDECODE_INLINE void LarkPattern::set_flag(char flag, bool is_on, std::size_t at) {
+  switch (flag) {
+    case 'i':
+      flags_.ignores_case = is_on;
+      return;
+    case 's':
+      flags_.dot_is_all = is_on;
+      return;
+    case 'x':
+      flags_.is_spaced = is_on;
+      return;
+    case 'u':
+      flags_.is_unicode = is_on;
+      return;
+    case 'm':  // about anchors, which stand at the ends alone
+    case 'U':  // about what is greedy, which changes no whole match
+      return;
+    default:
+      refuse(std::string("the flag '") + flag + "' is not supported", at);
+  }
+}
+
+TOOLDECODE_INLINE void LarkPattern::alternatives() {
+  if (++depth_ > max_nested) {
+    throw Error(Errc::limit_exceeded, "byte " + std::to_string(at_), "groups nested too deeply");
+  }
+  const Flags outer = flags_;
+  out_ += "(?:";
+  for (;;) {
+    sequence();
+    if (!take("|")) break;
+    out_ += '|';
+  }
+  out_ += ')';
+  flags_ = outer;
+  --depth_;
+}
+
+TOOLDECODE_INLINE void LarkPattern::sequence() {
+  for (skip(); at_ < text_.size() && peek() != '|' && peek() != ')'; skip()) {
+    const std::size_t begin = out_.size();
+    if (atom()) quantifiers(begin);
+  }
+}
+
+TOOLDECODE_INLINE bool LarkPattern::atom() {
+  const std::size_t begin = at_;
+  switch (peek()) {
+    case '(':
+      return group();
+    case '[':
+      write_pattern(bracket(), out_);
+      return true;
+    case '.':
+      ++at_;
+      write_pattern(flags_.dot_is_all ? Set::all() : ~Set{{'\n', '\n'}}, out_);
+      return true;
+    case '*':
+    case '+':
+    case '?':
+      fail("a repetition follows nothing", begin);
+    case '{':
+      fail("a repetition follows nothing", begin);
+    case '^':
+      refuse("an anchor inside an expression is not supported", begin);
+    case '$':
+      ++at_;
+      return end_anchor(begin);
+    default:
+      break;
+  }
+  if (take("\\z")) return end_anchor(begin);
+  write_pattern(take("\\") ? escape(false) : folded(character()), out_);
+  return true;
+}
+
+TOOLDECODE_INLINE bool LarkPattern::end_anchor(std::size_t begin) const {
+  if (at_ < text_.size()) refuse("an anchor inside an expression is not supported", begin);
+  return false;
+}
+
+TOOLDECODE_INLINE bool LarkPattern::group() {
+  const std::size_t begin = at_++;
+  if (!take("?")) return inside(begin);
+  if (has("=") || has("!") || has("<=") || has("<!")) {
+    refuse("look-around is not supported", begin);
+  }
+  if (take("P<") || take("<")) {
+    const std::size_t close = text_.find('>', at_);
+    if (close == std::string_view::npos || close == at_) fail("a group's name is malformed", at_);
+    at_ = close + 1;
+    return inside(begin);
+  }
+  const Flags outer = flags_;
+  bool is_on        = true;
+  while (!has(":") && !has(")")) {
+    if (at_ >= text_.size()) fail("a group is not closed", begin);
+    if (take("-")) {
+      if (!std::exchange(is_on, false)) fail("flags are turned off twice", begin);
+      continue;
+    }
+    const std::size_t at = at_++;
+    set_flag(text_[at], is_on, at);
+  }
+  if (take(")")) return false;  // to the end of the group around it
+  ++at_;
+  (void)inside(begin);
+  flags_ = outer;
+  return true;
+}
+
+TOOLDECODE_INLINE bool LarkPattern::inside(std::size_t begin) {
+  alternatives();
+  if (!take(")")) fail("a group is not closed", begin);
+  return true;
+}
+
+TOOLDECODE_INLINE void LarkPattern::quantifiers(std::size_t begin) {
+  for (skip();; skip()) {
+    std::string quantifier;
+    if (peek() == '*' || peek() == '+' || peek() == '?') {
+      quantifier = text_[at_++];
+    } else if (peek() == '{') {
+      quantifier = bounds();
+    } else {
+      return;
+    }
+    skip();
+    (void)take("?");
+    out_.insert(begin, "(?:");
+    out_ += ')' + quantifier;
+  }
+}
+
+TOOLDECODE_INLINE std::string LarkPattern::bounds() {
+  const std::size_t begin = at_++;
+  const auto number       = [&] {
+    const std::size_t from = at_;
+    while (peek() >= '0' && peek() <= '9') ++at_;
+    return std::string(text_.substr(from, at_ - from));
+  };
+  const std::string min = number();
+  std::string max       = min;
+  const bool is_range   = take(",");
+  if (is_range) max = number();
+  if (min.empty() || !take("}")) fail("a repetition is malformed", begin);
+  return '{' + min + (is_range ? "," + max : "") + '}';
+}
+
+TOOLDECODE_INLINE LarkPattern::Set LarkPattern::folded(char32_t first, char32_t last) const {
+  const Set set{{first, std::max(first, last)}};
+  return flags_.ignores_case ? either_case(set) : set;
+}
+
+TOOLDECODE_INLINE char32_t LarkPattern::character() {
+  const std::size_t begin = at_;
+  const char32_t c        = text::decode_utf8(text_.substr(at_, 4))[0];
+  std::string again;
+  text::append_utf8(again, c);
+  if (!take(again)) fail("not UTF-8", begin);
+  return c;
+}
+
+TOOLDECODE_INLINE LarkPattern::Set LarkPattern::property(std::string_view name, std::size_t at) {
+  auto set = text::unicode_property(name);
+  if (!set) set = text::unicode_property("Script=" + std::string(name));
+  if (!set) refuse("an unknown property", at);
+  return *std::move(set);
+}
+
+TOOLDECODE_INLINE std::optional<LarkPattern::Set> LarkPattern::letter_class(char c,
+                                                                            std::size_t at) const {
+  Set set;
+  switch (c) {
+    case 'd':
+    case 'D':
+      set = flags_.is_unicode ? property("Nd", at) : Set{{'0', '9'}};
+      break;
+    case 's':
+    case 'S':
+      set = flags_.is_unicode ? unicode_space() : Set{{'\t', '\r'}, {' ', ' '}};
+      break;
+    case 'w':
+    case 'W':
+      set =
+          flags_.is_unicode ? unicode_word() : Set{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+      break;
+    default:
+      return std::nullopt;
+  }
+  return c < 'a' ? ~set : set;
+}
+
+TOOLDECODE_INLINE LarkPattern::Set LarkPattern::escape(bool in_class) {
+  const std::size_t begin = at_ - 1;
+  if (at_ >= text_.size()) fail("a backslash ends the expression", begin);
+  const char c = text_[at_];
+  if (auto set = letter_class(c, begin)) return ++at_, *std::move(set);
+  if (c == 'p' || c == 'P') {
+    ++at_;
+    std::string_view name = text_.substr(at_, 1);
+    if (take("{")) {
+      const std::size_t close = text_.find('}', at_);
+      if (close == std::string_view::npos) fail("a property is not closed", begin);
+      name = text_.substr(at_, close - at_);
+      at_  = close;
+    }
+    ++at_;
+    const bool negated = name.starts_with('^');
+    if (negated) name.remove_prefix(1);
+    Set set = property(name, begin);
+    if (flags_.ignores_case) set = either_case(set);
+    return negated != (c == 'P') ? ~set : set;
+  }
+  if (!in_class && (c == 'b' || c == 'B' || c == '<' || c == '>')) {
+    refuse("word boundaries are not supported", begin);
+  }
+  if (c == 'A' || c == 'z') refuse("an anchor inside an expression is not supported", begin);
+  if (c >= '0' && c <= '9') refuse("references and octal numbers are not supported", begin);
+  return folded(escaped_character(begin));
+}
+
+TOOLDECODE_INLINE char32_t LarkPattern::escaped_character(std::size_t begin) {
+  static constexpr std::string_view letters = "afnrtv", meant = "\a\f\n\r\t\v";
+  const char c = text_[at_];
+  if (const auto simple = letters.find(c); simple != std::string_view::npos) {
+    ++at_;
+    return static_cast<char32_t>(meant[simple]);
+  }
+  if (c == 'x' || c == 'u' || c == 'U') {
+    ++at_;
+    return hex(c == 'x' ? 2 : c == 'u' ? 4 : 8, begin);
+  }
+  const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  if (is_letter || static_cast<std::uint8_t>(c) >= 0x80) fail("an unknown escape", begin);
+  ++at_;
+  return static_cast<char32_t>(c);
+}
+
+TOOLDECODE_INLINE char32_t LarkPattern::hex(std::size_t digits, std::size_t begin) {
+  std::size_t end = at_ + digits, next = end;
+  if (take("{")) {
+    end = text_.find('}', at_);
+    if (end == std::string_view::npos) fail("a number is not closed", begin);
+    next = end + 1;
+  }
+  if (end > text_.size() || end == at_ || end - at_ > 8) fail("digits are missing", begin);
+  const std::string_view written = text_.substr(at_, end - at_);
+  std::uint32_t value            = 0;
+  for (const char c : written) {
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : -1;
+    if (digit < 0) fail("a hexadecimal digit is missing", begin);
+    value = value << 4 | static_cast<std::uint32_t>(digit);
+  }
+  if (value > Set::last_code_point || (value >= 0xD800 && value <= 0xDFFF)) {
+    fail("an escape that is no character", begin);
+  }
+  at_ = next;
+  return value;
+}
+
+TOOLDECODE_INLINE LarkPattern::Set LarkPattern::bracket() {
+  const std::size_t begin = at_++;
+  if (++depth_ > max_nested) {
+    throw Error(Errc::limit_exceeded, "byte " + std::to_string(at_), "classes nested too deeply");
+  }
+  const bool negated = take("^");
+  Set all            = operand(begin, true);
+  for (;;) {
+    if (take("&&")) {
+      all = all & operand(begin, false);
+    } else if (take("--")) {
+      all = all & ~operand(begin, false);
+    } else if (take("~~")) {
+      const Set other = operand(begin, false);
+      all             = (all & ~other) | (other & ~all);
+    } else {
+      break;
+    }
+  }
+  ++at_;  // the bracket
+  --depth_;
+  return negated ? ~all : all;
+}
+
+TOOLDECODE_INLINE LarkPattern::Set LarkPattern::operand(std::size_t begin, bool is_first) {
+  Set all;
+  for (bool leads = is_first;; leads = false) {
+    skip();
+    if (at_ >= text_.size()) fail("a class is not closed", begin);
+    if (!leads && (has("]") || has("&&") || has("--") || has("~~"))) return all;
+    if (has("[:")) {
+      all = all | posix();
+    } else if (has("[")) {
+      all = all | bracket();
+    } else {
+      all = all | item(begin);
+    }
+  }
+}
+
+TOOLDECODE_INLINE LarkPattern::Set LarkPattern::item(std::size_t begin) {
+  const std::size_t at = at_;
+  const auto one       = [&]() -> std::pair<Set, bool> {
+    if (at_ >= text_.size()) fail("a class is not closed", begin);
+    if (!take("\\")) {
+      const char32_t c = character();
+      return {Set{{c, c}}, true};
+    }
+    const char c        = peek();
+    const bool is_class = letter_class(c, at_).has_value() || c == 'p' || c == 'P';
+    if (is_class) return {escape(true), false};
+    if (c >= '0' && c <= '9') refuse("references and octal numbers are not supported", at_);
+    if (at_ >= text_.size()) fail("a backslash ends the expression", at_);
+    const char32_t meant = escaped_character(at_ - 1);
+    return {Set{{meant, meant}}, true};
+  };
+  const auto [first, is_character] = one();
+  if (!is_character) return first;
+  const char32_t from = first.ranges()[0].first;
+  if (!has("-") || has("-]") || has("--")) return folded(from);
+  ++at_;
+  if (has("[")) fail("a range to a class", at);
+  const auto [last, ends] = one();
+  if (!ends || last.ranges()[0].first < from) fail("a range whose ends are out of order", at);
+  return folded(from, last.ranges()[0].first);
+}
+
+TOOLDECODE_INLINE LarkPattern::Set LarkPattern::posix() {
+  const std::size_t begin = at_;
+  const std::size_t close = text_.find(":]", at_);
+  if (close == std::string_view::npos) fail("a class is not closed", begin);
+  std::string_view name = text_.substr(at_ + 2, close - at_ - 2);
+  at_                   = close + 2;
+  const bool negated    = name.starts_with('^');
+  if (negated) name.remove_prefix(1);
+  static const std::vector<std::pair<std::string_view, Set>> classes{
+      {"alnum", {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}},
+      {"alpha", {{'A', 'Z'}, {'a', 'z'}}},
+      {"ascii", {{0, 0x7F}}},
+      {"blank", {{'\t', '\t'}, {' ', ' '}}},
+      {"cntrl", {{0, 0x1F}, {0x7F, 0x7F}}},
+      {"digit", {{'0', '9'}}},
+      {"graph", {{'!', '~'}}},
+      {"lower", {{'a', 'z'}}},
+      {"print", {{' ', '~'}}},
+      {"punct", {{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}}},
+      {"space", {{'\t', '\r'}, {' ', ' '}}},
+      {"upper", {{'A', 'Z'}}},
+      {"word", {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}},
+      {"xdigit", {{'0', '9'}, {'A', 'F'}, {'a', 'f'}}},
+  };
+  for (const auto& [known, set] : classes) {
+    if (known != name) continue;
+    const Set cased = flags_.ignores_case ? either_case(set) : set;
+    return negated ? ~cased : cased;
+  }
+  fail("an unknown class", begin);
+}
+
+TOOLDECODE_INLINE std::string lark_pattern(std::string_view text, std::string_view flags) {
+  return LarkPattern(text, flags).read();
+}
+
+}  // namespace tooldecode::ebnf

@@ -1,0 +1,21 @@
+/// \file
+/// What lark_syntax.hpp declares.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <tooldecode/ebnf/lark_syntax.hpp>
+#include <tooldecode/text/occurrences.hpp>
+
+namespace tooldecode::ebnf {
+
+TOOLDECODE_INLINE bool is_lark_terminal(const std::string& name) {
+  const std::size_t letter = name.find_first_not_of('_');
+  return letter != std::string::npos && name[letter] >= 'A' && name[letter] <= 'Z';
+}
+
+}  // namespace tooldecode::ebnf

@@ -1,0 +1,140 @@
+/// \file
+/// What eagle3_model.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/model/eagle3_model.hpp>
+#include <tooldecode/model/head_products.hpp>
+#include <tooldecode/model/kv_cache.hpp>
+#include <tooldecode/model/llama_layers.hpp>
+#include <tooldecode/model/llama_model.hpp>
+#include <tooldecode/model/safetensors.hpp>
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE Eagle3Weights Eagle3Weights::read(const SafeTensors& file,
+                                                    const LlamaConfig& config) {
+  const std::size_t hidden  = config.hidden_size;
+  const std::size_t queries = config.heads * config.head_size;
+  const std::size_t keys    = config.key_value_heads * config.head_size;
+  const std::string layer   = "midlayer.";
+  const auto found          = file.tensors().find(layer + "mlp.gate_proj.weight");
+  const bool has_shape      = found != file.tensors().end() && !found->second.shape.empty();
+  const std::size_t inner   = has_shape ? found->second.shape[0] : config.intermediate_size;
+  const auto matrix         = [&](const std::string& name, std::size_t rows, std::size_t columns) {
+    return file.floats(name + ".weight", std::array{rows, columns});
+  };
+  const auto norm = [&](const std::string& name) {
+    return file.floats(layer + name + ".weight", std::array{hidden});
+  };
+  Eagle3Weights weights;
+  weights.projection              = matrix("fc", hidden, 3 * hidden);
+  weights.embedding_norm          = norm("input_layernorm");
+  weights.hidden_norm             = norm("hidden_norm");
+  weights.layer.query             = matrix(layer + "self_attn.q_proj", queries, 2 * hidden);
+  weights.layer.key               = matrix(layer + "self_attn.k_proj", keys, 2 * hidden);
+  weights.layer.value             = matrix(layer + "self_attn.v_proj", keys, 2 * hidden);
+  weights.layer.output            = matrix(layer + "self_attn.o_proj", hidden, queries);
+  weights.layer.feed_forward_norm = norm("post_attention_layernorm");
+  weights.layer.gate              = matrix(layer + "mlp.gate_proj", inner, hidden);
+  weights.layer.up                = matrix(layer + "mlp.up_proj", inner, hidden);
+  weights.layer.down              = matrix(layer + "mlp.down_proj", hidden, inner);
+  return weights;
+}
+
+TOOLDECODE_INLINE Eagle3Model::Eagle3Model(const LlamaModel& target, Eagle3Weights weights)
+    : target_(&target),
+      layers_(target.config()),
+      projection_(std::move(weights.projection)),
+      embedding_norm_(std::move(weights.embedding_norm)),
+      hidden_norm_(std::move(weights.hidden_norm)),
+      layer_{std::move(weights.layer)} {
+  const std::size_t width   = hidden_size();
+  const std::size_t queries = target.config().heads * target.config().head_size;
+  const std::size_t keys    = layers_.key_width();
+  const std::size_t inner   = layer_.gate.size() / width;
+  require_size("fc", projection_, 3 * width * width);
+  require_size("input_layernorm", embedding_norm_, width);
+  require_size("hidden_norm", hidden_norm_, width);
+  require_size("self_attn.q_proj", layer_.query, queries * 2 * width);
+  require_size("self_attn.k_proj", layer_.key, keys * 2 * width);
+  require_size("self_attn.v_proj", layer_.value, keys * 2 * width);
+  require_size("self_attn.o_proj", layer_.output, queries * width);
+  require_size("post_attention_layernorm", layer_.feed_forward_norm, width);
+  require_size("mlp.gate_proj", layer_.gate, inner * width);
+  require_size("mlp.up_proj", layer_.up, inner * width);
+  require_size("mlp.down_proj", layer_.down, inner * width);
+}
+
+TOOLDECODE_INLINE Eagle3Model Eagle3Model::load(const LlamaModel& target,
+                                                const std::filesystem::path& path) {
+  return {target, Eagle3Weights::read(SafeTensors::load(path), target.config())};
+}
+
+TOOLDECODE_INLINE void Eagle3Model::forward(Cache& cache, std::span<const TokenId> tokens,
+                                            std::span<const float> states,
+                                            std::span<float> guesses) const {
+  TOOLDECODE_ASSERT(states.size() == tokens.size() * state_size());
+  const std::size_t fused = 3 * hidden_size();
+  std::vector<float> features(tokens.size() * fused);  // [L, 3 H]
+  cache.open(tokens.size());
+  std::vector<model::LlamaRow> rows;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    rows.push_back(model::LlamaRow::appended(cache, cache.length() + i));
+    std::ranges::copy(states.subspan(i * state_size(), fused), features.data() + i * fused);
+  }
+  model::fill_packed_products(features, {projection_.data(), hidden_size(), fused, fused}, guesses);
+  run(tokens, rows, guesses);
+  cache.close(tokens.size());
+}
+
+TOOLDECODE_INLINE void Eagle3Model::forward_nodes(Cache& cache, std::span<const TokenId> tokens,
+                                                  std::span<const float> states,
+                                                  std::span<const std::uint64_t> ancestors,
+                                                  std::span<float> guesses) const {
+  TOOLDECODE_ASSERT(ancestors.size() == tokens.size());
+  TOOLDECODE_ASSERT(states.size() == tokens.size() * hidden_size());
+  const std::size_t first = cache.open_nodes(tokens.size());
+  std::vector<model::LlamaRow> rows;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    rows.push_back(model::LlamaRow::node(cache, first + i, ancestors[i]));
+  }
+  std::ranges::copy(states, guesses.begin());
+  run(tokens, rows, guesses);
+}
+
+TOOLDECODE_INLINE void Eagle3Model::require_size(const char* name, std::span<const float> weights,
+                                                 std::size_t size) {
+  if (weights.size() == size) return;
+  throw Error(Errc::shape_mismatch, name,
+              std::to_string(weights.size()) + " numbers: must be " + std::to_string(size));
+}
+
+TOOLDECODE_INLINE void Eagle3Model::run(std::span<const TokenId> tokens,
+                                        std::span<const model::LlamaRow> rows,
+                                        std::span<float> guesses) const {
+  const std::size_t width = hidden_size();
+  TOOLDECODE_ASSERT(guesses.size() == tokens.size() * width);
+  std::vector<float> pairs(tokens.size() * 2 * width);  // [n, 2 H]
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const auto pair = std::span(pairs).subspan(i * 2 * width, 2 * width);
+    layers_.normalise(target_->embedding(tokens[i]), embedding_norm_, pair.first(width));
+    layers_.normalise(guesses.subspan(i * width, width), hidden_norm_, pair.last(width));
+  }
+  layers_.run(std::span(&layer_, 1), rows, guesses, pairs, [](std::size_t) {});
+}
+
+}  // namespace tooldecode

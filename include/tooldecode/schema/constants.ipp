@@ -1,0 +1,80 @@
+/// \file
+/// What constants.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/schema/constants.hpp>
+#include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/form_algebra.hpp>
+#include <tooldecode/text/exact_number.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode::schema {
+
+TOOLDECODE_INLINE Form Constants::operator()(const std::vector<Json>& values) {
+  Form all;
+  std::vector<std::pair<std::string_view, std::uint32_t>> listed;
+  for (const Json& value : values) {
+    switch (value.type()) {
+      case Json::value_t::null:
+        all.null = true;
+        break;
+      case Json::value_t::boolean:
+        (value.get<bool>() ? all.truth : all.falsehood) = true;
+        break;
+      case Json::value_t::string:
+        listed.emplace_back(value.get_ref<const std::string&>(), 0);
+        break;
+      case Json::value_t::array: {
+        ArrayForm form{.rest = nothing_form};
+        for (const Json& item : value) form.prefix.push_back(constant(item));
+        form.length.min = form.length.max = static_cast<std::uint32_t>(value.size());
+        all.arrays.push_back(std::move(form));
+        break;
+      }
+      case Json::value_t::object: {
+        ObjectForm form;
+        form.others.clear();
+        for (const auto& [name, item] : value.items()) {
+          form.members.push_back({name, constant(item), true});
+        }
+        all.objects.push_back(std::move(form));
+        break;
+      }
+      default: {
+        const text::NumberBounds::Bound bound{text::Decimal::parse(text::ExactNumber::text(value)),
+                                              false};
+        all.numbers.push_back({.bounds = {bound, bound}});
+      }
+    }
+  }
+  if (!listed.empty()) {
+    core::sort_by_bytes(listed);
+    listed.erase(std::unique(listed.begin(), listed.end()), listed.end());
+    std::vector<std::string> texts;
+    texts.reserve(listed.size());
+    for (const auto& [text, value] : listed) texts.emplace_back(text);
+    all.texts.push_back({.values = std::move(texts)});
+  }
+  return all;
+}
+
+TOOLDECODE_INLINE FormId Constants::constant(const Json& value) {
+  if (++depth_ > FormAlgebra::max_nested) {
+    throw Error(Errc::limit_exceeded, "", "a constant nests too deeply");
+  }
+  Form form = (*this)(std::vector<Json>(1, value));
+  --depth_;
+  return forms_.add(std::move(form));
+}
+
+}  // namespace tooldecode::schema

@@ -1,0 +1,433 @@
+/// \file
+/// What grammar_builder.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/grammar_builder.hpp>
+#include <tooldecode/schema/item_counts.hpp>
+#include <tooldecode/schema/member_index.hpp>
+#include <tooldecode/schema/numbers.hpp>
+#include <tooldecode/schema/object_keys.hpp>
+#include <tooldecode/schema/reader.hpp>
+#include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+
+namespace tooldecode::schema {
+
+TOOLDECODE_INLINE GrammarBuilder::GrammarBuilder(Grammar& grammar, Reader& reader, Spellings& text,
+                                                 bool documented_order,
+                                                 const text::NumberLimits& limits)
+    : grammar_(grammar),
+      reader_(reader),
+      text_(text),
+      limits_(limits),
+      inner_{.assign = text.colon(), .documented_order = documented_order},
+      open_array_(grammar.sequence({grammar.literal("["), text.space()})),
+      close_array_(grammar.sequence({text.space(), grammar.literal("]")})),
+      open_object_(grammar.sequence({grammar.literal("{"), text.space()})),
+      close_object_(grammar.sequence({text.space(), grammar.literal("}")})) {}
+
+TOOLDECODE_INLINE NodeId GrammarBuilder::value(FormId id) {
+  const auto [at, fresh] = nodes_.try_emplace(id);
+  Made& made             = at->second;  // references into a map stay
+  if (!fresh) {
+    if (!made.node) made.node = grammar_.reserve();
+    return *made.node;
+  }
+  if (++depth_ > max_nested) {
+    throw Error(Errc::limit_exceeded, reader_.forms.place_of(id), "schemas nest too deeply");
+  }
+  const NodeId content = value(id, inner_);
+  --depth_;
+  if (made.node) {
+    grammar_.define(*made.node, content);
+  } else {
+    made.node = content;
+  }
+  return *made.node;
+}
+
+TOOLDECODE_INLINE NodeId GrammarBuilder::value(FormId id, const Members& written) {
+  try {
+    return content(reader_.forms[id], written);
+  } catch (const Error& error) {
+    const Error whole = error.under(reader_.forms.place_of(id));
+    if (id == any_form || !reader_.relaxes(whole)) throw whole;
+    return value(any_form);
+  }
+}
+
+TOOLDECODE_INLINE NodeId GrammarBuilder::members(ObjectForm form, const Members& written) {
+  if (!join_conditions(form, written)) return by_condition(std::move(form), written);
+  MemberIndex index(form);
+  for (const auto& [name, needed] : form.dependent) {
+    for (const std::string& one : {name, needed}) {
+      (void)member_of(form, index, one, reader_.forms);
+    }
+  }
+  for (const ObjectForm::Together& together : form.together) {
+    for (const std::string& one : together.keys) (void)member_of(form, index, one, reader_.forms);
+  }
+  std::size_t leading = 0;
+  std::vector<std::uint32_t> documented(form.members.size());
+  for (std::uint32_t i = 0; i < documented.size(); ++i) documented[i] = i;
+  for (const std::string& name : written.leading_keys) {
+    const auto from = form.members.begin() + static_cast<std::ptrdiff_t>(leading);
+    const auto at   = std::find_if(from, form.members.end(),
+                                   [&](const auto& member) { return member.name == name; });
+    if (at == form.members.end())
+      throw Error(Errc::invalid_option, name, "must be a property, and lead once");
+    const auto first = documented.begin() + static_cast<std::ptrdiff_t>(leading);
+    const auto place = first + (at - from);
+    std::rotate(first, place, place + 1);
+    std::rotate(from, at, at + 1);
+    ++leading;
+  }
+  KeyedSet set{.members          = {},
+               .others           = {},
+               .separator        = text_.comma(),
+               .count            = form.count,
+               .documented_order = written.documented_order,
+               .leading          = leading};
+  if (!written.plain) set.strings = text_.syntax();
+  set.every_spelling = text_.every_spelling();
+  for (std::size_t i = 0; i < form.members.size(); ++i) {
+    const auto& [name, id, required] = form.members[i];
+    NodeId content                   = value(id);
+    if (written.first_tag) content = grammar_.tagged(*written.first_tag + documented[i], content);
+    if (written.every_mark) content = grammar_.tagged(*written.every_mark, content);
+    auto spellings = written.plain ? std::vector{name} : text_.key(name);
+    set.members.push_back({std::move(spellings), sequence({written.assign, content}), required});
+  }
+  const MemberIndex places(form);  // leading keys have moved
+  for (const auto& [name, needed] : form.dependent) {
+    set.dependent.emplace_back(*places.find(name), *places.find(needed));
+  }
+  for (const ObjectForm::Together& together : form.together) {
+    std::vector<std::pair<std::uint32_t, std::size_t>> keys;
+    for (std::size_t i = 0; i < together.keys.size(); ++i) {
+      keys.emplace_back(*places.find(together.keys[i]), i);
+    }
+    set.together.push_back(with_places(together, std::move(keys)));
+  }
+  for (const ObjectForm::Others& other : form.others) {
+    NodeId any = value(other.value);
+    if (written.every_mark) any = grammar_.tagged(*written.every_mark, any);
+    const NodeId content = sequence({written.assign, any});
+    for (const text::DfaPointer& key : keys(other.keys, written.plain)) {
+      if (!key->empty()) set.others.push_back({key, content});
+    }
+  }
+  return shared_set(set);
+}
+
+TOOLDECODE_INLINE bool GrammarBuilder::join_conditions(ObjectForm& form, const Members& written) {
+  if (form.together.empty()) return true;
+  if (form.count != text::Occurrences{} || !form.dependent.empty() || written.documented_order ||
+      !written.leading_keys.empty()) {
+    return false;
+  }
+  auto& all = form.together;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t j = i + 1; j < all.size();) {
+      BuildBudget::spend(20);
+      const std::size_t shared = count_shared(all[i].keys, all[j].keys);
+      if (shared == 0) {
+        ++j;
+        continue;
+      }
+      if (all[i].keys.size() + all[j].keys.size() - shared > ObjectForm::Together::max_keys) {
+        return false;
+      }
+      all[i] = ObjectForm::Together::joined(all[i], all[j]);
+      all.erase(all.begin() + static_cast<std::ptrdiff_t>(j));
+      j = i + 1;
+    }
+  }
+  return true;
+}
+
+TOOLDECODE_INLINE std::size_t GrammarBuilder::count_shared(const std::vector<std::string>& a,
+                                                           const std::vector<std::string>& b) {
+  return static_cast<std::size_t>(std::count_if(a.begin(), a.end(), [&](const std::string& one) {
+    return std::find(b.begin(), b.end(), one) != b.end();
+  }));
+}
+
+TOOLDECODE_INLINE NodeId GrammarBuilder::by_condition(ObjectForm form, const Members& written) {
+  const ObjectForm::Together together = std::move(form.together.back());
+  form.together.pop_back();
+  std::vector<NodeId> choices;
+  for (std::uint32_t set = 0; set < 1U << together.keys.size(); ++set) {
+    if (!together.allows(set)) continue;
+    BuildBudget::spend(50 + 5 * form.members.size());
+    ObjectForm one = form;
+    MemberIndex index(one);
+    for (std::size_t i = 0; i < together.keys.size(); ++i) {
+      ObjectForm::Member& member = member_of(one, index, together.keys[i], reader_.forms);
+      if ((set >> i & 1) != 0) {
+        member.required = true;
+      } else {
+        member.value = nothing_form;
+      }
+    }
+    if (settle(one)) choices.push_back(members(std::move(one), written));
+  }
+  return one_of(std::move(choices));
+}
+
+TOOLDECODE_INLINE KeyedSet::Together GrammarBuilder::with_places(
+    const ObjectForm::Together& together, std::vector<std::pair<std::uint32_t, std::size_t>> keys) {
+  std::sort(keys.begin(), keys.end());
+  KeyedSet::Together result;
+  for (const auto& [place, key] : keys) result.keys.push_back(place);
+  for (std::uint32_t set = 0; set < 1U << keys.size(); ++set) {
+    std::uint32_t own = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) own |= (set >> i & 1) << keys[i].second;
+    result.allowed |= std::uint64_t{together.allows(own)} << set;
+  }
+  return result;
+}
+
+TOOLDECODE_INLINE NodeId GrammarBuilder::content(const Form& form, const Members& written) {
+  std::vector<NodeId> choices;
+  std::vector<std::pair<std::string, NodeId>> words;
+  const auto word = [&](bool has, const Json& value) {
+    if (!has) return;
+    for (std::string& text : text_.spellings(value)) words.emplace_back(std::move(text), end());
+  };
+  word(form.null, Json());
+  word(form.truth, Json(true));
+  word(form.falsehood, Json(false));
+  add_numbers(form.numbers, words, choices);
+  add_texts(form.texts, words, choices);
+  if (words.size() == 1 && words[0].second == end()) {
+    choices.push_back(
+        shared(made_literals_, words[0].first, [&] { return grammar_.literal(words[0].first); }));
+  } else if (!words.empty()) {
+    std::string key;
+    for (const auto& [text, node] : words) key += text + '\n' + std::to_string(node.number()) + ' ';
+    choices.push_back(shared(made_literals_, key, [&] { return grammar_.trie(words); }));
+  }
+  std::vector<ArrayForm> plain;
+  for (const ArrayForm& array : form.arrays) {
+    if (array.unique || !array.contains.empty()) {
+      choices.push_back(array_of(array));
+    } else {
+      plain.push_back(array);
+    }
+  }
+  if (!plain.empty()) {
+    choices.push_back(sequence({open_array_, items_of(plain), close_array_}));
+  }
+  for (const ObjectForm& object : form.objects) {
+    choices.push_back(sequence({open_object_, members(object, written), close_object_}));
+  }
+  return one_of(std::move(choices));
+}
+
+TOOLDECODE_INLINE NodeId GrammarBuilder::sequence(std::vector<NodeId> parts) {
+  return shared(made_sequences_, parts, [&] { return grammar_.sequence(parts); });
+}
+
+TOOLDECODE_INLINE NodeId GrammarBuilder::shared_set(const KeyedSet& set) {
+  std::string key;
+  const auto put = [&](std::uint64_t number) { key += std::to_string(number) + ' '; };
+  put(set.strings.has_value()), put(set.every_spelling), put(set.documented_order),
+      put(set.leading), put(set.count.min), put(set.count.max);
+  for (const KeyedSet::Member& member : set.members) {
+    put(member.value.number()), put(member.required);
+    for (const std::string& text : member.spellings) key += text + '\n';
+  }
+  key += '|';
+  for (const auto& other : set.others) put(other.key->hash()), put(other.value.number());
+  key += '|';
+  for (const auto& [a, b] : set.dependent) put(a), put(b);
+  key += '|';
+  for (const KeyedSet::Together& together : set.together) {
+    put(together.allowed);
+    for (const std::uint32_t one : together.keys) put(one);
+  }
+  return shared(made_sets_, key, [&] { return grammar_.keyed_set(set); });
+}
+
+TOOLDECODE_INLINE void GrammarBuilder::add_numbers(
+    const std::vector<NumberForm>& forms, std::vector<std::pair<std::string, NodeId>>& words,
+    std::vector<NodeId>& choices) {
+  const bool is_open = std::find(forms.begin(), forms.end(), NumberForm{}) != forms.end();
+  if (is_open) return choices.push_back(number({}));
+  std::map<std::string, std::vector<NodeId>> constants;  // what may follow, by what begins
+  for (const NumberForm& form : forms) {
+    const text::Decimal* point = find_point(form);
+    if (point == nullptr) choices.push_back(number(form));
+    if (point == nullptr) continue;
+    for (auto& beginning : Numbers::beginnings(*point, form.kinds, limits_)) {
+      std::string text = std::exchange(beginning.text, "");
+      const auto node  = [&] { return grammar_.lexeme(Numbers::rest(beginning, limits_)); };
+      constants[std::move(text)].push_back(shared(made_rests_, beginning, node));
+    }
+  }
+  for (auto& [text, rests] : constants) {
+    std::sort(rests.begin(), rests.end());
+    rests.erase(std::unique(rests.begin(), rests.end()), rests.end());
+    words.emplace_back(
+        text, rests.size() == 1 ? rests[0] : shared(made_choices_, rests, [&, &all = rests] {
+          return grammar_.choice(all);
+        }));
+  }
+}
+
+TOOLDECODE_INLINE NodeId GrammarBuilder::number(const NumberForm& form) {
+  return shared(made_numbers_, Numbers::key(form), [&] {
+    text::NumberLexeme lexeme = Numbers::lexeme(form, limits_);
+    return grammar_.lexeme(std::move(lexeme.dfa), lexeme.units);
+  });
+}
+
+TOOLDECODE_INLINE void GrammarBuilder::add_texts(const std::vector<StringForm>& forms,
+                                                 std::vector<std::pair<std::string, NodeId>>& words,
+                                                 std::vector<NodeId>& choices) {
+  const bool is_open = std::find(forms.begin(), forms.end(), StringForm{}) != forms.end();
+  if (is_open) return choices.push_back(string({}));
+  for (const StringForm& form : forms) {
+    if (!form.values) {
+      choices.push_back(string(form));
+      continue;
+    }
+    BuildBudget::spend(20 * form.values->size());
+    for (const std::string& one : *form.values) {
+      for (std::string& text : text_.spellings(Json(one))) {
+        words.emplace_back(std::move(text), end());
+      }
+    }
+  }
+}
+
+TOOLDECODE_INLINE NodeId GrammarBuilder::string(const StringForm& form) {
+  const std::tuple key{form.length.min, form.length.max, form.tests, form.excluded};
+  return shared(made_strings_, key, [&] {
+    if (form.tests.empty() && form.excluded.empty()) return text_.string({}, form.length);
+    const std::string* format = reader_.forms.texts.find_format(form.tests);
+    if (format != nullptr && form.excluded.empty() && form.length == text::Occurrences{}) {
+      return text_.format(*format, reader_.forms.texts.texts(form.tests));
+    }
+    text::TextDfa text = reader_.forms.texts.texts(form.tests);
+    if (!form.excluded.empty()) text = difference(text, texts_of(form.excluded));
+    if (text.is_free_of_dead_ends(form.length)) return text_.string(text, form.length);
+    return text_.string(text.bounded(form.length), {});
+  });
+}
+
+TOOLDECODE_INLINE const std::vector<text::DfaPointer>& GrammarBuilder::keys(
+    const StringTests& tests, bool plain) {
+  const auto [known, fresh] = made_keys_[plain].try_emplace(tests);
+  if (fresh) {
+    known->second =
+        text_.other_keys(tests.empty() ? nullptr : &reader_.forms.texts.texts(tests), plain);
+  }
+  return known->second;
+}
+
+TOOLDECODE_INLINE NodeId GrammarBuilder::array_of(const ArrayForm& form) {
+  if (form.unique) return sequence({open_array_, unique_items(form), close_array_});
+  ItemCounts items(grammar_, reader_.forms, text_.comma(), [this](FormId id) { return value(id); });
+  return sequence({open_array_, items(form), close_array_});
+}
+
+TOOLDECODE_INLINE NodeId GrammarBuilder::items_of(std::span<const ArrayForm> forms) {
+  struct ItemNode {
+    std::size_t before;  // in the trie
+    FormId item;
+    std::size_t depth;
+    std::vector<NodeId> then{};  // what may follow the item
+  };
+  std::vector<ItemNode> trie{{0, any_form, 0}};
+  std::map<std::pair<std::size_t, FormId>, std::size_t> known;
+  for (const ArrayForm& form : forms) {
+    BuildBudget::spend(20 + 4 * form.prefix.size());
+    const auto count = static_cast<std::uint32_t>(form.prefix.size());
+    std::size_t at   = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      auto& then = trie[at].then;
+      if (form.length.min <= i && (then.empty() || then.back() != end())) then.push_back(end());
+      const auto [next, fresh] = known.try_emplace({at, form.prefix[i]}, trie.size());
+      if (fresh) {
+        BuildBudget::spend(20, 150);
+        trie.push_back({at, form.prefix[i], i + std::size_t{1}});
+      }
+      at = next->second;
+    }
+    const auto left = [&](std::uint32_t bound) {
+      return bound == text::Occurrences::unbounded ? bound : bound > count ? bound - count : 0;
+    };
+    const text::Occurrences more{left(form.length.min), left(form.length.max)};
+    const NodeId rest = value(form.rest);
+    trie[at].then.push_back(count == 0 ? repeat(rest, more, text_.comma())
+                                       : repeat(sequence({text_.comma(), rest}), more, end()));
+  }
+  for (std::size_t at = trie.size(); at-- > 1;) {
+    const NodeId item = value(trie[at].item);
+    const NodeId then = one_of(std::move(trie[at].then));
+    trie[trie[at].before].then.push_back(
+        trie[at].depth == 1 ? sequence({item, then}) : sequence({text_.comma(), item, then}));
+  }
+  return one_of(std::move(trie[0].then));
+}
+
+TOOLDECODE_INLINE NodeId GrammarBuilder::one_of(std::vector<NodeId> choices) {
+  std::sort(choices.begin(), choices.end());
+  choices.erase(std::unique(choices.begin(), choices.end()), choices.end());
+  return shared(made_choices_, choices, [&] { return grammar_.choice(choices); });
+}
+
+TOOLDECODE_INLINE NodeId GrammarBuilder::repeat(NodeId item, const text::Occurrences& count,
+                                                NodeId separator) {
+  return shared(made_repeats_, std::tuple{item, count.min, count.max, separator},
+                [&] { return grammar_.repeat(item, count, separator); });
+}
+
+TOOLDECODE_INLINE NodeId GrammarBuilder::unique_items(const ArrayForm& form) {
+  if (!form.prefix.empty() || !form.contains.empty()) {
+    irreducible("items that do not repeat beside others have no grammar", "/uniqueItems");
+  }
+  const Form& items = reader_.forms[form.rest];
+  bool is_finite    = items.arrays.empty() && items.objects.empty();
+  std::vector<std::vector<std::string>> listed;
+  const auto add = [&](bool has, const Json& value) {
+    if (has) listed.push_back(text_.spellings(value));
+  };
+  add(items.null, Json()), add(items.truth, Json(true)), add(items.falsehood, Json(false));
+  for (const NumberForm& number : items.numbers) {
+    const text::Decimal* point = find_point(number);
+    is_finite &= point != nullptr;
+    if (point == nullptr) continue;
+    listed.push_back(Numbers::spellings(*point, number.kinds, limits_));
+  }
+  for (const StringForm& text : items.texts) {
+    is_finite &= text.values.has_value();
+    if (!text.values) continue;
+    for (const std::string& one : *text.values) add(true, Json(one));
+  }
+  if (!is_finite)
+    irreducible("items that do not repeat have a grammar where all can be listed", "/uniqueItems");
+  KeyedSet set{.members = {}, .others = {}, .separator = text_.comma(), .count = form.length};
+  for (auto& spelt : listed) set.members.push_back({std::move(spelt), end(), false});
+  return shared_set(set);
+}
+
+}  // namespace tooldecode::schema

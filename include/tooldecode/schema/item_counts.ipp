@@ -1,0 +1,90 @@
+/// \file
+/// What item_counts.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/alternatives.hpp>
+#include <tooldecode/schema/form.hpp>
+#include <tooldecode/schema/form_algebra.hpp>
+#include <tooldecode/schema/item_counts.hpp>
+
+namespace tooldecode::schema {
+
+TOOLDECODE_INLINE ItemCounts::ItemCounts(Grammar& grammar, FormAlgebra& forms, NodeId comma,
+                                         std::function<NodeId(FormId)> value)
+    : grammar_(grammar), forms_(forms), comma_(comma), value_(std::move(value)) {}
+
+TOOLDECODE_INLINE NodeId ItemCounts::operator()(const ArrayForm& form) {
+  form_  = &form;
+  known_ = {};
+  if (form.contains.size() > 4) irreducible("too many forms that an array must contain");
+  const bool open = form.length.max == text::Occurrences::unbounded;
+  last_           = std::max<std::size_t>(form.prefix.size() + 1, form.length.min);
+  for (const ArrayForm::Contains& contains : form.contains) {
+    last_ = std::max(last_, contains.from + 1);
+  }
+  if (!open) last_ = form.length.max;
+  if (last_ > max_states) too_many();
+  return after({0, std::vector<std::uint32_t>(form.contains.size(), 0)});
+}
+
+TOOLDECODE_INLINE void ItemCounts::too_many() {
+  throw Error(Errc::limit_exceeded, "", "an array that contains items needs too many states");
+}
+
+TOOLDECODE_INLINE NodeId ItemCounts::after(const State& state) {
+  if (const auto known = known_.find(state); known != known_.end()) return known->second;
+  if (known_.size() >= max_states) too_many();
+  const NodeId node = grammar_.reserve();
+  known_.emplace(state, node);
+  const auto& contains = form_->contains;
+  std::vector<NodeId> choices;
+  bool may_end = state.items >= form_->length.min;
+  for (std::size_t k = 0; k < contains.size(); ++k) {
+    may_end &= state.counts[k] >= contains[k].count.min;
+  }
+  if (may_end) choices.push_back(grammar_.empty());
+  const bool full =
+      form_->length.max != text::Occurrences::unbounded && state.items >= form_->length.max;
+  for (std::size_t chosen = 0; !full && chosen < std::size_t{1} << contains.size(); ++chosen) {
+    add_item(state, chosen, choices);
+  }
+  grammar_.define(node, grammar_.choice(std::move(choices)));
+  return node;
+}
+
+TOOLDECODE_INLINE void ItemCounts::add_item(const State& state, std::size_t chosen,
+                                            std::vector<NodeId>& choices) {
+  State next{std::min(state.items + 1, last_), state.counts};
+  FormId item = form_->item(state.items);
+  for (std::size_t k = 0; k < form_->contains.size(); ++k) {
+    const auto& [form, count, from] = form_->contains[k];
+    const bool counted              = (chosen >> k & 1) != 0;
+    const bool open                 = count.max == text::Occurrences::unbounded;
+    const bool settled              = state.items < from || (open && state.counts[k] >= count.min);
+    if (settled && counted) return;  // counts no more
+    if (settled) continue;
+    if (counted && ++next.counts[k] > count.max) return;
+    if (counted) {
+      item = forms_.both(item, form);
+    } else if (!open) {
+      item = forms_.both(item, forms_.complement(form));
+    }
+  }
+  if (item == nothing_form) return;
+  const NodeId content = value_(item);
+  const NodeId rest    = after(next);
+  choices.push_back(state.items == 0 ? grammar_.sequence({content, rest})
+                                     : grammar_.sequence({comma_, content, rest}));
+}
+
+}  // namespace tooldecode::schema

@@ -1,0 +1,224 @@
+/// \file
+/// What spellings.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/schema/alternatives.hpp>
+#include <tooldecode/schema/keywords.hpp>
+#include <tooldecode/schema/spellings.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/text/text_dfa.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode::schema {
+
+TOOLDECODE_INLINE Spellings::Spellings(Grammar& grammar, text::ValueSyntax syntax,
+                                       std::uint32_t whitespace, bool every_spelling)
+    : grammar_(grammar),
+      syntax_(syntax),
+      every_spelling_(every_spelling),
+      end_(grammar.empty()),
+      space_(whitespace == 0 ? end_ : grammar.lexeme(text::any_whitespace(), {0, whitespace})),
+      comma_(separator(',')),
+      colon_(separator(':')) {}
+
+TOOLDECODE_INLINE std::vector<std::string> Spellings::spellings(const Json& value) const {
+  const bool python = syntax_ == text::ValueSyntax::python;
+  if (value.is_null()) return {python ? "None" : "null"};
+  if (value.is_boolean()) {
+    if (python) return {value.get<bool>() ? "True" : "False"};
+    return {value.get<bool>() ? "true" : "false"};
+  }
+  std::vector<std::string> texts;
+  if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+      return c >= ' ' && c <= '~' && c != '"' && c != '\'' && c != '\\';
+    });
+    if (plain && !python) return {'"' + text + '"'};
+    if (plain) return {'"' + text + '"', '\'' + text + '\''};
+    for (const bool ascii : {false, true}) {
+      if (!python) {
+        texts.push_back(value.dump(-1, ' ', ascii, Json::error_handler_t::replace));
+        continue;
+      }
+      for (const char quote : {'\'', '"'}) {
+        texts.push_back(python_string(text, quote, ascii));
+        texts.push_back(text::StringEscape::quoted(text, syntax_, quote));
+      }
+    }
+  } else {
+    texts.push_back(value.dump());
+    if (is_integral(value) && std::abs(value.get<double>()) < 0x1p53) {
+      const Json integer(static_cast<std::int64_t>(value.get<double>()));
+      texts.push_back(integer.dump());
+      if (value.is_number_float()) texts.push_back(integer.dump() + ".0");
+    }
+  }
+  std::sort(texts.begin(), texts.end());
+  texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
+  return texts;
+}
+
+TOOLDECODE_INLINE NodeId Spellings::constant(const Json& value) {
+  if (value.is_structured()) return structure(value);
+  const std::vector<std::string> texts = spellings(value);
+  if (texts.size() == 1) return grammar_.literal(texts[0]);
+  std::vector<std::pair<std::string, NodeId>> alternatives;
+  for (const std::string& text : texts) alternatives.emplace_back(text, end_);
+  return grammar_.trie(alternatives);
+}
+
+TOOLDECODE_INLINE NodeId Spellings::string(const std::optional<text::TextDfa>& text,
+                                           const text::Occurrences& length) {
+  if (length.min > length.max) return grammar_.nothing();
+  std::vector<NodeId> quotes;
+  for (const char quote : {'"', '\''}) {
+    if (quote == '\'' && syntax_ == text::ValueSyntax::json) continue;
+    quotes.push_back(grammar_.lexeme(
+        text ? std::make_shared<const text::Dfa>(text::string_lexeme(*text, syntax_, quote))
+             : text::any_string(syntax_, quote),
+        length));
+  }
+  return grammar_.choice(std::move(quotes));
+}
+
+TOOLDECODE_INLINE NodeId Spellings::format(const std::string& name, const text::TextDfa& texts) {
+  static std::mutex mutex;
+  static std::map<std::tuple<std::string, text::ValueSyntax, char>, text::DfaPointer> known;
+  std::vector<NodeId> quotes;
+  for (const char quote : {'"', '\''}) {
+    if (quote == '\'' && syntax_ == text::ValueSyntax::json) continue;
+    const std::lock_guard lock(mutex);
+    text::DfaPointer& lexeme = known[{name, syntax_, quote}];
+    if (!lexeme) {
+      const BuildBudget::Pause once;
+      lexeme = std::make_shared<const text::Dfa>(text::string_lexeme(texts, syntax_, quote));
+    }
+    quotes.push_back(grammar_.lexeme(lexeme));
+  }
+  return grammar_.choice(std::move(quotes));
+}
+
+TOOLDECODE_INLINE std::vector<std::string> Spellings::key(const std::string& name) const {
+  if (syntax_ == text::ValueSyntax::json) return {text::StringEscape::quoted(name, syntax_, '"')};
+  return {text::StringEscape::quoted(name, syntax_, '"'),
+          text::StringEscape::quoted(name, syntax_, '\'')};
+}
+
+TOOLDECODE_INLINE std::vector<text::DfaPointer> Spellings::other_keys(const text::TextDfa* texts,
+                                                                      bool plain) const {
+  if (plain && texts == nullptr) return {identifier("", "")};
+  if (plain) return {std::make_shared<const text::Dfa>(identifiers(*texts))};
+  std::vector<text::DfaPointer> keys;
+  for (const char quote : {'"', '\''}) {
+    if (quote == '\'' && syntax_ == text::ValueSyntax::json) continue;
+    keys.push_back(texts == nullptr ? text::any_string(syntax_, quote)
+                                    : std::make_shared<const text::Dfa>(
+                                          text::key_lexeme(*texts, syntax_, quote)));
+  }
+  return keys;
+}
+
+TOOLDECODE_INLINE text::Dfa Spellings::identifiers(const text::TextDfa& text) {
+  const text::TextDfa words({{{'A', 'Z'}, {'_', '_'}, {'a', 'z'}}, {{'0', '9'}}},
+                            {{{1, text::TextDfa::dead}, false}, {{1, 1}, true}});
+  const text::TextDfa both = intersection(text, words);
+  std::vector<text::Dfa::Row> rows(both.rows().size());
+  for (std::size_t s = 0; s < rows.size(); ++s) {
+    for (std::size_t k = 0; k < both.classes().size(); ++k) {
+      for (const auto& [min, max] : both.classes()[k].ranges()) {
+        for (char32_t c = min; c <= max; ++c) rows[s].next[c] = both.rows()[s].next[k];
+      }
+    }
+    rows[s].accepting = both.rows()[s].accepting;
+  }
+  return text::Dfa(rows);
+}
+
+TOOLDECODE_INLINE text::DfaPointer Spellings::identifier(std::string_view before,
+                                                         std::string_view after) {
+  std::vector<text::Dfa::Row> rows(before.size() + after.size() + 2);
+  const auto spell = [&](std::size_t from, std::string_view text) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      rows[from + i].next[static_cast<unsigned char>(text[i])] =
+          static_cast<text::Dfa::State>(from + i + 1);
+    }
+  };
+  spell(0, before);
+  const std::size_t inside = before.size() + 1;
+  spell(inside, after);
+  for (unsigned b = 0; b < 128; ++b) {
+    const auto c     = static_cast<char>(b);
+    const bool digit = c >= '0' && c <= '9';
+    if (!(c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || digit)) continue;
+    rows[inside].next[b] = static_cast<text::Dfa::State>(inside);
+    if (!digit) rows[inside - 1].next[b] = static_cast<text::Dfa::State>(inside);
+  }
+  rows.back().accepting = true;
+  return std::make_shared<const text::Dfa>(std::move(rows));
+}
+
+TOOLDECODE_INLINE NodeId Spellings::separator(char mark) {
+  if (space_ == end_) return grammar_.literal(std::string(1, mark) + ' ');
+  return grammar_.sequence({space_, grammar_.literal({&mark, 1}), space_});
+}
+
+TOOLDECODE_INLINE NodeId Spellings::structure(const Json& value) {
+  std::vector<NodeId> parts{grammar_.literal(value.is_array() ? "[" : "{"), space_};
+  bool first = true;
+  for (const auto& [key, member] : value.items()) {
+    if (!first) parts.push_back(comma_);
+    first = false;
+    if (value.is_object()) parts.insert(parts.end(), {constant(Json(key)), colon_});
+    parts.push_back(constant(member));
+  }
+  parts.insert(parts.end(), {space_, grammar_.literal(value.is_array() ? "]" : "}")});
+  return grammar_.sequence(std::move(parts));
+}
+
+TOOLDECODE_INLINE std::string Spellings::python_string(const std::string& text, char quote,
+                                                       bool ascii) {
+  const auto hexadecimal = [](char32_t c, int digits) {
+    std::string result(static_cast<std::size_t>(digits), '0');
+    for (int i = digits; i-- > 0; c >>= 4) {
+      result[static_cast<std::size_t>(i)] = "0123456789abcdef"[c & 15];
+    }
+    return result;
+  };
+  std::string result(1, quote);
+  for (const char32_t c : text::decode_utf8(text)) {
+    if (c == '\\' || c == static_cast<unsigned char>(quote)) {
+      result += {'\\', static_cast<char>(c)};
+    } else if (c == '\n' || c == '\r' || c == '\t') {
+      result += c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t";
+    } else if (c < 0x20 || c == 0x7F || (ascii && c >= 0x80 && c < 0x100)) {
+      result += "\\x" + hexadecimal(c, 2);
+    } else if (ascii && c >= 0x10000) {
+      result += "\\U" + hexadecimal(c, 8);
+    } else if (ascii && c >= 0x80) {
+      result += "\\u" + hexadecimal(c, 4);
+    } else {
+      text::append_utf8(result, c);
+    }
+  }
+  return result + quote;
+}
+
+}  // namespace tooldecode::schema

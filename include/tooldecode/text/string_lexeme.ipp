@@ -1,0 +1,73 @@
+/// \file
+/// What string_lexeme.hpp declares.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/speller.hpp>
+#include <tooldecode/text/spelt_lexeme.hpp>
+#include <tooldecode/text/string_lexeme.hpp>
+#include <tooldecode/text/text_dfa.hpp>
+
+namespace tooldecode::text {
+
+TOOLDECODE_INLINE Dfa quoted(const TextDfa& text, const Spelling& spelling) {
+  if (text.empty()) return Dfa({});
+  const std::size_t states = text.rows().size();
+  // Row 0 is before the opening quote, rows 1, ... are the text's states, then the closing one.
+  std::vector<Dfa::SparseRow> rows(states + 2);
+  const auto quote   = static_cast<std::uint8_t>(spelling.quote);
+  const auto closing = static_cast<Dfa::State>(states + 1);
+  rows[0].edges.push_back({quote, quote, 1});
+  rows[closing].accepting = rows[closing].closing = true;
+  for (TextDfa::State s = 0; s < states; ++s) {
+    if (text.rows()[s].accepting) rows[s + 1].edges.push_back({quote, quote, closing});
+    rows[s + 1].boundary = true;
+  }
+  return spelt_lexeme(text, 1, std::move(rows), spelling,
+                      [](Speller& speller, const Speller::Runs& runs, Speller::Edges& edges) {
+                        speller.literal(runs, edges);
+                      });
+}
+
+TOOLDECODE_INLINE Dfa string_lexeme(const TextDfa& text, ValueSyntax syntax, char quote) {
+  return quoted(text, {.syntax = syntax, .quote = quote});
+}
+
+TOOLDECODE_INLINE Dfa key_lexeme(const TextDfa& text, ValueSyntax syntax, char quote) {
+  return quoted(text, {.syntax = syntax, .quote = quote, .every = true});
+}
+
+TOOLDECODE_INLINE const DfaPointer& any_string(ValueSyntax syntax, char quote) {
+  const auto make = [](ValueSyntax s, char q) {
+    const BuildBudget::Pause once;
+    return std::make_shared<const Dfa>(key_lexeme(TextDfa::repeated(CodePointSet::all()), s, q));
+  };
+  static const DfaPointer json   = make(ValueSyntax::json, '"');
+  static const DfaPointer twice  = make(ValueSyntax::python, '"');
+  static const DfaPointer single = make(ValueSyntax::python, '\'');
+  if (syntax == ValueSyntax::json) return json;
+  return quote == '"' ? twice : single;
+}
+
+TOOLDECODE_INLINE const DfaPointer& any_whitespace() {
+  static const DfaPointer lexeme = [] {
+    const BuildBudget::Pause once;
+    std::vector<Dfa::Row> rows(1);
+    rows[0].accepting = rows[0].boundary = true;
+    for (const char c : std::string_view(" \t\n\r"))
+      rows[0].next[static_cast<unsigned char>(c)] = 0;
+    return std::make_shared<const Dfa>(std::move(rows));
+  }();
+  return lexeme;
+}
+
+}  // namespace tooldecode::text

@@ -1,0 +1,18 @@
+/// \file
+/// What tool_call.hpp declares.
+#pragma once
+
+#include <string>
+
+#include <tooldecode/tools/canonical_json.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE std::string ToolCall::canonical_text() const {
+  return canonical_json(nlohmann::ordered_json{{"name", name}, {"arguments", arguments}});
+}
+
+}  // namespace tooldecode

@@ -1,0 +1,50 @@
+/// \file
+/// What target_distribution.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/logits/masked_softmax.hpp>
+#include <tooldecode/logits/selection.hpp>
+#include <tooldecode/verify/target_distribution.hpp>
+
+namespace tooldecode::verify {
+
+TOOLDECODE_INLINE double TargetDistribution::probability(TokenId token) const noexcept {
+  const auto t    = static_cast<std::size_t>(token);
+  const float top = greatest(logits);
+  if (t >= logits.size() || logits[t] == none) return 0;
+  if (temperature == 0) return find_greedy(logits) == token ? 1 : 0;
+  double sum = 0;
+  for (std::size_t i = 0; i < logits.size(); ++i) sum += weight(i, top);
+  return weight(t, top) / sum;
+}
+
+TOOLDECODE_INLINE bool TargetDistribution::fill_probabilities(
+    std::span<double> probabilities) const noexcept {
+  TOOLDECODE_ASSERT(probabilities.size() == logits.size());
+  const float top = greatest(logits);
+  if (top == none || temperature == 0) {
+    std::fill(probabilities.begin(), probabilities.end(), 0.0);
+    if (top == none) return false;
+    probabilities[static_cast<std::size_t>(*find_greedy(logits))] = 1;
+    return true;
+  }
+  double sum = 0;
+  for (std::size_t t = 0; t < logits.size(); ++t) sum += probabilities[t] = weight(t, top);
+  for (double& p : probabilities) p /= sum;
+  return true;
+}
+
+TOOLDECODE_INLINE double TargetDistribution::weight(std::size_t t, float top) const noexcept {
+  return logits[t] == none ? 0
+                           : std::exp(static_cast<double>(logits[t]) - static_cast<double>(top));
+}
+
+}  // namespace tooldecode::verify

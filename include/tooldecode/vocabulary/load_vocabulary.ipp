@@ -1,0 +1,71 @@
+/// \file
+/// What load_vocabulary.hpp declares.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/read_file.hpp>
+#include <tooldecode/vocabulary/compact_vocabulary.hpp>
+#include <tooldecode/vocabulary/gguf.hpp>
+#include <tooldecode/vocabulary/load_vocabulary.hpp>
+#include <tooldecode/vocabulary/sentencepiece_model.hpp>
+#include <tooldecode/vocabulary/tiktoken.hpp>
+#include <tooldecode/vocabulary/tokenizer.hpp>
+#include <tooldecode/vocabulary/tokenizer_json.hpp>
+
+namespace tooldecode::detail {
+
+TOOLDECODE_INLINE bool begins_with_ranked_token(std::string_view text) {
+  const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
+  const std::size_t space     = line.find(' ');
+  if (space == 0 || space == std::string_view::npos || space + 1 == line.size()) return false;
+  return line.find_first_not_of("0123456789", space + 1) == std::string_view::npos;
+}
+
+}  // namespace tooldecode::detail
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE Tokenizer parse_tokenizer(std::string_view bytes, const std::string& name,
+                                            vocabulary::TokenizerFiles files) {
+  try {
+    if (bytes.starts_with("GGUF")) return vocabulary::parse_gguf(bytes);
+    if (bytes.starts_with("\x1F\x8B")) {
+      throw Error(Errc::malformed_vocabulary, "", "is gzip; inflate it first");
+    }
+    // Looking for the key spares a second parse of a file that may be large.
+    if (bytes.find("\"tokens_b64\"") != std::string_view::npos)
+      return vocabulary::parse_compact_vocabulary(bytes);
+    if (bytes.find("\"token_bytes\"") != std::string_view::npos)
+      return vocabulary::parse_tekken(bytes);
+    // The first field of a message; JSON may begin with the same byte, the end of a line.
+    if (bytes.starts_with('\n') && bytes.find_first_not_of(" \t\r\n") != bytes.find('{'))
+      return vocabulary::parse_sentencepiece(bytes);
+    if (detail::begins_with_ranked_token(bytes))
+      return vocabulary::parse_tiktoken(bytes, std::filesystem::path(name).stem().string());
+    return vocabulary::parse_tokenizer_json(bytes, files);
+  } catch (const Error& error) {
+    throw error.within(name);
+  }
+}
+
+TOOLDECODE_INLINE Tokenizer load_tokenizer(const std::filesystem::path& path) {
+  const auto file   = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
+  const auto beside = [&](const char* name) {
+    const auto other = file.parent_path() / name;
+    return std::filesystem::exists(other) ? core::read_file(other) : std::string();
+  };
+  const std::string bytes      = core::read_file(file);
+  const std::string config     = beside("tokenizer_config.json");
+  const std::string generation = beside("generation_config.json");
+  return parse_tokenizer(bytes, file.string(), {config, generation});
+}
+
+TOOLDECODE_INLINE Vocabulary load_vocabulary(const std::filesystem::path& path) {
+  return load_tokenizer(path).vocabulary();
+}
+
+}  // namespace tooldecode

@@ -1,0 +1,130 @@
+/// \file
+/// What pre_tokenizer.hpp declares.
+#pragma once
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/vocabulary/pre_tokenizer.hpp>
+
+#include <pcre2.h>
+
+namespace tooldecode::vocabulary {
+
+TOOLDECODE_INLINE PreTokenizer::PreTokenizer(const std::vector<std::string>& patterns) {
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    int code          = 0;
+    PCRE2_SIZE offset = 0;
+    pcre2_code* compiled =
+        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(patterns[i].data()), patterns[i].size(),
+                      PCRE2_UTF | PCRE2_UCP, &code, &offset, nullptr);
+    if (compiled == nullptr) {
+      std::array<PCRE2_UCHAR, 128> message{};
+      pcre2_get_error_message(code, message.data(), message.size());
+      throw Error(Errc::malformed_pattern,
+                  "pre-tokenizer pattern " + std::to_string(i) + ", byte " + std::to_string(offset),
+                  reinterpret_cast<const char*>(message.data()));
+    }
+    patterns_.emplace_back(compiled, [](const pcre2_code* code_to_free) {
+      pcre2_code_free(const_cast<pcre2_code*>(code_to_free));
+    });
+    pcre2_jit_compile(compiled, PCRE2_JIT_COMPLETE);  // where it cannot, matching interprets
+  }
+}
+
+TOOLDECODE_INLINE PreTokenizer PreTokenizer::unknown(const std::string& where,
+                                                     const std::string& what) {
+  PreTokenizer result;
+  result.refusal_ = std::make_shared<const Error>(
+      Errc::unknown_format, where, what + ": tokens and masks can be used, text cannot be encoded");
+  return result;
+}
+
+TOOLDECODE_INLINE std::vector<std::string_view> PreTokenizer::split(std::string_view text) const {
+  if (refusal_) throw Error(*refusal_);
+  std::vector<std::string_view> pieces;
+  if (patterns_.empty()) {
+    if (!text.empty()) pieces.push_back(text);
+    return pieces;
+  }
+  for (const auto& [valid, part] : valid_stretches(text)) {
+    if (!valid) {
+      pieces.push_back(part);
+      continue;
+    }
+    std::vector<std::string_view> parts{part};
+    for (const auto& pattern : patterns_) {
+      std::vector<std::string_view> finer;
+      for (const std::string_view one : parts) split_one(pattern.get(), one, finer);
+      parts = std::move(finer);
+    }
+    pieces.insert(pieces.end(), parts.begin(), parts.end());
+  }
+  return pieces;
+}
+
+TOOLDECODE_INLINE void PreTokenizer::split_one(const pcre2_code* pattern, std::string_view text,
+                                               std::vector<std::string_view>& pieces) {
+  const std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> match(
+      pcre2_match_data_create(1, nullptr), pcre2_match_data_free);
+  std::size_t done = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const int found = pcre2_match(pattern, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
+                                  at, PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, match.get(), nullptr);
+    if (found == PCRE2_ERROR_NOMATCH) break;
+    if (found < 0) {
+      throw Error(Errc::limit_exceeded, "byte " + std::to_string(at),
+                  "matching the pre-tokenizer pattern takes too much memory or too many steps");
+    }
+    const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(match.get());
+    if (bounds[0] > done) pieces.push_back(text.substr(done, bounds[0] - done));
+    pieces.push_back(text.substr(bounds[0], bounds[1] - bounds[0]));
+    at = done = bounds[1];
+  }
+  if (done < text.size()) pieces.push_back(text.substr(done));
+}
+
+TOOLDECODE_INLINE std::size_t PreTokenizer::sequence(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned>(static_cast<std::uint8_t>(text[i])) : 0U;
+  };
+  const unsigned lead      = byte(0);
+  const std::size_t length = lead < 0x80                   ? 1
+                             : lead >= 0xC2 && lead < 0xE0 ? 2
+                             : lead >= 0xE0 && lead < 0xF0 ? 3
+                             : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                           : 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
+  const bool outside  = (lead == 0xED && byte(1) >= 0xA0) || (lead == 0xF4 && byte(1) >= 0x90);
+  return overlong || outside ? 0 : length;
+}
+
+TOOLDECODE_INLINE std::vector<std::pair<bool, std::string_view>> PreTokenizer::valid_stretches(
+    std::string_view text) {
+  std::vector<std::pair<bool, std::string_view>> parts;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= text.size();) {
+    const std::size_t length = i < text.size() ? sequence(text.substr(i)) : 0;
+    if (length > 0) {
+      i += length;
+      continue;
+    }
+    if (i > begin) parts.emplace_back(true, text.substr(begin, i - begin));
+    if (i < text.size()) parts.emplace_back(false, text.substr(i, 1));
+    begin = ++i;
+  }
+  return parts;
+}
+
+}  // namespace tooldecode::vocabulary
