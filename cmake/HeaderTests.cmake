@@ -11,6 +11,7 @@
 function(tooldecode_add_header_tests target pattern)
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR}/include CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/include/tooldecode/${pattern})
+  list(FILTER headers EXCLUDE REGEX "impl.hpp$")  # of one file alone, in the other form
   list(FILTER headers EXCLUDE REGEX cuda/frequency_ranks)  # needs the CUDA toolkit; its test includes it
   list(FILTER headers EXCLUDE REGEX "adapters/c_interface.hpp$")  # of one file alone: tooldecode::c is that
   if(NOT TARGET tooldecode_llama_cpp)
@@ -72,7 +73,7 @@ function(tooldecode_add_header_tests target pattern)
   file(CONFIGURE OUTPUT ${directory}/all.cpp @ONLY
        CONTENT "@foreign@\n@traps@@includes@\nint main() {}\n")
   add_executable(${target} ${directory}/all.cpp ${sources})
-  target_link_libraries(${target} PRIVATE tooldecode_developer ${ARGN} $<TARGET_NAME_IF_EXISTS:tooldecode_llama_cpp>)
+  target_link_libraries(${target} PRIVATE tooldecode_warnings tooldecode::header_only ${ARGN} $<TARGET_NAME_IF_EXISTS:tooldecode_llama_cpp>)
   set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)  # run.sh builds it with clang++
 endfunction()
 

@@ -3,17 +3,18 @@ option(TOOLDECODE_NATIVE "Compile examples and benchmarks for this machine's pro
 
 set(CMAKE_CXX_EXTENSIONS OFF)
 
-add_library(tooldecode_developer INTERFACE)
-target_compile_options(tooldecode_developer INTERFACE
+add_library(tooldecode_warnings INTERFACE)
+target_compile_options(tooldecode_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms inside std::string, std::regex and Catch2 (GCC bug 105651).
-  target_compile_options(tooldecode_developer INTERFACE
+  target_compile_options(tooldecode_warnings INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized;-Wno-restrict;-Wno-stringop-overflow>)
 else()
-  target_compile_options(tooldecode_developer INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+  target_compile_options(tooldecode_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
-target_link_libraries(tooldecode_developer INTERFACE tooldecode::tooldecode)
+add_library(tooldecode_developer INTERFACE)
+target_link_libraries(tooldecode_developer INTERFACE tooldecode_warnings tooldecode::tooldecode)
 
 add_library(tooldecode_native INTERFACE)
 if(TOOLDECODE_NATIVE)
@@ -24,7 +25,11 @@ if(TOOLDECODE_NATIVE)
   endif()
 endif()
 
-target_link_libraries(tooldecode_compiled PRIVATE tooldecode_developer tooldecode_native)
+foreach(target tooldecode tooldecode_vocabulary)
+  if(TARGET ${target})
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:tooldecode_warnings> $<BUILD_INTERFACE:tooldecode_native>)
+  endif()
+endforeach()
 
 # What files of results say about how their program was compiled.
 string(TOUPPER "${CMAKE_BUILD_TYPE}" type)

@@ -5,16 +5,20 @@ set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/tooldecode)
 install(DIRECTORY include/tooldecode DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.ipp" PATTERN "*.cuh" PATTERN "*.h")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(TARGETS tooldecode EXPORT tooldecode)
+install(TARGETS tooldecode_header_only tooldecode EXPORT tooldecode ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT tooldecode NAMESPACE tooldecode:: FILE tooldecodeTargets.cmake
         DESTINATION ${package_dir})
+if(TARGET tooldecode_vocabulary)  # by itself: a machine that lacks PCRE2 can use the rest
+  install(TARGETS tooldecode_vocabulary EXPORT tooldecode_vocabulary ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT tooldecode_vocabulary NAMESPACE tooldecode:: FILE tooldecodeVocabularyTargets.cmake
+          DESTINATION ${package_dir})
+endif()
 configure_package_config_file(cmake/tooldecodeConfig.cmake.in tooldecodeConfig.cmake
                               INSTALL_DESTINATION ${package_dir})
-write_basic_package_version_file(tooldecodeConfigVersion.cmake COMPATIBILITY SameMinorVersion
-                                 ARCH_INDEPENDENT)
+write_basic_package_version_file(tooldecodeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tooldecodeConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/tooldecodeConfigVersion.cmake
-              cmake/FindPCRE2.cmake cmake/compiled.cmake cmake/c_interface.cmake cmake/tooldecode_c.map
+              cmake/FindPCRE2.cmake cmake/c_interface.cmake cmake/tooldecode_c.map
         DESTINATION ${package_dir})
 
 # Relative to where they lie, so that what is installed may be moved.
@@ -23,6 +27,8 @@ set(pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
   set(pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
+file(RELATIVE_PATH to_lib ${CMAKE_INSTALL_FULL_DATADIR}/pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR})
+set(pc_libdir "\${pcfiledir}/${to_lib}")
 foreach(name tooldecode tooldecode-vocabulary)
   configure_file(cmake/packaging/${name}.pc.in ${name}.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)

@@ -1,0 +1,61 @@
+# The library's targets, in its two forms:
+#
+#   tooldecode::tooldecode    what is not generic, compiled once into a static library (TOOLDECODE_COMPILED)
+#   tooldecode::vocabulary    the same with what reads tokenizers, which needs PCRE2
+#   tooldecode::header_only   an include path: every file that includes a header compiles what it uses of it
+#   tooldecode::compiled      the first one's name in 0.2, to go in 0.4
+#
+# <tooldecode/impl.hpp> and <tooldecode/vocabulary/impl.hpp> list the definitions; a layer is a source file, so that they
+# compile in parallel.
+function(tooldecode_sources variable list)
+  file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/include/tooldecode/${list} lines REGEX "^#include <.*\\.ipp>")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/include/tooldecode/${list})
+  set(layers)
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^#include <tooldecode/([a-z]+)/.*" "\\1" layer ${line})
+    list(APPEND layers ${layer})
+    string(APPEND text_of_${layer} "${line}\n")
+  endforeach()
+  list(REMOVE_DUPLICATES layers)
+  string(REGEX REPLACE "/?impl\\.hpp$" "" folder ${list})
+  set(sources)
+  foreach(layer IN LISTS layers)
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/library/${folder}/${layer}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "${text_of_${layer}}" @ONLY)
+    list(APPEND sources ${source})
+  endforeach()
+  set(${variable} ${sources} PARENT_SCOPE)
+endfunction()
+
+add_library(tooldecode_header_only INTERFACE)
+add_library(tooldecode::header_only ALIAS tooldecode_header_only)
+set_target_properties(tooldecode_header_only PROPERTIES EXPORT_NAME header_only)
+target_compile_features(tooldecode_header_only INTERFACE cxx_std_20)
+target_include_directories(tooldecode_header_only INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(tooldecode_header_only INTERFACE Eigen3::Eigen nlohmann_json::nlohmann_json)
+
+tooldecode_sources(sources impl.hpp)
+add_library(tooldecode STATIC ${sources})
+add_library(tooldecode::tooldecode ALIAS tooldecode)
+add_library(tooldecode::compiled ALIAS tooldecode)
+target_compile_definitions(tooldecode PUBLIC TOOLDECODE_COMPILED)
+target_link_libraries(tooldecode PUBLIC tooldecode_header_only)
+set_target_properties(tooldecode PROPERTIES POSITION_INDEPENDENT_CODE ON)
+
+# Reading tokenizers needs PCRE2 as well, and so does the C interface, which reads them.
+if(TARGET PCRE2::8BIT)
+  tooldecode_sources(sources vocabulary/impl.hpp)
+  add_library(tooldecode_vocabulary STATIC ${sources})
+  add_library(tooldecode::vocabulary ALIAS tooldecode_vocabulary)
+  set_target_properties(tooldecode_vocabulary PROPERTIES EXPORT_NAME vocabulary POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(tooldecode_vocabulary PUBLIC tooldecode
+    $<BUILD_INTERFACE:PCRE2::8BIT> $<INSTALL_INTERFACE:PCRE2::8BIT>)
+
+  include(cmake/c_interface.cmake)
+  tooldecode_add_c(tooldecode_c)
+  add_library(tooldecode::c ALIAS tooldecode_c)
+else()
+  message(STATUS "PCRE2 was not found: there is no tooldecode::vocabulary, which reads tokenizers, and no tooldecode::c (install "
+                 "libpcre2-dev (Debian), pcre2 (conda-forge) or pcre2 (vcpkg))")
+endif()
