@@ -56,7 +56,7 @@ inline tooldecode::ToolCall read_call(const Fields& entry) {
   } catch (const tooldecode::Error& error) {
     function.fail("arguments", "must be JSON: " + std::string(error.what()));
   }
-  if (!call.arguments.is_object()) function.fail("arguments", "must be an object, as text");
+  if (!call.arguments.json().is_object()) function.fail("arguments", "must be an object, as text");
   return call;
 }
 

@@ -127,7 +127,7 @@ inline void read_api_bank(const Json& source, Row& row) {
   auto expected     = tooldecode::ExpectedCall::exactly(read_call(source.at("call_json")));
   const auto texts  = row.format->parse(source.at("call_python").get<std::string>(), row.tools);
   for (auto& argument : expected.arguments) {
-    argument.allowed.push_back(texts.at(0).arguments.at(argument.key));
+    argument.allowed.push_back(texts.at(0).arguments.json().at(argument.key));
   }
   row.expected.push_back(std::move(expected));
 }

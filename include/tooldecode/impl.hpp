@@ -17,6 +17,7 @@
 #include <tooldecode/core/byte_trie.ipp>
 #include <tooldecode/core/error.ipp>
 #include <tooldecode/core/intern_index.ipp>
+#include <tooldecode/core/json_value.ipp>
 #include <tooldecode/core/read_file.ipp>
 #include <tooldecode/core/simd.ipp>
 #include <tooldecode/core/thread_pool.ipp>

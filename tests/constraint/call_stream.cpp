@@ -20,6 +20,8 @@
 #include <support/catch.hpp>
 #include <support/two_tools.hpp>
 
+#include <nlohmann/json.hpp>
+
 using namespace tooldecode;
 using Kind = StreamEvent::Kind;
 

@@ -1,6 +1,7 @@
 #include <cstddef>
 #include <string>
 
+#include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/constraint/ebnf_constraint.hpp>
 #include <tooldecode/core/error.hpp>
 

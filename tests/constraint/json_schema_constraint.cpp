@@ -13,6 +13,8 @@
 #include <support/catch.hpp>
 #include <support/finite_language.hpp>
 
+#include <nlohmann/json.hpp>
+
 using namespace tooldecode;
 
 namespace {

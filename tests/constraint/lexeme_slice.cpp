@@ -2,6 +2,7 @@
 #include <random>
 #include <string>
 
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 #include <tooldecode/constraint/lexeme_slice.hpp>
 
 #include <support/catch.hpp>

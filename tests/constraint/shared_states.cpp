@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 #include <tooldecode/constraint/shared_states.hpp>
 
 #include <support/catch.hpp>

@@ -1,6 +1,7 @@
 #include <cstddef>
 #include <string>
 
+#include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
@@ -8,6 +9,8 @@
 
 #include <support/catch.hpp>
 #include <support/finite_language.hpp>
+
+#include <nlohmann/json.hpp>
 
 using namespace tooldecode;
 

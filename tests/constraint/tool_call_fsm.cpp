@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/tools/value_writer.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/delimited_call.hpp>
@@ -13,6 +14,8 @@
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/two_tools.hpp>
+
+#include <nlohmann/json.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/constraint/forced_tokens.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_library.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>

@@ -13,6 +13,8 @@
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace td = tooldecode;
 
 namespace {

@@ -16,6 +16,8 @@
 
 #include <fuzz/fuzz.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace {
 
 using namespace tooldecode;

@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto all = program::parse_cached_outputs(body);
     fuzz::demand(all.size() == (body.is_array() ? body.size() : 1), "some are lost", text);
     for (const program::CachedOutput& cached : all) {
-      fuzz::demand(cached.any_arguments || cached.call.arguments.is_object(),
+      fuzz::demand(cached.any_arguments || cached.call.arguments.json().is_object(),
                    "arguments are no object", text);
     }
   });

@@ -12,6 +12,8 @@
 #include <fuzz/fuzz.hpp>
 #include <fuzz/walk.hpp>
 
+#include <nlohmann/json.hpp>
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tooldecode;
   const std::string_view text        = fuzz::text_of(data, size);

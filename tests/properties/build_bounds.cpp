@@ -19,6 +19,8 @@
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 
+#include <nlohmann/json.hpp>
+
 using namespace tooldecode;
 using namespace tooldecode::grammar;
 using Json = nlohmann::ordered_json;

@@ -169,10 +169,10 @@ ToolCall random_call(const Tool& tool, bool in_order, Random& random) {
   }
   ToolCall call{.name = tool.name};
   for (const std::string& key : keys) {
-    call.arguments[key] = random_value(tool.parameters["properties"][key], tool.parameters, random);
+    call.arguments.json()[key] = random_value(tool.parameters.json()["properties"][key], tool.parameters, random);
   }
   if (!in_order && tool.name == "all.kinds" && below(random, 2) == 0) {
-    call.arguments["more_"] = random_text(random, 0, 5);
+    call.arguments.json()["more_"] = random_text(random, 0, 5);
   }
   return call;
 }
@@ -366,7 +366,7 @@ bool is_accepted(const ToolCallFSM& calls, const std::string& text) {
     const auto tool = calls.tools().find(call.name);
     REQUIRE(tool);
     const Json& schema = calls.tools()[*tool].parameters;
-    INFO(call.arguments.dump());
+    INFO(call.arguments.json().dump());
     if (!slow::conforms(call.arguments, schema, schema)) FAIL("accepted, and does not conform");
   }
   return true;
@@ -407,12 +407,12 @@ std::vector<Mutation> mutations(const ToolCallFSM& fsm, const std::vector<ToolCa
   copy                = calls;
   const auto required = required_names(tool);
   if (!required.empty()) {
-    copy[which].arguments.erase(
+    copy[which].arguments.json().erase(
         required[below(random, static_cast<std::uint32_t>(required.size()))]);
     write("a missing argument", copy, true);
   }
   std::vector<std::string> words{calls[which].name};
-  for (const auto& [key, value] : calls[which].arguments.items()) {
+  for (const auto& [key, value] : calls[which].arguments.json().items()) {
     words.push_back(key);
     for (const Json& other :
          {Json("zzz"), Json(12345), Json(true), Json::array({Json::object()})}) {
@@ -468,8 +468,8 @@ TEST_CASE("What is written of conforming calls is accepted and reads back") {
         // Keys that no document names are bare in this format.
         if (format.name == "gemma-4") {
           for (ToolCall& call : calls) {
-            if (call.arguments.contains("free") && !call.arguments["free"].empty()) {
-              call.arguments["free"] = {{"key_7", *call.arguments["free"].begin()}};
+            if (call.arguments.json().contains("free") && !call.arguments.json()["free"].empty()) {
+              call.arguments.json()["free"] = {{"key_7", *call.arguments.json()["free"].begin()}};
             }
           }
         }

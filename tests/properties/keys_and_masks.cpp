@@ -10,6 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/grammar/automaton.hpp>
+#include <tooldecode/constraint/forced_tokens.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/text/string_escape.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/text/code_points.hpp>

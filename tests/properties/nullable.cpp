@@ -146,7 +146,7 @@ TEST_CASE("A tool's argument that is nullable has its values, and null") {
     const Json spelt    = without_nullable(document["parameters"]);
     schema::Reader reader(tools[0].parameters);
     test::FormJudge judge(reader.forms);
-    CAPTURE(seed, argument.dump(), tools[0].parameters.dump());
+    CAPTURE(seed, argument.dump(), tools[0].parameters.json().dump());
     for (const Json& value : values()) {
       bool admitted = false;
       try {

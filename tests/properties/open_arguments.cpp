@@ -151,7 +151,7 @@ TEST_CASE("Of a tool that is not strict any object is accepted and reads back") 
     for (int round = 0; written < 60; ++round) {
       REQUIRE(round < 600);
       const ToolCall call{"loose", random_arguments(format, tools, random)};
-      CAPTURE(format.name, round, call.arguments.dump());
+      CAPTURE(format.name, round, call.arguments.json().dump());
       std::string text;
       try {
         text = format.write(std::vector{call}, tools);

@@ -5,6 +5,8 @@
 
 #include <support/catch.hpp>
 
+#include <nlohmann/json.hpp>
+
 using namespace tooldecode;
 using namespace tooldecode::schema;
 using Json = nlohmann::ordered_json;

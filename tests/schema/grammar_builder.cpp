@@ -14,6 +14,8 @@
 #include <support/catch.hpp>
 #include <support/slow_matcher.hpp>
 
+#include <nlohmann/json.hpp>
+
 using namespace tooldecode;
 using namespace tooldecode::grammar;
 using namespace tooldecode::schema;

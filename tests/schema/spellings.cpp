@@ -2,10 +2,13 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/text/pattern_reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
 
 #include <support/catch.hpp>
 #include <support/slow_matcher.hpp>
+
+#include <nlohmann/json.hpp>
 
 namespace {
 

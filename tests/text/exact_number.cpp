@@ -4,6 +4,8 @@
 
 #include <support/catch.hpp>
 
+#include <nlohmann/json.hpp>
+
 using namespace tooldecode;
 using namespace tooldecode::text;
 using Json = nlohmann::ordered_json;

@@ -11,6 +11,8 @@
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 
+#include <nlohmann/json.hpp>
+
 using namespace tooldecode;
 using namespace tooldecode::tools;
 using Json = nlohmann::ordered_json;
@@ -57,7 +59,7 @@ TEST_CASE("of an argument's schema its type is left") {
   CHECK(tool.description == "Books.");
   CHECK(tool.read_only);
   CHECK_FALSE(types[1].read_only);
-  CHECK(argument_names(tool) == argument_names(documents()[0]));
+  CHECK(argument_names(tool) == argument_names(documents().json()[0]));
   CHECK(required_names(tool) == required_names(documents()[0]));
   const Json& properties = tool.parameters["properties"];
   const auto types_of    = [&](const char* key) {

@@ -82,16 +82,16 @@ std::vector<Row> rows_of(const std::filesystem::path& path, const char* tools) {
 std::map<std::string, ToolCall> wrong_calls(const ToolCall& call, const Tool& tool) {
   std::map<std::string, ToolCall> wrong;
   wrong["unknown tool"] = {call.name + "_x", call.arguments};
-  if (tool.parameters["additionalProperties"] == false) {
+  if (tool.parameters.json()["additionalProperties"] == false) {
     wrong["unknown key"]                           = call;
-    wrong["unknown key"].arguments["no_such_key_"] = 1;
+    wrong["unknown key"].arguments.json()["no_such_key_"] = 1;
   }
-  for (const Json& name : tool.parameters.value("required", Json::array())) {
-    if (!call.arguments.contains(name.get<std::string>())) continue;
+  for (const Json& name : tool.parameters.json().value("required", Json::array())) {
+    if (!call.arguments.json().contains(name.get<std::string>())) continue;
     wrong["missing key"] = call;
-    wrong["missing key"].arguments.erase(name.get<std::string>());
+    wrong["missing key"].arguments.json().erase(name.get<std::string>());
   }
-  for (const auto& [key, value] : call.arguments.items()) {
+  for (const auto& [key, value] : call.arguments.json().items()) {
     for (const Json& other :
          {Json("zzz"), Json(12345), Json(true), Json::array({Json::object()})}) {
       ToolCall changed       = call;

@@ -5,9 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/schema/string_sets.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/call_key.hpp>
 
 #include <support/catch.hpp>
+
+#include <nlohmann/json.hpp>
 
 using namespace tooldecode;
 using Json = nlohmann::ordered_json;

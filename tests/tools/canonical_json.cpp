@@ -9,10 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 
 #include <support/catch.hpp>
+
+#include <nlohmann/json.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::text;

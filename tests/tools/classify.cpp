@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/tools/value_writer.hpp>
 #include <tooldecode/tools/classify.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
@@ -502,7 +503,7 @@ class Mutator {
   }
 
   ToolCall call_to_any_tool() {
-    ToolCall call{row_.tools.empty() ? word() : row_.tools[below(row_.tools.size())].name};
+    ToolCall call{row_.tools.empty() ? word() : row_.tools.json()[below(row_.tools.size())].name};
     if (below(2) == 0) call.arguments[word()] = 1;
     return call;
   }

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/tools/free_text.hpp>
 
 #include <support/accepts.hpp>

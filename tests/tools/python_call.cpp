@@ -54,15 +54,15 @@ TEST_CASE("call lists are read as Python reads them") {
   CHECK(python.parse("There is no call [f()] here", {}).empty());
   CHECK(python.parse("", {}).empty());
   const auto nested = python.parse("[f(a=[1, {'k=': (2, None)}], b='a=1, (]')]", {});
-  CHECK(nested[0].arguments.dump() == R"({"a":[1,{"k=":[2,null]}],"b":"a=1, (]"})");
+  CHECK(nested[0].arguments.json().dump() == R"({"a":[1,{"k=":[2,null]}],"b":"a=1, (]"})");
 }
 
 TEST_CASE("positional arguments take the documented names") {
   const ToolSet tools = ToolSet::parse(
       R"([{"name": "sort", "parameters": {"type": "object",
            "properties": {"file": {"type": "string"}, "down": {"type": "boolean"}}}}])");
-  CHECK(python.parse("[sort('a=b.pdf')]", tools)[0].arguments.dump() == R"({"file":"a=b.pdf"})");
-  CHECK(python.parse("[sort('x', down=True)]", tools)[0].arguments.dump() ==
+  CHECK(python.parse("[sort('a=b.pdf')]", tools)[0].arguments.json().dump() == R"({"file":"a=b.pdf"})");
+  CHECK(python.parse("[sort('x', down=True)]", tools)[0].arguments.json().dump() ==
         R"({"file":"x","down":true})");
   CHECK(error_of("[sort('x', file='y')]", tools) == "malformed_call byte 11");
   CHECK(error_of("[sort(file='y', True)]", tools) == "malformed_call byte 16");
@@ -80,7 +80,7 @@ TEST_CASE("documented names may hold what ends other names") {
   const auto calls = python.parse(text, tools);
   REQUIRE(calls.size() == 2);
   CHECK(calls[0].name == "GET /users/{id} ");
-  CHECK(calls[0].arguments.dump() == R"({"date from":"x","ids[]":[1],"a=b":2,"a":3,"":4," x":5})");
+  CHECK(calls[0].arguments.json().dump() == R"({"date from":"x","ids[]":[1],"a=b":2,"a":3,"":4," x":5})");
   CHECK(calls[1].name == "GET /users/{id}");
   CHECK(python.write(calls) == text);
 }
@@ -129,7 +129,7 @@ TEST_CASE("published canonical calls: text to values and back", "[published]") {
       ++rows;
       if (strings_only) {  // there the text has every value as a string
         REQUIRE(calls.size() == 1);
-        CHECK(calls[0].arguments.size() == expected[0].arguments.size());
+        CHECK(calls[0].arguments.json().size() == expected[0].arguments.json().size());
         CHECK(python.write(calls) == text);
         ++texts;
       } else {
@@ -165,8 +165,8 @@ TEST_CASE("calls of multi-turn dialogues, positional ones among them") {
         REQUIRE(read.size() == 1);
         const auto tool = tools.find(read[0].name);
         REQUIRE(tool);
-        for (const auto& [key, value] : read[0].arguments.items()) {
-          CHECK(tools[*tool].parameters["properties"].contains(key));
+        for (const auto& [key, value] : read[0].arguments.json().items()) {
+          CHECK(tools[*tool].parameters.json()["properties"].contains(key));
         }
         ++parsed;
       }

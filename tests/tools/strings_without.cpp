@@ -7,6 +7,8 @@
 
 #include <support/catch.hpp>
 
+#include <nlohmann/json.hpp>
+
 using namespace tooldecode;
 using Json = nlohmann::ordered_json;
 

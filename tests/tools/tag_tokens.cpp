@@ -8,6 +8,8 @@
 #include <support/accepts.hpp>
 #include <support/catch.hpp>
 
+#include <nlohmann/json.hpp>
+
 using namespace tooldecode;
 using namespace tooldecode::tools;
 using Json = nlohmann::ordered_json;

@@ -7,6 +7,8 @@
 
 #include <support/catch.hpp>
 
+#include <nlohmann/json.hpp>
+
 using namespace tooldecode;
 using Json = nlohmann::ordered_json;
 
@@ -53,7 +55,7 @@ TEST_CASE("the canonical text does not depend on the order of keys") {
     for (int i = 0; i < 8; ++i) members.emplace_back(std::string(1, static_cast<char>('a' + i)), i);
     ToolCall a{"f"}, b{"f"};
     std::shuffle(members.begin(), members.end(), random);
-    for (const auto& [key, value] : members) a.arguments[key] = value;
+    for (const auto& [key, value] : members) a.arguments.json()[key] = value;
     std::shuffle(members.begin(), members.end(), random);
     for (const auto& [key, value] : members) b.arguments[key] = static_cast<double>(value);
     CAPTURE(seed);

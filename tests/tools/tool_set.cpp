@@ -14,6 +14,8 @@
 #include <support/catch.hpp>
 #include <support/data.hpp>
 
+#include <nlohmann/json.hpp>
+
 using namespace tooldecode;
 using namespace tooldecode::text;
 using namespace tooldecode::tools;

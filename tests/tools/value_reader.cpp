@@ -2,6 +2,7 @@
 #include <set>
 #include <string>
 
+#include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/tools/value_writer.hpp>

@@ -4,6 +4,7 @@
 #include <random>
 #include <string>
 
+#include <tooldecode/text/code_points.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/tools/value_writer.hpp>
 

@@ -37,7 +37,7 @@
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode {
 
@@ -358,7 +358,7 @@ class OrderConsistencySampler<M, S>::Answer {
       for (const std::string& key : keys) {
         for (const ParameterVote& parameter : decided.parameters) {
           if (parameter.key != key || !parameter.choices.front().value) continue;
-          call.arguments[key] = *parameter.choices.front().value;
+          call.arguments.json()[key] = *parameter.choices.front().value;
         }
       }
       return call;
@@ -374,7 +374,7 @@ class OrderConsistencySampler<M, S>::Answer {
     decided.call = call_of_keys(documented);
     const bool is_won =
         std::all_of(orders.required().begin(), orders.required().end(),
-                    [&](const std::string& key) { return decided.call.arguments.contains(key); });
+                    [&](const std::string& key) { return decided.call.arguments.json().contains(key); });
     const consistency::OrderBranch& first = running.branches().front();
     const bool is_first =
         first.is_complete && call_of(decided.candidates.front(), name) == decided.call;
@@ -386,7 +386,7 @@ class OrderConsistencySampler<M, S>::Answer {
   }
   static ToolCall call_of(const Candidate& candidate, const std::string& name) {
     ToolCall call{name};
-    for (const CandidateValue& value : candidate.values) call.arguments[value.key] = value.value;
+    for (const CandidateValue& value : candidate.values) call.arguments.json()[value.key] = value.value;
     return call;
   }
 

@@ -81,7 +81,7 @@ TOOLDECODE_INLINE Candidate ToolOrders::read(std::size_t order, const OrderBranc
     std::string text = opening_ + branch.text;
     text += whole_.forced(*whole_.advance_bytes(whole_.initial(), text));
     const auto calls = whole_.parse(text);
-    for (const auto& [key, value] : calls.front().arguments.items()) note(key, value);
+    for (const auto& [key, value] : calls.front().arguments.json().items()) note(key, value);
     return result;
   }
   const auto unfinished = branch.calls.find_argument(branch.state);

@@ -13,11 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/json_value.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/tool_call.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode {
 
@@ -32,7 +31,7 @@ enum class VoteRule : std::uint8_t {
 /// An argument as one candidate has it.
 struct CandidateValue {
   std::string key;
-  nlohmann::ordered_json value;
+  JsonValue value;
   double log_probability = 0;  ///< mean over the tokens that wrote it
 };
 
@@ -47,7 +46,7 @@ struct Candidate {
 
 /// One of the things that candidates say of a parameter.
 struct Choice {
-  std::optional<nlohmann::ordered_json> value{};  ///< nothing: the parameter is left out
+  std::optional<JsonValue> value{};  ///< nothing: the parameter is left out
   std::size_t votes      = 0;
   double weight          = 0;
   double log_probability = 0;  ///< mean over the votes

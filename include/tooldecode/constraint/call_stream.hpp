@@ -9,12 +9,16 @@
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/boxed.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/grammar/byte_labels.hpp>
 #include <tooldecode/text/stop_finder.hpp>
 #include <tooldecode/text/utf8_stream.hpp>
 
 namespace tooldecode {
+
+namespace grammar {
+class ByteLabels;
+}  // namespace grammar
 
 /// What an answer has brought.
 struct StreamEvent {
@@ -62,7 +66,7 @@ class CallStream {
 
  private:
   using Kind   = StreamEvent::Kind;
-  using Label  = grammar::ByteLabels::Label;
+  using Label  = std::uint64_t;  // as ByteLabels has it
   using Events = std::vector<StreamEvent>;
 
   // What a byte is part of.
@@ -80,7 +84,7 @@ class CallStream {
   static bool is_in_call(Label label) noexcept { return part_of(label) >= Part::call; }
   static std::size_t tool_of(Label label) noexcept { return label & 0xFFFF'FFFF; }
 
-  static grammar::ByteLabels labels_of(const ToolCallFSM& calls);
+  static core::Boxed<grammar::ByteLabels> labels_of(const ToolCallFSM& calls);
 
   // The next bytes as the grammar has them, control tokens with their marks.
   void read(std::string_view bytes, Events& events);
@@ -95,7 +99,7 @@ class CallStream {
   void add(Kind kind, std::string_view text, Events& events) const;
 
   ToolCallFSM calls_;
-  grammar::ByteLabels labels_;
+  core::Boxed<grammar::ByteLabels> labels_;
   std::size_t position_ = 0;  // bytes read
   Part part_            = Part::none;
   text::StopFinder delimiters_;  // that end the part

@@ -13,6 +13,7 @@
 
 #include <tooldecode/constraint/call_stream.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/tool_call_parts.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/byte_labels.hpp>
@@ -27,7 +28,7 @@ namespace tooldecode {
 TOOLDECODE_INLINE CallStream::CallStream(ToolCallFSM calls)
     : calls_(std::move(calls)), labels_(labels_of(calls_)) {}
 
-TOOLDECODE_INLINE grammar::ByteLabels CallStream::labels_of(const ToolCallFSM& calls) {
+TOOLDECODE_INLINE core::Boxed<grammar::ByteLabels> CallStream::labels_of(const ToolCallFSM& calls) {
   const auto label_of = [calls](std::span<const std::uint32_t> marks) {
     const auto has = [marks](std::uint32_t mark) {
       return std::find(marks.begin(), marks.end(), mark) != marks.end();
@@ -44,7 +45,8 @@ TOOLDECODE_INLINE grammar::ByteLabels CallStream::labels_of(const ToolCallFSM& c
                                                 : Part::none);
   };
   const GrammarConstraint& grammar = calls.grammar();
-  return {grammar.automaton(), grammar.automaton_state(calls.initial()), label_of};
+  return core::Boxed(grammar::ByteLabels(
+      grammar.automaton(), grammar.automaton_state(calls.initial()), label_of));
 }
 
 TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::push(TokenId token) {
@@ -71,7 +73,7 @@ TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::push(std::string_view byt
 TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::finish() {
   Events events;
   if (std::exchange(has_ended_, true)) return events;
-  const bool is_whole = labels_.finish([&](char byte, Label label) { take(byte, label, events); });
+  const bool is_whole = labels_->finish([&](char byte, Label label) { take(byte, label, events); });
   if (in_call_ && is_whole) end_call(events);
   enter(Part::none, events);
   events.push_back({.kind = Kind::answer_end, .call = call_});
@@ -83,7 +85,7 @@ TOOLDECODE_INLINE void CallStream::read(std::string_view bytes, Events& events) 
     refuse("nothing may follow the end of the answer");
   }
   for (const char byte : bytes) {
-    if (!labels_.push(byte, [&](char one, Label label) { take(one, label, events); })) {
+    if (!labels_->push(byte, [&](char one, Label label) { take(one, label, events); })) {
       refuse("the constraint does not allow this byte");
     }
     ++position_;
@@ -127,16 +129,16 @@ TOOLDECODE_INLINE void CallStream::take(char byte, Label label, Events& events) 
 
 TOOLDECODE_INLINE void CallStream::settle(Events& events) {
   if (part_ == Part::argument &&
-      labels_.all_next([](Label label) { return part_of(label) != Part::argument; })) {
+      labels_->all_next([](Label label) { return part_of(label) != Part::argument; })) {
     end_argument(events);
     enter(Part::call, events);
   }
-  if (in_call_ && labels_.all_next(
+  if (in_call_ && labels_->all_next(
                       [&](Label label) { return !is_in_call(label) || tool_of(label) != tool_; })) {
     end_call(events);
   }
   Label next = 0;
-  if (!in_call_ && labels_.all_next([&](Label label) {
+  if (!in_call_ && labels_->all_next([&](Label label) {
         const bool is_same = next == 0 || tool_of(next) == tool_of(label);
         next               = label;
         return is_in_call(label) && is_same;
@@ -155,7 +157,7 @@ TOOLDECODE_INLINE void CallStream::begin_call(std::size_t tool, Events& events) 
 TOOLDECODE_INLINE void CallStream::end_call(Events& events) {
   if (part_ == Part::argument) end_argument(events);
   enter(Part::none, events);
-  if (calls_.shared_->format.read_argument) {
+  if (calls_.shared_->format.reads_arguments()) {
     add(Kind::arguments, given_ == 0 ? "{}" : "}", events);
   }
   events.push_back({.kind = Kind::call_end, .call = call_});

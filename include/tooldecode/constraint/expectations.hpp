@@ -2,7 +2,6 @@
 /// Expectations: what may follow at a state of an automaton, in words.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>

@@ -2,7 +2,6 @@
 /// JointWalk: follows every token of a vocabulary through an automaton, each set of positions once.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>

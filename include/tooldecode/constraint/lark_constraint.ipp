@@ -15,6 +15,8 @@
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace tooldecode {
 
 namespace detail {

@@ -2,14 +2,11 @@
 /// LexemeSlice: what every token does inside a string or a free text, found once per vocabulary.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/token_classes.hpp>

@@ -2,13 +2,9 @@
 /// MaskBuilder: finds the tokens that may follow a state.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
-#include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 

@@ -2,12 +2,10 @@
 /// MaskParts: the tokens that a walk finds, until they are one mask.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/shared_states.hpp>

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
@@ -45,19 +44,8 @@ struct NamedFormat {
 /// A format under a name.
 ///
 /// \param reasoning  of the models that write it
-template <class F>
-[[nodiscard]] NamedFormat make_named_format(std::string name, F format,
-                                            tools::ReasoningDelimiters reasoning = {}) {
-  return {
-      std::move(name), std::move(reasoning),
-      [format](std::span<const ToolCall> calls, const ToolSet& tools) {
-        return write_calls(format, calls, tools);
-      },
-      [format](std::string_view text, const ToolSet& tools) { return format.parse(text, tools); },
-      [format](const VocabularyIndex& cache, const ToolSet& tools, const ChoiceOptions& choice) {
-        return ToolCallFSM(cache, tools, format, choice);
-      }};
-}
+[[nodiscard]] NamedFormat make_named_format(std::string name, const tools::AnyFormat& format,
+                                            tools::ReasoningDelimiters reasoning = {});
 
 /// Every format of the library.
 [[nodiscard]] const std::vector<NamedFormat>& named_formats();

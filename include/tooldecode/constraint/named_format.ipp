@@ -32,6 +32,19 @@ TOOLDECODE_INLINE std::string NamedFormat::write(std::span<const ToolCall> calls
   return write_for(calls, tools);
 }
 
+TOOLDECODE_INLINE NamedFormat make_named_format(std::string name, const tools::AnyFormat& format,
+                                                tools::ReasoningDelimiters reasoning) {
+  return {
+      std::move(name), std::move(reasoning),
+      [format](std::span<const ToolCall> calls, const ToolSet& tools) {
+        return format.write(calls, tools);
+      },
+      [format](std::string_view text, const ToolSet& tools) { return format.parse(text, tools); },
+      [format](const VocabularyIndex& cache, const ToolSet& tools, const ChoiceOptions& choice) {
+        return ToolCallFSM(cache, tools, format, choice);
+      }};
+}
+
 TOOLDECODE_INLINE const std::vector<NamedFormat>& named_formats() {
   static const std::vector<NamedFormat> all{
       make_named_format("python", PythonCall{}),

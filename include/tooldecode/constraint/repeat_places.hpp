@@ -2,7 +2,6 @@
 /// RepeatPlaces: which tokens of a state must be looked at, that no call is made twice in a row.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>

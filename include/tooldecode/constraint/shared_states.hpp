@@ -2,7 +2,6 @@
 /// SharedStates: the states, steps and masks that constraints over one vocabulary have in common.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

@@ -11,7 +11,7 @@
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/tools/structural_tag.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode {
 

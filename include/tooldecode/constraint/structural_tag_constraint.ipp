@@ -14,6 +14,8 @@
 #include <tooldecode/tools/structural_tag.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace tooldecode {
 
 TOOLDECODE_INLINE StructuralTagConstraint::StructuralTagConstraint(

@@ -2,15 +2,11 @@
 /// TokenClasses: the tokens that are plain text, and where in the trie there are others.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/constraint/token_mask.hpp>

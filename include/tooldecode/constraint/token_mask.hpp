@@ -2,7 +2,6 @@
 /// TokenMask: a set of tokens in the layout that engines' mask kernels read.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>

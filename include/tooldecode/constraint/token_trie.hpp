@@ -2,15 +2,12 @@
 /// TokenTrie: one of a list of names, token by token.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/concepts.hpp>

@@ -3,12 +3,10 @@
 /// arguments.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,22 +17,23 @@
 
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
-#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/diagnose.hpp>
-#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/json_value.hpp>
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode {
 
+class BuildBudget;
 class CallStream;
 class WithoutRepeats;
+
+namespace constraint {
+class CompiledTools;
+}  // namespace constraint
 
 /// Constrains a whole answer: free text where that is allowed, and calls in one format.
 ///
@@ -72,13 +71,13 @@ class ToolCallFSM {
   /// \param format  a call format: PythonCall{}, JsonCall::hermes(), ...
   template <class F>
   ToolCallFSM(VocabularyIndex cache, const ToolSet& tools, const F& format,
-              ChoiceOptions options = {})
-      : ToolCallFSM(std::move(cache), std::make_shared<const ToolSet>(tools), format, options) {}
+              const ChoiceOptions& options = {})
+      : ToolCallFSM(std::move(cache), tools, erased(format), options, Whole{}) {}
 
   [[nodiscard]] std::size_t vocabulary_size() const noexcept;
   [[nodiscard]] const Vocabulary& vocabulary() const noexcept { return constraint_.vocabulary(); }
   [[nodiscard]] const VocabularyIndex& vocabulary_index() const noexcept;
-  [[nodiscard]] const ToolSet& tools() const noexcept { return *shared_->tools; }
+  [[nodiscard]] const ToolSet& tools() const noexcept;
   /// The grammar of whole answers; its states are these.
   [[nodiscard]] const GrammarConstraint& grammar() const noexcept { return constraint_; }
 
@@ -125,69 +124,40 @@ class ToolCallFSM {
   /// Calls as text; Error{malformed_call} for numbers that are not finite.
   [[nodiscard]] std::string write(std::span<const ToolCall> calls) const;
   /// One value as the format writes it; Error{malformed_call} names the byte that breaks it.
-  [[nodiscard]] nlohmann::ordered_json parse_value(std::string_view text) const;
+  [[nodiscard]] JsonValue parse_value(std::string_view text) const;
 
  private:
-  template <class>
-  friend class ToolLibrary;
+  friend class constraint::CompiledTools;
   friend class CallStream;
   friend class WithoutRepeats;
 
   // The tools of tags, by the tags; empty: the tags themselves.
   using Numbers = std::vector<std::pair<std::uint32_t, std::size_t>>;
-  // The grammar of a machine, and what its parts came with.
-  struct Parts {
-    CallGrammar grammar;
-    std::shared_ptr<constraint::SharedStates> states{};  // null: those of the cache
-    Numbers numbers{};
-  };
+  struct Parts;
+  struct Shared;
+  struct Whole {};  // tells the first constructor apart
 
-  template <class F>
-  ToolCallFSM(VocabularyIndex cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
-              const ChoiceOptions& options)
-      : ToolCallFSM(BuildBudget(options.limits), std::move(cache), tools, format, options) {}
   // What is no format gets one sentence, and no line for all that would be done with it.
   template <class F>
-    requires(!CallFormat<F>)
-  ToolCallFSM(VocabularyIndex /*cache*/, const std::shared_ptr<const ToolSet>& /*tools*/,
-              const F& /*format*/, const ChoiceOptions& /*options*/)
-      : ToolCallFSM(refused<F>()) {}
-  template <class F>
-  [[noreturn]] static ToolCallFSM refused() {
-    static_assert(diagnose::is_call_format<F>());
-    std::terminate();
-  }
-  // The budget is that of the automaton too.
-  template <class F>
-  ToolCallFSM(const BuildBudget& /*budget*/, VocabularyIndex cache,
-              const std::shared_ptr<const ToolSet>& tools, const F& format,
-              const ChoiceOptions& options) try
-      : ToolCallFSM(std::move(cache), tools, format, options,
-                    Parts{build_call_grammar(format, *tools, options)}) {
-  } catch (const Error& error) {
-    throw error.under("#");
-  }
-  template <class F>
-  ToolCallFSM(VocabularyIndex cache, const std::shared_ptr<const ToolSet>& tools, const F& format,
-              const ChoiceOptions& options, Parts parts)
-      : constraint_(std::move(cache), std::move(parts.states), parts.grammar.grammar,
-                    parts.grammar.root) {
-    if (parts.grammar.openings) require_told_apart(*parts.grammar.openings, options);
-    shared_ = std::make_shared<const Shared>(
-        constraint_.vocabulary_index(), tools, format,
-        Reading{options.reasoning, std::move(parts.grammar.openings),
-                std::move(parts.grammar.text_ends), std::move(parts.grammar.reasoning_ends)},
-        std::move(parts.numbers));
+  static tools::AnyFormat erased(const F& format) {
+    if constexpr (std::same_as<F, tools::AnyFormat>) {
+      return format;
+    } else if constexpr (diagnose::is_call_format<F>() && CallFormat<F>) {
+      return format;
+    } else {
+      std::terminate();
+    }
   }
 
-  // How calls are found in a text.
-  struct Reading {
-    std::optional<tools::ReasoningDelimiters> reasoning;
-    std::optional<std::vector<std::string>> openings;  // at the beginning, or there is no call
-    std::vector<std::string> text_ends, reasoning_ends;
-
-    [[nodiscard]] bool may_have_calls(std::string_view answer) const;
-  };
+  ToolCallFSM(VocabularyIndex cache, const ToolSet& tools, tools::AnyFormat format,
+              const ChoiceOptions& options, Whole whole);
+  ToolCallFSM(VocabularyIndex cache, std::shared_ptr<const ToolSet> tools, tools::AnyFormat format,
+              const ChoiceOptions& options);
+  ToolCallFSM(const BuildBudget& budget, VocabularyIndex cache,
+              std::shared_ptr<const ToolSet> tools, tools::AnyFormat format,
+              const ChoiceOptions& options);
+  ToolCallFSM(VocabularyIndex cache, std::shared_ptr<const ToolSet> tools, tools::AnyFormat format,
+              const ChoiceOptions& options, Parts parts);
 
   // A text that begins as calls do is calls, so that no value of a schema may begin so.
   void require_told_apart(const std::vector<std::string>& openings,
@@ -195,70 +165,6 @@ class ToolCallFSM {
 
   // The tool of marks that a text is inside of.
   [[nodiscard]] std::optional<std::size_t> tool_of(std::span<const std::uint32_t> marks) const;
-
-  // What is needed of a format, whichever it is.
-  struct Format {
-    using Argument = std::pair<std::string, nlohmann::ordered_json>;
-    tools::ValueReader::Language language;
-    std::function<std::vector<ToolCall>(std::string_view)> parse;
-    std::function<std::string(std::span<const ToolCall>)> write;
-    // None where arguments are a JSON object.
-    std::function<Argument(const Tool&, std::size_t, std::string_view, std::string_view)>
-        read_argument;
-    std::function<ToolCallFSM(const ChoiceOptions&)> remake;
-  };
-  template <class F>
-  static decltype(Format::read_argument) read_argument_of(const F& format) {
-    if constexpr (requires(const Tool& tool, std::string_view text) {
-                    { format.read_argument(tool, 0, text, text) } -> std::same_as<Format::Argument>;
-                  }) {
-      return [format](const Tool& tool, std::size_t given, std::string_view before,
-                      std::string_view text) {
-        return format.read_argument(tool, given, before, text);
-      };
-    } else {
-      return {};
-    }
-  }
-  struct Shared {
-    template <class F>
-    Shared(const VocabularyIndex& cache, std::shared_ptr<const ToolSet> all, const F& from,
-           const Reading& given, Numbers tags)
-        : tools(std::move(all)),
-          numbers(std::move(tags)),
-          reading(given),
-          format{.language = F::language,
-                 .parse =
-                     [from, this](std::string_view text) {
-                       std::string answer;
-                       if (reading.reasoning) {
-                         const auto ends = detail::ends_of_reasoning(from);
-                         answer          = tools::without_reasoning(text, *reading.reasoning, ends);
-                         text            = answer;
-                       }
-                       if (!reading.may_have_calls(text)) return std::vector<ToolCall>();
-                       return from.parse(text, *tools);
-                     },
-                 .write =
-                     [from, this](std::span<const ToolCall> calls) {
-                       return write_calls(from, calls, *tools);
-                     },
-                 .read_argument = read_argument_of(from),
-                 .remake =
-                     [from, this, cache](const ChoiceOptions& other) {
-                       return ToolCallFSM(cache, tools, from, other);
-                     }} {}
-    Shared(const Shared&)            = delete;
-    Shared& operator=(const Shared&) = delete;
-    Shared(Shared&&)                 = delete;
-    Shared& operator=(Shared&&)      = delete;
-    ~Shared()                        = default;
-
-    std::shared_ptr<const ToolSet> tools;
-    Numbers numbers;
-    Reading reading;
-    Format format;
-  };
 
   GrammarConstraint constraint_;
   std::shared_ptr<const Shared> shared_;

@@ -20,6 +20,7 @@
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/tool_call_parts.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/concepts.hpp>
@@ -36,6 +37,48 @@
 #include <nlohmann/json.hpp>
 
 namespace tooldecode {
+
+TOOLDECODE_INLINE ToolCallFSM::ToolCallFSM(VocabularyIndex cache, const ToolSet& tools,
+                                           tools::AnyFormat format, const ChoiceOptions& options,
+                                           Whole /*whole*/)
+    : ToolCallFSM(std::move(cache), std::make_shared<const ToolSet>(tools), std::move(format),
+                  options) {}
+
+TOOLDECODE_INLINE ToolCallFSM::ToolCallFSM(VocabularyIndex cache,
+                                           std::shared_ptr<const ToolSet> tools,
+                                           tools::AnyFormat format, const ChoiceOptions& options)
+    : ToolCallFSM(BuildBudget(options.limits), std::move(cache), std::move(tools),
+                  std::move(format), options) {}
+
+// The budget is that of the automaton too.
+TOOLDECODE_INLINE ToolCallFSM::ToolCallFSM(const BuildBudget& /*budget*/, VocabularyIndex cache,
+                                           std::shared_ptr<const ToolSet> tools,
+                                           tools::AnyFormat format,
+                                           const ChoiceOptions& options) try
+    : ToolCallFSM(std::move(cache), tools, format, options,
+                  Parts{build_call_grammar(format, *tools, options)}) {
+} catch (const Error& error) {
+  throw error.under("#");
+}
+
+TOOLDECODE_INLINE ToolCallFSM::ToolCallFSM(VocabularyIndex cache,
+                                           std::shared_ptr<const ToolSet> tools,
+                                           tools::AnyFormat format, const ChoiceOptions& options,
+                                           Parts parts)
+    : constraint_(std::move(cache), std::move(parts.states), parts.grammar.grammar,
+                  parts.grammar.root) {
+  if (parts.grammar.openings) require_told_apart(*parts.grammar.openings, options);
+  shared_ = std::make_shared<const Shared>(
+      Shared{std::move(tools),
+             std::move(parts.numbers),
+             {options.reasoning, std::move(parts.grammar.openings),
+              std::move(parts.grammar.text_ends), std::move(parts.grammar.reasoning_ends)},
+             std::move(format)});
+}
+
+TOOLDECODE_INLINE const ToolSet& ToolCallFSM::tools() const noexcept {
+  return *shared_->tools;
+}
 
 TOOLDECODE_INLINE ToolCallFSM::Mode ToolCallFSM::mode(State state) const {
   if (is_finished(state)) return Mode::text;
@@ -79,11 +122,12 @@ TOOLDECODE_INLINE std::optional<std::size_t> ToolCallFSM::find_argument(State st
 TOOLDECODE_INLINE ToolCallFSM ToolCallFSM::single_call(std::size_t tool,
                                                        std::vector<std::string> leading_keys,
                                                        bool open_ended) const {
-  return shared_->format.remake({.choice       = ToolChoice::named,
-                                 .name         = tools()[tool].name,
-                                 .whitespace   = 0,
-                                 .leading_keys = std::move(leading_keys),
-                                 .open_ended   = open_ended});
+  return {vocabulary_index(), shared_->tools, shared_->format,
+          ChoiceOptions{.choice       = ToolChoice::named,
+                        .name         = tools()[tool].name,
+                        .whitespace   = 0,
+                        .leading_keys = std::move(leading_keys),
+                        .open_ended   = open_ended}};
 }
 
 TOOLDECODE_INLINE std::vector<TokenId> ToolCallFSM::structural_tokens() const {
@@ -95,7 +139,7 @@ TOOLDECODE_INLINE std::vector<TokenId> ToolCallFSM::structural_tokens() const {
   }
   for (const Tool& tool : tools()) {
     ToolCall call{.name = tool.name};
-    for (const std::string& key : argument_names(tool)) call.arguments[key] = nullptr;
+    for (const std::string& key : argument_names(tool)) call.arguments.json()[key] = nullptr;
     const auto more = text.encode(write(std::span(&call, 1)));
     tokens.insert(tokens.end(), more.begin(), more.end());
   }
@@ -117,15 +161,23 @@ TOOLDECODE_INLINE std::optional<ToolCallFSM::Refusal> ToolCallFSM::find_refusal(
 }
 
 TOOLDECODE_INLINE std::vector<ToolCall> ToolCallFSM::parse(std::string_view text) const {
-  return shared_->format.parse(text);
+  std::string answer;
+  const Shared::Reading& reading = shared_->reading;
+  if (reading.reasoning) {
+    const auto ends = shared_->format.ends_reasoning();
+    answer          = tools::without_reasoning(text, *reading.reasoning, ends);
+    text            = answer;
+  }
+  if (!reading.may_have_calls(text)) return {};
+  return shared_->format.parse(text, tools());
 }
 
 TOOLDECODE_INLINE std::string ToolCallFSM::write(std::span<const ToolCall> calls) const {
-  return shared_->format.write(calls);
+  return shared_->format.write(calls, tools());
 }
 
-TOOLDECODE_INLINE nlohmann::ordered_json ToolCallFSM::parse_value(std::string_view text) const {
-  tools::ValueReader reader(text, shared_->format.language, Errc::malformed_call);
+TOOLDECODE_INLINE JsonValue ToolCallFSM::parse_value(std::string_view text) const {
+  tools::ValueReader reader(text, shared_->format.language(), Errc::malformed_call);
   reader.allow_repeated_keys();
   return reader.value();
 }
@@ -166,13 +218,6 @@ TOOLDECODE_INLINE std::optional<ToolCallFSM::State> ToolCallFSM::advance_bytes(
 
 TOOLDECODE_INLINE bool ToolCallFSM::is_finished(State state) const noexcept {
   return constraint_.is_finished(state);
-}
-
-TOOLDECODE_INLINE bool ToolCallFSM::Reading::may_have_calls(std::string_view answer) const {
-  if (!openings) return true;
-  answer.remove_prefix(std::min(answer.find_first_not_of(" \t\r\n"), answer.size()));
-  return std::any_of(openings->begin(), openings->end(),
-                     [&](const std::string& opening) { return answer.starts_with(opening); });
 }
 
 }  // namespace tooldecode

@@ -14,6 +14,7 @@
 
 #include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/constraint/tool_call_parts.hpp>
 #include <tooldecode/constraint/tool_library.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
@@ -25,7 +26,96 @@
 
 namespace tooldecode::constraint {
 
-TOOLDECODE_INLINE CompiledTools::CompiledTools(VocabularyIndex cache) : cache_(std::move(cache)) {}
+/// The tools of a ToolLibrary as an automaton has them.
+///
+/// \par Threads  through a Lock, one at a time; `size` may run concurrently
+class CompiledTools {
+ public:
+  CompiledTools(VocabularyIndex cache, tools::AnyFormat format, ChoiceOptions options);
+
+  /// A compiled tool.
+  struct Link {
+    const Tool* tool     = nullptr;
+    std::uint32_t number = 0;  ///< its tag in the automaton
+    grammar::StoredId node{};
+  };
+
+  /// The tools for one machine, while no other is made. Forgets those that nobody else has any
+  /// more; and where the index has begun anew, so do these.
+  class Lock {
+   public:
+    explicit Lock(CompiledTools& tools);
+
+    [[nodiscard]] const std::shared_ptr<SharedStates>& states() const noexcept;
+    /// The index-th tool of a set, made where it is not known.
+    [[nodiscard]] Link link(std::uint32_t index, const std::shared_ptr<const Tool>& tool,
+                            const Grammar::MakePart& make) const;
+
+   private:
+    CompiledTools& tools_;
+    std::lock_guard<std::mutex> lock_;
+  };
+
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] ToolCallFSM machine(const std::shared_ptr<const ToolSet>& tools, ToolChoice choice,
+                                    std::string name);
+
+ private:
+  VocabularyIndex cache_;
+  tools::AnyFormat format_;
+  ChoiceOptions options_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::shared_ptr<SharedStates> states_;
+  // They are kept, so that no other tool has the address of one.
+  std::unordered_map<std::shared_ptr<const Tool>, Link> tools_;
+  std::vector<Link> latest_;  // by the number in the latest set: most sets are alike
+  std::uint32_t next_number_    = 0;
+  std::size_t max_before_sweep_ = 1024;
+};
+
+TOOLDECODE_INLINE CompiledTools::CompiledTools(VocabularyIndex cache, tools::AnyFormat format,
+                                               ChoiceOptions options)
+    : cache_(std::move(cache)), format_(std::move(format)), options_(std::move(options)) {
+  if (!options_.leading_keys.empty() || options_.open_ended) {
+    throw Error(Errc::invalid_option, "leading_keys",
+                "must be empty, and open_ended false: they are options of a single call");
+  }
+}
+
+TOOLDECODE_INLINE ToolCallFSM CompiledTools::machine(const std::shared_ptr<const ToolSet>& tools,
+                                                     ToolChoice choice, std::string name) {
+  ChoiceOptions options = options_;
+  options.choice        = choice;
+  options.name          = std::move(name);
+  const BuildBudget budget(options.limits);
+  const Lock lock(*this);
+  ToolCallFSM::Parts parts{{}, lock.states(), {}};
+  parts.numbers.reserve(tools->size());
+  const auto part = [&](std::uint32_t index, const Grammar::MakePart& make) {
+    const auto tool = lock.link(index, tools->share(index), make);
+    parts.numbers.emplace_back(tool.number, index);
+    return tool.node;
+  };
+  parts.grammar = build_call_grammar(format_, *tools, options, Grammar(part, tools->size()));
+  std::sort(parts.numbers.begin(), parts.numbers.end());
+  return {cache_, tools, format_, options, std::move(parts)};
+}
+
+TOOLDECODE_INLINE std::shared_ptr<CompiledTools> compile_tools(VocabularyIndex cache,
+                                                               tools::AnyFormat format,
+                                                               ChoiceOptions options) {
+  return std::make_shared<CompiledTools>(std::move(cache), std::move(format), std::move(options));
+}
+
+TOOLDECODE_INLINE ToolCallFSM make_machine(CompiledTools& compiled,
+                                           const std::shared_ptr<const ToolSet>& tools,
+                                           ToolChoice choice, std::string name) {
+  return compiled.machine(tools, choice, std::move(name));
+}
+
+TOOLDECODE_INLINE std::size_t size_of(const CompiledTools& compiled) {
+  return compiled.size();
+}
 
 TOOLDECODE_INLINE std::size_t CompiledTools::size() const {
   const std::lock_guard lock(mutex_);

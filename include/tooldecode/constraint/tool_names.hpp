@@ -2,7 +2,6 @@
 /// ToolNames: the names of tools in the tokens that a model knows them in.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

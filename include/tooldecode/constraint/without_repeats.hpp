@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>

@@ -2,7 +2,6 @@
 /// ByteTrie: many short texts by their bytes, flat and in breadth-first order.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <new>
-#include <utility>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/id.hpp>

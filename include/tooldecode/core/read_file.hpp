@@ -4,10 +4,8 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
 #include <ios>
 #include <string>
-#include <system_error>
 
 #include <tooldecode/core/error.hpp>
 

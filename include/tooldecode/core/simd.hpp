@@ -2,8 +2,6 @@
 /// Registers of floats: the one file that names Eigen's, which every processor's own stand behind.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 
 #include <Eigen/Core>

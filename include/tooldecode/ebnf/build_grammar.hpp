@@ -2,12 +2,10 @@
 /// build_grammar: rules with any recursion as a Grammar without left recursion.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <string>
 #include <utility>
 #include <vector>
 

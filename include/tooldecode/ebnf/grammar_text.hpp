@@ -4,14 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>

@@ -2,7 +2,6 @@
 /// parse_lark: grammars in Lark's syntax, with the lexer that llguidance has for them.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>

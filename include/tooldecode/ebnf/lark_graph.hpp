@@ -29,7 +29,7 @@
 #include <tooldecode/text/utf8_lexeme.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::ebnf {
 

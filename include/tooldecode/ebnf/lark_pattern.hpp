@@ -3,15 +3,11 @@
 /// is that of Rust's regex crate, written as patterns of ECMA-262.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/code_points.hpp>

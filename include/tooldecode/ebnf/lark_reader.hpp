@@ -4,19 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/ebnf/lark_syntax.hpp>
 #include <tooldecode/ebnf/lark_terminals.hpp>
 #include <tooldecode/text/code_points.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::ebnf {
 

@@ -2,7 +2,6 @@
 /// LarkTerminals: what the terminals of a Lark grammar match, as automata over code points.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -10,7 +9,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
@@ -22,7 +20,7 @@
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/text/unicode_properties.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::ebnf {
 

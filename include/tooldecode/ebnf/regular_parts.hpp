@@ -2,13 +2,10 @@
 /// RegularParts: the parts of grammar rules that need no stack, as lexemes.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>

@@ -2,7 +2,6 @@
 /// Rules: a context-free grammar as people write it: any recursion, empty texts anywhere.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

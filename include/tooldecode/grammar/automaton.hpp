@@ -2,7 +2,6 @@
 /// Automaton: runs grammars over bytes, determinising them as texts visit them.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

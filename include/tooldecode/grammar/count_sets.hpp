@@ -2,11 +2,8 @@
 /// CountSets: how many items a repetition may have read, where a text can be cut in several ways.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/grammar/grammar.hpp>

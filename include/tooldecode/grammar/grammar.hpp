@@ -14,15 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/id.hpp>
 #include <tooldecode/grammar/keys_together.hpp>
-#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/dfa_pointer.hpp>
 #include <tooldecode/text/occurrences.hpp>
-#include <tooldecode/text/string_escape.hpp>
+#include <tooldecode/text/value_syntax.hpp>
 
 namespace tooldecode {
 
@@ -210,14 +208,7 @@ class Grammar {
 
   // Whether the members that a set needs can be written, and as many as it needs.
   template <class IsLive>
-  static bool is_completable(const Node& node, const IsLive& is_live) {
-    const bool open = std::any_of(
-        node.others.begin(), node.others.end(),
-        [&](const KeyedSet::Others& other) { return !other.key->empty() && is_live(other.value); });
-    std::vector<char> live(node.children.size());
-    for (std::size_t i = 0; i < live.size(); ++i) live[i] = is_live(node.children[i]) ? 1 : 0;
-    return is_completable(node, std::move(live), open);
-  }
+  static bool is_completable(const Node& node, const IsLive& is_live);
 
   std::vector<Node> nodes_;
   PartSource parts_;

@@ -27,6 +27,16 @@
 
 namespace tooldecode {
 
+template <class IsLive>
+bool Grammar::is_completable(const Node& node, const IsLive& is_live) {
+  const bool open = std::any_of(
+      node.others.begin(), node.others.end(),
+      [&](const KeyedSet::Others& other) { return !other.key->empty() && is_live(other.value); });
+  std::vector<char> live(node.children.size());
+  for (std::size_t i = 0; i < live.size(); ++i) live[i] = is_live(node.children[i]) ? 1 : 0;
+  return is_completable(node, std::move(live), open);
+}
+
 TOOLDECODE_INLINE Grammar::Grammar(PartSource parts, std::size_t count) : parts_(std::move(parts)) {
   nodes_.reserve(count + 32);
 }

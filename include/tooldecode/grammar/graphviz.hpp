@@ -2,13 +2,9 @@
 /// write_graphviz: a small automaton as a picture, in Graphviz's DOT.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/grammar/automaton.hpp>

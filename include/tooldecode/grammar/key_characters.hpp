@@ -2,11 +2,8 @@
 /// Which characters may come next in a key: those of a trie of literals, and others of a lexeme.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -2,13 +2,11 @@
 /// KeyReader: what a byte does to a key of a keyed set, whichever way the key is spelt.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/byte_trie.hpp>

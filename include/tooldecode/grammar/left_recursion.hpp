@@ -2,9 +2,7 @@
 /// is_left_recursive: whether a grammar can come back to a node without reading a byte.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/grammar/grammar.hpp>

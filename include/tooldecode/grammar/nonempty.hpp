@@ -2,12 +2,9 @@
 /// NonemptyTexts: the texts of a grammar's nodes but the empty one, for items of repetitions.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>

@@ -2,11 +2,9 @@
 /// Positions: what a byte does to a place in a grammar.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>

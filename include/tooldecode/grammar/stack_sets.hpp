@@ -2,11 +2,8 @@
 /// StackSets: the stacks of ambiguous texts, several as one.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/grammar/count_sets.hpp>

@@ -4,12 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>

@@ -2,12 +2,10 @@
 /// What the keywords without subschemas say: types, bounds, lengths, names.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -16,7 +14,7 @@
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/exact_number.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::schema {
 

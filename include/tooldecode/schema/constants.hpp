@@ -2,11 +2,7 @@
 /// Constants: the forms of `const` and `enum`.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/byte_trie.hpp>
@@ -15,7 +11,7 @@
 #include <tooldecode/schema/form_algebra.hpp>
 #include <tooldecode/text/exact_number.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::schema {
 

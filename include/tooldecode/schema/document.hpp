@@ -2,7 +2,6 @@
 /// Document: the resources of a schema document, and where its references point.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -20,7 +19,7 @@
 #include <tooldecode/schema/document_rules.hpp>
 #include <tooldecode/schema/keywords.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::schema {
 
@@ -63,7 +62,7 @@ class Document {
   /// \param draft    of a document that does not say
   /// \param remotes  further documents by their URIs
   explicit Document(const Json& root, SchemaDraft draft = SchemaDraft::draft2020,
-                    const std::map<std::string, Json>& remotes = {});
+                    const std::map<std::string, JsonValue>& remotes = {});
 
   [[nodiscard]] const Resource& operator[](ResourceId id) const { return resources_[id.index()]; }
   /// Whether some keyword asks what other keywords have evaluated.

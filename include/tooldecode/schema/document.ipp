@@ -83,7 +83,7 @@ TOOLDECODE_INLINE std::string resolve_uri(std::string_view base, std::string_vie
 }
 
 TOOLDECODE_INLINE Document::Document(const Json& root, SchemaDraft draft,
-                                     const std::map<std::string, Json>& remotes) {
+                                     const std::map<std::string, JsonValue>& remotes) {
   add(root, "", "#", draft, true);
   for (const auto& [uri, document] : remotes) add(document, uri, uri + '#', draft, true);
 }

@@ -5,9 +5,8 @@
 #include <map>
 #include <string>
 
+#include <tooldecode/core/json_value.hpp>
 #include <tooldecode/schema/keywords.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode::schema {
 
@@ -15,7 +14,7 @@ namespace tooldecode::schema {
 struct DocumentRules {
   SchemaDraft draft = SchemaDraft::draft2020;  ///< where `$schema` does not say
   /// Further documents by URI, for references that leave the document.
-  std::map<std::string, nlohmann::ordered_json> documents{};
+  std::map<std::string, JsonValue> documents{};
   bool assert_format = false;  ///< also where the draft has `format` annotate only
   bool relax         = false;  ///< leave out what cannot be enforced, and list it
   /// OpenAPI 3.0's `"nullable": true` admits null, whatever else the schema says: beside `type`,

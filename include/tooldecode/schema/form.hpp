@@ -3,7 +3,6 @@
 /// that type meets one.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

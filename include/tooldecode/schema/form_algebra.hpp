@@ -2,7 +2,6 @@
 /// FormAlgebra: the algebra of forms.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>

@@ -2,11 +2,9 @@
 /// FormTable: forms by number, each worked out when it is first asked for.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <span>

@@ -2,11 +2,9 @@
 /// GrammarBuilder: from the normal form of a schema to the grammar of its values.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>

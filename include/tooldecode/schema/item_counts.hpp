@@ -2,12 +2,10 @@
 /// ItemCounts: arrays of which so many items conform to a form: `contains` as a grammar.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>

@@ -10,10 +10,10 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/document_rules.hpp>
-#include <tooldecode/text/number_bounds.hpp>
-#include <tooldecode/text/string_escape.hpp>
+#include <tooldecode/text/number_limits.hpp>
+#include <tooldecode/text/value_syntax.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode {
 

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <utility>
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/schema/form.hpp>

@@ -4,12 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/schema/form.hpp>

@@ -2,7 +2,6 @@
 /// The keys of objects: the classes that patterns make of them, and those that a form leaves.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -2,7 +2,6 @@
 /// Reader: from a schema's text to its normal form, keyword by keyword.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -10,7 +9,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -25,7 +23,7 @@
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/schema/object_keys.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::schema {
 

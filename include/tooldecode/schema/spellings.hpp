@@ -3,17 +3,10 @@
 /// syntax.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
@@ -24,7 +17,7 @@
 #include <tooldecode/text/string_lexeme.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::schema {
 

@@ -2,7 +2,6 @@
 /// StringSets: the sets of texts that a schema's patterns and formats name, and their products.
 #pragma once
 
-#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>

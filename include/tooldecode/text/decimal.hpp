@@ -2,11 +2,8 @@
 /// Decimal: a number of a schema, exact, whatever its size.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>

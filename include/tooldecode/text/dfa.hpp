@@ -7,14 +7,12 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <memory>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/text/byte_set.hpp>
+#include <tooldecode/text/dfa_pointer.hpp>
 
 namespace tooldecode::text {
 
@@ -224,9 +222,6 @@ class Dfa {
   std::vector<State> exits_;
   std::uint64_t hash_ = 14695981039346656037ULL;
 };
-
-/// Lexemes are shared between grammars, so that what is computed per vocabulary is computed once.
-using DfaPointer = std::shared_ptr<const Dfa>;
 
 }  // namespace tooldecode::text
 

@@ -2,21 +2,16 @@
 /// Numbers of documents that neither a double nor an integer of 64 bits holds: kept as their text.
 #pragma once
 
-#include <algorithm>
 #include <charconv>
-#include <clocale>
-#include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <system_error>
-#include <utility>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/text/decimal.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::text {
 
@@ -59,7 +54,7 @@ struct ExactNumber {
   /// The text of a number of either kind.
   [[nodiscard]] static std::string text(const Json& value);
   /// Whether a value is a number of either kind.
-  [[nodiscard]] static bool is_number(const Json& value) { return value.is_number() || is(value); }
+  [[nodiscard]] static bool is_number(const Json& value);
   /// Whether a document has such a number.
   [[nodiscard]] static bool is_in(const Json& value);
   /// The same document with every number as nlohmann reads it: rounded.

@@ -79,3 +79,11 @@ TOOLDECODE_INLINE void ExactNumber::round(Json& value) {
 }
 
 }  // namespace tooldecode::text
+
+namespace tooldecode::text {
+
+TOOLDECODE_INLINE bool ExactNumber::is_number(const Json& value) {
+  return value.is_number() || is(value);
+}
+
+}  // namespace tooldecode::text

@@ -2,11 +2,9 @@
 /// ExponentRows: the exponents between two bounds, as states of a lexeme.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>

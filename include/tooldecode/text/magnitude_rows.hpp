@@ -2,11 +2,9 @@
 /// MagnitudeRows: the numbers of one sign between bounds, as states of a lexeme.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>

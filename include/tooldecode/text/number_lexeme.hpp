@@ -2,13 +2,8 @@
 /// Numbers as lexemes: integers and decimals within bounds, exact on their values.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <memory>
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/text/decimal.hpp>

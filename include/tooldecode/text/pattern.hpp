@@ -2,15 +2,11 @@
 /// Pattern: an ECMA-262 regular expression as a tree.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>

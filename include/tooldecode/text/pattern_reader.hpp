@@ -6,8 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/error.hpp>

@@ -2,12 +2,9 @@
 /// Patterns: ECMA-262 regular expressions, as JSON Schema uses them, to automata over code points.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>

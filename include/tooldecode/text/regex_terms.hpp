@@ -2,10 +2,8 @@
 /// RegexTerms: regular expressions with intersection, complement and anchors, each stored once.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>

@@ -2,14 +2,12 @@
 /// Speller: how the characters that lead from one state of a text to others are written as bytes.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/text/code_points.hpp>

@@ -2,7 +2,6 @@
 /// StopFinder: the text of an answer up to a text that ends it, in pieces that may be shown.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>

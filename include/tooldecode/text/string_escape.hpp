@@ -10,14 +10,9 @@
 
 #include <tooldecode/text/byte_set.hpp>
 #include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/value_syntax.hpp>
 
 namespace tooldecode::text {
-
-/// How values are written.
-enum class ValueSyntax : std::uint8_t {
-  json,    ///< `true`, `null`, `"text"`
-  python,  ///< `True`, `None`, `'text'` or `"text"`
-};
 
 /// The escape that a backslash begins, as far as it has been read.
 ///

@@ -2,13 +2,9 @@
 /// string_format: the texts of JSON Schema's formats, as automata.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 

@@ -4,10 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/text/code_points.hpp>

@@ -2,12 +2,10 @@
 /// TextDfa: a deterministic automaton over code points: what a pattern says of a string's text.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 

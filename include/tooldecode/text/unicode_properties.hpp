@@ -2,15 +2,10 @@
 /// unicode_property: the code points of a general category or a script.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <mutex>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -6,12 +6,10 @@
 #include <cstddef>
 #include <set>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/json_value.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/text/occurrences.hpp>
@@ -23,8 +25,6 @@
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode {
 
@@ -54,7 +54,7 @@ struct ChoiceOptions {
   /// properties in the schema's order, in place of free text. An answer is then such a value or
   /// calls, and no text stands beside calls. See `JsonSchemaConstraint` for what is enforced;
   /// `"nullable": true` admits null, as it does in the documents of tools.
-  std::optional<nlohmann::ordered_json> text_schema{};
+  std::optional<JsonValue> text_schema{};
   BuildLimits limits{};  ///< what building may cost, unless an outer budget is charged
 
   /// How many calls there may be, and how many behind the first.
@@ -100,7 +100,7 @@ struct AnswerTexts {
 ///
 /// For CallStream the grammar has the arguments under `tools::mark::arguments`, if they are a JSON
 /// object; else each under `tools::mark::argument`, and the format offers `read_argument(tool,
-/// given, before, text)`, the key and value of one: how many are given before it, the text between
+/// given, before, text)`, the key and value of one as `std::pair<std::string, JsonValue>`: how many are given before it, the text between
 /// it and them, and its own.
 ///
 /// It may offer `barred()`, a pattern whose matches other readers take for a call, and that free
@@ -181,25 +181,6 @@ inline constexpr std::string_view text_schema_place = "text_schema";
 /// The values that the text of an answer may be.
 SchemaOptions text_schema_options(const ChoiceOptions& options);
 
-template <CallFormat F>
-std::vector<std::string> ends_of_reasoning(const F& format) {
-  if constexpr (requires { format.ends_reasoning(); }) {
-    return format.ends_reasoning();
-  } else {
-    return {};
-  }
-}
-template <CallFormat F>
-std::vector<std::string> never_in_text(const F& format) {
-  if constexpr (requires { format.never_in_text(); }) {
-    return format.never_in_text();
-  } else {
-    return {};
-  }
-}
-
-std::vector<std::size_t> chosen_tools(const ToolSet& tools, const ChoiceOptions& options);
-
 /// What a format says of answers, whichever format it is.
 struct AnswerParts {
   std::vector<CallOpening> openings;
@@ -209,24 +190,126 @@ struct AnswerParts {
   std::optional<AnswerTexts> texts{};
   tools::TextFrame frame{};
 };
-/// Gives the grammar its root, and the result its openings.
-void build_answer(CallGrammar& result, const AnswerParts& parts, bool has_tools,
-                  const ChoiceOptions& options);
 
 }  // namespace detail
+
+namespace tools {
+
+/// A call format of any type, as one type: what constraints are made of.
+///
+/// \par Complexity  a copy O(1): copies share the format
+/// \par Threads     immutable; const members may run concurrently
+/// \par Errors      those of the format
+class AnyFormat {
+ public:
+  using Argument = std::pair<std::string, JsonValue>;
+
+  template <CallFormat F>
+    requires(!std::same_as<F, AnyFormat>)
+  // NOLINTNEXTLINE(google-explicit-constructor): any format is one
+  AnyFormat(F format) : held_(std::make_shared<const Held<F>>(std::move(format))) {}
+
+  [[nodiscard]] ValueReader::Language language() const { return held_->language(); }
+  /// What it says of answers with these tools.
+  [[nodiscard]] tooldecode::detail::AnswerParts parts(Grammar& grammar, const ToolSet& tools,
+                                                      std::span<const std::size_t> chosen,
+                                                      const ChoiceOptions& options) const {
+    return held_->parts(grammar, tools, chosen, options);
+  }
+  [[nodiscard]] std::vector<std::string> ends_reasoning() const { return held_->ends_reasoning(); }
+  [[nodiscard]] std::string write(std::span<const ToolCall> calls, const ToolSet& tools) const {
+    return held_->write(calls, tools);
+  }
+  [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const {
+    return held_->parse(text, tools);
+  }
+  /// Whether arguments are read one by one: else they are a JSON object.
+  [[nodiscard]] bool reads_arguments() const { return held_->reads_arguments(); }
+  /// \param given  how many arguments come before it, with the text `before` between
+  [[nodiscard]] Argument read_argument(const Tool& tool, std::size_t given, std::string_view before,
+                                       std::string_view text) const {
+    return held_->read_argument(tool, given, before, text);
+  }
+
+ private:
+  struct Interface {
+    virtual ~Interface()                                         = default;
+    [[nodiscard]] virtual ValueReader::Language language() const = 0;
+    [[nodiscard]] virtual tooldecode::detail::AnswerParts parts(Grammar&, const ToolSet&,
+                                                                std::span<const std::size_t>,
+                                                                const ChoiceOptions&) const   = 0;
+    [[nodiscard]] virtual std::vector<std::string> ends_reasoning() const                     = 0;
+    [[nodiscard]] virtual std::string write(std::span<const ToolCall>, const ToolSet&) const  = 0;
+    [[nodiscard]] virtual std::vector<ToolCall> parse(std::string_view, const ToolSet&) const = 0;
+    [[nodiscard]] virtual bool reads_arguments() const                                        = 0;
+    [[nodiscard]] virtual Argument read_argument(const Tool&, std::size_t, std::string_view,
+                                                 std::string_view) const                      = 0;
+  };
+
+  template <class F>
+  struct Held final : Interface {
+    static constexpr bool has_arguments =
+        requires(const F& f, const Tool& tool, std::string_view text) {
+          { f.read_argument(tool, 0, text, text) } -> std::same_as<Argument>;
+        };
+
+    explicit Held(F chosen) : format(std::move(chosen)) {}
+
+    ValueReader::Language language() const override { return F::language; }
+    tooldecode::detail::AnswerParts parts(Grammar& grammar, const ToolSet& tools,
+                                          std::span<const std::size_t> chosen,
+                                          const ChoiceOptions& options) const override {
+      tooldecode::detail::AnswerParts parts{
+          .openings       = format.openings(grammar, tools, chosen, options),
+          .ends_reasoning = ends_reasoning()};
+      if constexpr (requires { format.barred(); }) parts.barred = format.barred();
+      if constexpr (requires { format.texts(grammar); }) parts.texts = format.texts(grammar);
+      if constexpr (requires { format.frame(); }) parts.frame = format.frame();
+      if constexpr (requires { format.never_in_text(); }) {
+        parts.never_in_text = format.never_in_text();
+      }
+      return parts;
+    }
+    std::vector<std::string> ends_reasoning() const override {
+      if constexpr (requires { format.ends_reasoning(); }) {
+        return format.ends_reasoning();
+      } else {
+        return {};
+      }
+    }
+    std::string write(std::span<const ToolCall> calls, const ToolSet& tools) const override {
+      if constexpr (requires { format.write(calls, tools); }) {
+        return format.write(calls, tools);
+      } else {
+        return format.write(calls);
+      }
+    }
+    std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const override {
+      return format.parse(text, tools);
+    }
+    bool reads_arguments() const override { return has_arguments; }
+    Argument read_argument(const Tool& tool, std::size_t given, std::string_view before,
+                           std::string_view text) const override {
+      if constexpr (has_arguments) {
+        return format.read_argument(tool, given, before, text);
+      } else {
+        return {};
+      }
+    }
+
+    F format;
+  };
+
+  std::shared_ptr<const Interface> held_;
+};
+
+}  // namespace tools
 
 /// Calls as a format writes them; one whose text depends on the documents is given them.
 ///
 /// Errors: as the format's own `write`.
-template <CallFormat F>
-[[nodiscard]] std::string write_calls(const F& format, std::span<const ToolCall> calls,
-                                      const ToolSet& tools) {
-  if constexpr (requires { format.write(calls, tools); }) {
-    return format.write(calls, tools);
-  } else {
-    return format.write(calls);
-  }
-}
+[[nodiscard]] std::string write_calls(const tools::AnyFormat& format,
+                                      std::span<const ToolCall> calls, const ToolSet& tools);
 
 /// The grammar of a whole answer: free text, calls, or both, as the tool choice has it, behind a
 /// block of reasoning where there may be one.
@@ -242,34 +325,9 @@ template <CallFormat F>
 /// \par Errors      as SchemaCompiler, with the JSON pointer into the tool documents;
 ///                  Error{unsupported_name} for names that the format cannot carry, with theirs;
 ///                  Error{unknown_tool}, Error{invalid_option} for the choice
-template <CallFormat F>
-[[nodiscard]] CallGrammar build_call_grammar(const F& format, const ToolSet& tools,
+[[nodiscard]] CallGrammar build_call_grammar(const tools::AnyFormat& format, const ToolSet& tools,
                                              const ChoiceOptions& options = {},
-                                             Grammar grammar_to_extend    = {}) {
-  if (options.max_calls == 0) {
-    throw Error(Errc::invalid_option, "max_calls", options.max_calls,
-                "must be 1 or more; for no call the choice is none");
-  }
-  const std::vector<std::size_t> chosen = detail::chosen_tools(tools, options);
-  CallGrammar result{std::move(grammar_to_extend)};
-  ChoiceOptions single = options;
-  if (options.choice == ToolChoice::named) {
-    single.parallel = false;
-  } else {
-    single.leading_keys.clear();
-    single.open_ended = false;
-  }
-  detail::AnswerParts parts{.openings = format.openings(result.grammar, tools, chosen, single)};
-  if constexpr (requires { format.barred(); }) parts.barred = format.barred();
-  if constexpr (requires { format.texts(result.grammar); }) {
-    parts.texts = format.texts(result.grammar);
-  }
-  if constexpr (requires { format.frame(); }) parts.frame = format.frame();
-  parts.ends_reasoning = detail::ends_of_reasoning(format);
-  parts.never_in_text  = detail::never_in_text(format);
-  detail::build_answer(result, parts, !chosen.empty(), options);
-  return result;
-}
+                                             Grammar grammar_to_extend    = {});
 
 }  // namespace tooldecode
 

@@ -252,3 +252,33 @@ TOOLDECODE_INLINE CallOpening CallOpening::barred(Grammar& grammar, std::string 
 }
 
 }  // namespace tooldecode
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE std::string write_calls(const tools::AnyFormat& format,
+                                          std::span<const ToolCall> calls, const ToolSet& tools) {
+  return format.write(calls, tools);
+}
+
+TOOLDECODE_INLINE CallGrammar build_call_grammar(const tools::AnyFormat& format,
+                                                 const ToolSet& tools, const ChoiceOptions& options,
+                                                 Grammar grammar_to_extend) {
+  if (options.max_calls == 0) {
+    throw Error(Errc::invalid_option, "max_calls", options.max_calls,
+                "must be 1 or more; for no call the choice is none");
+  }
+  const std::vector<std::size_t> chosen = detail::chosen_tools(tools, options);
+  CallGrammar result{std::move(grammar_to_extend)};
+  ChoiceOptions single = options;
+  if (options.choice == ToolChoice::named) {
+    single.parallel = false;
+  } else {
+    single.leading_keys.clear();
+    single.open_ended = false;
+  }
+  const auto parts = format.parts(result.grammar, tools, chosen, single);
+  detail::build_answer(result, parts, !chosen.empty(), options);
+  return result;
+}
+
+}  // namespace tooldecode

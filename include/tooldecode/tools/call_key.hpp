@@ -5,14 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/text/exact_number.hpp>
-#include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/tool_call.hpp>
-#include <tooldecode/tools/tool_set.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode {
+
+struct Tool;
 
 /// An object with every property that it leaves out, and for which its schema has a `default`, set
 /// to that default; in the objects inside it too, where the schema lists their properties.

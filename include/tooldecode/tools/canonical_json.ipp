@@ -56,3 +56,65 @@ TOOLDECODE_INLINE void append_canonical_number(std::string& text, double value) 
 }
 
 }  // namespace tooldecode::detail
+
+namespace tooldecode {
+
+namespace detail {
+
+template <class Json>
+void append_canonical(std::string& text, const Json& value) {
+  switch (value.type()) {
+    case Json::value_t::number_float:
+      return append_canonical_number(text, value.template get<double>());
+    case Json::value_t::array: {
+      text.push_back('[');
+      std::string_view separator;
+      for (const auto& item : value) {
+        text.append(std::exchange(separator, ","));
+        append_canonical(text, item);
+      }
+      text.push_back(']');
+      return;
+    }
+    case Json::value_t::object: {
+      std::vector<std::pair<const std::string*, const Json*>> members;
+      for (const auto& [key, member] : value.items()) members.emplace_back(&key, &member);
+      std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
+        return std::lexicographical_compare(
+            a.first->begin(), a.first->end(), b.first->begin(), b.first->end(),
+            [](char x, char y) { return utf16_rank(x) < utf16_rank(y); });
+      });
+      text.push_back('{');
+      std::string_view separator;
+      for (const auto& [key, member] : members) {
+        text.append(std::exchange(separator, ","));
+        tools::append_json_string(text, *key);
+        text.push_back(':');
+        append_canonical(text, *member);
+      }
+      text.push_back('}');
+      return;
+    }
+    default:  // strings, words and integers are written in one way only
+      text.append(tools::write_json(value));
+  }
+}
+
+template <class Json>
+std::string canonical_text(const Json& value) {
+  std::string text;
+  append_canonical(text, value);
+  return text;
+}
+
+}  // namespace detail
+
+TOOLDECODE_INLINE std::string canonical_json(const nlohmann::ordered_json& value) {
+  return detail::canonical_text(value);
+}
+
+TOOLDECODE_INLINE std::string canonical_json(const nlohmann::json& value) {
+  return detail::canonical_text(value);
+}
+
+}  // namespace tooldecode

@@ -2,7 +2,6 @@
 /// Names of tools and arguments that a call format can carry: written and read they stay the same.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <span>

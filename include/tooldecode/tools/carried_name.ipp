@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/utf8.hpp>

@@ -12,12 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode {
 

@@ -24,7 +24,7 @@ namespace tooldecode {
 
 TOOLDECODE_INLINE ExpectedCall ExpectedCall::exactly(const ToolCall& call) {
   ExpectedCall result{call.name};
-  for (const auto& [key, value] : call.arguments.items()) {
+  for (const auto& [key, value] : call.arguments.json().items()) {
     result.arguments.push_back({key, {value}});
   }
   return result;
@@ -187,9 +187,9 @@ TOOLDECODE_INLINE nlohmann::ordered_json documented(const Tool* tool, const std:
   if (!tool) return nullptr;
   const Pointer property = Pointer("/properties") / key;
   for (const auto& [schema, prefix] :
-       {std::pair<const Json*, const char*>{&tool->document, "/function/parameters"},
-        {&tool->document, "/parameters"},
-        {&tool->parameters, ""}}) {
+       {std::pair<const Json*, const char*>{&tool->document.json(), "/function/parameters"},
+        {&tool->document.json(), "/parameters"},
+        {&tool->parameters.json(), ""}}) {
     const Pointer at = Pointer(prefix) / property;
     if (schema->contains(at)) return schema->at(at);
   }
@@ -202,7 +202,7 @@ TOOLDECODE_INLINE std::string shown(const nlohmann::ordered_json& value) {
 
 TOOLDECODE_INLINE Verdict compare(const ExpectedCall& expected, const ToolCall& call,
                                   const Tool* tool) {
-  if (!call.arguments.is_object()) {
+  if (!call.arguments.json().is_object()) {
     return {ErrorClass::key, 0, "", "", "the arguments are no object"};
   }
   const auto find = [&](const std::string& key) {
@@ -216,7 +216,7 @@ TOOLDECODE_INLINE Verdict compare(const ExpectedCall& expected, const ToolCall& 
       result = {error, 0, key, "", difference};
     }
   };
-  for (const auto& [key, value] : call.arguments.items()) {
+  for (const auto& [key, value] : call.arguments.json().items()) {
     if (find(key) != expected.arguments.end()) continue;
     const bool known = !documented(tool, key).is_null();
     note(!known, key,
@@ -225,7 +225,7 @@ TOOLDECODE_INLINE Verdict compare(const ExpectedCall& expected, const ToolCall& 
   std::vector<std::string> required;
   if (tool) required = required_names(*tool);
   for (const ExpectedArgument& argument : expected.arguments) {
-    if (call.arguments.contains(argument.key)) continue;
+    if (call.arguments.json().contains(argument.key)) continue;
     const bool must  = std::find(required.begin(), required.end(), argument.key) != required.end();
     const bool known = !documented(tool, argument.key).is_null();
     if (must || (!known && !argument.optional)) {
@@ -235,7 +235,7 @@ TOOLDECODE_INLINE Verdict compare(const ExpectedCall& expected, const ToolCall& 
     }
   }
   if (result.error != ErrorClass::correct) return result;
-  for (const auto& [key, value] : call.arguments.items()) {
+  for (const auto& [key, value] : call.arguments.json().items()) {
     const ExpectedArgument& argument = *find(key);
     const auto place                 = expected.matching == Matching::bfcl
                                            ? BfclArgument(argument.allowed, documented(tool, key)).difference(value)

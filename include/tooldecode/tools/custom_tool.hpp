@@ -9,7 +9,7 @@
 #include <tooldecode/text/regex.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 

@@ -310,7 +310,7 @@ TOOLDECODE_INLINE ToolCall DelimitedCall::parse_call(tools::ValueReader& reader,
   reader.skip_space();
   const std::size_t start = reader.position();
   ToolCall call{std::move(name), reader.value()};
-  if (!call.arguments.is_object()) reader.fail_at(start, "the arguments are an object");
+  if (!call.arguments.json().is_object()) reader.fail_at(start, "the arguments are an object");
   reader.skip_space();
   const std::string_view close = tools::trimmed(end);
   if (!reader.accept(close) && !lenient) reader.expect(close);

@@ -34,34 +34,11 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/config.hpp>
+#include <tooldecode/tools/document_note.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
-
-/// How a part of a document was read; the header's table says what each means.
-enum class Reading : std::uint8_t {
-  null_keyword,
-  type_name,
-  optional_keyword,
-  required_flag,
-  number_text,
-  array_enum,
-  enum_over_type,
-  nullable,
-  closed_object,
-  no_arguments,
-  unknown_required,
-};
-
-/// One place of a document where a reading changed the schema.
-struct Note {
-  Reading reading = Reading::type_name;
-  std::string tool;     ///< the tool's name
-  std::string pointer;  ///< JSON pointer into the document: "#/0/parameters/properties/a"
-  std::string text;     ///< one sentence
-};
 
 /// A JSON pointer, one step longer.
 [[nodiscard]] std::string extend_pointer(const std::string& pointer, std::string_view key);

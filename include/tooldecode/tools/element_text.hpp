@@ -4,12 +4,11 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 
 #include <tooldecode/tools/element_style.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 
@@ -50,4 +49,6 @@ class ElementText {
 
 #ifndef TOOLDECODE_COMPILED
 #include <tooldecode/tools/element_text.ipp>
+
+#include <nlohmann/json.hpp>
 #endif

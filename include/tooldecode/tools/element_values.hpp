@@ -18,7 +18,7 @@
 #include <tooldecode/tools/keyed_elements.hpp>
 #include <tooldecode/tools/plain_text.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 

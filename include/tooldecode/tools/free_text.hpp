@@ -4,14 +4,13 @@
 
 #include <compare>
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/text/dfa.hpp>
+#include <tooldecode/text/dfa_pointer.hpp>
 
 namespace tooldecode::tools {
 

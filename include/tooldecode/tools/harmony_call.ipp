@@ -65,7 +65,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> HarmonyCall::parse(std::string_view text
       if (!tools::is_name(name)) reader.fail("expected the name of a tool before the message");
       const std::size_t start = reader.position();
       ToolCall call{std::string(name), reader.value()};
-      if (!call.arguments.is_object()) reader.fail_at(start, "the arguments are an object");
+      if (!call.arguments.json().is_object()) reader.fail_at(start, "the arguments are an object");
       calls.push_back(std::move(call));
       reader.skip_space();
     } else {

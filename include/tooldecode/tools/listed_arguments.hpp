@@ -11,7 +11,7 @@
 #include <tooldecode/tools/plain_text.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 

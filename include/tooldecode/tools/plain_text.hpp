@@ -3,12 +3,9 @@
 /// delimiter.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
@@ -23,7 +20,7 @@
 #include <tooldecode/text/utf8_lexeme.hpp>
 #include <tooldecode/tools/delimiter.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 

@@ -25,6 +25,8 @@
 #include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/tools/value_writer.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace tooldecode {
 
 TOOLDECODE_INLINE std::string PositionalCall::write(std::span<const ToolCall> calls,
@@ -38,15 +40,15 @@ TOOLDECODE_INLINE std::string PositionalCall::write(std::span<const ToolCall> ca
   if (const auto known = tools.find(call.name)) {
     names = argument_names(tools[*known]);
   } else {
-    for (const auto& [key, value] : call.arguments.items()) names.push_back(key);
+    for (const auto& [key, value] : call.arguments.json().items()) names.push_back(key);
   }
   std::string text  = begin + call.name + middle;
   std::size_t given = 0;
-  for (; given < names.size() && call.arguments.contains(names[given]); ++given) {
+  for (; given < names.size() && call.arguments.json().contains(names[given]); ++given) {
     if (given > 0) text += ", ";
-    text += tools::write_json(call.arguments[names[given]]);
+    text += tools::write_json(call.arguments.json()[names[given]]);
   }
-  if (given < call.arguments.size()) {
+  if (given < call.arguments.json().size()) {
     throw Error(Errc::malformed_call, call.name,
                 "arguments without keys are documented, and none before them is left out");
   }
@@ -76,10 +78,10 @@ TOOLDECODE_INLINE std::vector<ToolCall> PositionalCall::parse(std::string_view t
   ToolCall call{.name = tool->name};
   reader.skip_space();
   while (!reader.accept(end)) {
-    const std::size_t given = call.arguments.size();
+    const std::size_t given = call.arguments.json().size();
     if (given > 0) reader.expect(",");
     if (given == names.size()) reader.fail("more arguments than documented parameters");
-    call.arguments[names[given]] = reader.value();
+    call.arguments.json()[names[given]] = reader.value();
     reader.skip_space();
   }
   reader.skip_space();
@@ -87,7 +89,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> PositionalCall::parse(std::string_view t
   return {std::move(call)};
 }
 
-TOOLDECODE_INLINE std::pair<std::string, nlohmann::ordered_json> PositionalCall::read_argument(
+TOOLDECODE_INLINE std::pair<std::string, JsonValue> PositionalCall::read_argument(
     const Tool& tool, std::size_t given, std::string_view /*before*/, std::string_view text) {
   tools::ValueReader value(text, tools::ValueReader::Language::json, Errc::malformed_call);
   value.allow_repeated_keys();

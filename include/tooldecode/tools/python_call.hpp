@@ -16,7 +16,7 @@
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode {
 
@@ -62,7 +62,7 @@ struct PythonCall {
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const;
 
   /// An argument as it stands in a call, see CallFormat.
-  [[nodiscard]] static std::pair<std::string, nlohmann::ordered_json> read_argument(
+  [[nodiscard]] static std::pair<std::string, JsonValue> read_argument(
       const Tool& tool, std::size_t given, std::string_view before, std::string_view text);
 
   /// `f(a=1), g()]`, behind the opening bracket.

@@ -47,7 +47,7 @@ TOOLDECODE_INLINE std::string PythonCall::write(std::span<const ToolCall> calls)
     if (&call != calls.data()) text += separator;
     text += call.name + '(';
     bool first = true;
-    for (const auto& [key, value] : call.arguments.items()) {
+    for (const auto& [key, value] : call.arguments.json().items()) {
       if (!std::exchange(first, false)) text += ", ";
       text += key + '=' + tools::write_python_literal(value);
     }
@@ -90,7 +90,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> PythonCall::parse(std::string_view text,
   return calls;
 }
 
-TOOLDECODE_INLINE std::pair<std::string, nlohmann::ordered_json> PythonCall::read_argument(
+TOOLDECODE_INLINE std::pair<std::string, JsonValue> PythonCall::read_argument(
     const Tool& tool, std::size_t /*given*/, std::string_view before, std::string_view text) {
   tools::ValueReader key(before, tools::ValueReader::Language::python, Errc::malformed_call);
   key.skip_space();
@@ -188,7 +188,7 @@ TOOLDECODE_INLINE void PythonCall::check_arguments(const Tool& tool) {
            !tools::says_nothing_of_all(member.key());
   };
   bool is_listed = true;
-  for (const auto& member : tool.parameters.items()) is_listed = is_listed && !says_more(member);
+  for (const auto& member : tool.parameters.json().items()) is_listed = is_listed && !says_more(member);
   if (is_listed) return;
   // Names that are documented elsewhere are read as any other is.
   schema::Reader reader(tool.parameters);
@@ -245,10 +245,10 @@ TOOLDECODE_INLINE ToolCall PythonCall::parse_call(tools::ValueReader& reader,
       if (named) reader.fail_at(at, "a positional argument follows a named one");
       key = documented_name(reader, tool, position++);
     }
-    if (call.arguments.contains(*key)) {
+    if (call.arguments.json().contains(*key)) {
       reader.fail_at(at, "the argument \"" + *key + "\" is given twice");
     }
-    call.arguments[*key] = reader.value();
+    call.arguments.json()[*key] = reader.value();
   }
 }
 
@@ -284,8 +284,8 @@ TOOLDECODE_INLINE std::optional<std::string> PythonCall::keyword(
 TOOLDECODE_INLINE std::string PythonCall::documented_name(const tools::ValueReader& reader,
                                                           const Tool* tool, std::size_t position) {
   if (tool == nullptr) reader.fail("a positional argument of a tool that is not documented");
-  if (tool->parameters.contains("properties")) {
-    for (const auto& [key, schema] : tool->parameters["properties"].items()) {
+  if (tool->parameters.json().contains("properties")) {
+    for (const auto& [key, schema] : tool->parameters.json()["properties"].items()) {
       if (position-- == 0) return key;
     }
   }

@@ -2,7 +2,6 @@
 /// StringsWithout: JSON's strings without those that hold some texts.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 

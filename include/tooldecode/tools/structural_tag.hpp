@@ -3,13 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
-#include <utility>
 
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/grammar/grammar.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode {
 

@@ -34,6 +34,8 @@
 #include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace tooldecode::tools {
 
 namespace detail {

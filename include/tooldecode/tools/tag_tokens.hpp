@@ -13,7 +13,7 @@
 #include <tooldecode/tools/turning_text.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 

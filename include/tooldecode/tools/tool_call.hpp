@@ -4,9 +4,7 @@
 
 #include <string>
 
-#include <tooldecode/tools/canonical_json.hpp>
-
-#include <nlohmann/json.hpp>
+#include <tooldecode/core/json_value.hpp>
 
 namespace tooldecode {
 
@@ -19,7 +17,7 @@ namespace tooldecode {
 /// \par Errors      Error{malformed_call} from `canonical_text`, see canonical_json
 struct ToolCall {
   std::string name;
-  nlohmann::ordered_json arguments = nlohmann::ordered_json::object();
+  JsonValue arguments = JsonValue::object();
 
   /// `{"arguments":{...},"name":"..."}` as canonical_json writes it: equal calls have equal texts.
   [[nodiscard]] std::string canonical_text() const;

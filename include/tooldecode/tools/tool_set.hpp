@@ -11,13 +11,13 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/build_budget.hpp>
-#include <tooldecode/tools/document_readings.hpp>
+#include <tooldecode/core/json_value.hpp>
+#include <tooldecode/tools/document_note.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode {
 
@@ -36,11 +36,11 @@ struct Tool {
   std::string name;
   std::string description;
   /// What a call's arguments conform to: plain JSON Schema of an object, see document_readings.hpp.
-  nlohmann::ordered_json parameters{};
-  std::string parameters_pointer{};     ///< where the schema stands in the document
-  bool strict = true;                   ///< false: the document says `"strict": false`
-  nlohmann::ordered_json documented{};  ///< where not strict, the schema that it has all the same
-  nlohmann::ordered_json document;      ///< as it was given, numbers rounded to doubles
+  JsonValue parameters{};
+  std::string parameters_pointer{};  ///< where the schema stands in the document
+  bool strict = true;                ///< false: the document says `"strict": false`
+  JsonValue documented{};            ///< where not strict, the schema that it has all the same
+  JsonValue document;                ///< as it was given, numbers rounded to doubles
   DocumentForm form = DocumentForm::openai;
   bool read_only    = false;  ///< MCP's `annotations.readOnlyHint` is true; nothing else says so
 };
@@ -104,7 +104,7 @@ class ToolSet {
 
   /// \param limits  what reading the documents may cost, unless an outer budget is charged
   [[nodiscard]] static ToolSet parse(std::string_view json_text, BuildLimits limits = {});
-  [[nodiscard]] static ToolSet from_json(Json document, BuildLimits limits = {});
+  [[nodiscard]] static ToolSet from_json(JsonValue document, BuildLimits limits = {});
 
   [[nodiscard]] std::size_t size() const noexcept { return tools_.size(); }
   [[nodiscard]] bool empty() const noexcept { return tools_.empty(); }

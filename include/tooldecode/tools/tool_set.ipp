@@ -35,7 +35,7 @@ TOOLDECODE_INLINE ToolSet ToolSet::parse(std::string_view json_text, BuildLimits
   return result;
 }
 
-TOOLDECODE_INLINE ToolSet ToolSet::from_json(Json document, BuildLimits limits) {
+TOOLDECODE_INLINE ToolSet ToolSet::from_json(JsonValue document, BuildLimits limits) {
   const BuildBudget budget(limits);
   check_depth(document, 0);
   if (const auto place = find_bad_text(document)) {
@@ -312,13 +312,13 @@ TOOLDECODE_INLINE std::string ToolSet::description(const Json& body, const std::
 TOOLDECODE_INLINE std::vector<std::string> argument_names(const Tool& tool) {
   std::vector<std::string> names;
   std::unordered_set<std::string> known;
-  if (const auto listed = tool.parameters.find("properties"); listed != tool.parameters.end()) {
+  if (const auto listed = tool.parameters.json().find("properties"); listed != tool.parameters.json().end()) {
     for (const auto& [name, schema] : listed->items()) {
       names.push_back(name);
       known.insert(name);
     }
   }
-  if (const auto listed = tool.parameters.find("required"); listed != tool.parameters.end()) {
+  if (const auto listed = tool.parameters.json().find("required"); listed != tool.parameters.json().end()) {
     for (const auto& name : *listed) {
       if (!name.is_string()) continue;  // an error once the schema is read
       const auto& text = name.get_ref<const std::string&>();
@@ -329,8 +329,8 @@ TOOLDECODE_INLINE std::vector<std::string> argument_names(const Tool& tool) {
 }
 
 TOOLDECODE_INLINE std::vector<std::string> required_names(const Tool& tool) {
-  const auto listed = tool.parameters.find("required");
-  if (listed == tool.parameters.end()) return {};
+  const auto listed = tool.parameters.json().find("required");
+  if (listed == tool.parameters.json().end()) return {};
   std::vector<std::string> names = argument_names(tool);
   std::unordered_set<std::string_view> required;
   for (const auto& name : *listed) {

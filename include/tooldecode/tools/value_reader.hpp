@@ -9,7 +9,7 @@
 
 #include <tooldecode/core/error.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 

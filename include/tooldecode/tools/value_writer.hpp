@@ -2,22 +2,15 @@
 /// Writers of values: JSON as Python's json.dumps writes it, Python literals as its repr does.
 #pragma once
 
-#include <array>
-#include <charconv>
-#include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/text/utf8.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::tools {
 
@@ -41,15 +34,6 @@ bool is_printable(std::uint32_t point) noexcept;
 void append_hexadecimal(std::string& text, std::uint32_t value, int digits);
 
 text::CodePoint checked(const std::optional<text::CodePoint>& point);
-
-/// Values of both languages; they differ in words and strings only.
-struct ValueStyle {
-  std::string_view yes, no, none;
-  void (*append_string)(std::string&, std::string_view);
-};
-
-template <class Json>
-void append_value(std::string& text, const Json& value, const ValueStyle& style);
 
 }  // namespace detail
 
@@ -78,85 +62,19 @@ void append_json_string(std::string& text, std::string_view string);
 /// \par Errors      Error{malformed_call} where the string is not UTF-8
 void append_python_string(std::string& text, std::string_view string);
 
-namespace detail {
-
-template <class Json>
-void append_value(std::string& text, const Json& value, const ValueStyle& style) {
-  switch (value.type()) {
-    case Json::value_t::boolean:
-      text.append(value.template get<bool>() ? style.yes : style.no);
-      return;
-    case Json::value_t::number_integer:
-      text.append(std::to_string(value.template get<std::int64_t>()));
-      return;
-    case Json::value_t::number_unsigned:
-      text.append(std::to_string(value.template get<std::uint64_t>()));
-      return;
-    case Json::value_t::number_float:
-      append_float(text, value.template get<double>());
-      return;
-    case Json::value_t::string:
-      style.append_string(text, value.template get_ref<const std::string&>());
-      return;
-    case Json::value_t::array: {
-      text.push_back('[');
-      std::string_view separator;
-      for (const auto& item : value) {
-        text.append(std::exchange(separator, ", "));
-        append_value(text, item, style);
-      }
-      text.push_back(']');
-      return;
-    }
-    case Json::value_t::object: {
-      text.push_back('{');
-      std::string_view separator;
-      for (const auto& [key, member] : value.items()) {
-        text.append(std::exchange(separator, ", "));
-        style.append_string(text, key);
-        text.append(": ");
-        append_value(text, member, style);
-      }
-      text.push_back('}');
-      return;
-    }
-    case Json::value_t::binary:
-      if constexpr (std::is_same_v<Json, text::ExactNumber::Json>) {
-        if (text::ExactNumber::is(value)) {
-          text.append(text::ExactNumber::text(value));
-          return;
-        }
-      }
-      [[fallthrough]];
-    default:
-      text.append(style.none);
-      return;
-  }
-}
-
-}  // namespace detail
-
 /// A value as `json.dumps(value, ensure_ascii=False)` writes it: `{"a": [1, 2.0]}`.
 ///
 /// Members keep the order in which the value holds them.
 ///
 /// \par Errors      Error{malformed_call} for what JSON cannot write, see append_float
-template <class Json>
-[[nodiscard]] std::string write_json(const Json& value) {
-  std::string text;
-  detail::append_value(text, value, {"true", "false", "null", append_json_string});
-  return text;
-}
+[[nodiscard]] std::string write_json(const nlohmann::ordered_json& value);
+[[nodiscard]] std::string write_json(const nlohmann::json& value);
 
 /// A value as Python's `repr` writes it: `{'a': [1, 2.0, None]}`.
 ///
 /// \par Errors      Error{malformed_call} for what Python cannot write, see append_float
-template <class Json>
-[[nodiscard]] std::string write_python_literal(const Json& value) {
-  std::string text;
-  detail::append_value(text, value, {"True", "False", "None", append_python_string});
-  return text;
-}
+[[nodiscard]] std::string write_python_literal(const nlohmann::ordered_json& value);
+[[nodiscard]] std::string write_python_literal(const nlohmann::json& value);
 
 }  // namespace tooldecode::tools
 

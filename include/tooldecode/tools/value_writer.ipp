@@ -130,3 +130,101 @@ TOOLDECODE_INLINE void append_python_string(std::string& text, std::string_view 
 }
 
 }  // namespace tooldecode::tools
+
+namespace tooldecode::tools {
+
+namespace detail {
+
+/// Values of both languages; they differ in words and strings only.
+struct ValueStyle {
+  std::string_view yes, no, none;
+  void (*append_string)(std::string&, std::string_view);
+};
+
+template <class Json>
+void append_value(std::string& text, const Json& value, const ValueStyle& style) {
+  switch (value.type()) {
+    case Json::value_t::boolean:
+      text.append(value.template get<bool>() ? style.yes : style.no);
+      return;
+    case Json::value_t::number_integer:
+      text.append(std::to_string(value.template get<std::int64_t>()));
+      return;
+    case Json::value_t::number_unsigned:
+      text.append(std::to_string(value.template get<std::uint64_t>()));
+      return;
+    case Json::value_t::number_float:
+      append_float(text, value.template get<double>());
+      return;
+    case Json::value_t::string:
+      style.append_string(text, value.template get_ref<const std::string&>());
+      return;
+    case Json::value_t::array: {
+      text.push_back('[');
+      std::string_view separator;
+      for (const auto& item : value) {
+        text.append(std::exchange(separator, ", "));
+        append_value(text, item, style);
+      }
+      text.push_back(']');
+      return;
+    }
+    case Json::value_t::object: {
+      text.push_back('{');
+      std::string_view separator;
+      for (const auto& [key, member] : value.items()) {
+        text.append(std::exchange(separator, ", "));
+        style.append_string(text, key);
+        text.append(": ");
+        append_value(text, member, style);
+      }
+      text.push_back('}');
+      return;
+    }
+    case Json::value_t::binary:
+      if constexpr (std::is_same_v<Json, text::ExactNumber::Json>) {
+        if (text::ExactNumber::is(value)) {
+          text.append(text::ExactNumber::text(value));
+          return;
+        }
+      }
+      [[fallthrough]];
+    default:
+      text.append(style.none);
+      return;
+  }
+}
+
+}  // namespace detail
+
+namespace detail {
+
+inline constexpr ValueStyle json_style{"true", "false", "null", append_json_string};
+inline constexpr ValueStyle python_style{"True", "False", "None", append_python_string};
+
+template <class Json>
+std::string write_value(const Json& value, const ValueStyle& style) {
+  std::string text;
+  append_value(text, value, style);
+  return text;
+}
+
+}  // namespace detail
+
+TOOLDECODE_INLINE std::string write_json(const nlohmann::ordered_json& value) {
+  return detail::write_value(value, detail::json_style);
+}
+
+TOOLDECODE_INLINE std::string write_json(const nlohmann::json& value) {
+  return detail::write_value(value, detail::json_style);
+}
+
+TOOLDECODE_INLINE std::string write_python_literal(const nlohmann::ordered_json& value) {
+  return detail::write_value(value, detail::python_style);
+}
+
+TOOLDECODE_INLINE std::string write_python_literal(const nlohmann::json& value) {
+  return detail::write_value(value, detail::python_style);
+}
+
+}  // namespace tooldecode::tools

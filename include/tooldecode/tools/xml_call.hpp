@@ -2,7 +2,6 @@
 /// XmlCall: calls as elements, an argument each, as Qwen3-Coder, DeepSeek and others write them.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,7 +18,6 @@
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 #include <tooldecode/tools/value_reader.hpp>
-#include <tooldecode/tools/value_writer.hpp>
 
 namespace tooldecode {
 
@@ -118,7 +116,7 @@ struct XmlCall {
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const;
 
   /// An argument as it stands in a call, see CallFormat.
-  [[nodiscard]] std::pair<std::string, Json> read_argument(const Tool& tool, std::size_t given,
+  [[nodiscard]] std::pair<std::string, JsonValue> read_argument(const Tool& tool, std::size_t given,
                                                            std::string_view before,
                                                            std::string_view text) const;
 

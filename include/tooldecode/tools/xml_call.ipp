@@ -80,7 +80,7 @@ TOOLDECODE_INLINE std::string XmlCall::write(std::span<const ToolCall> calls,
     result += gap;
     const Tool* const tool = find(tools, call.name);
     bool first             = true;
-    for (const auto& [key, value] : call.arguments.items()) {
+    for (const auto& [key, value] : call.arguments.json().items()) {
       if (style && !std::exchange(first, false)) result += style->separator;
       result += before_key + (style ? style->written_key(key) : key) + after_key;
       if (style) {
@@ -172,7 +172,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> XmlCall::parse(std::string_view text,
       std::string name = key(reader, tool);
       if (!before_value.empty()) reader.skip_space();
       reader.expect(before_value);
-      call.arguments[name] = style ? styled_value(reader) : value(reader, form_of(tool, name));
+      call.arguments.json()[name] = style ? styled_value(reader) : value(reader, form_of(tool, name));
       reader.skip_space();
     }
     if (!after_values.empty()) {
@@ -187,7 +187,7 @@ TOOLDECODE_INLINE std::vector<ToolCall> XmlCall::parse(std::string_view text,
   return calls;
 }
 
-TOOLDECODE_INLINE std::pair<std::string, XmlCall::Json> XmlCall::read_argument(
+TOOLDECODE_INLINE std::pair<std::string, JsonValue> XmlCall::read_argument(
     const Tool& tool, std::size_t given, std::string_view before, std::string_view text) const {
   tools::ValueReader key_reader(before, tools::ValueReader::Language::json, Errc::malformed_call);
   key_reader.skip_space();

@@ -3,7 +3,6 @@
 /// its tokens of bytes.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

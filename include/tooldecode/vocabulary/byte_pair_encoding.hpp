@@ -2,11 +2,9 @@
 /// BytePairEncoding: merges the symbols of one piece of text into tokens.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <queue>
 #include <span>
 #include <string>
 #include <string_view>

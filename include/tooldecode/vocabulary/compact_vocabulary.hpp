@@ -2,7 +2,6 @@
 /// The compact JSON form of a tokenizer: token bytes in base64, merges or scores, patterns.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -10,15 +9,13 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/vocabulary/byte_alphabet.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::vocabulary {
 

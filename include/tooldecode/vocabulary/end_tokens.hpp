@@ -2,11 +2,9 @@
 /// find_named_ends, without_false_ends: which tokens end a text, as far as their names tell.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/types.hpp>

@@ -2,8 +2,6 @@
 /// find_pre_tokenizer: how text is split by the names that GGUF files give instead of patterns.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -2,7 +2,6 @@
 /// PreTokenizer: splits text into pieces by regular expressions, with PCRE2.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -2,15 +2,9 @@
 /// Files of tiktoken (a token in base64 and its rank in each line), and of Mistral's tekken.json.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/vocabulary/compact_vocabulary.hpp>
@@ -18,7 +12,7 @@
 #include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::vocabulary {
 

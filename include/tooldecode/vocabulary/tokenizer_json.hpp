@@ -2,13 +2,11 @@
 /// Hugging Face's tokenizer.json: byte-level BPE, and SentencePiece-style BPE with byte fallback.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
@@ -18,7 +16,7 @@
 #include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace tooldecode::vocabulary {
 
@@ -85,4 +83,6 @@ class TokenizerJson {
 
 #ifndef TOOLDECODE_COMPILED
 #include <tooldecode/vocabulary/tokenizer_json.ipp>
+
+#include <nlohmann/json.hpp>
 #endif

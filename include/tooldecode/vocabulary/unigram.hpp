@@ -2,11 +2,9 @@
 /// Unigram: the most likely cut of a text into pieces, as SentencePiece's models of that name make it.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>

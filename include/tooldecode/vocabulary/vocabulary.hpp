@@ -2,17 +2,14 @@
 /// Vocabulary: what each token id writes, and which ids end a text.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/config.hpp>

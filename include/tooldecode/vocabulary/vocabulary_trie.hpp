@@ -4,8 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/core/types.hpp>

@@ -1,0 +1,48 @@
+/// \file
+/// What a ToolCallFSM is made of, for the definitions of it and of its friends.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/tools/call_format.hpp>
+#include <tooldecode/tools/free_text.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+
+namespace tooldecode {
+
+/// The grammar of a machine, and what its parts came with.
+struct ToolCallFSM::Parts {
+  CallGrammar grammar;
+  std::shared_ptr<constraint::SharedStates> states{};  // null: those of the cache
+  Numbers numbers{};
+};
+
+/// What copies share.
+struct ToolCallFSM::Shared {
+  // How calls are found in a text.
+  struct Reading {
+    std::optional<tools::ReasoningDelimiters> reasoning;
+    std::optional<std::vector<std::string>> openings;  // at the beginning, or there is no call
+    std::vector<std::string> text_ends, reasoning_ends;
+
+    [[nodiscard]] bool may_have_calls(std::string_view answer) const {
+      if (!openings) return true;
+      answer.remove_prefix(std::min(answer.find_first_not_of(" \t\r\n"), answer.size()));
+      return std::any_of(openings->begin(), openings->end(),
+                         [&](const std::string& opening) { return answer.starts_with(opening); });
+    }
+  };
+
+  std::shared_ptr<const ToolSet> tools;
+  Numbers numbers;
+  Reading reading;
+  tools::AnyFormat format;
+};
+
+}  // namespace tooldecode

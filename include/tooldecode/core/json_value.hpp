@@ -1,0 +1,75 @@
+/// \file
+/// JsonValue: a JSON value in the library's interfaces, without a JSON library's header.
+#pragma once
+
+#include <concepts>
+#include <iosfwd>
+#include <memory>
+#include <string>
+
+#include <tooldecode/core/config.hpp>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace tooldecode {
+
+/// Holds a JSON value whose members keep their order.
+///
+/// `parse_json_value` makes one of a text, `text` gives its text. It converts from and to nlohmann::ordered_json,
+/// which it holds: include <nlohmann/json.hpp> to work with that.
+///
+/// \par Complexity  a copy O(size); a move O(1)
+/// \par Threads     a value
+/// \par Errors      none
+class JsonValue {
+ public:
+  /// null
+  JsonValue();
+  // The exact type alone: a list in braces would become an array where an object is meant.
+  // NOLINTNEXTLINE(google-explicit-constructor): the same value
+  template <std::same_as<nlohmann::ordered_json> J>
+  JsonValue(const J& value) : JsonValue(&value) {}
+  template <std::same_as<nlohmann::ordered_json> J>
+  JsonValue(J&& value) : JsonValue() {
+    swap_with(value);
+  }
+  JsonValue(const JsonValue& other);
+  JsonValue(JsonValue&& other) noexcept;
+  JsonValue& operator=(const JsonValue& other);
+  JsonValue& operator=(JsonValue&& other) noexcept;
+  ~JsonValue();
+
+  /// `{}`
+  [[nodiscard]] static JsonValue object();
+
+  /// The value without spaces, as nlohmann's `dump()` writes it.
+  [[nodiscard]] std::string text() const;
+
+  [[nodiscard]] const nlohmann::ordered_json& json() const noexcept { return *value_; }
+  [[nodiscard]] nlohmann::ordered_json& json() noexcept { return *value_; }
+  // NOLINTNEXTLINE(google-explicit-constructor): the same value
+  operator const nlohmann::ordered_json&() const noexcept { return *value_; }
+
+  friend bool operator==(const JsonValue& a, const JsonValue& b) { return a.equals(*b.value_); }
+  friend bool operator==(const JsonValue& a, const nlohmann::ordered_json& b) {
+    return a.equals(b);
+  }
+  friend std::ostream& operator<<(std::ostream& out, const JsonValue& value) {
+    value.write(out);
+    return out;
+  }
+
+ private:
+  explicit JsonValue(const nlohmann::ordered_json* value);
+  void swap_with(nlohmann::ordered_json& value) noexcept;
+  [[nodiscard]] bool equals(const nlohmann::ordered_json& other) const;
+  void write(std::ostream& out) const;
+
+  std::unique_ptr<nlohmann::ordered_json> value_;  // never null
+};
+
+}  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/core/json_value.ipp>
+#endif
