@@ -14,10 +14,4 @@ void to_json(Json& json, const JsonValue& value) {
   json = Json(value.json());
 }
 
-/// A value of nlohmann's as a JsonValue.
-template <class Json>
-void from_json(const Json& json, JsonValue& value) {
-  value = nlohmann::ordered_json(json);
-}
-
 }  // namespace tooldecode

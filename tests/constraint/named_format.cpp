@@ -12,6 +12,8 @@
 #include <support/catch.hpp>
 #include <support/two_tools.hpp>
 
+#include <nlohmann/json.hpp>
+
 using namespace tooldecode;
 
 TEST_CASE("Every named format writes what it reads and what its constraint takes") {

@@ -14,6 +14,8 @@
 #include <fuzz/fuzz.hpp>
 #include <fuzz/walk.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace {
 
 using namespace tooldecode;

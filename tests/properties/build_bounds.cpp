@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/build_budget.hpp>

@@ -417,7 +417,7 @@ std::vector<Mutation> mutations(const ToolCallFSM& fsm, const std::vector<ToolCa
     for (const Json& other :
          {Json("zzz"), Json(12345), Json(true), Json::array({Json::object()})}) {
       copy                       = calls;
-      copy[which].arguments[key] = other;
+      copy[which].arguments.json()[key] = other;
       if (slow::conforms(copy[which].arguments, tool.parameters, tool.parameters)) continue;
       write("a wrong type", copy, false);
     }

@@ -49,7 +49,7 @@ struct Tally {
 
 TEST_CASE("The official suite: each schema is right on all of its tests, or refused by name") {
   TOOLDECODE_REQUIRE_SHARED(suite, "jsonschema/test-suite");
-  std::map<std::string, Json> documents;
+  std::map<std::string, JsonValue> documents;
   for (const auto& file : std::filesystem::recursive_directory_iterator(suite / "remotes")) {
     if (!file.is_regular_file()) continue;
     const auto path = std::filesystem::relative(file.path(), suite / "remotes");

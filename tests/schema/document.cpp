@@ -70,7 +70,7 @@ TEST_CASE("References name pointers, anchors and embedded resources") {
 
 TEST_CASE("Documents given beside the schema can be referred to") {
   const Json root = true;
-  const std::map<std::string, Json> remotes{{"http://h/a.json", {{"definitions", {{"x", true}}}}}};
+  const std::map<std::string, JsonValue> remotes{{"http://h/a.json", {{"definitions", {{"x", true}}}}}};
   const Document document(root, SchemaDraft::draft7, remotes);
   CHECK(document.find("http://h/a.json#/definitions/x", {}, "#").pointer ==
         "http://h/a.json#/definitions/x");

@@ -95,7 +95,7 @@ std::map<std::string, ToolCall> wrong_calls(const ToolCall& call, const Tool& to
     for (const Json& other :
          {Json("zzz"), Json(12345), Json(true), Json::array({Json::object()})}) {
       ToolCall changed       = call;
-      changed.arguments[key] = other;
+      changed.arguments.json()[key] = other;
       if (!slow::conforms(changed.arguments, tool.parameters, tool.parameters)) {
         wrong["wrong type of " + key] = changed;
       }

@@ -79,7 +79,7 @@ Row row_with_answers(const Json& source) {
       if (std::all_of(allowed.begin(), allowed.end(), [](const Json& v) { return v == ""; })) {
         continue;
       }
-      call.arguments[key] = first_allowed(allowed, true);
+      call.arguments.json()[key] = first_allowed(allowed, true);
     }
     row.calls.push_back(call);
   }
@@ -225,7 +225,7 @@ TEST_CASE("matching finds as many correct pairs as any order does") {
       for (int value = 0; value < 4; ++value) {
         if (random() % 2 == 0) expected[i].arguments[0].allowed.push_back(value);
       }
-      calls[i].arguments["a"] = random() % 4;
+      calls[i].arguments.json()["a"] = random() % 4;
     }
     std::vector<std::size_t> order(n);
     for (std::size_t i = 0; i < n; ++i) order[i] = i;
@@ -234,7 +234,7 @@ TEST_CASE("matching finds as many correct pairs as any order does") {
       bool all = true;
       for (std::size_t i = 0; i < n; ++i) {
         const auto& allowed = expected[order[i]].arguments[0].allowed;
-        all = all && std::count(allowed.begin(), allowed.end(), calls[i].arguments["a"]) > 0;
+        all = all && std::count(allowed.begin(), allowed.end(), calls[i].arguments.json()["a"]) > 0;
       }
       fits = fits || all;
     } while (std::next_permutation(order.begin(), order.end()));
@@ -328,7 +328,7 @@ TEST_CASE("the leaderboard's rules") {
     const auto tools    = ToolSet::from_json(document);
     const auto expected = ExpectedCall::from_bfcl({{"f", {{"a", Json::parse(allowed)}}}});
     ToolCall call{"f"};
-    call.arguments["a"]   = Json::parse(given);
+    call.arguments.json()["a"]   = Json::parse(given);
     const Verdict verdict = classify({&expected, 1}, std::vector{call}, tools);
     INFO(schema << " allows " << allowed << ", given " << given << "; " << message(verdict));
     CHECK(verdict.error == (correct ? ErrorClass::correct : ErrorClass::value));
@@ -382,9 +382,9 @@ TEST_CASE("every allowed value is correct", "[published]") {
         for (const Json& allowed : argument.allowed) {
           Row changed = row;
           if (allowed != "") {
-            changed.calls[i].arguments[argument.key] = first_allowed(Json::array({allowed}), true);
+            changed.calls[i].arguments.json()[argument.key] = first_allowed(Json::array({allowed}), true);
           } else {
-            changed.calls[i].arguments.erase(argument.key);
+            changed.calls[i].arguments.json().erase(argument.key);
             const auto& tool    = row.tools[*row.tools.find(row.calls[i].name)];
             const auto required = required_names(tool);
             if (std::count(required.begin(), required.end(), argument.key) > 0) continue;
@@ -503,8 +503,8 @@ class Mutator {
   }
 
   ToolCall call_to_any_tool() {
-    ToolCall call{row_.tools.empty() ? word() : row_.tools.json()[below(row_.tools.size())].name};
-    if (below(2) == 0) call.arguments[word()] = 1;
+    ToolCall call{row_.tools.empty() ? word() : row_.tools[below(row_.tools.size())].name};
+    if (below(2) == 0) call.arguments.json()[word()] = 1;
     return call;
   }
   std::vector<ToolCall> other_selection() {
@@ -564,14 +564,14 @@ class Mutator {
       names = required_names(row_.tools[*tool]);
       known = argument_names(row_.tools[*tool]);
     }
-    for (const auto& [key, value] : call.arguments.items()) {
+    for (const auto& [key, value] : call.arguments.json().items()) {
       if (std::count(known.begin(), known.end(), key) == 0) names.push_back(key);
     }
     return names;
   }
   std::string other_keys() {
     const std::size_t chosen        = below(calls_.size());
-    Json& arguments                 = calls_[chosen].arguments;
+    Json& arguments                 = calls_[chosen].arguments.json();
     std::vector<std::string> needed = required_of(calls_[chosen]), given;
     std::erase_if(needed, [&](const std::string& key) { return !arguments.contains(key); });
     for (const auto& [key, value] : arguments.items()) given.push_back(key);
@@ -601,7 +601,7 @@ class Mutator {
   void other_value() {
     std::vector<std::pair<std::size_t, std::string>> places;
     for (std::size_t i = 0; i < calls_.size(); ++i) {
-      for (const auto& [key, value] : calls_[i].arguments.items()) places.emplace_back(i, key);
+      for (const auto& [key, value] : calls_[i].arguments.json().items()) places.emplace_back(i, key);
     }
     const auto [call, key] = pick(places);
     key_                   = key;
@@ -612,9 +612,9 @@ class Mutator {
         std::none_of(expected.begin(), expected.end(),
                      [&, &k = key](const auto& a) { return a.key == k && a.optional; });
     if (is_free && std::count(needed.begin(), needed.end(), key) == 0 && below(3) == 0) {
-      calls_[call].arguments.erase(key);
+      calls_[call].arguments.json().erase(key);
     } else {
-      change(calls_[call].arguments[key]);
+      change(calls_[call].arguments.json()[key]);
     }
   }
   void change(Json& value) {
@@ -649,7 +649,7 @@ class Mutator {
 
 bool has_argument(const Row& row) {
   return std::any_of(row.calls.begin(), row.calls.end(),
-                     [](const ToolCall& call) { return !call.arguments.empty(); });
+                     [](const ToolCall& call) { return !call.arguments.json().empty(); });
 }
 
 void check_mutations(const std::vector<Row>& rows, unsigned rounds) {

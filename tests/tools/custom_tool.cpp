@@ -51,7 +51,7 @@ TEST_CASE("A custom tool takes one text, in either API's form") {
         R"({"type": "custom", "custom": {"name": "f", "format": {"type": "text"}}})"}) {
     INFO(text);
     const ToolSet tools = ToolSet::parse(text);
-    CHECK(tools[0].parameters["properties"]["input"] == Json{{"type", "string"}});
+    CHECK(tools[0].parameters.json()["properties"]["input"] == Json{{"type", "string"}});
   }
 }
 

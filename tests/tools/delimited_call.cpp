@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/tools/delimited_call.hpp>
 

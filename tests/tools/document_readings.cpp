@@ -1,6 +1,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 
 #include <support/catch.hpp>

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/tools/free_text.hpp>
 

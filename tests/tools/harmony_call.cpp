@@ -1,6 +1,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/vocabulary/vocabulary.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 
 #include <support/catch.hpp>

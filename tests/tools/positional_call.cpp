@@ -8,6 +8,8 @@
 #include <support/catch.hpp>
 #include <support/format_checks.hpp>
 
+#include <nlohmann/json.hpp>
+
 using namespace tooldecode;
 using Json = nlohmann::ordered_json;
 

@@ -57,7 +57,7 @@ TEST_CASE("the canonical text does not depend on the order of keys") {
     std::shuffle(members.begin(), members.end(), random);
     for (const auto& [key, value] : members) a.arguments.json()[key] = value;
     std::shuffle(members.begin(), members.end(), random);
-    for (const auto& [key, value] : members) b.arguments[key] = static_cast<double>(value);
+    for (const auto& [key, value] : members) b.arguments.json()[key] = static_cast<double>(value);
     CAPTURE(seed);
     CHECK(a.canonical_text() == b.canonical_text());
     CHECK(a == b);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/nlohmann.hpp>
 #include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/tools/tool_set.hpp>
@@ -117,7 +118,7 @@ TEST_CASE("tools without parameters take no arguments") {
         R"({"name": "f", "input_parameters": {}})", R"({"name": "f", "output_schema": {}})"}) {
     INFO(text);
     const ToolSet tools = ToolSet::parse(text);
-    CHECK(tools[0].parameters["additionalProperties"] == false);
+    CHECK(tools[0].parameters.json()["additionalProperties"] == false);
     CHECK(tools[0].parameters["properties"].empty());
   }
   CHECK(ToolSet::parse("[]").empty());
@@ -196,10 +197,10 @@ TEST_CASE("Of a tool that is not strict any object is a call's arguments") {
                                          R"("parameters": )" + schema + "}");
     CHECK(tools[0].strict);
     CHECK(required_names(tools[0]) == std::vector<std::string>{"a"});
-    CHECK(&documented_parameters(tools[0]) == &tools[0].parameters);
+    CHECK(&documented_parameters(tools[0]) == &tools[0].parameters.json());
   }
   const ToolSet silent = ToolSet::parse(R"({"name": "f", "strict": false})");
-  CHECK(silent[0].parameters.value("additionalProperties", Json(true)) == true);
+  CHECK(silent[0].parameters->value("additionalProperties", Json(true)) == true);
   CHECK(error_of(R"([{"function": {"name": "f", "strict": "no"}}])") ==
         "malformed_document #/0/function/strict");
   CHECK(error_of(R"([{"name": "f", "strict": false, "parameters": {"type": "string"}}])") ==

@@ -46,8 +46,8 @@ int refused(const XmlCall& format, const std::string& text,
 Json argument(const XmlCall& format, const std::string& text, const ToolSet& set = documents()) {
   const auto calls = format.parse(text, set);
   REQUIRE(calls.size() == 1);
-  REQUIRE(calls[0].arguments.size() == 1);
-  return *calls[0].arguments.begin();
+  REQUIRE(calls[0].arguments.json().size() == 1);
+  return *calls[0].arguments.json().begin();
 }
 
 std::string error_of(const XmlCall& format, std::string_view text) {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <concepts>
+#include <initializer_list>
 #include <iosfwd>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include <tooldecode/core/config.hpp>
 
@@ -25,7 +27,6 @@ class JsonValue {
  public:
   /// null
   JsonValue();
-  // The exact type alone: a list in braces would become an array where an object is meant.
   // NOLINTNEXTLINE(google-explicit-constructor): the same value
   template <std::same_as<nlohmann::ordered_json> J>
   JsonValue(const J& value) : JsonValue(&value) {}
@@ -33,6 +34,10 @@ class JsonValue {
   JsonValue(J&& value) : JsonValue() {
     swap_with(value);
   }
+  /// A list in braces, as nlohmann reads one: `{{"city", "Oslo"}}` is an object.
+  template <class J = nlohmann::ordered_json>
+  JsonValue(std::initializer_list<typename J::initializer_list_t::value_type> list)
+      : JsonValue(J(list)) {}
   JsonValue(const JsonValue& other);
   JsonValue(JsonValue&& other) noexcept;
   JsonValue& operator=(const JsonValue& other);
@@ -47,6 +52,17 @@ class JsonValue {
 
   [[nodiscard]] const nlohmann::ordered_json& json() const noexcept { return *value_; }
   [[nodiscard]] nlohmann::ordered_json& json() noexcept { return *value_; }
+  [[nodiscard]] const nlohmann::ordered_json* operator->() const noexcept { return value_.get(); }
+  [[nodiscard]] nlohmann::ordered_json* operator->() noexcept { return value_.get(); }
+  /// A member or an item, as nlohmann's operator finds it.
+  template <class Key>
+  [[nodiscard]] decltype(auto) operator[](const Key& key) const {
+    return static_cast<const std::type_identity_t<nlohmann::ordered_json>&>(*value_)[key];
+  }
+  template <class Key>
+  [[nodiscard]] decltype(auto) operator[](const Key& key) {
+    return (*value_)[key];
+  }
   // NOLINTNEXTLINE(google-explicit-constructor): the same value
   operator const nlohmann::ordered_json&() const noexcept { return *value_; }
 

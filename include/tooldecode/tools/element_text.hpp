@@ -29,7 +29,7 @@ class ElementText {
 
   void append(std::string& text, const Json& value) const { append(text, value, 0); }
   /// The value at the cursor, which then stands before what closes the element.
-  [[nodiscard]] Json read(ValueReader& reader) const { return read(reader, 0); }
+  [[nodiscard]] Json read(ValueReader& reader) const;
 
  private:
   void append(std::string& text, const Json& value, std::size_t depth) const;

@@ -177,3 +177,11 @@ TOOLDECODE_INLINE const std::string& ElementText::kind(ElementKind kind) const {
 }
 
 }  // namespace tooldecode::tools
+
+namespace tooldecode::tools {
+
+TOOLDECODE_INLINE ElementText::Json ElementText::read(ValueReader& reader) const {
+  return read(reader, 0);
+}
+
+}  // namespace tooldecode::tools

@@ -6,14 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/read_file.hpp>
-#include <tooldecode/vocabulary/compact_vocabulary.hpp>
-#include <tooldecode/vocabulary/gguf.hpp>
-#include <tooldecode/vocabulary/sentencepiece_model.hpp>
-#include <tooldecode/vocabulary/tiktoken.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
-#include <tooldecode/vocabulary/tokenizer_json.hpp>
 
 namespace tooldecode {
 

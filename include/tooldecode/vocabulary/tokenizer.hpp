@@ -20,6 +20,16 @@
 
 namespace tooldecode {
 
+namespace vocabulary {
+
+/// What stands in the files beside a tokenizer.json.
+struct TokenizerFiles {
+  std::string_view tokenizer_config  = {};  ///< tokenizer_config.json, or empty
+  std::string_view generation_config = {};  ///< generation_config.json, or empty
+};
+
+}  // namespace vocabulary
+
 /// What `encode` may do beside splitting and merging.
 struct EncodeOptions {
   bool add_space_prefix = false;  ///< puts a space first where the vocabulary does so for new text

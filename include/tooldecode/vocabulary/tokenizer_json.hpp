@@ -16,15 +16,9 @@
 #include <tooldecode/vocabulary/named_pre_tokenizers.hpp>
 #include <tooldecode/vocabulary/tokenizer.hpp>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 namespace tooldecode::vocabulary {
-
-/// What stands in the files beside a tokenizer.json.
-struct TokenizerFiles {
-  std::string_view tokenizer_config  = {};  ///< tokenizer_config.json, or empty
-  std::string_view generation_config = {};  ///< generation_config.json, or empty
-};
 
 namespace detail {
 
