@@ -1,0 +1,51 @@
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include <Eigen/Core>
+
+#include <tooldecode/model/eigen_views.hpp>
+
+#include <support/catch.hpp>
+
+namespace td = tooldecode;
+
+TEST_CASE("HeadView: views a matrix of Eigen's, a block of one and a map with a stride") {
+  using Matrix           = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const Matrix matrix    = Matrix::Random(5, 7);
+  const td::HeadView all = matrix;
+  CHECK(all.rows() == 5);
+  CHECK(all.cols() == 7);
+  CHECK(all.as<float>().row(2)[3] == matrix(2, 3));
+  const td::HeadView part = matrix.leftCols(4);
+  CHECK(part.cols() == 4);
+  CHECK(part.as<float>().row(4)[1] == matrix(4, 1));
+  const Eigen::Map<const Matrix, 0, Eigen::OuterStride<>> map(matrix.data(), 2, 7,
+                                                              Eigen::OuterStride<>(14));
+  CHECK(td::HeadView(map).as<float>().row(1)[5] == matrix(2, 5));
+  CHECK(td::eigen_head<float>(part) == matrix.leftCols(4));
+}
+
+TEST_CASE("HeadView: views a matrix of Eigen's bfloat16, and Eigen views it") {
+  using Matrix = Eigen::Matrix<Eigen::bfloat16, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const Matrix matrix     = Eigen::MatrixXf::Random(3, 6).cast<Eigen::bfloat16>();
+  const td::HeadView head = matrix;
+  CHECK(head.type() == td::WeightType::bfloat16);
+  CHECK(head.row(2) == matrix.data() + 12);
+  CHECK(td::eigen_head<Eigen::bfloat16>(head).cast<float>() == matrix.cast<float>());
+}
+
+TEST_CASE("BFloat16: has the bits of Eigen's, whatever is rounded") {
+  std::size_t wrong = 0;
+  for (std::uint64_t step = 0; step < (1U << 16); ++step) {
+    for (const std::uint32_t low : {0x0000U, 0x0001U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU}) {
+      const auto number = std::bit_cast<float>(static_cast<std::uint32_t>(step << 16) | low);
+      const td::BFloat16 ours(number);
+      const Eigen::bfloat16 theirs(number);
+      if (ours.bits != theirs.value) ++wrong;
+      const auto back = std::bit_cast<std::uint32_t>(static_cast<float>(ours));
+      if (back != static_cast<std::uint32_t>(ours.bits) << 16) ++wrong;
+    }
+  }
+  CHECK(wrong == 0);
+}
