@@ -1,14 +1,42 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include <Eigen/Core>
 
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/model/constrained_head.hpp>
 #include <tooldecode/model/eigen_views.hpp>
 
 #include <support/catch.hpp>
 
 namespace td = tooldecode;
+
+namespace {
+
+/// A model of a user's, whose head is a matrix of Eigen's.
+struct EigenModel {
+  struct Cache {};
+  using Head = Eigen::Matrix<Eigen::bfloat16, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  [[nodiscard]] std::size_t vocabulary_size() const { return 9; }
+  [[nodiscard]] Cache make_cache() const { return {}; }
+  [[nodiscard]] std::size_t length(const Cache&) const { return 0; }
+  void forward(Cache&, std::span<const td::TokenId>, std::span<float>) const {}
+  [[nodiscard]] Cache fork(const Cache&) const { return {}; }
+  void truncate(Cache&, std::size_t) const {}
+  [[nodiscard]] std::size_t hidden_size() const { return 3; }
+  void forward_hidden(Cache&, std::span<const td::TokenId>, std::span<float>) const {}
+  [[nodiscard]] const Head& lm_head() const { return head; }
+
+  Head head = Eigen::MatrixXf::Random(9, 3).cast<Eigen::bfloat16>();
+};
+static_assert(td::HostHeadModel<EigenModel>);
+
+}  // namespace
 
 TEST_CASE("HeadView: views a matrix of Eigen's, a block of one and a map with a stride") {
   using Matrix           = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -33,6 +61,23 @@ TEST_CASE("HeadView: views a matrix of Eigen's bfloat16, and Eigen views it") {
   CHECK(head.type() == td::WeightType::bfloat16);
   CHECK(head.row(2) == matrix.data() + 12);
   CHECK(td::eigen_head<Eigen::bfloat16>(head).cast<float>() == matrix.cast<float>());
+}
+
+TEST_CASE("HeadView: a model's head may be a matrix of Eigen's") {
+  const EigenModel model;
+  td::TokenMask mask(9);
+  mask.insert(2);
+  mask.insert(8);
+  std::vector<float> logits(9);
+  td::ConstrainedHead{model}.fill_logits(std::vector<float>{1, 0, -2}, mask.words(), logits);
+  for (const Eigen::Index token : {2, 8}) {
+    const auto row = model.head.row(token).cast<float>().eval();
+    CHECK(logits[static_cast<std::size_t>(token)] == row[0] - 2 * row[2]);
+  }
+  std::vector<float> same(9);
+  td::ConstrainedHead{td::HeadView(model.head)}.fill_logits(std::vector<float>{1, 0, -2},
+                                                            mask.words(), same);
+  CHECK(same == logits);
 }
 
 TEST_CASE("BFloat16: has the bits of Eigen's, whatever is rounded") {

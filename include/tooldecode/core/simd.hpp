@@ -22,6 +22,9 @@ using Packet = Eigen::internal::packet_traits<float>::type;
 /// Numbers in a register.
 inline constexpr std::size_t lanes = Eigen::internal::packet_traits<float>::size;
 
+/// Registers of a processor.
+inline constexpr std::size_t registers = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS;
+
 /// Loads `lanes` numbers.
 inline Packet load(const float* from) noexcept {
   return Eigen::internal::ploadu<Packet>(from);

@@ -11,8 +11,6 @@
 #include <span>
 #include <utility>
 
-#include <Eigen/Core>
-
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/simd.hpp>
 #include <tooldecode/model/fixed_order.hpp>
@@ -91,7 +89,7 @@ inline constexpr std::size_t packed = simd::lanes * WeightPacket<W>::parts;
 
 // Tiles of states by rows: as many sums as the registers hold beside what is multiplied, and for
 // one state eight rows, which hide a multiply-add's latency and are streams enough for memory.
-inline constexpr bool has_many_registers = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32;
+inline constexpr bool has_many_registers = simd::registers >= 32;
 
 template <std::size_t T>
 inline constexpr std::size_t tile_rows = T == 1                        ? 8
