@@ -50,7 +50,7 @@ namespace {
 namespace td = tooldecode;
 using Json   = nlohmann::ordered_json;
 using Tokens = std::vector<td::TokenId>;
-using Head   = td::FrequencyRankedHead<td::model::ScaledByte, float>;
+using Head   = td::FrequencyRankedHead;
 
 constexpr float near_tie = 1e-3F;  // of two logits: the largest gap that is one
 
@@ -104,7 +104,9 @@ Head ranked_head(const td::LlamaModel& target, const td::Tokenizer& tokenizer,
     counts += td::count_tokens(tokenizer, text);
   }
   const td::FrequencyRanks ranks(counts.counts(), tokenizer.vocabulary(), "all of the corpus");
-  return {target.lm_head(), ranks.first(target.vocabulary_size() / 4)};
+  return {target.lm_head(),
+          ranks.first(target.vocabulary_size() / 4),
+          {.weights = td::WeightType::scaled_byte}};
 }
 
 class Equality {

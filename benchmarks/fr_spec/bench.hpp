@@ -54,10 +54,13 @@ namespace td = tooldecode;
 
 class Bench {
  public:
-  using Target     = program::PrefilledModel<td::FeatureModel>;
-  using Head       = td::FrequencyRankedHead<td::model::ScaledByte, float>;
-  using OwnHead    = td::MappedHead<td::model::ScaledByte>;
-  using TargetHead = td::FrequencyRankedHead<float, float>;
+  using Target = program::PrefilledModel<td::FeatureModel>;
+  using Head   = td::FrequencyRankedHead;
+
+  /// A draft's rows, in 8 bits.
+  static Head rounded_head(td::HeadView head, const td::RankedTokens& tokens) {
+    return {head, tokens, {.weights = td::WeightType::scaled_byte}};
+  }
 
   explicit Bench(const Options& options)
       : options_(options),
@@ -74,7 +77,7 @@ class Bench {
     if (!options.eagle3.empty()) {
       const auto checkpoint = td::SafeTensors::load(options.eagle3);
       eagle3_.emplace(target_, td::Eagle3Weights::read(checkpoint, target_.config()));
-      own_head_ = OwnHead::read(checkpoint, target_.config());
+      own_head_ = td::MappedHead::read(checkpoint, target_.config(), td::WeightType::scaled_byte);
     }
     if (!options.medusa.empty())
       medusa_ = td::MedusaModel::load(options.medusa, target_.hidden_size());
@@ -303,7 +306,8 @@ class Bench {
       if (part != own) counts += some;
     }
     const td::FrequencyRanks ranks(counts.counts(), tokenizer_.vocabulary(), "all but " + own);
-    return ranked_.emplace(own, Ranked{ranks, Head(target_.lm_head(), ranks.first(ranks.size()))})
+    return ranked_
+        .emplace(own, Ranked{ranks, rounded_head(target_.lm_head(), ranks.first(ranks.size()))})
         .first->second;
   }
 
@@ -315,13 +319,13 @@ class Bench {
   Target prefilled_;
   td::EagleModel eagle_;
   std::optional<td::Eagle3Model> eagle3_;
-  std::optional<OwnHead> own_head_;
+  std::optional<td::MappedHead> own_head_;
   std::optional<td::MedusaModel> medusa_;
   td::PromptLookupDrafter lookup_;
   td::ForcedDrafter forced_;
   td::TreeCosts costs_;
   std::vector<Way> replayed_ways_, timed_ways_;
-  std::optional<TargetHead> target_head_;
+  std::optional<Head> target_head_;
   std::optional<td::draft::HeadCosts> head_costs_;
   std::size_t turn_ = 0;
   std::map<std::string, td::TokenCounts> corpus_;  // by part

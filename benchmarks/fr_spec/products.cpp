@@ -24,13 +24,12 @@ Json measure_products() {
     // Which numbers they are makes no difference to the time.
     std::vector<float> weights(shape.vocabulary * shape.hidden);
     for (float& x : weights) x = static_cast<float>(random() >> 8) * 0x1p-24F - 0.5F;
-    const Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>
-        matrix(weights.data(), static_cast<Eigen::Index>(shape.vocabulary),
-               static_cast<Eigen::Index>(shape.hidden));
+    const td::model::RowsView<const float> matrix{weights.data(), shape.vocabulary, shape.hidden,
+                                                  shape.hidden};
     std::vector<std::uint64_t> counts(shape.vocabulary);
     for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = random();
     const td::FrequencyRanks ranks(counts);
-    const Bench::Head head(matrix, ranks.first(shape.vocabulary));
+    const Bench::Head head = Bench::rounded_head(matrix, ranks.first(shape.vocabulary));
     for (const std::size_t states : {1U, 6U}) {
       const std::vector<float> hidden(states * shape.hidden, 0.5F);
       std::array<double, divisors.size()> least;

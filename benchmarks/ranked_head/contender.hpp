@@ -11,7 +11,7 @@
 #include <Eigen/Core>
 
 #include <tooldecode/draft/frequency_ranked_head.hpp>
-#include <tooldecode/model/fixed_order.hpp>
+#include <tooldecode/model/eigen_views.hpp>
 #include <tooldecode/model/row_weight.hpp>
 
 namespace ranked_head {
@@ -24,9 +24,9 @@ using MapOf = Eigen::Map<const Matrix<T>>;
 
 // K gathered rows of a head, in BF16, rounded to 8 bits and, where it is small enough, in F32.
 struct Task {
-  const tooldecode::FrequencyRankedHead<Half>& ranked;    // side by side
-  const tooldecode::FrequencyRankedHead<Half>& in_place;  // the same rows all over [V, H]
-  const tooldecode::FrequencyRankedHead<tooldecode::model::ScaledByte, Half>& rounded;
+  const tooldecode::FrequencyRankedHead& ranked;    // side by side
+  const tooldecode::FrequencyRankedHead& in_place;  // the same rows all over [V, H]
+  const tooldecode::FrequencyRankedHead& rounded;
   std::span<const float> floats;  // [K, H] or empty
   std::span<const float> hidden;  // [n, H]
 

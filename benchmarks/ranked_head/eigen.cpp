@@ -40,7 +40,7 @@ std::vector<Contender> eigen_contenders(const Task& task) {
   const auto rows  = static_cast<Index>(task.rows());
   const auto width = static_cast<Index>(task.width());
   const MapOf<float> hidden(task.hidden.data(), static_cast<Index>(task.states()), width);
-  const MapOf<Half> halves(task.ranked.row(0), rows, width);
+  const MapOf<Half> halves(static_cast<const Half*>(task.ranked.row(0)), rows, width);
   std::vector<Contender> all{{"Eigen, panels widened", 2, [halves, hidden](auto logits) {
                                 multiply<Half>(halves, hidden, logits);
                               }}};

@@ -47,8 +47,10 @@ void verify(const Task& task, const Contender& contender) {
       for (std::size_t i = 0; i < task.width(); ++i) {
         const float weight =
             contender.bytes_per_weight == 1
-                ? tooldecode::model::weight_at(task.rounded.row(r), task.width(), i)
-                : static_cast<float>(task.ranked.row(r)[i]);
+                ? tooldecode::model::weight_at(
+                      static_cast<const tooldecode::model::ScaledByte*>(task.rounded.row(r)),
+                      task.width(), i)
+                : static_cast<float>(static_cast<const Half*>(task.ranked.row(r))[i]);
         const double term =
             static_cast<double>(task.hidden[t * task.width() + i]) * static_cast<double>(weight);
         sum += term;
@@ -128,13 +130,12 @@ int main(int count, char** arguments) {
     const auto tokens = ranks.first(rows);
     const tooldecode::FrequencyRankedHead ranked{head, tokens};
     const tooldecode::FrequencyRankedHead in_place{head, tokens, {.gather = false}};
-    const tooldecode::FrequencyRankedHead<tooldecode::model::ScaledByte, Half> rounded{head,
-                                                                                       tokens};
+    const tooldecode::FrequencyRankedHead rounded{
+        head, tokens, {.weights = tooldecode::WeightType::scaled_byte}};
     std::vector<float> floats;
     if (rows <= max_f32_rows) {
-      for (const Half* at = ranked.row(0); at != ranked.row(0) + rows * options.width; ++at) {
-        floats.push_back(static_cast<float>(*at));
-      }
+      const auto* halves = static_cast<const Half*>(ranked.row(0));
+      floats.assign(halves, halves + rows * options.width);
     }
     for (const std::size_t states : {1U, 4U, 10U, 16U}) {
       if (rows != target_rows && states != 1 && states != 10) continue;
@@ -154,10 +155,11 @@ int main(int count, char** arguments) {
       constexpr int rounds = 9;
       constexpr double any = std::numeric_limits<double>::infinity();
       // What each type of weights has to be read, and how long that takes.
-      const auto halves = std::as_bytes(std::span(ranked.row(0), rows * options.width));
-      const auto bytes  = std::as_bytes(std::span(
-          rounded.row(0),
-          rows * tooldecode::model::stored_size<tooldecode::model::ScaledByte>(options.width)));
+      const auto halves = std::span(static_cast<const std::byte*>(ranked.row(0)),
+                                    rows * options.width * sizeof(Half));
+      const auto bytes =
+          std::span(static_cast<const std::byte*>(rounded.row(0)),
+                    rows * tooldecode::model::stored_bytes(rounded.row_type(), options.width));
       std::vector<float> logits(states * rows);
       double half_floor = any, float_floor = any, byte_floor = any;
       std::vector<double> times(contenders.size(), any);

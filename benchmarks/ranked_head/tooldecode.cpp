@@ -19,13 +19,14 @@ std::vector<Contender> tooldecode_contenders(const Task& task) {
   };
   if (!task.floats.empty()) {
     all.push_back({"tooldecode", 4, [&task](std::span<float> logits) {
-                     std::vector<const float*> rows;
+                     std::vector<const void*> rows;
                      for (std::size_t i = 0; i < task.rows(); ++i) {
                        rows.push_back(task.floats.data() + i * task.width());
                      }
                      tooldecode::model::fill_head_products(
-                         tooldecode::model::HeadStates<float>(task.hidden, task.width()), rows,
-                         {logits.data(), task.states(), task.rows(), task.rows()});
+                         tooldecode::model::HeadStates(tooldecode::WeightType::float32, task.hidden,
+                                                       task.width()),
+                         rows, {logits.data(), task.states(), task.rows(), task.rows()});
                    }});
   }
   return all;

@@ -124,7 +124,8 @@ class Speculation {
             tooldecode::EagleModel::load(assistant.model, assistant.place / "eagle.safetensors")),
         medusa_(tooldecode::MedusaModel::load(assistant.place / "medusa.safetensors",
                                               assistant.model.hidden_size())),
-        head_(assistant.model.lm_head(), ranks.first(ranks.size())) {}
+        head_(assistant.model.lm_head(), ranks.first(ranks.size()),
+              {.weights = tooldecode::WeightType::bfloat16}) {}
 
   /// Calls `use` with the drafter that is asked for; Error{invalid_option} for an unknown one or
   /// more rows than there are.
@@ -136,7 +137,7 @@ class Speculation {
     using namespace tooldecode;
     const std::string& name = settings.drafter;
     if (text_.with(name, use)) return;
-    const Head head =
+    const FrequencyRankedHead head =
         settings.k == 0 ? head_ : head_.first(ranks_.first(settings.k).size()).with(always);
     const auto context =
         settings.with_context ? std::optional(assistant_.tokenizer.vocabulary()) : std::nullopt;
@@ -176,14 +177,12 @@ class Speculation {
   }
 
  private:
-  using Head = tooldecode::FrequencyRankedHead<Eigen::bfloat16, float>;
-
   const EmbeddedAssistant& assistant_;
   TextDrafters text_;
   tooldecode::FrequencyRanks ranks_;
   tooldecode::EagleModel eagle_;
   tooldecode::MedusaModel medusa_;
-  Head head_;
+  tooldecode::FrequencyRankedHead head_;
 };
 
 /// Calls `use` with the drafter that a user has chosen: of one type where it knows no draft model,

@@ -178,7 +178,7 @@ TEST_CASE("A pruned head equals the host's where sums are exact, ties included")
     std::vector<std::uint64_t> counts(vocabulary);
     for (auto& count : counts) count = random() % 1000;
     const RankedTokens ranks = FrequencyRanks(counts).first(rows);
-    const FrequencyRankedHead<float> host{matrix, ranks};
+    const FrequencyRankedHead host{matrix, ranks};
 
     std::vector<__half> weights(static_cast<std::size_t>(vocabulary * width));
     std::transform(matrix.data(), matrix.data() + matrix.size(), weights.begin(),

@@ -19,6 +19,8 @@ struct Rows {
   [[nodiscard]] std::size_t hidden_size() const { return 1; }
   [[nodiscard]] std::size_t size() const { return 2; }
   [[nodiscard]] td::TokenId token(std::size_t i) const { return i == 0 ? 4 : 1; }
+  [[nodiscard]] td::WeightType row_type() const { return td::WeightType::float32; }
+  [[nodiscard]] td::WeightType found_type() const { return td::WeightType::float32; }
   [[nodiscard]] const float* row(std::size_t i) const { return i == 0 ? &weights[4] : &weights[1]; }
   [[nodiscard]] const float* find_row(td::TokenId token) const {
     return token == 0 ? nullptr : &weights[static_cast<std::size_t>(token)];

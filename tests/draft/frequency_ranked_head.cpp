@@ -24,7 +24,6 @@ namespace td = tooldecode;
 namespace {
 
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Half   = Eigen::bfloat16;
 using Words  = td::ConstMaskView;
 
 /// Whole numbers so small that every sum of products is exact in float: equality is meant, and ties
@@ -165,9 +164,9 @@ TEST_CASE(
     const td::RankedTokens ranks = random_ranks(size, random).first(k);
     std::vector<td::TokenId> active(ranks.ranked().begin(), ranks.ranked().end());
 
-    const td::FrequencyRankedHead<float> gathered{matrix, ranks};
+    const td::FrequencyRankedHead gathered{matrix, ranks};
     const td::FrequencyRankedHead in_place{matrix, ranks, {.gather = false}};
-    const td::FrequencyRankedHead<Half, float> halved{matrix, ranks};
+    const td::FrequencyRankedHead halved{matrix, ranks, {.weights = td::WeightType::bfloat16}};
     check_head(gathered, matrix, active, n, random);
     check_head(in_place, matrix, active, n, random);
     check_head(halved, matrix, active, n, random);
@@ -226,11 +225,13 @@ TEST_CASE("the embedded model's head: half the bytes, the same weights, the same
   const std::size_t size = model.vocabulary_size();
   const td::FrequencyRanks ranks{std::vector<std::uint64_t>(size)};
   const td::FrequencyRankedHead whole{model.lm_head(), ranks.first(size), {.gather = false}};
-  const td::FrequencyRankedHead<Half, float> halved{model.lm_head(), ranks.first(size)};
+  const td::FrequencyRankedHead halved{
+      model.lm_head(), ranks.first(size), {.weights = td::WeightType::bfloat16}};
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < size; ++i) {
     for (std::size_t j = 0; j < model.hidden_size(); ++j) {
-      if (static_cast<float>(halved.row(i)[j]) != whole.row(i)[j]) ++wrong;
+      const auto narrow = static_cast<float>(static_cast<const td::BFloat16*>(halved.row(i))[j]);
+      if (narrow != static_cast<const float*>(whole.row(i))[j]) ++wrong;
     }
   }
   CHECK(wrong == 0);
@@ -265,9 +266,9 @@ TEST_CASE(
   const std::size_t size = model.vocabulary_size(), width = model.hidden_size();
   const td::FrequencyRanks ranks{std::vector<std::uint64_t>(size)};
   const td::FrequencyRankedHead whole{model.lm_head(), ranks.first(size), {.gather = false}};
-  const td::FrequencyRankedHead<Rounded, float> rounded =
-      td::FrequencyRankedHead<Rounded, float>{model.lm_head(), ranks.first(size / 2)}.with(
-          ranks.first(size).ranked());
+  const td::FrequencyRankedHead part{
+      model.lm_head(), ranks.first(size / 2), {.weights = td::WeightType::scaled_byte}};
+  const auto rounded = part.with(ranks.first(size).ranked());
   REQUIRE(rounded.size() == size);
 
   std::vector<td::TokenId> tokens;
@@ -285,8 +286,9 @@ TEST_CASE(
     float sum = 0;
     for (std::size_t i = 0; i < width; ++i) sum += std::abs(hidden[t * width + i]);
     for (std::size_t r = 0; r < size; ++r) {
-      const float bound = 0.51F * td::model::scale_of(rounded.row(r), width) * sum;
-      const auto token  = static_cast<std::size_t>(rounded.token(r));
+      const float bound =
+          0.51F * td::model::scale_of(static_cast<const Rounded*>(rounded.row(r)), width) * sum;
+      const auto token = static_cast<std::size_t>(rounded.token(r));
       if (std::abs(close[t * size + r] - exact[t * size + token]) > bound) ++wrong;
     }
     const td::TokenId best = top[t].tokens[0].token;
@@ -328,7 +330,8 @@ TEST_CASE("heads and tokens that do not fit are refused by name") {
   CHECK(code_of([&] { td::FrequencyRankedHead{small, ranks}; }) == td::Errc::shape_mismatch);
   CHECK(code_of([&] { td::FrequencyRankedHead{none, ranks}; }) == td::Errc::shape_mismatch);
   CHECK(code_of([&] {
-          td::FrequencyRankedHead<Half, float>{good, ranks, {.gather = false}};
+          td::FrequencyRankedHead{
+              good, ranks, {.gather = false, .weights = td::WeightType::bfloat16}};
         }) == td::Errc::invalid_option);
   const td::FrequencyRankedHead head{good, ranks};
   CHECK_THROWS_WITH(head.first(11), "k = 11: must be at most the rows that there are, 10");
@@ -336,7 +339,8 @@ TEST_CASE("heads and tokens that do not fit are refused by name") {
   CHECK_THROWS_WITH((td::FrequencyRankedHead{small, ranks}),
                     "head: [19, 4]: must have columns, and a row for each of the 20 tokens that "
                     "are ranked");
-  CHECK_THROWS_WITH((td::FrequencyRankedHead<Half, float>{good, ranks, {.gather = false}}),
+  CHECK_THROWS_WITH((td::FrequencyRankedHead{
+                        good, ranks, {.gather = false, .weights = td::WeightType::bfloat16}}),
                     "gather false: must be true where the weights are of another type than the "
                     "head's");
   CHECK(code_of([&] { (void)head.first(11); }) == td::Errc::invalid_option);

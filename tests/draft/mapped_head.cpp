@@ -10,8 +10,6 @@
 #include <string>
 #include <vector>
 
-#include <Eigen/Core>
-
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/draft/mapped_head.hpp>
@@ -32,8 +30,8 @@ using Words = td::ConstMaskView;
 
 TEST_CASE("rows are the tokens that offsets name, and a mask leaves those it allows") {
   // Rows for tokens 2, 3 and 8 of ten.
-  const td::MappedHead<float> head(10, std::vector<std::int64_t>{2, 2, 6},
-                                   std::vector<float>{1, 0, 0, 1, 1, 1});
+  const td::MappedHead head(10, std::vector<std::int64_t>{2, 2, 6},
+                            std::vector<float>{1, 0, 0, 1, 1, 1});
   CHECK(head.size() == 3);
   CHECK(head.hidden_size() == 2);
   CHECK(head.vocabulary_size() == 10);
@@ -66,7 +64,7 @@ TEST_CASE("logits are products of its own rows") {
   std::vector<float> weights(rows * width), hidden(n * width), logits(n * rows);
   for (float& x : weights) x = normal(random);
   for (float& x : hidden) x = normal(random);
-  const td::MappedHead<float> head(1000, std::vector<std::int64_t>(rows, 100), weights);
+  const td::MappedHead head(1000, std::vector<std::int64_t>(rows, 100), weights);
   head.fill_logits(hidden, logits);
   std::size_t wrong = 0;
   for (std::size_t t = 0; t < n; ++t) {
@@ -89,9 +87,10 @@ TEST_CASE("a last norm is applied to what is multiplied, in float64 too, and 8-b
     for (float& x : *numbers) x = normal(random);
   }
   const std::vector<std::int64_t> d2t(rows, 4);
-  const td::MappedHead<float> head(100, d2t, weights, {.weight = norm, .epsilon = 0.01F});
-  const td::MappedHead<td::model::ScaledByte> bytes(100, d2t, weights,
-                                                    {.weight = norm, .epsilon = 0.01F});
+  const td::MappedHead head(100, d2t, weights, {.norm = norm, .norm_epsilon = 0.01F});
+  const td::MappedHead bytes(
+      100, d2t, weights,
+      {.norm = norm, .norm_epsilon = 0.01F, .weights = td::WeightType::scaled_byte});
   head.fill_logits(hidden, logits);
   const auto tops  = head.project_topk(hidden, rows);
   const auto rough = bytes.project_topk(hidden, rows);
@@ -125,29 +124,27 @@ TEST_CASE("a last norm is applied to what is multiplied, in float64 too, and 8-b
     }
     CHECK(error < 1e-4);
   }
-  CHECK_THROWS_WITH((td::MappedHead<float>{10,
-                                           std::vector<std::int64_t>{1},
-                                           std::vector<float>(4),
-                                           {.weight = std::vector<float>(3)}}),
+  CHECK_THROWS_WITH((td::MappedHead{10,
+                                    std::vector<std::int64_t>{1},
+                                    std::vector<float>(4),
+                                    {.norm = std::vector<float>(3)}}),
                     "norm.weight: 3 numbers: must be 4, as a row of lm_head.weight has");
 }
 
 TEST_CASE("offsets and weights that do not fit are refused by place") {
   const auto build = [](std::vector<std::int64_t> d2t, std::size_t numbers) {
     try {
-      td::MappedHead<float> head(10, d2t, std::vector<float>(numbers));
+      td::MappedHead head(10, d2t, std::vector<float>(numbers));
     } catch (const td::Error& error) {
       return std::pair(error.code(), error.where());
     }
     return std::pair(td::Errc::malformed_json, std::string("nothing thrown"));
   };
   constexpr auto max = std::numeric_limits<std::int64_t>::max();
-  CHECK_THROWS_WITH(
-      (td::MappedHead<float>{10, std::vector<std::int64_t>{0, 0, 0}, std::vector<float>(7)}),
-      "lm_head.weight: 7 numbers: must be as many for each of the 3 rows of d2t");
-  CHECK_THROWS_WITH(
-      (td::MappedHead<float>{10, std::vector<std::int64_t>{0, 9}, std::vector<float>(4)}),
-      "d2t[1]: must map to one of the target's 10 tokens, and has 9");
+  CHECK_THROWS_WITH((td::MappedHead{10, std::vector<std::int64_t>{0, 0, 0}, std::vector<float>(7)}),
+                    "lm_head.weight: 7 numbers: must be as many for each of the 3 rows of d2t");
+  CHECK_THROWS_WITH((td::MappedHead{10, std::vector<std::int64_t>{0, 9}, std::vector<float>(4)}),
+                    "d2t[1]: must map to one of the target's 10 tokens, and has 9");
   CHECK(build({0, 0, 0}, 7).first == td::Errc::shape_mismatch);
   CHECK(build({0, 0}, 0).first == td::Errc::shape_mismatch);
   CHECK(build({}, 4).first == td::Errc::shape_mismatch);
@@ -177,7 +174,7 @@ TEST_CASE("a checkpoint's offsets and rows are read from its tensors") {
   target.vocabulary_size = 9;
   target.hidden_size     = 3;
   target.norm_epsilon    = 1;
-  const auto head        = td::MappedHead<float>::read(file_of("I64"), target);
+  const auto head        = td::MappedHead::read(file_of("I64"), target);
   CHECK(head.size() == 2);
   CHECK(head.token(0) == 4);
   CHECK(head.token(1) == 8);
@@ -185,7 +182,7 @@ TEST_CASE("a checkpoint's offsets and rows are read from its tensors") {
   head.fill_logits(std::vector<float>{1, 1, 2}, logits);
   CHECK(logits == std::vector<float>{9, 0});
   // Behind its norm (1, 1, 2) is (2, 2, -2) / sqrt(3).
-  const auto with_norm = td::MappedHead<float>::read(
+  const auto with_norm = td::MappedHead::read(
       file_of("I64", R"("norm.weight":{"dtype":"F32","shape":[3],"data_offsets":[40,52]},)"),
       target);
   with_norm.fill_logits(std::vector<float>{1, 1, 2}, logits);
@@ -195,7 +192,7 @@ TEST_CASE("a checkpoint's offsets and rows are read from its tensors") {
     try {
       target.vocabulary_size = vocabulary;
       target.hidden_size     = hidden;
-      static_cast<void>(td::MappedHead<float>::read(file_of(type), target));
+      static_cast<void>(td::MappedHead::read(file_of(type), target));
     } catch (const td::Error& error) {
       return error.code();
     }
@@ -204,5 +201,5 @@ TEST_CASE("a checkpoint's offsets and rows are read from its tensors") {
   CHECK(code_of("F64", 9, 3) == td::Errc::unknown_format);
   CHECK(code_of("I64", 9, 4) == td::Errc::shape_mismatch);
   CHECK(code_of("I64", 8, 3) == td::Errc::unknown_token);
-  CHECK_THROWS_AS(td::MappedHead<float>::read(td::test::make_safetensors({}), target), td::Error);
+  CHECK_THROWS_AS(td::MappedHead::read(td::test::make_safetensors({}), target), td::Error);
 }

@@ -203,7 +203,7 @@ TEST_CASE("SmolLM2's EAGLE-3 guesses, and the tokens that they stand for, are Py
   const auto target     = td::LlamaModel::load(*file);
   const auto features   = td::FeatureModel::for_eagle3(target);
   const td::Eagle3Model model{target, td::Eagle3Weights::read(checkpoint, target.config())};
-  const auto head = td::MappedHead<float>::read(checkpoint, target.config());
+  const auto head = td::MappedHead::read(checkpoint, target.config());
   const auto reference =
       nlohmann::json::parse(td::test::read_text(directory / "reference_draft.json"));
   CHECK(!reference["cases"].empty());

@@ -1,10 +1,10 @@
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <random>
 #include <span>
 #include <vector>
-
-#include <Eigen/Core>
 
 #include <tooldecode/model/fixed_order.hpp>
 #include <tooldecode/model/head_products.hpp>
@@ -38,9 +38,9 @@ std::vector<W> random_rows(std::size_t rows, std::size_t width, std::mt19937& ra
 template <class W>
 std::vector<float> products_of(std::span<const float> hidden, std::size_t width,
                                const std::vector<const W*>& rows) {
-  const td::model::HeadStates<W> states(hidden, width);
+  const td::model::HeadStates states(*td::model::weight_type_of<W>, hidden, width);
   std::vector<float> logits(states.size() * rows.size());
-  td::model::fill_head_products(states, rows,
+  td::model::fill_head_products(states, std::vector<const void*>(rows.begin(), rows.end()),
                                 {logits.data(), states.size(), rows.size(), rows.size()});
   return logits;
 }
@@ -48,7 +48,7 @@ std::vector<float> products_of(std::span<const float> hidden, std::size_t width,
 }  // namespace
 
 TEMPLATE_TEST_CASE("logits equal a float64 reference and one another, whatever stands beside them",
-                   "", float, Eigen::bfloat16, td::model::ScaledByte) {
+                   "", float, td::BFloat16, td::model::ScaledByte) {
   std::mt19937 random{1};
   for (int round = 0; round < 40; ++round) {
     const std::size_t n     = 1 + static_cast<std::size_t>(round) % 16;
@@ -111,17 +111,16 @@ TEST_CASE("logits of F32 rows have the bits of fill_products") {
 
 TEST_CASE("every BF16 weight is widened exactly, in both halves of a register's lanes") {
   for (std::size_t place = 0; place < 2; ++place) {
-    std::vector<Eigen::bfloat16> weights;
-    std::vector<const Eigen::bfloat16*> rows;
+    std::vector<td::BFloat16> weights;
+    std::vector<const td::BFloat16*> rows;
     for (unsigned bits = 0; bits < 0x7f80; ++bits) {  // every finite number of the positive sign
-      weights.resize(weights.size() + 2, Eigen::bfloat16(0.0F));
-      weights[2 * bits + place] =
-          Eigen::numext::bit_cast<Eigen::bfloat16>(static_cast<std::uint16_t>(bits));
+      weights.resize(weights.size() + 2, td::BFloat16(0.0F));
+      weights[2 * bits + place] = std::bit_cast<td::BFloat16>(static_cast<std::uint16_t>(bits));
     }
     for (std::size_t r = 0; r < weights.size() / 2; ++r) rows.push_back(weights.data() + 2 * r);
     std::vector<float> hidden(2);
     hidden[place]     = -1.0F;
-    const auto logits = products_of<Eigen::bfloat16>(hidden, 2, rows);
+    const auto logits = products_of<td::BFloat16>(hidden, 2, rows);
     std::size_t wrong = 0;
     for (std::size_t r = 0; r < rows.size(); ++r) {
       if (logits[r] != -static_cast<float>(rows[r][place])) ++wrong;
@@ -147,21 +146,6 @@ TEST_CASE("every weight of 8 bits is widened exactly, in all quarters of a regis
     }
     CHECK(wrong == 0);
   }
-}
-
-TEST_CASE("rows of a view: a matrix, a map with a stride") {
-  using Matrix        = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  const Matrix matrix = Matrix::Random(5, 7);
-  const auto whole    = td::model::head_rows(matrix);
-  CHECK(whole.rows == 5);
-  CHECK(whole.cols == 7);
-  CHECK(whole.row(2)[3] == matrix(2, 3));
-  const auto part = td::model::head_rows(matrix.leftCols(4));
-  CHECK(part.cols == 4);
-  CHECK(part.row(4)[1] == matrix(4, 1));
-  const Eigen::Map<const Matrix, 0, Eigen::OuterStride<>> map(matrix.data(), 2, 7,
-                                                              Eigen::OuterStride<>(14));
-  CHECK(td::model::head_rows(map).row(1)[5] == matrix(2, 5));
 }
 
 TEST_CASE("no rows, no states") {

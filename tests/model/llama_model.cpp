@@ -323,13 +323,13 @@ TEST_CASE("the head times a hidden state gives the logits") {
   CHECK(head.cols() == 36);
   auto fresh        = model.make_cache();
   const auto logits = logits_after(model, fresh, tokens);
-  for (Eigen::Index t = 0; t < 61; ++t) {
+  for (std::size_t t = 0; t < 61; ++t) {
     double sum = 0;
-    for (Eigen::Index i = 0; i < 36; ++i) {
-      sum += static_cast<double>(head(t, i)) *
-             static_cast<double>(hidden[2 * 36 + static_cast<std::size_t>(i)]);
+    for (std::size_t i = 0; i < 36; ++i) {
+      sum +=
+          static_cast<double>(head.as<float>().row(t)[i]) * static_cast<double>(hidden[2 * 36 + i]);
     }
-    CHECK(std::abs(sum - static_cast<double>(logits[static_cast<std::size_t>(t)])) < 1e-4);
+    CHECK(std::abs(sum - static_cast<double>(logits[t])) < 1e-4);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <tooldecode/model/llama_weights.hpp>
+#include <tooldecode/model/safetensors.hpp>
 
 #include <nlohmann/json.hpp>
 #include <support/catch.hpp>

@@ -5,8 +5,6 @@
 #include <span>
 #include <vector>
 
-#include <Eigen/Core>
-
 #include <tooldecode/model/row_weight.hpp>
 
 #include <support/catch.hpp>
@@ -48,7 +46,7 @@ TEST_CASE("a row of zeros, and one of no weights, in 8 bits") {
 }
 
 TEMPLATE_TEST_CASE("other weights are stored as they are, and have no scale", "", float,
-                   Eigen::bfloat16) {
+                   td::BFloat16) {
   const std::vector<float> row{1.5F, -0.25F, 3.0F};
   std::vector<TestType> stored;
   td::model::append_row(std::span<const float>(row), stored);

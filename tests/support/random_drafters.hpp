@@ -38,9 +38,9 @@ struct RandomDrafters {
   const LlamaModel model;
   const EagleModel layer;
   const MedusaModel heads;
-  const FrequencyRankedHead<float> head;
-  const EagleDrafter<EagleModel, FrequencyRankedHead<float>> eagle;
-  const MedusaDrafter<FrequencyRankedHead<float>> medusa;
+  const FrequencyRankedHead head;
+  const EagleDrafter<EagleModel, FrequencyRankedHead> eagle;
+  const MedusaDrafter<FrequencyRankedHead> medusa;
 
  private:
   static LlamaConfig config_for(const Vocabulary& vocabulary, std::size_t context_length) {

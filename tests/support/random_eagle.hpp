@@ -64,8 +64,7 @@ inline Eagle3Weights random_eagle3_weights(LlamaConfig config, unsigned seed) {
 }
 
 /// A head of every `step`th token, with a last norm.
-inline MappedHead<float> random_mapped_head(const LlamaConfig& config, std::size_t step,
-                                            unsigned seed) {
+inline MappedHead random_mapped_head(const LlamaConfig& config, std::size_t step, unsigned seed) {
   std::mt19937 random{seed};
   std::vector<std::int64_t> d2t;
   for (std::size_t i = 0; i * step < config.vocabulary_size; ++i) {
@@ -75,7 +74,7 @@ inline MappedHead<float> random_mapped_head(const LlamaConfig& config, std::size
   return {config.vocabulary_size,
           d2t,
           rows,
-          {.weight = random_numbers(config.hidden_size, 1, random), .epsilon = 1e-5F}};
+          {.norm = random_numbers(config.hidden_size, 1, random), .norm_epsilon = 1e-5F}};
 }
 
 /// Heads of two blocks each.

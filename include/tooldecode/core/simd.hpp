@@ -1,12 +1,12 @@
 /// \file
 /// Registers of floats: the one file that names Eigen's, which every processor's own stand behind.
+///
+/// For files .ipp alone: no header for users sees it, and so none sees Eigen.
 #pragma once
 
 #include <cstddef>
 
 #include <Eigen/Core>
-
-#include <tooldecode/core/config.hpp>
 
 /// Arithmetic on registers of floats.
 ///
@@ -20,43 +20,91 @@ using Packet = Eigen::internal::packet_traits<float>::type;
 /// Numbers in a register.
 inline constexpr std::size_t lanes = Eigen::internal::packet_traits<float>::size;
 
+/// Registers of a processor.
+inline constexpr std::size_t registers = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS;
+
 /// Loads `lanes` numbers.
-Packet load(const float* from) noexcept;
+inline Packet load(const float* from) noexcept {
+  return Eigen::internal::ploadu<Packet>(from);
+}
+
 /// Loads from memory that is aligned to a register.
-Packet load_aligned(const float* from) noexcept;
+inline Packet load_aligned(const float* from) noexcept {
+  return Eigen::internal::pload<Packet>(from);
+}
+
 /// Loads the first `count` numbers, zeros in the other lanes.
-Packet load_part(const float* from, std::size_t count) noexcept;
+inline Packet load_part(const float* from, std::size_t count) noexcept {
+  alignas(64) std::array<float, lanes> part{};
+  std::copy_n(from, count, part.begin());
+  return load_aligned(part.data());
+}
+
 /// Stores `lanes` numbers.
-void store(float* to, Packet packet) noexcept;
+inline void store(float* to, Packet packet) noexcept {
+  Eigen::internal::pstoreu(to, packet);
+}
+
 /// Stores the first `count` numbers.
-void store_part(float* to, Packet packet, std::size_t count) noexcept;
+inline void store_part(float* to, Packet packet, std::size_t count) noexcept {
+  alignas(64) std::array<float, lanes> part;
+  Eigen::internal::pstore(part.data(), packet);
+  std::copy_n(part.begin(), count, to);
+}
+
 /// The same number in every lane.
-Packet set_all(float number) noexcept;
+inline Packet set_all(float number) noexcept {
+  return Eigen::internal::pset1<Packet>(number);
+}
 
 /// a + b
-Packet add(Packet a, Packet b) noexcept;
+inline Packet add(Packet a, Packet b) noexcept {
+  return Eigen::internal::padd(a, b);
+}
+
 /// a - b
-Packet subtract(Packet a, Packet b) noexcept;
+inline Packet subtract(Packet a, Packet b) noexcept {
+  return Eigen::internal::psub(a, b);
+}
+
 /// a * b
-Packet multiply(Packet a, Packet b) noexcept;
+inline Packet multiply(Packet a, Packet b) noexcept {
+  return Eigen::internal::pmul(a, b);
+}
+
 /// a / b
-Packet divide(Packet a, Packet b) noexcept;
+inline Packet divide(Packet a, Packet b) noexcept {
+  return Eigen::internal::pdiv(a, b);
+}
+
 /// a * b + c, in one instruction where the processor has it
-Packet multiply_add(Packet a, Packet b, Packet c) noexcept;
+inline Packet multiply_add(Packet a, Packet b, Packet c) noexcept {
+  return Eigen::internal::pmadd(a, b, c);
+}
+
 /// -a
-Packet negate(Packet a) noexcept;
+inline Packet negate(Packet a) noexcept {
+  return Eigen::internal::pnegate(a);
+}
+
 /// The greater of each pair.
-Packet max(Packet a, Packet b) noexcept;
+inline Packet max(Packet a, Packet b) noexcept {
+  return Eigen::internal::pmax(a, b);
+}
+
 /// e to the power of each number.
-Packet exp(Packet a) noexcept;
+inline Packet exp(Packet a) noexcept {
+  return Eigen::internal::pexp(a);
+}
 
 /// The sum of all lanes.
-float sum_of(Packet a) noexcept;
+inline float sum_of(Packet a) noexcept {
+  return Eigen::internal::predux(a);
+}
+
 /// The greatest of all lanes.
-float max_of(Packet a) noexcept;
+inline float max_of(Packet a) noexcept {
+  return Eigen::internal::predux_max(a);
+}
 
 }  // namespace tooldecode::simd
-
-#ifndef TOOLDECODE_COMPILED
-#include <tooldecode/core/simd.ipp>
-#endif

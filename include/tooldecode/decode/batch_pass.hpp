@@ -123,7 +123,7 @@ class BatchPass {
       rows_of_[i] = wide++;
     }
     rows_.resize(wide * model_->vocabulary_size());
-    if (wide > 0) ConstrainedHead<M>{*model_}.fill_logits(from, either.words(), rows_);
+    if (wide > 0) ConstrainedHead{*model_}.fill_logits(from, either.words(), rows_);
   }
 
   const M* model_;

@@ -82,7 +82,7 @@ class TargetPass {
   void fill_row(std::size_t i, ConstMaskView mask, std::span<float> row) const {
     if constexpr (HostHeadModel<M>) {
       if (!states_.empty()) {
-        return ConstrainedHead<M>{*model_}.fill_logits(read_by_head(first_ + i), mask, row);
+        return ConstrainedHead{*model_}.fill_logits(read_by_head(first_ + i), mask, row);
       }
     }
     const auto from = std::span(logits_).subspan(i * row.size(), row.size());
@@ -102,7 +102,7 @@ class TargetPass {
       const auto state = read_by_head(first_ + i);
       states.insert(states.end(), state.begin(), state.end());
     }
-    model::fill_packed_products(states, model::head_rows(model_->lm_head()), rows);
+    model::fill_packed_products(states, model_->lm_head(), rows);
   }
 
   /// The final hidden state of a token of the pass.

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,7 +18,6 @@
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/draft/top_k.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
-#include <tooldecode/model/constrained_head.hpp>
 #include <tooldecode/model/fixed_order.hpp>
 #include <tooldecode/model/head_products.hpp>
 #include <tooldecode/model/row_weight.hpp>
@@ -118,19 +116,18 @@ consteval bool is_draft_head() {
 namespace tooldecode::draft {
 
 /// What follows is one engine for all heads. Such `Rows` have vocabulary_size(), hidden_size(),
-/// size(), token(i), row(i), a pointer to weights, and find_row(token), a pointer, maybe to other
-/// weights, or null.
+/// size(), token(i), row(i), a pointer to weights of the type row_type(), and find_row(token), null or
+/// a pointer to weights of the type found_type().
 
 /// Logits per state that are held at a time.
 inline constexpr std::size_t head_panel = 256;
 
 /// Multiplies `count` rows panel by panel and calls `visit(first, logits [n, of this panel])`.
-template <model::RowWeight W, class RowAt, class Visit>
-void for_each_panel(const model::HeadStates<W>& states, std::size_t count, RowAt row_at,
-                    Visit visit) {
+template <class RowAt, class Visit>
+void for_each_panel(const model::HeadStates& states, std::size_t count, RowAt row_at, Visit visit) {
   if (states.size() == 0) return;
   std::vector<float> logits(states.size() * std::min(count, head_panel));
-  std::array<const W*, head_panel> rows;
+  std::array<const void*, head_panel> rows;
   for (std::size_t first = 0; first < count; first += head_panel) {
     const std::size_t width = std::min(head_panel, count - first);
     for (std::size_t i = 0; i < width; ++i) rows[i] = row_at(first + i);
@@ -140,17 +137,10 @@ void for_each_panel(const model::HeadStates<W>& states, std::size_t count, RowAt
   }
 }
 
-/// What the rows that are multiplied are made of.
-template <class Rows>
-using WeightOfRow = std::remove_cvref_t<decltype(*std::declval<const Rows&>().row(0))>;
-/// What the rows that are looked up are made of.
-template <class Rows>
-using WeightOfFound = std::remove_cvref_t<decltype(*std::declval<const Rows&>().find_row(0))>;
-
 /// Writes the logits of all rows, for each state one row of them.
 template <class Rows>
 void fill_row_logits(const Rows& rows, std::span<const float> hidden, std::span<float> logits) {
-  const model::HeadStates<WeightOfRow<Rows>> states(hidden, rows.hidden_size());
+  const model::HeadStates states(rows.row_type(), hidden, rows.hidden_size());
   TOOLDECODE_ASSERT(logits.size() == states.size() * rows.size());
   const auto row_at = [&](std::size_t i) { return rows.row(i); };
   for_each_panel(states, rows.size(), row_at, [&](std::size_t first, model::RowsView<float> panel) {
@@ -162,8 +152,8 @@ void fill_row_logits(const Rows& rows, std::span<const float> hidden, std::span<
 
 /// Multiplies some states by `count` rows, together, and calls `visit(state, tokens, logits)` with
 /// those that the state's mask allows; `which` are the states among all.
-template <model::RowWeight W, class TokenAt, class RowAt, class MaskOf, class Visit>
-void project_rows(std::span<const float> hidden, std::size_t width,
+template <class TokenAt, class RowAt, class MaskOf, class Visit>
+void project_rows(WeightType type, std::span<const float> hidden, std::size_t width,
                   std::span<const std::size_t> which, std::size_t count, TokenAt token_at,
                   RowAt row_at, MaskOf mask_of, Visit visit) {
   std::vector<float> some;
@@ -173,7 +163,7 @@ void project_rows(std::span<const float> hidden, std::size_t width,
   }
   std::array<TokenId, head_panel> tokens, kept;
   std::array<float, head_panel> logits;
-  const model::HeadStates<W> states(some, width);
+  const model::HeadStates states(type, some, width);
   for_each_panel(states, count, row_at, [&](std::size_t first, model::RowsView<float> panel) {
     for (std::size_t i = 0; i < panel.cols; ++i) tokens[i] = token_at(first + i);
     for (std::size_t s = 0; s < which.size(); ++s) {
@@ -200,18 +190,18 @@ template <class Rows, class MaskOf, class Visit>
 void project_allowed(const Rows& rows, std::span<const float> hidden,
                      std::span<const std::size_t> which, ConstMaskView allowed, MaskOf mask_of,
                      Visit visit) {
-  using W = WeightOfFound<Rows>;
   std::vector<TokenId> tokens;
-  std::vector<const W*> found;
+  std::vector<const void*> found;
   for_each_allowed(allowed, [&](TokenId token) {
-    if (const W* row = rows.find_row(token); row != nullptr) {
+    if (const void* row = rows.find_row(token); row != nullptr) {
       tokens.push_back(token);
       found.push_back(row);
     }
   });
-  project_rows<W>(
-      hidden, rows.hidden_size(), which, tokens.size(), [&](std::size_t i) { return tokens[i]; },
-      [&](std::size_t i) { return found[i]; }, mask_of, visit);
+  project_rows(
+      rows.found_type(), hidden, rows.hidden_size(), which, tokens.size(),
+      [&](std::size_t i) { return tokens[i]; }, [&](std::size_t i) { return found[i]; }, mask_of,
+      visit);
 }
 
 /// All that a head does with n states: `visit(state, tokens, logits)`, in parts.
@@ -229,9 +219,10 @@ void project(const Rows& rows, std::span<const float> hidden, MaskOf mask_of, Vi
     either.resize(std::max(either.size(), mask.size()));
     for (std::size_t w = 0; w < mask.size(); ++w) either[w] |= mask[w];
   }
-  project_rows<WeightOfRow<Rows>>(
-      hidden, rows.hidden_size(), wide, rows.size(), [&](std::size_t i) { return rows.token(i); },
-      [&](std::size_t i) { return rows.row(i); }, mask_of, visit);
+  project_rows(
+      rows.row_type(), hidden, rows.hidden_size(), wide, rows.size(),
+      [&](std::size_t i) { return rows.token(i); }, [&](std::size_t i) { return rows.row(i); },
+      mask_of, visit);
   // A row costs each further state that it is multiplied with about an eighth of reading it
   // (benchmarks/results/ranked_head.json), and masks of neighbours are mostly alike.
   if (count_allowed(either) * (8 + narrow.size()) <= 8 * alone) {

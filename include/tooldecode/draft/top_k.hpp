@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <tooldecode/core/config.hpp>
-#include <tooldecode/core/simd.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/model/fixed_order.hpp>

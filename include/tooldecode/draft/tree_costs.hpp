@@ -75,8 +75,8 @@ class TreeCosts {
           if constexpr (HostHeadModel<M>) {
             const std::size_t few = std::min(sizes[i], model::states_of_a_tile);
             chosen.resize(few * model.vocabulary_size());
-            const auto head = model::head_rows(model.lm_head());
-            model::fill_packed_products(std::span(rows).first(few * head.cols), head, chosen);
+            const HeadView head = model.lm_head();
+            model::fill_packed_products(std::span(rows).first(few * head.cols()), head, chosen);
           }
         } else {
           rows.resize(sizes[i] * model.vocabulary_size());

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <string_view>
 
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/model/bfloat16.hpp>
 #include <tooldecode/model/block_type.hpp>
 #include <tooldecode/model/safetensors.hpp>
 
@@ -27,7 +29,7 @@ TOOLDECODE_INLINE void widen_f16(const std::uint8_t* block, float* weights) {
 }
 
 TOOLDECODE_INLINE void widen_bf16(const std::uint8_t* block, float* weights) {
-  *weights = bfloat16_to_float(number_at<std::uint16_t>(block));
+  *weights = static_cast<float>(number_at<BFloat16>(block));
 }
 
 TOOLDECODE_INLINE void widen_q8_0(const std::uint8_t* block, float* weights) {

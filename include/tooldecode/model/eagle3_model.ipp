@@ -96,7 +96,9 @@ TOOLDECODE_INLINE void Eagle3Model::forward(Cache& cache, std::span<const TokenI
     rows.push_back(model::LlamaRow::appended(cache, cache.length() + i));
     std::ranges::copy(states.subspan(i * state_size(), fused), features.data() + i * fused);
   }
-  model::fill_packed_products(features, {projection_.data(), hidden_size(), fused, fused}, guesses);
+  model::fill_packed_products(
+      features, model::RowsView<const float>{projection_.data(), hidden_size(), fused, fused},
+      guesses);
   run(tokens, rows, guesses);
   cache.close(tokens.size());
 }

@@ -2,21 +2,15 @@
 /// EagleModel: EAGLE's draft layer, which guesses a target's next hidden state.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/concepts.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/model/head_products.hpp>
 #include <tooldecode/model/kv_cache.hpp>
 #include <tooldecode/model/llama_layers.hpp>
 #include <tooldecode/model/llama_model.hpp>

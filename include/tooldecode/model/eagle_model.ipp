@@ -136,7 +136,9 @@ TOOLDECODE_INLINE void EagleModel::run(std::span<const TokenId> tokens,
     std::ranges::copy(target_->embedding(tokens[i]), pair);
     std::ranges::copy(states.subspan(i * width, width), pair + width);
   }
-  model::fill_packed_products(pairs, {projection_.data(), width, 2 * width, 2 * width}, guesses);
+  model::fill_packed_products(
+      pairs, model::RowsView<const float>{projection_.data(), width, 2 * width, 2 * width},
+      guesses);
   for (std::size_t i = 0; !bias_.empty() && i < guesses.size(); ++i) {
     guesses[i] += bias_[i % width];
   }

@@ -26,8 +26,7 @@ namespace tooldecode {
 /// \par Source      Li et al., EAGLE-3, arXiv:2503.01840, section 3.1
 class FeatureModel {
  public:
-  using Cache    = LlamaModel::Cache;
-  using HeadView = LlamaModel::HeadView;
+  using Cache = LlamaModel::Cache;
 
   /// \param layers  ascending
   FeatureModel(const LlamaModel& model, std::vector<std::size_t> layers);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/model/feature_model.hpp>

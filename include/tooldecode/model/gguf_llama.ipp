@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/model/gguf_llama.hpp>
 #include <tooldecode/model/gguf_tensors.hpp>

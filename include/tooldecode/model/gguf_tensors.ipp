@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/model/block_type.hpp>
 #include <tooldecode/model/gguf_tensors.hpp>

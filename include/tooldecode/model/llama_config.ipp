@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/read_file.hpp>
 #include <tooldecode/model/llama_config.hpp>
@@ -19,6 +20,44 @@
 #include <nlohmann/json.hpp>
 
 namespace tooldecode {
+
+namespace detail {
+
+/// Reads values of one JSON object and names the place of what is wrong.
+class ConfigReader {
+ public:
+  using Json = nlohmann::json;
+
+  ConfigReader(std::string_view text, std::string place);
+
+  /// The value of a key, or null where it is missing.
+  [[nodiscard]] const Json& at(const char* key) const;
+  [[nodiscard]] std::size_t size(const char* key) const;
+  [[nodiscard]] std::size_t size(const char* key, std::size_t otherwise) const;
+  [[nodiscard]] float positive(const Json& value, const std::string& key, float otherwise) const;
+  [[nodiscard]] bool flag(const char* key) const;
+  /// Requires a value, if there is one, to be what the model computes; `said` names it in errors.
+  void require(const char* key, const Json& supported, const std::string& said = {}) const;
+  [[noreturn]] void unsupported(const std::string& key, const Json& value,
+                                const std::string& supported) const;
+  [[noreturn]] void fail(const std::string& key, const Json& value, const std::string& what) const;
+
+ private:
+  static constexpr std::size_t limit = std::size_t{1} << 20;
+
+  [[nodiscard]] std::string place(const std::string& key) const { return place_ + ": #/" + key; }
+  [[nodiscard]] static std::string shown(const Json& value);
+
+  Json json_;
+  std::string place_;
+};
+
+/// The factors of `rope_scaling` of the type "llama3": waves that are long beside the context that
+/// the model was first trained with are stretched, short ones are not, and those between a little.
+std::vector<float> llama3_rope_factors(const ConfigReader& reader, const std::string& key,
+                                       const LlamaConfig& config);
+
+}  // namespace detail
 
 TOOLDECODE_INLINE LlamaConfig LlamaConfig::load(const std::filesystem::path& path) {
   return parse(core::read_file(path), path.string());

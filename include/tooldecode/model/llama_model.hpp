@@ -2,33 +2,22 @@
 /// LlamaModel: the reference model of the Llama architecture, on the host.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <system_error>
-#include <utility>
 #include <vector>
 
-#include <Eigen/Core>
-
 #include <tooldecode/core/concepts.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/read_file.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/model/fixed_order.hpp>
-#include <tooldecode/model/gguf_llama.hpp>
-#include <tooldecode/model/gguf_tensors.hpp>
+#include <tooldecode/model/head_view.hpp>
 #include <tooldecode/model/kv_cache.hpp>
 #include <tooldecode/model/llama_config.hpp>
 #include <tooldecode/model/llama_layers.hpp>
 #include <tooldecode/model/llama_weights.hpp>
-#include <tooldecode/model/safetensors.hpp>
 
 namespace tooldecode {
 
@@ -51,9 +40,6 @@ namespace tooldecode {
 class LlamaModel {
  public:
   using Cache = model::KvCache;
-  /// The LM head, one row per token.
-  using HeadView = Eigen::Map<
-      const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;  // [V, H]
 
   LlamaModel(const LlamaConfig& config, model::LlamaWeights weights);
 
@@ -69,7 +55,8 @@ class LlamaModel {
   [[nodiscard]] std::size_t context_length() const noexcept { return config_.context_length; }
   /// The embedding of a token, [H], which draft models read too.
   [[nodiscard]] std::span<const float> embedding(TokenId token) const noexcept;
-  [[nodiscard]] HeadView lm_head() const noexcept;
+  /// The LM head, one row per token.
+  [[nodiscard]] HeadView lm_head() const noexcept;  // [V, H]
 
   [[nodiscard]] Cache make_cache() const { return {config_.layers, layers_.key_width()}; }
   [[nodiscard]] std::size_t length(const Cache& cache) const noexcept { return cache.length(); }
@@ -130,32 +117,15 @@ class LlamaModel {
 
   static LlamaModel load_directory(const std::filesystem::path& directory);
 
-  [[nodiscard]] model::RowsView<const float> head() const noexcept;
-
   void check(std::span<const TokenId> tokens, std::size_t length) const;
 
   /// The width of a state with features.
   [[nodiscard]] std::size_t state_size(std::span<const std::size_t> features) const noexcept;
 
   /// Appends tokens and calls `visit(index of the first, states)` for each chunk.
-  template <class Visit>
-  void append(Cache& cache, std::span<const TokenId> tokens, Visit visit,
-              std::span<const std::size_t> features = {}) const {
-    check(tokens, cache.length() + tokens.size());
-    std::vector<float> hidden;
-    for (std::size_t first = 0; first < tokens.size(); first += chunk) {
-      const std::size_t count = std::min(chunk, tokens.size() - first);
-      std::vector<Row> rows;
-      for (std::size_t i = 0; i < count; ++i) {
-        rows.push_back(appended_row(cache, tokens[first + i], cache.length() + i));
-      }
-      cache.open(count);
-      hidden.resize(count * state_size(features));
-      run(rows, hidden, features);
-      cache.close(count);
-      visit(first, std::span<const float>(hidden));
-    }
-  }
+  void append(Cache& cache, std::span<const TokenId> tokens,
+              const std::function<void(std::size_t, std::span<const float>)>& visit,
+              std::span<const std::size_t> features = {}) const;
 
   static Row appended_row(Cache& cache, TokenId token, std::size_t slot);
   static Row node_row(Cache& cache, TokenId token, std::size_t i, std::uint64_t ancestors);
@@ -163,55 +133,10 @@ class LlamaModel {
 
   /// Runs tokens of several sequences, those with ancestors as a tree, and calls `visit(part,
   /// states)` for each part, a tree being one.
-  template <class Visit>
   void run_batch(std::span<Cache* const> caches, std::span<const std::span<const TokenId>> tokens,
-                 std::span<const std::span<const std::uint64_t>> ancestors, Visit visit,
-                 std::span<const std::size_t> features = {}) const {
-    const std::size_t width = state_size(features);
-    TOOLDECODE_ASSERT(caches.size() == tokens.size());
-    const auto tree_of = [&](std::size_t i) {
-      return ancestors.empty() ? std::span<const std::uint64_t>() : ancestors[i];
-    };
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      const auto tree = tree_of(i);
-      TOOLDECODE_ASSERT(!tokens[i].empty());
-      TOOLDECODE_ASSERT(tree.empty() || (tree.size() == tokens[i].size() && tree.size() <= chunk));
-      check(tokens[i], caches[i]->length() + (tree.empty() ? tokens[i].size() : depth_of(tree)));
-    }
-    std::vector<Row> rows;
-    std::vector<Part> parts;
-    std::vector<float> states;
-    const auto run_pending = [&] {
-      for (const Part& of : parts) caches[of.sequence]->open(of.count);
-      states.resize(rows.size() * width);
-      run(rows, states, features);
-      std::size_t done = 0;
-      for (const Part& of : parts) {
-        Cache& cache = *caches[of.sequence];
-        tree_of(of.sequence).empty() ? cache.close(of.count) : cache.close_nodes(of.count);
-        visit(of, std::span<const float>(states).subspan(done, of.count * width));
-        done += of.count * width;
-      }
-      rows.clear();
-      parts.clear();
-    };
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      const auto tree = tree_of(i);
-      if (!tree.empty() && rows.size() + tree.size() > chunk) run_pending();
-      for (std::size_t first = 0; first < tokens[i].size();) {
-        const std::size_t count = std::min(tokens[i].size() - first, chunk - rows.size());
-        for (std::size_t j = 0; j < count; ++j) {
-          const TokenId token = tokens[i][first + j];
-          rows.push_back(tree.empty() ? appended_row(*caches[i], token, caches[i]->length() + j)
-                                      : node_row(*caches[i], token, j, tree[j]));
-        }
-        parts.push_back({i, first, count});
-        first += count;
-        if (rows.size() == chunk) run_pending();
-      }
-    }
-    if (!rows.empty()) run_pending();
-  }
+                 std::span<const std::span<const std::uint64_t>> ancestors,
+                 const std::function<void(const Part&, std::span<const float>)>& visit,
+                 std::span<const std::size_t> features = {}) const;
 
   /// Embeds tokens, runs them through all layers and normalises: final hidden states, what the
   /// layers of `features` read before each, [n, (f + 1) H].

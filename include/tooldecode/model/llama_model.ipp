@@ -7,14 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include <Eigen/Core>
 
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/config.hpp>
@@ -24,6 +23,8 @@
 #include <tooldecode/model/fixed_order.hpp>
 #include <tooldecode/model/gguf_llama.hpp>
 #include <tooldecode/model/gguf_tensors.hpp>
+#include <tooldecode/model/head_products.hpp>
+#include <tooldecode/model/head_view.hpp>
 #include <tooldecode/model/kv_cache.hpp>
 #include <tooldecode/model/llama_config.hpp>
 #include <tooldecode/model/llama_layers.hpp>
@@ -61,9 +62,10 @@ TOOLDECODE_INLINE std::span<const float> LlamaModel::embedding(TokenId token) co
       .subspan(static_cast<std::size_t>(token) * hidden_size(), hidden_size());
 }
 
-TOOLDECODE_INLINE LlamaModel::HeadView LlamaModel::lm_head() const noexcept {
-  return {head().data, static_cast<Eigen::Index>(head().rows),
-          static_cast<Eigen::Index>(head().cols)};
+TOOLDECODE_INLINE HeadView LlamaModel::lm_head() const noexcept {
+  const std::vector<float>& weights = config_.tied_head ? weights_.embedding : weights_.head;
+  return model::RowsView<const float>{weights.data(), vocabulary_size(), hidden_size(),
+                                      hidden_size()};
 }
 
 TOOLDECODE_INLINE void LlamaModel::forward(Cache& cache, std::span<const TokenId> tokens,
@@ -145,7 +147,7 @@ TOOLDECODE_INLINE void LlamaModel::forward_batch_hidden(
 
 TOOLDECODE_INLINE void LlamaModel::fill_logits(std::span<const float> hidden,
                                                std::span<float> logits) const {
-  model::fill_packed_products(hidden, head(), logits);
+  model::fill_packed_products(hidden, lm_head(), logits);
 }
 
 TOOLDECODE_INLINE LlamaModel LlamaModel::load_directory(const std::filesystem::path& directory) {
@@ -158,11 +160,6 @@ TOOLDECODE_INLINE LlamaModel LlamaModel::load_directory(const std::filesystem::p
                 "a model in several files is not supported, merge it into model.safetensors");
   }
   return {config, model::LlamaWeights::read(SafeTensors::load(weights), config)};
-}
-
-TOOLDECODE_INLINE model::RowsView<const float> LlamaModel::head() const noexcept {
-  const std::vector<float>& weights = config_.tied_head ? weights_.embedding : weights_.head;
-  return {weights.data(), vocabulary_size(), hidden_size(), hidden_size()};
 }
 
 TOOLDECODE_INLINE void LlamaModel::check(std::span<const TokenId> tokens,
@@ -186,6 +183,26 @@ TOOLDECODE_INLINE std::size_t LlamaModel::state_size(
   return (features.size() + 1) * hidden_size();
 }
 
+TOOLDECODE_INLINE void LlamaModel::append(
+    Cache& cache, std::span<const TokenId> tokens,
+    const std::function<void(std::size_t, std::span<const float>)>& visit,
+    std::span<const std::size_t> features) const {
+  check(tokens, cache.length() + tokens.size());
+  std::vector<float> hidden;
+  for (std::size_t first = 0; first < tokens.size(); first += chunk) {
+    const std::size_t count = std::min(chunk, tokens.size() - first);
+    std::vector<Row> rows;
+    for (std::size_t i = 0; i < count; ++i) {
+      rows.push_back(appended_row(cache, tokens[first + i], cache.length() + i));
+    }
+    cache.open(count);
+    hidden.resize(count * state_size(features));
+    run(rows, hidden, features);
+    cache.close(count);
+    visit(first, std::span<const float>(hidden));
+  }
+}
+
 TOOLDECODE_INLINE LlamaModel::Row LlamaModel::appended_row(Cache& cache, TokenId token,
                                                            std::size_t slot) {
   return {token, model::LlamaRow::appended(cache, slot)};
@@ -202,6 +219,57 @@ TOOLDECODE_INLINE std::size_t LlamaModel::depth_of(std::span<const std::uint64_t
   int depth = 0;
   for (const std::uint64_t of_node : ancestors) depth = std::max(depth, std::popcount(of_node));
   return static_cast<std::size_t>(depth);
+}
+
+TOOLDECODE_INLINE void LlamaModel::run_batch(
+    std::span<Cache* const> caches, std::span<const std::span<const TokenId>> tokens,
+    std::span<const std::span<const std::uint64_t>> ancestors,
+    const std::function<void(const Part&, std::span<const float>)>& visit,
+    std::span<const std::size_t> features) const {
+  const std::size_t width = state_size(features);
+  TOOLDECODE_ASSERT(caches.size() == tokens.size());
+  const auto tree_of = [&](std::size_t i) {
+    return ancestors.empty() ? std::span<const std::uint64_t>() : ancestors[i];
+  };
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const auto tree = tree_of(i);
+    TOOLDECODE_ASSERT(!tokens[i].empty());
+    TOOLDECODE_ASSERT(tree.empty() || (tree.size() == tokens[i].size() && tree.size() <= chunk));
+    check(tokens[i], caches[i]->length() + (tree.empty() ? tokens[i].size() : depth_of(tree)));
+  }
+  std::vector<Row> rows;
+  std::vector<Part> parts;
+  std::vector<float> states;
+  const auto run_pending = [&] {
+    for (const Part& of : parts) caches[of.sequence]->open(of.count);
+    states.resize(rows.size() * width);
+    run(rows, states, features);
+    std::size_t done = 0;
+    for (const Part& of : parts) {
+      Cache& cache = *caches[of.sequence];
+      tree_of(of.sequence).empty() ? cache.close(of.count) : cache.close_nodes(of.count);
+      visit(of, std::span<const float>(states).subspan(done, of.count * width));
+      done += of.count * width;
+    }
+    rows.clear();
+    parts.clear();
+  };
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const auto tree = tree_of(i);
+    if (!tree.empty() && rows.size() + tree.size() > chunk) run_pending();
+    for (std::size_t first = 0; first < tokens[i].size();) {
+      const std::size_t count = std::min(tokens[i].size() - first, chunk - rows.size());
+      for (std::size_t j = 0; j < count; ++j) {
+        const TokenId token = tokens[i][first + j];
+        rows.push_back(tree.empty() ? appended_row(*caches[i], token, caches[i]->length() + j)
+                                    : node_row(*caches[i], token, j, tree[j]));
+      }
+      parts.push_back({i, first, count});
+      first += count;
+      if (rows.size() == chunk) run_pending();
+    }
+  }
+  if (!rows.empty()) run_pending();
 }
 
 TOOLDECODE_INLINE void LlamaModel::run(std::span<const Row> rows, std::span<float> hidden,

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/model/llama_config.hpp>
 #include <tooldecode/model/llama_weights.hpp>

@@ -2,18 +2,12 @@
 /// MedusaModel: Medusa's heads, which guess several tokens ahead from one hidden state.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstddef>
 #include <filesystem>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/model/head_products.hpp>
 #include <tooldecode/model/safetensors.hpp>
 
 namespace tooldecode {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/model/head_products.hpp>
 #include <tooldecode/model/medusa_model.hpp>
@@ -64,8 +65,10 @@ TOOLDECODE_INLINE void MedusaModel::fill_states(std::span<const float> state,
     std::ranges::copy(state, y.begin());
     for (const Block& block : heads_[h]) {
       std::vector<float> x(hidden_size_);  // [H]
-      model::fill_packed_products(
-          y, {block.weight.data(), hidden_size_, hidden_size_, hidden_size_}, x);
+      model::fill_packed_products(y,
+                                  model::RowsView<const float>{block.weight.data(), hidden_size_,
+                                                               hidden_size_, hidden_size_},
+                                  x);
       for (std::size_t i = 0; i < hidden_size_; ++i) {
         x[i] += block.bias[i];
         y[i] += x[i] / (1.0F + std::exp(-x[i]));

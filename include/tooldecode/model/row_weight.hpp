@@ -8,16 +8,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include <Eigen/Core>
+#include <tooldecode/model/bfloat16.hpp>
+
+namespace tooldecode {
+
+/// What the weights of an LM head's rows are stored as.
+enum class WeightType : std::uint8_t {
+  float32,
+  bfloat16,
+  scaled_byte,  ///< 8 bits, in rows that a scale of four bytes ends
+};
+
+}  // namespace tooldecode
 
 namespace tooldecode::model {
 
 /// What the weights of an LM head may be.
 template <class W>
-concept HeadWeight = std::same_as<W, float> || std::same_as<W, Eigen::bfloat16>;
+concept HeadWeight = std::same_as<W, float> || std::same_as<W, BFloat16>;
 
 /// A weight in 8 bits, of a row that ends in a scale: the weight is `value` times that.
 ///
@@ -32,10 +44,38 @@ static_assert(sizeof(ScaledByte) == 1);
 template <class W>
 concept RowWeight = HeadWeight<W> || std::same_as<W, ScaledByte>;
 
+/// What numbers of a type are as weights; nothing: they cannot be weights. For a type of another
+/// library that has the bits of one of these it may be specialised, as eigen_views.hpp does.
+template <class T>
+inline constexpr std::optional<WeightType> weight_type_of =
+    std::same_as<T, float>        ? std::optional(WeightType::float32)
+    : std::same_as<T, BFloat16>   ? std::optional(WeightType::bfloat16)
+    : std::same_as<T, ScaledByte> ? std::optional(WeightType::scaled_byte)
+                                  : std::nullopt;
+
+/// Calls `use.template operator()<W>()` with the weights of a type.
+template <class Use>
+constexpr decltype(auto) with_weights(WeightType type, Use&& use) {
+  switch (type) {
+    case WeightType::bfloat16:
+      return use.template operator()<BFloat16>();
+    case WeightType::scaled_byte:
+      return use.template operator()<ScaledByte>();
+    case WeightType::float32:
+      break;
+  }
+  return use.template operator()<float>();
+}
+
 /// The weights that a row of n takes, its scale included.
 template <RowWeight W>
 [[nodiscard]] constexpr std::size_t stored_size(std::size_t n) noexcept {
   return std::same_as<W, ScaledByte> ? n + sizeof(float) : n;
+}
+
+/// The bytes that a row of n takes, its scale included.
+[[nodiscard]] constexpr std::size_t stored_bytes(WeightType type, std::size_t n) noexcept {
+  return with_weights(type, [n]<class W>() { return stored_size<W>(n) * sizeof(W); });
 }
 
 /// What the sums of a row of n are multiplied by.

@@ -2,12 +2,9 @@
 /// SafeTensors: named tensors read from a safetensors file.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -18,9 +15,6 @@
 #include <vector>
 
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/core/read_file.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace tooldecode {
 
@@ -35,11 +29,6 @@ namespace tooldecode {
   }
   const std::uint32_t widened = exponent == 31 ? 255 : exponent + 112;
   return std::bit_cast<float>(sign | widened << 23 | mantissa << 13);
-}
-
-/// The number that the 16 bits of a bfloat16 mean: the upper half of a float.
-[[nodiscard]] constexpr float bfloat16_to_float(std::uint16_t bits) noexcept {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
 /// The tensors of one file, checked as a whole when it is read: the header within the file, every
@@ -83,23 +72,8 @@ class SafeTensors {
  private:
   static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
-  using Json = nlohmann::json;
-
-  static constexpr std::array<std::pair<std::string_view, std::size_t>, 15> widths{{{"BOOL", 1},
-                                                                                    {"U8", 1},
-                                                                                    {"I8", 1},
-                                                                                    {"F8_E5M2", 1},
-                                                                                    {"F8_E4M3", 1},
-                                                                                    {"I16", 2},
-                                                                                    {"U16", 2},
-                                                                                    {"F16", 2},
-                                                                                    {"BF16", 2},
-                                                                                    {"I32", 4},
-                                                                                    {"U32", 4},
-                                                                                    {"F32", 4},
-                                                                                    {"I64", 8},
-                                                                                    {"U64", 8},
-                                                                                    {"F64", 8}}};
+  // Reads the header, whose JSON no header for users sees.
+  class HeaderReader;
 
   SafeTensors(std::string bytes, std::string place)
       : bytes_(std::move(bytes)), place_(std::move(place)) {}
@@ -108,36 +82,12 @@ class SafeTensors {
 
   [[nodiscard]] const Tensor& find(std::string_view name, std::span<const std::size_t> shape) const;
   template <class T>
-  [[nodiscard]] std::vector<T> copied(const Tensor& tensor) const {
-    std::vector<T> result((tensor.end - tensor.begin) / sizeof(T));
-    if (!result.empty()) {
-      std::memcpy(result.data(), data() + tensor.begin, result.size() * sizeof(T));
-    }
-    return result;
-  }
+  [[nodiscard]] std::vector<T> copied(const Tensor& tensor) const;
+  template <class Widen>
+  [[nodiscard]] std::vector<float> widened(const Tensor& tensor, Widen widen) const;
 
   [[nodiscard]] std::string place_of(std::string_view tensor) const;
   [[nodiscard]] static std::string written(std::span<const std::size_t> shape);
-
-  template <class Widen>
-  [[nodiscard]] std::vector<float> widened(const Tensor& tensor, Widen widen) const {
-    std::vector<float> result((tensor.end - tensor.begin) / 2);
-    const char* from = data() + tensor.begin;
-    for (std::size_t i = 0; i < result.size(); ++i) {
-      std::uint16_t bits = 0;
-      std::memcpy(&bits, from + 2 * i, sizeof bits);
-      result[i] = widen(bits);
-    }
-    return result;
-  }
-
-  void read_header();
-
-  [[nodiscard]] Json parse_header() const;
-
-  [[nodiscard]] Tensor read_tensor(const std::string& name, const Json& value) const;
-
-  void check_ranges() const;
 
   std::string bytes_;
   std::string place_;

@@ -17,13 +17,68 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/read_file.hpp>
+#include <tooldecode/model/bfloat16.hpp>
 #include <tooldecode/model/safetensors.hpp>
 
 #include <nlohmann/json.hpp>
 
 namespace tooldecode {
+
+class SafeTensors::HeaderReader {
+ public:
+  explicit HeaderReader(SafeTensors& file) : file_(file) {}
+
+  void read();
+
+ private:
+  using Json = nlohmann::json;
+
+  static constexpr std::array<std::pair<std::string_view, std::size_t>, 15> widths{{{"BOOL", 1},
+                                                                                    {"U8", 1},
+                                                                                    {"I8", 1},
+                                                                                    {"F8_E5M2", 1},
+                                                                                    {"F8_E4M3", 1},
+                                                                                    {"I16", 2},
+                                                                                    {"U16", 2},
+                                                                                    {"F16", 2},
+                                                                                    {"BF16", 2},
+                                                                                    {"I32", 4},
+                                                                                    {"U32", 4},
+                                                                                    {"F32", 4},
+                                                                                    {"I64", 8},
+                                                                                    {"U64", 8},
+                                                                                    {"F64", 8}}};
+
+  [[nodiscard]] Json parse() const;
+  [[nodiscard]] Tensor read_tensor(const std::string& name, const Json& value) const;
+  void check_ranges() const;
+
+  SafeTensors& file_;
+};
+
+template <class T>
+std::vector<T> SafeTensors::copied(const Tensor& tensor) const {
+  std::vector<T> result((tensor.end - tensor.begin) / sizeof(T));
+  if (!result.empty()) {
+    std::memcpy(result.data(), data() + tensor.begin, result.size() * sizeof(T));
+  }
+  return result;
+}
+
+template <class Widen>
+std::vector<float> SafeTensors::widened(const Tensor& tensor, Widen widen) const {
+  std::vector<float> result((tensor.end - tensor.begin) / 2);
+  const char* from = data() + tensor.begin;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, from + 2 * i, sizeof bits);
+    result[i] = widen(bits);
+  }
+  return result;
+}
 
 TOOLDECODE_INLINE SafeTensors SafeTensors::load(const std::filesystem::path& path) {
   return parse(core::read_file(path), path.string());
@@ -31,7 +86,7 @@ TOOLDECODE_INLINE SafeTensors SafeTensors::load(const std::filesystem::path& pat
 
 TOOLDECODE_INLINE SafeTensors SafeTensors::parse(std::string bytes, std::string place) {
   SafeTensors result(std::move(bytes), std::move(place));
-  result.read_header();
+  HeaderReader(result).read();
   return result;
 }
 
@@ -45,7 +100,11 @@ TOOLDECODE_INLINE std::vector<float> SafeTensors::floats(std::string_view name,
   const Tensor& tensor = find(name, shape);
   if (tensor.type == "F32") return copied<float>(tensor);
   if (tensor.type == "F16") return widened(tensor, half_to_float);
-  if (tensor.type == "BF16") return widened(tensor, bfloat16_to_float);
+  if (tensor.type == "BF16") {
+    return widened(tensor, [](std::uint16_t bits) {
+      return static_cast<float>(std::bit_cast<BFloat16>(bits));
+    });
+  }
   throw Error(Errc::unknown_format, place_of(name),
               "has type " + tensor.type + ", weights must be F32, F16 or BF16");
 }
@@ -73,35 +132,37 @@ TOOLDECODE_INLINE const SafeTensors::Tensor& SafeTensors::find(
 }
 
 TOOLDECODE_INLINE std::string SafeTensors::place_of(std::string_view tensor) const {
-  return place_ + ": tensor " + Json(tensor).dump(-1, ' ', true, Json::error_handler_t::replace);
+  return place_ + ": tensor " +
+         nlohmann::json(tensor).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 TOOLDECODE_INLINE std::string SafeTensors::written(std::span<const std::size_t> shape) {
-  return Json(std::vector<std::size_t>(shape.begin(), shape.end())).dump();
+  return nlohmann::json(std::vector<std::size_t>(shape.begin(), shape.end())).dump();
 }
 
-TOOLDECODE_INLINE void SafeTensors::read_header() {
+TOOLDECODE_INLINE void SafeTensors::HeaderReader::read() {
   std::uint64_t header_size = 0;
-  if (bytes_.size() < sizeof header_size) {
-    throw Error(Errc::malformed_file, place_, "is shorter than the 8 bytes of a header's size");
+  if (file_.bytes_.size() < sizeof header_size) {
+    throw Error(Errc::malformed_file, file_.place_,
+                "is shorter than the 8 bytes of a header's size");
   }
-  std::memcpy(&header_size, bytes_.data(), sizeof header_size);
-  if (header_size > header_limit_bytes || header_size > bytes_.size() - sizeof header_size) {
-    throw Error(Errc::malformed_file, place_,
+  std::memcpy(&header_size, file_.bytes_.data(), sizeof header_size);
+  if (header_size > header_limit_bytes || header_size > file_.bytes_.size() - sizeof header_size) {
+    throw Error(Errc::malformed_file, file_.place_,
                 "says that its header has " + std::to_string(header_size) +
-                    " bytes, the file has " + std::to_string(bytes_.size()));
+                    " bytes, the file has " + std::to_string(file_.bytes_.size()));
   }
-  data_begin_       = sizeof header_size + static_cast<std::size_t>(header_size);
-  const Json header = parse_header();
+  file_.data_begin_ = sizeof header_size + static_cast<std::size_t>(header_size);
+  const Json header = parse();
   if (!header.is_object())
-    throw Error(Errc::malformed_file, place_, "has a header that is no object");
+    throw Error(Errc::malformed_file, file_.place_, "has a header that is no object");
   for (const auto& [name, value] : header.items()) {
-    if (name != "__metadata__") tensors_.emplace(name, read_tensor(name, value));
+    if (name != "__metadata__") file_.tensors_.emplace(name, read_tensor(name, value));
   }
   check_ranges();
 }
 
-TOOLDECODE_INLINE SafeTensors::Json SafeTensors::parse_header() const {
+TOOLDECODE_INLINE nlohmann::json SafeTensors::HeaderReader::parse() const {
   // The parser keeps the last of equal keys; which tensor is meant would be a guess.
   std::map<std::string, bool, std::less<>> seen;
   std::string repeated;
@@ -113,21 +174,23 @@ TOOLDECODE_INLINE SafeTensors::Json SafeTensors::parse_header() const {
     return true;
   };
   try {
-    Json header = Json::parse(bytes_.data() + sizeof(std::uint64_t), data(), watch);
-    if (!repeated.empty()) throw Error(Errc::malformed_file, place_of(repeated), "is there twice");
+    Json header = Json::parse(std::as_const(file_.bytes_).data() + sizeof(std::uint64_t),
+                              file_.data(), watch);
+    if (!repeated.empty())
+      throw Error(Errc::malformed_file, file_.place_of(repeated), "is there twice");
     return header;
   } catch (const Json::parse_error& error) {
-    throw Error(Errc::malformed_json, place_ + ": byte " + std::to_string(error.byte + 7),
+    throw Error(Errc::malformed_json, file_.place_ + ": byte " + std::to_string(error.byte + 7),
                 "the header is not JSON");
   } catch (const Json::exception&) {
-    throw Error(Errc::malformed_json, place_, "has a header with a number out of range");
+    throw Error(Errc::malformed_json, file_.place_, "has a header with a number out of range");
   }
 }
 
-TOOLDECODE_INLINE SafeTensors::Tensor SafeTensors::read_tensor(const std::string& name,
-                                                               const Json& value) const {
+TOOLDECODE_INLINE SafeTensors::Tensor SafeTensors::HeaderReader::read_tensor(
+    const std::string& name, const Json& value) const {
   const auto require = [&](bool met, std::string_view what) {
-    if (!met) throw Error(Errc::malformed_file, place_of(name), what);
+    if (!met) throw Error(Errc::malformed_file, file_.place_of(name), what);
   };
   const auto is_size = [](const Json& v) { return v.is_number_unsigned(); };
   require(value.is_object() && value.contains("dtype") && value.contains("shape") &&
@@ -144,14 +207,14 @@ TOOLDECODE_INLINE SafeTensors::Tensor SafeTensors::read_tensor(const std::string
 
   Tensor tensor{type.get<std::string>(), shape.get<std::vector<std::size_t>>(),
                 offsets[0].get<std::size_t>(), offsets[1].get<std::size_t>()};
-  const std::size_t data_size = bytes_.size() - data_begin_;
+  const std::size_t data_size = file_.bytes_.size() - file_.data_begin_;
   require(tensor.begin <= tensor.end && tensor.end <= data_size,
           "has data_offsets [" + std::to_string(tensor.begin) + ", " + std::to_string(tensor.end) +
               "] outside the " + std::to_string(data_size) + " bytes of data");
   const auto width = std::find_if(widths.begin(), widths.end(),
                                   [&](const auto& entry) { return entry.first == tensor.type; });
   if (width == widths.end()) {
-    throw Error(Errc::unknown_format, place_of(name),
+    throw Error(Errc::unknown_format, file_.place_of(name),
                 "has the unknown type " + Json(tensor.type).dump(-1, ' ', true));
   }
   const std::size_t limit = tensor.end - tensor.begin;
@@ -168,24 +231,24 @@ TOOLDECODE_INLINE SafeTensors::Tensor SafeTensors::read_tensor(const std::string
   return tensor;
 }
 
-TOOLDECODE_INLINE void SafeTensors::check_ranges() const {
+TOOLDECODE_INLINE void SafeTensors::HeaderReader::check_ranges() const {
   std::vector<std::pair<const Tensor*, std::string_view>> ordered;
-  for (const auto& [name, tensor] : tensors_) ordered.emplace_back(&tensor, name);
+  for (const auto& [name, tensor] : file_.tensors_) ordered.emplace_back(&tensor, name);
   std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
     return std::pair(a.first->begin, a.first->end) < std::pair(b.first->begin, b.first->end);
   });
   std::size_t end = 0;
   for (const auto& [tensor, name] : ordered) {
     if (tensor->begin != end) {
-      throw Error(Errc::malformed_file, place_of(name),
+      throw Error(Errc::malformed_file, file_.place_of(name),
                   "begins at byte " + std::to_string(tensor->begin) +
                       " of the data, the one before it ends at " + std::to_string(end));
     }
     end = tensor->end;
   }
-  if (end != bytes_.size() - data_begin_) {
-    throw Error(Errc::malformed_file, place_,
-                "has " + std::to_string(bytes_.size() - data_begin_) +
+  if (end != file_.bytes_.size() - file_.data_begin_) {
+    throw Error(Errc::malformed_file, file_.place_,
+                "has " + std::to_string(file_.bytes_.size() - file_.data_begin_) +
                     " bytes of data, its tensors take " + std::to_string(end));
   }
 }

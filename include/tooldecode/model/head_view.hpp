@@ -1,0 +1,93 @@
+/// \file
+/// HeadView: an LM head that someone else holds, of weights of whatever type.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/model/fixed_order.hpp>
+#include <tooldecode/model/row_weight.hpp>
+
+namespace tooldecode {
+
+/// A matrix in memory: Eigen's matrices and maps are, and so is a HeadView.
+template <class V>
+concept HeadMatrix = requires(const V& view) {
+  *view.data();
+  { view.rows() } -> std::convertible_to<std::size_t>;
+  { view.cols() } -> std::convertible_to<std::size_t>;
+};
+
+/// A row-major LM head in the host's memory, one row per token: what LlamaModel::lm_head() gives
+/// and what every head for drafting is made from.
+///
+/// `HeadView{matrix}` of anything with `data()`, `rows()` and `cols()`, and `outerStride()` where
+/// rows are further apart than they are long: an Eigen matrix or map. What is viewed must outlive it.
+///
+/// \par Shapes      [V, H]
+/// \par Complexity  O(1)
+class HeadView {
+ public:
+  HeadView() = default;
+
+  template <model::HeadWeight W>
+  HeadView(model::RowsView<const W> view) noexcept
+      : data_(view.data),
+        rows_(view.rows),
+        cols_(view.cols),
+        stride_(view.stride),
+        type_(*model::weight_type_of<W>) {}
+
+  template <HeadMatrix V>
+  HeadView(const V& view) noexcept
+      : data_(view.data()),
+        rows_(static_cast<std::size_t>(view.rows())),
+        cols_(static_cast<std::size_t>(view.cols())),
+        stride_(cols_) {
+    using Weight        = std::remove_cvref_t<decltype(*view.data())>;
+    constexpr auto type = model::weight_type_of<Weight>;
+    static_assert(
+        type && type != WeightType::scaled_byte,
+        "HeadView: a head's weights must be float or tooldecode::BFloat16; for Eigen::bfloat16 include <tooldecode/model/eigen_views.hpp>");
+    if constexpr (type) type_ = *type;
+    if constexpr (requires { V::IsRowMajor; }) {
+      static_assert(V::IsRowMajor, "HeadView: a head must be row-major: one row per token");
+    }
+    if constexpr (requires { view.outerStride(); }) {
+      TOOLDECODE_ASSERT(view.innerStride() == 1);
+      stride_ = static_cast<std::size_t>(view.outerStride());
+    }
+  }
+
+  [[nodiscard]] const void* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
+  [[nodiscard]] std::size_t cols() const noexcept { return cols_; }
+  /// Weights from one row to the next.
+  [[nodiscard]] std::size_t stride() const noexcept { return stride_; }
+  [[nodiscard]] WeightType type() const noexcept { return type_; }
+
+  [[nodiscard]] const void* row(std::size_t i) const noexcept {  // [H]
+    const std::size_t bytes = type_ == WeightType::bfloat16 ? sizeof(BFloat16) : sizeof(float);
+    return static_cast<const std::byte*>(data_) + i * stride_ * bytes;
+  }
+
+  /// The same with the type in its own: `as<float>().row(2)[3]`. It must be that of the weights.
+  template <model::HeadWeight W>
+  [[nodiscard]] model::RowsView<const W> as() const noexcept {
+    TOOLDECODE_ASSERT(type_ == model::weight_type_of<W>);
+    return {static_cast<const W*>(data_), rows_, cols_, stride_};
+  }
+
+ private:
+  const void* data_   = nullptr;
+  std::size_t rows_   = 0;
+  std::size_t cols_   = 0;
+  std::size_t stride_ = 0;
+  WeightType type_    = WeightType::float32;
+};
+static_assert(std::is_trivially_copyable_v<HeadView>);
+
+}  // namespace tooldecode
