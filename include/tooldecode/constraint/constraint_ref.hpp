@@ -168,7 +168,7 @@ struct ConstraintRef::Functions {
   }
 
   static constexpr Table make() {
-    Table table{
+    Table made{
         .vocabulary_size = [](const void* c) -> std::size_t { return own(c).vocabulary_size(); },
         .initial         = [](const void* c) { return State(own(c).initial()); },
         .advance         = [](const void* c, State state, TokenId token) -> std::optional<State> {
@@ -190,12 +190,12 @@ struct ConstraintRef::Functions {
         .grammar = nullptr,
         .endings = nullptr};
     if constexpr (has_completions) {
-      table.endings = &endings;
+      made.endings = &endings;
     } else if constexpr (derives_from_grammar || holds_grammar) {
       static_assert(std::same_as<Own, GrammarConstraint::State>);
-      table.grammar = &grammar;
+      made.grammar = &grammar;
     }
-    return table;
+    return made;
   }
   static constexpr Table table = make();
 };

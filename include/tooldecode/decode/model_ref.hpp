@@ -195,78 +195,76 @@ struct ModelRef::Functions {
   }
 
   static constexpr Table make() {
-    Table table;
-    table.vocabulary_size = [](const void* m) -> std::size_t { return own(m).vocabulary_size(); };
-    table.make_cache      = [](const void* m) { return Cache(own(m).make_cache()); };
-    table.length          = [](const void* m, const Cache& cache) -> std::size_t {
+    Table made;
+    made.vocabulary_size = [](const void* m) -> std::size_t { return own(m).vocabulary_size(); };
+    made.make_cache      = [](const void* m) { return Cache(own(m).make_cache()); };
+    made.length          = [](const void* m, const Cache& cache) -> std::size_t {
       return own(m).length(cache.as<Own>());
     };
-    table.forward = [](const void* m, Cache& cache, Tokens tokens, Floats logits) {
+    made.forward = [](const void* m, Cache& cache, Tokens tokens, Floats logits) {
       own(m).forward(cache.as<Own>(), tokens, logits);
     };
-    table.fork = [](const void* m, const Cache& cache) {
+    made.fork = [](const void* m, const Cache& cache) {
       return Cache(own(m).fork(cache.as<Own>()));
     };
-    table.truncate = [](const void* m, Cache& cache, std::size_t length) {
+    made.truncate = [](const void* m, Cache& cache, std::size_t length) {
       own(m).truncate(cache.as<Own>(), length);
     };
     if constexpr (requires(const M& m) {
                     { m.context_length() } -> std::convertible_to<std::size_t>;
                   }) {
-      table.context_length = [](const void* m) -> std::size_t { return own(m).context_length(); };
+      made.context_length = [](const void* m) -> std::size_t { return own(m).context_length(); };
     }
     if constexpr (BatchModel<M>) {
-      table.abilities.batch = true;
-      table.forward_batch   = [](const void* m, Caches caches, std::span<const Tokens> tokens,
-                               Floats logits) {
-        own(m).forward_batch(own(caches), tokens, logits);
-      };
+      made.abilities.batch = true;
+      made.forward_batch   = [](const void* m, Caches caches, std::span<const Tokens> tokens,
+                              Floats logits) { own(m).forward_batch(own(caches), tokens, logits); };
     }
     if constexpr (TreeModel<M>) {
-      table.abilities.tree = true;
-      table.forward_tree   = [](const void* m, Cache& cache, Tokens tokens, Ancestors ancestors,
-                              Floats logits) {
+      made.abilities.tree = true;
+      made.forward_tree   = [](const void* m, Cache& cache, Tokens tokens, Ancestors ancestors,
+                             Floats logits) {
         own(m).forward_tree(cache.as<Own>(), tokens, ancestors, logits);
       };
-      table.commit = [](const void* m, Cache& cache, std::span<const std::size_t> path) {
+      made.commit = [](const void* m, Cache& cache, std::span<const std::size_t> path) {
         own(m).commit(cache.as<Own>(), path);
       };
     }
     if constexpr (HeadModel<M>) {
-      table.abilities.head = true;
-      table.hidden_size    = [](const void* m) -> std::size_t { return own(m).hidden_size(); };
-      table.forward_hidden = [](const void* m, Cache& cache, Tokens tokens, Floats hidden) {
+      made.abilities.head = true;
+      made.hidden_size    = [](const void* m) -> std::size_t { return own(m).hidden_size(); };
+      made.forward_hidden = [](const void* m, Cache& cache, Tokens tokens, Floats hidden) {
         own(m).forward_hidden(cache.as<Own>(), tokens, hidden);
       };
     }
     if constexpr (HeadTreeModel<M>) {
-      table.abilities.head_tree = true;
-      table.forward_tree_hidden = [](const void* m, Cache& cache, Tokens tokens,
-                                     Ancestors ancestors, Floats hidden) {
+      made.abilities.head_tree = true;
+      made.forward_tree_hidden = [](const void* m, Cache& cache, Tokens tokens, Ancestors ancestors,
+                                    Floats hidden) {
         own(m).forward_tree_hidden(cache.as<Own>(), tokens, ancestors, hidden);
       };
     }
     if constexpr (BatchTreeModel<M>) {
-      table.abilities.batch_tree = true;
-      table.forward_batch_hidden = [](const void* m, Caches caches, std::span<const Tokens> tokens,
-                                      std::span<const Ancestors> ancestors, Floats hidden) {
+      made.abilities.batch_tree = true;
+      made.forward_batch_hidden = [](const void* m, Caches caches, std::span<const Tokens> tokens,
+                                     std::span<const Ancestors> ancestors, Floats hidden) {
         own(m).forward_batch_hidden(own(caches), tokens, ancestors, hidden);
       };
     }
     if constexpr (HostHeadModel<M>) {
-      table.abilities.host_head = true;
-      table.head.head_width     = [](const void* m) {
+      made.abilities.host_head = true;
+      made.head.head_width     = [](const void* m) {
         return static_cast<std::size_t>(own(m).lm_head().cols());
       };
-      table.head.fill_allowed = [](const void* m, std::span<const float> states, ConstMaskView mask,
-                                   Floats logits) {
+      made.head.fill_allowed = [](const void* m, std::span<const float> states, ConstMaskView mask,
+                                  Floats logits) {
         ConstrainedHead<M>{own(m)}.fill_logits(states, mask, logits);
       };
-      table.head.fill_all = [](const void* m, std::span<const float> states, Floats logits) {
+      made.head.fill_all = [](const void* m, std::span<const float> states, Floats logits) {
         model::fill_packed_products(states, model::head_rows(own(m).lm_head()), logits);
       };
     }
-    return table;
+    return made;
   }
   static constexpr Table table = make();
 };
