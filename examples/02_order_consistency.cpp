@@ -10,6 +10,7 @@
 #include <string>
 
 #include <tooldecode/decode.hpp>
+#include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 namespace td = tooldecode;

@@ -10,6 +10,7 @@
 #include <iostream>
 #include <string_view>
 
+#include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/speculate.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 

@@ -13,6 +13,7 @@
 
 #include <tooldecode/decode.hpp>
 #include <tooldecode/execute.hpp>
+#include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 namespace td = tooldecode;

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include <tooldecode/decode.hpp>
+#include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 namespace td = tooldecode;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <tooldecode/decode.hpp>
+#include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 namespace td = tooldecode;

@@ -3,7 +3,7 @@
 ///
 /// A Decoder runs any type that satisfies Model under a constraint, alone, in a ContinuousBatch, as a
 /// beam or several times over; an OrderConsistencySampler lets several orders of the parameters agree.
-/// LlamaModel is a reference model on Eigen.
+/// Models are not among them: LlamaModel, a reference model, stands in model/llama_model.hpp.
 #pragma once
 
 #include <tooldecode/consistency/order_consistency_sampler.hpp>
@@ -14,6 +14,7 @@
 #include <tooldecode/decode/continuous_batch.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/prefix_cache.hpp>
 #include <tooldecode/decode/self_consistency.hpp>
@@ -24,4 +25,3 @@
 #include <tooldecode/logits/logits_pipeline.hpp>
 #include <tooldecode/logits/masked_softmax.hpp>
 #include <tooldecode/logits/selection.hpp>
-#include <tooldecode/model/llama_model.hpp>

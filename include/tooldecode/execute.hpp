@@ -19,6 +19,5 @@
 #include <tooldecode/execute/tool_runtime.hpp>
 #include <tooldecode/execute/tool_submitter.hpp>
 #include <tooldecode/tools/call_key.hpp>
-#include <tooldecode/tools/classify.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>

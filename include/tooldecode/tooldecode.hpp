@@ -9,4 +9,5 @@
 #include <tooldecode/constrain.hpp>
 #include <tooldecode/decode.hpp>
 #include <tooldecode/execute.hpp>
+#include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/speculate.hpp>

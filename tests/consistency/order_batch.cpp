@@ -133,15 +133,15 @@ TEST_CASE("Each branch is what its order gives alone") {
                           .state = *call.advance_bytes(call.initial(), opening),
                           .outer = answer.advance_bytes(answer.initial(), opening)});
     }
-    auto cache = model.make_cache();
+    const ModelRef any{model};
+    auto cache = any.make_cache();
     std::vector<float> row(model.vocabulary_size());
-    model.forward(cache, prompt, row);
-    OrderBatch<test::RandomModel> running{
-        {model, answer, pipeline, options, prompt, generated, text,
-         [&](std::string_view part) { return text.encode(part); }},
-        std::move(cache),
-        generated,
-        branches};
+    any.forward(cache, prompt, row);
+    OrderBatch running{{model, answer, pipeline, options, prompt, generated, text,
+                        [&](std::string_view part) { return text.encode(part); }},
+                       std::move(cache),
+                       generated,
+                       branches};
     running.run(branches.size(), [] { return false; });
 
     std::vector<TokenId> history = prompt;

@@ -9,6 +9,7 @@
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/decode/batch_pass.hpp>
+#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/target_pass.hpp>
 #include <tooldecode/model/llama_model.hpp>
 
@@ -19,9 +20,6 @@
 namespace td = tooldecode;
 using Tokens = std::vector<td::TokenId>;
 using Floats = std::vector<float>;
-
-static_assert(td::decode::GivesBatchStates<td::LlamaModel>);
-static_assert(!td::decode::GivesBatchStates<td::test::OneByOne<td::LlamaModel>>);
 
 namespace {
 
@@ -69,26 +67,28 @@ TEST_CASE("a pass over sequences has the states and rows of a pass over each") {
     INFO("seed " << seed);
     std::mt19937 random{seed};
     std::vector<Part> parts;
-    std::vector<td::LlamaModel::Cache> caches, alone;
+    const td::ModelRef any{model};
+    CHECK(any.abilities().gives_tree_states());
+    std::vector<td::ModelRef::Cache> caches, alone;
     for (auto count = 1 + random() % 8; count > 0; --count) {
       parts.push_back(random_part(random));
-      caches.push_back(model.make_cache());
+      caches.push_back(any.make_cache());
       Floats ignored(model.vocabulary_size());
       if (!parts.back().before.empty()) {
-        model.forward(caches.back(), parts.back().before, ignored);
+        any.forward(caches.back(), parts.back().before, ignored);
       }
-      alone.push_back(model.fork(caches.back()));
+      alone.push_back(any.fork(caches.back()));
     }
-    std::vector<td::decode::BatchReading<td::LlamaModel>> readings;
+    std::vector<td::decode::BatchReading> readings;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       readings.push_back({&caches[i], parts[i].tokens, parts[i].ancestors, parts[i].row,
                           std::as_const(parts[i].mask).words()});
     }
-    td::decode::BatchPass<td::LlamaModel> pass{model};
+    td::decode::BatchPass pass{model};
     REQUIRE(pass.run(readings) == 1);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Part& part = parts[i];
-      td::decode::TargetPass<td::LlamaModel> own{model};
+      td::decode::TargetPass own{model};
       part.ancestors.empty() ? own.read(alone[i], part.tokens)
                              : own.read_tree(alone[i], part.tokens, part.ancestors);
       for (std::size_t t = 0; t < part.tokens.size(); ++t) {
@@ -105,12 +105,12 @@ TEST_CASE("a pass over sequences has the states and rows of a pass over each") {
       // Trees are committed as those of a pass of their own.
       if (!part.ancestors.empty()) {
         const std::vector<std::size_t> path{0};
-        model.commit(caches[i], path);
-        model.commit(alone[i], path);
+        any.commit(caches[i], path);
+        any.commit(alone[i], path);
       }
       Floats next(model.vocabulary_size()), expected_next(model.vocabulary_size());
-      model.forward(caches[i], Tokens{5}, next);
-      model.forward(alone[i], Tokens{5}, expected_next);
+      any.forward(caches[i], Tokens{5}, next);
+      any.forward(alone[i], Tokens{5}, expected_next);
       REQUIRE(next == expected_next);
     }
   }
@@ -121,17 +121,19 @@ TEST_CASE("a pass over sequences has the states and rows of a pass over each") {
 TEST_CASE("a model without states gives rows, and a pass that fails changes no cache") {
   const td::LlamaModel model = td::test::random_llama(4);
   const td::test::OneByOne one{model};
-  std::vector<td::LlamaModel::Cache> caches;
-  for (int i = 0; i < 2; ++i) caches.push_back(model.make_cache());
+  const td::ModelRef any{one};
+  CHECK_FALSE(any.abilities().gives_tree_states());
+  std::vector<td::ModelRef::Cache> caches;
+  for (int i = 0; i < 2; ++i) caches.push_back(any.make_cache());
   td::TokenMask mask(61);
   const auto reading = [&](std::size_t i, const Tokens& tokens) {
-    return td::decode::BatchReading<td::test::OneByOne<td::LlamaModel>>{
+    return td::decode::BatchReading{
         &caches[i], tokens, {}, tokens.size() - 1, std::as_const(mask).words()};
   };
   const Tokens first{1, 2, 3}, second{4}, wrong{61};
-  td::decode::BatchPass<td::test::OneByOne<td::LlamaModel>> pass{one};
+  td::decode::BatchPass pass{one};
   CHECK_THROWS_AS(pass.run(std::vector{reading(0, first), reading(1, wrong)}), td::Error);
-  CHECK(model.length(caches[0]) == 0);
+  CHECK(any.length(caches[0]) == 0);
   CHECK(pass.run(std::vector{reading(0, first), reading(1, second)}) == 2);
   CHECK(pass.states(0).empty());
   Floats expected(61);

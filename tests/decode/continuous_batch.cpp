@@ -379,9 +379,10 @@ TEST_CASE("a draft behind a kept prefix is that of whoever has read all of it") 
   const td::Unconstrained any{config.vocabulary_size};
   const Tokens prompt{1, 2, 3, 4, 5, 6, 7};
   for (const std::size_t kept : {3U, 6U}) {
-    td::CachedPrefix<td::LlamaModel> read{model.make_cache()};
+    td::CachedPrefix read{td::ModelRef::Cache(model.make_cache())};
     read.states.resize(kept * config.hidden_size);
-    model.forward_hidden(read.cache, std::span(prompt).first(kept), read.states);
+    model.forward_hidden(read.cache.as<td::LlamaModel::Cache>(), std::span(prompt).first(kept),
+                         read.states);
     auto request                                      = eagle.begin(prompt);
     const td::DraftContext<td::Unconstrained> context = {.constraint = any,
                                                          .state      = any.initial(),
@@ -393,11 +394,12 @@ TEST_CASE("a draft behind a kept prefix is that of whoever has read all of it") 
                                                          .max_nodes  = 64 - (6 - kept)};
     const td::DraftTree expected                      = td::draft_tree(eagle, request, context);
 
-    td::PrefixCache<td::LlamaModel> prefixes{model, 100};
-    prefixes.insert(std::span(prompt).first(kept), {model.fork(read.cache), read.states});
+    td::PrefixCache prefixes{model, 100};
+    prefixes.insert(std::span(prompt).first(kept),
+                    {td::ModelRef(model).fork(read.cache), read.states});
     const td::DecodeOptions options{.max_tokens = 10};
     const td::LogitsPipeline pipeline{options.logits()};
-    const td::decode::Run<td::Unconstrained> run{any, prompt, pipeline, options};
+    const td::decode::Run run{any, prompt, pipeline, options};
     const td::TreeVerifier verifier{td::Walk{}};
     td::decode::SpeculativeSequence sequence{model, run, eagle, verifier,
                                              prefixes.find(prompt).value()};

@@ -243,11 +243,11 @@ TEST_CASE("an end token of the options may end a text where it is allowed") {
   const auto out = td::Decoder{model, texts}(prompt, options);
   CHECK(out.finish == td::Finish::end);
   CHECK(out.tokens == Tokens{'a'});
-  td::decode::Ending<td::ChoiceConstraint> ending{texts, td::LogitsPipeline{}, options};
+  td::decode::Ending ending{texts, td::LogitsPipeline{}, options};
   td::TokenMask mask{257};
   const auto state = *texts.advance(texts.initial(), 'a');
   texts.fill_mask(state, mask.words());
-  ending.narrow(state, 1, mask.words());
+  ending.narrow(td::ConstraintRef::State(state), 1, mask.words());
   CHECK(mask.contains('b'));
   CHECK(mask.contains(256));
   CHECK(mask.count() == 2);

@@ -2,8 +2,10 @@
 #include <cstddef>
 #include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
+#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/prefix_cache.hpp>
 
 #include <support/catch.hpp>
@@ -14,7 +16,8 @@ namespace td = tooldecode;
 namespace {
 
 using Tokens = std::vector<td::TokenId>;
-using Prefix = td::PrefixCache<td::test::RandomModel>;
+using Prefix = td::PrefixCache;
+using Cache  = td::test::RandomModel::Cache;
 
 Tokens random_tokens(std::mt19937& random) {
   Tokens tokens(1 + random() % 12);
@@ -26,6 +29,10 @@ std::size_t common(const Tokens& a, const Tokens& b) {
   std::size_t n = 0;
   while (n < a.size() && n < b.size() && a[n] == b[n]) ++n;
   return n;
+}
+
+td::CachedPrefix read(const Tokens& tokens, std::vector<float> states = {}) {
+  return {td::ModelRef::Cache(Cache{tokens, {}}), std::move(states)};
 }
 
 }  // namespace
@@ -40,7 +47,7 @@ TEST_CASE("a prompt gets the longest beginning that any kept sequence shares") {
     for (int i = 0; i < 30; ++i) {
       const Tokens tokens = random_tokens(random);
       if (random() % 2 == 0) {
-        prefixes.insert(tokens, {{tokens, {}}});
+        prefixes.insert(tokens, read(tokens));
         kept.push_back(tokens);
         continue;
       }
@@ -50,7 +57,7 @@ TEST_CASE("a prompt gets the longest beginning that any kept sequence shares") {
       const auto found = prefixes.find(tokens);
       REQUIRE(found.has_value() == (max > 0));
       if (found)
-        REQUIRE(found->cache.tokens ==
+        REQUIRE(found->cache.as<Cache>().tokens ==
                 Tokens(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(max)));
     }
   }
@@ -59,12 +66,12 @@ TEST_CASE("a prompt gets the longest beginning that any kept sequence shares") {
 TEST_CASE("a sequence that another goes on from is kept once") {
   const td::test::RandomModel model{50};
   Prefix prefixes{model, 100};
-  prefixes.insert(Tokens{1, 2, 3}, {{{1, 2, 3}, {}}});
-  prefixes.insert(Tokens{1, 2, 3, 4}, {{{1, 2, 3, 4}, {}}});
+  prefixes.insert(Tokens{1, 2, 3}, read({1, 2, 3}));
+  prefixes.insert(Tokens{1, 2, 3, 4}, read({1, 2, 3, 4}));
   CHECK(prefixes.size() == 4);
-  prefixes.insert(Tokens{1, 2}, {{{1, 2}, {}}});
+  prefixes.insert(Tokens{1, 2}, read({1, 2}));
   CHECK(prefixes.size() == 4);
-  prefixes.insert(Tokens{1, 5}, {{{1, 5}, {}}});
+  prefixes.insert(Tokens{1, 5}, read({1, 5}));
   CHECK(prefixes.size() == 6);
 }
 
@@ -72,32 +79,32 @@ TEST_CASE("the least recently used sequences go first") {
   const td::test::RandomModel model{50};
   Prefix prefixes{model, 9};
   for (td::TokenId first = 1; first <= 3; ++first) {
-    prefixes.insert(Tokens{first, 7, 8}, {{{first, 7, 8}, {}}});
+    prefixes.insert(Tokens{first, 7, 8}, read({first, 7, 8}));
   }
   CHECK(prefixes.find(Tokens{1, 7, 9}));
-  prefixes.insert(Tokens{4, 7}, {{{4, 7}, {}}});
+  prefixes.insert(Tokens{4, 7}, read({4, 7}));
   CHECK(prefixes.size() == 8);
   CHECK_FALSE(prefixes.find(Tokens{2, 7, 9}));
   CHECK(prefixes.find(Tokens{1, 7, 9}));
   CHECK(prefixes.find(Tokens{3, 7, 9}));
-  prefixes.insert(Tokens(10, 5), {{Tokens(10, 5), {}}});  // more than there is room for
+  prefixes.insert(Tokens(10, 5), read(Tokens(10, 5)));  // more than there is room for
   CHECK(prefixes.size() == 8);
 }
 
 TEST_CASE("without room nothing is kept") {
   const td::test::RandomModel model{50};
   Prefix prefixes{model, 0};
-  prefixes.insert(Tokens{1, 2}, {{{1, 2}, {}}});
+  prefixes.insert(Tokens{1, 2}, read({1, 2}));
   CHECK_FALSE(prefixes.find(Tokens{1, 2}));
 }
 
 TEST_CASE("states stay with their cache, as many as it has tokens") {
   const td::test::RandomModel model{50};
   Prefix prefixes{model, 100};
-  prefixes.insert(Tokens{1, 2, 3}, {{{1, 2, 3}, {}}, {10, 11, 20, 21, 30, 31}});
+  prefixes.insert(Tokens{1, 2, 3}, read({1, 2, 3}, {10, 11, 20, 21, 30, 31}));
   const auto shorter = prefixes.find(Tokens{1, 2, 4, 5});
   REQUIRE(shorter);
-  CHECK(shorter->cache.tokens == Tokens{1, 2});
+  CHECK(shorter->cache.as<Cache>().tokens == Tokens{1, 2});
   CHECK(shorter->states == std::vector<float>{10, 11, 20, 21});
   const auto longer = prefixes.find(Tokens{1, 2, 3, 5});
   REQUIRE(longer);

@@ -26,10 +26,10 @@ struct Four {
   Tokens prompt{0, 1};
   td::DecodeOptions options;
   td::LogitsPipeline pipeline{options.logits()};
-  td::decode::Run<td::Unconstrained> run;
+  td::decode::Run run;
 };
 
-std::vector<td::TokenId> read(const td::decode::Sequence<td::Unconstrained>& sequence) {
+std::vector<td::TokenId> read(const td::decode::Sequence& sequence) {
   return {sequence.unread().begin(), sequence.unread().end()};
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("a model may have read a part of what there is") {
   const Four four;
   td::decode::Sequence sequence{four.run, 0};
   sequence.take({.token = 2});
-  CHECK(sequence.state() == four.any.initial());
+  CHECK(sequence.state().as<td::Unconstrained::State>() == four.any.initial());
   CHECK(read(sequence) == Tokens{0, 1, 2});
   sequence.mark_read(2);
   CHECK(read(sequence) == Tokens{2});

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/sequential.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
 

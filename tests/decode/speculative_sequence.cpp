@@ -66,11 +66,11 @@ TEST_CASE("however a sequence is driven, it is a decoder's, and its cache can be
     earlier.tokens.assign(prompt.begin(),
                           prompt.begin() + static_cast<std::ptrdiff_t>(random() % prompt.size()));
     const td::LogitsPipeline pipeline{options.logits()};
-    const td::decode::Run<RandomTable> run{table, prompt, pipeline, options};
+    const td::decode::Run run{table, prompt, pipeline, options};
     const Guesses drafter{seed};
     const td::TreeVerifier verifier{td::Walk{}};
     td::decode::SpeculativeSequence sequence{model, run, drafter, verifier,
-                                             td::CachedPrefix<RandomModel>{earlier}};
+                                             td::CachedPrefix{td::ModelRef::Cache(earlier)}};
     std::vector<float> row(size);
     while (!sequence.is_finished()) {
       if (sequence.take_forced()) continue;
@@ -78,7 +78,7 @@ TEST_CASE("however a sequence is driven, it is a decoder's, and its cache can be
       if (how == 0 && sequence.can_draft()) {
         sequence.verify(sequence.draft());
       } else if (how == 1) {
-        model.forward(sequence.cache(), sequence.unread(), row);
+        model.forward(sequence.cache().as<RandomModel::Cache>(), sequence.unread(), row);
         sequence.take_pass({}, row);
       } else {
         sequence.read();
@@ -92,7 +92,7 @@ TEST_CASE("however a sequence is driven, it is a decoder's, and its cache can be
     REQUIRE(output.forced_tokens == alone.forced_tokens);
     for (const std::size_t count : output.drafts.accepted) accepted += count;
 
-    const Tokens& read = sequence.cache().tokens;
+    const Tokens& read = sequence.cache().as<RandomModel::Cache>().tokens;
     Tokens whole       = prompt;
     whole.insert(whole.end(), alone.tokens.begin(), alone.tokens.end());
     REQUIRE(read.size() <= whole.size());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/target_pass.hpp>
 #include <tooldecode/model/llama_model.hpp>
 
@@ -23,10 +24,6 @@ using Floats = std::vector<float>;
 
 static_assert(td::HostHeadModel<td::LlamaModel>);
 static_assert(!td::HostHeadModel<RandomModel>);  // its head has no shape, and is not its logits'
-
-template <class M>
-concept GivesHidden = requires(const td::decode::TargetPass<M>& pass) { pass.hidden(0); };
-static_assert(GivesHidden<td::LlamaModel> && !GivesHidden<RandomModel>);
 
 namespace {
 
@@ -45,9 +42,8 @@ Tree random_tree(std::size_t count, std::size_t size, std::mt19937& random) {
 }
 
 /// Requires the allowed part of a row that a pass fills to be that of the model's own logits.
-template <class M>
-void require_row(const td::decode::TargetPass<M>& pass, std::size_t i,
-                 std::span<const float> expected, std::mt19937& random) {
+void require_row(const td::decode::TargetPass& pass, std::size_t i, std::span<const float> expected,
+                 std::mt19937& random) {
   for (const std::size_t share : {1U, 2U, 9U, 1000U}) {
     td::TokenMask mask(expected.size());
     for (std::size_t t = 0; t < expected.size(); ++t) {
@@ -70,13 +66,15 @@ void compare(const M& model, std::mt19937& random) {
     for (auto& token : tokens) token = static_cast<td::TokenId>(random() % size);
     return tokens;
   };
-  td::decode::TargetPass<M> pass{model};
-  auto cache = model.make_cache(), own = model.make_cache();
+  const td::ModelRef any{model};
+  td::decode::TargetPass pass{any};
+  auto cache = any.make_cache();
+  auto own   = model.make_cache();
   Floats expected(size);
   const auto read = [&](const Tokens& tokens) {
     pass.read(cache, tokens);
     model.forward(own, tokens, expected);
-    REQUIRE(model.length(cache) == model.length(own));
+    REQUIRE(any.length(cache) == model.length(own));
     require_row(pass, 0, expected, random);
   };
   read(tokens_of(1 + random() % 70));
@@ -94,7 +92,7 @@ void compare(const M& model, std::mt19937& random) {
       for (std::size_t i = 0; i < count; ++i) {
         if ((tree.ancestors.back() >> i & 1) != 0) path.push_back(i);
       }
-      model.commit(cache, path);
+      any.commit(cache, path);
       model.commit(own, path);
       read(tokens_of(1 + random() % 5));
     }
@@ -115,6 +113,8 @@ TEST_CASE("allowed logits are the model's own to the bit, in a line and in a tre
     compare(llama, random);
     compare(hashed, random);
     compare(td::test::OneByOne<td::LlamaModel>{llama}, random);
+    CHECK(td::ModelRef(llama).abilities().gives_states());
+    CHECK_FALSE(td::ModelRef(hashed).abilities().gives_states());
   }
 }
 
@@ -123,9 +123,9 @@ TEST_CASE("rows that are made together have the bits of rows made alone") {
   const std::size_t width = model.vocabulary_size();
   std::mt19937 random{6};
   const Tree tree = random_tree(12, width, random);
-  td::decode::TargetPass<td::LlamaModel> pass{model};
+  td::decode::TargetPass pass{model};
   CHECK_FALSE(pass.makes_rows());
-  auto cache = model.make_cache();
+  auto cache = td::ModelRef(model).make_cache();
   pass.read(cache, Tokens{5, 6, 7});
   pass.read_tree(cache, tree.tokens, tree.ancestors);
   REQUIRE(pass.makes_rows());
@@ -145,8 +145,9 @@ TEST_CASE("hidden states are those of the pass's tokens, whichever it was") {
   const Tree tree = random_tree(20, 61, random);
   const Tokens prompt{5, 6, 7};
   const std::size_t width = model.hidden_size();
-  td::decode::TargetPass<td::LlamaModel> pass{model};
-  auto cache = model.make_cache(), own = model.make_cache();
+  td::decode::TargetPass pass{model};
+  auto cache                = td::ModelRef(model).make_cache();
+  auto own                  = model.make_cache();
   const auto require_hidden = [&](const Floats& expected) {
     for (std::size_t i = 0; i * width < expected.size(); ++i) {
       const auto state = pass.hidden(i);

@@ -1,6 +1,7 @@
 #include <iostream>
 
 #include <tooldecode/decode.hpp>
+#include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
 namespace td = tooldecode;

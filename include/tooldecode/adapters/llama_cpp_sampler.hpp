@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/error.hpp>
@@ -46,7 +47,7 @@ struct Sampler {
         mask(constraint->vocabulary_size()) {
     if (!options.max_tokens) return;
     ending           = make_ending();
-    const auto least = ending->shortest(*state, *options.max_tokens);
+    const auto least = ending->shortest(ConstraintRef::State(*state), *options.max_tokens);
     if (least && *least <= *options.max_tokens) return;
     throw Error(Errc::invalid_option, "max_tokens", *options.max_tokens,
                 least
@@ -59,8 +60,8 @@ struct Sampler {
     if (ending) copy.ending = make_ending();
     return copy;
   }
-  [[nodiscard]] std::shared_ptr<decode::Ending<C>> make_ending() const {
-    return decode::Ending<C>::make(
+  [[nodiscard]] std::shared_ptr<decode::Ending> make_ending() const {
+    return decode::Ending::make(
         *constraint, LogitsPipeline{},
         {.always_ends = true, .max_completion_steps = options.max_completion_steps});
   }
@@ -81,7 +82,8 @@ struct Sampler {
     if (!self.is_filled) {
       self.constraint->fill_mask(*self.state, self.mask.words());
       if (self.ending && self.taken < *self.options.max_tokens)
-        self.ending->narrow(*self.state, *self.options.max_tokens - self.taken, self.mask.words());
+        self.ending->narrow(ConstraintRef::State(*self.state),
+                            *self.options.max_tokens - self.taken, self.mask.words());
       self.is_filled = true;
     }
     for (std::size_t i = 0; i < candidates->size; ++i) {
@@ -130,8 +132,8 @@ struct Sampler {
 
   std::shared_ptr<const C> constraint;
   SamplerOptions options;
-  std::shared_ptr<decode::Ending<C>> ending{};  // where texts must end
-  std::optional<typename C::State> state;       // nothing: past a token that was not allowed
+  std::shared_ptr<decode::Ending> ending{};  // where texts must end
+  std::optional<typename C::State> state;    // nothing: past a token that was not allowed
   std::size_t taken = 0;
   TokenMask mask;
   bool is_filled = false;

@@ -2,7 +2,6 @@
 /// OrderBatch: one call decoded under several orders of its parameters, side by side.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -17,17 +16,13 @@
 #include <tooldecode/constraint/forced_text.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/core/concepts.hpp>
-#include <tooldecode/core/config.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>
 #include <tooldecode/decode/ending.hpp>
+#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
-#include <tooldecode/decode/sequence.hpp>
 #include <tooldecode/decode/trace.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
-#include <tooldecode/logits/masked_softmax.hpp>
-#include <tooldecode/model/forward_batch.hpp>
 
 namespace tooldecode::consistency {
 
@@ -41,12 +36,11 @@ namespace tooldecode::consistency {
 /// \par Shapes      rows [distinct sequences, V]
 /// \par Complexity  a pass per step; masks and choices per branch
 /// \par Threads     belongs to one thread
-template <Model M>
 class OrderBatch {
  public:
   /// What is the same for all branches.
   struct Setting {
-    const M& model;
+    ModelRef model;
     const ToolCallFSM& answer;  ///< says what may follow the call
     const LogitsPipeline& pipeline;
     const DecodeOptions& options;
@@ -55,30 +49,19 @@ class OrderBatch {
     constraint::ForcedText text;
     /// All of a text in tokens; none where there is no text, or where it cannot be written.
     std::function<std::vector<TokenId>(std::string_view)> encode;
-    decode::Ending<ToolCallFSM>* ending = nullptr;  ///< sees to it that the answer ends in time
+    decode::Ending* ending = nullptr;  ///< sees to it that the answer ends in time
   };
   /// The first branch's place in the model, for going on from it.
   struct Kept {
-    typename M::Cache cache;
+    ModelRef::Cache cache;
     std::size_t read = 0;    ///< how many of the `unread` and the branch's tokens the cache holds
     std::vector<float> row;  ///< raw logits after them, [V]; empty where they are not known
   };
 
   /// \param cache   holds prompt and generated tokens, except those `unread`
   /// \param unread  the last of the generated tokens, one at least
-  OrderBatch(Setting setting, typename M::Cache cache, std::span<const TokenId> unread,
-             std::vector<OrderBranch> branches)
-      : setting_(std::move(setting)),
-        base_(unread.begin(), unread.end()),
-        branches_(std::move(branches)),
-        mask_(setting_.answer.vocabulary_size()),
-        outer_mask_(setting_.answer.vocabulary_size()),
-        row_(setting_.model.vocabulary_size()) {
-    TOOLDECODE_ASSERT(!base_.empty());
-    std::vector<std::size_t> all(branches_.size());
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-    groups_.push_back({std::move(cache), 0, std::move(all)});
-  }
+  OrderBatch(Setting setting, ModelRef::Cache cache, std::span<const TokenId> unread,
+             std::vector<OrderBranch> branches);
 
   [[nodiscard]] const std::vector<OrderBranch>& branches() const noexcept { return branches_; }
   /// The first branch's, once it is over.
@@ -87,249 +70,59 @@ class OrderBatch {
   [[nodiscard]] std::chrono::nanoseconds model_time() const noexcept { return model_time_; }
 
   /// Runs the branches [0, count) to their ends, or until `is_enough()` after a step.
-  template <class Enough>
-  void run(std::size_t count, Enough is_enough) {
-    while (step(count)) {
-      if (is_enough()) return;
-    }
-  }
+  void run(std::size_t count, const std::function<bool()>& is_enough);
 
  private:
   struct Group {
-    typename M::Cache cache;
+    ModelRef::Cache cache;
     std::size_t read;  // of base_ and the members' tokens
     std::vector<std::size_t> members;
   };
 
   // One forward pass for all groups that hold a running branch; false where there are none.
-  bool step(std::size_t count) {
-    const auto runs = [&](const Group& group) {
-      return std::any_of(group.members.begin(), group.members.end(), [&](std::size_t member) {
-        return member < count && !branches_[member].is_over;
-      });
-    };
-    for (std::size_t g = 0, known = groups_.size(); g < known; ++g) {  // split adds more
-      if (!runs(groups_[g])) continue;
-      for (const std::size_t member : groups_[g].members) supply(branches_[member], member, g);
-      split(g);
-    }
-    std::erase_if(groups_, [](const Group& group) { return group.members.empty(); });
-
-    std::vector<std::size_t> running;
-    std::vector<typename M::Cache*> caches;
-    std::vector<std::vector<TokenId>> unread;
-    for (std::size_t g = 0; g < groups_.size(); ++g) {
-      if (!runs(groups_[g])) continue;
-      running.push_back(g);
-      caches.push_back(&groups_[g].cache);
-      unread.push_back(unread_of(groups_[g]));
-      groups_[g].read += unread.back().size();
-    }
-    if (running.empty()) return false;
-    const std::size_t width = row_.size();
-    const std::vector<std::span<const TokenId>> tokens(unread.begin(), unread.end());
-    logits_.resize(running.size() * width);
-    const auto start = std::chrono::steady_clock::now();
-    passes_ += model::forward_batch(setting_.model, std::span<typename M::Cache* const>(caches),
-                                    std::span<const std::span<const TokenId>>(tokens),
-                                    std::span<float>(logits_));
-    model_time_ += std::chrono::steady_clock::now() - start;
-    for (std::size_t i = 0; i < running.size(); ++i) {
-      const std::span<const float> raw = std::span(logits_).subspan(i * width, width);
-      for (const std::size_t member : groups_[running[i]].members) {
-        choose(branches_[member], member, running[i], raw);
-      }
-      drop_finished(groups_[running[i]]);
-    }
-    return true;
-  }
+  bool step(std::size_t count);
 
   // Puts in what can only be one text, up to where the model has a choice.
-  void supply(OrderBranch& branch, std::size_t index, std::size_t group) {
-    for (;;) {
-      if (branch.is_over || !has_room(branch)) break;
-      const auto [text, closes]         = forced_arguments(branch);
-      const std::vector<TokenId> tokens = setting_.encode(text);
-      if (!tokens.empty()) {
-        std::string_view rest = text;
-        std::size_t settled   = 0;
-        while (settled < tokens.size() && has_room(branch) &&
-               leaves_room(branch, tokens[settled]) &&
-               !may_go_on(branch, rest, closes, settled + 1 == tokens.size())) {
-          rest.remove_prefix(bytes(branch, tokens[settled]).size());
-          take(branch, tokens[settled++], 0, true);
-        }
-        if (branch.is_over) break;
-        if (closes) {
-          branch.read(rest, 0);
-          branch.closing     = rest;
-          branch.is_complete = branch.is_over = true;
-        }
-        if (closes || settled > 0) continue;
-      }
-      fill_mask(branch);
-      const auto only = decode::find_only_token(mask_.words());
-      if (!setting_.options.skip_forced || !only || setting_.pipeline.is_banned(*only)) return;
-      take(branch, *only, 0, true);
-    }
-    keep(index, group, {});
-  }
+  void supply(OrderBranch& branch, std::size_t index, std::size_t group);
 
   // The bytes that must follow, no further than the end of the arguments; whether they reach it.
-  static std::pair<std::string, bool> forced_arguments(const OrderBranch& branch) {
-    std::string text = branch.calls.forced(branch.state);
-    auto state       = branch.state;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      state = *branch.calls.advance_bytes(state, std::string_view(text).substr(i, 1));
-      if (branch.calls.find_tool(state)) continue;
-      text.resize(i + 1);
-      return {std::move(text), true};
-    }
-    return {std::move(text), false};
-  }
+  static std::pair<std::string, bool> forced_arguments(const OrderBranch& branch);
 
   // What the order allows; what may follow the call, inside the same token, the answer says. An
   // answer that wants another order has no say.
-  void fill_mask(const OrderBranch& branch) {
-    branch.calls.fill_mask(branch.state, mask_.words());
-    if (!branch.outer) return;
-    setting_.answer.fill_mask(*branch.outer, outer_mask_.words());
-    if (setting_.ending != nullptr) {
-      setting_.ending->narrow(*branch.outer, room(branch), outer_mask_.words());
-    }
-    outer_mask_ &= mask_;
-    if (outer_mask_.count() > 0) mask_ = outer_mask_;
-  }
+  void fill_mask(const OrderBranch& branch);
 
   // Whether the model might write a token that begins here and reaches beyond a forced text. What
   // follows the arguments is not for the branch to say, so there any token counts.
-  bool may_go_on(const OrderBranch& branch, std::string_view rest, bool closes, bool is_last) {
-    if (closes && is_last) return true;
-    if (!setting_.text.is_within_token(rest)) return false;
-    if (closes) return true;
-    fill_mask(branch);
-    return mask_.count() > setting_.text.count_prefixes(rest);
-  }
+  bool may_go_on(const OrderBranch& branch, std::string_view rest, bool closes, bool is_last);
 
   // Tokens that may yet be chosen, an end token included.
-  [[nodiscard]] std::size_t room(const OrderBranch& branch) const {
-    const std::size_t context = decode::context_length_of(setting_.model);
-    return std::min(setting_.options.max_tokens, context - setting_.prompt.size() + 1) -
-           setting_.generated.size() - branch.tokens.size();
-  }
+  [[nodiscard]] std::size_t room(const OrderBranch& branch) const;
   // Whether the answer can end in time behind a token that is put in; where it takes another order,
   // that is not for the branch to say.
-  [[nodiscard]] bool leaves_room(const OrderBranch& branch, TokenId token) const {
-    if (setting_.ending == nullptr || !branch.outer) return true;
-    const auto next = setting_.answer.advance(*branch.outer, token);
-    return !next || setting_.ending->can_end(*next, room(branch) - 1);
-  }
+  [[nodiscard]] bool leaves_room(const OrderBranch& branch, TokenId token) const;
   // Whether another token may be written; ends the branch where not.
-  bool has_room(OrderBranch& branch) const {
-    const std::size_t length = setting_.generated.size() + branch.tokens.size();
-    if (length >= setting_.options.max_tokens) return stop(branch, Finish::length);
-    if (setting_.prompt.size() + length > decode::context_length_of(setting_.model)) {
-      return stop(branch, Finish::context);
-    }
-    return true;
-  }
-  static bool stop(OrderBranch& branch, Finish finish) {
-    branch.finish  = finish;
-    branch.is_over = true;
-    return false;
-  }
+  bool has_room(OrderBranch& branch) const;
+  static bool stop(OrderBranch& branch, Finish finish);
 
   void choose(OrderBranch& branch, std::size_t index, std::size_t group,
-              std::span<const float> raw) {
-    std::copy(raw.begin(), raw.end(), row_.begin());
-    fill_mask(branch);
-    TokenTrace seen;
-    if (const auto removed = setting_.options.trace) {
-      seen = decode::trace_mask(raw, mask_.words(), *removed);
-    }
-    setting_.pipeline.apply(row_, mask_.words(),
-                            {setting_.prompt, setting_.generated, branch.tokens});
-    const std::size_t position =
-        setting_.prompt.size() + setting_.generated.size() + branch.tokens.size();
-    const auto token = find_token(row_, setting_.options.temperature,
-                                  {.seed = setting_.options.seed, .position = position});
-    if (token) {
-      if (setting_.options.trace) seen.model_probability = decode::model_probability(raw, *token);
-      take(branch, *token,
-           static_cast<double>(row_[static_cast<std::size_t>(*token)]) - log_sum_exp(row_), false,
-           std::move(seen));
-    } else {
-      stop(branch, Finish::stuck);
-    }
-    if (branch.is_over) keep(index, group, raw);
-  }
+              std::span<const float> raw);
 
   // Appends a token, or, where the arguments end inside it, the bytes up to there as `closing`.
   void take(OrderBranch& branch, TokenId token, double log_probability, bool forced,
-            TokenTrace seen = {.origin = TokenOrigin::supplied}) {
-    const std::string_view text = bytes(branch, token);
-    const std::size_t taken     = branch.read(text, log_probability);
-    if (taken < text.size() || !branch.calls.find_tool(branch.state)) {
-      branch.closing                 = text.substr(0, taken);
-      branch.closing_log_probability = log_probability;
-      branch.is_complete = branch.is_over = true;
-      return;
-    }
-    if (branch.outer) branch.outer = setting_.answer.advance(*branch.outer, token);
-    branch.tokens.push_back(token);
-    branch.log_probabilities.push_back(log_probability);
-    branch.forced.push_back(forced);
-    if (setting_.options.trace) branch.trace.push_back(std::move(seen));
-  }
+            TokenTrace seen = {.origin = TokenOrigin::supplied});
 
-  static std::string_view bytes(const OrderBranch& branch, TokenId token) {
-    return branch.calls.vocabulary().bytes(token);
-  }
+  static std::string_view bytes(const OrderBranch& branch, TokenId token);
 
   // Keeps the first branch's place when it is over, before its group goes on.
-  void keep(std::size_t index, std::size_t group, std::span<const float> raw) {
-    if (index != 0 || kept_) return;
-    kept_.emplace(Kept{
-        setting_.model.fork(groups_[group].cache), groups_[group].read, {raw.begin(), raw.end()}});
-  }
+  void keep(std::size_t index, std::size_t group, std::span<const float> raw);
 
-  void drop_finished(Group& group) const {
-    std::erase_if(group.members, [&](std::size_t member) { return branches_[member].is_over; });
-  }
+  void drop_finished(Group& group) const;
 
   // Parts a group by its members' tokens; the first keeps the cache, the others fork it.
-  void split(std::size_t g) {
-    drop_finished(groups_[g]);
-    std::vector<std::size_t> members = std::move(groups_[g].members);
-    groups_[g].members.clear();
-    const std::size_t first_new = groups_.size();
-    for (const std::size_t member : members) {
-      const auto agrees = [&](const Group& group) {
-        return group.members.empty() ||
-               branches_[group.members.front()].tokens == branches_[member].tokens;
-      };
-      if (agrees(groups_[g])) {
-        groups_[g].members.push_back(member);
-        continue;
-      }
-      const auto found = std::find_if(groups_.begin() + static_cast<std::ptrdiff_t>(first_new),
-                                      groups_.end(), agrees);
-      if (found != groups_.end()) {
-        found->members.push_back(member);
-      } else {
-        auto cache = setting_.model.fork(groups_[g].cache);
-        groups_.push_back({std::move(cache), groups_[g].read, {member}});
-      }
-    }
-  }
+  void split(std::size_t g);
 
-  [[nodiscard]] std::vector<TokenId> unread_of(const Group& group) const {
-    std::vector<TokenId> tokens = base_;
-    const auto& own             = branches_[group.members.front()].tokens;
-    tokens.insert(tokens.end(), own.begin(), own.end());
-    tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(group.read));
-    return tokens;
-  }
+  [[nodiscard]] std::vector<TokenId> unread_of(const Group& group) const;
 
   Setting setting_;
   std::vector<TokenId> base_;
@@ -344,3 +137,7 @@ class OrderBatch {
 };
 
 }  // namespace tooldecode::consistency
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/consistency/order_batch.ipp>
+#endif

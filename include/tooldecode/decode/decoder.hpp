@@ -3,24 +3,35 @@
 #pragma once
 
 #include <concepts>
-#include <cstddef>
-#include <memory>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
 
+#include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/diagnose.hpp>
-#include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
 #include <tooldecode/decode/sequential.hpp>
 #include <tooldecode/decode/unconstrained.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 
 namespace tooldecode {
+
+namespace decode {
+
+/// Throws where a constraint allows tokens that a model has no logits for.
+void require_logits(const ModelRef& model, const ConstraintRef& constraint);
+/// Throws where a model cannot read a prompt.
+void require_prompt(const ModelRef& model, std::span<const TokenId> prompt);
+/// Throws where an answer that must end has no room for it.
+void require_room(const ModelRef& model, const ConstraintRef& constraint,
+                  std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
+                  const DecodeOptions& options);
+
+}  // namespace decode
 
 /// Continues prompts with a model under a constraint.
 ///
@@ -54,12 +65,7 @@ class Decoder {
       : Decoder(model, Unconstrained{model.vocabulary_size()}) {}
   Decoder(const M& model, const C& constraint, S strategy = {})
       : model_(&model), constraint_(held(constraint)), strategy_(std::move(strategy)) {
-    if (constraint.vocabulary_size() > model.vocabulary_size()) {
-      throw Error(Errc::shape_mismatch, "constraint",
-                  std::to_string(constraint.vocabulary_size()) +
-                      " tokens: must be at most those that the model has logits for, " +
-                      std::to_string(model.vocabulary_size()));
-    }
+    decode::require_logits(model, constraint);
   }
 
   Decoder(const M&&)                   = delete;
@@ -105,27 +111,11 @@ class Decoder {
                   }) {
       strategy_.require_room(model(), constraint(), prompt, pipeline, options);
     } else {
-      decode::Run<C>{constraint(), prompt, pipeline, options, decode::context_length_of(model())}
-          .require_room();
+      decode::require_room(model(), constraint(), prompt, pipeline, options);
     }
   }
   /// The same for its prompt alone.
-  void check(std::span<const TokenId> prompt) const {
-    if (prompt.empty()) throw Error(Errc::invalid_option, "prompt", "must hold at least one token");
-    if (const std::size_t context = decode::context_length_of(model()); prompt.size() > context) {
-      throw Error(Errc::limit_exceeded, "prompt",
-                  std::to_string(prompt.size()) + " tokens: must be at most the model's context, " +
-                      std::to_string(context));
-    }
-    for (std::size_t i = 0; i < prompt.size(); ++i) {
-      if (prompt[i] < 0 || static_cast<std::size_t>(prompt[i]) >= model().vocabulary_size()) {
-        throw Error(Errc::unknown_token, "prompt token " + std::to_string(i),
-                    "id " + std::to_string(prompt[i]) +
-                        " must be one of the model's vocabulary, below " +
-                        std::to_string(model().vocabulary_size()));
-      }
-    }
-  }
+  void check(std::span<const TokenId> prompt) const { decode::require_prompt(model(), prompt); }
 
  private:
   // Unconstrained is a small value that the decoder makes itself, so it is kept rather than
@@ -146,3 +136,7 @@ class Decoder {
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/decode/decoder.ipp>
+#endif

@@ -7,13 +7,11 @@
 
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/tool_names.hpp>
-#include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
-#include <tooldecode/decode/sequence.hpp>
-#include <tooldecode/decode/sequential.hpp>
-#include <tooldecode/decode/tool_dec_completions.hpp>  // how answers end, for Ending
+#include <tooldecode/decode/tool_dec_completions.hpp>  // how answers end, for ConstraintRef
 #include <tooldecode/decode/tool_dec_machine.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
 
@@ -40,20 +38,13 @@ struct ToolDec {
   std::optional<TokenId> transition = {};  ///< begins a call; by default the format's trigger does
   std::optional<ToolNames> names    = {};  ///< of the tools; their tokens are the only ones
 
-  template <Model M>
-  [[nodiscard]] Output operator()(const M& model, const ToolCallFSM& calls,
+  [[nodiscard]] Output operator()(const ModelRef& model, const ToolCallFSM& calls,
                                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
-                                  const DecodeOptions& options) const {
-    return Sequential{}(model, machine(calls), prompt, pipeline, options);
-  }
+                                  const DecodeOptions& options) const;
   /// Throws where an answer that must end has no room for it, as Decoder::check does.
-  template <Model M>
-  void require_room(const M& model, const ToolCallFSM& calls, std::span<const TokenId> prompt,
-                    const LogitsPipeline& pipeline, const DecodeOptions& options) const {
-    const ToolDecMachine modes = machine(calls);
-    decode::Run<ToolDecMachine>{modes, prompt, pipeline, options, decode::context_length_of(model)}
-        .require_room();
-  }
+  void require_room(const ModelRef& model, const ToolCallFSM& calls,
+                    std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
+                    const DecodeOptions& options) const;
   /// The two modes; refers to the ToolCallFSM and to the names.
   [[nodiscard]] ToolDecMachine machine(const ToolCallFSM& calls) const;
 };

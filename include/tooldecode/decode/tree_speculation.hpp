@@ -5,20 +5,32 @@
 #include <span>
 #include <utility>
 
+#include <tooldecode/constraint/constraint_ref.hpp>
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/diagnose.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/model_ref.hpp>
 #include <tooldecode/decode/output.hpp>
-#include <tooldecode/decode/prefix_cache.hpp>
-#include <tooldecode/decode/sequence.hpp>
-#include <tooldecode/decode/speculative_sequence.hpp>
 #include <tooldecode/draft/drafter.hpp>
+#include <tooldecode/draft/drafter_ref.hpp>
 #include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/verify/rule_ref.hpp>
 #include <tooldecode/verify/tree_verifier.hpp>
 #include <tooldecode/verify/walk.hpp>
 
 namespace tooldecode {
+
+namespace decode {
+
+/// What TreeSpeculation does, of a TreeModel that gives the states of trees where the drafter reads
+/// them.
+[[nodiscard]] Output speculate(const ModelRef& model, const ConstraintRef& constraint,
+                               DrafterRef drafter, verify::RuleRef rule,
+                               std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
+                               const DecodeOptions& options);
+
+}  // namespace decode
 
 /// Decodes several tokens per forward pass: a drafter guesses a tree of what follows, the model
 /// reads the tree in one pass, and the verifier's rule chooses at each node that it reaches.
@@ -61,32 +73,19 @@ class TreeSpeculation {
         static_assert(diagnose::is_head_tree_model<M>());
         static_assert(diagnose::is_host_head_model<M>());
       }
-      return answer(model, constraint, prompt, pipeline, options);
+      return decode::speculate(model, constraint, DrafterRef::under<C>(drafter_),
+                               verify::RuleRef(verifier_), prompt, pipeline, options);
     }
     return {};
   }
 
  private:
-  template <Model M, Constraint C>
-  [[nodiscard]] Output answer(const M& model, const C& constraint, std::span<const TokenId> prompt,
-                              const LogitsPipeline& pipeline, const DecodeOptions& options) const {
-    const decode::Run<C> run{constraint, prompt, pipeline, options,
-                             decode::context_length_of(model)};
-    decode::SpeculativeSequence sequence{model, run, drafter_, verifier_,
-                                         CachedPrefix<M>{model.make_cache()}};
-    while (!sequence.is_finished()) {
-      if (sequence.take_forced()) continue;
-      if (sequence.can_draft()) {
-        sequence.verify(sequence.draft());
-      } else {
-        sequence.read();
-      }
-    }
-    return std::move(sequence.output());
-  }
-
   D drafter_;
   V verifier_;
 };
 
 }  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/decode/tree_speculation.ipp>
+#endif

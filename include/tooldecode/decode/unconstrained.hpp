@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include <tooldecode/constraint/completions.hpp>
 #include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/types.hpp>
 
 namespace tooldecode {
@@ -44,6 +46,36 @@ class Unconstrained {
   std::vector<TokenId> end_tokens_;
 };
 static_assert(Constraint<Unconstrained>);
+
+/// How texts under Unconstrained end: with one token more, at any time.
+///
+/// \par Complexity  O(1), narrow as fill_mask
+/// \par Threads     immutable; refers to the constraint
+class UnconstrainedCompletions {
+ public:
+  using State = Unconstrained::State;
+
+  explicit UnconstrainedCompletions(const Unconstrained& constraint) : constraint_(&constraint) {}
+
+  /// As Completions::shortest.
+  [[nodiscard]] std::optional<std::size_t> shortest(State state, std::size_t) const noexcept {
+    return state.finished ? 0 : 1;
+  }
+  /// As Completions::narrow.
+  void narrow(State, std::size_t remaining, MaskView words) const noexcept {
+    if (remaining == 1) constraint_->fill_mask({.finished = true}, words);
+  }
+  [[nodiscard]] CompletionCounts counts() const noexcept { return {}; }
+
+ private:
+  const Unconstrained* constraint_;
+};
+
+/// What ConstraintRef knows it by.
+[[nodiscard]] inline UnconstrainedCompletions make_completions(const Unconstrained& constraint,
+                                                               const CompletionOptions&) {
+  return UnconstrainedCompletions{constraint};
+}
 
 }  // namespace tooldecode
 

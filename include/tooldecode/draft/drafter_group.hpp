@@ -48,6 +48,7 @@ class DrafterGroup {
   }
 
   template <Constraint C>
+    requires(CandidateDrafter<Ds, C> && ...)
   void propose(Request& request, const DraftContext<C>& context,
                DraftCandidates<C>& candidates) const {
     [&]<std::size_t... i>(std::index_sequence<i...>) {

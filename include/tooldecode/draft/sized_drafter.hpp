@@ -63,6 +63,7 @@ class SizedDrafter {
   [[nodiscard]] const draft::AcceptanceEstimate& acceptance() const noexcept { return *learnt_; }
 
   template <Constraint C>
+    requires CandidateDrafter<D, C>
   void propose(Request& request, const DraftContext<C>& context,
                DraftCandidates<C>& candidates) const {
     learn(request, context);

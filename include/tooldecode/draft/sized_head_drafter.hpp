@@ -99,6 +99,7 @@ class SizedHeadDrafter {
   [[nodiscard]] const draft::CoverageEstimate& coverage() const noexcept { return *learnt_; }
 
   template <Constraint C>
+    requires CandidateDrafter<D, C>
   void propose(Request& request, const DraftContext<C>& context,
                DraftCandidates<C>& candidates) const {
     const auto now = Clock::now();

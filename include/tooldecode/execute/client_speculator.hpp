@@ -2,50 +2,21 @@
 /// ClientSpeculator: runs the tools that a model is going to call while it still writes the call.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <concepts>
-#include <condition_variable>
-#include <cstddef>
-#include <exception>
-#include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <set>
-#include <span>
 #include <stop_token>
-#include <string>
-#include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include <tooldecode/core/error.hpp>
+#include <tooldecode/execute/client_loop.hpp>
 #include <tooldecode/execute/client_models.hpp>
 #include <tooldecode/execute/client_turn.hpp>
-#include <tooldecode/execute/performance_model.hpp>
-#include <tooldecode/execute/speculation_gate.hpp>
-#include <tooldecode/execute/speculation_policy.hpp>
 #include <tooldecode/execute/tool_executor.hpp>
 #include <tooldecode/execute/tool_result.hpp>
 #include <tooldecode/execute/tool_submitter.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
 namespace tooldecode {
-
-/// What may be speculated on. A SpeculationGate fits the hooks; without them every eligible call
-/// that the budget allows is started.
-struct ClientOptions {
-  SpeculationPolicy policy{};
-  /// Whether a proposed call of a tool that is eligible is worth starting; called by one thread at
-  /// a time.
-  std::function<bool(std::string_view tool)> expects_gain{};
-  /// Told after a turn, for each tool that was called or proposed.
-  std::function<void(std::string_view tool, const Observation& seen)> observe{};
-};
 
 /// Runs main model and speculators at once; the first speculator to propose a call starts it, where
 /// the policy lets it, and the main model's call finds it running or done.
@@ -80,408 +51,56 @@ class ClientSpeculator {
   /// \param executor  outlives the speculator
   ClientSpeculator(ClientModels<Context> generators, ToolExecutor& executor,
                    ClientOptions options = {})
-      : generators_(std::move(generators)), executor_(&executor), options_(std::move(options)) {
-    if (!generators_.main) throw Error(Errc::invalid_option, "main", "must not be empty");
-    for (const auto& speculator : generators_.speculators) {
-      if (!speculator) throw Error(Errc::invalid_option, "speculators", "none must be empty");
-    }
-    for (const auto& speculator : generators_.speculators) {
-      threads_.emplace_back([this, &speculator](std::stop_token quit) { serve(speculator, quit); });
-    }
-    if (!generators_.submit) return;
-    submitter_.emplace(generators_.submit);
-  }
+      : loop_(erased(std::move(generators)), executor, std::move(options)) {}
 
   /// One turn.
   [[nodiscard]] ClientTurn operator()(const Context& context, std::stop_token stop = {}) {
-    const auto turn = std::make_shared<Turn>(context);
-    const std::stop_callback forward(stop, [&] { stop_stage(); });
-    std::shared_ptr<Stage> stage = open(turn, turn->context, turn->begin, stop);
-    const Residence<Context> residence{
-        .went_on =
-            [&](Context next, const std::vector<ToolCall>& calls) {
-              close(*stage);
-              count_residents(*turn, calls, Clock::now() - stage->begin);
-              stage =
-                  open(turn, std::make_shared<const Context>(std::move(next)), Clock::now(), stop);
-            },
-        .waits_for = [&](const std::vector<ToolCall>& calls) { return run_for(turn, calls); },
-        .began_anew =
-            [&] {
-              if (stage->context == turn->context) return;
-              close(*stage);
-              forget_residents(*turn);
-              stage = open(turn, turn->context, Clock::now(), stop);
-            }};
-    ClientTurn result;
-    try {
-      result.reply = generators_.main(context, stop, residence);
-    } catch (...) {
-      close(*stage);
-      static_cast<void>(close(*turn, result));
-      throw;
-    }
-    close(*stage);
-    const auto end      = Clock::now();
-    result.generation   = end - turn->begin;
-    Proposals proposals = close(*turn, result);
-    run(result, *turn, proposals, end - stage->begin, stop);
-    result.tools = Clock::now() - turn->begin - result.generation;
-    return result;
+    return loop_.run_turn(std::make_shared<const Context>(context), std::move(stop));
   }
 
   /// What has been submitted so far; waits for what is under way.
-  [[nodiscard]] SubmissionCounts submissions() const {
-    return submitter_ ? submitter_->counts() : SubmissionCounts{};
-  }
+  [[nodiscard]] SubmissionCounts submissions() const { return loop_.submissions(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Any = execute::ClientLoop::Context;
 
-  struct Proposal {
-    ToolCall call{};
-    bool is_guess = false;                 // else the engine waits for it
-    Seconds time{};                        // of the guess, since its stage began
-    std::optional<Execution> execution{};  // where it was started
-    std::optional<RunFate> fate{};         // where the engine has asked for it
-    std::optional<Seconds> asked{};        // when it waited for it
-  };
-  using Proposals = std::map<std::string, Proposal>;  // by key
-
-  // What the threads of a turn share; a slow speculator may hold it longer than the turn lasts.
-  struct Turn {
-    explicit Turn(const Context& from) : context(std::make_shared<const Context>(from)) {}
-
-    const std::shared_ptr<const Context> context;
-    const Clock::time_point begin                    = Clock::now();
-    const std::shared_ptr<std::atomic<bool>> is_over = std::make_shared<std::atomic<bool>>(false);
-    std::mutex mutex;  // guards what follows, and what changes of its stages
-    Proposals proposals;
-    SpeculationCounts counts;
-    Seconds saved{};
-    std::vector<std::pair<std::string, Observation>> observed;  // of the engine's turns
-  };
-  // A turn of the model; a Turn has several where its engine goes on over calls.
-  struct Stage {
-    Stage(std::shared_ptr<Turn> in, std::shared_ptr<const Context> from, Clock::time_point since,
-          SpeculationBudget of)
-        : turn(std::move(in)), context(std::move(from)), begin(since), budget(std::move(of)) {}
-
-    const std::shared_ptr<Turn> turn;
-    const std::shared_ptr<const Context> context;
-    const Clock::time_point begin;
-    std::size_t serial = 0;
-    std::stop_source stop;
-    bool is_closed = false;
-    SpeculationBudget budget;
-    std::size_t ended = 0;  // speculators, errors included
-  };
-  void serve(const ClientModel<Context>& speculator, std::stop_token quit) {
-    for (std::size_t last = 0;;) {
-      std::shared_ptr<Stage> stage;
-      {
-        std::unique_lock lock(mutex_);
-        opened_.wait(lock, quit, [&] { return stage_ && stage_->serial != last; });
-        if (quit.stop_requested()) return;
-        stage = stage_;
-      }
-      last = stage->serial;
-      try {
-        const Reply guess = speculator(*stage->context, stage->stop.get_token());
-        for (const ToolCall& call : guess.calls) propose(*stage, call);
-        end(*stage, std::nullopt);
-      } catch (const std::exception& error) {
-        end(*stage, error.what());
-      } catch (...) {
-        end(*stage, "it threw what is no std::exception");
-      }
+  static const Context& own(const Any& context) {
+    return *static_cast<const Context*>(context.get());
+  }
+  // What is empty stays so.
+  static ClientModels<Any> erased(ClientModels<Context> generators) {
+    ClientModels<Any> all;
+    if (generators.main) {
+      all.main = [main = std::move(generators.main)](const Any& context, std::stop_token stop,
+                                                     const Residence<Any>& residence) {
+        return main(own(context), std::move(stop),
+                    {.went_on =
+                         [&](Context next, const std::vector<ToolCall>& calls) {
+                           residence.went_on(std::make_shared<const Context>(std::move(next)),
+                                             calls);
+                         },
+                     .waits_for  = residence.waits_for,
+                     .began_anew = residence.began_anew});
+      };
     }
-  }
-
-  // A speculator has come to its end. One that the reply has stopped may well throw: it is late.
-  static void end(Stage& stage, const std::optional<std::string>& error) {
-    SpeculationCounts& counts = stage.turn->counts;
-    const std::lock_guard lock(stage.turn->mutex);
-    if (stage.is_closed) return;
-    ++stage.ended;
-    if (error && counts.errors++ == 0) counts.first_error = *error;
-  }
-
-  void propose(Stage& stage, const ToolCall& call) {
-    const std::string key = executor_->key(call);
-    Turn& turn            = *stage.turn;
-    const std::lock_guard lock(turn.mutex);
-    if (stage.is_closed) return;
-    const auto [place, fresh] = turn.proposals.try_emplace(key);
-    if (!fresh) return;
-    Proposal& proposal = place->second;
-    proposal           = {.call = call, .is_guess = true, .time = Clock::now() - stage.begin};
-    ++turn.counts.proposed;
-    if (!options_.policy.is_eligible(call.name)) return;
-    if (options_.expects_gain && !options_.expects_gain(call.name)) return;
-    if (!stage.budget.take(call)) return;
-    proposal.execution = executor_->try_start(call);
-    if (!proposal.execution) return;
-    ++turn.counts.started;
-    submit(stage.turn, proposal,
-           [](const ToolResult& result) { return result.status == ToolStatus::ok; });
-  }
-
-  // Submits a result once it is there, and where it is to be told.
-  template <class IsTold>
-  void submit(const std::shared_ptr<Turn>& turn, const Proposal& proposal, IsTold is_told) {
-    if (!submitter_) return;
-    proposal.execution->on_result([outbox = submitter_->outbox(), turn, call = proposal.call,
-                                   is_told](const ToolResult& result) {
-      if (is_told(result)) outbox->put({turn->context, call, result, turn->is_over});
-    });
-  }
-
-  // The engine waits for results. Whether it will have them: it would take the result of a call
-  // with effects for that of the next one like it.
-  bool run_for(const std::shared_ptr<Turn>& turn, const std::vector<ToolCall>& calls) {
-    if (!submitter_) return false;
-    std::vector<std::string> keys;
-    for (const ToolCall& call : calls) {
-      if (has_effects(call)) return false;
-      try {
-        keys.push_back(executor_->key(call));
-      } catch (const Error&) {
-        return false;
-      }
+    for (ClientModel<Context>& speculator : generators.speculators) {
+      ClientModel<Any>& one = all.speculators.emplace_back();
+      if (!speculator) continue;
+      one = [ask = std::move(speculator)](const Any& context, std::stop_token stop) {
+        return ask(own(context), std::move(stop));
+      };
     }
-    const std::lock_guard lock(turn->mutex);
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      Proposal& proposal = turn->proposals[keys[i]];
-      if (proposal.asked) continue;  // by an equal call
-      proposal.asked   = Clock::now() - turn->begin;
-      const bool early = proposal.execution.has_value();
-      const bool lost  = early && proposal.execution->is_done();
-      proposal.fate    = early ? RunFate::hit : RunFate::miss;
-      proposal.call    = calls[i];
-      if (!early) proposal.execution = executor_->start(calls[i]);
-      submit(turn, proposal, [told = early && !lost](const ToolResult& result) {
-        return result.status != ToolStatus::cancelled && !(told && result.status == ToolStatus::ok);
-      });
+    if (generators.submit) {
+      all.submit = [submit = std::move(generators.submit)](const Any& context, const ToolCall& call,
+                                                           const ToolResult& result,
+                                                           std::stop_token stop) {
+        return submit(own(context), call, result, std::move(stop));
+      };
     }
-    return true;
+    return all;
   }
 
-  // The engine has gone on over calls.
-  void count_residents(Turn& turn, const std::vector<ToolCall>& calls, Seconds generation) {
-    const std::vector<std::string> keys = keys_of(calls);
-    const Seconds now                   = Clock::now() - turn.begin;
-    std::vector<ToolRun> runs;
-    const std::lock_guard lock(turn.mutex);
-    std::map<std::string, RunFate> fates;  // equal calls share one
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      const auto found = turn.proposals.find(keys[i]);
-      Proposal* known  = found == turn.proposals.end() ? nullptr : &found->second;
-      const auto [fate, fresh] =
-          fates.try_emplace(keys[i], known && known->asked ? *known->fate : RunFate::resident);
-      ++(fate->second == RunFate::hit    ? turn.counts.hits
-         : fate->second == RunFate::miss ? turn.counts.misses
-                                         : turn.counts.residents);
-      if (!fresh) continue;
-      Observation seen{.generation = generation};
-      if (known && known->execution) {
-        known->fate = fate->second;
-        runs.push_back(record(turn, *known, known->asked.value_or(now)));
-        seen.tool = runs.back().time;
-        known->asked.reset();  // it may be asked for again
-      }
-      if (!generators_.speculators.empty()) {
-        seen.predicted_right = known && known->is_guess;
-        seen.speculation = *seen.predicted_right ? std::min(known->time, generation) : generation;
-      }
-      turn.observed.emplace_back(calls[i].name, seen);
-    }
-    turn.saved += saved_time(runs);
-  }
-
-  // The engine's turns do not count; what was started for them may be of use again.
-  static void forget_residents(Turn& turn) {
-    const std::lock_guard lock(turn.mutex);
-    turn.counts.hits = turn.counts.residents = turn.counts.misses = 0;
-    turn.saved                                                    = {};
-    turn.observed.clear();
-  }
-
-  std::shared_ptr<Stage> open(const std::shared_ptr<Turn>& turn,
-                              std::shared_ptr<const Context> context, Clock::time_point since,
-                              const std::stop_token& stop) {
-    auto stage = std::make_shared<Stage>(turn, std::move(context), since, options_.policy.budget());
-    {
-      const std::lock_guard lock(mutex_);
-      stage->serial = ++serial_;
-      stage_        = stage;
-    }
-    opened_.notify_all();
-    if (stop.stop_requested()) stage->stop.request_stop();
-    return stage;
-  }
-  void stop_stage() {
-    std::unique_lock lock(mutex_);
-    const auto stage = stage_;
-    lock.unlock();
-    if (stage) stage->stop.request_stop();
-  }
-
-  // Ends the speculation of a stage.
-  void close(Stage& stage) {
-    {
-      const std::lock_guard lock(mutex_);
-      stage_.reset();
-    }
-    {
-      const std::lock_guard lock(stage.turn->mutex);
-      stage.is_closed = true;
-      stage.turn->counts.late += threads_.size() - stage.ended;
-    }
-    stage.stop.request_stop();
-  }
-  // Ends submission, too.
-  static Proposals close(Turn& turn, ClientTurn& result) {
-    Proposals proposals;
-    const std::lock_guard lock(turn.mutex);
-    *turn.is_over = true;
-    proposals.swap(turn.proposals);
-    result.counts = std::move(turn.counts);
-    result.saved  = turn.saved;
-    return proposals;
-  }
-
-  // The key of each call; where one cannot be written, a text that no key is and no other call has.
-  std::vector<std::string> keys_of(const std::vector<ToolCall>& calls) const {
-    std::vector<std::string> keys;
-    for (const ToolCall& call : calls) {
-      try {
-        keys.push_back(executor_->key(call));
-      } catch (const Error&) {
-        keys.push_back('\n' + std::to_string(keys.size()));
-      }
-    }
-    return keys;
-  }
-
-  bool has_effects(const ToolCall& call) const { return !options_.policy.is_eligible(call.name); }
-
-  static ToolRun record(const Turn& turn, const Proposal& of, std::optional<Seconds> asked) {
-    const Execution& execution = *of.execution;
-    ToolRun run{.call = of.call, .fate = of.fate.value_or(RunFate::wasted), .asked = asked};
-    if (execution.is_done()) run.status = execution.result().get().status;
-    if (const auto begin = execution.begin()) run.begin = *begin - turn.begin;
-    run.time = execution.time();
-    return run;
-  }
-
-  // A call of the reply, which may have been started.
-  Proposal begin(const ToolCall& call, Proposals& proposals, const std::string& key) {
-    Proposal run{.call = call, .fate = RunFate::miss};
-    if (const auto found = proposals.find(key); found != proposals.end()) {
-      run.execution = std::exchange(found->second.execution, {});
-      if (run.execution) run.fate = RunFate::hit;
-    }
-    if (!run.execution) {
-      run.execution = has_effects(call) ? executor_->start_unshared(call) : executor_->start(call);
-    }
-    return run;
-  }
-
-  void run(ClientTurn& result, const Turn& turn, Proposals& proposals, Seconds generation,
-           const std::stop_token& stop) {
-    const std::vector<ToolCall>& calls  = result.reply.calls;
-    const std::vector<std::string> keys = keys_of(calls);
-    // What was begun before the first effect cannot know of it.
-    std::size_t pure = 0;
-    while (pure < calls.size() && !has_effects(calls[pure])) ++pure;
-    waste_others(proposals, {keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(pure)}, turn,
-                 result);
-
-    result.results.assign(calls.size(), {ToolStatus::cancelled, "the turn was stopped"});
-    std::vector<Seconds> times(calls.size());
-    for (std::size_t first = 0; first < calls.size() && !stop.stop_requested();) {
-      std::size_t last = first + 1;
-      if (!has_effects(calls[first])) {
-        while (last < calls.size() && !has_effects(calls[last])) ++last;
-      }
-      const Seconds asked = Clock::now() - turn.begin;
-      std::map<std::string_view, Proposal> runs;  // equal calls side by side are one
-      for (std::size_t i = first; i < last; ++i) {
-        auto run = runs.find(keys[i]);
-        if (run == runs.end())
-          run = runs.emplace(keys[i], begin(calls[i], proposals, keys[i])).first;
-        ++(run->second.fate == RunFate::hit ? result.counts.hits : result.counts.misses);
-      }
-      for (; first < last; ++first) {
-        Execution& execution  = *runs.at(keys[first]).execution;
-        result.results[first] = execution.get(stop);
-        times[first]          = execution.time();
-      }
-      const std::size_t before = result.runs.size();
-      for (const auto& [key, run] : runs) result.runs.push_back(record(turn, run, asked));
-      result.saved += saved_time(std::span(result.runs).subspan(before));
-    }
-    waste_others(proposals, {}, turn, result);
-    if (options_.observe) observe(result, turn, proposals, keys, times, generation);
-  }
-
-  static void waste_others(Proposals& proposals, const std::set<std::string>& wanted,
-                           const Turn& turn, ClientTurn& result) {
-    for (auto& [key, proposal] : proposals) {
-      if (!proposal.execution || wanted.contains(key)) continue;
-      const bool was_done = proposal.execution->is_done();
-      if (!proposal.fate) ++result.counts.wasted;
-      if (!proposal.fate && !was_done) ++result.counts.cancelled;
-      proposal.execution->release();
-      result.runs.push_back(record(turn, proposal, {}));
-      proposal.execution.reset();
-    }
-  }
-
-  // A tool was predicted right where all its calls were proposed.
-  void observe(const ClientTurn& result, const Turn& turn, const Proposals& proposals,
-               const std::vector<std::string>& keys, const std::vector<Seconds>& times,
-               Seconds generation) const {
-    for (const auto& [tool, of] : turn.observed) options_.observe(tool, of);
-    std::map<std::string_view, Observation> seen;
-    const bool predicts = !generators_.speculators.empty();
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      Observation& of     = seen[result.reply.calls[i].name];
-      const auto proposal = proposals.find(keys[i]);
-      const bool right    = proposal != proposals.end() && proposal->second.is_guess;
-      const Seconds time  = right ? proposal->second.time : generation;
-      if (predicts) {
-        of.predicted_right = of.predicted_right.value_or(true) && right;
-        of.speculation     = std::max(of.speculation.value_or(Seconds::zero()), time);
-      }
-      if (result.results[i].status != ToolStatus::cancelled) {
-        of.tool = std::max(of.tool.value_or(Seconds::zero()), times[i]);
-      }
-    }
-    for (const auto& [key, proposal] : proposals) {
-      if (proposal.fate) continue;  // the engine's, and observed
-      const auto [place, fresh] = seen.try_emplace(proposal.call.name);
-      if (!fresh) continue;
-      place->second.predicted_right = false;
-      place->second.speculation     = proposal.time;
-    }
-    for (auto& [tool, of] : seen) {
-      of.generation = generation;
-      if (of.speculation) of.speculation = std::min(*of.speculation, generation);
-      options_.observe(tool, of);
-    }
-  }
-
-  const ClientModels<Context> generators_;
-  ToolExecutor* executor_;
-  const ClientOptions options_;
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable_any opened_;
-  std::shared_ptr<Stage> stage_;  // none between turns
-  std::size_t serial_ = 0;
-  std::optional<ToolSubmitter<Context>> submitter_{};  // none where nothing is submitted
-  std::vector<std::jthread> threads_;
+  execute::ClientLoop loop_;
 };
 
 }  // namespace tooldecode

@@ -1,0 +1,109 @@
+/// \file
+/// OrderVoter: what an OrderConsistencySampler does, for models of any type.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <tooldecode/consistency/tool_orders.hpp>
+#include <tooldecode/consistency/votes.hpp>
+#include <tooldecode/constraint/forced_text.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/model_ref.hpp>
+#include <tooldecode/decode/output.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+
+namespace tooldecode {
+
+/// How calls are sampled and voted on.
+struct OrderConsistencyOptions {
+  std::size_t max_orders = 12;  ///< the paper's `oc`; never more than there are
+  /// One order alone, as `parameter_order` counts them, and no vote: the columns of Table 2.
+  std::optional<std::size_t> only_order = {};
+  VoteRule vote                         = VoteRule::majority;
+  bool adaptive      = true;  ///< ends when no order that is left could change a winner
+  bool batched       = true;  ///< orders side by side in one pass; else one after another
+  std::uint64_t seed = 0;     ///< of the shuffles
+  /// Text to tokens as the model's tokenizer has it; the longest tokens that fit where it is empty,
+  /// or where what it gives is not the text.
+  std::function<std::vector<TokenId>(std::string_view)> encode = {};
+};
+
+/// How a call came about.
+struct CallVote {
+  std::size_t tool = 0;  ///< index in the ToolSet
+  ToolCall call{};       ///< of the winners
+  std::vector<ParameterVote> parameters{};
+  std::vector<Candidate> candidates{};  ///< those that were finished, by order
+  std::size_t orders = 0;               ///< that there were to try
+  /// Whether the answer has it: one that is cut, or that must end before, may not.
+  bool is_written = true;
+};
+
+/// An answer, and the votes on its calls.
+struct Consensus {
+  Output output;  ///< passes count those of all orders; tokens written by vote count as forced
+  std::vector<CallVote> calls{};
+  std::size_t sampled_tokens = 0;  ///< of all candidates, those included that no one kept
+};
+
+namespace consistency {
+
+/// Answers prompts as OrderConsistencySampler says.
+///
+/// \par Threads     as OrderConsistencySampler; refers to model and calls
+class OrderVoter {
+ public:
+  OrderVoter(ModelRef model, const ToolCallFSM& calls, OrderConsistencyOptions options);
+  OrderVoter(ModelRef, const ToolCallFSM&&, OrderConsistencyOptions) = delete;
+
+  [[nodiscard]] const OrderConsistencyOptions& options() const noexcept { return options_; }
+
+  /// Continues a prompt that the model can read.
+  [[nodiscard]] Consensus operator()(std::span<const TokenId> prompt,
+                                     const LogitsPipeline& pipeline,
+                                     const DecodeOptions& options) const;
+
+ private:
+  using State = ToolCallFSM::State;
+
+  struct Known {
+    std::mutex mutex;
+    std::unordered_map<std::size_t, std::unique_ptr<const ToolOrders>> orders;  // by tool
+  };
+  class Answer;
+
+  [[nodiscard]] const ToolCallFSM& calls() const noexcept { return *calls_; }
+
+  [[nodiscard]] const ToolOrders& orders_of(std::size_t tool) const;
+  [[nodiscard]] std::string write(const ToolCall& call) const;
+
+  // A text in tokens that together are the text; none where that cannot be.
+  [[nodiscard]] std::vector<TokenId> encode(std::string_view text) const;
+
+  ModelRef model_;
+  const ToolCallFSM* calls_;
+  OrderConsistencyOptions options_;
+  constraint::ForcedText text_;
+  std::unique_ptr<Known> known_;
+};
+
+}  // namespace consistency
+
+}  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/consistency/order_voter.ipp>
+#endif

@@ -1,0 +1,40 @@
+/// \file
+/// ErasedValue: a value of a type that whoever passes it on does not know.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include <tooldecode/core/config.hpp>
+
+namespace tooldecode::core {
+
+/// Owns a movable value of any type; who made it gets it back by naming its type.
+///
+/// \par Complexity  an allocation for each value; moves are O(1)
+/// \par Threads     as the value
+/// \par Errors      none; naming another type is a broken precondition, as is asking after a move
+class ErasedValue {
+ public:
+  template <class T>
+    requires(!std::is_same_v<T, ErasedValue>)
+  explicit ErasedValue(T value)
+      : held_(new T(std::move(value)), [](void* held) noexcept { delete static_cast<T*>(held); }) {}
+
+  template <class T>
+  [[nodiscard]] T& as() noexcept {
+    TOOLDECODE_ASSERT(held_ != nullptr);
+    return *static_cast<T*>(held_.get());
+  }
+  template <class T>
+  [[nodiscard]] const T& as() const noexcept {
+    TOOLDECODE_ASSERT(held_ != nullptr);
+    return *static_cast<const T*>(held_.get());
+  }
+
+ private:
+  std::unique_ptr<void, void (*)(void*) noexcept> held_;
+};
+
+}  // namespace tooldecode::core

@@ -1,0 +1,224 @@
+/// \file
+/// What batch_loop.hpp declares.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/batch_loop.hpp>
+#include <tooldecode/decode/batch_pass.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/model_ref.hpp>
+#include <tooldecode/decode/output.hpp>
+#include <tooldecode/decode/prefix_cache.hpp>
+#include <tooldecode/decode/sequence.hpp>
+#include <tooldecode/decode/speculative_sequence.hpp>
+#include <tooldecode/draft/draft_tree.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/verify/rule_ref.hpp>
+
+namespace tooldecode::decode {
+
+TOOLDECODE_INLINE BatchLoop::Id BatchLoop::add(BatchItem item) {
+  if (item.drafter.reads_hidden()) require_abilities(model_, item.drafter);
+  require_logits(model_, item.constraint);
+  const LogitsPipeline pipeline{item.options.logits()};
+  require_prompt(model_, item.prompt);
+  if (item.options.always_ends) {
+    require_room(model_, item.constraint, item.prompt, pipeline, item.options);
+  }
+  arrived_.push_back(std::make_unique<Slot>(++last_id_, std::move(item)));
+  return last_id_;
+}
+
+TOOLDECODE_INLINE void BatchLoop::resume(Id id, std::span<const TokenId> tokens) {
+  if (Slot* slot = find(id); slot && slot->waits) go_on(*slot, tokens);
+}
+
+TOOLDECODE_INLINE void BatchLoop::leave(Id id) {
+  std::erase_if(arrived_, [id](const auto& slot) { return slot->id == id; });
+  if (Slot* slot = find(id)) retire(*slot);
+  erase_retired();
+}
+
+TOOLDECODE_INLINE bool BatchLoop::step() {
+  admit();
+  unpark();
+  bool moved = false;
+  std::vector<Slot*> reading;
+  for (const auto& slot : present_) {
+    if (slot->waits || slot->parked) continue;
+    moved     = true;
+    auto& now = *slot->now;
+    while (!now.is_finished() && now.take_forced()) {}
+    if (!now.is_finished() && !verify(now)) reading.push_back(slot.get());
+  }
+  if (!reading.empty()) read(reading);
+  for (const auto& slot : present_) {
+    if (!slot->waits && slot->now->is_finished()) end(*slot);
+  }
+  erase_retired();
+  return moved;
+}
+
+TOOLDECODE_INLINE BatchLoop::Slot* BatchLoop::find(Id id) {
+  const auto found = std::find_if(present_.begin(), present_.end(),
+                                  [id](const auto& slot) { return slot->id == id; });
+  return found == present_.end() ? nullptr : found->get();
+}
+
+TOOLDECODE_INLINE void BatchLoop::admit() {
+  while (!arrived_.empty() && present_.size() < options_.max_batch) {
+    Slot& slot = *arrived_.front();
+    std::optional<CachedPrefix> read;
+    const bool has_place = with_room([&] {
+      read = prefixes_.find(slot.tokens);
+      if (!read) read.emplace(CachedPrefix{model_.make_cache()});
+    });
+    if (!has_place) return;  // until another leaves
+    counts_.prompt_tokens += slot.tokens.size();
+    counts_.reused_tokens += model_.length(read->cache);
+    present_.push_back(std::move(arrived_.front()));
+    arrived_.pop_front();
+    begin(slot, std::move(*read));
+  }
+}
+
+TOOLDECODE_INLINE bool BatchLoop::with_room(const std::function<void()>& work) {
+  for (;;) {
+    try {
+      work();
+      return true;
+    } catch (const Error& error) {
+      if (error.code() != Errc::limit_exceeded) throw;
+      if (prefixes_.size() == 0 && present_.empty()) throw;
+      if (prefixes_.size() == 0) return false;
+      prefixes_.clear();
+    }
+  }
+}
+
+TOOLDECODE_INLINE void BatchLoop::begin(Slot& slot, CachedPrefix read) {
+  if (slot.item.renew) slot.item.renew();
+  slot.run.emplace(Run{slot.item.constraint, slot.tokens, slot.pipeline, slot.item.options,
+                       model_.context_length()});
+  slot.now.emplace(model_, *slot.run, slot.item.drafter, verify::RuleRef(verifier_),
+                   std::move(read));
+}
+
+TOOLDECODE_INLINE void BatchLoop::read(std::vector<Slot*>& slots) {
+  while (!with_room([&] { run(slots); })) {
+    if (drop_drafts(slots)) continue;
+    Slot* const last = find_last(slots);
+    if (last == nullptr) return run(slots);  // it has all the room there is: throws what it lacks
+    park(*last);
+    std::erase(slots, last);
+    if (slots.empty()) return;
+  }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    slots[i]->now->take_pass(pass_.states(i), pass_.row(i));
+  }
+}
+
+TOOLDECODE_INLINE bool BatchLoop::drop_drafts(std::span<Slot* const> slots) {
+  bool dropped = false;
+  for (Slot* slot : slots) {
+    dropped = dropped || slot->now->has_draft();
+    slot->now->drop_draft();
+  }
+  return dropped;
+}
+
+TOOLDECODE_INLINE BatchLoop::Slot* BatchLoop::find_last(const std::vector<Slot*>& reading) {
+  Slot* last          = nullptr;
+  std::size_t holders = 0;
+  for (const auto& slot : present_) {
+    const bool holds = model_.length(slot->now->cache()) > 0;
+    holders += holds && slot.get() != reading.front();
+    if (slot->waits ? holds : !slot->parked && (last == nullptr || !last->waits)) {
+      last = slot.get();
+    }
+  }
+  return reading.size() == 1 && holders == 0 ? nullptr : last;
+}
+
+TOOLDECODE_INLINE void BatchLoop::run(std::span<Slot* const> slots) {
+  std::vector<BatchReading> readings;
+  for (Slot* slot : slots) readings.push_back(slot->now->reading());
+  counts_.passes += pass_.run(readings);
+}
+
+TOOLDECODE_INLINE void BatchLoop::park(Slot& slot) {
+  slot.now->give_up_cache();
+  slot.parked = !slot.waits;
+  ++counts_.preempted;
+}
+
+TOOLDECODE_INLINE void BatchLoop::end(Slot& slot) {
+  const Output& output = slot.now->output();
+  counts_.generated_tokens += output.tokens.size();
+  counts_.drafted_tokens += output.drafts.nodes;
+  for (const std::size_t accepted : output.drafts.accepted) counts_.accepted_tokens += accepted;
+  const AfterTurn next = slot.item.on_end ? slot.item.on_end(output) : AfterTurn(Leave{});
+  if (const auto* more = std::get_if<GoOn>(&next)) return go_on(slot, more->tokens);
+  slot.waits = std::holds_alternative<Wait>(next);
+  if (!slot.waits) retire(slot);
+}
+
+TOOLDECODE_INLINE void BatchLoop::go_on(Slot& slot, std::span<const TokenId> more) {
+  const std::vector<TokenId> emitted = std::move(slot.now->output().tokens);
+  CachedPrefix read                  = std::move(slot.now->read_so_far());
+  slot.now.reset();
+  slot.tokens.insert(slot.tokens.end(), emitted.begin(), emitted.end());
+  slot.tokens.insert(slot.tokens.end(), more.begin(), more.end());
+  slot.waits = false;
+  begin(slot, std::move(read));
+}
+
+TOOLDECODE_INLINE void BatchLoop::retire(Slot& slot) {
+  const auto& emitted = slot.now->output().tokens;
+  slot.tokens.insert(slot.tokens.end(), emitted.begin(), emitted.end());
+  slot.tokens.resize(model_.length(slot.now->cache()));
+  prefixes_.insert(slot.tokens, std::move(slot.now->read_so_far()));
+  slot.retired = true;
+}
+
+TOOLDECODE_INLINE void BatchLoop::unpark() {
+  Slot* first = nullptr;
+  for (const auto& slot : present_) {
+    if (!slot->waits && !slot->parked) return;
+    if (slot->parked && first == nullptr) first = slot.get();
+  }
+  if (first != nullptr) first->parked = false;
+}
+
+TOOLDECODE_INLINE void BatchLoop::erase_retired() {
+  if (std::erase_if(present_, [](const auto& slot) { return slot->retired; }) == 0) return;
+  for (const auto& slot : present_) slot->parked = false;
+}
+
+TOOLDECODE_INLINE bool BatchLoop::verify(Running& now) {
+  if (model_.abilities().gives_tree_states()) {
+    now.prepare();
+    return false;
+  }
+  if (!model_.abilities().tree || !now.can_draft()) return false;
+  const DraftTree tree = now.draft();
+  if (tree.size() == 1) return false;
+  if (!with_room([&] { now.verify(tree); })) return false;
+  ++counts_.passes;
+  return true;
+}
+
+}  // namespace tooldecode::decode

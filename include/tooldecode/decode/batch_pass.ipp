@@ -1,0 +1,88 @@
+/// \file
+/// What batch_pass.hpp declares.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <tooldecode/constraint/token_mask.hpp>
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/mask_view.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/batch_pass.hpp>
+#include <tooldecode/decode/model_ref.hpp>
+
+namespace tooldecode::decode {
+
+TOOLDECODE_INLINE std::size_t BatchPass::run(std::span<const BatchReading> readings) {
+  std::vector<ModelRef::Cache*> caches;
+  std::vector<std::span<const TokenId>> tokens;
+  std::vector<std::span<const std::uint64_t>> ancestors;
+  std::vector<std::size_t> lengths;
+  for (const BatchReading& one : readings) {
+    caches.push_back(one.cache);
+    tokens.push_back(one.tokens);
+    ancestors.push_back(one.ancestors);
+    lengths.push_back(model_.length(*one.cache));
+  }
+  try {
+    return run(readings, caches, tokens, ancestors);
+  } catch (const Error&) {
+    for (std::size_t i = 0; i < caches.size(); ++i) model_.truncate(*caches[i], lengths[i]);
+    throw;
+  }
+}
+
+TOOLDECODE_INLINE std::span<const float> BatchPass::states(std::size_t i) const {
+  if (!model_.abilities().gives_tree_states()) return {};
+  return std::span(states_).subspan(begins_[i], begins_[i + 1] - begins_[i]);
+}
+
+TOOLDECODE_INLINE std::span<float> BatchPass::row(std::size_t i) {
+  const std::size_t width = model_.vocabulary_size();
+  return rows_of_[i] == none ? std::span<float>()
+                             : std::span(rows_).subspan(rows_of_[i] * width, width);
+}
+
+TOOLDECODE_INLINE std::size_t BatchPass::run(
+    std::span<const BatchReading> readings, std::span<ModelRef::Cache* const> caches,
+    std::span<const std::span<const TokenId>> tokens,
+    std::span<const std::span<const std::uint64_t>> ancestors) {
+  rows_of_.assign(readings.size(), none);
+  if (model_.abilities().gives_tree_states()) {
+    begins_.assign(1, 0);
+    for (const auto& of : tokens) {
+      begins_.push_back(begins_.back() + of.size() * model_.hidden_size());
+    }
+    states_.resize(begins_.back());
+    const std::size_t passes = model_.forward_batch_hidden(caches, tokens, ancestors, states_);
+    fill_wide_rows(readings);
+    return passes;
+  }
+  for (std::size_t i = 0; i < readings.size(); ++i) rows_of_[i] = i;
+  rows_.resize(readings.size() * model_.vocabulary_size());
+  return model_.forward_batch(caches, tokens, rows_);
+}
+
+TOOLDECODE_INLINE void BatchPass::fill_wide_rows(std::span<const BatchReading> readings) {
+  const std::size_t width        = model_.hidden_size();
+  const std::size_t read_by_head = model_.lm_head().width();
+  TokenMask either(model_.vocabulary_size());
+  std::vector<float> from;  // [wide, H]
+  std::size_t wide = 0;
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    const ConstMaskView mask = readings[i].mask;
+    if (2 * count_allowed(mask) < model_.vocabulary_size()) continue;
+    for (std::size_t w = 0; w < mask.size(); ++w) either.words()[w] |= mask[w];
+    const auto state = states(i).subspan(readings[i].row * width, width).last(read_by_head);
+    from.insert(from.end(), state.begin(), state.end());
+    rows_of_[i] = wide++;
+  }
+  rows_.resize(wide * model_.vocabulary_size());
+  if (wide > 0) model_.lm_head().fill_allowed(from, either.words(), rows_);
+}
+
+}  // namespace tooldecode::decode

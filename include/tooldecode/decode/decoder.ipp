@@ -1,0 +1,52 @@
+/// \file
+/// What decoder.hpp declares.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include <tooldecode/constraint/constraint_ref.hpp>
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/model_ref.hpp>
+#include <tooldecode/decode/sequence.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
+
+namespace tooldecode::decode {
+
+TOOLDECODE_INLINE void require_logits(const ModelRef& model, const ConstraintRef& constraint) {
+  if (constraint.vocabulary_size() <= model.vocabulary_size()) return;
+  throw Error(Errc::shape_mismatch, "constraint",
+              std::to_string(constraint.vocabulary_size()) +
+                  " tokens: must be at most those that the model has logits for, " +
+                  std::to_string(model.vocabulary_size()));
+}
+
+TOOLDECODE_INLINE void require_prompt(const ModelRef& model, std::span<const TokenId> prompt) {
+  if (prompt.empty()) throw Error(Errc::invalid_option, "prompt", "must hold at least one token");
+  if (const std::size_t context = model.context_length(); prompt.size() > context) {
+    throw Error(Errc::limit_exceeded, "prompt",
+                std::to_string(prompt.size()) + " tokens: must be at most the model's context, " +
+                    std::to_string(context));
+  }
+  for (std::size_t i = 0; i < prompt.size(); ++i) {
+    if (prompt[i] < 0 || static_cast<std::size_t>(prompt[i]) >= model.vocabulary_size()) {
+      throw Error(Errc::unknown_token, "prompt token " + std::to_string(i),
+                  "id " + std::to_string(prompt[i]) +
+                      " must be one of the model's vocabulary, below " +
+                      std::to_string(model.vocabulary_size()));
+    }
+  }
+}
+
+TOOLDECODE_INLINE void require_room(const ModelRef& model, const ConstraintRef& constraint,
+                                    std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
+                                    const DecodeOptions& options) {
+  Run{constraint, prompt, pipeline, options, model.context_length()}.require_room();
+}
+
+}  // namespace tooldecode::decode

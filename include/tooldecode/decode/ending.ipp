@@ -1,0 +1,73 @@
+/// \file
+/// What ending.hpp declares.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/constraint/completions.hpp>
+#include <tooldecode/constraint/constraint_ref.hpp>
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/mask_view.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/ending.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
+
+namespace tooldecode::decode {
+
+TOOLDECODE_INLINE std::shared_ptr<Ending> Ending::make(ConstraintRef constraint,
+                                                       const LogitsPipeline& pipeline,
+                                                       const DecodeOptions& options) {
+  if (!options.always_ends) return nullptr;
+  auto ending = std::make_shared<Ending>(constraint, pipeline, options);
+  if (ending->endings_ == nullptr) {
+    throw Error(Errc::invalid_option, "always_ends", options.always_ends,
+                "must be false under a constraint that is not of a grammar");
+  }
+  return ending;
+}
+
+TOOLDECODE_INLINE Ending::Ending(ConstraintRef constraint, const LogitsPipeline& pipeline,
+                                 const DecodeOptions& options)
+    : constraint_(constraint), end_tokens_(options.end_tokens) {
+  CompletionOptions asked{.max_steps = options.max_completion_steps};
+  for (const auto& [token, bias] : options.bias) {
+    if (pipeline.is_banned(token)) asked.banned.push_back(token);
+  }
+  endings_ = constraint.make_endings(std::move(asked));
+}
+
+TOOLDECODE_INLINE std::optional<std::size_t> Ending::shortest(State state, std::size_t enough) {
+  if (endings_) return endings_->shortest(state, enough);
+  return constraint_.is_finished(state) ? 0 : 1;
+}
+
+TOOLDECODE_INLINE bool Ending::can_end(State state, std::size_t remaining) {
+  const auto least = shortest(state, remaining);
+  return least && *least <= remaining;
+}
+
+TOOLDECODE_INLINE void Ending::narrow(State state, std::size_t remaining, MaskView words) {
+  std::vector<TokenId> stops;
+  if (constraint_.is_accepting(state)) {
+    for (const TokenId token : end_tokens_) {
+      if (token >= 0 && is_allowed(words, static_cast<std::size_t>(token))) stops.push_back(token);
+    }
+  }
+  if (endings_) endings_->narrow(state, remaining, words);
+  for (const TokenId token : stops) {
+    words[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (token % 32);
+  }
+}
+
+TOOLDECODE_INLINE CompletionCounts Ending::counts() const {
+  return endings_ ? endings_->counts() : CompletionCounts{};
+}
+
+}  // namespace tooldecode::decode

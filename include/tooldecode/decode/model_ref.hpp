@@ -1,0 +1,267 @@
+/// \file
+/// ModelRef: any model, for what is to be compiled once and not for each of them.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/core/concepts.hpp>
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/erased_value.hpp>
+#include <tooldecode/core/mask_view.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/model/head_view.hpp>
+
+namespace tooldecode {
+
+/// What a model can do besides what every Model does, by the names of the concepts.
+struct ModelAbilities {
+  bool batch      = false;  ///< BatchModel
+  bool tree       = false;  ///< TreeModel
+  bool head       = false;  ///< HeadModel
+  bool host_head  = false;  ///< HostHeadModel
+  bool head_tree  = false;  ///< HeadTreeModel
+  bool batch_tree = false;  ///< BatchTreeModel
+
+  /// Whether logits are made from hidden states, and only those that are asked for.
+  [[nodiscard]] constexpr bool gives_states() const noexcept { return host_head; }
+  /// The same of the nodes of a tree.
+  [[nodiscard]] constexpr bool gives_tree_states() const noexcept { return head_tree && host_head; }
+};
+
+/// Refers to a model of any type by a pointer and a table of functions made from the type.
+///
+/// It satisfies every concept of models but HostHeadModel, and says by `abilities()` which of its
+/// functions may be called. Batches are the exception: where the model has none, its sequences run
+/// one after another. The model outlives it; temporaries do not compile.
+///
+/// \par Shapes      as the model
+/// \par Complexity  an indirect call for each; `make_cache` and `fork` allocate
+/// \par Threads     a small value; as the model
+/// \par Errors      as the model's
+class ModelRef {
+ public:
+  /// The cache of a model of any type.
+  using Cache = core::ErasedValue;
+
+  template <class M>
+    requires(!std::same_as<M, ModelRef> && Model<M>)
+  ModelRef(const M& model) noexcept : object_(&model), table_(&Functions<M>::table) {}
+  template <class M>
+    requires(!std::same_as<M, ModelRef> && Model<M>)
+  ModelRef(const M&&) = delete;
+
+  [[nodiscard]] const ModelAbilities& abilities() const noexcept { return table_->abilities; }
+  /// The most tokens that a sequence can hold: the model's `context_length()`, or no limit where it
+  /// has no such member.
+  [[nodiscard]] std::size_t context_length() const {
+    return table_->context_length == nullptr ? std::numeric_limits<std::size_t>::max()
+                                             : table_->context_length(object_);
+  }
+
+  [[nodiscard]] std::size_t vocabulary_size() const { return table_->vocabulary_size(object_); }
+  [[nodiscard]] Cache make_cache() const { return table_->make_cache(object_); }
+  [[nodiscard]] std::size_t length(const Cache& cache) const {
+    return table_->length(object_, cache);
+  }
+  void forward(Cache& cache, std::span<const TokenId> tokens, std::span<float> logits) const {
+    table_->forward(object_, cache, tokens, logits);
+  }
+  [[nodiscard]] Cache fork(const Cache& cache) const { return table_->fork(object_, cache); }
+  void truncate(Cache& cache, std::size_t length) const {
+    table_->truncate(object_, cache, length);
+  }
+
+  /// In one pass where the model can, else in one for each; returns how many it took.
+  std::size_t forward_batch(std::span<Cache* const> caches,
+                            std::span<const std::span<const TokenId>> tokens,
+                            std::span<float> logits) const;
+
+  void forward_tree(Cache& cache, std::span<const TokenId> tokens,
+                    std::span<const std::uint64_t> ancestors, std::span<float> logits) const {
+    TOOLDECODE_ASSERT(abilities().tree);
+    table_->forward_tree(object_, cache, tokens, ancestors, logits);
+  }
+  void commit(Cache& cache, std::span<const std::size_t> path) const {
+    TOOLDECODE_ASSERT(abilities().tree);
+    table_->commit(object_, cache, path);
+  }
+
+  [[nodiscard]] std::size_t hidden_size() const {
+    TOOLDECODE_ASSERT(abilities().head);
+    return table_->hidden_size(object_);
+  }
+  void forward_hidden(Cache& cache, std::span<const TokenId> tokens,
+                      std::span<float> hidden) const {
+    TOOLDECODE_ASSERT(abilities().head);
+    table_->forward_hidden(object_, cache, tokens, hidden);
+  }
+  void forward_tree_hidden(Cache& cache, std::span<const TokenId> tokens,
+                           std::span<const std::uint64_t> ancestors,
+                           std::span<float> hidden) const {
+    TOOLDECODE_ASSERT(abilities().head_tree);
+    table_->forward_tree_hidden(object_, cache, tokens, ancestors, hidden);
+  }
+  /// In one pass where the model can, else in one for each; returns how many it took.
+  std::size_t forward_batch_hidden(std::span<Cache* const> caches,
+                                   std::span<const std::span<const TokenId>> tokens,
+                                   std::span<const std::span<const std::uint64_t>> ancestors,
+                                   std::span<float> hidden) const;
+
+  /// The head of a HostHeadModel.
+  class Head {
+   public:
+    /// Numbers of a state that it is multiplied by, the last ones.
+    [[nodiscard]] std::size_t width() const noexcept { return view_.cols(); }
+    /// The logits of the tokens that a mask allows, as ConstrainedHead makes them.
+    ///
+    /// \param states  [n, width]
+    /// \param logits  [n, V]
+    void fill_allowed(std::span<const float> states, ConstMaskView mask,
+                      std::span<float> logits) const;
+    /// The logits of all tokens; the head is read once for all states.
+    void fill_all(std::span<const float> states, std::span<float> logits) const;
+
+   private:
+    friend class ModelRef;
+    explicit Head(HeadView view) : view_(view) {}
+
+    HeadView view_;
+  };
+  [[nodiscard]] Head lm_head() const {
+    TOOLDECODE_ASSERT(abilities().host_head);
+    return Head(table_->lm_head(object_));
+  }
+
+ private:
+  using Tokens    = std::span<const TokenId>;
+  using Ancestors = std::span<const std::uint64_t>;
+  using Floats    = std::span<float>;
+  using Caches    = std::span<Cache* const>;
+
+  // Null is what the model lacks.
+  struct Table {
+    ModelAbilities abilities{};
+    std::size_t (*context_length)(const void*)                                  = nullptr;
+    std::size_t (*vocabulary_size)(const void*)                                 = nullptr;
+    Cache (*make_cache)(const void*)                                            = nullptr;
+    std::size_t (*length)(const void*, const Cache&)                            = nullptr;
+    void (*forward)(const void*, Cache&, Tokens, Floats)                        = nullptr;
+    Cache (*fork)(const void*, const Cache&)                                    = nullptr;
+    void (*truncate)(const void*, Cache&, std::size_t)                          = nullptr;
+    void (*forward_batch)(const void*, Caches, std::span<const Tokens>, Floats) = nullptr;
+    void (*forward_tree)(const void*, Cache&, Tokens, Ancestors, Floats)        = nullptr;
+    void (*commit)(const void*, Cache&, std::span<const std::size_t>)           = nullptr;
+    std::size_t (*hidden_size)(const void*)                                     = nullptr;
+    void (*forward_hidden)(const void*, Cache&, Tokens, Floats)                 = nullptr;
+    void (*forward_tree_hidden)(const void*, Cache&, Tokens, Ancestors, Floats) = nullptr;
+    void (*forward_batch_hidden)(const void*, Caches, std::span<const Tokens>,
+                                 std::span<const Ancestors>, Floats)            = nullptr;
+    HeadView (*lm_head)(const void*)                                            = nullptr;
+  };
+  template <Model M>
+  struct Functions;
+
+  const void* object_;
+  const Table* table_;
+};
+
+/// What a model's own type gives the table.
+template <Model M>
+struct ModelRef::Functions {
+  using Own = typename M::Cache;
+
+  static const M& own(const void* object) { return *static_cast<const M*>(object); }
+  static std::vector<Own*> own(Caches caches) {
+    std::vector<Own*> all;
+    for (Cache* cache : caches) all.push_back(&cache->as<Own>());
+    return all;
+  }
+
+  static constexpr Table make() {
+    Table made;
+    made.vocabulary_size = [](const void* m) -> std::size_t { return own(m).vocabulary_size(); };
+    made.make_cache      = [](const void* m) { return Cache(own(m).make_cache()); };
+    made.length          = [](const void* m, const Cache& cache) -> std::size_t {
+      return own(m).length(cache.as<Own>());
+    };
+    made.forward = [](const void* m, Cache& cache, Tokens tokens, Floats logits) {
+      own(m).forward(cache.as<Own>(), tokens, logits);
+    };
+    made.fork = [](const void* m, const Cache& cache) {
+      return Cache(own(m).fork(cache.as<Own>()));
+    };
+    made.truncate = [](const void* m, Cache& cache, std::size_t length) {
+      own(m).truncate(cache.as<Own>(), length);
+    };
+    if constexpr (requires(const M& m) {
+                    { m.context_length() } -> std::convertible_to<std::size_t>;
+                  }) {
+      made.context_length = [](const void* m) -> std::size_t { return own(m).context_length(); };
+    }
+    if constexpr (BatchModel<M>) {
+      made.abilities.batch = true;
+      made.forward_batch   = [](const void* m, Caches caches, std::span<const Tokens> tokens,
+                              Floats logits) { own(m).forward_batch(own(caches), tokens, logits); };
+    }
+    if constexpr (TreeModel<M>) {
+      made.abilities.tree = true;
+      made.forward_tree   = [](const void* m, Cache& cache, Tokens tokens, Ancestors ancestors,
+                             Floats logits) {
+        own(m).forward_tree(cache.as<Own>(), tokens, ancestors, logits);
+      };
+      made.commit = [](const void* m, Cache& cache, std::span<const std::size_t> path) {
+        own(m).commit(cache.as<Own>(), path);
+      };
+    }
+    if constexpr (HeadModel<M>) {
+      made.abilities.head = true;
+      made.hidden_size    = [](const void* m) -> std::size_t { return own(m).hidden_size(); };
+      made.forward_hidden = [](const void* m, Cache& cache, Tokens tokens, Floats hidden) {
+        own(m).forward_hidden(cache.as<Own>(), tokens, hidden);
+      };
+    }
+    if constexpr (HeadTreeModel<M>) {
+      made.abilities.head_tree = true;
+      made.forward_tree_hidden = [](const void* m, Cache& cache, Tokens tokens, Ancestors ancestors,
+                                    Floats hidden) {
+        own(m).forward_tree_hidden(cache.as<Own>(), tokens, ancestors, hidden);
+      };
+    }
+    if constexpr (BatchTreeModel<M>) {
+      made.abilities.batch_tree = true;
+      made.forward_batch_hidden = [](const void* m, Caches caches, std::span<const Tokens> tokens,
+                                     std::span<const Ancestors> ancestors, Floats hidden) {
+        own(m).forward_batch_hidden(own(caches), tokens, ancestors, hidden);
+      };
+    }
+    if constexpr (HostHeadModel<M>) {
+      made.abilities.host_head = true;
+      made.lm_head             = [](const void* m) { return HeadView(own(m).lm_head()); };
+    }
+    return made;
+  }
+  static constexpr Table table = make();
+};
+
+static_assert(BatchModel<ModelRef> && BatchTreeModel<ModelRef>);
+
+namespace decode {
+
+/// ModelRef::context_length of a model.
+[[nodiscard]] inline std::size_t context_length_of(const ModelRef& model) {
+  return model.context_length();
+}
+
+}  // namespace decode
+
+}  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/decode/model_ref.ipp>
+#endif

@@ -1,0 +1,43 @@
+/// \file
+/// What tree_speculation.hpp declares.
+#pragma once
+
+#include <span>
+#include <utility>
+
+#include <tooldecode/constraint/constraint_ref.hpp>
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/model_ref.hpp>
+#include <tooldecode/decode/output.hpp>
+#include <tooldecode/decode/prefix_cache.hpp>
+#include <tooldecode/decode/sequence.hpp>
+#include <tooldecode/decode/speculative_sequence.hpp>
+#include <tooldecode/decode/tree_speculation.hpp>
+#include <tooldecode/draft/drafter_ref.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/verify/rule_ref.hpp>
+
+namespace tooldecode::decode {
+
+TOOLDECODE_INLINE Output speculate(const ModelRef& model, const ConstraintRef& constraint,
+                                   DrafterRef drafter, verify::RuleRef rule,
+                                   std::span<const TokenId> prompt, const LogitsPipeline& pipeline,
+                                   const DecodeOptions& options) {
+  require_abilities(model, drafter);
+  const Run run{constraint, prompt, pipeline, options, model.context_length()};
+  SpeculativeSequence sequence{model, run, drafter, rule, CachedPrefix{model.make_cache()}};
+  while (!sequence.is_finished()) {
+    if (sequence.take_forced()) continue;
+    if (sequence.can_draft()) {
+      sequence.verify(sequence.draft());
+    } else {
+      sequence.read();
+    }
+  }
+  return std::move(sequence.output());
+}
+
+}  // namespace tooldecode::decode

@@ -1,0 +1,178 @@
+/// \file
+/// ClientLoop: what a ClientSpeculator does, for contexts of any type.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <tooldecode/execute/client_models.hpp>
+#include <tooldecode/execute/client_turn.hpp>
+#include <tooldecode/execute/performance_model.hpp>
+#include <tooldecode/execute/speculation_gate.hpp>
+#include <tooldecode/execute/speculation_policy.hpp>
+#include <tooldecode/execute/tool_executor.hpp>
+#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/execute/tool_submitter.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+
+namespace tooldecode {
+
+/// What may be speculated on. A SpeculationGate fits the hooks; without them every eligible call
+/// that the budget allows is started.
+struct ClientOptions {
+  SpeculationPolicy policy{};
+  /// Whether a proposed call of a tool that is eligible is worth starting; called by one thread at
+  /// a time.
+  std::function<bool(std::string_view tool)> expects_gain{};
+  /// Told after a turn, for each tool that was called or proposed.
+  std::function<void(std::string_view tool, const Observation& seen)> observe{};
+};
+
+namespace execute {
+
+/// Does what ClientSpeculator says.
+///
+/// \par Threads     as ClientSpeculator, and so on
+class ClientLoop {
+ public:
+  /// A context of any type.
+  using Context = std::shared_ptr<const void>;
+
+  /// \param executor  outlives the speculator
+  ClientLoop(ClientModels<Context> generators, ToolExecutor& executor, ClientOptions options);
+
+  ClientLoop(const ClientLoop&)            = delete;
+  ClientLoop& operator=(const ClientLoop&) = delete;
+  ~ClientLoop();
+
+  /// One turn.
+  [[nodiscard]] ClientTurn run_turn(const Context& context, std::stop_token stop);
+
+  /// What has been submitted so far; waits for what is under way.
+  [[nodiscard]] SubmissionCounts submissions() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Proposal {
+    ToolCall call{};
+    bool is_guess = false;                 // else the engine waits for it
+    Seconds time{};                        // of the guess, since its stage began
+    std::optional<Execution> execution{};  // where it was started
+    std::optional<RunFate> fate{};         // where the engine has asked for it
+    std::optional<Seconds> asked{};        // when it waited for it
+  };
+  using Proposals = std::map<std::string, Proposal>;  // by key
+
+  // What the threads of a turn share; a slow speculator may hold it longer than the turn lasts.
+  struct Turn {
+    explicit Turn(const Context& from) : context(std::make_shared<const Context>(from)) {}
+
+    const std::shared_ptr<const Context> context;
+    const Clock::time_point begin                    = Clock::now();
+    const std::shared_ptr<std::atomic<bool>> is_over = std::make_shared<std::atomic<bool>>(false);
+    std::mutex mutex;  // guards what follows, and what changes of its stages
+    Proposals proposals;
+    SpeculationCounts counts;
+    Seconds saved{};
+    std::vector<std::pair<std::string, Observation>> observed;  // of the engine's turns
+  };
+  // A turn of the model; a Turn has several where its engine goes on over calls.
+  struct Stage {
+    Stage(std::shared_ptr<Turn> in, std::shared_ptr<const Context> from, Clock::time_point since,
+          SpeculationBudget of)
+        : turn(std::move(in)), context(std::move(from)), begin(since), budget(std::move(of)) {}
+
+    const std::shared_ptr<Turn> turn;
+    const std::shared_ptr<const Context> context;
+    const Clock::time_point begin;
+    std::size_t serial = 0;
+    std::stop_source stop;
+    bool is_closed = false;
+    SpeculationBudget budget;
+    std::size_t ended = 0;  // speculators, errors included
+  };
+  void serve(const ClientModel<Context>& speculator, std::stop_token quit);
+
+  // A speculator has come to its end. One that the reply has stopped may well throw: it is late.
+  static void end(Stage& stage, const std::optional<std::string>& error);
+
+  void propose(Stage& stage, const ToolCall& call);
+
+  // Submits a result once it is there, and where it is to be told.
+  void submit(const std::shared_ptr<Turn>& turn, const Proposal& proposal,
+              const std::function<bool(const ToolResult&)>& is_told);
+
+  // The engine waits for results. Whether it will have them: it would take the result of a call
+  // with effects for that of the next one like it.
+  bool run_for(const std::shared_ptr<Turn>& turn, const std::vector<ToolCall>& calls);
+
+  // The engine has gone on over calls.
+  void count_residents(Turn& turn, const std::vector<ToolCall>& calls, Seconds generation);
+
+  // The engine's turns do not count; what was started for them may be of use again.
+  static void forget_residents(Turn& turn);
+
+  std::shared_ptr<Stage> open(const std::shared_ptr<Turn>& turn,
+                              std::shared_ptr<const Context> context, Clock::time_point since,
+                              const std::stop_token& stop);
+  void stop_stage();
+
+  // Ends the speculation of a stage.
+  void close(Stage& stage);
+  // Ends submission, too.
+  static Proposals close(Turn& turn, ClientTurn& result);
+
+  // The key of each call; where one cannot be written, a text that no key is and no other call has.
+  std::vector<std::string> keys_of(const std::vector<ToolCall>& calls) const;
+
+  bool has_effects(const ToolCall& call) const { return !options_.policy.is_eligible(call.name); }
+
+  static ToolRun record(const Turn& turn, const Proposal& of, std::optional<Seconds> asked);
+
+  // A call of the reply, which may have been started.
+  Proposal begin(const ToolCall& call, Proposals& proposals, const std::string& key);
+
+  void run(ClientTurn& result, const Turn& turn, Proposals& proposals, Seconds generation,
+           const std::stop_token& stop);
+
+  static void waste_others(Proposals& proposals, const std::set<std::string>& wanted,
+                           const Turn& turn, ClientTurn& result);
+
+  // A tool was predicted right where all its calls were proposed.
+  void observe(const ClientTurn& result, const Turn& turn, const Proposals& proposals,
+               const std::vector<std::string>& keys, const std::vector<Seconds>& times,
+               Seconds generation) const;
+
+  const ClientModels<Context> generators_;
+  ToolExecutor* executor_;
+  const ClientOptions options_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable_any opened_;
+  std::shared_ptr<Stage> stage_;  // none between turns
+  std::size_t serial_ = 0;
+  std::optional<ToolSubmitter<Context>> submitter_{};  // none where nothing is submitted
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace execute
+
+}  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/execute/client_loop.ipp>
+#endif

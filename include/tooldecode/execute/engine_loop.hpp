@@ -1,0 +1,200 @@
+/// \file
+/// EngineLoop: what an EngineSpeculator does, for models and drafters of any type.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/batch_loop.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/model_ref.hpp>
+#include <tooldecode/decode/output.hpp>
+#include <tooldecode/draft/drafter_group.hpp>
+#include <tooldecode/draft/drafter_ref.hpp>
+#include <tooldecode/draft/tool_cache_drafter.hpp>
+#include <tooldecode/draft/tree_costs.hpp>
+#include <tooldecode/execute/tool_cache.hpp>
+#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+
+namespace tooldecode {
+
+/// The tokens between an answer's last token and the next answer's first: the end of the turn, the
+/// results of its calls, and what the model's chat format puts before an answer. Does not throw.
+using ResultTokens =
+    std::function<std::vector<TokenId>(std::span<const ToolCall>, std::span<const ToolResult>)>;
+
+/// One response that an engine is asked for.
+struct EngineRequest {
+  std::string id;               ///< the response's; the tool cache is looked up under it
+  std::vector<TokenId> prompt;  ///< [L]
+  ToolCallFSM calls;            ///< of each of its answers
+  DecodeOptions options = {};   ///< of each of its answers; the listener takes on_token's place
+  std::size_t max_turns = 8;    ///< answers, the last one included
+  /// How long it keeps its place for results that are not in the cache yet.
+  std::chrono::milliseconds max_wait{0};
+};
+
+/// One answer of a response.
+struct EngineTurn {
+  Output output;
+  std::vector<ToolCall> calls;
+  std::vector<ToolResult> results = {};  ///< of all calls, where the engine found them and went on
+};
+
+/// A response: its answers, of which all but the last were gone on from.
+struct EngineReply {
+  std::vector<EngineTurn> turns;
+  bool cancelled = false;
+};
+
+/// What is told of a response while it comes about, on the engine's thread.
+struct EngineListener {
+  std::function<void(std::size_t turn, const TokenEvent&)> on_token = {};
+  /// An answer whose calls the client must run: it goes on once their results are in the cache.
+  std::function<void(const EngineTurn&)> on_calls = {};
+  /// An answer whose calls had their results in the cache.
+  std::function<void(const EngineTurn&)> on_cached_turn = {};
+  std::function<void(EngineReply)> on_reply             = {};
+};
+
+/// Settings of an EngineSpeculator.
+struct EngineOptions {
+  BatchOptions batch              = {};
+  ToolCacheDrafterOptions drafter = {};
+  /// Of cached calls and other drafts together, where there are others.
+  DrafterGroupOptions drafts = {.budget = 48};
+  /// Of the model's passes: no more of a draft is verified than is worth its time.
+  TreeCosts costs = TreeCosts::flat();
+};
+
+/// What an EngineSpeculator has done.
+struct EngineCounts {
+  BatchCounts batch;
+  std::size_t present      = 0;  ///< responses with a place in the batch
+  std::size_t arrived      = 0;  ///< responses that wait for one
+  std::size_t replies      = 0;
+  std::size_t cached_turns = 0;  ///< answers gone on from
+  std::size_t missed_turns = 0;  ///< answers whose calls were left to the client
+};
+
+namespace execute {
+
+/// Does what EngineSpeculator says.
+///
+/// \par Threads     as EngineSpeculator, and so on
+class EngineLoop {
+ public:
+  /// A drafter of one response, and what owns it.
+  struct MadeDrafter {
+    std::shared_ptr<const void> owner;
+    DrafterRef drafter;
+  };
+  /// Puts a response's cached calls beside other drafters.
+  using MakeDrafter = std::function<MadeDrafter(ToolCacheDrafter)>;
+
+  EngineLoop(ModelRef model, ToolCache* cache, ResultTokens render, EngineOptions options,
+             MakeDrafter make_drafter);
+
+  /// Asks for a response.
+  void submit(EngineRequest request, EngineListener listener = {});
+  /// Ends a response where it stands; its reply says so.
+  void cancel(std::string_view id);
+
+  /// One iteration; false where there was nothing to do.
+  bool step();
+  /// Steps until nothing is left to do but what waits for results.
+  void run();
+
+  /// Blocks until there may be something to do, or the token says stop.
+  void wait(const std::stop_token& stop);
+
+  [[nodiscard]] EngineCounts counts() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Asked {
+    EngineRequest request;
+    EngineListener listener;
+  };
+  // Results that a sequence keeps its place for.
+  struct Awaited {
+    std::vector<std::string> keys;
+    std::vector<std::optional<CachedCall>> found;  // of each call
+    Clock::time_point deadline;
+    bool told = false;  // the client knows that it must run what is not found
+  };
+  struct Active {
+    EngineRequest request;
+    EngineListener listener;
+    decode::BatchLoop::Id place    = 0;
+    EngineReply reply              = {};
+    std::set<std::string> made     = {};  // keys of its calls so far
+    std::optional<Awaited> awaited = {};
+    bool replied                   = false;
+  };
+
+  bool read_inbox();
+
+  void begin(Asked asked);
+
+  [[nodiscard]] MadeDrafter drafter_of(const Active& active) const;
+
+  AfterTurn end_turn(Active& active, const Output& output);
+
+  static std::vector<ToolCall> parse(const ToolCallFSM& calls, const Output& output);
+
+  bool look_for_results();
+
+  // What is to be read next, once all results are there; replies where they cannot be waited for.
+  std::optional<std::vector<TokenId>> look_for_results(Active& active);
+
+  // A future may hold an exception, which is a failure of the tool like any other.
+  static ToolResult result_of(const std::shared_future<ToolResult>& result);
+
+  void stop_waiting(Active& active);
+  void set_waiting(int change);
+
+  void finish(Active& active);
+
+  ModelRef model_;
+  ToolCache* cache_;
+  ResultTokens render_;
+  EngineOptions options_;
+  MakeDrafter make_drafter_;
+  decode::BatchLoop batch_;
+  std::map<std::string, std::unique_ptr<Active>, std::less<>> active_;
+  EngineCounts counts_;
+
+  mutable std::mutex mutex_;  // of what is below
+  std::condition_variable_any wake_;
+  std::vector<std::variant<Asked, std::string>> inbox_;
+  std::set<std::string, std::less<>> ids_;
+  int waiting_ = 0;
+  EngineCounts told_counts_;
+};
+
+}  // namespace execute
+
+}  // namespace tooldecode
+
+#ifndef TOOLDECODE_COMPILED
+#include <tooldecode/execute/engine_loop.ipp>
+#endif

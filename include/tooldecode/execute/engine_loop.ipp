@@ -1,0 +1,275 @@
+/// \file
+/// What engine_loop.hpp declares.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <tooldecode/constraint/constraint_ref.hpp>
+#include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/core/config.hpp>
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/core/types.hpp>
+#include <tooldecode/decode/batch_loop.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/output.hpp>
+#include <tooldecode/draft/tool_cache_drafter.hpp>
+#include <tooldecode/execute/engine_loop.hpp>
+#include <tooldecode/execute/tool_cache.hpp>
+#include <tooldecode/execute/tool_result.hpp>
+#include <tooldecode/logits/logits_pipeline.hpp>
+#include <tooldecode/tools/call_key.hpp>
+#include <tooldecode/tools/tool_call.hpp>
+#include <tooldecode/tools/tool_set.hpp>
+
+namespace tooldecode::execute {
+
+TOOLDECODE_INLINE EngineLoop::EngineLoop(ModelRef model, ToolCache* cache, ResultTokens render,
+                                         EngineOptions options, MakeDrafter make_drafter)
+    : model_(model),
+      cache_(cache),
+      render_(std::move(render)),
+      options_(options),
+      make_drafter_(std::move(make_drafter)),
+      batch_(model, options.batch) {}
+
+TOOLDECODE_INLINE void EngineLoop::submit(EngineRequest request, EngineListener listener) {
+  decode::require_logits(model_, request.calls);
+  const LogitsPipeline pipeline{request.options.logits()};
+  decode::require_prompt(model_, request.prompt);
+  if (request.options.always_ends) {
+    decode::require_room(model_, request.calls, request.prompt, pipeline, request.options);
+  }
+  const std::lock_guard lock(mutex_);
+  if (!ids_.insert(request.id).second) {
+    throw Error(Errc::invalid_option, request.id, "must be of no response that is under way");
+  }
+  inbox_.push_back(Asked{std::move(request), std::move(listener)});
+  wake_.notify_all();
+}
+
+TOOLDECODE_INLINE void EngineLoop::cancel(std::string_view id) {
+  const std::lock_guard lock(mutex_);
+  inbox_.push_back(std::string(id));
+  wake_.notify_all();
+}
+
+TOOLDECODE_INLINE bool EngineLoop::step() {
+  const bool heard = read_inbox();
+  const bool found = look_for_results();
+  const bool moved = batch_.step();
+  std::erase_if(active_, [](const auto& entry) { return entry.second->replied; });
+  const std::lock_guard lock(mutex_);
+  counts_.batch   = batch_.counts();
+  counts_.present = batch_.present();
+  counts_.arrived = batch_.arrived();
+  told_counts_    = counts_;
+  return heard || found || moved;
+}
+
+TOOLDECODE_INLINE void EngineLoop::run() {
+  while (step()) {}
+}
+
+TOOLDECODE_INLINE void EngineLoop::wait(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  const auto is_due = [this] { return !inbox_.empty(); };
+  if (waiting_ == 0) {
+    wake_.wait(lock, stop, is_due);
+  } else {
+    wake_.wait_for(lock, stop, std::chrono::milliseconds(1), is_due);
+  }
+}
+
+TOOLDECODE_INLINE EngineCounts EngineLoop::counts() const {
+  const std::lock_guard lock(mutex_);
+  return told_counts_;
+}
+
+TOOLDECODE_INLINE bool EngineLoop::read_inbox() {
+  std::vector<std::variant<Asked, std::string>> inbox;
+  {
+    const std::lock_guard lock(mutex_);
+    inbox.swap(inbox_);
+  }
+  for (auto& message : inbox) {
+    if (auto* asked = std::get_if<Asked>(&message)) {
+      begin(std::move(*asked));
+    } else if (const auto found = active_.find(std::get<std::string>(message));
+               found != active_.end() && !found->second->replied) {
+      Active& active = *found->second;
+      batch_.leave(active.place);
+      stop_waiting(active);
+      active.reply.cancelled = true;
+      finish(active);
+    }
+  }
+  return !inbox.empty();
+}
+
+TOOLDECODE_INLINE void EngineLoop::begin(Asked asked) {
+  auto owned =
+      std::make_unique<Active>(Active{std::move(asked.request), std::move(asked.listener)});
+  Active& active = *owned;
+  active_.emplace(active.request.id, std::move(owned));
+  DecodeOptions options = active.request.options;
+  options.on_token      = [&active](const TokenEvent& event) {
+    if (active.listener.on_token) {
+      active.listener.on_token(active.reply.turns.size(), event);
+    }
+  };
+  struct Held {
+    ToolCallFSM calls;
+    MadeDrafter made;
+  };
+  const auto held = std::make_shared<Held>(Held{active.request.calls, drafter_of(active)});
+  active.place    = batch_.add(
+      {.prompt     = std::move(active.request.prompt),
+          .owner      = held,
+          .constraint = held->calls,
+          .renew      = [calls = &held->calls] { calls->renew(); },
+          .drafter    = held->made.drafter,
+          .options    = std::move(options),
+          .on_end     = [this, &active](const Output& output) { return end_turn(active, output); }});
+}
+
+TOOLDECODE_INLINE EngineLoop::MadeDrafter EngineLoop::drafter_of(const Active& active) const {
+  const auto lookup = [cache = cache_, &active](std::string_view tool) {
+    std::vector<ToolCall> calls;
+    if (cache == nullptr) return calls;
+    for (CachedCall& found : cache->find_tool(active.request.id, tool)) {
+      // What answers any arguments says nothing of them, and what was asked for is known.
+      if (found.any_arguments || active.made.contains(found.key)) continue;
+      calls.push_back(std::move(found.call));
+    }
+    return calls;
+  };
+  return make_drafter_(ToolCacheDrafter{lookup, options_.drafter});
+}
+
+TOOLDECODE_INLINE AfterTurn EngineLoop::end_turn(Active& active, const Output& output) {
+  auto& turns = active.reply.turns;
+  turns.push_back({output, parse(active.request.calls, output)});
+  EngineTurn& turn = turns.back();
+  if (cache_ == nullptr || turn.calls.empty() || turns.size() >= active.request.max_turns) {
+    finish(active);
+    return Leave{};
+  }
+  Awaited awaited{.keys = {}, .found = {}, .deadline = Clock::now() + active.request.max_wait};
+  const ToolSet& tools = active.request.calls.tools();
+  for (const ToolCall& call : turn.calls) {
+    const auto tool = tools.find(call.name);
+    awaited.keys.push_back(call_key(call, tool ? &tools[*tool] : nullptr));
+    awaited.found.push_back(cache_->find(active.request.id, awaited.keys.back()));
+  }
+  active.made.insert(awaited.keys.begin(), awaited.keys.end());
+  active.awaited = std::move(awaited);
+  set_waiting(+1);
+  if (auto more = look_for_results(active)) return GoOn{std::move(*more)};
+  if (active.replied) return Leave{};
+  return Wait{};
+}
+
+TOOLDECODE_INLINE std::vector<ToolCall> EngineLoop::parse(const ToolCallFSM& calls,
+                                                          const Output& output) {
+  if (output.finish != Finish::end) return {};
+  try {
+    return calls.parse(calls.vocabulary().decode(output.tokens));
+  } catch (const Error&) {
+    return {};  // free text need not be in the format
+  }
+}
+
+TOOLDECODE_INLINE bool EngineLoop::look_for_results() {
+  bool moved = false;
+  for (const auto& [id, active] : active_) {
+    if (!active->awaited) continue;
+    const auto more = look_for_results(*active);
+    if (more) batch_.resume(active->place, *more);
+    if (active->replied) batch_.leave(active->place);
+    moved = moved || more || active->replied;
+  }
+  return moved;
+}
+
+TOOLDECODE_INLINE std::optional<std::vector<TokenId>> EngineLoop::look_for_results(Active& active) {
+  EngineTurn& turn = active.reply.turns.back();
+  Awaited& awaited = *active.awaited;
+  std::vector<ToolResult> results;
+  bool missing = false;
+  for (std::size_t i = 0; i < turn.calls.size(); ++i) {
+    auto& found = awaited.found[i];
+    if (!found) found = cache_->peek(active.request.id, awaited.keys[i]);
+    if (!found) missing = true;
+    if (!found || found->result.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+      continue;
+    }
+    results.push_back(result_of(found->result));
+    if (results.back().status == ToolStatus::cancelled) {
+      results.pop_back();
+      found.reset();
+      missing = true;
+    }
+  }
+  if (results.size() == turn.calls.size()) {
+    turn.results = std::move(results);
+    stop_waiting(active);
+    ++counts_.cached_turns;
+    if (active.listener.on_cached_turn) active.listener.on_cached_turn(turn);
+    return render_(turn.calls, turn.results);
+  }
+  if (missing && Clock::now() >= awaited.deadline) {
+    stop_waiting(active);
+    ++counts_.missed_turns;
+    finish(active);
+  } else if (missing && !awaited.told) {
+    awaited.told = true;
+    if (active.listener.on_calls) active.listener.on_calls(turn);
+  }
+  return std::nullopt;
+}
+
+TOOLDECODE_INLINE ToolResult EngineLoop::result_of(const std::shared_future<ToolResult>& result) {
+  try {
+    return result.get();
+  } catch (const std::exception& error) {
+    return {ToolStatus::failed, error.what()};
+  } catch (...) {
+    return {ToolStatus::failed, "the tool gave no result"};
+  }
+}
+
+TOOLDECODE_INLINE void EngineLoop::stop_waiting(Active& active) {
+  if (!active.awaited) return;
+  active.awaited.reset();
+  set_waiting(-1);
+}
+
+TOOLDECODE_INLINE void EngineLoop::set_waiting(int change) {
+  const std::lock_guard lock(mutex_);
+  waiting_ += change;
+}
+
+TOOLDECODE_INLINE void EngineLoop::finish(Active& active) {
+  active.replied = true;
+  ++counts_.replies;
+  {
+    // Who hears of the reply may use the id again.
+    const std::lock_guard lock(mutex_);
+    ids_.erase(active.request.id);
+  }
+  if (active.listener.on_reply) active.listener.on_reply(std::move(active.reply));
+}
+
+}  // namespace tooldecode::execute
