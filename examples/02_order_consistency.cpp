@@ -13,12 +13,14 @@
 #include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace td = tooldecode;
 
 namespace {
 
 std::string shown(const td::Choice& choice) {
-  return choice.value ? choice.value->dump() : "left out";
+  return choice.value ? choice.value->json().dump() : "left out";
 }
 
 void run(const std::filesystem::path& directory) {
@@ -55,7 +57,7 @@ void run(const std::filesystem::path& directory) {
     for (const td::Candidate& candidate : call.candidates) {
       std::cout << "order " << candidate.order << ':';
       for (const td::CandidateValue& value : candidate.values) {
-        std::cout << "  " << value.key << '=' << value.value.dump();
+        std::cout << "  " << value.key << '=' << value.value.json().dump();
       }
       std::cout << '\n';
     }

@@ -16,6 +16,8 @@
 #include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace td = tooldecode;
 
 namespace {

@@ -190,7 +190,7 @@ void find_questions(const Endpoint& endpoint, Task& task, std::size_t count) {
     if (!is_new) continue;
     Question question{.messages = row.at("messages"), .tools = row.at("tools")};
     const auto call = endpoint.client.complete(task.request(question), endpoint.stop());
-    if (call.calls.size() != 1 || call.calls[0].arguments.empty()) continue;
+    if (call.calls.size() != 1 || call.calls[0].arguments.json().empty()) continue;
     question.call    = call.calls[0];
     question.output  = output_of(question.call);
     const auto reply = endpoint.client.complete(

@@ -155,7 +155,7 @@ class ReplyWriter {
       const auto& [name, arguments] = calls[i];
       list.push_back(call(choice, turn, i, name,
                           is_custom(name)
-                              ? arguments.at(std::string(tooldecode::tools::custom_input))
+                              ? arguments.json().at(std::string(tooldecode::tools::custom_input))
                               : Json(json_text(arguments))));
     }
     return list;

@@ -8,14 +8,26 @@
 
 #include <support/catch.hpp>
 
+#include <nlohmann/json.hpp>
+
 using namespace tooldecode;
 
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Candidate candidate(std::size_t order, std::vector<CandidateValue> values, bool complete = true) {
-  return {.order = order, .values = std::move(values), .is_complete = complete};
+struct Said {
+  std::string key;
+  Json value;
+  double log_probability = 0;
+};
+
+Candidate candidate(std::size_t order, const std::vector<Said>& values, bool complete = true) {
+  Candidate result{.order = order, .is_complete = complete};
+  for (const auto& [key, value, log_probability] : values) {
+    result.values.push_back({key, value, log_probability});
+  }
+  return result;
 }
 
 // Values that differ in spelling only are among them.

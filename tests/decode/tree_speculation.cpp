@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/decoder.hpp>

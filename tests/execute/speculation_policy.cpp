@@ -7,6 +7,8 @@
 
 #include <support/catch.hpp>
 
+#include <nlohmann/json.hpp>
+
 using namespace tooldecode;
 using Json = nlohmann::ordered_json;
 
@@ -27,7 +29,7 @@ ToolCall call(double cost) {
   return {"read", Json{{"cost", cost}}};
 }
 
-const auto cost_of         = [](const ToolCall& c) { return c.arguments.at("cost").get<double>(); };
+const auto cost_of         = [](const ToolCall& c) { return c.arguments->at("cost").get<double>(); };
 const auto time_of         = [](const ToolCall& c) { return Seconds(cost_of(c)); };
 constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 

@@ -21,6 +21,8 @@
 
 #include <support/catch.hpp>
 
+#include <nlohmann/json.hpp>
+
 using namespace tooldecode;
 using namespace std::chrono_literals;
 using Json = nlohmann::ordered_json;
@@ -74,7 +76,7 @@ ToolStatus status_of(Execution execution) {
 TEST_CASE("a call's result is what the runtime says, exceptions included") {
   ToolExecutor executor(
       [](const ToolCall& c, std::stop_token) -> ToolResult {
-        const int a = c.arguments.at("a");
+        const int a = c.arguments->at("a");
         if (a == 1) throw std::runtime_error("no luck");
         if (a == 2) throw 2;
         if (a == 3) return {ToolStatus::failed, "three"};
@@ -387,7 +389,7 @@ TEST_CASE("a runtime that calls back holds a place, but no thread") {
   std::optional<ToolExecutor> executor;
   executor.emplace(
       [&](const ToolCall& c, std::stop_token, ToolDone done) {
-        const int a = c.arguments.at("a");
+        const int a = c.arguments->at("a");
         if (a == 9) {
           done({ToolStatus::ok, "before"});
           throw std::runtime_error("after");
@@ -427,7 +429,7 @@ TEST_CASE("many threads: equal calls never meet, and each result belongs to its 
   {
     ToolExecutor executor(
         [&](const ToolCall& c, std::stop_token stop) -> ToolResult {
-          const int a = c.arguments.at("a");
+          const int a = c.arguments->at("a");
           if (++inside[a] > 1) ++met;
           if (++total > static_cast<int>(pool)) ++crowded;
           for (int i = 0; i < 20 * a && !stop.stop_requested(); ++i) std::this_thread::yield();

@@ -10,6 +10,8 @@
 
 #include <tooldecode/constrain.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace td = tooldecode;
 
 const void* address_seen_by_second();

@@ -42,6 +42,8 @@
 #include <tooldecode/vocabulary/tokenizer.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
+#include <nlohmann/json.hpp>
+
 namespace tooldecode::c_interface {
 
 /// What a vocabulary's handle and its constraints share.

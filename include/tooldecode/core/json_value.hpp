@@ -70,6 +70,11 @@ class JsonValue {
   friend bool operator==(const JsonValue& a, const nlohmann::ordered_json& b) {
     return a.equals(b);
   }
+  template <class T>
+    requires(!std::same_as<T, JsonValue> && !std::same_as<T, nlohmann::ordered_json>)
+  friend bool operator==(const JsonValue& a, const T& b) {
+    return a.json() == b;
+  }
   friend std::ostream& operator<<(std::ostream& out, const JsonValue& value) {
     value.write(out);
     return out;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/core/json_value.hpp>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -130,6 +131,16 @@ class ValueReader {
 [[nodiscard]] nlohmann::ordered_json parse_python_literal(std::string_view text);
 
 }  // namespace tooldecode::tools
+
+namespace tooldecode {
+
+/// The value of a JSON text, as tools::parse_exact_json reads it: a schema for
+/// ChoiceOptions::text_schema, say.
+///
+/// Errors: Error{malformed_json} with the byte.
+[[nodiscard]] JsonValue parse_json_value(std::string_view text);
+
+}  // namespace tooldecode
 
 #ifndef TOOLDECODE_COMPILED
 #include <tooldecode/tools/value_reader.ipp>

@@ -350,3 +350,11 @@ TOOLDECODE_INLINE ValueReader::Nesting::~Nesting() {
 }
 
 }  // namespace tooldecode::tools
+
+namespace tooldecode {
+
+TOOLDECODE_INLINE JsonValue parse_json_value(std::string_view text) {
+  return tools::parse_exact_json(text);
+}
+
+}  // namespace tooldecode
