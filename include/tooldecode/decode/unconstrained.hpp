@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -71,9 +72,10 @@ class UnconstrainedCompletions {
   const Unconstrained* constraint_;
 };
 
-/// What ConstraintRef knows it by.
-[[nodiscard]] inline UnconstrainedCompletions make_completions(const Unconstrained& constraint,
-                                                               const CompletionOptions&) {
+/// What ConstraintRef knows it by; of no class that derives from it, which may allow less.
+template <std::same_as<Unconstrained> C>
+[[nodiscard]] UnconstrainedCompletions make_completions(const C& constraint,
+                                                        const CompletionOptions&) {
   return UnconstrainedCompletions{constraint};
 }
 
