@@ -13,14 +13,13 @@
 #include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
-#include <nlohmann/json.hpp>
 
 namespace td = tooldecode;
 
 namespace {
 
 std::string shown(const td::Choice& choice) {
-  return choice.value ? choice.value->json().dump() : "left out";
+  return choice.value ? choice.value->text() : "left out";
 }
 
 void run(const std::filesystem::path& directory) {
@@ -57,7 +56,7 @@ void run(const std::filesystem::path& directory) {
     for (const td::Candidate& candidate : call.candidates) {
       std::cout << "order " << candidate.order << ':';
       for (const td::CandidateValue& value : candidate.values) {
-        std::cout << "  " << value.key << '=' << value.value.json().dump();
+        std::cout << "  " << value.key << '=' << value.value.text();
       }
       std::cout << '\n';
     }
