@@ -160,6 +160,7 @@
 #include <tooldecode/constraint/token_mask.ipp>
 #include <tooldecode/constraint/token_trie.ipp>
 #include <tooldecode/constraint/tool_call_fsm.ipp>
+#include <tooldecode/constraint/tool_call_parts.ipp>
 #include <tooldecode/constraint/tool_library.ipp>
 #include <tooldecode/constraint/tool_names.ipp>
 #include <tooldecode/constraint/transition_cache.ipp>

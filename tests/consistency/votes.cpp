@@ -100,7 +100,7 @@ TEST_CASE("That a parameter is left out is a vote, save by a candidate that was 
   auto votes = vote(candidates, one_key);
   CHECK_FALSE(votes[0].choices[0].value.has_value());
   CHECK(votes[0].choices[0].votes == 2);
-  candidates[2].values.push_back({"a", 1, -1});  // cut short behind it
+  candidates[2].values.push_back({"a", Json(1), -1});  // cut short behind it
   candidates.pop_back();
   votes = vote(candidates, one_key);
   CHECK(votes[0].choices[0].value == Json(1));

@@ -13,7 +13,7 @@
 
 #include <tooldecode/constraint/call_stream.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/constraint/tool_call_parts.hpp>
+#include <tooldecode/constraint/tool_call_parts.ipp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
 #include <tooldecode/grammar/byte_labels.hpp>
@@ -45,8 +45,8 @@ TOOLDECODE_INLINE core::Boxed<grammar::ByteLabels> CallStream::labels_of(const T
                                                 : Part::none);
   };
   const GrammarConstraint& grammar = calls.grammar();
-  return core::Boxed(grammar::ByteLabels(
-      grammar.automaton(), grammar.automaton_state(calls.initial()), label_of));
+  return core::Boxed(
+      grammar::ByteLabels(grammar.automaton(), grammar.automaton_state(calls.initial()), label_of));
 }
 
 TOOLDECODE_INLINE std::vector<StreamEvent> CallStream::push(TokenId token) {

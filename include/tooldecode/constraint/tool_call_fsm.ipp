@@ -20,7 +20,7 @@
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/constraint/tool_call_parts.hpp>
+#include <tooldecode/constraint/tool_call_parts.ipp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
 #include <tooldecode/core/concepts.hpp>

@@ -14,7 +14,7 @@
 
 #include <tooldecode/constraint/shared_states.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
-#include <tooldecode/constraint/tool_call_parts.hpp>
+#include <tooldecode/constraint/tool_call_parts.ipp>
 #include <tooldecode/constraint/tool_library.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
 #include <tooldecode/core/build_budget.hpp>
