@@ -12,7 +12,7 @@ function(tooldecode_add_c target)
   add_library(${target} ${ARGN} EXCLUDE_FROM_ALL ${source})
   target_compile_definitions(${target} PRIVATE TOOLDECODE_C_BUILD)
   target_include_directories(${target} INTERFACE
-    $<TARGET_PROPERTY:tooldecode::tooldecode,INTERFACE_INCLUDE_DIRECTORIES>)
+    $<TARGET_PROPERTY:tooldecode::header_only,INTERFACE_INCLUDE_DIRECTORIES>)
   target_link_libraries(${target} PRIVATE tooldecode::vocabulary $<TARGET_NAME_IF_EXISTS:Threads::Threads>)
   set_target_properties(${target} PROPERTIES
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)

@@ -7,15 +7,16 @@ import re
 
 from conan import ConanFile
 from conan.tools.build import check_min_cppstd
-from conan.tools.files import copy
+from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
+from conan.tools.files import copy, rmdir
 
 
 class TooldecodeRecipe(ConanFile):
     name = "tooldecode"
     description = "Correct tool calls, fast"
     license = "Apache-2.0"
-    topics = ("llm", "constrained-decoding", "tool-calling", "header-only")
-    package_type = "header-library"
+    topics = ("llm", "constrained-decoding", "tool-calling")
+    package_type = "static-library"
     settings = "os", "arch", "compiler", "build_type"
     options = {"vocabulary": [True, False]}
     default_options = {"vocabulary": True}
@@ -41,27 +42,43 @@ class TooldecodeRecipe(ConanFile):
     def validate(self):
         check_min_cppstd(self, 20)
 
-    def package_id(self):
-        self.info.settings.clear()
+    def layout(self):
+        cmake_layout(self)
+
+    def generate(self):
+        CMakeDeps(self).generate()
+        toolchain = CMakeToolchain(self)
+        toolchain.user_presets_path = False
+        toolchain.variables["TOOLDECODE_DEVELOPER"] = False
+        if not self.options.vocabulary:
+            toolchain.variables["CMAKE_DISABLE_FIND_PACKAGE_PCRE2"] = True
+        toolchain.generate()
+
+    def build(self):
+        cmake = CMake(self)
+        cmake.configure()
+        cmake.build()
 
     def package(self):
-        for pattern in ("*.hpp", "*.ipp", "*.cuh", "*.h"):
-            copy(self, pattern, pathlib.Path(self.source_folder) / "include", pathlib.Path(self.package_folder) / "include")
+        CMake(self).install()
+        rmdir(self, pathlib.Path(self.package_folder) / "share")
         copy(self, "LICENSE", self.source_folder, pathlib.Path(self.package_folder) / "licenses")
 
     def package_info(self):
         self.cpp_info.bindirs = []
-        self.cpp_info.libdirs = []
         self.cpp_info.set_property("cmake_target_name", "tooldecode::all")  # its own name is a component's
         self.cpp_info.set_property("pkg_config_name", "tooldecode-all")
         core = self.cpp_info.components["core"]
         core.set_property("cmake_target_name", "tooldecode::tooldecode")
         core.set_property("pkg_config_name", "tooldecode")
         core.requires = ["eigen::eigen", "nlohmann_json::nlohmann_json"]
-        core.bindirs = core.libdirs = []
+        core.libs = ["tooldecode"]
+        core.defines = ["TOOLDECODE_COMPILED"]
+        core.bindirs = []
         if self.options.vocabulary:
             vocabulary = self.cpp_info.components["vocabulary"]
             vocabulary.set_property("cmake_target_name", "tooldecode::vocabulary")
             vocabulary.set_property("pkg_config_name", "tooldecode-vocabulary")
             vocabulary.requires = ["core", "pcre2::pcre2-8"]
-            vocabulary.bindirs = vocabulary.libdirs = []
+            vocabulary.libs = ["tooldecode_vocabulary"]
+            vocabulary.bindirs = []

@@ -1,0 +1,68 @@
+# The library without CMake compiles and links a loop over masks, README's call site, and two files that include all:
+#   pkg_config   the installed library, as pkg-config names it
+#   header_only  an include path
+#   impl         an include path, TOOLDECODE_COMPILED, and one source file that includes <tooldecode/impl.hpp>
+#   cmake -DWAY=... -DROOT=<repo> -DPREFIX=<installed> -DBUILD=<folder> -DCOMPILER=... -DLAUNCHER=... -P without_cmake.cmake
+cmake_minimum_required(VERSION 3.22)
+find_program(PKG_CONFIG pkg-config)
+if(NOT PKG_CONFIG)
+  message("SKIPPED: pkg-config is not installed")
+  return()
+endif()
+file(REMOVE_RECURSE ${BUILD})
+file(MAKE_DIRECTORY ${BUILD})
+set(ENV{PKG_CONFIG_PATH} ${PREFIX}/share/pkgconfig)
+
+function(ask_pkg_config variable)
+  execute_process(COMMAND ${PKG_CONFIG} ${ARGN} OUTPUT_VARIABLE said OUTPUT_STRIP_TRAILING_WHITESPACE
+                  COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(said UNIX_COMMAND "${said}")
+  set(${variable} ${said} PARENT_SCOPE)
+endfunction()
+# compile(<name> <source>): an object, not optimised: what counts is that it compiles and links.
+function(compile name source)
+  execute_process(COMMAND ${LAUNCHER} ${COMPILER} -std=c++20 -O0 -c ${source} -o ${BUILD}/${name}.o ${flags}
+                  COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+function(link name)
+  list(TRANSFORM ARGN REPLACE "(.+)" "${BUILD}/\\1.o" OUTPUT_VARIABLE objects)
+  execute_process(COMMAND ${COMPILER} ${objects} -o ${BUILD}/${name} ${libraries} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+function(expect_output name expected)
+  execute_process(COMMAND ${CMAKE_COMMAND} -DPROGRAM=${BUILD}/${name} -DEXPECTED=${expected}
+                          -P ${ROOT}/cmake/CompareOutput.cmake WORKING_DIRECTORY ${ROOT} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+ask_pkg_config(version --modversion tooldecode)
+file(STRINGS ${ROOT}/include/tooldecode/version.hpp line REGEX "\"${version}\"")
+if(NOT line)
+  message(FATAL_ERROR "pkg-config says ${version}, which the library does not")
+endif()
+
+set(definitions)
+if(WAY STREQUAL "pkg_config")
+  ask_pkg_config(flags --cflags tooldecode-vocabulary)
+  ask_pkg_config(libraries --libs tooldecode-vocabulary)
+else()
+  ask_pkg_config(flags --cflags eigen3 nlohmann_json libpcre2-8)
+  ask_pkg_config(libraries --libs libpcre2-8)
+  list(APPEND flags -I${PREFIX}/include)
+endif()
+if(WAY STREQUAL "impl")
+  list(APPEND flags -DTOOLDECODE_COMPILED)
+  file(WRITE ${BUILD}/impl.cpp "#include <tooldecode/impl.hpp>\n#include <tooldecode/vocabulary/impl.hpp>\n")
+  compile(impl ${BUILD}/impl.cpp)
+  set(definitions impl)
+endif()
+list(APPEND libraries -lpthread)
+
+compile(mask ${ROOT}/examples/01_mask.cpp)
+compile(call_site ${ROOT}/tests/package/call_site.cpp)
+compile(first ${ROOT}/tests/package/first.cpp)
+compile(second ${ROOT}/tests/package/second.cpp)
+link(mask mask ${definitions})
+link(call_site call_site ${definitions})
+link(user first second ${definitions})
+expect_output(mask ${ROOT}/tests/data/examples/01_mask.txt)
+expect_output(call_site ${ROOT}/tests/package/call_site.txt)
+execute_process(COMMAND ${BUILD}/user COMMAND_ERROR_IS_FATAL ANY)
