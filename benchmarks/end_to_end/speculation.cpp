@@ -20,8 +20,8 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
-#include <program/assistant.hpp>
 #include <program/files.hpp>
+#include <program/model_assistant.hpp>
 #include <program/prefilled_model.hpp>
 #include <program/progress.hpp>
 #include <program/rows.hpp>

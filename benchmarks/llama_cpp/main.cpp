@@ -27,6 +27,8 @@
 #include <llama_cpp/chain.hpp>
 #include <llama_cpp/json_grammar.hpp>
 #include <nlohmann/json.hpp>
+#include <program/command_line.hpp>
+#include <program/gguf_assistant.hpp>
 #include <program/models.hpp>
 #include <program/prefilled_model.hpp>
 #include <program/progress.hpp>
@@ -39,7 +41,7 @@ namespace {
 namespace td    = tooldecode;
 using Json      = nlohmann::ordered_json;
 using Clock     = std::chrono::steady_clock;
-using Assistant = program::Assistant<td::LlamaCppModel>;
+using Assistant = program::GgufAssistant;
 using Prefilled = program::PrefilledModel<td::LlamaCppModel>;
 
 double seconds_since(Clock::time_point start) {
@@ -304,7 +306,8 @@ void run_all(const Options& options, const Assistant& assistant) {
 int main(int argc, char** argv) {
   CLI::App app{"What a constraint costs inside llama.cpp: its own grammar, tooldecode's, and none"};
   Options options;
-  program::add_model_options(app, options.model);
+  program::Command command(app);
+  program::add_model_options(command, options.model);
   app.add_option("--data", options.data,
                  "JSONL (or .gz) rows as `tooldecode eval` reads; those of one call count")
       ->required();
@@ -314,13 +317,12 @@ int main(int argc, char** argv) {
   app.add_option("--json", options.json, "write the numbers to this file");
   CLI11_PARSE(app, argc, argv);
   try {
-    program::with_assistant(options.model, [&]<class M>(const program::Assistant<M>& assistant) {
-      if constexpr (std::same_as<M, td::LlamaCppModel>) {
-        run_all(options, assistant);
-      } else {
-        throw td::Error(td::Errc::invalid_option, "--model", "must be one that llama.cpp runs");
-      }
-    });
+    const auto loaded     = program::load_assistant(options.model);
+    const auto* assistant = dynamic_cast<const Assistant*>(loaded.get());
+    if (assistant == nullptr) {
+      throw td::Error(td::Errc::invalid_option, "--model", "must be one that llama.cpp runs");
+    }
+    run_all(options, *assistant);
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return 2;

@@ -23,6 +23,8 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <program/command_line.hpp>
+#include <program/gguf_assistant.hpp>
 #include <program/models.hpp>
 #include <program/prefilled_model.hpp>
 #include <program/progress.hpp>
@@ -37,7 +39,7 @@ namespace td   = tooldecode;
 using Json     = nlohmann::ordered_json;
 using Tokens   = std::vector<td::TokenId>;
 using Embedded = program::EmbeddedAssistant;
-using Real     = program::Assistant<td::LlamaCppModel>;
+using Real     = program::GgufAssistant;
 
 struct NearTie {
   std::string row;
@@ -213,7 +215,8 @@ void print(const std::vector<Comparison>& comparisons) {
 int main(int argc, char** argv) {
   CLI::App app{"Which answers are the same token for token: by two engines, plain and speculative"};
   Options options;
-  program::add_model_options(app, options.model);
+  program::Command command(app);
+  program::add_model_options(command, options.model);
   app.add_option("--dialogues", options.dialogues, "rows for the embedded model")
       ->capture_default_str();
   app.add_option(
@@ -226,14 +229,13 @@ int main(int argc, char** argv) {
   app.add_option("--json", options.json, "write the numbers to this file");
   CLI11_PARSE(app, argc, argv);
   try {
-    auto comparisons = compare_engines(options, program::load_embedded(options.embedded));
-    program::with_assistant(options.model, [&]<class M>(const program::Assistant<M>& assistant) {
-      if constexpr (std::same_as<M, td::LlamaCppModel>) {
-        comparisons.push_back(compare_speculation(options, assistant));
-      } else {
-        throw td::Error(td::Errc::invalid_option, "--model", "must be one that llama.cpp runs");
-      }
-    });
+    auto comparisons      = compare_engines(options, program::load_embedded(options.embedded));
+    const auto loaded     = program::load_assistant(options.model);
+    const auto* assistant = dynamic_cast<const Real*>(loaded.get());
+    if (assistant == nullptr) {
+      throw td::Error(td::Errc::invalid_option, "--model", "must be one that llama.cpp runs");
+    }
+    comparisons.push_back(compare_speculation(options, *assistant));
     print(comparisons);
     if (!options.json.empty()) {
       Json list = Json::array();

@@ -10,7 +10,7 @@
 namespace tool_latency {
 
 std::filesystem::path model_place(const std::string& model) {
-  return model == "embedded" ? program::example_data("tiny") : program::detail::model_file(model);
+  return model == "embedded" ? program::example_data("tiny") : program::model_file(model);
 }
 
 }  // namespace tool_latency

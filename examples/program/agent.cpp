@@ -29,6 +29,7 @@
 #include <program/agent_trace.hpp>
 #include <program/assistant.hpp>
 #include <program/chat_client.hpp>
+#include <program/command_line.hpp>
 #include <program/command_tool.hpp>
 #include <program/commands.hpp>
 #include <program/engine_cluster.hpp>
@@ -156,14 +157,12 @@ std::vector<td::ClientModel<Json>> make_speculators(const AgentOptions& options,
     if (split == name.npos) {
       ModelOptions model;
       if (name != "embedded") model.name = name;
-      load_assistant(model, [&]<class M>(const std::shared_ptr<const Assistant<M>>& assistant) {
-        const GuessOptions guess{.temperature = temperature,
-                                 .seed        = static_cast<std::uint64_t>(seed)};
-        const auto own = std::make_shared<ModelSpeculator<M>>(assistant, tools, guess);
-        speculators.push_back(named(name, [own](const Json& body, const std::stop_token& stop) {
-          return (*own)(body, stop);
-        }));
-      });
+      const GuessOptions guess{.temperature = temperature,
+                               .seed        = static_cast<std::uint64_t>(seed)};
+      const auto own = std::make_shared<ModelSpeculator>(load_assistant(model), tools, guess);
+      speculators.push_back(named(name, [own](const Json& body, const std::stop_token& stop) {
+        return (*own)(body, stop);
+      }));
       continue;
     }
     const auto client =
@@ -289,74 +288,71 @@ void run_agent(const AgentOptions& options) {
 
 }  // namespace
 
-void add_agent(CLI::App& app) {
-  auto options  = std::make_shared<AgentOptions>();
-  CLI::App* sub = app.add_subcommand(
+void add_agent(CommandLine& line) {
+  auto options = std::make_shared<AgentOptions>();
+  Command sub  = line.command(
       "agent",
       "Ask an OpenAI-compatible server, such as `tooldecode serve`, and run early the tools that "
-      "it is going to call; ends with an account of what ran early and was of use");
-  sub->add_option(
-         "--base-url,--url", options->urls,
-         "of the server, with the version: http://HOST:PORT/v1; given several times, servers "
-         "of one model, of which another is asked where one fails")
-      ->allow_extra_args(false)
-      ->capture_default_str();
-  sub->add_option("--model", options->model, "the server's model")->capture_default_str();
-  sub->add_option("--api-key", options->api_key, "or in the variable OPENAI_API_KEY");
-  sub->add_option("--tools", options->tools,
-                  "tool documents: OpenAI, MCP, BFCL or API-Bank JSON; none: those of the example, "
-                  "unless there is --mcp");
-  sub->add_option("--mcp", options->mcp,
-                  "a shell command that is a server of the Model Context Protocol over its "
-                  "standard input and output, whose tools are tools too; any number of them");
-  sub->add_option(
-      "--run", options->command,
-      "a shell command that runs one call: JSON with name and arguments on its standard "
-      "input, the result on its standard output; none: a tool that only sleeps");
-  sub->add_option("--latency", options->latency, "seconds that the tool that only sleeps takes")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
-  sub->add_option("--allow", options->allowed,
-                  "tools that may run early, besides those whose documents say readOnlyHint");
-  sub->add_option("--speculator", options->speculators,
-                  "who guesses the next call: embedded, a model as for call, MODEL=URL, any number "
-                  "of them, or none")
-      ->capture_default_str();
-  sub->add_option("--guess-temperature", options->guess_temperature,
-                  "of the second speculator of a model and further ones; the first has the main "
-                  "model's, and each a seed of its own")
-      ->check(CLI::Range(0.0, 2.0))
-      ->capture_default_str();
-  sub->add_flag("--gate", options->gate, "guess only where that has been shown to pay");
-  sub->add_flag("--engine-cache", options->engine_cache,
-                "tell the server's tool cache what guessed calls returned");
-  sub->add_option("--tool-wait", options->tool_wait,
-                  "seconds that the server keeps a call's place for outputs that it lacks; 0: it "
-                  "replies with the call")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
-  sub->add_option("--session", options->session,
-                  "a name that keeps the requests at one of several servers; none: a random one");
-  sub->add_option("--retries", options->retries, "of a request whose server fails")
-      ->capture_default_str();
-  sub->add_option("--connect-timeout", options->connect_timeout, "seconds for a connection")
-      ->check(CLI::Range(0.001, 86400.0))
-      ->capture_default_str();
-  sub->add_option("--silence-timeout", options->silence_timeout,
-                  "seconds in which a server that answers says nothing")
-      ->check(CLI::Range(0.001, 86400.0))
-      ->capture_default_str();
-  sub->add_option("--turns", options->turns, "most answers of the model")->capture_default_str();
-  sub->add_option("--timeout", options->timeout, "seconds for one tool call")
-      ->check(CLI::Range(0.001, 86400.0))
-      ->capture_default_str();
-  sub->add_option("--temperature", options->temperature, "0 is greedy")->capture_default_str();
-  sub->add_option("--seed", options->seed, "of the sampling noise")->capture_default_str();
-  sub->add_option("--max-tokens", options->max, "of an answer")->capture_default_str();
-  sub->add_flag("--json", options->json, "print one JSON object and nothing else");
-  add_trace_option(*sub, options->trace, "what ran when, and what of it was of use,");
-  sub->add_option("question", options->question, "what to ask")->capture_default_str();
-  sub->callback([options] { run_agent(*options); });
+       "it is going to call; ends with an account of what ran early and was of use");
+  sub.option("--base-url,--url", options->urls,
+             "of the server, with the version: http://HOST:PORT/v1; given several times, servers "
+             "of one model, of which another is asked where one fails")
+      .one_at_a_time()
+      .shows_default();
+  sub.option("--model", options->model, "the server's model").shows_default();
+  sub.option("--api-key", options->api_key, "or in the variable OPENAI_API_KEY");
+  sub.option("--tools", options->tools,
+             "tool documents: OpenAI, MCP, BFCL or API-Bank JSON; none: those of the example, "
+             "unless there is --mcp");
+  sub.option("--mcp", options->mcp,
+             "a shell command that is a server of the Model Context Protocol over its "
+             "standard input and output, whose tools are tools too; any number of them");
+  sub.option("--run", options->command,
+             "a shell command that runs one call: JSON with name and arguments on its standard "
+             "input, the result on its standard output; none: a tool that only sleeps");
+  sub.option("--latency", options->latency, "seconds that the tool that only sleeps takes")
+      .within(0.0, 3600.0)
+      .shows_default();
+  sub.option("--allow", options->allowed,
+             "tools that may run early, besides those whose documents say readOnlyHint");
+  sub.option("--speculator", options->speculators,
+             "who guesses the next call: embedded, a model as for call, MODEL=URL, any number "
+             "of them, or none")
+      .shows_default();
+  sub.option("--guess-temperature", options->guess_temperature,
+             "of the second speculator of a model and further ones; the first has the main "
+             "model's, and each a seed of its own")
+      .within(0.0, 2.0)
+      .shows_default();
+  sub.flag("--gate", options->gate, "guess only where that has been shown to pay");
+  sub.flag("--engine-cache", options->engine_cache,
+           "tell the server's tool cache what guessed calls returned");
+  sub.option("--tool-wait", options->tool_wait,
+             "seconds that the server keeps a call's place for outputs that it lacks; 0: it "
+             "replies with the call")
+      .within(0.0, 3600.0)
+      .shows_default();
+  sub.option("--session", options->session,
+             "a name that keeps the requests at one of several servers; none: a random one");
+  sub.option("--retries", options->retries, "of a request whose server fails").shows_default();
+  sub.option("--connect-timeout", options->connect_timeout, "seconds for a connection")
+      .within(0.001, 86400.0)
+      .shows_default();
+  sub.option("--silence-timeout", options->silence_timeout,
+             "seconds in which a server that answers says nothing")
+      .within(0.001, 86400.0)
+      .shows_default();
+  sub.option("--turns", options->turns, "most answers of the model").shows_default();
+  sub.option("--timeout", options->timeout, "seconds for one tool call")
+      .within(0.001, 86400.0)
+      .shows_default();
+  sub.option("--temperature", options->temperature, "0 is greedy").shows_default();
+  sub.option("--seed", options->seed, "of the sampling noise").shows_default();
+  sub.option("--max-tokens", options->max, "of an answer").shows_default();
+  sub.flag("--json", options->json, "print one JSON object and nothing else");
+  add_trace_option(sub, options->trace, "what ran when, and what of it was of use,");
+  sub.option("question", options->question, "what to ask").shows_default();
+  sub.runs([options] { run_agent(*options); });
 }
 
 }  // namespace program

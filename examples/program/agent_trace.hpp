@@ -47,16 +47,7 @@ class AgentTrace {
   }
 
   [[nodiscard]] std::vector<tooldecode::ClientModel<Json>> speculators(
-      std::vector<tooldecode::ClientModel<Json>> guessers) {
-    for (std::size_t i = 0; file_.is_on() && i < guessers.size(); ++i) {
-      guessers[i] = [this, track = "speculator " + std::to_string(i + 1),
-                     guess = std::move(guessers[i])](const Json& body,
-                                                     const std::stop_token& stop) {
-        return timed(track, "guess", "speculation", [&] { return guess(body, stop); });
-      };
-    }
-    return guessers;
-  }
+      std::vector<tooldecode::ClientModel<Json>> guessers);
 
   /// \param run  a call's runtime
   [[nodiscard]] auto tools(
@@ -78,22 +69,10 @@ class AgentTrace {
   }
 
   /// A turn is over.
-  void add(const tooldecode::ClientTurn& turn) {
-    const std::lock_guard lock(mutex_);
-    turns_.push_back(turn.runs);
-  }
+  void add(const tooldecode::ClientTurn& turn);
 
   /// \param report  of all turns
-  void write(Json report) {
-    if (!file_.is_on()) return;
-    for (auto& [key, value] : report.items()) file_.set(key, std::move(value));
-    const std::lock_guard lock(mutex_);
-    for (const Tool& run : runs_) spans_.push_back(span_of(run));
-    std::ranges::stable_sort(spans_, {}, &TimelineSpan::track);  // model, speculators, tools
-    for (TimelineSpan& span : spans_) file_.add(std::move(span));
-    spans_.clear();
-    file_.write();
-  }
+  void write(Json report);
 
  private:
   // One run of a tool.
@@ -106,10 +85,7 @@ class AgentTrace {
     tooldecode::ToolResult result{};
   };
 
-  void set_writing(bool writes) {
-    const std::lock_guard lock(mutex_);
-    is_writing_ = writes;
-  }
+  void set_writing(bool writes);
 
   // Asks a model, and notes how long it took and which calls its reply has.
   template <class Ask>
@@ -136,24 +112,7 @@ class AgentTrace {
     }
   }
 
-  [[nodiscard]] TimelineSpan span_of(const Tool& run) const {
-    std::string_view outcome = run.is_early ? "wasted" : "asked";
-    if (run.is_early && run.turn < turns_.size()) {
-      const auto& runs = turns_[run.turn];
-      const auto known = std::ranges::find(runs, run.call, &tooldecode::ToolRun::call);
-      if (known != runs.end()) outcome = name(known->fate);
-    }
-    return {"tools",
-            run.call.name,
-            run.is_early ? "speculation" : "tools",
-            run.begin,
-            run.end,
-            {{"turn", run.turn + 1},
-             {"arguments", run.call.arguments},
-             {"outcome", outcome},
-             {"status", name(run.result.status)},
-             {"output", run.result.output}}};
-  }
+  [[nodiscard]] TimelineSpan span_of(const Tool& run) const;
 
   TraceFile file_;
   std::mutex mutex_;  // of what is below

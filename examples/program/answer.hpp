@@ -10,7 +10,8 @@
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/constraint/without_repeats.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/decode/decoder.hpp>
+#include <tooldecode/decode/decode_options.hpp>
+#include <tooldecode/decode/output.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
@@ -29,58 +30,22 @@ struct Answer {
 };
 
 /// Reads what a decode wrote.
-inline Answer read_answer(const tooldecode::Vocabulary& vocabulary,
-                          const tooldecode::ToolCallFSM& calls, tooldecode::Output output) {
-  Answer answer;
-  answer.text = vocabulary.decode(output.tokens);
-  try {
-    answer.calls  = calls.parse(answer.text);
-    answer.parses = true;
-  } catch (const tooldecode::Error& error) {
-    answer.problem = error.what();
-  }
-  if (const auto refusal = calls.find_refusal(answer.text)) {
-    if (answer.problem.empty()) {
-      answer.problem = refusal->too_short
-                           ? "the text ends too early"
-                           : "byte " + std::to_string(refusal->at) + ": " +
-                                 answer.text.substr(refusal->at, 1) + " cannot follow here";
-    }
-  } else {
-    answer.valid = answer.parses;
-  }
-  answer.output = std::move(output);
-  return answer;
-}
+Answer read_answer(const tooldecode::Vocabulary& vocabulary, const tooldecode::ToolCallFSM& calls,
+                   tooldecode::Output output);
 
 /// Decodes without the constraint.
-template <class M>
-Answer answer_plainly(const Assistant<M>& assistant, const tooldecode::ToolCallFSM& calls,
+Answer answer_plainly(const Assistant& assistant, const tooldecode::ToolCallFSM& calls,
                       const std::vector<tooldecode::TokenId>& prompt,
-                      tooldecode::DecodeOptions options) {
-  const auto ends    = assistant.tokenizer.vocabulary().end_tokens();
-  options.end_tokens = {ends.begin(), ends.end()};
-  const tooldecode::Decoder decode{assistant.model};
-  return read_answer(assistant.tokenizer.vocabulary(), calls, decode(prompt, options));
-}
+                      tooldecode::DecodeOptions options);
 
 /// Decodes under the constraint.
-template <class M>
-Answer answer_constrained(const Assistant<M>& assistant, const tooldecode::ToolCallFSM& calls,
+Answer answer_constrained(const Assistant& assistant, const tooldecode::ToolCallFSM& calls,
                           const std::vector<tooldecode::TokenId>& prompt,
-                          const tooldecode::DecodeOptions& options) {
-  const tooldecode::Decoder decode{assistant.model, calls};
-  return read_answer(assistant.tokenizer.vocabulary(), calls, decode(prompt, options));
-}
+                          const tooldecode::DecodeOptions& options);
 
 /// The same, and no call is made twice in a row.
-template <class M>
-Answer answer_constrained(const Assistant<M>& assistant,
-                          const tooldecode::WithoutRepeats& constraint,
+Answer answer_constrained(const Assistant& assistant, const tooldecode::WithoutRepeats& constraint,
                           const std::vector<tooldecode::TokenId>& prompt,
-                          const tooldecode::DecodeOptions& options) {
-  const tooldecode::Decoder decode{assistant.model, constraint};
-  return read_answer(assistant.tokenizer.vocabulary(), constraint.calls(), decode(prompt, options));
-}
+                          const tooldecode::DecodeOptions& options);
 
 }  // namespace program

@@ -35,95 +35,23 @@ class AnswerTrace {
       : vocabulary_(&vocabulary), name_(std::move(name)) {}
 
   /// A turn that was decoded with a trace.
-  void add(const tooldecode::Output& output) {
-    using namespace tooldecode;
-    const Trace& trace            = output.trace;
-    const std::size_t first_token = tokens_.size(), first_tree = trees_.size();
-    text::Utf8Stream text;
-    auto last = trace.begin;
-    for (const TokenTrace& token : told(output)) {
-      const std::string_view bytes = vocabulary_->bytes(token.token);
-      Json entry    = token_json(token.token, token.is_end ? readable(bytes) : text.push(bytes));
-      entry["kind"] = tooldecode::name(token.origin);
-      if (entry["text"] != bytes) entry["bytes"] = hexadecimal(bytes);
-      if (token.is_end) entry["end"] = true;
-      if (token.origin != TokenOrigin::supplied) {
-        entry["probability"] = std::exp(token.log_probability);
-      }
-      if (token.allowed) entry["allowed"] = *token.allowed;
-      if (token.model_probability) {
-        entry["model_probability"]   = *token.model_probability;
-        entry["removed_probability"] = token.removed_probability;
-        Json removed                 = Json::array();
-        for (const RemovedToken& other : token.removed) {
-          removed.push_back(token_json(other.token, readable(vocabulary_->bytes(other.token))));
-          removed.back()["probability"] = other.probability;
-        }
-        entry["removed"] = std::move(removed);
-      }
-      if (token.draft) {
-        entry["tree"] = first_tree + token.draft->tree;
-        entry["node"] = token.draft->node;
-      }
-      entry["microseconds"] = microseconds(token.at - last);
-      last                  = token.at;
-      tokens_.push_back(std::move(entry));
-      if (!token.is_end) text_end_ = tokens_.size() - 1;
-    }
-    if (tokens_.size() > first_token) append(tokens_[text_end_], text.finish());
-    for (const TreeTrace& tree : trace.trees) trees_.push_back(tree_json(tree));
-
-    span("answer", "answer", trace.begin, trace.end(), {{"tokens", output.tokens.size()}});
-    for (const PhaseSpan& phase : trace.phases) {
-      const bool is_pass = phase.phase == Phase::prefill || phase.phase == Phase::model;
-      const std::string what(tooldecode::name(phase.phase));
-      span(what, is_pass ? "model" : what, phase.begin, phase.end);
-    }
-    finish_ = tooldecode::name(output.finish);
-    end_    = trace.end();
-    count(output);
-  }
+  void add(const tooldecode::Output& output);
 
   /// The tokens that the results of a turn's calls were read as, before the next turn.
   ///
   /// \param until  when the next turn began
   void add_results(std::span<const tooldecode::TokenId> tokens,
-                   std::chrono::steady_clock::time_point until) {
-    tooldecode::text::Utf8Stream text;
-    for (const tooldecode::TokenId token : tokens) {
-      tokens_.push_back(token_json(token, text.push(vocabulary_->bytes(token))));
-      tokens_.back().update({{"kind", "cached"}, {"microseconds", 0}});
-    }
-    if (!tokens.empty()) append(tokens_.back(), text.finish());
-    totals_.cached += tokens.size();
-    span("tool results", "cache", end_, std::max(end_, until), {{"tokens", tokens.size()}});
-  }
+                   std::chrono::steady_clock::time_point until);
 
   /// The votes on its calls.
-  void add(std::span<const tooldecode::CallVote> votes) {
-    for (const tooldecode::CallVote& vote : votes) votes_.push_back(vote_json(vote));
-  }
+  void add(std::span<const tooldecode::CallVote> votes);
 
   /// Something else that is known of it.
   void set(const char* key, Json value) { facts_[key] = std::move(value); }
 
   [[nodiscard]] const std::vector<TimelineSpan>& spans() const noexcept { return spans_; }
 
-  [[nodiscard]] Json json() const {
-    std::string text;  // all turns, without what was read between them
-    for (const Json& token : tokens_) {
-      if (!token.contains("end") && token["kind"] != "cached") {
-        text += token["text"].get_ref<const std::string&>();
-      }
-    }
-    Json result{{"name", name_}, {"text", std::move(text)}, {"finish", finish_}};
-    result.update(facts_);
-    result["totals"] = totals_json();
-    result["tokens"] = tokens_;
-    result["trees"]  = trees_;
-    result["votes"]  = votes_;
-    return result;
-  }
+  [[nodiscard]] Json json() const;
 
  private:
   struct Totals {
@@ -133,130 +61,24 @@ class AnswerTrace {
   };
 
   // The trace of the answer's tokens. What a method has put in the place of others was supplied.
-  static std::vector<tooldecode::TokenTrace> told(const tooldecode::Output& output) {
-    std::vector<tooldecode::TokenTrace> known = output.trace.tokens;
-    const auto is_same = [](const tooldecode::TokenTrace& a, tooldecode::TokenId b) {
-      return a.token == b;
-    };
-    const auto end     = known.end() - (output.end_token ? 1 : 0);
-    const auto& tokens = output.tokens;
-    const auto [first, put] =
-        std::mismatch(known.begin(), end, tokens.begin(), tokens.end(), is_same);
-    const auto [last, rest] =
-        std::mismatch(std::reverse_iterator(end), std::reverse_iterator(first), tokens.rbegin(),
-                      std::reverse_iterator(put), is_same);
-    std::vector<tooldecode::TokenTrace> supplied;
-    for (auto token = put; token != rest.base(); ++token) {
-      supplied.push_back(
-          {.token  = *token,
-           .origin = tooldecode::TokenOrigin::supplied,
-           .at     = first == known.begin() ? output.trace.begin : std::prev(first)->at});
-    }
-    known.insert(known.erase(first, last.base()), supplied.begin(), supplied.end());
-    return known;
-  }
+  static std::vector<tooldecode::TokenTrace> told(const tooldecode::Output& output);
 
-  static std::string readable(std::string_view bytes) {
-    tooldecode::text::Utf8Stream utf8;
-    std::string text = utf8.push(bytes);
-    text += utf8.finish();
-    return text;
-  }
+  static std::string readable(std::string_view bytes);
   // A token that writes no text has its name beside it.
-  [[nodiscard]] Json token_json(tooldecode::TokenId token, std::string text) const {
-    Json result{{"id", token}, {"text", std::move(text)}};
-    if (vocabulary_->bytes(token).empty()) result["name"] = readable(vocabulary_->name(token));
-    return result;
-  }
-  static std::string hexadecimal(std::string_view bytes) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::string text;
-    for (const char c : bytes) {
-      const auto byte = static_cast<unsigned char>(c);
-      text += {digits[byte / 16], digits[byte % 16]};
-    }
-    return text;
-  }
+  [[nodiscard]] Json token_json(tooldecode::TokenId token, std::string text) const;
+  static std::string hexadecimal(std::string_view bytes);
   // Behind a token's text, what is left of a character that has no end.
-  static void append(Json& token, const std::string& rest) {
-    if (!rest.empty()) token["text"] = token["text"].get_ref<const std::string&>() + rest;
-  }
+  static void append(Json& token, const std::string& rest);
 
   void span(std::string what, std::string category, TimelineSpan::Clock::time_point begin,
-            TimelineSpan::Clock::time_point end, Json args = Json::object()) {
-    spans_.push_back({name_, std::move(what), std::move(category), begin, end, std::move(args)});
-  }
+            TimelineSpan::Clock::time_point end, Json args = Json::object());
 
-  void count(const tooldecode::Output& output) {
-    totals_.tokens += output.tokens.size();
-    totals_.forced += output.forced_tokens;
-    totals_.passes += output.passes;
-    totals_.drafts += output.drafts;
-    totals_.times.prefill += output.times.prefill;
-    totals_.times.model += output.times.model;
-    totals_.times.constraint += output.times.constraint;
-    totals_.times.sampling += output.times.sampling;
-    totals_.times.drafting += output.times.drafting;
-  }
-  [[nodiscard]] Json totals_json() const {
-    std::size_t accepted = 0;
-    for (const std::size_t at_depth : totals_.drafts.accepted) accepted += at_depth;
-    const tooldecode::PhaseTimes& times = totals_.times;
-    return {{"tokens", totals_.tokens},
-            {"forced_tokens", totals_.forced},
-            {"cached_tokens", totals_.cached},
-            {"passes", totals_.passes},
-            {"draft_rounds", totals_.drafts.rounds},
-            {"drafted_tokens", totals_.drafts.nodes},
-            {"accepted_tokens", accepted},
-            {"prefill_microseconds", microseconds(times.prefill)},
-            {"model_microseconds", microseconds(times.model)},
-            {"constraint_microseconds", microseconds(times.constraint)},
-            {"sampling_microseconds", microseconds(times.sampling)},
-            {"drafting_microseconds", microseconds(times.drafting)}};
-  }
+  void count(const tooldecode::Output& output);
+  [[nodiscard]] Json totals_json() const;
 
-  [[nodiscard]] Json tree_json(const tooldecode::TreeTrace& trace) const {
-    Json nodes = Json::array();
-    for (std::size_t i = 0; i < trace.tree.size(); ++i) {
-      const bool accepted             = std::ranges::find(trace.path, i) != trace.path.end();
-      const tooldecode::TokenId token = trace.tree.token(i);
-      Json node                       = token_json(token, readable(vocabulary_->bytes(token)));
-      node["parent"]                  = trace.tree.parent(i);
-      if (i > 0) {
-        node["probability"] = std::exp(static_cast<double>(trace.tree.score(i)));
-        node["accepted"]    = accepted;
-      }
-      nodes.push_back(std::move(node));
-    }
-    return {{"nodes", std::move(nodes)}};
-  }
+  [[nodiscard]] Json tree_json(const tooldecode::TreeTrace& trace) const;
 
-  [[nodiscard]] Json vote_json(const tooldecode::CallVote& vote) const {
-    Json parameters = Json::array(), candidates = Json::array();
-    for (const tooldecode::ParameterVote& parameter : vote.parameters) {
-      Json choices = Json::array();
-      for (const tooldecode::Choice& choice : parameter.choices) {
-        Json entry{{"votes", choice.votes},
-                   {"weight", choice.weight},
-                   {"probability", std::exp(choice.log_probability)},
-                   {"order", choice.order}};
-        if (choice.value) entry["value"] = *choice.value;  // or it is left out
-        choices.push_back(std::move(entry));
-      }
-      parameters.push_back({{"key", parameter.key},
-                            {"agreement", parameter.agreement()},
-                            {"choices", std::move(choices)}});
-    }
-    for (const tooldecode::Candidate& candidate : vote.candidates) {
-      candidates.push_back({{"order", candidate.order},
-                            {"complete", candidate.is_complete},
-                            {"text", readable(vocabulary_->decode(candidate.tokens))}});
-    }
-    return {{"name", vote.call.name},   {"arguments", vote.call.arguments},
-            {"orders", vote.orders},    {"written", vote.is_written},
-            {"candidates", candidates}, {"parameters", parameters}};
-  }
+  [[nodiscard]] Json vote_json(const tooldecode::CallVote& vote) const;
 
   const tooldecode::Vocabulary* vocabulary_;
   std::string name_;

@@ -1,7 +1,6 @@
 // tooldecode call: one question, answered plainly, under the constraint, and with speculation.
 #include <algorithm>
 #include <chrono>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <iomanip>
@@ -17,11 +16,12 @@
 
 #include <program/answer.hpp>
 #include <program/answer_trace.hpp>
+#include <program/command_line.hpp>
 #include <program/commands.hpp>
+#include <program/drafts.hpp>
 #include <program/files.hpp>
 #include <program/json.hpp>
 #include <program/models.hpp>
-#include <program/speculation.hpp>
 #include <program/trace_file.hpp>
 
 namespace program {
@@ -178,30 +178,17 @@ void print_report(const CallOptions& options, const td::ToolSet& tools,
   }
 }
 
-template <class M>
-td::Output speculate(const CallOptions& options, const Assistant<M>& assistant,
-                     const td::ToolCallFSM& calls, const std::vector<td::TokenId>& prompt,
-                     const td::DecodeOptions& decode) {
-  td::Output output;
-  with_drafter(assistant, options.drafts, calls.structural_tokens(), [&](const auto& drafter) {
-    output = decode_with(assistant.model, calls, drafter, prompt, decode);
-  });
-  return output;
-}
-
 // What a model is asked that is asked nothing.
-template <class M>
-std::string default_question() {
-  if (std::same_as<M, td::LlamaModel>)
-    return "Please book a table at Luigi's for four people, outdoors.";
+std::string default_question(const Assistant& assistant) {
+  if (assistant.is_embedded()) return "Please book a table at Luigi's for four people, outdoors.";
   return "What is the weather in Oslo?";
 }
 
-template <class M>
-Column answer_in_orders(std::size_t orders, const Assistant<M>& assistant,
+Column answer_in_orders(std::size_t orders, const Assistant& assistant,
                         const td::ToolCallFSM& calls, const std::vector<td::TokenId>& prompt,
                         const td::DecodeOptions& decode) {
-  const td::Decoder decoder{assistant.model, calls};
+  const td::ModelRef model = assistant.model_ref();
+  const td::Decoder decoder{model, calls};
   const td::OrderConsistencySampler sampler{
       decoder, {.max_orders = orders, .encode = [&assistant](std::string_view text) {
                   return assistant.tokenizer.encode(text);
@@ -213,8 +200,7 @@ Column answer_in_orders(std::size_t orders, const Assistant<M>& assistant,
           std::move(consensus.calls)};
 }
 
-template <class M>
-void write_trace(TraceFile& trace, const Assistant<M>& assistant,
+void write_trace(TraceFile& trace, const Assistant& assistant,
                  const std::vector<td::TokenId>& prompt, const std::vector<Column>& columns) {
   trace.set("prompt_tokens", prompt.size());
   for (const Column& column : columns) {
@@ -230,9 +216,8 @@ void write_trace(TraceFile& trace, const Assistant<M>& assistant,
   trace.write();
 }
 
-template <class M>
-void run_call(CallOptions options, const td::ToolSet& tools, const Assistant<M>& assistant) {
-  if (options.question.empty()) options.question = default_question<M>();
+void run_call(CallOptions options, const td::ToolSet& tools, const Assistant& assistant) {
+  if (options.question.empty()) options.question = default_question(assistant);
   const Format& format        = format_named(options.format);
   const auto start            = std::chrono::steady_clock::now();
   td::ChoiceOptions choice    = parse_choice(options.choice);
@@ -258,9 +243,10 @@ void run_call(CallOptions options, const td::ToolSet& tools, const Assistant<M>&
     columns.push_back(answer_in_orders(options.orders, assistant, calls, prompt, decode));
   }
   if (options.drafts.is_on()) {
-    columns.push_back({"speculative", "Speculative decoding, " + options.drafts.settings.drafter,
-                       read_answer(assistant.tokenizer.vocabulary(), calls,
-                                   speculate(options, assistant, calls, prompt, decode))});
+    columns.push_back(
+        {"speculative", "Speculative decoding, " + options.drafts.settings.drafter,
+         read_answer(assistant.tokenizer.vocabulary(), calls,
+                     decode_with_drafts(assistant, options.drafts, calls, prompt, decode))});
   }
   if (trace.is_on()) write_trace(trace, assistant, prompt, columns);
   if (!options.json) return print_report(options, tools, columns, build);
@@ -292,44 +278,39 @@ void run_call(const CallOptions& options) {
       throw td::Error(error.code(), options.tools, error.what());
     }
   }();
-  with_assistant(options.model,
-                 [&](const auto& assistant) { run_call(options, tools, assistant); });
+  run_call(options, tools, *load_assistant(options.model));
 }
 
 }  // namespace
 
-void add_call(CLI::App& app) {
+void add_call(CommandLine& line) {
   auto options = std::make_shared<CallOptions>();
-  CLI::App* sub =
-      app.add_subcommand("call", "Ask a model one question: plainly, constrained, speculatively");
-  add_model_options(*sub, options->model);
-  sub->add_option("--tools", options->tools, "tool documents: OpenAI, MCP, BFCL or API-Bank JSON")
-      ->capture_default_str();
-  sub->add_option("--format", options->format, "call format: " + format_names())
-      ->capture_default_str();
-  sub->add_option("--choice", options->choice, "auto, none, required or a tool's name")
-      ->capture_default_str();
-  sub->add_option("--reasoning", options->reasoning,
-                  "before the answer: no, block where it may be, or open where the prompt has "
-                  "opened one that is to be closed")
-      ->capture_default_str();
-  sub->add_option("--temperature", options->temperature, "0 is greedy")->capture_default_str();
-  sub->add_option("--seed", options->seed, "of the sampling noise")->capture_default_str();
-  sub->add_option("--max-tokens", options->max_tokens, "most tokens of an answer")
-      ->capture_default_str();
-  add_draft_options(*sub, options->drafts);
-  sub->add_option(
-         "--orders", options->orders,
-         "answer by vote over at most so many orders of a call's parameters, too; 0: do not")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 64));
-  sub->add_flag("--no-repeated-calls", options->no_repeated_calls,
-                "constrained, no call is made twice in a row");
-  sub->add_flag("--json", options->json, "print one JSON object and nothing else");
-  add_trace_option(*sub, options->trace, "how each token of each answer came");
-  sub->add_option("question", options->question,
-                  "what to ask; by default something about --tools' default");
-  sub->callback([options] { run_call(*options); });
+  Command sub =
+      line.command("call", "Ask a model one question: plainly, constrained, speculatively");
+  add_model_options(sub, options->model);
+  sub.option("--tools", options->tools, "tool documents: OpenAI, MCP, BFCL or API-Bank JSON")
+      .shows_default();
+  sub.option("--format", options->format, "call format: " + format_names()).shows_default();
+  sub.option("--choice", options->choice, "auto, none, required or a tool's name").shows_default();
+  sub.option("--reasoning", options->reasoning,
+             "before the answer: no, block where it may be, or open where the prompt has "
+             "opened one that is to be closed")
+      .shows_default();
+  sub.option("--temperature", options->temperature, "0 is greedy").shows_default();
+  sub.option("--seed", options->seed, "of the sampling noise").shows_default();
+  sub.option("--max-tokens", options->max_tokens, "most tokens of an answer").shows_default();
+  add_draft_options(sub, options->drafts);
+  sub.option("--orders", options->orders,
+             "answer by vote over at most so many orders of a call's parameters, too; 0: do not")
+      .shows_default()
+      .within(0, 64);
+  sub.flag("--no-repeated-calls", options->no_repeated_calls,
+           "constrained, no call is made twice in a row");
+  sub.flag("--json", options->json, "print one JSON object and nothing else");
+  add_trace_option(sub, options->trace, "how each token of each answer came");
+  sub.option("question", options->question,
+             "what to ask; by default something about --tools' default");
+  sub.runs([options] { run_call(*options); });
 }
 
 }  // namespace program

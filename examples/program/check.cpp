@@ -26,8 +26,8 @@
 #include <tooldecode/tools/value_writer.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
-#include <CLI/CLI.hpp>
 #include <program/check_totals.hpp>
+#include <program/command_line.hpp>
 #include <program/commands.hpp>
 #include <program/cross_check.hpp>
 #include <program/files.hpp>
@@ -339,17 +339,17 @@ void run_check(const CheckOptions& options) {
 
 }  // namespace
 
-void add_check(CLI::App& app) {
-  auto options  = std::make_shared<CheckOptions>();
-  CLI::App* sub = app.add_subcommand(
+void add_check(CommandLine& line) {
+  auto options = std::make_shared<CheckOptions>();
+  Command sub  = line.command(
       "check",
       "Walk texts through the constraint of their tools, schemas, grammars, expressions or "
-      "structural tags; one verdict per text on stdout");
-  sub->add_option(
+       "structural tags; one verdict per text on stdout");
+  sub.option(
          "--vocabulary", options->vocabulary,
          "tokenizer.json, GGUF, tokenizer.model, .tiktoken, tekken.json or .json.gz; or a directory with a tokenizer.json")
-      ->required();
-  sub->add_option(
+      .required();
+  sub.option(
          "--format", options->format,
          "call format, python or hermes; or json-schema: one JSON value, spaced freely, of the "
          "row's schema; ebnf: a text of the row's grammar, in GBNF or EBNF; lark: in "
@@ -358,24 +358,24 @@ void add_check(CLI::App& app) {
          "structural tag, XGrammar's. A schema, grammar, expression or tag that "
          "is refused gives \"refused\": \"<place>: <keyword or error>\" in place of "
          "\"accepted\"")
-      ->required();
-  sub->add_option("--choice", options->choice,
-                  "of calls, for rows without one: auto, none, required or a tool's name")
-      ->capture_default_str();
-  sub->add_option("--reasoning", options->reasoning,
-                  "before the answer: no, block where it may be, or open where the prompt has "
-                  "opened one that is to be closed")
-      ->capture_default_str();
-  sub->add_flag("--documented-order", options->documented_order,
-                "admit arguments and properties in the documented order only");
-  sub->add_flag("--cross-check", options->cross_check,
-                "judge each text byte by byte and by random tokens too, compare each mask on the "
-                "way, and on random ways on from there, with what may follow for every token of "
-                "the vocabulary, and add \"disagreement\" where they differ; for small "
-                "vocabularies");
-  sub->add_flag("--timing", options->timing,
-                "add microseconds per build and per mask, and the most memory so far");
-  sub->add_option(
+      .required();
+  sub.option("--choice", options->choice,
+             "of calls, for rows without one: auto, none, required or a tool's name")
+      .shows_default();
+  sub.option("--reasoning", options->reasoning,
+             "before the answer: no, block where it may be, or open where the prompt has "
+             "opened one that is to be closed")
+      .shows_default();
+  sub.flag("--documented-order", options->documented_order,
+           "admit arguments and properties in the documented order only");
+  sub.flag("--cross-check", options->cross_check,
+           "judge each text byte by byte and by random tokens too, compare each mask on the "
+           "way, and on random ways on from there, with what may follow for every token of "
+           "the vocabulary, and add \"disagreement\" where they differ; for small "
+           "vocabularies");
+  sub.flag("--timing", options->timing,
+           "add microseconds per build and per mask, and the most memory so far");
+  sub.option(
          "rows", options->rows,
          "JSONL (or .gz) with id, functions or tools, text and, if wanted, choice; "
          "without text, call_json or call_python is written in the format. With "
@@ -385,11 +385,11 @@ void add_check(CLI::App& app) {
          "text, tests: a list of objects with text or data, and perhaps valid, each told "
          "as \"id#k\", k from 0. complete: false beside a text makes it the beginning "
          "of one")
-      ->required();
-  sub->add_option("--max-inflated", options->max_inflated,
-                  "most bytes that a compressed file may inflate to")
-      ->capture_default_str();
-  sub->callback([options] { run_check(*options); });
+      .required();
+  sub.option("--max-inflated", options->max_inflated,
+             "most bytes that a compressed file may inflate to")
+      .shows_default();
+  sub.runs([options] { run_check(*options); });
 }
 
 }  // namespace program

@@ -2,16 +2,16 @@
 /// The program's commands: each adds itself to the command line.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 namespace program {
 
-void add_agent(CLI::App& app);
-void add_call(CLI::App& app);
-void add_check(CLI::App& app);
-void add_eval(CLI::App& app);
-void add_ranks(CLI::App& app);
-void add_sample(CLI::App& app);
-void add_serve(CLI::App& app);
+class CommandLine;
+
+void add_agent(CommandLine& line);
+void add_call(CommandLine& line);
+void add_check(CommandLine& line);
+void add_eval(CommandLine& line);
+void add_ranks(CommandLine& line);
+void add_sample(CommandLine& line);
+void add_serve(CommandLine& line);
 
 }  // namespace program

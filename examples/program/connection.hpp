@@ -32,24 +32,11 @@ class Connection final : public httplib::Stream {
   /// Why nothing more could be read.
   enum class Trouble { none, slow, large };
 
-  Connection(socket_t socket, const ConnectionLimits& limits) : socket_(socket), limits_(limits) {
-    const int on = 1;
-    setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  }
+  Connection(socket_t socket, const ConnectionLimits& limits);
   Connection(const Connection&)            = delete;
   Connection& operator=(const Connection&) = delete;
   /// What the client still sends is read for a moment, or it would not get to read the answer.
-  ~Connection() override {
-    ::shutdown(socket_, SHUT_WR);
-    std::size_t left    = 4 * limits_.request_bytes;
-    const auto deadline = Clock::now() + std::chrono::seconds(1);
-    while (left > 0 && Clock::now() < deadline && wait_for(POLLIN, deadline - Clock::now())) {
-      const ssize_t count = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
-      if (count <= 0) break;
-      left -= std::min(left, static_cast<std::size_t>(count));
-    }
-    ::close(socket_);
-  }
+  ~Connection() override;
 
   /// Waits for the next request; false where there will be none.
   template <class Stopped>
@@ -69,26 +56,12 @@ class Connection final : public httplib::Stream {
   void close_after_reply() noexcept { closing_ = true; }
   [[nodiscard]] Trouble trouble() const noexcept { return trouble_; }
   /// Whether the client is still there; one that sends ahead is.
-  [[nodiscard]] bool is_open() const {
-    char byte           = 0;
-    const ssize_t count = ::recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
-  }
+  [[nodiscard]] bool is_open() const;
 
   [[nodiscard]] bool is_readable() const override { return begin_ < end_; }
   [[nodiscard]] bool is_writable() const override { return is_open(); }
-  ssize_t read(char* to, std::size_t size) override {
-    if (begin_ == end_ && !fill()) return -1;
-    const std::size_t count = std::min(size, end_ - begin_);
-    std::memcpy(to, buffer_.data() + begin_, count);
-    begin_ += count;
-    return static_cast<ssize_t>(count);
-  }
-  ssize_t write(const char* from, std::size_t size) override {
-    if (!wait_for(POLLOUT, limits_.write)) return -1;
-    const ssize_t count = ::send(socket_, from, size, MSG_NOSIGNAL);
-    return count > 0 || size == 0 ? count : -1;
-  }
+  ssize_t read(char* to, std::size_t size) override;
+  ssize_t write(const char* from, std::size_t size) override;
   void get_remote_ip_and_port(std::string&, int&) const override {}
   void get_local_ip_and_port(std::string&, int&) const override {}
   [[nodiscard]] socket_t socket() const override { return socket_; }
@@ -102,21 +75,7 @@ class Connection final : public httplib::Stream {
     pollfd entry{.fd = socket_, .events = events, .revents = 0};
     return ::poll(&entry, 1, static_cast<int>(std::max<long>(0, static_cast<long>(left)))) > 0;
   }
-  [[nodiscard]] bool fill() {
-    if (count_ >= limits_.request_bytes) {
-      trouble_ = Trouble::large;
-    } else if (!wait_for(POLLIN, deadline_ - Clock::now())) {
-      trouble_ = Trouble::slow;
-    } else if (const ssize_t count = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
-               count > 0) {
-      begin_ = 0;
-      end_   = static_cast<std::size_t>(count);
-      count_ += end_;
-      return true;
-    }
-    closing_ = true;
-    return false;
-  }
+  [[nodiscard]] bool fill();
 
   socket_t socket_;
   ConnectionLimits limits_;
@@ -131,41 +90,15 @@ class Connection final : public httplib::Stream {
 /// An HTTP server whose handlers can ask after the connection that they serve.
 class ConnectionServer : public httplib::Server {
  public:
-  explicit ConnectionServer(const ConnectionLimits& limits) : limits_(limits) {
-    set_socket_options([this](socket_t socket) {
-      const int on = 1;
-      setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-      listening_ = socket;
-    });
-  }
+  explicit ConnectionServer(const ConnectionLimits& limits);
 
   /// Binds to a port, or to any where it is 0; the port, or nothing where that cannot be.
-  [[nodiscard]] std::optional<int> bind(const std::string& host, int port) {
-    if (port == 0) {
-      port = bind_to_any_port(host);
-      if (port <= 0) return std::nullopt;
-    } else if (!bind_to_port(host, port)) {
-      return std::nullopt;
-    }
-    ::listen(listening_, SOMAXCONN);  // the library's own queue is too short for a burst of clients
-    return port;
-  }
+  [[nodiscard]] std::optional<int> bind(const std::string& host, int port);
   /// The connection that this thread serves.
   [[nodiscard]] static Connection& connection() noexcept { return *current; }
 
  private:
-  bool process_and_close_socket(socket_t socket) override {
-    Connection connection(socket, limits_);
-    current     = &connection;
-    bool served = true, closed = false;
-    while (served && !closed &&
-           connection.wait_for_request([this] { return svr_sock_ == INVALID_SOCKET; })) {
-      served = process_request(connection, false, closed,
-                               [](httplib::Request& request) { request.ranges.clear(); });
-    }
-    current = nullptr;
-    return served;
-  }
+  bool process_and_close_socket(socket_t socket) override;
 
   static inline thread_local Connection* current = nullptr;
   ConnectionLimits limits_;

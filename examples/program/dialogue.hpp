@@ -23,42 +23,9 @@ namespace program {
 namespace detail {
 
 // A message's text: a string, or an array of text parts.
-inline std::string content_text(const Fields& message) {
-  const Json& content = message.at("content");
-  if (content.is_string()) return content.get<std::string>();
-  if (!content.is_array()) {
-    message.fail("content", "must be a string or an array of text parts", "invalid_type");
-  }
-  std::string text;
-  for (const Fields& part : message.objects("content")) {
-    if (part.text("type") != "text") part.fail("type", "is supported as text only");
-    part.allow({"type", "text"});
-    text += part.text("text");
-  }
-  return text;
-}
+std::string content_text(const Fields& message);
 
-inline tooldecode::ToolCall read_call(const Fields& entry) {
-  const Json* type = entry.find("type");
-  if (type != nullptr && *type == "custom") {
-    const Fields custom = entry.object("custom");
-    custom.allow({"name", "input"});
-    return {.name      = custom.text("name"),
-            .arguments = {{std::string(tooldecode::tools::custom_input), custom.text("input")}}};
-  }
-  if (type != nullptr && *type != "function") entry.fail("type", "must be function or custom");
-  const Fields function = entry.object("function");
-  function.allow({"name", "arguments"});
-  tooldecode::ToolCall call{.name = function.text("name")};
-  const std::string& arguments = function.text("arguments");
-  try {
-    call.arguments = tooldecode::tools::parse_json(arguments.empty() ? "{}" : arguments);
-  } catch (const tooldecode::Error& error) {
-    function.fail("arguments", "must be JSON: " + std::string(error.what()));
-  }
-  if (!call.arguments.json().is_object()) function.fail("arguments", "must be an object, as text");
-  return call;
-}
+tooldecode::ToolCall read_call(const Fields& entry);
 
 }  // namespace detail
 
@@ -69,39 +36,9 @@ class Dialogue {
  public:
   explicit Dialogue(const Format& format) : format_(&format) {}
 
-  void add(const Fields& message) {
-    const std::string& role = message.text("role");
-    if (role != "tool") require_results(message);
-    if (role == "system" || role == "developer") {
-      message.allow({"role", "content"});
-      if (!system_.empty()) system_ += '\n';
-      system_ += detail::content_text(message);
-    } else if (role == "user") {
-      message.allow({"role", "content"});
-      if (messages_.empty() || messages_.back().role != "user") messages_.push_back({role, ""});
-      std::string& text = messages_.back().content;
-      if (!text.empty()) text += '\n';
-      text += detail::content_text(message);
-    } else if (role == "assistant") {
-      add_assistant(message);
-    } else if (role == "tool") {
-      add_result(message);
-    } else {
-      message.fail("role", "must be system, developer, user, assistant or tool");
-    }
-  }
+  void add(const Fields& message);
 
-  [[nodiscard]] std::vector<Message> finish(const Fields& request) {
-    if (!calls_.empty()) request.fail("messages", "end without the results of all calls");
-    const bool answerable = !messages_.empty() && messages_.back().role != "assistant";
-    if (!answerable) request.fail("messages", "must end with a message of a user or a tool");
-    if (system_.empty()) return std::move(messages_);
-    const auto first = std::find_if(messages_.begin(), messages_.end(),
-                                    [](const Message& m) { return m.role == "user"; });
-    if (first == messages_.end()) request.fail("messages", "must have one of a user");
-    first->content = system_ + '\n' + first->content;
-    return std::move(messages_);
-  }
+  [[nodiscard]] std::vector<Message> finish(const Fields& request);
 
  private:
   struct PendingCall {
@@ -110,67 +47,14 @@ class Dialogue {
     std::optional<std::string> output;
   };
 
-  void add_assistant(const Fields& message) {
-    message.allow({"role", "content", "tool_calls", "cached_tool_calls", "annotations"});
-    message.allow_only("annotations", Json::array());
-    add_cached(message);
-    std::string text = message.find("content") != nullptr ? detail::content_text(message) : "";
-    if (message.find("tool_calls") != nullptr) {
-      for (const Fields& entry : message.objects("tool_calls")) {
-        entry.allow({"id", "type", "function", "custom", "index"});
-        calls_.push_back({entry.text("id"), detail::read_call(entry), {}});
-        for (std::size_t i = 0; i + 1 < calls_.size(); ++i) {
-          if (calls_[i].id == calls_.back().id) entry.fail("id", "is that of another call");
-        }
-      }
-    } else if (message.find("content") == nullptr) {
-      message.fail("content", "or tool_calls is required", "missing_required_parameter");
-    }
-    std::vector<tooldecode::ToolCall> calls;
-    for (const PendingCall& pending : calls_) calls.push_back(pending.call);
-    if (!calls.empty()) text += format_->write(calls);
-    messages_.push_back({"assistant", std::move(text)});
-  }
+  void add_assistant(const Fields& message);
 
   // Turns whose calls the server itself answered stand before the message that tells of them.
-  void add_cached(const Fields& message) {
-    if (message.find("cached_tool_calls") == nullptr) return;
-    const std::vector<Fields> entries = message.objects("cached_tool_calls");
-    for (std::size_t i = 0, end = 0; i < entries.size(); i = end) {
-      std::vector<tooldecode::ToolCall> calls;
-      std::vector<Message> results;
-      const auto turn = entries[i].find_integer("turn", 0);
-      for (; end < entries.size() && entries[end].find_integer("turn", 0) == turn; ++end) {
-        entries[end].allow({"id", "type", "function", "custom", "output", "turn"});
-        calls.push_back(detail::read_call(entries[end]));
-        results.push_back({"tool", entries[end].text("output"), calls.back().name});
-      }
-      messages_.push_back({"assistant", format_->write(calls)});
-      messages_.insert(messages_.end(), results.begin(), results.end());
-    }
-  }
+  void add_cached(const Fields& message);
 
-  void add_result(const Fields& message) {
-    message.allow({"role", "content", "tool_call_id", "name"});
-    const std::string& id = message.text("tool_call_id");
-    const auto pending    = std::find_if(calls_.begin(), calls_.end(),
-                                         [&](const PendingCall& call) { return call.id == id; });
-    if (pending == calls_.end() || pending->output) {
-      message.fail("tool_call_id", "is not that of a call that awaits its result");
-    }
-    pending->output = detail::content_text(message);
-    if (std::any_of(calls_.begin(), calls_.end(), [](const auto& call) { return !call.output; })) {
-      return;
-    }
-    for (PendingCall& call : calls_) {
-      messages_.push_back({"tool", std::move(*call.output), call.call.name});
-    }
-    calls_.clear();
-  }
+  void add_result(const Fields& message);
 
-  void require_results(const Fields& message) const {
-    if (!calls_.empty()) message.fail("role", "must be tool: a call before has no result yet");
-  }
+  void require_results(const Fields& message) const;
 
   const Format* format_;
   std::string system_;

@@ -23,6 +23,7 @@
 #include <program/answer_file.hpp>
 #include <program/answer_trace.hpp>
 #include <program/assistant.hpp>
+#include <program/command_line.hpp>
 #include <program/commands.hpp>
 #include <program/methods.hpp>
 #include <program/models.hpp>
@@ -32,6 +33,7 @@
 #include <program/rows.hpp>
 #include <program/run_record.hpp>
 #include <program/scores.hpp>
+#include <program/shots.hpp>
 #include <program/trace_file.hpp>
 
 namespace program {
@@ -66,18 +68,18 @@ struct EvalOptions {
 // turns, another one first in each row. What a constrained method builds of the documents, it
 // builds anew for each row and in its own time. The model reads the prompt once, which counts to
 // each.
-template <class M>
-std::vector<Result> evaluate(const Assistant<M>& assistant, PrefilledModel<M>& model,
-                             const std::vector<Method<PrefilledModel<M>>>& methods, const Row& row,
-                             std::size_t index, const td::DecodeOptions& options,
-                             AnswerFile& answers, TraceFile& trace) {
+std::vector<Result> evaluate(const Assistant& assistant, AnyPrefilledModel& model,
+                             const std::vector<Method>& methods, const Row& row, std::size_t index,
+                             const td::DecodeOptions& options, AnswerFile& answers,
+                             TraceFile& trace) {
   const auto prompt = assistant.prompt(row.tools, *row.format, row.messages);
-  if (prompt.size() >= td::decode::context_length_of(assistant.model)) {
+  if (prompt.size() >= assistant.model_ref().context_length()) {
     throw td::Error(td::Errc::limit_exceeded, "", "the prompt is longer than the model's context");
   }
   const auto begin = Clock::now();
   model.read(prompt);
-  const double reading = seconds_since(begin);
+  const td::ModelRef after = model.ref();
+  const double reading     = seconds_since(begin);
   std::vector<Result> results(methods.size());
   std::vector<std::string> texts(methods.size());
   std::vector<td::Verdict> verdicts(methods.size());
@@ -95,7 +97,7 @@ std::vector<Result> evaluate(const Assistant<M>& assistant, PrefilledModel<M>& m
                                        : methods[m].types_only ? constrain(td::tools::with_types_only(row.tools))
                                                                : constrain(row.tools);
     const auto [output, votes] =
-        methods[m].prepare(model, assistant.tokenizer, calls)(prompt, method_options);
+        methods[m].prepare(after, assistant.tokenizer, calls)(prompt, method_options);
     const double seconds = reading + seconds_since(start);
     texts[m]             = assistant.tokenizer.vocabulary().decode(output.tokens);
     verdicts[m]          = td::classify(row.expected, texts[m], *row.format, row.tools);
@@ -113,9 +115,8 @@ std::vector<Result> evaluate(const Assistant<M>& assistant, PrefilledModel<M>& m
 }
 
 // All rows, by `jobs` threads; what cannot be used is left out.
-template <class M>
-std::vector<std::vector<Result>> evaluate_all(const Assistant<M>& assistant,
-                                              const std::vector<Method<PrefilledModel<M>>>& methods,
+std::vector<std::vector<Result>> evaluate_all(const Assistant& assistant,
+                                              const std::vector<Method>& methods,
                                               const std::vector<Row>& rows,
                                               const EvalOptions& options, LeftOut& left_out,
                                               TraceFile& trace) {
@@ -136,17 +137,17 @@ std::vector<std::vector<Result>> evaluate_all(const Assistant<M>& assistant,
                       {"seed", options.seed}},
                      std::move(names), options.resume);
   const auto work = [&] {
-    PrefilledModel<M> model{assistant.model};
+    auto model = assistant.prefill();
     for (std::size_t i = next++; i < rows.size(); i = next++) {
       try {
         if (auto known = answers.find(rows[i].id)) {
           results[i] = *std::move(known);
         } else {
-          if (!options.keep_prefix) model = PrefilledModel<M>{assistant.model};
+          if (!options.keep_prefix) model = assistant.prefill();
           td::DecodeOptions decode{.max_tokens = options.max_tokens,
                                    .seed       = options.seed + 1000 * i};
           if (trace.is_on()) decode.trace = traced_alternatives;
-          results[i] = evaluate(assistant, model, methods, rows[i], i, decode, answers, trace);
+          results[i] = evaluate(assistant, *model, methods, rows[i], i, decode, answers, trace);
         }
       } catch (const td::Error& error) {
         const std::lock_guard lock(mutex);
@@ -176,9 +177,8 @@ void write_file(const std::string& path, const std::string& text) {
   }
 }
 
-template <class M>
-void run_eval(const EvalOptions& options, const Assistant<M>& assistant,
-              const std::vector<Method<PrefilledModel<M>>>& methods) {
+void run_eval(const EvalOptions& options, const Assistant& assistant,
+              const std::vector<Method>& methods) {
   std::vector<Row> rows;
   LeftOut left_out;
   for (const std::string& path : options.data) read_rows(path, options.limit, rows, left_out);
@@ -237,60 +237,51 @@ void run_eval(const EvalOptions& options) {
   if (options.resume && options.answers.empty())
     throw td::Error(td::Errc::invalid_option, "--resume", "must come with --answers FILE");
   if (options.jobs == 0) throw td::Error(td::Errc::invalid_option, "--jobs", "must be 1 or more");
-  with_assistant(options.model, [&]<class M>(const Assistant<M>& assistant) {
-    run_eval(options, assistant,
-             make_methods<PrefilledModel<M>>(options.methods, options.orders, options.only_orders));
-  });
+  const auto assistant = load_assistant(options.model);
+  run_eval(options, *assistant, make_methods(options.methods, options.orders, options.only_orders));
 }
 
 }  // namespace
 
-void add_eval(CLI::App& app) {
-  auto options  = std::make_shared<EvalOptions>();
-  CLI::App* sub = app.add_subcommand(
+void add_eval(CommandLine& line) {
+  auto options = std::make_shared<EvalOptions>();
+  Command sub  = line.command(
       "eval", "Compare decoding methods on rows with known answers: accuracy, errors, cost");
-  sub->add_option("--data", options->data,
-                  "JSONL (or .gz) rows: dialogues, BFCL or API-Bank; default: the embedded model's "
-                  "held-out dialogues");
-  sub->add_option("--method", options->methods,
-                  "greedy, sampling, beam, self-consistency, constrained, tool-decoding; tooldec, "
-                  "which knows the types of arguments only, tooldec-schema, which knows all; "
-                  "fuzzy-matching and backtrace, greedy with names mended, in Python's syntax")
-      ->delimiter(',')
-      ->capture_default_str();
-  sub->add_option("--oc", options->orders, "at most so many orders, for tool-decoding")
-      ->delimiter(',')
-      ->capture_default_str();
-  sub->add_option("--order", options->only_orders,
-                  "for tool-decoding too: one order alone, documented, reversed or shuffled; the "
-                  "vote of these three is --oc 3")
-      ->delimiter(',');
-  add_model_options(*sub, options->model);
-  sub->add_option("--json", options->json, "write the numbers to this file");
-  sub->add_option("--answers", options->answers,
-                  "write what each method wrote, and how it was judged, to this JSONL file");
-  sub->add_flag(
-      "--resume", options->resume,
-      "go on where --answers FILE ends: rows that it has by all methods are not asked again");
-  sub->add_option("--plot", options->plot, "draw accuracy against time into this SVG file");
-  sub->add_option("--jobs", options->jobs, "threads; times mean something with 1 only")
-      ->capture_default_str();
-  sub->add_option("--limit", options->limit, "first rows of each file only; 0: all")
-      ->capture_default_str();
-  sub->add_option("--row", options->row, "the row of this id only");
-  sub->add_option(
-      "--choice", options->choice,
-      "auto, none, required or a tool's name, for all rows; default: what each row says");
-  add_trace_option(*sub, options->trace, "how each token of each method's answer to one row came");
-  sub->add_option("--max-tokens", options->max_tokens, "most tokens of an answer")
-      ->capture_default_str();
-  sub->add_flag(
-      "--keep-prefix", options->keep_prefix,
-      "do not read again what a row's prompt begins with as the last row's did; times are "
-      "then of what differs");
-  sub->add_option("--seed", options->seed, "of sampling and of the intervals")
-      ->capture_default_str();
-  sub->callback([options] { run_eval(*options); });
+  sub.option("--data", options->data,
+             "JSONL (or .gz) rows: dialogues, BFCL or API-Bank; default: the embedded model's "
+             "held-out dialogues");
+  sub.option("--method", options->methods,
+             "greedy, sampling, beam, self-consistency, constrained, tool-decoding; tooldec, "
+             "which knows the types of arguments only, tooldec-schema, which knows all; "
+             "fuzzy-matching and backtrace, greedy with names mended, in Python's syntax")
+      .delimiter(',')
+      .shows_default();
+  sub.option("--oc", options->orders, "at most so many orders, for tool-decoding")
+      .delimiter(',')
+      .shows_default();
+  sub.option("--order", options->only_orders,
+             "for tool-decoding too: one order alone, documented, reversed or shuffled; the "
+             "vote of these three is --oc 3")
+      .delimiter(',');
+  add_model_options(sub, options->model);
+  sub.option("--json", options->json, "write the numbers to this file");
+  sub.option("--answers", options->answers,
+             "write what each method wrote, and how it was judged, to this JSONL file");
+  sub.flag("--resume", options->resume,
+           "go on where --answers FILE ends: rows that it has by all methods are not asked again");
+  sub.option("--plot", options->plot, "draw accuracy against time into this SVG file");
+  sub.option("--jobs", options->jobs, "threads; times mean something with 1 only").shows_default();
+  sub.option("--limit", options->limit, "first rows of each file only; 0: all").shows_default();
+  sub.option("--row", options->row, "the row of this id only");
+  sub.option("--choice", options->choice,
+             "auto, none, required or a tool's name, for all rows; default: what each row says");
+  add_trace_option(sub, options->trace, "how each token of each method's answer to one row came");
+  sub.option("--max-tokens", options->max_tokens, "most tokens of an answer").shows_default();
+  sub.flag("--keep-prefix", options->keep_prefix,
+           "do not read again what a row's prompt begins with as the last row's did; times are "
+           "then of what differs");
+  sub.option("--seed", options->seed, "of sampling and of the intervals").shows_default();
+  sub.runs([options] { run_eval(*options); });
 }
 
 }  // namespace program

@@ -2,14 +2,11 @@
 /// Reading of files for the program: whole, inflated where they are gzip, with typed errors.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include <tooldecode/core/error.hpp>
-
-#include <zlib.h>
 
 namespace program {
 
@@ -18,33 +15,7 @@ inline constexpr std::size_t max_inflated_bytes = std::size_t{256} << 20;
 
 /// The whole file; Error{file_unreadable} names it, Error{limit_exceeded} one that inflates to more
 /// bytes than it may.
-inline std::string read_file(const std::filesystem::path& path,
-                             std::size_t max_inflated = max_inflated_bytes) {
-  using tooldecode::Errc;
-  using tooldecode::Error;
-  if (std::filesystem::is_directory(path)) {
-    throw Error(Errc::file_unreadable, path.string(), "is a directory, not a file");
-  }
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
-  if (!file) throw Error(Errc::file_unreadable, path.string(), "cannot be opened");
-  std::string text;
-  std::vector<char> buffer(std::size_t{1} << 16);
-  for (;;) {
-    const int count = gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
-    if (count < 0) throw Error(Errc::file_unreadable, path.string(), "cannot be read to its end");
-    if (count == 0) break;
-    if (gzdirect(file.get()) == 0 && text.size() + static_cast<std::size_t>(count) > max_inflated) {
-      throw Error(Errc::limit_exceeded, path.string(),
-                  "inflates to more than " + std::to_string(max_inflated) +
-                      " bytes; the option --max-inflated raises that");
-    }
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-  }
-  // A gzip file that is cut short ends like a whole one, save for the state of the stream.
-  int state = Z_OK;
-  gzerror(file.get(), &state);
-  if (state == Z_BUF_ERROR) throw Error(Errc::file_unreadable, path.string(), "is cut short");
-  return text;
-}
+std::string read_file(const std::filesystem::path& path,
+                      std::size_t max_inflated = max_inflated_bytes);
 
 }  // namespace program

@@ -3,90 +3,20 @@
 #pragma once
 
 #include <filesystem>
-#include <iostream>
-#include <memory>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <tooldecode/adapters/llama_cpp_model.hpp>
-#include <tooldecode/core/error.hpp>
-#include <tooldecode/core/types.hpp>
-#include <tooldecode/tools/tool_set.hpp>
-#include <tooldecode/vocabulary/load_vocabulary.hpp>
 
-#include <llama.h>
-#include <program/assistant.hpp>
-#include <program/chat_template.hpp>
+#include <program/model_assistant.hpp>
 #include <program/shots.hpp>
 
 namespace program {
 
-namespace detail {
-
-inline std::string behind(const std::string& text, const std::string& part) {
-  return text.substr(text.find(part) + part.size());
-}
-
-}  // namespace detail
+using GgufAssistant = ModelAssistant<tooldecode::LlamaCppModel>;
+extern template class ModelAssistant<tooldecode::LlamaCppModel>;
 
 /// Reads a GGUF file. A model that has a chat template is asked by it, with the tools where the
 /// template has a place for them and there are no examples; a base model is asked in plain text.
-inline Assistant<tooldecode::LlamaCppModel> load_gguf(const std::filesystem::path& file,
-                                                      const tooldecode::LlamaCppOptions& options,
-                                                      Shots shots) {
-  using tooldecode::TokenId;
-  llama_log_set(
-      [](ggml_log_level level, const char* text, void*) {
-        if (level == GGML_LOG_LEVEL_ERROR) std::cerr << text;
-      },
-      nullptr);
-  auto model      = tooldecode::LlamaCppModel::load(file, options);
-  const auto name = [&](llama_token token) {
-    return std::string(token < 0 ? "" : llama_vocab_get_text(model.vocab(), token));
-  };
-  const char* source = llama_model_chat_template(model.model(), nullptr);
-  std::shared_ptr<const ChatTemplate> chat;
-  if (source != nullptr) {
-    chat = std::make_shared<const ChatTemplate>(source, name(llama_vocab_bos(model.vocab())),
-                                                name(llama_vocab_eos(model.vocab())));
-  }
-  const bool by_template = chat && chat->has_tools() && shots.rows.empty();
-  auto dialogue          = [chat, by_template, shots = std::move(shots)](
-                      const tooldecode::Tokenizer& tokenizer, const tooldecode::ToolSet& tools,
-                      const Format& format, const std::vector<Message>& messages) {
-    if (by_template) return encode_parts(tokenizer, chat->render(messages, tools));
-    const auto turns = turns_with_tools(tools, format, shots, messages);
-    if (chat) return encode_parts(tokenizer, chat->render(turns, {}));
-    auto tokens = tokenizer.encode(plain_text(turns));
-    if (const auto begin = tokenizer.vocabulary().begin_token())
-      tokens.insert(tokens.begin(), *begin);
-    return tokens;
-  };
-  // What a template puts behind an answer is found where one stands in it.
-  auto results = [chat, by_template](const tooldecode::Tokenizer& tokenizer,
-                                     std::span<const Message> of_calls) {
-    const std::string answer = "(the answer)";
-    std::vector<Message> turns{{"user", "?"}, {"assistant", answer}};
-    if (by_template) {
-      turns.insert(turns.end(), of_calls.begin(), of_calls.end());
-    } else {
-      turns.push_back({"user", results_text(of_calls)});
-    }
-    if (!chat) return tokenizer.encode(detail::behind(plain_text(turns), answer));
-    auto parts = chat->render(turns, {});
-    while (!parts.empty() && parts.front().text.find(answer) == std::string::npos)
-      parts.erase(parts.begin());
-    if (parts.empty()) {
-      throw tooldecode::Error(tooldecode::Errc::malformed_document, "chat template",
-                              "leaves out what the assistant said");
-    }
-    parts.front() = {detail::behind(parts.front().text, answer), false};
-    return encode_parts(tokenizer, parts);
-  };
-  return {file, std::move(model), tooldecode::load_tokenizer(file),
-          Prompter{std::move(dialogue), std::move(results)}};
-}
+[[nodiscard]] GgufAssistant load_gguf(const std::filesystem::path& file,
+                                      const tooldecode::LlamaCppOptions& options, Shots shots);
 
 }  // namespace program

@@ -3,10 +3,4 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-
-namespace program {
-
-/// JSON whose objects keep their order.
-using Json = nlohmann::ordered_json;
-
-}  // namespace program
+#include <program/json_fwd.hpp>

@@ -6,34 +6,25 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/version.hpp>
 
-#include <CLI/CLI.hpp>
+#include <program/command_line.hpp>
 #include <program/commands.hpp>
 #include <program/run_record.hpp>
 
 int main(int argc, char** argv) {
-  CLI::App app{"tooldecode: constrained decoding of tool calls", "tooldecode"};
-  app.set_version_flag("--version", std::string(tooldecode::version));
-  const auto print_record = [] {
-    std::cout << program::run_record().dump(1) << '\n';
-    throw CLI::Success();
-  };
-  app.add_flag_callback(
-      "--made-by", print_record,
+  program::CommandLine line("tooldecode", "tooldecode: constrained decoding of tool calls",
+                            std::string(tooldecode::version));
+  line.printing_flag(
+      "--made-by", [] { return program::run_record().dump(1); },
       "Print commit, machine, compiler and versions, as files of results have them");
-  app.require_subcommand(1);
-  program::add_agent(app);
-  program::add_call(app);
-  program::add_check(app);
-  program::add_eval(app);
-  program::add_ranks(app);
-  program::add_sample(app);
-  program::add_serve(app);
+  program::add_agent(line);
+  program::add_call(line);
+  program::add_check(line);
+  program::add_eval(line);
+  program::add_ranks(line);
+  program::add_sample(line);
+  program::add_serve(line);
   try {
-    app.parse(argc, argv);
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    std::cerr << "tooldecode: " << error.what() << " (see tooldecode --help)\n";
+    return line.run(argc, argv);
   } catch (const tooldecode::Error& error) {
     std::cerr << "tooldecode: " << name(error.code()) << ": " << error.what() << '\n';
   } catch (const std::exception& error) {

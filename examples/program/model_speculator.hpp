@@ -20,9 +20,8 @@
 #include <tooldecode/tools/tool_set.hpp>
 
 #include <program/assistant.hpp>
-#include <program/dialogue.hpp>
-#include <program/fields.hpp>
 #include <program/formats.hpp>
+#include <program/json.hpp>
 #include <program/prompt.hpp>
 
 namespace program {
@@ -45,84 +44,30 @@ struct GuessOptions {
 /// \par Errors   from the constructor as ToolCallFSM; from a guess ApiError for messages that
 /// cannot
 ///               be read, Error for a prompt that the model cannot hold
-template <class M>
 class ModelSpeculator {
  public:
-  ModelSpeculator(std::shared_ptr<const Assistant<M>> assistant, tooldecode::ToolSet tools,
-                  const GuessOptions& options)
-      : assistant_(std::move(assistant)),
-        tools_(std::move(tools)),
-        options_(options),
-        calls_(format().constrain(assistant_->masks, tools_,
-                                  {.choice = tools_.empty() ? tooldecode::ToolChoice::none
-                                                            : tooldecode::ToolChoice::automatic})),
-        batch_(assistant_->model, {.max_batch = 1}) {
-    static_cast<void>(decode(prompt({}), {.max_tokens = 1}));
-  }
+  ModelSpeculator(std::shared_ptr<const Assistant> assistant, tooldecode::ToolSet tools,
+                  const GuessOptions& options);
 
-  [[nodiscard]] tooldecode::Reply operator()(const Json& request, const std::stop_token& stop) {
-    Dialogue dialogue(format());
-    Json body{{"messages", messages(request)}};
-    const Fields fields(body, "");
-    for (const Fields& message : fields.objects("messages")) dialogue.add(message);
-    const auto output = decode(
-        prompt(dialogue.finish(fields)),
-        {.max_tokens  = options_.max_tokens,
-         .temperature = options_.temperature,
-         .seed        = options_.seed,
-         .ends_after  = [&](const tooldecode::TokenEvent&) { return stop.stop_requested(); }});
-    tooldecode::Reply guess{.text = assistant_->tokenizer.decode(output.tokens)};
-    if (output.finish == tooldecode::Finish::end) guess.calls = calls_.parse(guess.text);
-    return guess;
-  }
+  [[nodiscard]] tooldecode::Reply operator()(const Json& request, const std::stop_token& stop);
 
  private:
   using Drafter =
       tooldecode::DrafterGroup<tooldecode::PromptLookupDrafter, tooldecode::ForcedDrafter>;
-  using Batch = tooldecode::ContinuousBatch<M, tooldecode::ToolCallFSM, Drafter>;
+  using Batch = tooldecode::ContinuousBatch<tooldecode::ModelRef, tooldecode::ToolCallFSM, Drafter>;
 
   static const Format& format() { return format_named("python"); }
 
   // Servers have members of their own in their replies, which say nothing about the next call.
-  static Json messages(const Json& request) {
-    Json kept = Json::array();
-    for (Json message : Fields(request, "").at("messages")) {
-      if (message.is_object() && message.value("role", Json()) == "assistant") {
-        Json known = Json::object();
-        for (const char* key : {"role", "content", "tool_calls", "cached_tool_calls"}) {
-          if (message.contains(key)) known[key] = std::move(message[key]);
-        }
-        message = std::move(known);
-      }
-      kept.push_back(std::move(message));
-    }
-    return kept;
-  }
+  static Json messages(const Json& request);
 
-  [[nodiscard]] std::vector<tooldecode::TokenId> prompt(
-      const std::vector<Message>& messages) const {
-    return assistant_->prompt(tools_, format(), messages);
-  }
+  [[nodiscard]] std::vector<tooldecode::TokenId> prompt(const std::vector<Message>& messages) const;
 
   tooldecode::Output decode(std::vector<tooldecode::TokenId> prompt,
-                            tooldecode::DecodeOptions options) {
-    tooldecode::Output output;
-    batch_.add({.prompt     = std::move(prompt),
-                .constraint = calls_,
-                .options    = std::move(options),
-                .drafter    = Drafter{tooldecode::PromptLookupDrafter{assistant_->masks},
-                                   tooldecode::ForcedDrafter{[this](std::string_view text) {
-                                     return assistant_->tokenizer.encode(text);
-                                   }}},
-                .on_end     = [&](const tooldecode::Output& done) {
-                  output = done;
-                  return tooldecode::AfterTurn(tooldecode::Leave{});
-                }});
-    while (batch_.step()) {}
-    return output;
-  }
+                            tooldecode::DecodeOptions options);
 
-  std::shared_ptr<const Assistant<M>> assistant_;
+  std::shared_ptr<const Assistant> assistant_;
+  tooldecode::ModelRef model_;
   tooldecode::ToolSet tools_;
   GuessOptions options_;
   tooldecode::ToolCallFSM calls_;

@@ -50,198 +50,38 @@ struct ChatRequest {
 
   /// Whether calls are streamed while they are written: where no output of them can be in the
   /// cache, for then the client has no use for them.
-  [[nodiscard]] bool streams_calls() const noexcept {
-    return stream && response_id.empty() && tool_wait == 0;
-  }
+  [[nodiscard]] bool streams_calls() const noexcept;
 };
 
 /// The most answers of one request.
 inline constexpr std::int64_t max_choices = 16;
 
 /// A name that a client may give a response.
-inline bool is_response_id(std::string_view id) {
-  return !id.empty() && id.size() <= 128 && std::all_of(id.begin(), id.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
-  });
-}
+bool is_response_id(std::string_view id);
 
 namespace detail {
 
-inline std::vector<std::pair<tooldecode::TokenId, float>> read_bias(const Fields& request,
-                                                                    std::size_t vocabulary_size) {
-  std::vector<std::pair<tooldecode::TokenId, float>> bias;
-  if (request.find("logit_bias") == nullptr) return bias;
-  const Fields entries = request.object("logit_bias");
-  for (const auto& [key, value] : request.at("logit_bias").items()) {
-    const bool digits =
-        !key.empty() && key.size() <= 9 && key.find_first_not_of("0123456789") == std::string::npos;
-    if (!digits || std::stoul(key) >= vocabulary_size) entries.fail(key, "is no token's id");
-    bias.emplace_back(static_cast<tooldecode::TokenId>(std::stoul(key)),
-                      static_cast<float>(entries.find_number(key, -100, 100).value_or(0)));
-  }
-  return bias;
-}
+std::vector<std::pair<tooldecode::TokenId, float>> read_bias(const Fields& request,
+                                                             std::size_t vocabulary_size);
 
 // Tokens that end an answer where it may end.
-inline std::vector<tooldecode::TokenId> read_stop_tokens(const Fields& request,
-                                                         std::size_t vocabulary_size) {
-  constexpr std::size_t max_tokens = 256;
-  const Json* list                 = request.find("stop_token_ids");
-  if (list == nullptr) return {};
-  if (!list->is_array()) request.fail("stop_token_ids", "must be an array", "invalid_type");
-  if (list->size() > max_tokens) {
-    request.fail("stop_token_ids", "must have at most " + std::to_string(max_tokens) + " ids");
-  }
-  std::vector<tooldecode::TokenId> tokens;
-  for (std::size_t i = 0; i < list->size(); ++i) {
-    const std::string place = "stop_token_ids[" + std::to_string(i) + ']';
-    const Json& id          = (*list)[i];
-    if (!id.is_number_integer()) request.fail(place, "must be an integer", "invalid_type");
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= vocabulary_size) {
-      request.fail(place, "is no token's id");
-    }
-    tokens.push_back(static_cast<tooldecode::TokenId>(id.get<std::uint64_t>()));
-  }
-  return tokens;
-}
+std::vector<tooldecode::TokenId> read_stop_tokens(const Fields& request,
+                                                  std::size_t vocabulary_size);
 
-inline tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t vocabulary_size) {
-  const auto number = [&](const char* key, double min, double max, double otherwise) {
-    return static_cast<float>(request.find_number(key, min, max).value_or(otherwise));
-  };
-  const std::int64_t top_k = request.find_integer("top_k", -1).value_or(0);  // -1 is all, too
-  tooldecode::DecodeOptions options{
-      .temperature        = number("temperature", 0, 2, 1),
-      .top_k              = static_cast<std::size_t>(std::max<std::int64_t>(top_k, 0)),
-      .top_p              = number("top_p", 0, 1, 1),
-      .min_p              = number("min_p", 0, 1, 0),
-      .repetition_penalty = number("repetition_penalty", 0, 2, 1),
-      .presence_penalty   = number("presence_penalty", -2, 2, 0),
-      .frequency_penalty  = number("frequency_penalty", -2, 2, 0),
-      .bias               = read_bias(request, vocabulary_size),
-      .end_tokens         = read_stop_tokens(request, vocabulary_size),
-  };
-  try {
-    const tooldecode::LogitsPipeline pipeline{options.logits()};
-  } catch (const tooldecode::Error& error) {
-    throw ApiError(400, "invalid_value", error.where(), error.what());
-  }
-  return options;
-}
+tooldecode::DecodeOptions read_decode(const Fields& request, std::size_t vocabulary_size);
 
 }  // namespace detail
 
 /// What a body is in JSON, with every number as it is written; ApiError where it is no JSON.
-inline Json parse_exact_body(std::string_view body) {
-  try {
-    return tooldecode::tools::parse_exact_json(body);
-  } catch (const tooldecode::Error& error) {
-    throw ApiError(400, "invalid_json", "",
-                   "the body is not JSON as required: " + std::string(error.what()));
-  }
-}
+Json parse_exact_body(std::string_view body);
 
 /// The object that a body is; ApiError where it is none.
-inline Json parse_body(std::string_view body) {
-  Json object = parse_exact_body(body);
-  if (!object.is_object()) {
-    throw ApiError(400, "invalid_type", "", "the body must be a JSON object");
-  }
-  // Only schemas have numbers of any size.
-  for (auto& [key, value] : object.get_ref<Json::object_t&>()) {
-    const bool has_schemas = key == "tools" || key == "response_format";
-    if (!has_schemas) value = tooldecode::text::ExactNumber::rounded(std::move(value));
-  }
-  return object;
-}
+Json parse_body(std::string_view body);
 
 /// Reads a request for a chat completion; ApiError names what is wrong with it and where. What
 /// changes the answer and is not supported is refused; what never does (`user`, `metadata`, ...)
 /// is let through.
-inline ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocabulary_size) {
-  const Fields request(body, "");
-  request.allow_only("top_logprobs", 0);
-  request.allow_only("store", false);
-  request.allow_only("modalities", Json::array({"text"}));
-  request.allow_only("ignore_eos", false);
-  request.allow_only("include_stop_str_in_output", false);
-  request.allow({"model",
-                 "messages",
-                 "tools",
-                 "tool_choice",
-                 "parallel_tool_calls",
-                 "temperature",
-                 "top_p",
-                 "top_k",
-                 "min_p",
-                 "repetition_penalty",
-                 "seed",
-                 "max_tokens",
-                 "max_completion_tokens",
-                 "presence_penalty",
-                 "frequency_penalty",
-                 "logit_bias",
-                 "stream",
-                 "stream_options",
-                 "response_id",
-                 "tool_wait",
-                 "n",
-                 "logprobs",
-                 "top_logprobs",
-                 "store",
-                 "response_format",
-                 "modalities",
-                 "stop",
-                 "stop_token_ids",
-                 "ignore_eos",
-                 "include_stop_str_in_output",
-                 "user",
-                 "metadata",
-                 "service_tier",
-                 "safety_identifier",
-                 "prompt_cache_key"});
-  ChatRequest chat;
-  chat.model = request.text("model");
-  if (request.find("response_id") != nullptr) {
-    chat.response_id = request.text("response_id");
-    if (!is_response_id(chat.response_id)) {
-      request.fail("response_id", "must be 1 to 128 letters, digits, '-', '_' and '.'");
-    }
-  }
-  const std::int64_t choices = request.find_integer("n", 1).value_or(1);
-  if (choices > max_choices) request.fail("n", "must be at most " + std::to_string(max_choices));
-  chat.choices = static_cast<std::size_t>(choices);
-  if (chat.choices > 1 && !chat.response_id.empty()) {
-    request.fail("n", "must be 1 where response_id names the one response");
-  }
-  chat.log_probabilities = request.flag("logprobs");
-  chat.schema            = read_response_format(request);
-  chat.stops             = read_stop(request);
-  chat.tool_wait         = request.find_number("tool_wait", 0, 3600).value_or(0);
-  chat.stream            = request.flag("stream");
-  if (request.find("stream_options") != nullptr) {
-    if (!chat.stream) request.fail("stream_options", "needs stream");
-    const Fields options = request.object("stream_options");
-    options.allow_only("include_obfuscation", false);
-    options.allow({"include_usage", "include_obfuscation"});
-    chat.include_usage = options.flag("include_usage");
-  }
-  chat.tools            = read_tools(request);
-  chat.decode           = detail::read_decode(request, vocabulary_size);
-  const auto max_tokens = request.find_integer("max_tokens", 1);
-  const auto max_all    = request.find_integer("max_completion_tokens", 1);
-  if (max_tokens && max_all) request.fail("max_tokens", "excludes max_completion_tokens");
-  if (const auto max = max_all ? max_all : max_tokens) {
-    chat.max_tokens = static_cast<std::size_t>(*max);
-  }
-  if (const auto seed = request.find_integer("seed", std::numeric_limits<std::int64_t>::min())) {
-    chat.seed = static_cast<std::uint64_t>(*seed);
-  }
-  Dialogue dialogue(format);
-  for (const Fields& message : request.objects("messages")) dialogue.add(message);
-  chat.messages = dialogue.finish(request);
-  return chat;
-}
+ChatRequest parse_chat(const Json& body, const Format& format, std::size_t vocabulary_size);
 
 /// What a client says that a call would return.
 struct CachedOutput {
@@ -254,23 +94,7 @@ struct CachedOutput {
 
 namespace detail {
 
-inline CachedOutput read_cached_output(const Json& object, std::string place) {
-  const Fields entry(object, place, Places::pointer);
-  entry.allow({"name", "params", "output", "keep_alive"});
-  CachedOutput cached{.place      = std::move(place),
-                      .call       = {.name = entry.text("name")},
-                      .keep_alive = entry.find_number("keep_alive", 0, 86'400)};
-  cached.any_arguments = entry.find("params") == nullptr;
-  if (!cached.any_arguments) {
-    static_cast<void>(entry.object("params"));
-    cached.call.arguments = tooldecode::text::ExactNumber::rounded(entry.at("params"));
-  }
-  const auto output = object.find("output");  // null is a value like any other
-  if (output == object.end()) entry.fail("output", "is required", "missing_required_parameter");
-  cached.output =
-      output->is_string() ? output->get<std::string>() : tooldecode::tools::write_json(*output);
-  return cached;
-}
+CachedOutput read_cached_output(const Json& object, std::string place);
 
 }  // namespace detail
 
@@ -278,18 +102,6 @@ inline CachedOutput read_cached_output(const Json& object, std::string place) {
 /// the tool's `name`; the `params` of the call, or none where any arguments are meant; `output`,
 /// which the model reads as it is where it is a string, and as JSON where it is anything else; and
 /// perhaps `keep_alive`, in seconds. ApiError for the first mistake, with its JSON pointer.
-inline std::vector<CachedOutput> parse_cached_outputs(const Json& body) {
-  std::vector<CachedOutput> outputs;
-  if (body.is_object()) {
-    outputs.push_back(detail::read_cached_output(body, ""));
-  } else if (body.is_array()) {
-    for (std::size_t i = 0; i < body.size(); ++i) {
-      outputs.push_back(detail::read_cached_output(body[i], '/' + std::to_string(i)));
-    }
-  } else {
-    throw ApiError(400, "invalid_type", "", "the body must be an array of objects, or one object");
-  }
-  return outputs;
-}
+std::vector<CachedOutput> parse_cached_outputs(const Json& body);
 
 }  // namespace program

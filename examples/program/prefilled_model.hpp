@@ -11,9 +11,18 @@
 
 #include <tooldecode/core/concepts.hpp>
 #include <tooldecode/core/types.hpp>
-#include <tooldecode/decode/target_pass.hpp>
+#include <tooldecode/decode/model_ref.hpp>
 
 namespace program {
+
+/// A PrefilledModel of a model of any kind.
+class AnyPrefilledModel {
+ public:
+  virtual ~AnyPrefilledModel() = default;
+
+  virtual void read(std::vector<tooldecode::TokenId> prompt) = 0;
+  [[nodiscard]] virtual tooldecode::ModelRef ref() const     = 0;
+};
 
 /// Gives what its model would give, but reads the prompt once: a new cache that is fed it, or more
 /// that begins with it, starts as a fork. Of the next prompt, what it begins with in common with
@@ -54,7 +63,7 @@ class PrefilledModel {
 
   [[nodiscard]] std::size_t vocabulary_size() const { return model_->vocabulary_size(); }
   [[nodiscard]] std::size_t context_length() const {
-    return tooldecode::decode::context_length_of(*model_);
+    return tooldecode::ModelRef(*model_).context_length();
   }
   [[nodiscard]] Cache make_cache() const { return model_->make_cache(); }
   [[nodiscard]] std::size_t length(const Cache& cache) const { return model_->length(cache); }
@@ -130,6 +139,19 @@ class PrefilledModel {
   Cache cache_;                // holds prompt_, or more or less where a pass failed
   std::vector<float> last_;    // [V]
   std::vector<float> hidden_;  // [L, H], where the model has a head in the host's memory
+};
+
+/// Holds one.
+template <tooldecode::TreeModel M>
+class PrefilledModelOf final : public AnyPrefilledModel {
+ public:
+  explicit PrefilledModelOf(const M& model) : model_(model) {}
+
+  void read(std::vector<tooldecode::TokenId> prompt) override { model_.read(std::move(prompt)); }
+  [[nodiscard]] tooldecode::ModelRef ref() const override { return model_; }
+
+ private:
+  PrefilledModel<M> model_;
 };
 
 }  // namespace program

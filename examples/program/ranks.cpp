@@ -17,6 +17,7 @@
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 #include <tooldecode/vocabulary/token_counts.hpp>
 
+#include <program/command_line.hpp>
 #include <program/commands.hpp>
 #include <program/files.hpp>
 #include <program/json.hpp>
@@ -289,29 +290,28 @@ void run_ranks(const RanksOptions& options) {
 
 }  // namespace
 
-void add_ranks(CLI::App& app) {
-  auto options  = std::make_shared<RanksOptions>();
-  CLI::App* sub = app.add_subcommand(
-      "ranks", "Rank the tokens of a vocabulary by how often they occur in texts");
-  sub->add_option("--text", options->texts, "text files, plain or .gz")->required();
-  sub->add_option(
+void add_ranks(CommandLine& line) {
+  auto options = std::make_shared<RanksOptions>();
+  Command sub =
+      line.command("ranks", "Rank the tokens of a vocabulary by how often they occur in texts");
+  sub.option("--text", options->texts, "text files, plain or .gz").required();
+  sub.option(
          "--vocabulary", options->vocabulary,
          "tokenizer.json, GGUF, tokenizer.model, .tiktoken, tekken.json or .json.gz; or a directory with a tokenizer.json; "
          "default: the embedded model's")
-      ->capture_default_str();
-  sub->add_option("--out", options->out, "write ranks and counts to this JSON file");
-  sub->add_option("--plot", options->plot,
-                  "draw coverage and frequency by rank into this SVG file");
-  sub->add_option("--threads", options->threads, "0: as many as there are cores")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
-  sub->add_flag("--held-out", options->held_out,
-                "also how much of each text the first ranks of all the other texts make up");
-  sub->add_flag("--json", options->json, "print one JSON object and nothing else");
-  sub->add_option("--max-inflated", options->max_inflated,
-                  "most bytes that a compressed file may inflate to")
-      ->capture_default_str();
-  sub->callback([options] { run_ranks(*options); });
+      .shows_default();
+  sub.option("--out", options->out, "write ranks and counts to this JSON file");
+  sub.option("--plot", options->plot, "draw coverage and frequency by rank into this SVG file");
+  sub.option("--threads", options->threads, "0: as many as there are cores")
+      .within(0, 1024)
+      .shows_default();
+  sub.flag("--held-out", options->held_out,
+           "also how much of each text the first ranks of all the other texts make up");
+  sub.flag("--json", options->json, "print one JSON object and nothing else");
+  sub.option("--max-inflated", options->max_inflated,
+             "most bytes that a compressed file may inflate to")
+      .shows_default();
+  sub.runs([options] { run_ranks(*options); });
 }
 
 }  // namespace program

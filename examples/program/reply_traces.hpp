@@ -27,8 +27,7 @@ class ReplyTraces {
   /// Replies that a file has.
   static constexpr std::size_t kept = 16;
 
-  ReplyTraces(std::vector<std::string> paths, const AssistantBase& assistant,
-              const std::string& model)
+  ReplyTraces(std::vector<std::string> paths, const Assistant& assistant, const std::string& model)
       : assistant_(&assistant), file_(std::move(paths), "serve", {{"model", model}}, kept) {}
 
   [[nodiscard]] bool is_on() const noexcept { return file_.is_on(); }
@@ -52,7 +51,7 @@ class ReplyTraces {
   }
 
  private:
-  const AssistantBase* assistant_;
+  const Assistant* assistant_;
   TraceFile file_;
   bool has_failed_ = false;
 };

@@ -26,18 +26,9 @@ struct Report {
   std::size_t left_out = 0;           ///< rows that could not be used
 
   /// Time relative to greedy decoding in the same run; nothing where that was not run.
-  [[nodiscard]] std::optional<double> relative_time(const Scores& method) const {
-    for (const Scores& other : scores) {
-      if (other.name == "greedy" && other.seconds() > 0) return method.seconds() / other.seconds();
-    }
-    return std::nullopt;
-  }
+  [[nodiscard]] std::optional<double> relative_time(const Scores& method) const;
   /// Tool-decoding with one order, which others are compared with.
-  [[nodiscard]] const Scores* find_one_order() const {
-    const auto found = std::find_if(scores.begin(), scores.end(),
-                                    [](const Scores& method) { return method.orders == 1; });
-    return found == scores.end() ? nullptr : &*found;
-  }
+  [[nodiscard]] const Scores* find_one_order() const;
 };
 
 namespace detail {
@@ -46,153 +37,30 @@ constexpr tooldecode::ErrorClass error_classes[]{
     tooldecode::ErrorClass::awareness, tooldecode::ErrorClass::selection,
     tooldecode::ErrorClass::format, tooldecode::ErrorClass::key, tooldecode::ErrorClass::value};
 
-inline std::string percent(double share) {
-  return rounded(100 * share) + " %";
-}
-inline std::string percent(const Interval& shares) {
-  return rounded(100 * shares.low) + " to " + rounded(100 * shares.high) + " %";
-}
+std::string percent(double share);
+std::string percent(const Interval& shares);
 
-inline std::string table_head(const std::vector<std::string>& columns) {
-  std::string head = "|", line = "|";
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    head += ' ' + columns[i] + " |";
-    line += i == 0 ? " --- |" : " ---: |";
-  }
-  return head + '\n' + line + '\n';
-}
+std::string table_head(const std::vector<std::string>& columns);
 
-inline std::string main_table(const Report& report) {
-  std::string text =
-      table_head({"method", "samples", "accuracy", "95 % interval", "awareness", "selection",
-                  "format", "key", "value", "ms/sample", "passes/sample", "time / greedy"});
-  for (const Scores& method : report.scores) {
-    const auto relative = report.relative_time(method);
-    text += "| " + method.name + " | " + std::to_string(method.rows.size()) + " | " +
-            percent(method.share(tooldecode::ErrorClass::correct)) + " | " +
-            percent(accuracy_interval(method, report.seed)) + " | ";
-    for (const auto error : error_classes) text += percent(method.share(error)) + " | ";
-    text += rounded(1000 * method.per_row(method.seconds()), "%.2f") + " | " +
-            rounded(method.per_row(method.passes()), "%.2f") + " | " +
-            (relative ? rounded(*relative, "%.3f") : "") + " |\n";
-  }
-  return text;
-}
+std::string main_table(const Report& report);
 
-inline std::vector<std::pair<std::string, std::vector<std::size_t>>> rows_by_group(
-    const Report& report) {
-  std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;
-  for (std::size_t row = 0; row < report.groups.size(); ++row) {
-    auto at = std::find_if(groups.begin(), groups.end(),
-                           [&](const auto& group) { return group.first == report.groups[row]; });
-    if (at == groups.end()) at = groups.insert(at, {report.groups[row], {}});
-    at->second.push_back(row);
-  }
-  std::sort(groups.begin(), groups.end());
-  return groups;
-}
+std::vector<std::pair<std::string, std::vector<std::size_t>>> rows_by_group(const Report& report);
 
-inline double accuracy_of(const Scores& method, const std::vector<std::size_t>& rows) {
-  const auto correct = std::count_if(rows.begin(), rows.end(), [&](std::size_t row) {
-    return method.rows[row].error == tooldecode::ErrorClass::correct;
-  });
-  return static_cast<double>(correct) / static_cast<double>(rows.size());
-}
+double accuracy_of(const Scores& method, const std::vector<std::size_t>& rows);
 
-inline std::string group_table(const Report& report) {
-  const auto groups = rows_by_group(report);
-  if (groups.size() < 2) return "";
-  std::vector<std::string> columns{"accuracy"};
-  for (const auto& [name, rows] : groups) {
-    columns.push_back(name + " (" + std::to_string(rows.size()) + ')');
-  }
-  std::string text = '\n' + table_head(columns);
-  for (const Scores& method : report.scores) {
-    text += "| " + method.name + " |";
-    for (const auto& [name, rows] : groups) text += ' ' + percent(accuracy_of(method, rows)) + " |";
-    text += '\n';
-  }
-  return text;
-}
+std::string group_table(const Report& report);
 
-inline std::string reduction_table(const Report& report) {
-  const Scores* before = report.find_one_order();
-  if (!before || report.scores.empty()) return "";
-  std::string rows;
-  for (const Scores& method : report.scores) {
-    if (method.orders < 2) continue;
-    const auto reduction = value_error_reduction(*before, method, report.seed);
-    rows += "| " + std::to_string(method.orders) + " | " +
-            std::to_string(method.count(tooldecode::ErrorClass::value)) + " | " +
-            (reduction.share ? percent(*reduction.share) + " | " + percent(reduction.interval)
-                             : "none to reduce |") +
-            " |\n";
-  }
-  if (rows.empty()) return "";
-  return '\n' + table_head({"oc", "value errors", "reduction against oc = 1", "95 % interval"}) +
-         "| 1 | " + std::to_string(before->count(tooldecode::ErrorClass::value)) + " | | |\n" +
-         rows;
-}
+std::string reduction_table(const Report& report);
 
 }  // namespace detail
 
 /// The methods in one table, their accuracy by group, and what more orders do to value errors.
-inline std::string tables(const Report& report) {
-  return detail::main_table(report) + detail::group_table(report) + detail::reduction_table(report);
-}
+std::string tables(const Report& report);
 
 /// The same numbers by method: shares in [0, 1], times in seconds.
-inline Json to_json(const Report& report) {
-  Json result          = Json::object();
-  const Scores* before = report.find_one_order();
-  const auto groups    = detail::rows_by_group(report);
-  for (const Scores& method : report.scores) {
-    const Interval interval = accuracy_interval(method, report.seed);
-    Json errors             = Json::object();
-    for (const auto error : detail::error_classes) {
-      errors[std::string(name(error))] = method.share(error);
-    }
-    Json& entry = result[method.name];
-    entry       = {{"samples", method.rows.size()},
-                   {"accuracy", method.share(tooldecode::ErrorClass::correct)},
-                   {"ci95", {interval.low, interval.high}},
-                   {"errors", errors},
-                   {"seconds_per_sample", method.per_row(method.seconds())},
-                   {"passes_per_sample", method.per_row(method.passes())},
-                   {"tokens_per_sample", method.per_row(method.tokens())}};
-    if (const auto relative = report.relative_time(method)) entry["time_to_greedy"] = *relative;
-    for (const auto& [name, rows] : groups) {
-      entry["groups"][name] = {{"samples", rows.size()},
-                               {"accuracy", detail::accuracy_of(method, rows)}};
-    }
-    if (!before || method.orders < 2) continue;
-    const auto reduction = value_error_reduction(*before, method, report.seed);
-    if (!reduction.share) continue;
-    entry["value_error_reduction"] = {{"share", *reduction.share},
-                                      {"ci95", {reduction.interval.low, reduction.interval.high}}};
-  }
-  return result;
-}
+Json to_json(const Report& report);
 
 /// Accuracy against time; the numbers of orders as one line.
-inline Plot to_plot(const Report& report) {
-  Plot plot{"Accuracy and time by decoding method",
-            "time per sample relative to greedy",
-            "correct answers, % (95 % interval)",
-            {}};
-  for (const Scores& method : report.scores) {
-    const auto relative = report.relative_time(method);
-    if (!relative) plot.x_label = "seconds per sample";
-    const Interval interval = accuracy_interval(method, report.seed);
-    const PlotPoint point{relative ? *relative : method.per_row(method.seconds()),
-                          100 * method.share(tooldecode::ErrorClass::correct), 100 * interval.low,
-                          100 * interval.high,
-                          method.orders > 0 ? "oc " + std::to_string(method.orders) : ""};
-    const std::string name = method.orders > 0 ? "tool-decoding" : method.name;
-    if (plot.series.empty() || plot.series.back().name != name) plot.series.push_back({name, {}});
-    plot.series.back().points.push_back(point);
-  }
-  return plot;
-}
+Plot to_plot(const Report& report);
 
 }  // namespace program

@@ -3,122 +3,9 @@
 /// versions, command.
 #pragma once
 
-#include <array>
-#include <chrono>
-#include <cstddef>
-#include <cstdio>
-#include <cstdlib>
-#include <ctime>
-#include <filesystem>
-#include <fstream>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <thread>
-#include <utility>
-
-#include <tooldecode/version.hpp>
-
 #include <program/json.hpp>
-#include <program/paths.hpp>
-#include <program/system_files.hpp>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 namespace program {
-
-namespace detail {
-
-// The folder that the sources are in.
-inline std::filesystem::path source_root() {
-  return std::filesystem::path(data_folder).parent_path().parent_path();
-}
-
-// The first line that git prints about the sources; empty where there is no git, or they are in
-// none.
-inline std::string ask_git(const std::string& question) {
-  std::string folder;
-  for (const char c : source_root().string())
-    folder += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  if (folder.empty()) return {};
-  const std::string command = "git -C '" + folder + "' " + question + " 2> /dev/null";
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  if (!pipe) return {};
-  std::array<char, 256> buffer{};
-  std::string line;
-  while (std::fgets(buffer.data(), static_cast<int>(buffer.size()), pipe.get()) != nullptr) {
-    if (line.empty() || line.back() != '\n') line += buffer.data();
-  }
-  if (!line.empty() && line.back() == '\n') line.pop_back();
-  return line;
-}
-
-// Results in the tree, and the words about them, change with each run and make none of them.
-inline std::string commit() {
-  if (const char* given = std::getenv("TOOLDECODE_COMMIT")) return given;
-  const std::string head = ask_git("rev-parse --short=12 HEAD");
-  if (head.empty()) return "unknown";
-  const bool is_changed =
-      !ask_git("status --porcelain -- . ':!benchmarks/results' ':!*.md'").empty();
-  return head + (is_changed ? "+changes" : "");
-}
-
-inline std::string now_in_utc() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
-}
-
-inline Json machine() {
-  utsname system{};
-  uname(&system);
-  const double bytes =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  return {{"processor", find_line("/proc/cpuinfo", "model name", "\t :")},
-          {"cores", std::thread::hardware_concurrency()},
-          {"memory_gib", static_cast<int>(bytes / (1 << 30) * 10) / 10.0},
-          {"system", std::string(system.sysname) + ' ' + system.release + ' ' + system.machine +
-                         ", " + find_line("/etc/os-release", "PRETTY_NAME=", "\"")}};
-}
-
-inline std::string compiler() {
-#ifdef __clang__
-  return "clang++ " + std::string(__clang_version__);
-#else
-  return "g++ " + std::string(__VERSION__);
-#endif
-}
-
-// The command line without what differs from one machine to the next: the folder of the sources is
-// left out, the one of shared data is DATA.
-inline std::string command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  const std::string root = source_root().string() + '/';
-  const char* given      = std::getenv("TOOLDECODE_SHARED_DATA");
-  const std::string data =
-      given != nullptr ? given : source_root().parent_path().string() + "/shared/data";
-  std::string command;
-  for (std::string word; std::getline(file, word, '\0');) {
-    for (const auto& [folder, name] : {std::pair<std::string, std::string>{data, "DATA"},
-                                       {root + "../shared/data", "DATA"},
-                                       {"../shared/data", "DATA"},
-                                       {root, ""}}) {
-      if (word.starts_with(folder)) word.replace(0, folder.size(), name);
-    }
-    if (word.find_first_of(" '\"*$\\") != std::string::npos) {
-      word = Json(word).dump(-1, ' ', false, Json::error_handler_t::replace);
-    }
-    command += (command.empty() ? "" : " ") + word;
-  }
-  if (command.empty()) return "unknown";
-  // A name that is not UTF-8 must not end a run whose results are to be written.
-  return Json::parse(Json(command).dump(-1, ' ', false, Json::error_handler_t::replace));
-}
-
-}  // namespace detail
 
 /// What stands in a file of results as `made_by`; the commit has "+changes" behind it where the
 /// sources are not that commit's, and is "unknown" outside of a git tree, unless the environment's
@@ -128,20 +15,6 @@ inline std::string command_line() {
 /// nothing anew.
 ///
 /// \param peers  name and version of each program that is measured beside this library
-[[nodiscard]] inline Json run_record(Json peers = Json::object()) {
-#ifdef TOOLDECODE_COMPILER_FLAGS
-  const std::string flags = TOOLDECODE_COMPILER_FLAGS;
-#else
-  const std::string flags = "unknown";
-#endif
-  return {{"commit", detail::commit()},
-          {"date", detail::now_in_utc()},
-          {"machine", detail::machine()},
-          {"compiler", detail::compiler()},
-          {"flags", flags},
-          {"tooldecode", std::string(tooldecode::version)},
-          {"peers", std::move(peers)},
-          {"command", detail::command_line()}};
-}
+[[nodiscard]] Json run_record(Json peers = Json::object());
 
 }  // namespace program

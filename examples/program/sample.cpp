@@ -20,6 +20,7 @@
 #include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
+#include <program/command_line.hpp>
 #include <program/commands.hpp>
 #include <program/files.hpp>
 #include <program/formats.hpp>
@@ -218,30 +219,29 @@ void run_sample(const SampleOptions& options) {
 
 }  // namespace
 
-void add_sample(CLI::App& app) {
-  auto options  = std::make_shared<SampleOptions>();
-  CLI::App* sub = app.add_subcommand(
+void add_sample(CommandLine& line) {
+  auto options = std::make_shared<SampleOptions>();
+  Command sub  = line.command(
       "sample",
       "Draw calls, or texts of structural tags and Lark grammars, from constraints by made-up logits; one JSON object "
-      "per text on stdout");
-  sub->add_option("--vocabulary", options->vocabulary,
-                  "tokenizer.json, GGUF, tokenizer.model, .tiktoken, tekken.json or .json.gz")
-      ->required();
-  sub->add_option("--format", options->format,
-                  "call format: " + format_names() + "; structural-tag or lark")
-      ->capture_default_str();
-  sub->add_option("--count", options->count, "how many texts")->capture_default_str();
-  sub->add_option("--max-tokens", options->max_tokens, "most tokens of a text")
-      ->capture_default_str();
-  sub->add_option("--seed", options->seed, "of the made-up logits")->capture_default_str();
-  sub->add_option(
+       "per text on stdout");
+  sub.option("--vocabulary", options->vocabulary,
+             "tokenizer.json, GGUF, tokenizer.model, .tiktoken, tekken.json or .json.gz")
+      .required();
+  sub.option("--format", options->format,
+             "call format: " + format_names() + "; structural-tag or lark")
+      .shows_default();
+  sub.option("--count", options->count, "how many texts").shows_default();
+  sub.option("--max-tokens", options->max_tokens, "most tokens of a text").shows_default();
+  sub.option("--seed", options->seed, "of the made-up logits").shows_default();
+  sub.option(
          "rows", options->rows,
          "JSONL (or .gz) with functions or tools; of structural tags and Lark grammars, with spec")
-      ->required();
-  sub->add_option("--max-inflated", options->max_inflated,
-                  "most bytes that a compressed file may inflate to")
-      ->capture_default_str();
-  sub->callback([options] { run_sample(*options); });
+      .required();
+  sub.option("--max-inflated", options->max_inflated,
+             "most bytes that a compressed file may inflate to")
+      .shows_default();
+  sub.runs([options] { run_sample(*options); });
 }
 
 }  // namespace program

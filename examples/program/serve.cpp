@@ -19,14 +19,16 @@
 #include <vector>
 
 #include <program/chat_answer.hpp>
+#include <program/chat_engine.hpp>
+#include <program/command_line.hpp>
 #include <program/commands.hpp>
 #include <program/connection.hpp>
+#include <program/drafts.hpp>
 #include <program/metrics.hpp>
 #include <program/models.hpp>
 #include <program/openai.hpp>
 #include <program/reply_traces.hpp>
 #include <program/server.hpp>
-#include <program/speculation.hpp>
 #include <program/trace_file.hpp>
 
 namespace program {
@@ -373,79 +375,70 @@ void run_serve(const ServeOptions& options) {
   const Format& format = format_named(options.format);
   ModelOptions model   = options.model;
   model.sequences      = options.service.max_batch + prefix_sequences;
-  with_assistant(model, [&](const auto& assistant) {
-    const auto serve = [&](const auto&... drafter) {
-      ServiceOptions given = options.service;
-      if constexpr (td::TreeModel<std::remove_cvref_t<decltype(assistant.model)>>) {
-        given.costs = td::TreeCosts::measure(
-            assistant.model, assistant.tokenizer.encode("How long do passes take here?"));
-      }
-      ReplyTraces traces(options.trace, assistant, model.name);
-      ChatService service(assistant, format, given, traces.is_on() ? &traces : nullptr, drafter...);
-      HttpServer(service, options).run();
-    };
-    if (options.drafts.is_on()) return with_drafter(assistant, options.drafts, {}, serve);
-    serve();
+  const auto assistant = load_assistant(model);
+  with_engine_maker(*assistant, options.drafts, [&](const EngineMaker& make_engine) {
+    ServiceOptions given = options.service;
+    given.costs          = assistant->measure_costs();
+    ReplyTraces traces(options.trace, *assistant, model.name);
+    ChatService service(*assistant, format, given, make_engine, traces.is_on() ? &traces : nullptr);
+    HttpServer(service, options).run();
   });
 }
 
 }  // namespace
 
-void add_serve(CLI::App& app) {
-  auto options  = std::make_shared<ServeOptions>();
-  CLI::App* sub = app.add_subcommand("serve", "Serve a model over OpenAI's HTTP API");
-  add_model_options(*sub, options->model);
-  sub->add_option("--format", options->format, "call format: " + format_names())
-      ->capture_default_str();
-  sub->add_option("--host", options->host, "address to listen at")->capture_default_str();
-  sub->add_option("--port", options->port, "port to listen at; 0 picks one")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 65535));
-  sub->add_option("--api-key", options->api_key, "key that clients must send")
-      ->envname("TOOLDECODE_API_KEY");
-  sub->add_option("--timeout", options->timeout, "most seconds for one request")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 86400.0));
-  sub->add_option("--read-timeout", options->read_timeout,
-                  "most seconds for a request to arrive whole")
-      ->capture_default_str()
-      ->check(CLI::Range(0.001, 86400.0));
-  sub->add_option("--max-batch", options->service.max_batch, "most requests decoded at once")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
-  sub->add_option("--max-waiting", options->service.max_waiting,
-                  "most requests that wait for a place; others get status 429")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 65536));
-  sub->add_option("--max-body", options->body_bytes, "most bytes of a request's body")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 30));
-  sub->add_option("--connections", options->connections, "most connections served at once")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 4096));
-  sub->add_option("--prefix-cache", options->service.prefix_cache,
-                  "tokens of earlier requests that are kept")
-      ->capture_default_str();
-  sub->add_option("--cache-bytes", options->service.cache_bytes, "most bytes of tool outputs kept")
-      ->capture_default_str();
-  sub->add_option("--keep-alive", options->service.keep_alive,
-                  "seconds that a tool's output is kept, unless the client says")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 86400.0));
-  sub->add_option("--early-outputs", options->service.early.entries,
-                  "most outputs kept for responses that nobody has asked for yet")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1 << 20));
-  sub->add_option("--early-bytes", options->service.early.bytes, "most bytes of them")
-      ->capture_default_str();
-  sub->add_option("--early-seconds", options->service.early.seconds, "how long they are kept")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 86400.0));
-  add_draft_options(*sub, options->drafts);
-  add_trace_option(*sub, options->trace,
+void add_serve(CommandLine& line) {
+  auto options = std::make_shared<ServeOptions>();
+  Command sub  = line.command("serve", "Serve a model over OpenAI's HTTP API");
+  add_model_options(sub, options->model);
+  sub.option("--format", options->format, "call format: " + format_names()).shows_default();
+  sub.option("--host", options->host, "address to listen at").shows_default();
+  sub.option("--port", options->port, "port to listen at; 0 picks one")
+      .shows_default()
+      .within(0, 65535);
+  sub.option("--api-key", options->api_key, "key that clients must send")
+      .environment("TOOLDECODE_API_KEY");
+  sub.option("--timeout", options->timeout, "most seconds for one request")
+      .shows_default()
+      .within(0.0, 86400.0);
+  sub.option("--read-timeout", options->read_timeout, "most seconds for a request to arrive whole")
+      .shows_default()
+      .within(0.001, 86400.0);
+  sub.option("--max-batch", options->service.max_batch, "most requests decoded at once")
+      .shows_default()
+      .within(1, 1024);
+  sub.option("--max-waiting", options->service.max_waiting,
+             "most requests that wait for a place; others get status 429")
+      .shows_default()
+      .within(0, 65536);
+  sub.option("--max-body", options->body_bytes, "most bytes of a request's body")
+      .shows_default()
+      .within(1, 1 << 30);
+  sub.option("--connections", options->connections, "most connections served at once")
+      .shows_default()
+      .within(1, 4096);
+  sub.option("--prefix-cache", options->service.prefix_cache,
+             "tokens of earlier requests that are kept")
+      .shows_default();
+  sub.option("--cache-bytes", options->service.cache_bytes, "most bytes of tool outputs kept")
+      .shows_default();
+  sub.option("--keep-alive", options->service.keep_alive,
+             "seconds that a tool's output is kept, unless the client says")
+      .shows_default()
+      .within(0.0, 86400.0);
+  sub.option("--early-outputs", options->service.early.entries,
+             "most outputs kept for responses that nobody has asked for yet")
+      .shows_default()
+      .within(0, 1 << 20);
+  sub.option("--early-bytes", options->service.early.bytes, "most bytes of them").shows_default();
+  sub.option("--early-seconds", options->service.early.seconds, "how long they are kept")
+      .shows_default()
+      .within(0.0, 86400.0);
+  add_draft_options(sub, options->drafts);
+  add_trace_option(sub, options->trace,
                    "after each response how the tokens of the latest " +
                        std::to_string(ReplyTraces::kept) + " came");
-  sub->callback([options] { run_serve(*options); });
+  sub.runs([options] { run_serve(*options); });
 }
 
 }  // namespace program

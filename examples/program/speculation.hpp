@@ -29,14 +29,11 @@
 #include <tooldecode/model/medusa_model.hpp>
 #include <tooldecode/vocabulary/frequency_ranks.hpp>
 
-#include <CLI/CLI.hpp>
 #include <program/assistant.hpp>
+#include <program/drafts.hpp>
+#include <program/model_assistant.hpp>
 
 namespace program {
-
-/// The names of drafters and of their combinations.
-inline constexpr std::array<std::string_view, 6> drafter_names{"forced", "lookup", "forced+lookup",
-                                                               "eagle",  "medusa", "all"};
 
 /// Ranks where nothing was counted: all tokens by id.
 inline tooldecode::FrequencyRanks uncounted_ranks(const tooldecode::Vocabulary& vocabulary) {
@@ -45,35 +42,6 @@ inline tooldecode::FrequencyRanks uncounted_ranks(const tooldecode::Vocabulary& 
 
 /// Levels of EAGLE's trees.
 inline constexpr std::size_t eagle_depth = 8;
-
-/// What a speculative run drafts with.
-struct DraftSettings {
-  std::string drafter = "all";
-  std::size_t k       = 0;  ///< rows of the draft's head; 0 for all
-  bool with_context   = false;
-};
-
-/// The same as a user says it, who may want none.
-struct DraftOptions {
-  DraftSettings settings{.drafter = "none", .k = 2048};
-  std::string ranks = example_data("tiny/ranks.json").string();  ///< a file, or none for all rows
-
-  [[nodiscard]] bool is_on() const { return settings.drafter != "none"; }
-};
-
-inline void add_draft_options(CLI::App& sub, DraftOptions& options) {
-  sub.add_option("--speculation", options.settings.drafter,
-                 "none, forced, lookup, forced+lookup, eagle, medusa or all; the last three with "
-                 "the embedded model only")
-      ->capture_default_str();
-  sub.add_option("--ranks", options.ranks,
-                 "frequency ranks of the draft's vocabulary, or none for all of it")
-      ->capture_default_str();
-  sub.add_option("--k", options.settings.k, "tokens of the draft's vocabulary; 0 is all")
-      ->capture_default_str();
-  sub.add_flag("--context", options.settings.with_context,
-               "draft with the prompt's tokens too, however rare");
-}
 
 /// Decodes with trees of a drafter.
 template <class M, class C, class D>
@@ -87,8 +55,7 @@ tooldecode::Output decode_with(const M& model, const C& constraint, const D& dra
 
 /// What the drafters that need no model of their own have to know.
 struct TextDrafters {
-  template <class M>
-  explicit TextDrafters(const Assistant<M>& assistant)
+  explicit TextDrafters(const Assistant& assistant)
       : lookup{assistant.masks},
         forced{[&assistant](std::string_view text) { return assistant.tokenizer.encode(text); }} {}
 
@@ -185,30 +152,34 @@ class Speculation {
   tooldecode::FrequencyRankedHead head_;
 };
 
-/// Calls `use` with the drafter that a user has chosen: of one type where it knows no draft model,
-/// and of one where it does. Errors as Speculation's, and Error{invalid_option} for a draft model
-/// where there is none.
+/// Calls `use` with the model and the drafter that a user has chosen: any model and a drafter of one
+/// type where it knows no draft model, the embedded one and a drafter of another where it does.
+/// Errors as Speculation's, and Error{invalid_option} for a draft model where there is none.
 ///
 /// \param always  tokens that are drafted however rare
-template <class M, class Use>
-void with_drafter(const Assistant<M>& assistant, const DraftOptions& options,
+template <class Use>
+void with_drafter(const Assistant& assistant, const DraftOptions& options,
                   std::span<const tooldecode::TokenId> always, const Use& use) {
   using tooldecode::AnyDrafter, tooldecode::ToolCallFSM;
-  const auto use_text = [&](const auto& drafter) { use(AnyDrafter<ToolCallFSM>(drafter)); };
+  const tooldecode::ModelRef any_model = assistant.model_ref();
+  const auto use_text                  = [&](const auto& drafter) {
+    use(any_model, AnyDrafter<ToolCallFSM>(drafter));
+  };
   if (TextDrafters(assistant).with(options.settings.drafter, use_text)) return;
-  if constexpr (std::same_as<M, tooldecode::LlamaModel>) {
-    DraftSettings settings = options.settings;
-    if (options.ranks == "none") settings.k = 0;
-    const Speculation speculation{assistant, options.ranks == "none"
-                                                 ? uncounted_ranks(assistant.tokenizer.vocabulary())
-                                                 : tooldecode::FrequencyRanks::load(options.ranks)};
-    speculation.with(settings, always,
-                     [&](const auto& drafter) { use(AnyDrafter<ToolCallFSM, true>(drafter)); });
-  } else {
+  const auto* embedded = dynamic_cast<const EmbeddedAssistant*>(&assistant);
+  if (embedded == nullptr) {
     throw tooldecode::Error(
         tooldecode::Errc::invalid_option, options.settings.drafter,
         "must be forced, lookup or forced+lookup: there is no draft model for this one");
   }
+  DraftSettings settings = options.settings;
+  if (options.ranks == "none") settings.k = 0;
+  const Speculation speculation{*embedded, options.ranks == "none"
+                                               ? uncounted_ranks(assistant.tokenizer.vocabulary())
+                                               : tooldecode::FrequencyRanks::load(options.ranks)};
+  speculation.with(settings, always, [&](const auto& drafter) {
+    use(embedded->model, AnyDrafter<ToolCallFSM, true>(drafter));
+  });
 }
 
 }  // namespace program

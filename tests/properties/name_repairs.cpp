@@ -74,7 +74,7 @@ struct Written {
     // Of all methods, those that need nothing but a Model.
     const auto run = [&]() -> Output {
       if (method == "backtrace") return program::Backtrace{model, tokenizer, calls, 4}(prompt, {});
-      const auto decode = program::detail::decode_freely(model, tokenizer, Sequential{});
+      const auto decode = program::decode_greedily(model, tokenizer);
       return program::repair_by_suffix(decode(prompt, {}).output, tokenizer, calls.tools());
     };
     const Output output = run();

@@ -10,7 +10,7 @@
 
 #include <tooldecode/decode/decoder.hpp>
 
-#include <program/assistant.hpp>
+#include <program/model_assistant.hpp>
 #include <program/prefilled_model.hpp>
 #include <program/rows.hpp>
 #include <program/speculation.hpp>

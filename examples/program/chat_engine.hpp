@@ -1,0 +1,40 @@
+/// \file
+/// ChatEngine: an EngineSpeculator over a model of any kind, with any drafters.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string_view>
+
+#include <tooldecode/execute/engine_speculator.hpp>
+#include <tooldecode/execute/tool_cache.hpp>
+
+#include <program/assistant.hpp>
+#include <program/drafts.hpp>
+
+namespace program {
+
+/// An EngineSpeculator over a model of any kind.
+class ChatEngine {
+ public:
+  virtual ~ChatEngine() = default;
+
+  virtual void submit(tooldecode::EngineRequest request, tooldecode::EngineListener listener) = 0;
+  virtual void cancel(std::string_view id)                                                    = 0;
+  virtual bool step()                                                                         = 0;
+  virtual void wait(const std::stop_token& stop)                                              = 0;
+  [[nodiscard]] virtual tooldecode::EngineCounts counts() const                               = 0;
+};
+
+/// Makes one; the arguments are those of EngineSpeculator.
+using EngineMaker = std::function<std::unique_ptr<ChatEngine>(tooldecode::ToolCache* cache,
+                                                              tooldecode::ResultTokens render,
+                                                              tooldecode::EngineOptions options)>;
+
+/// Calls `use` with what makes engines over the assistant's model that draft as a user has chosen,
+/// beside the outputs that are announced; they are of no use afterwards. Errors as `with_drafter`.
+void with_engine_maker(const Assistant& assistant, const DraftOptions& drafts,
+                       const std::function<void(const EngineMaker&)>& use);
+
+}  // namespace program

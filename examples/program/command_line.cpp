@@ -1,0 +1,106 @@
+#include <iostream>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <program/command_line.hpp>
+
+namespace program {
+
+CommandOption CommandOption::shows_default() {
+  option_->capture_default_str();
+  return *this;
+}
+CommandOption CommandOption::within(int least, int most) {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+CommandOption CommandOption::within(double least, double most) {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+CommandOption CommandOption::required() {
+  option_->required();
+  return *this;
+}
+CommandOption CommandOption::delimiter(char between) {
+  option_->delimiter(between);
+  return *this;
+}
+CommandOption CommandOption::one_at_a_time() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+CommandOption CommandOption::environment(const std::string& variable) {
+  option_->envname(variable);
+  return *this;
+}
+
+CommandOption Command::option(const std::string& name, std::string& value,
+                              const std::string& help) {
+  return CommandOption(*app_->add_option(name, value, help));
+}
+CommandOption Command::option(const std::string& name, std::vector<std::string>& value,
+                              const std::string& help) {
+  return CommandOption(*app_->add_option(name, value, help));
+}
+CommandOption Command::option(const std::string& name, std::vector<std::size_t>& value,
+                              const std::string& help) {
+  return CommandOption(*app_->add_option(name, value, help));
+}
+CommandOption Command::option(const std::string& name, std::int32_t& value,
+                              const std::string& help) {
+  return CommandOption(*app_->add_option(name, value, help));
+}
+CommandOption Command::option(const std::string& name, std::int64_t& value,
+                              const std::string& help) {
+  return CommandOption(*app_->add_option(name, value, help));
+}
+CommandOption Command::option(const std::string& name, std::uint64_t& value,
+                              const std::string& help) {
+  return CommandOption(*app_->add_option(name, value, help));
+}
+CommandOption Command::option(const std::string& name, float& value, const std::string& help) {
+  return CommandOption(*app_->add_option(name, value, help));
+}
+CommandOption Command::option(const std::string& name, double& value, const std::string& help) {
+  return CommandOption(*app_->add_option(name, value, help));
+}
+void Command::flag(const std::string& name, bool& value, const std::string& help) {
+  app_->add_flag(name, value, help);
+}
+void Command::runs(std::function<void()> run) {
+  app_->callback(std::move(run));
+}
+
+CommandLine::CommandLine(const std::string& name, const std::string& help,
+                         const std::string& version)
+    : app_(std::make_unique<CLI::App>(help, name)) {
+  app_->set_version_flag("--version", version);
+  app_->require_subcommand(1);
+}
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::command(const std::string& name, const std::string& help) {
+  return Command(*app_->add_subcommand(name, help));
+}
+void CommandLine::printing_flag(const std::string& name, std::function<std::string()> text,
+                                const std::string& help) {
+  const auto print = [text = std::move(text)] {
+    std::cout << text() << '\n';
+    throw CLI::Success();
+  };
+  app_->add_flag_callback(name, print, help);
+}
+int CommandLine::run(int count, char** arguments) {
+  try {
+    app_->parse(count, arguments);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app_->exit(error);
+    std::cerr << app_->get_name() << ": " << error.what() << " (see " << app_->get_name()
+              << " --help)\n";
+  }
+  return 2;
+}
+
+}  // namespace program

@@ -1,0 +1,57 @@
+/// \file
+/// ModelAssistant: an assistant with the model that it has, by its type.
+#pragma once
+
+#include <concepts>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include <tooldecode/core/error.hpp>
+#include <tooldecode/decode/model_ref.hpp>
+#include <tooldecode/draft/tree_costs.hpp>
+#include <tooldecode/model/llama_model.hpp>
+#include <tooldecode/vocabulary/load_vocabulary.hpp>
+
+#include <program/assistant.hpp>
+#include <program/prefilled_model.hpp>
+
+namespace program {
+
+/// A model that can be asked.
+template <class M>
+class ModelAssistant : public Assistant {
+ public:
+  ModelAssistant(std::filesystem::path where, M loaded, tooldecode::Tokenizer read,
+                 Prompter prompter)
+      : Assistant(std::move(where), std::move(read), std::move(prompter)),
+        model(std::move(loaded)) {
+    if (tokenizer.vocabulary().size() > model.vocabulary_size()) {
+      throw tooldecode::Error(tooldecode::Errc::shape_mismatch, place.string(),
+                              "the tokenizer has more tokens than the model has logits");
+    }
+  }
+
+  [[nodiscard]] tooldecode::ModelRef model_ref() const override { return model; }
+  [[nodiscard]] bool is_embedded() const noexcept override {
+    return std::same_as<M, tooldecode::LlamaModel>;
+  }
+  [[nodiscard]] std::unique_ptr<AnyPrefilledModel> prefill() const override {
+    return std::make_unique<PrefilledModelOf<M>>(model);
+  }
+  [[nodiscard]] tooldecode::TreeCosts measure_costs() const override {
+    return tooldecode::TreeCosts::measure(model, tokenizer.encode("How long do passes take here?"));
+  }
+
+  M model;
+};
+
+/// A model of a directory, in the library's own arithmetic, that knows the prompt of the embedded
+/// one.
+using EmbeddedAssistant = ModelAssistant<tooldecode::LlamaModel>;
+extern template class ModelAssistant<tooldecode::LlamaModel>;
+
+/// Reads config.json, model.safetensors and the tokenizer of a directory.
+[[nodiscard]] EmbeddedAssistant load_embedded(const std::filesystem::path& directory);
+
+}  // namespace program

@@ -1,0 +1,70 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include <tooldecode/core/error.hpp>
+
+#include <program/cache_folder.hpp>
+#include <program/command_line.hpp>
+#include <program/model_assistant.hpp>
+#include <program/models.hpp>
+#include <program/shots.hpp>
+#ifdef TOOLDECODE_PROGRAM_LLAMA_CPP
+#include <program/gguf_assistant.hpp>
+#endif
+
+namespace program {
+
+void add_model_options(Command& sub, ModelOptions& options) {
+  sub.option("--model", options.name,
+             "directory with config.json, model.safetensors and tokenizer.json; or, where the "
+             "program was built with llama.cpp, a GGUF file, smollm2 or gemma3")
+      .shows_default();
+  sub.option("--threads", options.threads, "of a GGUF file's model").shows_default().within(1, 256);
+  sub.option("--context-size", options.context,
+             "tokens that all sequences of a GGUF file's model hold together")
+      .shows_default()
+      .within(64, 1 << 20);
+  sub.option("--shots", options.shots, "examples in a GGUF file's model's prompt")
+      .shows_default()
+      .within(0, 64);
+  sub.option("--shots-from", options.shots_from,
+             "JSONL (or .gz) rows as eval reads, whose first are the examples")
+      .shows_default();
+}
+
+std::filesystem::path model_file(const std::string& name) {
+  using Known = std::pair<std::string_view, std::string_view>;
+  static constexpr std::array<Known, 2> known{
+      {{"smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"}, {"gemma3", "gemma-3-270m.Q4_K_M.gguf"}}};
+  const auto found = std::ranges::find(known, name, &Known::first);
+  if (found == known.end()) return name;
+  const std::filesystem::path file = cache_folder() / "models" / found->second;
+  if (!std::filesystem::exists(file)) {
+    throw tooldecode::Error(tooldecode::Errc::file_unreadable, file.string(),
+                            "is not there: bash examples/models.sh " + name + " fetches it");
+  }
+  return file;
+}
+
+std::shared_ptr<const Assistant> load_assistant(const ModelOptions& options) {
+  const std::filesystem::path place = model_file(options.name);
+  if (place.extension() != ".gguf") {
+    return std::shared_ptr<const Assistant>(new EmbeddedAssistant(load_embedded(place)));
+  }
+#ifdef TOOLDECODE_PROGRAM_LLAMA_CPP
+  const auto sequences = std::min<std::size_t>(options.sequences, 256);
+  return std::shared_ptr<const Assistant>(
+      new GgufAssistant(load_gguf(place,
+                                  {.cells     = static_cast<std::uint32_t>(options.context),
+                                   .sequences = static_cast<std::uint32_t>(sequences),
+                                   .threads   = options.threads},
+                                  read_shots(options.shots_from, options.shots))));
+#else
+  throw tooldecode::Error(tooldecode::Errc::invalid_option, place.string(),
+                          "this program was built without llama.cpp: see examples/run.sh --help");
+#endif
+}
+
+}  // namespace program

@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <program/json.hpp>
+#include <program/prompt.hpp>
+
+namespace program {
+
+std::string type_text(const Json& schema) {
+  if (!schema.is_object()) return "any";
+  const auto join = [](const Json& list, bool quoted) {
+    std::string text;
+    for (const auto& item : list) {
+      if (!text.empty()) text += '|';
+      text += quoted || !item.is_string() ? item.dump() : item.get<std::string>();
+    }
+    return text;
+  };
+  if (schema.contains("enum") && schema["enum"].is_array()) return join(schema["enum"], true);
+  if (!schema.contains("type")) return "any";
+  const auto& type = schema["type"];
+  if (type.is_array()) return join(type, false);
+  if (type == "array") {
+    const auto items = schema.value("items", Json::object());
+    return "array<" + type_text(items) + '>';
+  }
+  return type.is_string() ? type.get<std::string>() : "any";
+}
+
+std::string signature(const tooldecode::Tool& tool) {
+  const Json& document = tool.document;
+  const Json& function = document.contains("function") ? document["function"] : document;
+  const Json& parameters =
+      function.contains("parameters") ? function["parameters"] : documented_parameters(tool);
+  const Json required   = parameters.value("required", Json::array());
+  std::string text      = tool.name + '(';
+  bool first            = true;
+  const Json properties = parameters.value("properties", Json::object());
+  for (const auto& [name, schema] : properties.items()) {
+    if (!first) text += ", ";
+    first = false;
+    text += name;
+    if (std::find(required.begin(), required.end(), name) == required.end()) text += '?';
+    text += ": " + type_text(schema);
+    if (schema.is_object() && schema.contains("default") && !schema["default"].is_null()) {
+      text += " = " + schema["default"].dump();
+    }
+  }
+  return text + "): " + tool.description;
+}
+
+std::string tools_text(const tooldecode::ToolSet& tools) {
+  std::string text;
+  for (const tooldecode::Tool& tool : tools) text += signature(tool) + '\n';
+  return text;
+}
+
+void PromptTokens::control(std::string_view name) {
+  const auto token = tokenizer_->vocabulary().find_special(name);
+  if (!token) {
+    throw tooldecode::Error(tooldecode::Errc::malformed_vocabulary, std::string(name),
+                            "the model's tokenizer lacks this control token");
+  }
+  tokens_.push_back(*token);
+}
+
+void PromptTokens::text(std::string_view part) {
+  const auto more = tokenizer_->encode(part);
+  tokens_.insert(tokens_.end(), more.begin(), more.end());
+}
+
+void PromptTokens::user_turn(std::string_view content) {
+  control("<|user|>");
+  text(content);
+  control("<|assistant|>");
+}
+
+std::string results_text(std::span<const Message> results) {
+  std::string text;
+  for (const Message& result : results) {
+    if (!text.empty()) text += '\n';
+    text += result.name + " returned: " + result.content;
+  }
+  return text;
+}
+
+std::vector<tooldecode::TokenId> make_prompt(const tooldecode::Tokenizer& tokenizer,
+                                             const tooldecode::ToolSet& tools,
+                                             std::string_view format,
+                                             const std::vector<Message>& messages) {
+  PromptTokens prompt(tokenizer);
+  prompt.control("<|begin|>");
+  prompt.control("<|tools|>");
+  prompt.text("format: " + std::string(format) + '\n' + tools_text(tools));
+  for (std::size_t i = 0, end = 0; i < messages.size(); i = end) {
+    end = i + 1;
+    if (messages[i].role == "user") {
+      prompt.user_turn(messages[i].content);
+    } else if (messages[i].role == "tool") {
+      while (end < messages.size() && messages[end].role == "tool") ++end;
+      prompt.user_turn(results_text(std::span(messages).subspan(i, end - i)));
+    } else {
+      prompt.text(messages[i].content);
+      prompt.control("<|end|>");
+    }
+  }
+  return prompt.take();
+}
+
+std::vector<tooldecode::TokenId> make_results_prompt(const tooldecode::Tokenizer& tokenizer,
+                                                     std::span<const Message> results) {
+  PromptTokens tokens(tokenizer);
+  tokens.control("<|end|>");
+  tokens.user_turn(results_text(results));
+  return tokens.take();
+}
+
+}  // namespace program

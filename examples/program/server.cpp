@@ -1,0 +1,352 @@
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <future>
+#include <iomanip>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <program/server.hpp>
+
+namespace program {
+
+void Exchange::put(Event event) {
+  const std::lock_guard lock(mutex_);
+  events_.push_back(std::move(event));
+  is_there_.notify_one();
+}
+
+std::optional<Exchange::Event> Exchange::take(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  if (!is_there_.wait_for(lock, time, [this] { return !events_.empty(); })) return std::nullopt;
+  Event event = std::move(events_.front());
+  events_.pop_front();
+  return event;
+}
+
+tooldecode::ToolCallFSM ConstraintCache::get(const Assistant& assistant, const Format& format,
+                                             const ChatRequest& chat) {
+  const std::string key = key_of(chat);
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+      if (entry->first != key) continue;
+      entries_.splice(entries_.begin(), entries_, entry);
+      return entry->second;
+    }
+  }
+  try {
+    auto choice        = chat.tools.choice;
+    choice.text_schema = chat.schema;
+    const auto calls   = format.constrain(assistant.masks, chat.tools.callable, choice);
+    const std::lock_guard lock(mutex_);
+    entries_.emplace_front(key, calls);
+    if (entries_.size() > capacity) entries_.pop_back();
+    return calls;
+  } catch (const tooldecode::Error& error) {
+    refuse(chat, error);
+  }
+}
+
+std::string ConstraintCache::key_of(const ChatRequest& chat) {
+  const auto& [documents, all, callable, choice] = chat.tools;
+  std::string key = std::to_string(static_cast<int>(choice.choice)) + ' ' +
+                    std::to_string(choice.parallel) + ' ' + choice.name + '\n' +
+                    (chat.schema ? json_text(*chat.schema) : "") + '\n' + json_text(documents);
+  if (callable.size() == all.size()) return key;
+  for (const tooldecode::Tool& tool : callable) (key += '\n') += tool.name;
+  return key;
+}
+
+void ConstraintCache::refuse(const ChatRequest& chat, const tooldecode::Error& error) {
+  constexpr std::string_view place = tooldecode::detail::text_schema_place;
+  const std::string what           = error.what();
+  if (chat.schema && error.where() == place) {  // the schema beside the tools, or the format
+    throw ApiError(400, "invalid_value", "response_format",
+                   "response_format: " + what.substr(place.size() + 2));
+  }
+  const bool is_in_schema = error.where().starts_with(place);
+  if (chat.schema && (is_in_schema || chat.tools.all.empty())) {
+    throw ApiError(400, "invalid_schema", "response_format.json_schema.schema",
+                   "response_format.json_schema.schema: " +
+                       (is_in_schema ? '#' + what.substr(place.size()) : what));
+  }
+  throw ApiError(400, "invalid_tool", "tools", "tools: " + what);
+}
+
+ChatService::ChatService(const Assistant& assistant, const Format& format, ServiceOptions options,
+                         const EngineMaker& make_engine, ReplyTraces* traces)
+    : traces_(traces),
+      assistant_(&assistant),
+      context_(assistant.model_ref().context_length()),
+      format_(&format),
+      options_(options),
+      cache_({.max_bytes = options.cache_bytes, .keep_alive = duration(options.keep_alive)}),
+      engine_(make_engine(
+          &cache_,
+          [this](std::span<const tooldecode::ToolCall> calls,
+                 std::span<const tooldecode::ToolResult> results) {
+            return assistant_->result_tokens(calls, results);
+          },
+          {.batch = {.max_batch = options.max_batch, .prefix_cache = options.prefix_cache},
+           .costs = options.costs})),
+      early_(options.early),
+      thread_([this](const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
+          const bool moved = engine_->step();
+          deliver();
+          if (!moved) engine_->wait(stop);
+        }
+      }) {}
+
+ChatSession ChatService::start(const ChatRequest& chat) {
+  auto calls = constraints_.get(*assistant_, *format_, chat);
+  ChatSession session{.unique = random_name(),
+                      .text   = AnswerText(calls, chat.stops),
+                      .events = std::make_shared<Exchange>()};
+  session.id  = chat.response_id.empty() ? "chatcmpl-" + session.unique : chat.response_id;
+  auto prompt = assistant_->prompt(chat.tools.all, *format_, chat.messages);
+  session.prompt_tokens = prompt.size();
+  if (prompt.size() > context_) {
+    throw ApiError(400, "context_length_exceeded", "messages",
+                   "the prompt has " + std::to_string(prompt.size()) +
+                       " tokens, the model's context holds " + std::to_string(context_));
+  }
+  tooldecode::EngineRequest request{
+      .id       = session.id,
+      .prompt   = std::move(prompt),
+      .calls    = std::move(calls),
+      .options  = chat.decode,
+      .max_wait = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * chat.tool_wait))};
+  request.options.max_tokens  = chat.max_tokens.value_or(context_);
+  request.options.always_ends = must_end(chat);
+  if (traces_ != nullptr) request.options.trace = traced_alternatives;
+  const std::uint64_t seed = chat.seed ? *chat.seed : random_number();
+  try {
+    for (std::size_t choice = 0; choice < chat.choices; ++choice) {
+      // Of one that is no id that a client may name, for all but the first.
+      if (choice > 0) request.id = session.id + '#' + std::to_string(choice);
+      request.options.seed = seed + choice;
+      if (!chat.stops.empty()) request.options.ends_after = stop_of(session.text);
+      submit(chat, request, listener(session, request.id, choice, chat.stream));
+      session.cancel.push_back([this, id = request.id] { engine_->cancel(id); });
+    }
+  } catch (...) {
+    for (const auto& cancel : session.cancel) cancel();
+    throw;
+  }
+  return session;
+}
+
+std::size_t ChatService::cache(const std::string& response_id, std::vector<CachedOutput> outputs) {
+  const std::lock_guard lock(mutex_);
+  const auto known = responses_.find(response_id);
+  if (known == responses_.end()) {
+    return early_.keep(response_id, std::move(outputs),
+                       std::chrono::duration<double>(options_.keep_alive));
+  }
+  if (known->second.streams_calls) {
+    throw ApiError(409, "response_streams_calls", "response_id",
+                   "the response streams its calls: name it by response_id, or ask for tool_wait");
+  }
+  const tooldecode::ToolSet& tools = known->second.tools;
+  for (const CachedOutput& output : outputs) {
+    if (tools.find(output.call.name)) continue;
+    const std::string place = output.place + "/name";
+    throw ApiError(400, "unknown_tool", place,
+                   place + ": the response has no tool of the name " + output.call.name);
+  }
+  std::size_t kept = 0;
+  for (CachedOutput& output : outputs) {
+    const auto keep_alive = duration(output.keep_alive.value_or(options_.keep_alive));
+    kept += insert(response_id, tools, std::move(output), keep_alive);
+  }
+  return kept;
+}
+
+void ChatService::write(MetricsText& page) {
+  const auto value = [&page](const char* name, const char* help, std::size_t count) {
+    page.value(name, help, static_cast<double>(count));
+  };
+  const tooldecode::EngineCounts counts = engine_->counts();
+  value("requests_running", "Chat requests with a place in the batch.", counts.present);
+  value("requests_waiting", "Chat requests that wait for a place.", counts.arrived);
+  value("replies_total", "Chat requests that ended, cancelled ones too.", counts.replies);
+  value("passes_total", "Forward passes of the model.", counts.batch.passes);
+  value("prompt_tokens_total", "Tokens of prompts.", counts.batch.prompt_tokens);
+  value("reused_tokens_total", "Tokens of prompts that were in the prefix cache.",
+        counts.batch.reused_tokens);
+  value("generated_tokens_total", "Tokens emitted.", counts.batch.generated_tokens);
+  value("drafted_tokens_total", "Draft tokens that were verified, those of announced calls too.",
+        counts.batch.drafted_tokens);
+  value("accepted_tokens_total", "Of the drafted tokens those that were right.",
+        counts.batch.accepted_tokens);
+  value("preempted_total", "Times that a request gave up its cache, and was read anew later.",
+        counts.batch.preempted);
+  value("cached_turns_total", "Turns whose calls had their outputs in the cache.",
+        counts.cached_turns);
+  value("missed_turns_total", "Turns whose calls were left to the client.", counts.missed_turns);
+  const tooldecode::ToolCacheStatistics cache = cache_.statistics();
+  value("tool_cache_hits_total", "Outputs found in the tool cache.", cache.hits);
+  value("tool_cache_misses_total", "Outputs looked for in vain.", cache.misses);
+  value("tool_cache_inserted_total", "Outputs put into the tool cache.", cache.inserted);
+  value("tool_cache_expired_total", "Outputs whose time was over.", cache.expired);
+  value("tool_cache_evicted_total", "Outputs that made place for others.", cache.evicted);
+  value("tool_cache_entries", "Outputs in the tool cache.", cache.entries);
+  value("tool_cache_bytes", "Bytes in the tool cache.", cache.bytes);
+  write_early(value);
+  first_token_seconds_.write(page, "first_token_seconds",
+                             "From a chat request to its first token.");
+  request_seconds_.write(page, "request_seconds", "From a chat request to its end.");
+}
+
+ChatService::Clock::duration ChatService::duration(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+bool ChatService::must_end(const ChatRequest& chat) {
+  using tooldecode::ToolChoice;
+  const ToolChoice choice = chat.tools.choice.choice;
+  return choice == ToolChoice::required || choice == ToolChoice::named || chat.schema.has_value();
+}
+
+void ChatService::submit(const ChatRequest& chat, const tooldecode::EngineRequest& request,
+                         tooldecode::EngineListener listener) {
+  open(request.id, chat);
+  try {
+    engine_->submit(request, std::move(listener));
+  } catch (const tooldecode::Error& error) {
+    close(request.id);
+    throw ApiError(400, "invalid_value", error.where(), error.what());
+  } catch (...) {
+    close(request.id);
+    throw;
+  }
+}
+
+std::function<bool(const tooldecode::TokenEvent&)> ChatService::stop_of(const AnswerText& begin) {
+  return [begin, text = begin](const tooldecode::TokenEvent& event) mutable {
+    if (event.index == 0) text = begin;
+    static_cast<void>(text.push(event.token));
+    return text.stop() != nullptr;
+  };
+}
+
+tooldecode::EngineListener ChatService::listener(const ChatSession& session, const std::string& id,
+                                                 std::size_t choice, bool stream) {
+  const auto asked = Clock::now();
+  return {.on_token =
+              [this, events = session.events, choice, stream, asked](
+                  std::size_t turn, const tooldecode::TokenEvent& event) {
+                if (turn == 0 && event.index == 0) first_token_seconds_.observe(since(asked));
+                if (stream) events->put({choice, event});
+              },
+          .on_calls =
+              [events = session.events, choice](const tooldecode::EngineTurn& turn) {
+                events->put({choice, turn.calls});
+              },
+          .on_cached_turn =
+              [events = session.events, choice](const tooldecode::EngineTurn& turn) {
+                events->put({choice, turn});
+              },
+          .on_reply =
+              [this, events = session.events, id, choice, asked](tooldecode::EngineReply reply) {
+                request_seconds_.observe(since(asked));
+                if (traces_ != nullptr) traces_->add(id, reply);
+                replies_.push_back({id, choice, events, std::move(reply)});
+              }};
+}
+
+double ChatService::since(Clock::time_point then) {
+  return std::chrono::duration<double>(Clock::now() - then).count();
+}
+
+void ChatService::deliver() {
+  for (Reply& reply : replies_) {
+    close(reply.id);
+    reply.events->put({reply.choice, std::move(reply.reply)});
+  }
+  replies_.clear();
+}
+
+void ChatService::open(const std::string& id, const ChatRequest& chat) {
+  const std::lock_guard lock(mutex_);
+  if (active_ >= options_.max_batch + options_.max_waiting) {
+    throw ApiError(429, "too_many_requests", "",
+                   "the server works on as many requests as it may; ask again later");
+  }
+  const auto known = responses_.find(id);
+  if (known != responses_.end() && known->second.active) {
+    throw ApiError(409, "response_id_in_use", "response_id", "a response of this id is under way");
+  }
+  if (known != responses_.end()) {
+    bytes_ -= known->second.bytes;
+    std::erase(ended_, id);
+  }
+  const std::size_t bytes = json_text(chat.tools.documents).size();
+  responses_[id]          = {chat.tools.all, bytes, chat.streams_calls()};
+  bytes_ += bytes;
+  ++active_;
+  const auto now = Clock::now();
+  for (EarlyOutputs::Entry& entry : early_.take(id)) {
+    if (chat.tools.all.find(entry.output.call.name)) {
+      insert(id, chat.tools.all, std::move(entry.output), entry.end - now);
+    } else {
+      ++misnamed_;
+    }
+  }
+}
+
+std::size_t ChatService::insert(const std::string& id, const tooldecode::ToolSet& tools,
+                                CachedOutput output, Clock::duration keep_alive) {
+  std::promise<tooldecode::ToolResult> result;
+  result.set_value({.status = tooldecode::ToolStatus::ok, .output = std::move(output.output)});
+  std::string key = tooldecode::call_key(output.call, &tools[*tools.find(output.call.name)]);
+  return cache_.insert(id,
+                       {.call          = std::move(output.call),
+                        .key           = std::move(key),
+                        .result        = result.get_future().share(),
+                        .any_arguments = output.any_arguments},
+                       keep_alive);
+}
+
+void ChatService::close(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  responses_.at(id).active = false;
+  --active_;
+  ended_.push_back(id);
+  while (!ended_.empty() && (ended_.size() > max_responses || bytes_ > max_bytes)) {
+    const auto oldest = responses_.find(ended_.front());
+    bytes_ -= oldest->second.bytes;
+    responses_.erase(oldest);
+    ended_.pop_front();
+  }
+}
+
+std::uint64_t ChatService::random_number() {
+  const std::lock_guard lock(mutex_);
+  return random_();
+}
+
+std::string ChatService::random_name() {
+  std::ostringstream name;
+  name << std::hex << std::setfill('0') << std::setw(16) << random_number();
+  return name.str();
+}
+
+}  // namespace program
