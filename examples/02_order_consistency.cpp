@@ -13,7 +13,6 @@
 #include <tooldecode/model/llama_model.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
 
-
 namespace td = tooldecode;
 
 namespace {

@@ -6,9 +6,8 @@
 
 #include <tooldecode/consistency/votes.hpp>
 
-#include <support/catch.hpp>
-
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 

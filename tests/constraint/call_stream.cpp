@@ -16,11 +16,10 @@
 #include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 
+#include <nlohmann/json.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/two_tools.hpp>
-
-#include <nlohmann/json.hpp>
 
 using namespace tooldecode;
 using Kind = StreamEvent::Kind;

@@ -1,9 +1,9 @@
 #include <cstddef>
 #include <string>
 
-#include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/constraint/ebnf_constraint.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/automaton.hpp>
 
 #include <support/catch.hpp>
 #include <support/finite_language.hpp>

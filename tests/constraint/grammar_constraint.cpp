@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/constraint/forced_tokens.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
+#include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/byte_vocabulary.hpp>

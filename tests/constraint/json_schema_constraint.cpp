@@ -9,11 +9,10 @@
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
 
+#include <nlohmann/json.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/finite_language.hpp>
-
-#include <nlohmann/json.hpp>
 
 using namespace tooldecode;
 

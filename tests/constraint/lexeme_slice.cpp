@@ -2,8 +2,8 @@
 #include <random>
 #include <string>
 
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 #include <tooldecode/constraint/lexeme_slice.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 #include <support/catch.hpp>
 

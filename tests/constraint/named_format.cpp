@@ -8,11 +8,10 @@
 #include <tooldecode/tools/call_format.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 
+#include <nlohmann/json.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/two_tools.hpp>
-
-#include <nlohmann/json.hpp>
 
 using namespace tooldecode;
 

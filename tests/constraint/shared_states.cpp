@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 #include <tooldecode/constraint/shared_states.hpp>
+#include <tooldecode/vocabulary/vocabulary_trie.hpp>
 
 #include <support/catch.hpp>
 

@@ -1,16 +1,15 @@
 #include <cstddef>
 #include <string>
 
-#include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/constraint/structural_tag_constraint.hpp>
 #include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/core/types.hpp>
-
-#include <support/catch.hpp>
-#include <support/finite_language.hpp>
+#include <tooldecode/grammar/automaton.hpp>
 
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
+#include <support/finite_language.hpp>
 
 using namespace tooldecode;
 

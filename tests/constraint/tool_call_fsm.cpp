@@ -2,20 +2,19 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/tools/value_writer.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/delimited_call.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/tools/value_writer.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 
+#include <nlohmann/json.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
 #include <support/two_tools.hpp>
-
-#include <nlohmann/json.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;

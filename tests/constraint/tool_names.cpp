@@ -10,10 +10,9 @@
 #include <tooldecode/tools/python_call.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 
+#include <nlohmann/json.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
-
-#include <nlohmann/json.hpp>
 
 namespace td = tooldecode;
 

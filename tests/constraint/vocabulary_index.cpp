@@ -1,9 +1,9 @@
 #include <string>
 
 #include <tooldecode/constraint/shared_states.hpp>
-#include <tooldecode/grammar/grammar.hpp>
-#include <tooldecode/core/byte_trie.hpp>
 #include <tooldecode/constraint/vocabulary_index.hpp>
+#include <tooldecode/core/byte_trie.hpp>
+#include <tooldecode/grammar/grammar.hpp>
 #include <tooldecode/text/string_lexeme.hpp>
 
 #include <support/catch.hpp>

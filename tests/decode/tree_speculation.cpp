@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/constraint/grammar_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/decode/decoder.hpp>
@@ -17,6 +16,7 @@
 #include <tooldecode/draft/forced_drafter.hpp>
 #include <tooldecode/draft/prompt_lookup_drafter.hpp>
 #include <tooldecode/grammar/grammar.hpp>
+#include <tooldecode/text/dfa.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 

@@ -20,9 +20,8 @@
 
 #include <tooldecode/execute/client_speculator.hpp>
 
-#include <support/catch.hpp>
-
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace std::chrono_literals;

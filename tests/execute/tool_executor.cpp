@@ -19,9 +19,8 @@
 
 #include <tooldecode/execute/tool_executor.hpp>
 
-#include <support/catch.hpp>
-
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace std::chrono_literals;

@@ -15,7 +15,6 @@
 #include <tooldecode/tools/xml_call.hpp>
 
 #include <fuzz/fuzz.hpp>
-
 #include <nlohmann/json.hpp>
 
 namespace {

@@ -11,7 +11,6 @@
 
 #include <fuzz/fuzz.hpp>
 #include <fuzz/walk.hpp>
-
 #include <nlohmann/json.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -13,7 +13,6 @@
 
 #include <fuzz/fuzz.hpp>
 #include <fuzz/walk.hpp>
-
 #include <nlohmann/json.hpp>
 
 namespace {

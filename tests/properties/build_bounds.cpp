@@ -9,18 +9,17 @@
 #include <string_view>
 #include <vector>
 
-#include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
 #include <tooldecode/core/build_budget.hpp>
+#include <tooldecode/grammar/node_store.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
+#include <nlohmann/json.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
-
-#include <nlohmann/json.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::grammar;

@@ -169,7 +169,8 @@ ToolCall random_call(const Tool& tool, bool in_order, Random& random) {
   }
   ToolCall call{.name = tool.name};
   for (const std::string& key : keys) {
-    call.arguments.json()[key] = random_value(tool.parameters.json()["properties"][key], tool.parameters, random);
+    call.arguments.json()[key] =
+        random_value(tool.parameters.json()["properties"][key], tool.parameters, random);
   }
   if (!in_order && tool.name == "all.kinds" && below(random, 2) == 0) {
     call.arguments.json()["more_"] = random_text(random, 0, 5);
@@ -416,7 +417,7 @@ std::vector<Mutation> mutations(const ToolCallFSM& fsm, const std::vector<ToolCa
     words.push_back(key);
     for (const Json& other :
          {Json("zzz"), Json(12345), Json(true), Json::array({Json::object()})}) {
-      copy                       = calls;
+      copy                              = calls;
       copy[which].arguments.json()[key] = other;
       if (slow::conforms(copy[which].arguments, tool.parameters, tool.parameters)) continue;
       write("a wrong type", copy, false);

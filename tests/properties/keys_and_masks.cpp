@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/constraint/forced_tokens.hpp>
-#include <tooldecode/constraint/token_mask.hpp>
-#include <tooldecode/text/string_escape.hpp>
 #include <tooldecode/constraint/json_schema_constraint.hpp>
+#include <tooldecode/constraint/token_mask.hpp>
 #include <tooldecode/constraint/tool_call_fsm.hpp>
+#include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/string_escape.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
 

@@ -2,9 +2,8 @@
 
 #include <tooldecode/schema/assertions.hpp>
 
-#include <support/catch.hpp>
-
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::schema;

@@ -3,9 +3,8 @@
 
 #include <tooldecode/schema/document.hpp>
 
-#include <support/catch.hpp>
-
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::schema;
@@ -70,7 +69,8 @@ TEST_CASE("References name pointers, anchors and embedded resources") {
 
 TEST_CASE("Documents given beside the schema can be referred to") {
   const Json root = true;
-  const std::map<std::string, JsonValue> remotes{{"http://h/a.json", {{"definitions", {{"x", true}}}}}};
+  const std::map<std::string, JsonValue> remotes{
+      {"http://h/a.json", {{"definitions", {{"x", true}}}}}};
   const Document document(root, SchemaDraft::draft7, remotes);
   CHECK(document.find("http://h/a.json#/definitions/x", {}, "#").pointer ==
         "http://h/a.json#/definitions/x");

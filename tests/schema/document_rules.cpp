@@ -5,9 +5,8 @@
 #include <tooldecode/schema/document_rules.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 
-#include <support/catch.hpp>
-
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 using Json = nlohmann::ordered_json;

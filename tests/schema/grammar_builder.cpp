@@ -11,10 +11,9 @@
 #include <tooldecode/schema/grammar_builder.hpp>
 #include <tooldecode/schema/json_schema.hpp>
 
+#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 #include <support/slow_matcher.hpp>
-
-#include <nlohmann/json.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::grammar;

@@ -2,13 +2,12 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/text/pattern_reader.hpp>
 #include <tooldecode/schema/spellings.hpp>
-
-#include <support/catch.hpp>
-#include <support/slow_matcher.hpp>
+#include <tooldecode/text/pattern_reader.hpp>
 
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
+#include <support/slow_matcher.hpp>
 
 namespace {
 

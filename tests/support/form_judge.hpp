@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <string>
 
-#include <tooldecode/text/exact_number.hpp>
 #include <tooldecode/schema/form_algebra.hpp>
 #include <tooldecode/text/code_points.hpp>
+#include <tooldecode/text/exact_number.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -2,9 +2,8 @@
 
 #include <tooldecode/text/exact_number.hpp>
 
-#include <support/catch.hpp>
-
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::text;

@@ -8,10 +8,9 @@
 #include <tooldecode/tools/argument_types.hpp>
 #include <tooldecode/tools/json_call.hpp>
 
+#include <nlohmann/json.hpp>
 #include <support/byte_vocabulary.hpp>
 #include <support/catch.hpp>
-
-#include <nlohmann/json.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;

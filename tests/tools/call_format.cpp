@@ -83,7 +83,7 @@ std::map<std::string, ToolCall> wrong_calls(const ToolCall& call, const Tool& to
   std::map<std::string, ToolCall> wrong;
   wrong["unknown tool"] = {call.name + "_x", call.arguments};
   if (tool.parameters.json()["additionalProperties"] == false) {
-    wrong["unknown key"]                           = call;
+    wrong["unknown key"]                                  = call;
     wrong["unknown key"].arguments.json()["no_such_key_"] = 1;
   }
   for (const Json& name : tool.parameters.json().value("required", Json::array())) {
@@ -94,7 +94,7 @@ std::map<std::string, ToolCall> wrong_calls(const ToolCall& call, const Tool& to
   for (const auto& [key, value] : call.arguments.json().items()) {
     for (const Json& other :
          {Json("zzz"), Json(12345), Json(true), Json::array({Json::object()})}) {
-      ToolCall changed       = call;
+      ToolCall changed              = call;
       changed.arguments.json()[key] = other;
       if (!slow::conforms(changed.arguments, tool.parameters, tool.parameters)) {
         wrong["wrong type of " + key] = changed;

@@ -5,14 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/schema/string_sets.hpp>
 #include <tooldecode/core/error.hpp>
-#include <tooldecode/tools/tool_set.hpp>
+#include <tooldecode/schema/string_sets.hpp>
 #include <tooldecode/tools/call_key.hpp>
-
-#include <support/catch.hpp>
+#include <tooldecode/tools/tool_set.hpp>
 
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 using Json = nlohmann::ordered_json;

@@ -13,9 +13,8 @@
 #include <tooldecode/text/code_points.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
 
-#include <support/catch.hpp>
-
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::text;

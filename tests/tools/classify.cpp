@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/tools/value_writer.hpp>
 #include <tooldecode/tools/classify.hpp>
 #include <tooldecode/tools/json_call.hpp>
 #include <tooldecode/tools/python_call.hpp>
+#include <tooldecode/tools/value_writer.hpp>
 
 #include <support/catch.hpp>
 #include <support/data.hpp>
@@ -328,8 +328,8 @@ TEST_CASE("the leaderboard's rules") {
     const auto tools    = ToolSet::from_json(document);
     const auto expected = ExpectedCall::from_bfcl({{"f", {{"a", Json::parse(allowed)}}}});
     ToolCall call{"f"};
-    call.arguments.json()["a"]   = Json::parse(given);
-    const Verdict verdict = classify({&expected, 1}, std::vector{call}, tools);
+    call.arguments.json()["a"] = Json::parse(given);
+    const Verdict verdict      = classify({&expected, 1}, std::vector{call}, tools);
     INFO(schema << " allows " << allowed << ", given " << given << "; " << message(verdict));
     CHECK(verdict.error == (correct ? ErrorClass::correct : ErrorClass::value));
   }
@@ -382,7 +382,8 @@ TEST_CASE("every allowed value is correct", "[published]") {
         for (const Json& allowed : argument.allowed) {
           Row changed = row;
           if (allowed != "") {
-            changed.calls[i].arguments.json()[argument.key] = first_allowed(Json::array({allowed}), true);
+            changed.calls[i].arguments.json()[argument.key] =
+                first_allowed(Json::array({allowed}), true);
           } else {
             changed.calls[i].arguments.json().erase(argument.key);
             const auto& tool    = row.tools[*row.tools.find(row.calls[i].name)];
@@ -601,7 +602,8 @@ class Mutator {
   void other_value() {
     std::vector<std::pair<std::size_t, std::string>> places;
     for (std::size_t i = 0; i < calls_.size(); ++i) {
-      for (const auto& [key, value] : calls_[i].arguments.json().items()) places.emplace_back(i, key);
+      for (const auto& [key, value] : calls_[i].arguments.json().items())
+        places.emplace_back(i, key);
     }
     const auto [call, key] = pick(places);
     key_                   = key;

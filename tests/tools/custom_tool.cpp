@@ -4,9 +4,8 @@
 #include <tooldecode/tools/custom_tool.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
-#include <support/catch.hpp>
-
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;

@@ -2,14 +2,13 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/text/text_dfa.hpp>
 #include <tooldecode/tools/delimited_call.hpp>
-
-#include <support/catch.hpp>
-#include <support/format_checks.hpp>
+#include <tooldecode/tools/delimiter.hpp>
 
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
+#include <support/format_checks.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;

@@ -4,9 +4,8 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/document_readings.hpp>
 
-#include <support/catch.hpp>
-
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;

@@ -7,9 +7,8 @@
 #include <tooldecode/tools/value_reader.hpp>
 #include <tooldecode/tools/xml_call.hpp>
 
-#include <support/catch.hpp>
-
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;

@@ -8,9 +8,8 @@
 #include <tooldecode/tools/element_style.hpp>
 #include <tooldecode/tools/element_values.hpp>
 
-#include <support/catch.hpp>
-
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;

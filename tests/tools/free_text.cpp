@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/text/text_dfa.hpp>
+#include <tooldecode/tools/delimiter.hpp>
 #include <tooldecode/tools/free_text.hpp>
 
 #include <support/accepts.hpp>

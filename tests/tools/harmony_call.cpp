@@ -1,13 +1,12 @@
 #include <string>
 #include <vector>
 
-#include <tooldecode/vocabulary/vocabulary.hpp>
 #include <tooldecode/tools/harmony_call.hpp>
-
-#include <support/catch.hpp>
-#include <support/format_checks.hpp>
+#include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
+#include <support/format_checks.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;

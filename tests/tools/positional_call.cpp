@@ -5,10 +5,9 @@
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/tools/positional_call.hpp>
 
+#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 #include <support/format_checks.hpp>
-
-#include <nlohmann/json.hpp>
 
 using namespace tooldecode;
 using Json = nlohmann::ordered_json;

@@ -61,7 +61,8 @@ TEST_CASE("positional arguments take the documented names") {
   const ToolSet tools = ToolSet::parse(
       R"([{"name": "sort", "parameters": {"type": "object",
            "properties": {"file": {"type": "string"}, "down": {"type": "boolean"}}}}])");
-  CHECK(python.parse("[sort('a=b.pdf')]", tools)[0].arguments.json().dump() == R"({"file":"a=b.pdf"})");
+  CHECK(python.parse("[sort('a=b.pdf')]", tools)[0].arguments.json().dump() ==
+        R"({"file":"a=b.pdf"})");
   CHECK(python.parse("[sort('x', down=True)]", tools)[0].arguments.json().dump() ==
         R"({"file":"x","down":true})");
   CHECK(error_of("[sort('x', file='y')]", tools) == "malformed_call byte 11");
@@ -80,7 +81,8 @@ TEST_CASE("documented names may hold what ends other names") {
   const auto calls = python.parse(text, tools);
   REQUIRE(calls.size() == 2);
   CHECK(calls[0].name == "GET /users/{id} ");
-  CHECK(calls[0].arguments.json().dump() == R"({"date from":"x","ids[]":[1],"a=b":2,"a":3,"":4," x":5})");
+  CHECK(calls[0].arguments.json().dump() ==
+        R"({"date from":"x","ids[]":[1],"a=b":2,"a":3,"":4," x":5})");
   CHECK(calls[1].name == "GET /users/{id}");
   CHECK(python.write(calls) == text);
 }

@@ -5,9 +5,8 @@
 #include <tooldecode/schema/json_schema.hpp>
 #include <tooldecode/tools/strings_without.hpp>
 
-#include <support/catch.hpp>
-
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 using Json = nlohmann::ordered_json;

@@ -11,9 +11,8 @@
 #include <tooldecode/tools/structural_tag.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
-#include <support/catch.hpp>
-
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 using Json = nlohmann::ordered_json;

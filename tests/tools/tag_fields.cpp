@@ -3,9 +3,8 @@
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/tag_fields.hpp>
 
-#include <support/catch.hpp>
-
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 using tools::TagFields;

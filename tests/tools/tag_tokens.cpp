@@ -5,10 +5,9 @@
 #include <tooldecode/grammar/automaton.hpp>
 #include <tooldecode/tools/tag_tokens.hpp>
 
+#include <nlohmann/json.hpp>
 #include <support/accepts.hpp>
 #include <support/catch.hpp>
-
-#include <nlohmann/json.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::tools;

@@ -5,9 +5,8 @@
 
 #include <tooldecode/tools/tool_call.hpp>
 
-#include <support/catch.hpp>
-
 #include <nlohmann/json.hpp>
+#include <support/catch.hpp>
 
 using namespace tooldecode;
 using Json = nlohmann::ordered_json;

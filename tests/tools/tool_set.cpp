@@ -12,10 +12,9 @@
 #include <tooldecode/tools/call_key.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
+#include <nlohmann/json.hpp>
 #include <support/catch.hpp>
 #include <support/data.hpp>
-
-#include <nlohmann/json.hpp>
 
 using namespace tooldecode;
 using namespace tooldecode::text;

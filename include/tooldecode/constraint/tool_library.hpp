@@ -20,12 +20,15 @@ namespace constraint {
 /// The tools of a ToolLibrary as an automaton has them.
 class CompiledTools;
 
+/// What a ToolLibrary does, whatever the type of its format.
 [[nodiscard]] std::shared_ptr<CompiledTools> compile_tools(VocabularyIndex cache,
                                                            tools::AnyFormat format,
                                                            ChoiceOptions options);
+/// A machine of some tools.
 [[nodiscard]] ToolCallFSM make_machine(CompiledTools& compiled,
                                        const std::shared_ptr<const ToolSet>& tools,
                                        ToolChoice choice, std::string name);
+/// Tools that are compiled.
 [[nodiscard]] std::size_t size_of(const CompiledTools& compiled);
 
 }  // namespace constraint

@@ -12,7 +12,6 @@ namespace tooldecode::core {
 /// Owns a value of a type that may be incomplete here; a copy copies it.
 ///
 /// \par Complexity  a copy as the value's; a move O(1), which leaves nothing
-/// \par Threads     a value
 template <class T>
 class Boxed {
  public:

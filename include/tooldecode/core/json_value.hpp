@@ -21,8 +21,6 @@ namespace tooldecode {
 /// which it holds: include <nlohmann/json.hpp> to work with that.
 ///
 /// \par Complexity  a copy O(size); a move O(1)
-/// \par Threads     a value
-/// \par Errors      none
 class JsonValue {
  public:
   /// null

@@ -2,7 +2,6 @@
 /// utf8_lexeme: the texts of a TextDfa as a lexeme: their UTF-8, nothing around it.
 #pragma once
 
-
 #include <tooldecode/text/dfa.hpp>
 #include <tooldecode/text/speller.hpp>
 #include <tooldecode/text/spelt_lexeme.hpp>

@@ -22,6 +22,7 @@ namespace tooldecode {
 ///                  not UTF-8
 /// \par Source      RFC 8785 (JSON Canonicalization Scheme); ECMA-262, Number::toString
 [[nodiscard]] std::string canonical_json(const nlohmann::ordered_json& value);
+/// The same of a value that sorts its members.
 [[nodiscard]] std::string canonical_json(const nlohmann::json& value);
 
 }  // namespace tooldecode

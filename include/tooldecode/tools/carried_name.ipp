@@ -9,11 +9,11 @@
 #include <string>
 #include <string_view>
 
-#include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/schema/keywords.hpp>
 #include <tooldecode/text/utf8.hpp>
 #include <tooldecode/tools/carried_name.hpp>
+#include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 
 namespace tooldecode::tools {

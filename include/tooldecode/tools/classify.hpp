@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/core/error.hpp>
 #include <tooldecode/tools/canonical_json.hpp>
+#include <tooldecode/tools/document_readings.hpp>
 #include <tooldecode/tools/tool_call.hpp>
 #include <tooldecode/tools/tool_set.hpp>
 

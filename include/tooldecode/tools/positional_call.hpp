@@ -55,8 +55,10 @@ struct PositionalCall {
   [[nodiscard]] std::vector<ToolCall> parse(std::string_view text, const ToolSet& tools) const;
 
   /// An argument as it stands in a call, see CallFormat.
-  [[nodiscard]] static std::pair<std::string, JsonValue> read_argument(
-      const Tool& tool, std::size_t given, std::string_view before, std::string_view text);
+  [[nodiscard]] static std::pair<std::string, JsonValue> read_argument(const Tool& tool,
+                                                                       std::size_t given,
+                                                                       std::string_view before,
+                                                                       std::string_view text);
 
   /// `square>(16)=`, behind the opening delimiter.
   [[nodiscard]] std::vector<CallOpening> openings(Grammar& grammar, const ToolSet& tools,

@@ -188,7 +188,8 @@ TOOLDECODE_INLINE void PythonCall::check_arguments(const Tool& tool) {
            !tools::says_nothing_of_all(member.key());
   };
   bool is_listed = true;
-  for (const auto& member : tool.parameters.json().items()) is_listed = is_listed && !says_more(member);
+  for (const auto& member : tool.parameters.json().items())
+    is_listed = is_listed && !says_more(member);
   if (is_listed) return;
   // Names that are documented elsewhere are read as any other is.
   schema::Reader reader(tool.parameters);

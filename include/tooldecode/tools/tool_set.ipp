@@ -312,13 +312,15 @@ TOOLDECODE_INLINE std::string ToolSet::description(const Json& body, const std::
 TOOLDECODE_INLINE std::vector<std::string> argument_names(const Tool& tool) {
   std::vector<std::string> names;
   std::unordered_set<std::string> known;
-  if (const auto listed = tool.parameters.json().find("properties"); listed != tool.parameters.json().end()) {
+  if (const auto listed = tool.parameters.json().find("properties");
+      listed != tool.parameters.json().end()) {
     for (const auto& [name, schema] : listed->items()) {
       names.push_back(name);
       known.insert(name);
     }
   }
-  if (const auto listed = tool.parameters.json().find("required"); listed != tool.parameters.json().end()) {
+  if (const auto listed = tool.parameters.json().find("required");
+      listed != tool.parameters.json().end()) {
     for (const auto& name : *listed) {
       if (!name.is_string()) continue;  // an error once the schema is read
       const auto& text = name.get_ref<const std::string&>();

@@ -68,12 +68,14 @@ void append_python_string(std::string& text, std::string_view string);
 ///
 /// \par Errors      Error{malformed_call} for what JSON cannot write, see append_float
 [[nodiscard]] std::string write_json(const nlohmann::ordered_json& value);
+/// The same of a value that sorts its members.
 [[nodiscard]] std::string write_json(const nlohmann::json& value);
 
 /// A value as Python's `repr` writes it: `{'a': [1, 2.0, None]}`.
 ///
 /// \par Errors      Error{malformed_call} for what Python cannot write, see append_float
 [[nodiscard]] std::string write_python_literal(const nlohmann::ordered_json& value);
+/// The same of a value that sorts its members.
 [[nodiscard]] std::string write_python_literal(const nlohmann::json& value);
 
 }  // namespace tooldecode::tools

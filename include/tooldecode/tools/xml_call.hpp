@@ -117,8 +117,8 @@ struct XmlCall {
 
   /// An argument as it stands in a call, see CallFormat.
   [[nodiscard]] std::pair<std::string, JsonValue> read_argument(const Tool& tool, std::size_t given,
-                                                           std::string_view before,
-                                                           std::string_view text) const;
+                                                                std::string_view before,
+                                                                std::string_view text) const;
 
   /// The first call, its closing delimiter and further calls, behind the delimiter that opens the
   /// first.

@@ -172,7 +172,8 @@ TOOLDECODE_INLINE std::vector<ToolCall> XmlCall::parse(std::string_view text,
       std::string name = key(reader, tool);
       if (!before_value.empty()) reader.skip_space();
       reader.expect(before_value);
-      call.arguments.json()[name] = style ? styled_value(reader) : value(reader, form_of(tool, name));
+      call.arguments.json()[name] =
+          style ? styled_value(reader) : value(reader, form_of(tool, name));
       reader.skip_space();
     }
     if (!after_values.empty()) {

@@ -3,7 +3,8 @@
 #pragma once
 
 #if defined(TOOLDECODE_INLINE) && !defined(TOOLDECODE_COMPILED)
-#error "tooldecode/vocabulary/impl.hpp: include it before the library's other headers, or define TOOLDECODE_COMPILED"
+#error \
+    "tooldecode/vocabulary/impl.hpp: include it before the library's other headers, or define TOOLDECODE_COMPILED"
 #endif
 #ifndef TOOLDECODE_COMPILED
 #define TOOLDECODE_COMPILED
