@@ -48,13 +48,11 @@
 #include <tooldecode/constraint/tool_call_parts.ipp>
 #include <tooldecode/constraint/tool_library.ipp>
 #include <tooldecode/constraint/tool_names.ipp>
-#include <tooldecode/constraint/transition_cache.ipp>
 #include <tooldecode/constraint/vocabulary_index.ipp>
 #include <tooldecode/constraint/without_repeats.ipp>
 #include <tooldecode/core/build_budget.ipp>
 #include <tooldecode/core/byte_trie.ipp>
 #include <tooldecode/core/error.ipp>
-#include <tooldecode/core/intern_index.ipp>
 #include <tooldecode/core/json_value.ipp>
 #include <tooldecode/core/read_file.ipp>
 #include <tooldecode/core/thread_pool.ipp>
@@ -114,7 +112,6 @@
 #include <tooldecode/execute/tool_executor.ipp>
 #include <tooldecode/grammar/automaton.ipp>
 #include <tooldecode/grammar/byte_labels.ipp>
-#include <tooldecode/grammar/count_sets.ipp>
 #include <tooldecode/grammar/grammar.ipp>
 #include <tooldecode/grammar/graphviz.ipp>
 #include <tooldecode/grammar/key_characters.ipp>
@@ -125,8 +122,6 @@
 #include <tooldecode/grammar/node_store.ipp>
 #include <tooldecode/grammar/nonempty.ipp>
 #include <tooldecode/grammar/positions.ipp>
-#include <tooldecode/grammar/stack_sets.ipp>
-#include <tooldecode/grammar/stacks.ipp>
 #include <tooldecode/grammar/text_lengths.ipp>
 #include <tooldecode/logits/logits_pipeline.ipp>
 #include <tooldecode/logits/masked_softmax.ipp>

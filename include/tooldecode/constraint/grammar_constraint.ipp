@@ -59,9 +59,10 @@ TOOLDECODE_INLINE std::optional<GrammarConstraint::State> GrammarConstraint::adv
     return is_accepting(state) ? std::optional(finished) : std::nullopt;
   }
   const grammar::Automaton::State id = automaton_state(state);
-  const std::string_view bytes       = vocabulary().grammar_bytes(token);
-  if (state == finished || bytes.empty()) return std::nullopt;
+  if (state == finished) return std::nullopt;
   if (const auto known = states_->transitions().find(id, token)) return this->state(*known);
+  const std::string_view bytes = vocabulary().grammar_bytes(token);
+  if (bytes.empty()) return std::nullopt;
   const auto next = automaton().advance(id, bytes);
   if (!next) return std::nullopt;
   states_->transitions().insert(id, token, *next);

@@ -82,11 +82,15 @@ class ToolCallFSM {
   [[nodiscard]] const GrammarConstraint& grammar() const noexcept { return constraint_; }
 
   [[nodiscard]] State initial() const noexcept { return constraint_.initial(); }
-  [[nodiscard]] std::optional<State> advance(State state, TokenId token) const;
+  [[nodiscard]] std::optional<State> advance(State state, TokenId token) const {
+    return constraint_.advance(state, token);
+  }
   [[nodiscard]] std::optional<State> advance_bytes(State state, std::string_view bytes) const;
   void fill_mask(State state, MaskView words) const { constraint_.fill_mask(state, words); }
   [[nodiscard]] bool is_accepting(State state) const { return constraint_.is_accepting(state); }
-  [[nodiscard]] bool is_finished(State state) const noexcept;
+  [[nodiscard]] bool is_finished(State state) const noexcept {
+    return constraint_.is_finished(state);
+  }
   [[nodiscard]] std::string forced(State state) const { return constraint_.forced(state); }
 
   /// See GrammarConstraint: of this object alone, whatever its copies do.

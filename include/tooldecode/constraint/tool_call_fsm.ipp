@@ -206,18 +206,9 @@ TOOLDECODE_INLINE const VocabularyIndex& ToolCallFSM::vocabulary_index() const n
   return constraint_.vocabulary_index();
 }
 
-TOOLDECODE_INLINE std::optional<ToolCallFSM::State> ToolCallFSM::advance(State state,
-                                                                         TokenId token) const {
-  return constraint_.advance(state, token);
-}
-
 TOOLDECODE_INLINE std::optional<ToolCallFSM::State> ToolCallFSM::advance_bytes(
     State state, std::string_view bytes) const {
   return constraint_.advance_bytes(state, bytes);
-}
-
-TOOLDECODE_INLINE bool ToolCallFSM::is_finished(State state) const noexcept {
-  return constraint_.is_finished(state);
 }
 
 }  // namespace tooldecode

@@ -42,8 +42,32 @@ class TransitionCache {
       std::make_unique<std::atomic<std::uint64_t>[]>(slots);
 };
 
-}  // namespace tooldecode::constraint
+inline std::optional<TransitionCache::State> TransitionCache::find(State state,
+                                                                   TokenId token) const noexcept {
+  if (state >= max_states || static_cast<std::uint32_t>(token) >= max_tokens) {
+    return std::nullopt;
+  }
+  const std::uint64_t from  = key(state, token);
+  const std::uint64_t known = slots_[slot(from)].load(std::memory_order_acquire);
+  if (known >> state_bits != from || (known & (max_states - 1)) == 0) return std::nullopt;
+  return static_cast<State>(known & (max_states - 1)) - 1;
+}
 
-#ifndef TOOLDECODE_COMPILED
-#include <tooldecode/constraint/transition_cache.ipp>
-#endif
+inline void TransitionCache::insert(State state, TokenId token, State next) noexcept {
+  if (state >= max_states || next + 1 >= max_states ||
+      static_cast<std::uint32_t>(token) >= max_tokens) {
+    return;
+  }
+  const std::uint64_t from = key(state, token);
+  slots_[slot(from)].store(from << state_bits | (next + 1), std::memory_order_release);
+}
+
+inline std::uint64_t TransitionCache::key(State state, TokenId token) noexcept {
+  return std::uint64_t{state} << token_bits | static_cast<std::uint32_t>(token);
+}
+
+inline std::size_t TransitionCache::slot(std::uint64_t from) noexcept {
+  return core::hash_combine(0, from) & (slots - 1);
+}
+
+}  // namespace tooldecode::constraint

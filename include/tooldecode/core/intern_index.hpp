@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <new>
+#include <utility>
 
 #include <tooldecode/core/config.hpp>
 #include <tooldecode/core/id.hpp>
@@ -88,8 +90,29 @@ class InternIndex {
   std::size_t count_ = 0;
 };
 
-}  // namespace tooldecode::core
+inline InternIndex::Table::Table(std::size_t slots)
+    : size(slots), slots_(static_cast<Slot*>(std::calloc(slots, sizeof(Slot)))) {
+  if (!slots_) throw std::bad_alloc();
+}
 
-#ifndef TOOLDECODE_COMPILED
-#include <tooldecode/core/intern_index.ipp>
-#endif
+inline void InternIndex::insert(const Slot& slot) noexcept {
+  std::size_t i = slot.hash & (table_.size - 1);
+  while (table_[i].number != 0) i = (i + 1) & (table_.size - 1);
+  table_[i] = slot;
+}
+
+inline void InternIndex::move_some() noexcept {
+  for (int i = 0; i < 8 && moved_ < old_.size; ++i, ++moved_) {
+    if (old_[moved_].number != 0) insert(old_[moved_]);
+  }
+  if (moved_ == old_.size) old_ = Table();
+}
+
+inline void InternIndex::grow() {
+  while (old_.size != 0) move_some();
+  Table larger(2 * table_.size);
+  old_   = std::exchange(table_, std::move(larger));
+  moved_ = 0;
+}
+
+}  // namespace tooldecode::core

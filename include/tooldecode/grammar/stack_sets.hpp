@@ -2,8 +2,11 @@
 /// StackSets: the stacks of ambiguous texts, several as one.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <tooldecode/grammar/count_sets.hpp>
@@ -71,8 +74,128 @@ class StackSets {
   std::vector<std::uint32_t> united_;  // [bundles], 0 likewise
 };
 
-}  // namespace tooldecode::grammar
+inline const StackSets::Ones& StackSets::united_ones(const StackFrame& frame) {
+  return bundles_[united(frame.bundle())];
+}
 
-#ifndef TOOLDECODE_COMPILED
-#include <tooldecode/grammar/stack_sets.ipp>
-#endif
+inline std::size_t StackSets::bytes() const noexcept {
+  return pool_.bytes() + bundles_.bytes() + counts_.bytes() +
+         sizeof(StackId) * (normal_.capacity() + united_.capacity());
+}
+
+inline StackId StackSets::joined(const std::vector<StackId>& ids) {
+  WordsPool<StackId>::Words all;
+  for (const StackId id : ids) {
+    if (id != empty_stack && pool_[id].node == bundle) {
+      const auto& ones = bundles_[pool_[id].bundle()];
+      all.insert(all.end(), ones.begin(), ones.end());
+    } else {
+      all.push_back(id);
+    }
+  }
+  join_counts(all);
+  // The empty stack, which is 0, comes first, for an array's last words are not zero.
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  if (all.size() == 1) return all[0];
+  return pool_.push({bundle, bundles_.intern(std::move(all)), 0, empty_stack});
+}
+
+inline StackId StackSets::normal(StackId root, std::uint32_t horizon) {
+  std::vector<StackId> work{root};
+  while (!work.empty()) {
+    const StackId id = work.back();
+    if (id == empty_stack || known_normal(id) != empty_stack) {
+      work.pop_back();
+      continue;
+    }
+    StackFrame frame  = pool_[id];
+    const auto before = work.size();
+    const auto want   = [&](StackId one) {
+      if (one != empty_stack && known_normal(one) == empty_stack) work.push_back(one);
+    };
+    if (frame.node == bundle) {
+      for (const StackId one : bundles_[frame.bundle()]) want(one);
+    } else {
+      want(frame.below);
+    }
+    if (work.size() != before) continue;
+    work.pop_back();
+    StackId normal;
+    if (frame.node == bundle) {
+      std::vector<StackId> ids;
+      for (const StackId one : bundles_[frame.bundle()]) ids.push_back(known_normal(one));
+      normal = joined(ids);
+    } else {
+      const NodeStore::Node& node = nodes_[frame.node];
+      if (node.kind == Kind::repeat)
+        frame.a = counts_.normal(frame.counts(), node.occurrences, horizon);
+      frame.below = known_normal(frame.below);
+      normal      = pool_.push(frame);
+    }
+    if (id.index() >= normal_.size()) normal_.resize(2 * id.index() + 1);
+    normal_[id.index()] = normal;
+  }
+  return known_normal(root);
+}
+
+inline void StackSets::join_counts(std::vector<StackId>& ids) {
+  std::vector<StackFrame> repeats;
+  for (const StackId id : ids) {
+    if (is_repeat(id)) repeats.push_back(pool_[id]);
+  }
+  if (repeats.size() < 2) return;
+  const auto place = [](const StackFrame& frame) {
+    return std::tuple(frame.node, frame.b, frame.below);
+  };
+  std::sort(repeats.begin(), repeats.end(),
+            [&](const StackFrame& x, const StackFrame& y) { return place(x) < place(y); });
+  std::erase_if(ids, [&](StackId id) { return is_repeat(id); });
+  for (std::size_t i = 0, end; i < repeats.size(); i = end) {
+    StackFrame one = repeats[i];
+    for (end = i + 1; end < repeats.size() && place(repeats[end]) == place(one); ++end) {
+      one.a = counts_.united(one.counts(), repeats[end].counts(), nodes_[one.node].occurrences);
+    }
+    ids.push_back(pool_.push(one));
+  }
+}
+
+inline bool StackSets::is_repeat(StackId id) const {
+  return id != empty_stack && pool_[id].node != bundle &&
+         nodes_[pool_[id].node].kind == Kind::repeat;
+}
+
+inline std::uint32_t StackSets::united(std::uint32_t number) {
+  static constexpr std::size_t few = 4;
+  if (bundles_[number].size() <= few) return number;
+  if (number >= united_.size()) united_.resize(2 * std::size_t{number} + 1);
+  if (united_[number] != 0) return united_[number];
+  WordsPool<StackId>::Words ids = bundles_[number];
+  const auto top                = [&](StackId id) {
+    const StackFrame& frame = pool_[id];
+    return std::tuple(id != empty_stack, frame.node, frame.a, frame.b);
+  };
+  std::sort(ids.begin(), ids.end(), [&](StackId x, StackId y) { return top(x) < top(y); });
+  std::size_t kept = 0;
+  std::vector<StackId> below;
+  for (std::size_t i = 0, end; i < ids.size(); i = end) {
+    below.clear();
+    for (end = i; end < ids.size() && top(ids[end]) == top(ids[i]); ++end) {
+      below.push_back(pool_[ids[end]].below);
+    }
+    StackFrame frame = pool_[ids[i]];
+    if (end - i > 1) frame.below = joined(below);
+    ids[kept++] = end - i > 1 ? pool_.push(frame) : ids[i];
+  }
+  ids.resize(kept);
+  std::sort(ids.begin(), ids.end());
+  const std::uint32_t made = bundles_.intern(std::move(ids));
+  united_[number]          = made;
+  return made;
+}
+
+inline StackId StackSets::known_normal(StackId id) const {
+  return id.index() >= normal_.size() ? empty_stack : normal_[id.index()];
+}
+
+}  // namespace tooldecode::grammar

@@ -119,8 +119,37 @@ class WordsPool {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace tooldecode::grammar
+inline bool StackFrame::is_beside(const StackFrame& other) const noexcept {
+  return node == other.node && a == other.a && b == other.b;
+}
 
-#ifndef TOOLDECODE_COMPILED
-#include <tooldecode/grammar/stacks.ipp>
-#endif
+inline std::uint64_t hash_of(const StackFrame& frame) noexcept {
+  const std::uint64_t hash = core::hash_combine(frame.node.number(), frame.a);
+  return core::hash_combine(core::hash_combine(hash, frame.b), frame.below);
+}
+
+inline std::uint64_t hash_of(std::span<const StackFrame> frames) noexcept {
+  std::uint64_t hash = frames.size();
+  for (const StackFrame& frame : frames) hash = core::hash_combine(hash, hash_of(frame));
+  return hash;
+}
+
+inline StackPool::StackPool() {
+  frames_.emplace(StackFrame{});
+}
+
+inline StackId StackPool::push(const StackFrame& frame) {
+  return StackId(index_.intern(
+      hash_of(frame), [&](std::uint32_t id) { return id != 0 && frames_[id] == frame; },
+      [&] { return static_cast<std::uint32_t>(frames_.emplace(frame)); }));
+}
+
+inline const StackFrame& StackPool::operator[](StackId id) const noexcept {
+  return frames_[id.index()];
+}
+
+inline std::size_t StackPool::bytes() const noexcept {
+  return frames_.size() * (sizeof(StackFrame) + core::InternIndex::bytes_each);
+}
+
+}  // namespace tooldecode::grammar

@@ -83,7 +83,12 @@ class Vocabulary {
 
   /// The tokens that end a text, the usual one first.
   [[nodiscard]] std::span<const TokenId> end_tokens() const noexcept;
-  [[nodiscard]] bool is_end(TokenId id) const noexcept;
+  [[nodiscard]] bool is_end(TokenId id) const noexcept {
+    for (const TokenId end : options_->end_tokens) {
+      if (end == id) return true;
+    }
+    return false;
+  }
   [[nodiscard]] std::optional<TokenId> begin_token() const noexcept;
   [[nodiscard]] std::optional<TokenId> pad_token() const noexcept { return options_->pad_token; }
 

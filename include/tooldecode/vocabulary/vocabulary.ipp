@@ -59,11 +59,6 @@ TOOLDECODE_INLINE std::span<const TokenId> Vocabulary::end_tokens() const noexce
   return options_->end_tokens;
 }
 
-TOOLDECODE_INLINE bool Vocabulary::is_end(TokenId id) const noexcept {
-  const auto& ends = options_->end_tokens;
-  return std::find(ends.begin(), ends.end(), id) != ends.end();
-}
-
 TOOLDECODE_INLINE std::optional<TokenId> Vocabulary::begin_token() const noexcept {
   return options_->begin_token;
 }
