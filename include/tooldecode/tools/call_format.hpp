@@ -204,8 +204,8 @@ class AnyFormat {
  public:
   using Argument = std::pair<std::string, JsonValue>;
 
-  template <CallFormat F>
-    requires(!std::same_as<F, AnyFormat>)
+  template <class F>
+    requires(!std::same_as<F, AnyFormat> && CallFormat<F>)
   // NOLINTNEXTLINE(google-explicit-constructor): any format is one
   AnyFormat(F format) : held_(std::make_shared<const Held<F>>(std::move(format))) {}
 
