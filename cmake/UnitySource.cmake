@@ -2,12 +2,11 @@
 # names sources by their place below the tree, so that it is the same in every checkout.
 #
 #   tooldecode_unity_source(<variable> <name> <source>...)
-#   tooldecode_unity_files(<variable> <name> <source>...)
 #
-# Both set <variable> to a generated file. The former puts each source in a namespace of its own, so that local names
-# do not meet: headers are included first and at global scope; the sources' own includes then find their guards
-# taken. A source's COMPILE_DEFINITIONS, of the form NAME=VALUE, hold for it alone. With sanitizers clang++ optimises
-# the headers and not the sources. The latter includes the sources as they are.
+# Sets <variable> to a generated file, which puts each source in a namespace of its own, so that local names do not meet:
+# headers are included first and at global scope; the sources' own includes then find their guards taken. A source's
+# COMPILE_DEFINITIONS, of the form NAME=VALUE, hold for it alone. With sanitizers clang++ optimises the headers and not the
+# sources.
 include_guard()
 
 set(tooldecode_unity_directory ${PROJECT_BINARY_DIR}/unity)
@@ -17,17 +16,6 @@ function(tooldecode_unity_path variable source)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
   file(RELATIVE_PATH source ${tooldecode_unity_directory} ${source})
   set(${variable} ${source} PARENT_SCOPE)
-endfunction()
-
-function(tooldecode_unity_files variable name)
-  set(bodies)
-  foreach(source IN LISTS ARGN)
-    tooldecode_unity_path(path ${source})
-    string(APPEND bodies "#include \"${path}\"\n")
-  endforeach()
-  set(file ${tooldecode_unity_directory}/${name}.cpp)
-  file(CONFIGURE OUTPUT ${file} CONTENT "@bodies@" @ONLY)
-  set(${variable} ${file} PARENT_SCOPE)
 endfunction()
 
 function(tooldecode_unity_source variable name)
