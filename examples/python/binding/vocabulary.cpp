@@ -11,7 +11,11 @@
 #include <tooldecode/core/mask_view.hpp>
 #include <tooldecode/core/read_file.hpp>
 #include <tooldecode/vocabulary/end_tokens.hpp>
+#include <tooldecode/vocabulary/gguf.hpp>
 #include <tooldecode/vocabulary/load_vocabulary.hpp>
+#include <tooldecode/vocabulary/sentencepiece_model.hpp>
+#include <tooldecode/vocabulary/tiktoken.hpp>
+#include <tooldecode/vocabulary/tokenizer_json.hpp>
 #include <tooldecode/vocabulary/vocabulary.hpp>
 
 #include "handles.hpp"
