@@ -69,7 +69,7 @@ class JsonValue {
     return a.equals(b);
   }
   template <class T>
-    requires(!std::same_as<T, JsonValue> && !std::same_as<T, nlohmann::ordered_json>)
+    requires(!std::is_class_v<T> || std::same_as<T, std::string>)
   friend bool operator==(const JsonValue& a, const T& b) {
     return a.json() == b;
   }
