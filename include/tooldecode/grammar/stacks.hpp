@@ -123,6 +123,7 @@ inline bool StackFrame::is_beside(const StackFrame& other) const noexcept {
   return node == other.node && a == other.a && b == other.b;
 }
 
+/// A frame as a number that tells frames apart.
 inline std::uint64_t hash_of(const StackFrame& frame) noexcept {
   const std::uint64_t hash = core::hash_combine(frame.node.number(), frame.a);
   return core::hash_combine(core::hash_combine(hash, frame.b), frame.below);
