@@ -129,6 +129,7 @@ inline std::uint64_t hash_of(const StackFrame& frame) noexcept {
   return core::hash_combine(core::hash_combine(hash, frame.b), frame.below);
 }
 
+/// The same of a stack of frames.
 inline std::uint64_t hash_of(std::span<const StackFrame> frames) noexcept {
   std::uint64_t hash = frames.size();
   for (const StackFrame& frame : frames) hash = core::hash_combine(hash, hash_of(frame));
